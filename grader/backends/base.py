@@ -1,0 +1,89 @@
+"""What a backend is: it runs one compiled program on given buffers and says what happened.
+
+The simulator (`grader.backends.sim`) and the GPU (`grader.backends.gpu`) implement the same protocol, so the same
+cases, guards and comparison serve both. A session is one child process that has loaded one program; it runs many
+cases, and dies alone if the program kills it.
+
+    with backend.open(program, limits) as session:
+        execution = session.run(run)          # one case: launches in order on fresh buffers
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol, Self
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from grader.compile import Program
+    from grader.launch import LaunchPlan
+    from grader.verdict import Diagnostic, LaunchRecord
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Deadlines and limits of one session; what passes them is ``timeout`` or ``limit``."""
+
+    launch_s: float = 10.0  # wall clock of one case's launches; backs up the instruction budget
+    total_s: float = 60.0  # wall clock of the whole session
+    memory_bytes: int = 4 << 30  # address space of a simulator child
+    printf_bytes: int = 64 << 10
+    instructions: int = 4_000_000_000  # warp instructions of one case on the simulator
+    instructions_per_block: int = 100_000_000  # of one block, so that an endless loop is found soon and at the same place
+
+
+@dataclass(frozen=True, eq=False)
+class Buffer:
+    """One array of a case. ``data`` is a 1-D array that is copied in; None: ``count`` elements of poison."""
+
+    name: str
+    dtype: str
+    count: int
+    role: str  # "in" | "out" | "scratch"
+    data: npt.NDArray[np.generic] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class CaseRun:
+    """Everything that one case needs. ``counters=False`` lets the simulator leave the counting observers out."""
+
+    plan: LaunchPlan
+    buffers: tuple[Buffer, ...]  # inputs, outputs and the plan's scratch arrays
+    counters: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Execution:
+    """What one case did. ``failure`` is None, or the verdict word that ends it (``race``, ``timeout``, ``crash`` …)."""
+
+    outputs: Mapping[str, npt.NDArray[np.generic]]  # output name -> its content after the last launch
+    launches: tuple[LaunchRecord, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    failure: str | None = None
+    printed: str = ""
+    inputs_changed: tuple[str, ...] = field(default=())  # names of inputs that the kernel overwrote
+    elapsed_s: float = 0.0
+
+
+class Session(Protocol):
+    def run(self, run: CaseRun) -> Execution:
+        """Run one case. Raises SubmissionError for what ends the session (a dead child, its deadline), Unsupported, GraderFault."""
+
+    def close(self) -> None: ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class Backend(Protocol):
+    name: str  # "sim" | "gpu"
+
+    def open(self, program: Program, limits: Limits) -> Session:
+        """Start a child and load the program there. Raises Unsupported where the backend cannot run it."""

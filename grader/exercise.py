@@ -1,0 +1,134 @@
+"""The format of an exercise: one folder with an ``exercise.py`` that holds one ``EXERCISE = Exercise(...)`` literal.
+
+The comments beside the fields are the format's documentation. An ``exercise.py`` imports only ``grader``; it names
+its oracle (``"reduction:sum"``: function ``sum`` in ``kernels_ref/reduction.py``) instead of importing it, so that
+listing a course imports no NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Size = Mapping[str, int]
+"""Named sizes of one case, e.g. ``{"rows": 33, "cols": 1000}``; the launch lines may use these names."""
+
+
+@dataclass(frozen=True)
+class Values:
+    """How an input array is filled, from a counter-based generator with a secret key.
+
+    ``exact`` cases draw integers from ``[exact_low, exact_high]``: chosen so that every partial result is
+    representable and any order of evaluation gives the same bits. ``real`` cases draw from a uniform distribution
+    on ``[low, high)``.
+    """
+
+    exact_low: int = -8
+    exact_high: int = 8
+    low: float = -1.0
+    high: float = 1.0
+
+
+@dataclass(frozen=True)
+class Array:
+    """A buffer that the launch line may name: ``count`` elements of ``dtype``.
+
+    ``count`` is an expression over the sizes (``"n"``, ``"rows*cols"``, ``"1"``), with ``cdiv``, ``min`` and ``max``.
+    """
+
+    name: str
+    dtype: Literal["float16", "float32", "float64", "int8", "uint8", "int32", "uint32", "int64"]
+    count: str
+    role: Literal["in", "out"] = "in"
+    values: Values = field(default_factory=Values)
+
+
+@dataclass(frozen=True)
+class Work:
+    """The least that the task must do, as expressions over the sizes: the rate is derived, never declared."""
+
+    bytes: str = "0"  # each input read once, each output written once
+    flops: str = "0"
+
+
+@dataclass(frozen=True)
+class Target:
+    """What ``fast`` asks for at the timed size.
+
+    ``of`` is ``"peak"`` or ``"ceiling"`` (the measured ceiling of the same bytes, mix and bytes per thread);
+    ``unit`` names the peak: ``bandwidth``, ``fp32``, ``fp16_tensor``, ``transfer``. ``fraction`` is the pass line on
+    ``gpu``, the model it was set on; ``note`` says where the figure comes from, with its date.
+    """
+
+    unit: Literal["bandwidth", "fp32", "fp16_tensor", "transfer"]
+    fraction: float
+    of: Literal["peak", "ceiling"] = "peak"
+    ceiling: str = ""  # a kernel of kernels_ref/ceilings/, e.g. "add_f32x1": "" where none is comparable
+    gpu: str = "NVIDIA H200"
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Expect:
+    """One technique expectation on the simulator's counters at the simulated size; one-sided, so a better answer passes.
+
+    ``counter`` is a name of docs/counters.md (``sector_efficiency``, ``excess_wavefronts``, ``launches`` …), summed or
+    averaged over all launches of the submission; ``per`` divides it by an expression over the sizes; ``why`` is the
+    sentence shown when it is missed, ``hint`` the next step.
+    """
+
+    counter: str
+    at_least: float | None = None
+    at_most: float | None = None
+    per: str = ""
+    why: str = ""
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """``|got − expected| ≤ absolute + relative·|expected| + chain_eps·√chain·scale`` for real cases; exact cases allow nothing.
+
+    ``chain`` is an expression over the sizes: the longest chain of roundings that the statement allows; its bound is
+    ``eps(dtype)·√chain·scale`` with ``scale`` an expression too (a typical size of the partial results), times
+    ``chain_factor``.
+    """
+
+    relative: float = 0.0
+    absolute: float = 0.0
+    chain: str = ""
+    scale: str = "1"
+    chain_factor: float = 4.0
+
+
+@dataclass(frozen=True)
+class Exercise:
+    name: str  # what a person types; also the folder, the stub (NAME.cu) and the usual entry
+    order: int  # place in the course: chapter × 100 + row, so 103 is the third exercise of chapter 1
+    idea: str  # the one idea, in at most ten words: the first line that people see
+    arrays: tuple[Array, ...]  # what the launch lines may name, inputs first
+    oracle: str  # "module:function" of kernels_ref: float64 outputs from the inputs
+    small: tuple[Size, ...]  # awkward sizes, run on both backends: 1, odd, prime, around 32, 128, 1024
+    simulated: Size  # the size whose counters are judged
+    timed: Size | None = None  # the size that is timed on a GPU; None: nothing is timed
+    scalars: Mapping[str, float] = field(default_factory=dict)  # float parameters by name, e.g. {"alpha": 2.5}
+    work: Work = field(default_factory=Work)
+    target: Target | None = None
+    technique: tuple[Expect, ...] = ()
+    tolerance: Tolerance = field(default_factory=Tolerance)
+    exact: bool = True  # whether exact cases make sense (softmax has none)
+    self_test_copies: bool = True  # whether "a copy of an input" must be rejected (see dev check)
+    checker: str = ""  # "module:function": the trusted check of a timed output on the device; default: the oracle's name
+    baseline: str = ""  # "module:function" of kernels_ref/baselines: the library call timed beside it by `bench`
+    requires: str = "sm_70"  # least compute capability
+    host: bool = False  # NAME_host.py stands beside the .cu, and runs on a GPU only
+    points: tuple[int, int, int] = (60, 20, 20)  # correct, technique, fast
+
+    @property
+    def inputs(self) -> tuple[Array, ...]:
+        return tuple(a for a in self.arrays if a.role == "in")
+
+    @property
+    def outputs(self) -> tuple[Array, ...]:
+        return tuple(a for a in self.arrays if a.role == "out")

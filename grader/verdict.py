@@ -1,0 +1,157 @@
+"""The result of grading one submission, as frozen records.
+
+Nothing here computes: stages fill these records, renderers read them. `Verdict.to_dict` is the `--json` form
+(schema ``warpgrade/run/1``, see ``grader/render/run.schema.json``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+VERDICTS = (
+    "pass", "wrong", "slow", "technique", "race", "out_of_bounds", "compile_error", "invalid", "policy",
+    "crash", "timeout", "limit", "cheat", "inconclusive", "unsupported", "error",
+)  # fmt: skip
+"""Every word that a verdict may be; docs/verdicts.md explains each."""
+
+EXIT_CODES: Mapping[str, int] = {"pass": 0, "inconclusive": 3, "unsupported": 4, "error": 5}
+"""Exit codes by verdict; a word that is not listed exits 1 (not passed)."""
+
+STAGES = ("compiles", "runs", "correct", "technique", "fast")
+Status = Literal["passed", "failed", "skipped", "not_graded"]
+
+
+@dataclass(frozen=True)
+class Access:
+    """One of the two accesses of a race, or the access that a diagnostic is about."""
+
+    kind: str  # "read" | "write" | "atomic"
+    thread: tuple[int, int, int]
+    block: tuple[int, int, int]
+    line: int | None = None
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One thing found: the fact, the place, the evidence, the next step.
+
+    ``kind`` is a verdict word or a finer name: ``race``, ``missing_fence``, ``out_of_bounds``, ``null``,
+    ``misaligned``, ``uninitialised_read``, ``barrier_divergence``, ``deadlock``, ``instruction_budget``, ``trap``,
+    ``assert``, ``inactive_lane``, ``bad_mask``, ``same_value_write``, ``compile_error``, ``unsupported`` …
+    ``thread`` and ``block`` are 3-D indices; ``address`` is an offset in bytes into ``array``, or a full address
+    where no array is known; ``index`` is the element index into ``array``.
+    """
+
+    kind: str
+    message: str
+    severity: Literal["error", "warning", "note"] = "error"
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
+    source: str | None = None  # the source line's text, for the caret
+    kernel: str | None = None
+    thread: tuple[int, int, int] | None = None
+    block: tuple[int, int, int] | None = None
+    space: str | None = None  # "global" | "shared" | "local" | "const"
+    array: str | None = None
+    index: int | None = None
+    address: int | None = None
+    accesses: tuple[Access, ...] = ()
+    count: int = 1  # how many times it was seen
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class StageResult:
+    name: str
+    status: Status
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class CaseResult:
+    """One size, on one backend. ``size`` is e.g. ``{"n": 1023}``; ``values`` is ``exact`` or ``real``."""
+
+    size: Mapping[str, int]
+    status: Status
+    detail: str = ""
+    backend: str = "sim"
+    values: str = "real"
+
+
+@dataclass(frozen=True)
+class LineCounters:
+    """Counters of one source line; ``line`` is in the student's file (code inlined from a header counts at its call)."""
+
+    line: int
+    counters: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class LaunchRecord:
+    """One kernel launch with what was counted. Counter names: docs/counters.md."""
+
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_bytes: int
+    counters: Mapping[str, float]
+    lines: tuple[LineCounters, ...] = ()
+    backend: str = "sim"
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A timed run. ``achieved``, ``peak`` and ``ceiling`` are in ``unit`` per second (bytes or flop)."""
+
+    median_s: float
+    interval_s: tuple[float, float]  # 95 % bootstrap interval of the median
+    samples: int
+    unit: str  # "B" | "FLOP"
+    achieved: float
+    peak: float | None
+    fraction_of_peak: float | None
+    ceiling: float | None
+    fraction_of_ceiling: float | None
+    line: str  # the pass line in words, e.g. "0.70 of peak"
+    line_fraction: float | None
+    provisional: bool
+
+
+@dataclass(frozen=True)
+class Verdict:
+    exercise: str
+    backend: str  # "sim" | "gpu" | "sim+gpu"
+    verdict: str
+    score: int
+    max_score: int
+    seed: int | None
+    stages: tuple[StageResult, ...]
+    cases: tuple[CaseResult, ...] = ()
+    launches: tuple[LaunchRecord, ...] = ()
+    measured: Measurement | None = None
+    device: str | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()
+    printed: str = ""  # what the kernel wrote with printf
+    file: str | None = None
+    sandbox: str = "landlock"  # "landlock" | "none"
+    next_step: str = ""
+    elapsed_s: float = 0.0
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def passed(self) -> bool:
+        return self.verdict == "pass"
+
+    @property
+    def exit_code(self) -> int:
+        return EXIT_CODES.get(self.verdict, 1)
+
+    def stage(self, name: str) -> StageResult:
+        return next(stage for stage in self.stages if stage.name == name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form: plain dicts and lists, in the order of the fields, with ``passed`` beside ``verdict``."""
+        return asdict(self) | {"passed": self.passed}
