@@ -1,9 +1,4 @@
-"""The launch lines of a stub: `// launch …`, `// scratch …`, `// passes …`, `// zero …`, `// constant …`.
-
-    source text ──parse──▶ LaunchScript ──resolve(sizes, limits)──▶ LaunchPlan (numbers only) ──▶ a backend
-
-`LaunchScript` keeps expressions and line numbers; `LaunchPlan` is what one case runs.
-"""
+"""What one case runs, with every number known: the records that resolving the launch lines makes."""
 
 from __future__ import annotations
 
@@ -14,7 +9,10 @@ Dim3 = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class DeviceLimits:
-    """Launch limits of one device; the defaults are the simulated A100's (CUDA programming guide, compute capability 8.0)."""
+    """Launch limits of one device; the defaults are the simulated A100's.
+
+    They are the CUDA programming guide's for compute capability 8.0.
+    """
 
     name: str = "simulated A100"
     sm_count: int = 108

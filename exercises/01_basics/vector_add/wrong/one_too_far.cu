@@ -1,0 +1,11 @@
+// expect: out_of_bounds
+// The check lets i == n through: one element behind each array is touched.
+
+// launch vector_add(a, b, c, n): grid=cdiv(n, 256) block=256
+
+extern "C" __global__ void vector_add(const float* a, const float* b, float* c, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i <= n)
+        c[i] = a[i] + b[i];
+}

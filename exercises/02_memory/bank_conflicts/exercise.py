@@ -1,0 +1,44 @@
+from grader import Array, Exercise, Expect, Values, Work
+
+# The words are only moved: integers of up to 24 bits must arrive unchanged, and no 11-bit format carries them.
+WIDE = Values(exact_low=-(2**24) + 1, exact_high=2**24 - 1)
+
+EXERCISE = Exercise(
+    name="bank_conflicts",
+    order=207,
+    idea="find and remove a 2-way, an 8-way and a 32-way conflict",
+    arrays=(
+        Array("x", "float32", "32 * rows", values=WIDE),
+        Array("planes", "float32", "32 * rows", role="out"),
+        Array("merged", "float32", "32 * rows", role="out"),
+        Array("columns", "float32", "32 * rows", role="out"),
+    ),
+    oracle="layout:regroup",
+    small=tuple({"rows": rows} for rows in (1, 2, 3, 7, 8, 9, 31, 32, 33, 100, 257)),
+    simulated={"rows": 2**12},
+    work=Work(bytes="4 * 128 * rows"),
+    technique=(
+        Expect(
+            "excess_wavefronts",
+            at_most=0,
+            why="Lanes of a warp use different words of one bank, and take turns.",
+            hint="write down i for lanes 0, 1, 2 … there: i % 32 is the bank. Then change the kernel's slot function",
+        ),
+        # Each kernel stores and loads each row of 32 words once: 6 requests. Without one of the kernels it is 4; an
+        # 8-byte load of pairs, or one tile shared by two kernels, still makes 4.5 or more.
+        Expect(
+            "shared_requests",
+            at_least=4.2,
+            per="rows",
+            why="One of the kernels does without its tile, or nearly: the conflict is avoided, not removed.",
+            hint="keep the three tiles, and change where in them each word lives",
+        ),
+        Expect(
+            "sector_efficiency",
+            at_least=0.99,
+            why="The conflict has moved to global memory: neighbouring threads no longer use neighbouring words there.",
+            hint="leave the indices of x, planes, merged and columns as they are",
+        ),
+    ),
+    points=(40, 60, 0),
+)

@@ -1,0 +1,51 @@
+from grader import Array, Exercise, Expect, Target, Tolerance, Values, Work
+
+# Small integers that are mostly positive: the products' mean is 64, so the sums grow like 64·k. Up to k = 4096 they stay
+# below 400 · 4096 < 2^24, where every order of summation in floats is exact. From k = 80 on they pass 2048, where halves
+# are 2 apart: accumulated in fp16, or rounded to it, every odd sum is wrong.
+GROWING = Values(exact_low=-4, exact_high=20)
+
+EXERCISE = Exercise(
+    name="hgemm_wmma_v1",
+    order=610,
+    idea="tensor cores: a warp multiplies 16 × 16 tiles with WMMA",
+    arrays=(
+        Array("A", "float16", "m*k", values=GROWING),
+        Array("B", "float16", "k*n", values=GROWING),
+        Array("C", "float32", "m*n", role="out"),
+    ),
+    oracle="gemm:matmul",
+    small=(
+        {"m": 16, "n": 16, "k": 16},
+        {"m": 16, "n": 48, "k": 32},
+        {"m": 48, "n": 32, "k": 80},
+        {"m": 64, "n": 64, "k": 64},
+        {"m": 80, "n": 16, "k": 112},
+        {"m": 16, "n": 16, "k": 1040},
+        {"m": 128, "n": 96, "k": 160},
+        {"m": 144, "n": 272, "k": 48},
+    ),
+    simulated={"m": 128, "n": 128, "k": 128},
+    timed={"m": 4096, "n": 4096, "k": 4096},
+    work=Work(bytes="2*m*k + 2*k*n + 4*m*n", flops="2*m*n*k"),
+    target=Target(
+        unit="fp16_tensor",
+        fraction=0.05,
+        ceiling="mma_f16",
+        note="to be measured: 0.95 × the solution's median on an H200; mma.sync from registers reaches 0.647, cuBLAS 0.773",
+    ),
+    technique=(
+        Expect(
+            "wmma_instructions",
+            at_least=1,
+            per="m*n*k/4096",
+            why="The product is not computed on the tensor cores: each wmma::mma_sync does 16 · 16 · 16 = 4096 multiply-adds.",
+            hint="call wmma::mma_sync(sum, a, b, sum) once for every 16 steps along k, and leave no product to ordinary arithmetic",
+        ),
+    ),
+    # Real values are uniform in [-1, 1): sums are near √k / 3 and a chain of k roundings errs by about eps·√k times that.
+    # Tensor cores cut off instead of rounding, which adds up in one direction: hence the relative part. Rounding a sum to
+    # fp16 is off by up to 2^-11 of it, far outside from k = 16 on: 5e-4 against 8e-6 + 1.5e-5.
+    tolerance=Tolerance(relative=2**-16, chain="k", scale="sqrt(k)", chain_factor=4.0),
+    baseline="gemm:matmul",
+)

@@ -1,0 +1,43 @@
+from grader import Array, Exercise, Target, Tolerance, Values, Work
+
+# Wide enough that every mistake shows: expf overflows from 88.8 on, so a row without its maximum subtracted gives
+# inf / inf; and expf gives 0 below -104, so a maximum that starts at 0 gives 0 / 0 where a whole row lies there.
+WIDE = Values(low=-120.0, high=120.0)
+
+EXERCISE = Exercise(
+    name="softmax_v1",
+    order=701,
+    idea="three passes over a row, its largest value subtracted first",
+    arrays=(
+        Array("x", "float32", "rows*cols", values=WIDE),
+        Array("y", "float32", "rows*cols", role="out"),
+    ),
+    oracle="softmax:rows",
+    small=(
+        {"rows": 1, "cols": 1},
+        {"rows": 1, "cols": 2},
+        {"rows": 3, "cols": 31},
+        {"rows": 257, "cols": 1},  # one in 15 rows is a single value below -104
+        {"rows": 5, "cols": 33},
+        {"rows": 2, "cols": 255},
+        {"rows": 4, "cols": 256},
+        {"rows": 2, "cols": 257},
+        {"rows": 33, "cols": 1000},
+        {"rows": 7, "cols": 1025},
+    ),
+    simulated={"rows": 256, "cols": 1024},
+    timed={"rows": 16384, "cols": 4096},  # 512 MiB read and written
+    work=Work(bytes="8*rows*cols"),
+    target=Target(
+        unit="bandwidth",
+        fraction=0.40,
+        ceiling="copy_f32x1",
+        note="to be measured: 0.95 × the solution's median on an H200; PyTorch reaches 0.524 at this size",
+    ),
+    # Rounding x - largest costs up to 2^-18 of the result where the two are far apart, __expf another 1.2e-5 there,
+    # and a sum of 1025 terms in one chain about 2e-6. Half precision is off by 5e-4. Results below the smallest normal
+    # float (1.2e-38) may be flushed to zero.
+    tolerance=Tolerance(relative=3e-5, absolute=2e-38),
+    exact=False,
+    baseline="softmax:rows",
+)

@@ -1,0 +1,31 @@
+// expect: sim=unsupported gpu=crash
+// The frames are taken to begin one float later: a float4 must lie at a multiple of 16 bytes.
+
+#define FRAME 1024  // samples of a frame
+
+extern "C" __global__ void zero_copy(const float4* x, float* out, int frames)
+{
+    int lane = threadIdx.x % 32;
+    int warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
+    int warps = gridDim.x * blockDim.x / 32;
+
+    // One warp a frame; when there are more frames than warps, each warp goes on with the frame that is `warps` further on.
+    for (int f = warp; f < frames; f += warps) {
+        const float4* frame = (const float4*)((const float*)x + 1) + (size_t)f * (FRAME / 4);
+        float energy = 0.0f;
+
+        // Neighbouring lanes read neighbouring float4: one request covers 512 bytes without a gap. All eight requests of a
+        // frame are independent, so that they are on their way together: a trip over the link takes about a microsecond.
+#pragma unroll
+        for (int i = 0; i < FRAME / 4; i += 32) {
+            float4 v = frame[i + lane];
+            energy += v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w;
+        }
+
+        // The lanes' sums come together in lane 0. All 32 lanes are here: f is the same for the whole warp.
+        for (int s = 16; s > 0; s /= 2)
+            energy += __shfl_down_sync(0xffffffff, energy, s);
+        if (lane == 0)
+            out[f] = energy;
+    }
+}

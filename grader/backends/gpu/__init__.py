@@ -1,0 +1,114 @@
+"""The GPU backend: kernels run through CuPy in a child process that may hang or crash without harm.
+
+    backend = GpuBackend(0)
+    backend.start()                              # at once, beside the simulator: CUDA needs half a second to start
+    with backend.open(program, limits) as session:
+        execution = session.run(case)
+        samples = session.time(timed_run, …)
+
+`grader.backends.gpu.child` is the other side. Each session has a child of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader.backends.base import Limits
+from grader.backends.gpu.session import GpuSession
+
+if TYPE_CHECKING:
+    from grader.compile import Program
+    from grader.device import Gpu
+    from grader.launch import DeviceLimits
+    from grader.process import Child
+    from grader.sandbox import Sandbox
+
+__all__ = ["GpuBackend", "GpuSession"]
+
+_PASSED_ON = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_PATH", "CUDA_HOME", "LD_LIBRARY_PATH", "PATH")
+_SYSTEM = ("/usr", "/lib", "/lib64", "/etc", "/opt", "/bin", "/sbin", "/sys")
+_WRITABLE = ("/dev", "/proc", "/run", "/var")
+
+
+class GpuBackend:
+    """GPU number ``device``. Making one starts nothing. Raises Unsupported where there is no such GPU."""
+
+    name = "gpu"
+
+    def __init__(self, device: int | Gpu = 0, *, sandbox: bool = True) -> None:
+        from grader.device import Gpu, detect
+
+        self.gpu = device if isinstance(device, Gpu) else detect(device)
+        self._sandbox = sandbox
+        self._started: Child | None = None
+
+    @property
+    def device_limits(self) -> DeviceLimits:
+        return self.gpu.limits
+
+    def start(self) -> None:
+        """Start the next session's child now, without waiting for it. Its context takes half a second."""
+        if self._started is None:
+            self._started = start_child(self.gpu, Limits().printf_bytes, sandbox=self._sandbox)
+
+    def open(self, program: Program, limits: Limits) -> GpuSession:
+        """Assemble the program for this GPU and load it in a child of its own.
+
+        Raises Unsupported where ptxas is missing or too old, SubmissionError where the GPU cannot hold the program.
+        """
+        from grader.compile import assemble
+
+        self.start()
+        child, self._started = self._started, None
+        assert child is not None
+        session = GpuSession(child, program, limits)
+        try:
+            session.load(assemble(program, self.gpu.arch))
+        except BaseException:
+            session.close()
+            raise
+        return session
+
+    def close(self) -> None:
+        """End a child that was started and not used."""
+        if self._started is not None:
+            self._started.close()
+            self._started = None
+
+
+def start_child(gpu: Gpu, printf_bytes: int, *, sandbox: bool = True) -> Child:
+    """Start a GPU child and hand it the grader's own kernels; it answers ``ready`` when its context is up."""
+    from grader.backends.gpu.support import support_cubin
+    from grader.channel import ChannelClosed, spawn
+
+    child = spawn("grader.backends.gpu.child", sandbox=gpu_sandbox() if sandbox else None, env=environment())
+    try:
+        support = support_cubin(gpu)
+        child.channel.send({"do": "start", "device": gpu.index, "printf_bytes": printf_bytes, "support": support})
+    except ChannelClosed:
+        pass  # the session that waits for it says what happened
+    except BaseException:
+        child.close()
+        raise
+    return child
+
+
+def gpu_sandbox() -> Sandbox:
+    """What CUDA needs of the file system; home folders stay closed, but for where Python and its packages lie."""
+    import sys
+
+    from grader.channel import Sandbox
+
+    python = (sys.prefix, sys.base_prefix, *(str(Path(folder).absolute()) for folder in sys.path if folder))
+    package = str(Path(__file__).resolve().parents[2])
+    return Sandbox(files=True, read=(*_SYSTEM, *python, package), write=(*_WRITABLE, "/tmp", tempfile.gettempdir()))
+
+
+def environment() -> dict[str, str]:
+    """The child's environment: which GPU, where CUDA is, and a cache that nobody shares."""
+    inherited = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    scratch = tempfile.gettempdir()
+    return inherited | {"HOME": scratch, "CUPY_CACHE_IN_MEMORY": "1", "CUDA_CACHE_DISABLE": "1", "TMPDIR": scratch}

@@ -1,0 +1,217 @@
+"""The GPU child: loads one submission's cubin and runs what the parent asks for, until its context dies.
+
+    parent                                         child
+    {"do": "start", "device": 0, …}         ──▶    context, health check          ──▶  {"ready": …}
+    {"do": "load", "cubin": …, "entries": …}──▶    the submission's module        ──▶  {"loaded": true}
+    {"do": "run", "plan": …} + arrays       ──▶    one case                       ──▶  {"done": …} + outputs
+    {"do": "time", …}                       ──▶    timed launches                 ──▶  {"sample": k}… {"done": …}
+
+An answer with ``fault`` says what the submission did wrong; after a ``dead`` one the process ends, because a CUDA
+context that met an illegal access cannot be used again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from grader.backends.gpu import wire
+from grader.backends.gpu.faults import diagnostic, fault_of, is_sticky
+from grader.errors import GraderFault, SubmissionError, Unsupported
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from grader.backends.gpu.arena import Arena
+    from grader.backends.gpu.cuda import Device
+    from grader.backends.gpu.guards import GuardCheck
+    from grader.backends.gpu.output import Printed
+    from grader.backends.gpu.program import LoadedProgram
+    from grader.channel import Channel
+    from grader.launch import LaunchPlan
+
+    Answer = tuple[dict[str, Any], dict[str, npt.NDArray[np.generic]]]
+    Arrays = dict[str, npt.NDArray[np.generic]]
+
+HEALTH_BYTES = 1 << 16
+
+
+def main() -> None:
+    """Serve one parent; called by `grader.channel.spawn`."""
+    from grader.channel import attach
+
+    channel, sandbox = attach()
+    import cupy  # noqa: F401  # what is heavy is imported before the doors close
+    from cuda.bindings import driver  # noqa: F401
+    from cupy.cuda import function, runtime  # noqa: F401
+
+    from grader.backends.gpu.cuda import Cuda, flush_standard_output
+    from grader.backends.gpu.output import Printed
+
+    closed = sandbox.apply()
+    message, _ = channel.receive(None)
+    printed = Printed(int(message["printf_bytes"]), flush_standard_output)
+    worker = Worker(channel, lambda: Cuda(int(message["device"])), printed)
+    worker.start(bytes(message["support"]), closed)
+    worker.serve()
+
+
+class Worker:
+    """Answers the parent's requests. ``make_device`` is called once; tests hand in a fake device."""
+
+    def __init__(self, channel: Channel, make_device: Callable[[], Device], printed: Printed) -> None:
+        self._channel = channel
+        self._make_device = make_device
+        self._printed = printed
+        self._actions: dict[str, Callable[[dict[str, Any], Arrays], Answer]] = {
+            "load": self._load,
+            "run": self._run,
+            "time": self._time,
+        }
+        self._device: Device
+        self._arena: Arena
+        self._guards: GuardCheck
+        self._support: Any
+        self._program: LoadedProgram | None = None
+
+    def start(self, support: bytes, sandbox: str) -> None:
+        """Make the context, load the grader's own kernels, and see that the GPU computes."""
+        answer, _ = self._guarded(lambda: self._started(support, sandbox), plan=None)
+        self._channel.send(answer)
+
+    def serve(self) -> None:
+        """Answer until the parent closes the channel, or the context is dead."""
+        from grader.channel import ChannelClosed
+
+        while True:
+            try:
+                message, arrays = self._channel.receive(None)
+            except ChannelClosed:
+                return
+            answer, results = self._answer(message, arrays)
+            self._channel.send(answer, results)
+            if answer.get("dead"):
+                return
+
+    def _answer(self, message: dict[str, Any], arrays: Arrays) -> Answer:
+        action = self._actions[message["do"]]
+        plan = message.get("plan") or message.get("timed", {}).get("plan")
+        return self._guarded(lambda: action(message, arrays), plan and wire.plan_from_json(plan))
+
+    def _guarded(self, action: Callable[[], Answer], plan: LaunchPlan | None) -> Answer:
+        """Do it; whatever goes wrong becomes an answer."""
+        from grader.backends.gpu.cuda import CudaError
+
+        try:
+            return action()
+        except CudaError as error:
+            return self._fault(str(error), plan), {}
+        except SubmissionError as error:
+            found = wire.diagnostics_to_json(error.diagnostics)
+            return {"fault": error.verdict, "message": error.message, "diagnostics": found, "hint": error.hint}, {}
+        except Unsupported as error:
+            return {"unsupported": error.message, "hint": error.hint}, {}
+        except GraderFault as error:
+            return {"error": error.message}, {}
+        except Exception as error:
+            return {
+                "error": f"the GPU process failed: {type(error).__name__}: {error}{_place(error)}",
+                "dead": True,
+            }, {}
+
+    def _fault(self, text: str, plan: LaunchPlan | None) -> dict[str, Any]:
+        from grader.backends.gpu.case import only_kernel
+
+        fault = fault_of(text)
+        if fault is None or (self._program is None and plan is None):
+            return {"error": f"CUDA answers: {text}", "dead": True}
+        kernel = only_kernel(plan) if plan else None
+        line = plan.launches[0].line if plan and kernel and plan.launches[0].line else None
+        found = wire.diagnostics_to_json((diagnostic(fault, kernel, line),))
+        printed, _ = self._printed.take()
+        return {
+            "fault": fault.verdict,
+            "message": found[0]["message"],
+            "hint": fault.hint,
+            "diagnostics": found,
+            "printed": printed,
+            "dead": is_sticky(text),
+        }
+
+    # ---------------------------------------------------------------------------------------------- actions
+
+    def _started(self, support: bytes, sandbox: str) -> Answer:
+        from grader.backends.gpu.arena import Arena
+        from grader.backends.gpu.guards import GuardCheck
+
+        self._device = self._make_device()
+        self._arena = Arena(self._device)
+        self._support = self._device.load(support)
+        find_changed = self._device.function(self._support, "find_changed")
+        self._guards = GuardCheck(self._device, find_changed, self._arena.guard)
+        self._check_health()
+        return {"ready": True, "sandbox": sandbox}, {}
+
+    def _check_health(self) -> None:
+        """A small case of our own with a planted stray byte: a GPU that was left in a bad state must not grade."""
+        self._arena.lay_out((wire.Shape("health", "uint8", HEALTH_BYTES, "out"),))
+        layout, base = self._arena.layout, self._arena.base
+        if self._guards.strays(base, layout):
+            raise GraderFault("this GPU does not keep what is written to its memory")
+        self._device.fill8(base + layout.places["health"].stop + 3, self._arena.guard ^ 0xFF, 1)
+        found = self._guards.strays(base, layout)
+        if [stray.index for stray in found] != [HEALTH_BYTES + 3]:
+            raise GraderFault("this GPU does not compute: a planted byte was not found")
+
+    def _load(self, message: dict[str, Any], _: Arrays) -> Answer:
+        from grader.backends.gpu.cuda import CudaError
+        from grader.backends.gpu.program import LoadedProgram
+
+        entries = wire.entries_from_json(message["entries"])
+        try:
+            self._program = LoadedProgram(self._device, bytes(message["cubin"]), entries)
+        except CudaError as error:
+            fault = fault_of(str(error))
+            if fault is None or fault.verdict != "limit":
+                raise GraderFault(f"the assembled program cannot be loaded: {error}") from error
+            raise SubmissionError("limit", fault.message) from None
+        return {"loaded": True}, {}
+
+    def _run(self, message: dict[str, Any], arrays: Arrays) -> Answer:
+        from grader.backends.gpu.case import CaseRunner
+
+        assert self._program is not None
+        runner = CaseRunner(self._device, self._arena, self._guards, self._program)
+        shapes = wire.shapes_from_json(message["shapes"])
+        outcome = runner.run(wire.plan_from_json(message["plan"]), shapes, arrays)
+        printed, too_much = self._printed.take()
+        answer = {
+            "done": True,
+            "diagnostics": wire.diagnostics_to_json(outcome.diagnostics),
+            "inputs_changed": list(outcome.inputs_changed),
+            "elapsed_s": outcome.elapsed_s,
+            "printed": printed,
+            "too_much": too_much,
+        }
+        return answer, outcome.outputs
+
+    def _time(self, message: dict[str, Any], _: Arrays) -> Answer:
+        from grader.backends.gpu.measure import Stopwatch
+
+        assert self._program is not None
+        run = wire.timed_run_from_json(message["timed"])
+        modules = {name: bytes(message[f"module:{name}"]) for name in message["modules"]}
+        watch = Stopwatch(self._device, self._arena, self._guards, self._program, self._support, modules)
+        samples = watch.run(run, int(message["l2_bytes"]), lambda k: self._channel.send({"sample": k}))
+        printed, too_much = self._printed.take()
+        answer = wire.samples_to_json(samples) | {"done": True, "printed": printed, "too_much": too_much}
+        return answer, {}
+
+
+def _place(error: Exception) -> str:
+    import traceback
+    from pathlib import Path
+
+    frames = traceback.extract_tb(error.__traceback__)
+    return f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""

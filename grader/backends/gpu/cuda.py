@@ -1,0 +1,210 @@
+"""The few device operations that grading needs, over CuPy; what CuPy's runtime lacks comes from cuda-bindings.
+
+Everything above this module is plain Python over plain integers (addresses, bytes), so that tests put a fake device
+in its place. All work goes to one stream of our own, in order. Nothing here imports CuPy until a `Cuda` is made.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from grader.launch import Dim3
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+Function = Any
+Module = Any
+Event = Any
+
+
+class Device(Protocol):
+    """What the child needs of a GPU; `Cuda` is the real one. Addresses and sizes are in bytes."""
+
+    def allocate(self, size: int) -> int: ...
+    def free(self, address: int) -> None: ...
+    def fill8(self, address: int, value: int, size: int) -> None: ...
+    def fill16(self, address: int, value: int, count: int) -> None: ...
+    def upload(self, address: int, data: npt.NDArray[np.generic]) -> None: ...
+    def download(self, address: int, size: int) -> npt.NDArray[np.uint8]: ...
+    def copy(self, to: int, source: int, size: int) -> None: ...
+    def load(self, cubin: bytes) -> Module: ...
+    def function(self, module: Module, name: str) -> Function: ...
+    def allow_shared(self, function: Function, size: int) -> None: ...
+    def variable(self, module: Module, name: str) -> tuple[int, int]: ...
+    def launch(
+        self,
+        function: Function,
+        grid: Dim3,
+        block: Dim3,
+        args: Sequence[Any],
+        shared_bytes: int = 0,
+        *,
+        cooperative: bool = False,
+        cluster: Dim3 = (1, 1, 1),
+    ) -> None: ...
+    def event(self) -> Event: ...
+    def record(self, event: Event) -> None: ...
+    def elapsed_s(self, start: Event, stop: Event) -> float: ...
+    def synchronise(self) -> None: ...
+    def reset_persisting_l2(self) -> None: ...
+
+
+class CudaError(Exception):
+    """Raised when CUDA reports an error; the text begins with CUDA's name for it."""
+
+
+class Cuda:
+    """GPU number ``index``. Raises CudaError for whatever CUDA refuses."""
+
+    def __init__(self, index: int, *, printf_bytes: int = 1 << 20) -> None:
+        from cuda.bindings import driver as bindings
+        from cupy.cuda import Stream, runtime
+        from cupy_backends.cuda.api import driver
+
+        self._runtime, self._driver, self._bindings = runtime, driver, bindings
+        self._errors = (runtime.CUDARuntimeError, driver.CUDADriverError)
+        runtime.setDevice(index)
+        runtime.deviceSetLimit(runtime.cudaLimitPrintfFifoSize, printf_bytes)  # also makes the context
+        self._stream = Stream(non_blocking=True)
+
+    def allocate(self, size: int) -> int:
+        return int(self._do(self._runtime.malloc, size))
+
+    def free(self, address: int) -> None:
+        self._do(self._runtime.free, address)
+
+    def fill8(self, address: int, value: int, size: int) -> None:
+        if size:
+            self._do(self._runtime.memsetAsync, address, value, size, self._stream.ptr)
+
+    def fill16(self, address: int, value: int, count: int) -> None:
+        if count:
+            self._bind("cuMemsetD16Async", address, value, count, self._stream.ptr)
+
+    def upload(self, address: int, data: npt.NDArray[np.generic]) -> None:
+        """Copy a host array in. Waits, so that ``data`` may change at once."""
+        if data.nbytes:
+            kind = self._runtime.memcpyHostToDevice
+            self._do(self._runtime.memcpyAsync, address, data.ctypes.data, data.nbytes, kind, self._stream.ptr)
+            self.synchronise()
+
+    def download(self, address: int, size: int) -> npt.NDArray[np.uint8]:
+        import numpy as np
+
+        data = np.empty(size, dtype=np.uint8)
+        if size:
+            kind = self._runtime.memcpyDeviceToHost
+            self._do(self._runtime.memcpyAsync, data.ctypes.data, address, size, kind, self._stream.ptr)
+        self.synchronise()
+        return data
+
+    def copy(self, to: int, source: int, size: int) -> None:
+        if size:
+            kind = self._runtime.memcpyDeviceToDevice
+            self._do(self._runtime.memcpyAsync, to, source, size, kind, self._stream.ptr)
+
+    def load(self, cubin: bytes) -> Module:
+        from cupy.cuda.function import Module as CupyModule
+
+        module = CupyModule()
+        self._do(module.load, cubin)
+        return module
+
+    def function(self, module: Module, name: str) -> Function:
+        return self._do(module.get_function, name)
+
+    def allow_shared(self, function: Function, size: int) -> None:
+        """Raise the limit of dynamic shared memory, which is 48 KiB until a kernel asks for more."""
+        attribute = self._driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        self._do(self._driver.funcSetAttribute, function.ptr, attribute, size)
+
+    def variable(self, module: Module, name: str) -> tuple[int, int]:
+        """Address and size of a `__device__` or `__constant__` variable."""
+        address, size = self._bind("cuModuleGetGlobal", module.ptr, name.encode())
+        return int(address), int(size)
+
+    def launch(
+        self,
+        function: Function,
+        grid: Dim3,
+        block: Dim3,
+        args: Sequence[Any],
+        shared_bytes: int = 0,
+        *,
+        cooperative: bool = False,
+        cluster: Dim3 = (1, 1, 1),
+    ) -> None:
+        """Queue one launch. ``args`` are NumPy scalars of the parameters' own types; addresses are ``uint64``."""
+        if cluster != (1, 1, 1):
+            self._launch_clusters(function, grid, block, args, shared_bytes, cluster)
+            return
+        keywords = {"stream": self._stream, "enable_cooperative_groups": cooperative}
+        self._do(function, grid, block, tuple(args), shared_bytes, **keywords)
+
+    def _launch_clusters(
+        self, function: Function, grid: Dim3, block: Dim3, args: Sequence[Any], shared_bytes: int, cluster: Dim3
+    ) -> None:
+        """CuPy's launch has no cluster attribute: the driver's extended launch has."""
+        import numpy as np
+
+        bindings = self._bindings
+        attribute = bindings.CUlaunchAttribute()
+        attribute.id = bindings.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+        shape = attribute.value.clusterDim
+        shape.x, shape.y, shape.z = cluster
+        config = bindings.CUlaunchConfig()
+        config.gridDimX, config.gridDimY, config.gridDimZ = grid
+        config.blockDimX, config.blockDimY, config.blockDimZ = block
+        config.sharedMemBytes, config.hStream = shared_bytes, self._stream.ptr
+        config.numAttrs, config.attrs = 1, [attribute]
+        held = [np.asarray(value).reshape(1) for value in args]
+        pointers = np.array([value.ctypes.data for value in held], dtype=np.uint64)
+        self._bind("cuLaunchKernelEx", config, function.ptr, pointers.ctypes.data, 0)
+
+    def event(self) -> Event:
+        from cupy.cuda import Event as CupyEvent
+
+        return CupyEvent()
+
+    def record(self, event: Event) -> None:
+        self._do(event.record, self._stream)
+
+    def elapsed_s(self, start: Event, stop: Event) -> float:
+        """Seconds between two events that have happened. CUDA's resolution is about half a microsecond."""
+        return float(self._do(self._runtime.eventElapsedTime, start.ptr, stop.ptr)) * 1e-3
+
+    def synchronise(self) -> None:
+        self._do(self._runtime.streamSynchronize, self._stream.ptr)
+
+    def reset_persisting_l2(self) -> None:
+        """Return cache lines that a kernel asked to keep in L2 to normal use, where the GPU has such lines."""
+        status, *_ = self._bindings.cuCtxResetPersistingL2Cache()
+        if status not in (self._bindings.CUresult.CUDA_SUCCESS, self._bindings.CUresult.CUDA_ERROR_NOT_SUPPORTED):
+            raise CudaError(f"{getattr(status, 'name', status)}: cuCtxResetPersistingL2Cache")
+
+    def memory(self) -> tuple[int, int]:
+        """Free and total bytes of device memory."""
+        free, total = self._do(self._runtime.memGetInfo)
+        return int(free), int(total)
+
+    def _do(self, call: Any, *args: Any, **keywords: Any) -> Any:
+        try:
+            return call(*args, **keywords)
+        except self._errors as error:
+            raise CudaError(str(error)) from error
+
+    def _bind(self, name: str, *args: Any) -> Any:
+        """One call of cuda-bindings: its results, without the status."""
+        status, *values = getattr(self._bindings, name)(*args)
+        if status != self._bindings.CUresult.CUDA_SUCCESS:
+            raise CudaError(f"{getattr(status, 'name', status)}: {name}")
+        return values
+
+
+def flush_standard_output() -> None:
+    """Write out what the CUDA driver printed for a kernel: it goes through the C library's buffer."""
+    ctypes.CDLL(None).fflush(None)

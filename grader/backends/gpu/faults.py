@@ -1,0 +1,109 @@
+"""What CUDA's errors mean for a submission: the verdict word and a sentence without jargon. Pure.
+
+CuPy raises ``CUDADriverError`` and ``CUDARuntimeError``; both name the error at the start of their text, e.g.
+"CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered" and "cudaErrorIllegalAddress: …".
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from grader.verdict import Diagnostic
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One CUDA error in our terms: ``kind`` of the diagnostic, the ``verdict`` word, and what to tell the student."""
+
+    verdict: str
+    kind: str
+    message: str
+    hint: str = ""
+
+
+_ON_THE_SIMULATOR = "`--backend sim` names the array, the index, the thread and the source line"
+
+FAULTS: dict[str, Fault] = {
+    "illegaladdress": Fault(
+        "out_of_bounds",
+        "out_of_bounds",
+        "a thread read or wrote an address that belongs to no array",
+        f"an index is far out of range, or a pointer is null; {_ON_THE_SIMULATOR}",
+    ),
+    "misalignedaddress": Fault(
+        "crash",
+        "misaligned",
+        "a thread accessed an address that is not a multiple of the access's size",
+        "a float4 load needs a 16-byte aligned address: check the element index behind the cast",
+    ),
+    "invalidaddressspace": Fault(
+        "crash",
+        "invalid_address_space",
+        "an instruction for one memory space was given an address of another",
+        "a pointer into shared or local memory was used where global memory is meant, or the other way round",
+    ),
+    "illegalinstruction": Fault("crash", "trap", "the kernel stopped itself with a trap", _ON_THE_SIMULATOR),
+    "assert": Fault("crash", "assert", "an assert in the kernel failed", _ON_THE_SIMULATOR),
+    "launchfailure": Fault(
+        "crash", "launch_failure", "the GPU stopped the kernel with an exception", _ON_THE_SIMULATOR
+    ),
+    "launchtimeout": Fault("timeout", "timeout", "the kernel ran longer than this GPU's display allows"),
+    "hardwarestackerror": Fault(
+        "crash", "stack_overflow", "a thread overflowed its call stack", "look for recursion that does not end"
+    ),
+    "invalidpc": Fault("crash", "invalid_pc", "a thread jumped to an address that holds no code"),
+    "launchoutofresources": Fault(
+        "invalid",
+        "launch",
+        "the block does not fit: its threads need more registers than an SM has",
+        "use fewer threads a block, or __launch_bounds__(threads) so that the compiler uses fewer registers",
+    ),
+    "cooperativelaunchtoolarge": Fault(
+        "invalid",
+        "launch",
+        "a cooperative launch needs all its blocks resident at once, and this grid is too large for that",
+        "size the grid from sm_count",
+    ),
+    "invalidconfiguration": Fault("invalid", "launch", "CUDA refuses this grid and block"),
+    "invalidvalue": Fault("invalid", "launch", "CUDA refuses this launch: a size is outside what the GPU allows"),
+    "invalidclustersize": Fault("invalid", "launch", "CUDA refuses this cluster size"),
+    "memoryallocation": Fault("limit", "limit", "the program asks for more memory than this GPU has"),
+}
+"""Keys are CUDA's names without their prefix, underscores and case: the driver and the runtime agree on them so."""
+
+_ALIASES = {
+    "outofmemory": "memoryallocation",
+    "launchfailed": "launchfailure",
+    "deviceassert": "assert",
+    "invalidclusterconfiguration": "invalidclustersize",
+}
+
+STICKY = frozenset(name for name, fault in FAULTS.items() if fault.verdict in ("crash", "out_of_bounds", "timeout"))
+"""After one of these the context is dead: its process must end."""
+
+_NAME = re.compile(r"\b(?:CUDA_ERROR_|cudaError)(\w+)")
+
+
+def error_name(text: str) -> str:
+    """The key into `FAULTS` of an error's text; "" where it names no CUDA error."""
+    found = _NAME.search(text)
+    name = found[1].replace("_", "").lower() if found else ""
+    return _ALIASES.get(name, name)
+
+
+def fault_of(text: str) -> Fault | None:
+    """The fault that a CUDA error's text names; None where it is none that a submission causes."""
+    return FAULTS.get(error_name(text))
+
+
+def is_sticky(text: str) -> bool:
+    """Whether the context is dead after this error."""
+    name = error_name(text)
+    return name in STICKY
+
+
+def diagnostic(fault: Fault, kernel: str | None, line: int | None = None) -> Diagnostic:
+    """The diagnostic that a student sees. ``line`` is the launch line's; the GPU does not tell the faulting one."""
+    where = f" in {kernel}" if kernel else ""
+    return Diagnostic(kind=fault.kind, message=f"{fault.message}{where}", kernel=kernel, line=line, hint=fault.hint)

@@ -1,0 +1,69 @@
+"""The trusted data of a course: how timed outputs are checked, and which ceilings there are. Parent side, pure.
+
+`kernels_ref/device` and `kernels_ref/ceilings` are plain data with CUDA files beside them; a course without its own
+uses the built-in one. Their docstrings are the format's documentation.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from grader.errors import GraderFault
+
+if TYPE_CHECKING:
+    from grader.catalog import Course
+
+
+def device_data(course: Course) -> ModuleType:
+    """`kernels_ref/device` of the course, else of the built-in one."""
+    return _load(_folder(course, "device"))
+
+
+def ceiling_data(course: Course) -> ModuleType:
+    """`kernels_ref/ceilings` of the course, else of the built-in one."""
+    return _load(_folder(course, "ceilings"))
+
+
+def find(course: Course, folder: str, table: str, name: str) -> tuple[Any, Path] | None:
+    """The entry ``name`` of a table (``CHECKS``, ``CEILINGS``) and the folder of its files; None where there is none.
+
+    The course's own table is looked at first, then the built-in one.
+    """
+    for root in _roots(course):
+        place = root / folder
+        if (place / "__init__.py").is_file():
+            entry = getattr(_load(place), table).get(name)
+            if entry is not None:
+                return entry, place
+    return None
+
+
+def _roots(course: Course) -> tuple[Path, ...]:
+    from grader.catalog import built_in_course
+
+    return tuple(dict.fromkeys((course.kernels_ref, built_in_course().kernels_ref)))
+
+
+def _folder(course: Course, name: str) -> Path:
+    for root in _roots(course):
+        if (root / name / "__init__.py").is_file():
+            return root / name
+    raise GraderFault(f"the course has no kernels_ref/{name}")
+
+
+@cache
+def _load(folder: Path) -> ModuleType:
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    name = f"_warpgrade_data_{abs(hash(folder)):x}_{folder.name}"
+    spec = spec_from_file_location(name, folder / "__init__.py")
+    if spec is None or spec.loader is None:
+        raise GraderFault(f"{folder} cannot be loaded")
+    module = module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look a module up by its name
+    spec.loader.exec_module(module)
+    return module

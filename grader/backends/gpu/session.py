@@ -1,0 +1,191 @@
+"""The parent's side of a GPU child: requests, deadlines, and what a silent or dead child means."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from grader.backends.base import CaseRun, Execution, Limits
+from grader.backends.gpu import wire
+from grader.channel import ChannelClosed, ChannelTimeout
+from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeError
+from grader.verdict import Diagnostic, LaunchRecord
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from grader.compile import Program
+    from grader.launch import LaunchPlan
+    from grader.process import Child
+
+    Answer = tuple[dict[str, Any], dict[str, npt.NDArray[np.generic]]]
+
+START_S = 60.0  # a cold machine reads libraries from a slow disk; a warm one starts in under a second
+LOAD_S = 20.0
+SETTLE_S = 2.0  # what a case needs beside its launches: copies, checks
+
+
+class GpuSession:
+    """One submission in one GPU child. A context manager; on exit the child is gone, with whatever it still ran."""
+
+    def __init__(self, child: Child, program: Program, limits: Limits) -> None:
+        self._child = child
+        self._limits = limits
+        self._ends = time.monotonic() + limits.total_s
+        self._stopped: WarpgradeError | None = None
+        self.program = program
+        self.sandbox = "none"
+
+    def load(self, cubin: bytes) -> None:
+        """Hand the assembled program over.
+
+        Raises GraderFault where the child does not start, SubmissionError (``limit``) where the program is too large.
+        """
+        ready, _ = self._await(START_S, starting=True)
+        self.sandbox = str(ready.get("sandbox", "none"))
+        request = {"do": "load", "cubin": cubin, "entries": wire.entries_to_json(self.program.entries)}
+        self._child.channel.send(request)
+        self._await(LOAD_S)
+        self._ends = time.monotonic() + self._limits.total_s  # the machine's start is not the submission's time
+
+    def run(self, run: CaseRun) -> Execution:
+        """Run one case on fresh buffers.
+
+        A stray write, a crash or a printf flood is an Execution with ``failure``. Raises SubmissionError (``timeout``,
+        ``crash`` of the process) for what ends the session, Unsupported, GraderFault.
+        """
+        request = {
+            "do": "run",
+            "plan": wire.plan_to_json(run.plan),
+            "shapes": wire.shapes_to_json(wire.shapes_of(run.buffers)),
+        }
+        self._send(request, {b.name: b.data for b in run.buffers if b.data is not None})
+        answer, outputs = self._await(self._limits.launch_s + SETTLE_S, keep_fault=True)
+        return self._execution(answer, outputs, run.plan)
+
+    def time(self, run: wire.TimedRun, modules: dict[str, bytes], l2_bytes: int) -> wire.RawSamples:
+        """Time the submission; every launch sequence must end within ``launch_s``, the whole within ``total_s``.
+
+        Raises SubmissionError where it fails on the way.
+        """
+        request: dict[str, Any] = {"do": "time", "timed": wire.timed_run_to_json(run), "l2_bytes": l2_bytes}
+        request |= {"modules": list(modules)} | {f"module:{name}": cubin for name, cubin in modules.items()}
+        self._send(request)
+        while True:
+            answer, _ = self._await(self._limits.launch_s + SETTLE_S)
+            if answer.get("done"):
+                self._check_printed(answer)
+                return wire.samples_from_json(answer)
+
+    def call(self, request: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+        """One request of the grader's own (ceilings, baselines); its answer."""
+        self._send(request)
+        answer, _ = self._await(timeout_s)
+        return answer
+
+    def close(self) -> None:
+        """End the child at once, with its process group; closing twice is fine."""
+        self._child.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # ------------------------------------------------------------------------------------------ talking to the child
+
+    def _send(self, request: dict[str, Any], arrays: dict[str, npt.NDArray[np.generic]] | None = None) -> None:
+        if self._stopped is not None:
+            raise self._stopped
+        try:
+            self._child.channel.send(request, arrays)
+        except ChannelClosed:
+            raise self._stop(self._died(starting=False)) from None
+
+    def _await(self, timeout_s: float, *, starting: bool = False, keep_fault: bool = False) -> Answer:
+        """The next answer; a fault is raised unless it is wanted as it is."""
+        allowed_s = timeout_s if starting else max(0.05, min(timeout_s, self._ends - time.monotonic()))
+        try:
+            answer, arrays = self._child.channel.receive(allowed_s)
+        except ChannelTimeout:
+            raise self._stop(self._hung(allowed_s, starting)) from None
+        except ChannelClosed:
+            raise self._stop(self._died(starting)) from None
+        self._raise_if_bad(answer, keep_fault)
+        return answer, arrays
+
+    def _raise_if_bad(self, answer: dict[str, Any], keep_fault: bool) -> None:
+        if "error" in answer:
+            raise self._stop(GraderFault(answer["error"]))
+        if "unsupported" in answer:
+            raise Unsupported(answer["unsupported"], hint=answer.get("hint", ""))
+        if "fault" in answer:
+            error = _submission_error(answer)
+            if answer.get("dead"):
+                self._stop(error)
+            if not keep_fault:
+                raise error
+
+    def _stop(self, error: WarpgradeError) -> WarpgradeError:
+        """The session is over: the child is ended, and every later request gets this same error."""
+        self._stopped = error
+        self._child.close()
+        return error
+
+    def _hung(self, seconds: float, starting: bool) -> WarpgradeError:
+        if starting:
+            return GraderFault(f"the GPU process did not start within {seconds:.0f} s", hint="try `grade doctor`")
+        message = f"the kernel did not finish within {seconds:.3g} s"
+        hint = "look for a loop whose condition never becomes false, or threads that wait for one another"
+        found = Diagnostic(kind="timeout", message=message, hint=hint)
+        return SubmissionError("timeout", message, diagnostics=(found,), hint=hint)
+
+    def _died(self, starting: bool) -> WarpgradeError:
+        self._child.wait(2.0)
+        how = self._child.signal_name or f"exit status {self._child.returncode}"
+        if starting:
+            tail = self._child.stderr.strip().splitlines()[-1:] or ["it said nothing"]
+            return GraderFault(f"the GPU process ended while starting ({how}): {tail[0]}", hint="try `grade doctor`")
+        message = f"the process that ran the kernel died ({how})"
+        return SubmissionError("crash", message, hint="run it with `--backend sim` to see what it does")
+
+    # ----------------------------------------------------------------------------------------------- understanding it
+
+    def _execution(self, answer: dict[str, Any], outputs: dict[str, Any], plan: LaunchPlan) -> Execution:
+        found = wire.diagnostics_from_json(answer.get("diagnostics", ()))
+        failure = answer.get("fault") or ("out_of_bounds" if found else None)
+        if failure is None and answer.get("too_much"):
+            failure, found = "limit", (self._too_much(),)
+        return Execution(
+            outputs=outputs,
+            launches=_records(plan),
+            diagnostics=found,
+            failure=failure,
+            printed=str(answer.get("printed", "")),
+            inputs_changed=tuple(answer.get("inputs_changed", ())),
+            elapsed_s=float(answer.get("elapsed_s", 0.0)),
+        )
+
+    def _check_printed(self, answer: dict[str, Any]) -> None:
+        if answer.get("too_much"):
+            found = self._too_much()
+            raise SubmissionError("limit", found.message, diagnostics=(found,), hint=found.hint)
+
+    def _too_much(self) -> Diagnostic:
+        message = f"the kernel printed more than {self._limits.printf_bytes >> 10} kB"
+        return Diagnostic(kind="limit", message=message, hint="print from one thread: if (i == 0) printf(...)")
+
+
+def _submission_error(answer: dict[str, Any]) -> SubmissionError:
+    found = wire.diagnostics_from_json(answer.get("diagnostics", ()))
+    return SubmissionError(answer["fault"], answer["message"], diagnostics=found, hint=answer.get("hint", ""))
+
+
+def _records(plan: LaunchPlan) -> tuple[LaunchRecord, ...]:
+    """What was launched; a GPU counts nothing."""
+    return tuple(LaunchRecord(x.kernel, x.grid, x.block, x.shared_bytes, {}, backend="gpu") for x in plan.launches)

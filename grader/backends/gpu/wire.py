@@ -1,0 +1,216 @@
+"""Launch plans, buffers and findings as JSON and back: what crosses the pipe to the GPU child. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from grader.backends.base import Buffer
+from grader.compile import Entry, Parameter
+from grader.launch import Constant, Dim3, Launch, LaunchPlan, Scratch, Zero
+from grader.verdict import Diagnostic
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A buffer without its content: ``count`` elements of ``dtype``."""
+
+    name: str
+    dtype: str
+    count: int
+    role: str  # "in" | "out" | "scratch"
+
+
+@dataclass(frozen=True)
+class Trusted:
+    """A launch of one of the grader's own kernels; ``module`` names a cubin sent with it.
+
+    ``args`` are pairs of kind and value: a scalar type (``i64``, ``u64``, ``u32``, ``f64``, ``f32``) with a number,
+    ``buffer`` with an array's name, ``work`` or ``ceiling`` with a byte offset into the trusted work area or the
+    ceiling's own memory, ``sample`` (64 bits) with a number that is added to the timed launch's own.
+    """
+
+    module: str
+    kernel: str
+    grid: Dim3
+    block: Dim3
+    args: tuple[tuple[str, Any], ...]
+    shared_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One kind of values (``exact`` or ``real``): how inputs are made, and how outputs are checked afterwards.
+
+    ``check`` runs after the launch: it looks whether inputs are unchanged, draws what it needs and fills the findings;
+    ``explain`` only where something is bad.
+    """
+
+    kind: str
+    generate: tuple[Trusted, ...]
+    check: tuple[Trusted, ...]
+    explain: tuple[Trusted, ...] = ()
+
+
+@dataclass(frozen=True)
+class TimedRun:
+    """Everything that the child needs to time one submission.
+
+    The work area begins with the findings of the check (24 bytes: bad, first, worst), the explanation (16 bytes: index
+    and expected, float64), padding to 64, and one 64-bit count of changed elements for each of ``inputs``; the rest is
+    scratch of the checks. All of it is wiped before the submission runs. Sample k uses ``variants[k % len(variants)]``.
+    ``judged`` is the output that the findings' index belongs to. ``constants`` of the plan are filled from the
+    generated inputs, untimed.
+    """
+
+    plan: LaunchPlan
+    shapes: tuple[Shape, ...]
+    variants: tuple[Variant, ...]
+    inputs: tuple[str, ...]
+    judged: str
+    work_bytes: int
+    ceiling: tuple[Trusted, ...] = ()
+    ceiling_bytes: int = 0
+    samples: int = 30
+    least_samples: int = 5
+    ceiling_samples: int = 10
+    budget_s: float = 3.0
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """What a check found wrong in one timed launch: how many elements, the first of them, and which inputs changed."""
+
+    sample: int
+    kind: str
+    bad: int
+    first: int
+    got: float
+    expected: float
+    changed: dict[str, int] = field(default_factory=dict)  # input -> number of changed elements
+
+
+@dataclass(frozen=True)
+class RawSamples:
+    """What one timed run gave, in seconds; with a ``mismatch`` or ``diagnostics`` the run ended there."""
+
+    seconds: tuple[float, ...] = ()
+    ceiling_s: tuple[float, ...] = ()
+    control_s: tuple[float, ...] = ()
+    warm_ups: int = 0
+    mismatch: Mismatch | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()  # stray writes
+
+
+# ------------------------------------------------------------------------------------------------------- to JSON
+
+
+def plan_to_json(plan: LaunchPlan) -> Json:
+    """A plan as plain dicts; each step says what it is."""
+    steps = [asdict(step) | {"is": type(step).__name__} for step in plan.steps]
+    return {
+        "steps": steps,
+        "scratch": [asdict(s) for s in plan.scratch],
+        "constants": [asdict(c) for c in plan.constants],
+    }
+
+
+def shapes_of(buffers: Sequence[Buffer]) -> tuple[Shape, ...]:
+    return tuple(Shape(b.name, b.dtype, b.count, b.role) for b in buffers)
+
+
+def shapes_to_json(shapes: Sequence[Shape]) -> list[Json]:
+    return [asdict(shape) for shape in shapes]
+
+
+def entries_to_json(entries: Sequence[Entry]) -> list[Json]:
+    return [asdict(entry) for entry in entries]
+
+
+def timed_run_to_json(run: TimedRun) -> Json:
+    return asdict(run) | {"plan": plan_to_json(run.plan)}
+
+
+def samples_to_json(samples: RawSamples) -> Json:
+    return asdict(samples) | {"diagnostics": diagnostics_to_json(samples.diagnostics)}
+
+
+def diagnostics_to_json(diagnostics: Sequence[Diagnostic]) -> list[Json]:
+    return [{key: value for key, value in asdict(d).items() if value is not None} for d in diagnostics]
+
+
+# ----------------------------------------------------------------------------------------------------- from JSON
+
+
+def plan_from_json(data: Mapping[str, Any]) -> LaunchPlan:
+    return LaunchPlan(
+        steps=tuple(_step(step) for step in data["steps"]),
+        scratch=tuple(Scratch(**s) for s in data["scratch"]),
+        constants=tuple(Constant(**c) for c in data["constants"]),
+    )
+
+
+def _step(data: Mapping[str, Any]) -> Launch | Zero:
+    fields = {key: value for key, value in data.items() if key != "is"}
+    if data["is"] == "Zero":
+        return Zero(**fields)
+    triples = {key: _dim3(fields[key]) for key in ("grid", "block", "cluster")}
+    return Launch(**(fields | triples | {"args": tuple(fields["args"])}))
+
+
+def shapes_from_json(data: Sequence[Mapping[str, Any]]) -> tuple[Shape, ...]:
+    return tuple(Shape(**shape) for shape in data)
+
+
+def entries_from_json(data: Sequence[Mapping[str, Any]]) -> tuple[Entry, ...]:
+    return tuple(
+        Entry(e["name"], tuple(Parameter(**p) for p in e["parameters"]), e["static_shared_bytes"]) for e in data
+    )
+
+
+def timed_run_from_json(data: Mapping[str, Any]) -> TimedRun:
+    parsed = {
+        "plan": plan_from_json(data["plan"]),
+        "shapes": shapes_from_json(data["shapes"]),
+        "variants": tuple(_variant(v) for v in data["variants"]),
+        "inputs": tuple(data["inputs"]),
+        "ceiling": _launches(data["ceiling"]),
+    }
+    return TimedRun(**(dict(data) | parsed))
+
+
+def samples_from_json(data: Mapping[str, Any]) -> RawSamples:
+    return RawSamples(
+        seconds=tuple(data["seconds"]),
+        ceiling_s=tuple(data["ceiling_s"]),
+        control_s=tuple(data["control_s"]),
+        warm_ups=int(data["warm_ups"]),
+        mismatch=Mismatch(**data["mismatch"]) if data["mismatch"] else None,
+        diagnostics=diagnostics_from_json(data["diagnostics"]),
+    )
+
+
+def _variant(data: Mapping[str, Any]) -> Variant:
+    return Variant(data["kind"], *(_launches(data[key]) for key in ("generate", "check", "explain")))
+
+
+def _launches(data: Sequence[Mapping[str, Any]]) -> tuple[Trusted, ...]:
+    return tuple(_trusted(launch) for launch in data)
+
+
+def _trusted(data: Mapping[str, Any]) -> Trusted:
+    args = tuple((kind, value) for kind, value in data["args"])
+    return Trusted(**(dict(data) | {"grid": _dim3(data["grid"]), "block": _dim3(data["block"]), "args": args}))
+
+
+def diagnostics_from_json(data: Sequence[Mapping[str, Any]]) -> tuple[Diagnostic, ...]:
+    """Diagnostics as the GPU child makes them: without accesses, which only the simulator sees."""
+    return tuple(Diagnostic(**{key: value for key, value in d.items() if key != "accesses"}) for d in data)
+
+
+def _dim3(values: Sequence[int]) -> Dim3:
+    x, y, z = values
+    return (x, y, z)

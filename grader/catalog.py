@@ -1,0 +1,119 @@
+"""The exercises there are: the built-in course and every ``--course DIR``, one folder per exercise.
+
+    course folder ──load_catalog──▶ Catalog ──find("103" | "reduce_v3" | "v3")──▶ CourseExercise
+
+A broken ``exercise.py`` is kept as the error it is, so that the others can still be listed and graded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.courses import Broken, Course, CourseExercise, built_in_course, course_at, exercise_files, read_exercise
+from grader.errors import UsageError
+from grader.references import resolve_reference
+
+__all__ = [
+    "Broken",
+    "Catalog",
+    "Course",
+    "CourseExercise",
+    "built_in_course",
+    "course_at",
+    "load_catalog",
+    "resolve_reference",
+]
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """All exercises by number; where two courses hold the same name, the one named last on the command line."""
+
+    exercises: tuple[CourseExercise, ...]
+    broken: tuple[Broken, ...] = ()
+
+    def find(self, text: str) -> CourseExercise:
+        """The one exercise that ``text`` means: its name, its number, or a unique part of its name.
+
+        A number is the one that `list` shows (``Exercise.order``: 403); a smaller one that is nobody's number is a
+        position in the list, counted from 1. Raises UsageError with the candidates.
+        """
+        self._raise_if_broken(text)
+        found = next((hits for rule in _RULES if (hits := rule(self.exercises, text.strip()))), ())
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise _ambiguous(text, found)
+        raise self._unknown(text)
+
+    def _raise_if_broken(self, text: str) -> None:
+        for broken in self.broken:
+            if broken.name == text and all(one.name != text for one in self.exercises):
+                raise broken.error
+
+    def _unknown(self, text: str) -> UsageError:
+        from grader.expressions import did_you_mean
+
+        names = [one.name for one in self.exercises] + [one.name for one in self.broken]
+        hint = did_you_mean(text, names) or "`grade list` shows all exercises"
+        return UsageError(f"there is no exercise {text!r}", code="unknown_exercise", hint=hint)
+
+
+def load_catalog(courses: Sequence[Path] = ()) -> Catalog:
+    """The built-in course and the given ones. Raises UsageError for a course folder that is none."""
+    by_name: dict[str, CourseExercise] = {}
+    broken: list[Broken] = []
+    for course in (built_in_course(), *map(course_at, courses)):
+        loaded = [read_exercise(path, course) for path in exercise_files(course.exercises)]
+        fine, wrong = _without_twins([one for one in loaded if isinstance(one, CourseExercise)])
+        by_name |= {one.name: one for one in fine}
+        broken += [one for one in loaded if isinstance(one, Broken)] + wrong
+    return Catalog(tuple(sorted(by_name.values(), key=lambda one: (one.number, one.name))), tuple(broken))
+
+
+def _without_twins(loaded: Sequence[CourseExercise]) -> tuple[list[CourseExercise], list[Broken]]:
+    """The first of each name, and the later ones of the same course as broken."""
+    first: dict[str, CourseExercise] = {}
+    twins = []
+    for one in loaded:
+        other = first.setdefault(one.name, one)
+        if other is not one:
+            path = one.folder / "exercise.py"
+            error = UsageError(f"{path}: {one.name!r} is also the exercise in {other.folder}", code="bad_exercise")
+            twins.append(Broken(one.name, path, None, error))
+    return list(first.values()), twins
+
+
+# ------------------------------------------------------------------------------------------------------------- finding
+
+
+def _by_name(exercises: Sequence[CourseExercise], text: str) -> list[CourseExercise]:
+    return [one for one in exercises if one.name == text]
+
+
+def _by_number(exercises: Sequence[CourseExercise], text: str) -> list[CourseExercise]:
+    if not (text.isascii() and text.isdigit()):
+        return []
+    return [one for one in exercises if one.number == int(text)]
+
+
+def _by_position(exercises: Sequence[CourseExercise], text: str) -> list[CourseExercise]:
+    if not (text.isascii() and text.isdigit()) or len(text) > 4:
+        return []
+    return list(exercises[int(text) - 1 : int(text)]) if int(text) else []
+
+
+def _by_part(exercises: Sequence[CourseExercise], text: str) -> list[CourseExercise]:
+    return [one for one in exercises if text and text.casefold() in one.name.casefold()]
+
+
+_RULES = (_by_name, _by_number, _by_position, _by_part)
+
+
+def _ambiguous(text: str, found: Sequence[CourseExercise]) -> UsageError:
+    names = ", ".join(one.name for one in found)
+    return UsageError(
+        f"{text!r} may mean {len(found)} exercises: {names}", code="ambiguous_exercise", hint="write one of these names"
+    )

@@ -1,0 +1,96 @@
+"""The click group: ``grade NAME…`` grades, and any first word that is a command is that command.
+
+Modules that a command needs are imported inside it: ``grade --help`` and ``grade list`` must start at once.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from grader import __version__
+from grader.cli.routing import GradeGroup
+
+COURSE = click.option(
+    "--course", "courses", multiple=True, type=click.Path(path_type=Path), metavar="DIR",
+    help="Also use the exercises in this folder; may be given several times.",
+)  # fmt: skip
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+NO_COLOR = click.option("--no-color", is_flag=True, help="Print without colours (also: NO_COLOR=1).")
+DEVICE = click.option("--device", type=click.IntRange(min=0), default=0, metavar="N", help="Which GPU, from 0.")
+MAX_SEED = 2**53 - 1  # what every reader of JSON keeps exactly
+
+
+@click.group(cls=GradeGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="warpgrade")
+def cli() -> None:
+    """Grade a CUDA kernel: is it right, does it use the technique of the step, how close is it to the peak?
+
+    NAME is an exercise, its number, or a part of its name. The file graded is --file, else ./NAME.cu.
+    """
+
+
+@cli.command("grade", hidden=True)
+@click.argument("names", nargs=-1, required=True, metavar="NAME…")
+@click.option("--file", type=click.Path(path_type=Path), metavar="PATH", help="Grade this file.")
+@click.option("--solution", is_flag=True, help="Grade the course's own solution.")
+@click.option("--backend", type=click.Choice(["auto", "gpu", "sim"]), default="auto", help="Where it runs.")
+@DEVICE
+@click.option("--seed", type=click.IntRange(0, MAX_SEED), metavar="N", help="Use the inputs of an earlier run.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Stop a submission after this long.",
+)
+@AS_JSON
+@NO_COLOR
+@COURSE
+def grade(**options: Any) -> int:
+    """Grade one or more exercises."""
+    from grader.cli.grading import Options, grade_all
+
+    return grade_all(Options(**options))
+
+
+@cli.command("list")
+@AS_JSON
+@COURSE
+def list_exercises(as_json: bool, courses: tuple[Path, ...]) -> int:
+    """List the exercises in order, each with its one idea."""
+    from grader.cli.course import show_list
+
+    return show_list(courses, as_json=as_json)
+
+
+@cli.command()
+@click.argument("name")
+@NO_COLOR
+@COURSE
+def show(name: str, no_color: bool, courses: tuple[Path, ...]) -> int:
+    """Show what an exercise asks for."""
+    from grader.cli.course import show_statement
+
+    return show_statement(name, courses, no_color=no_color)
+
+
+@cli.command()
+@click.argument("name")
+@click.option("--force", is_flag=True, help="Overwrite a file that is already here.")
+@COURSE
+def start(name: str, force: bool, courses: tuple[Path, ...]) -> int:
+    """Copy the stub of an exercise into this folder."""
+    from grader.cli.course import start_exercise
+
+    return start_exercise(name, courses, force=force)
+
+
+@cli.command()
+@NO_COLOR
+def doctor(no_color: bool) -> int:
+    """Say what is installed, which GPU is here, and what installs the rest."""
+    from grader.cli.doctor import show_doctor
+
+    return show_doctor(no_color=no_color)

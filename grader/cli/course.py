@@ -1,0 +1,176 @@
+"""``grade list``, ``grade show`` and ``grade start``: the course as a person walks through it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from grader.catalog import Broken, Catalog, CourseExercise, load_catalog
+from grader.cli.output import print_json, print_line, print_text, screen
+from grader.errors import UsageError
+
+LIST_SCHEMA = "warpgrade/list/1"
+
+
+def load(courses: Sequence[Path]) -> Catalog:
+    """All exercises. Raises UsageError for a folder that is no course, or an exercise named like a command."""
+    from grader.cli.commands import cli
+
+    catalog = load_catalog(courses)
+    clash = next((one for one in catalog.exercises if one.name in cli.commands), None)
+    if clash is not None:
+        raise UsageError(
+            f"the exercise in {clash.folder} is called {clash.name!r}, which is a command",
+            code="bad_exercise",
+            hint="give it another name",
+        )
+    return catalog
+
+
+def find(catalog: Catalog, text: str) -> CourseExercise:
+    """The exercise that ``text`` means; where none is, a command with nearly that name is offered too."""
+    from grader.cli.commands import cli
+
+    try:
+        return catalog.find(text)
+    except UsageError as error:
+        from difflib import get_close_matches
+
+        visible = [name for name, command in cli.commands.items() if not command.hidden]
+        near = get_close_matches(text, visible, n=1)
+        if error.code == "unknown_exercise" and near and "did you mean" not in error.hint:
+            raise UsageError(error.message, code=error.code, hint=f"did you mean `grade {near[0]}`?") from None
+        raise
+
+
+# ---------------------------------------------------------------------------------------------------------------- list
+
+
+def show_list(courses: Sequence[Path], *, as_json: bool) -> int:
+    """Print all exercises, chapter by chapter."""
+    catalog = load(courses)
+    if as_json:
+        print_json(list_document(catalog))
+        return 0
+    for line in list_lines(catalog):
+        print_line(line)
+    return 0
+
+
+def list_document(catalog: Catalog) -> dict[str, Any]:
+    """Return the document ``warpgrade/list/1``."""
+    return {
+        "schema": LIST_SCHEMA,
+        "exercises": [_record(one) for one in catalog.exercises],
+        "broken": [{"name": one.name, "path": str(one.path), "message": one.error.message} for one in catalog.broken],
+    }
+
+
+def _record(one: CourseExercise) -> dict[str, Any]:
+    exercise = one.exercise
+    return {
+        "name": one.name,
+        "number": one.number,
+        "chapter": one.chapter,
+        "idea": exercise.idea,
+        "requires": exercise.requires,
+        "host": exercise.host,
+        "timed": exercise.timed is not None and exercise.target is not None,
+        "technique": bool(exercise.technique),
+        "points": dict(zip(("correct", "technique", "fast"), exercise.points, strict=True)),
+        "has_solution": one.solution is not None,
+    }
+
+
+def list_lines(catalog: Catalog) -> Iterator[str]:
+    """Yield the list as people read it: number, name and the one idea, under each chapter."""
+    widest = max((len(one.name) for one in catalog.exercises), default=0)
+    for at, (chapter, members) in enumerate(groupby(catalog.exercises, key=lambda one: one.chapter)):
+        if at:
+            yield ""
+        yield _chapter_title(chapter)
+        for one in members:
+            note = " (needs a GPU)" if one.exercise.host else ""
+            yield f"  {one.number:>4}  {one.name:<{widest}}  {one.exercise.idea}{note}"
+    yield from _broken_lines(catalog.broken)
+    yield ""
+    yield "`grade show NAME` explains one, `grade start NAME` puts its stub here, `grade NAME` grades it."
+
+
+def _chapter_title(chapter: str) -> str:
+    number, _, title = chapter.partition("_")
+    return f"{int(number)} · {title.replace('_', ' ')}" if number.isdigit() and title else chapter or "exercises"
+
+
+def _broken_lines(broken: Sequence[Broken]) -> Iterator[str]:
+    if broken:
+        yield ""
+        yield "cannot be read:"
+    for one in broken:
+        yield f"  {one.name}: {one.error.message}"
+
+
+# ---------------------------------------------------------------------------------------------------------------- show
+
+
+def show_statement(name: str, courses: Sequence[Path], *, no_color: bool) -> int:
+    """Print the statement of one exercise, rendered, and where its files are."""
+    one = find(load(courses), name)
+    if not one.statement.is_file():
+        raise UsageError(f"{one.name} has no statement at {one.statement}", code="bad_exercise")
+    from grader.render.statement import statement_text
+
+    shown = screen(no_color=no_color)
+    text = one.statement.read_text(encoding="utf-8", errors="replace")
+    print_text(statement_text(text, width=shown.width, color=shown.color, unicode=shown.unicode))
+    print_line(_how_to_go_on(one))
+    return 0
+
+
+def _how_to_go_on(one: CourseExercise) -> str:
+    from grader.stages.advice import shown
+
+    here = Path(f"{one.name}.cu")
+    first = f"Edit ./{here}" if here.is_file() else f"`grade start {one.name}` puts the stub here"
+    hints = f" Hints: {shown(one.hints)}." if one.hints.is_file() else ""
+    return f"{first}; `grade {one.name}` grades it.{hints}"
+
+
+# --------------------------------------------------------------------------------------------------------------- start
+
+
+def start_exercise(name: str, courses: Sequence[Path], *, force: bool) -> int:
+    """Copy the stub, and a host exercise's Python file, into this folder."""
+    one = find(load(courses), name)
+    sources = [path for path in (one.stub, one.host_file) if path is not None]
+    taken = [Path(path.name) for path in sources if Path(path.name).exists() or Path(path.name).is_symlink()]
+    if taken and not force:
+        raise UsageError(
+            f"./{taken[0]} is already here", code="exists", hint="--force overwrites it, and what you wrote is lost"
+        )
+    for path in sources:
+        _copy(path)
+    print_line(_started(one, sources))
+    return 0
+
+
+def _copy(source: Path) -> None:
+    try:
+        shutil.copyfile(source, source.name)
+    except OSError as error:
+        raise UsageError(
+            f"cannot write ./{source.name}: {error.strerror}", code="cannot_write", hint="go to a folder of your own"
+        ) from None
+
+
+def _started(one: CourseExercise, sources: Sequence[Path]) -> str:
+    files = " and ".join(f"./{path.name}" for path in sources)
+    return (
+        f"{one.name}: {one.exercise.idea}.\n"
+        f"  1. `grade show {one.name}` explains the task.\n"
+        f"  2. Open {files} and write the kernel.\n"
+        f"  3. `grade {one.name}` grades it."
+    )

@@ -1,0 +1,149 @@
+"""``grade doctor``: what is installed, which GPU is here, what is missing and the command that installs it."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Literal
+
+from grader.cli.output import print_line, print_text, screen
+from grader.errors import WarpgradeError
+
+State = Literal["ok", "missing", "optional"]
+
+INSTALL = "pip install 'warpgrade[cuda12]'"
+INSTALL_13 = "pip install 'warpgrade[cuda13]' (for drivers from 580 on)"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line: ``missing`` means that nothing can be graded without it, ``optional`` that less can be."""
+
+    name: str
+    state: State
+    detail: str
+    remedy: str = ""
+
+
+def show_doctor(*, no_color: bool) -> int:
+    """Print every check; exit 4 where grading is impossible here, as any command would."""
+    found = list(checks())
+    shown = screen(no_color=no_color)
+    print_text(to_text(found, color=shown.color, unicode=shown.unicode))
+    for line in conclusion(found):
+        print_line(line)
+    return 4 if any(check.state == "missing" for check in found) else 0
+
+
+def checks() -> Iterator[Check]:
+    """Look at everything in turn; what cannot be looked at is a check that failed, never an exception."""
+    for name, look, state, remedy in _CHECKS:
+        try:
+            yield Check(name, "ok", look())
+        except WarpgradeError as error:
+            yield Check(name, state, error.message, error.hint if not remedy else remedy)
+        except Exception as error:
+            yield Check(name, state, f"{type(error).__name__}: {error}", remedy)
+
+
+def conclusion(found: Sequence[Check]) -> list[str]:
+    """What can be graded here, in one sentence."""
+    state = {check.name: check.state for check in found}
+    if "missing" in state.values():
+        return ["", f"Nothing can be graded yet: {INSTALL}", f"or {INSTALL_13}"]
+    if state["GPU"] == "ok" and state["CuPy"] == "ok":
+        return ["", "Everything is here: correctness, technique and speed are graded."]
+    return ["", "Correctness and technique are graded, on the simulator. Speed needs an NVIDIA GPU with its driver and CuPy."]
+
+
+def to_text(found: Sequence[Check], *, color: bool, unicode: bool) -> str:
+    """Return the table of checks."""
+    from io import StringIO
+
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from grader.render.text import safe, to_ascii
+
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for check in found:
+        symbol, style = _SYMBOLS[check.state]
+        detail = Text(safe(check.detail, lines=True))
+        if check.remedy:
+            detail.append(f"\n→ {safe(check.remedy)}", style="cyan")
+        table.add_row(Text(symbol, style=style), Text(check.name, no_wrap=True), detail)
+    file = StringIO()
+    Console(file=file, width=80, force_terminal=color, no_color=not color, highlight=False).print(table)
+    text = "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
+    return text if unicode else to_ascii(text)
+
+
+_SYMBOLS = {"ok": ("✔", "green"), "missing": ("✘", "bold red"), "optional": ("○", "yellow")}
+
+
+# ------------------------------------------------------------------------------------------------------------ the looks
+
+
+def _python() -> str:
+    return f"{platform.python_version()} on {platform.system()} {platform.machine()}, {sys.executable}"
+
+
+def _package(name: str) -> Callable[[], str]:
+    """A look at an installed package; any of several names."""
+
+    def look() -> str:
+        for candidate in name.split("|"):
+            try:
+                return f"{candidate} {metadata.version(candidate)}"
+            except metadata.PackageNotFoundError:
+                continue
+        raise LookupError(f"none of {name.replace('|', ', ')} is installed")
+
+    return look
+
+
+def _sandbox() -> str:
+    from grader import sandbox
+
+    if sandbox.available() != "landlock":
+        raise WarpgradeError("sandbox: none; this kernel has no Landlock, so only your own files should be graded here")
+    return f"Landlock (ABI {sandbox.abi()}): a submission's compilation and simulation cannot read your files"
+
+
+def _gpu() -> str:
+    from grader.device import detect
+
+    gpu = detect()
+    return f"{gpu.name}, {gpu.arch}, {gpu.memory_bytes / 2**30:.0f} GiB, driver {gpu.driver or '?'} (CUDA {gpu.cuda_driver})"
+
+
+def _cache() -> str:
+    from grader.paths import cache_folder
+
+    return str(cache_folder())
+
+
+def _course() -> str:
+    from grader.catalog import built_in_course, load_catalog
+
+    catalog = load_catalog()
+    if not catalog.exercises:
+        raise LookupError(f"no exercise in {built_in_course().exercises}")
+    return f"{len(catalog.exercises)} exercises in {built_in_course().exercises}"
+
+
+_CHECKS: tuple[tuple[str, Callable[[], str], State, str], ...] = (
+    ("Python", _python, "missing", ""),
+    ("course", _course, "missing", "reinstall warpgrade"),
+    ("simulator", _package("llvmlite"), "missing", "pip install llvmlite"),
+    ("CuPy", _package("cupy-cuda12x|cupy-cuda13x|cupy"), "optional", INSTALL),
+    ("CUDA bindings", _package("cuda-bindings"), "optional", INSTALL),
+    ("GPU", _gpu, "optional", ""),
+    ("sandbox", _sandbox, "optional", ""),
+    ("cache", _cache, "optional", ""),
+)
+"""Name, look, what its failure means, remedy ("" for the error's own hint)."""

@@ -1,0 +1,127 @@
+"""``grade NAME…``: find the files, choose the backends, grade in order, print."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+from grader.catalog import Catalog, CourseExercise, built_in_course
+from grader.cli.course import find, load
+from grader.cli.output import print_json, print_text, screen
+from grader.errors import UsageError
+from grader.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class Options:
+    """The grading command's options, as click hands them over."""
+
+    names: tuple[str, ...]
+    file: Path | None = None
+    solution: bool = False
+    backend: str = "auto"
+    device: int = 0
+    seed: int | None = None
+    timeout: float | None = None
+    as_json: bool = False
+    no_color: bool = False
+    courses: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True)
+class Task:
+    """One exercise and the file to grade for it."""
+
+    exercise: CourseExercise
+    path: Path
+
+
+def grade_all(options: Options) -> int:
+    """Grade every name in order; return the largest exit code. Every name is understood before the first is graded."""
+    started = perf_counter()
+    catalog = load(options.courses)
+    tasks = _tasks(catalog, options)
+    verdicts = []
+    for task, verdict in _graded(catalog, tasks, options):
+        verdicts.append(verdict)
+        if not options.as_json:
+            _print_report(task, verdict, options, last=len(verdicts) == len(tasks))
+    if options.as_json:
+        _print_document(verdicts, perf_counter() - started)
+    return max(verdict.exit_code for verdict in verdicts)
+
+
+def _tasks(catalog: Catalog, options: Options) -> list[Task]:
+    if options.file is not None and len(options.names) > 1:
+        raise UsageError(
+            "--file names one file, but there are several exercises", code="file_for_several",
+            hint="grade them one by one, or leave --file out: ./NAME.cu is graded for each NAME",
+        )  # fmt: skip
+    if options.file is not None and options.solution:
+        raise UsageError("--file and --solution exclude each other", code="file_and_solution", hint="leave one out")
+    found = [find(catalog, name) for name in options.names]
+    return [Task(one, _file_for(one, options)) for one in found]
+
+
+def _file_for(one: CourseExercise, options: Options) -> Path:
+    if options.file is not None:
+        return options.file
+    if options.solution:
+        return _solution(one)
+    here = Path(f"{one.name}.cu")
+    if here.exists() or here.is_symlink():
+        return here
+    if in_a_clone(one):
+        return one.stub
+    raise UsageError(
+        f"there is no {here} in this folder", code="no_submission",
+        hint=f"`grade start {one.name}` puts the stub here; --file PATH grades a file elsewhere",
+    )  # fmt: skip
+
+
+def _solution(one: CourseExercise) -> Path:
+    if one.solution is None:
+        raise UsageError(f"the course has no solution of {one.name}", code="no_solution", hint="grade a file of yours")
+    return one.solution
+
+
+def in_a_clone(one: CourseExercise) -> bool:
+    """Whether the stub is the person's own to edit: not the copy inside an installed package."""
+    packaged = Path(__file__).resolve().parent.parent / "_course"
+    return one.stub.is_file() and not (one.course == built_in_course() and packaged.is_dir())
+
+
+def _graded(catalog: Catalog, tasks: Sequence[Task], options: Options) -> Iterator[tuple[Task, Verdict]]:
+    from grader.cli.machinery import Machine
+    from grader.stages import grade
+
+    machine = Machine.chosen(options.backend, options.device)
+    for task in tasks:
+        yield task, grade(machine.request(catalog, task, options))
+
+
+def _print_report(task: Task, verdict: Verdict, options: Options, *, last: bool) -> None:
+    from grader.render.terminal import to_terminal
+
+    shown = screen(no_color=options.no_color)
+    report = to_terminal(verdict, _text_of(task.path), width=shown.width, color=shown.color, unicode=shown.unicode)
+    print_text(report if last else report + "\n")
+
+
+def _text_of(path: Path) -> str:
+    """The graded text for the excerpt; whatever cannot be read has its own message in the verdict."""
+    try:
+        with path.open("rb") as file:
+            return file.read(1 << 20).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _print_document(verdicts: Sequence[Verdict], elapsed_s: float) -> None:
+    from grader.render.json import run_document, versions
+
+    print_json(run_document(verdicts, versions=versions(), elapsed_s=elapsed_s))
+    sys.stdout.flush()

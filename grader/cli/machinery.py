@@ -1,0 +1,100 @@
+"""Which backends serve: what ``--backend`` asks for and this machine has."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from grader.errors import Unsupported
+from grader.stages import Request, capability, simulable
+from grader.stages.records import Oracle
+
+if TYPE_CHECKING:
+    from grader.backends.base import Backend, Limits
+    from grader.catalog import Catalog, CourseExercise
+    from grader.cli.grading import Options, Task
+    from grader.device import Gpu
+
+DEFAULT_TARGET = (8, 0)
+SEED_BITS = 53  # what every reader of JSON keeps exactly
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The backends at hand. ``why_no_gpu`` says in words why ``gpu`` is None."""
+
+    backend: str  # what was asked for: "auto", "gpu" or "sim"
+    gpu: Gpu | None
+    why_no_gpu: str
+
+    @classmethod
+    def chosen(cls, backend: str, device: int) -> Machine:
+        """Look for a GPU unless the simulator alone was asked for."""
+        if backend == "sim":
+            return cls(backend, None, "--backend sim was asked for")
+        from grader.device import detect
+
+        try:
+            return cls(backend, detect(device), "")
+        except Unsupported as error:
+            return cls(backend, None, error.message)
+
+    def request(self, catalog: Catalog, task: Task, options: Options) -> Request:
+        """Everything that grading one file needs."""
+        one = task.exercise
+        exercise = one.exercise
+        simulator = _simulator() if self.backend != "gpu" and simulable(exercise) else None
+        request = Request(
+            exercise=exercise,
+            path=task.path,
+            seed=options.seed if options.seed is not None else secrets.randbits(SEED_BITS),
+            oracle=partial(_oracle, one),
+            simulator=simulator,
+            wanted=self.backend,
+            why_no_gpu=self.why_no_gpu,
+            target=self._target(exercise.requires),
+            device="simulated A100" if simulator is not None else None,
+            limits=_limits(options.timeout),
+            stub=one.stub,
+            hints=one.hints,
+            next_exercise=_following(catalog, one),
+        )
+        return self._with_gpu(request)
+
+    def _with_gpu(self, request: Request) -> Request:
+        return request
+
+    def _target(self, requires: str) -> str:
+        """The compute capability to compile for: this GPU's, at most 8.0, but at least what the exercise requires."""
+        here = min(self.gpu.compute_capability, DEFAULT_TARGET) if self.gpu is not None else DEFAULT_TARGET
+        return "sm_{}{}".format(*here) if capability(requires) <= here else requires
+
+
+def _simulator() -> Backend:
+    from grader.backends.sim import SimBackend
+
+    return SimBackend()
+
+
+def _oracle(one: CourseExercise) -> Oracle:
+    from grader.catalog import resolve_reference
+
+    return resolve_reference(one.exercise.oracle, one.course)
+
+
+def _limits(timeout_s: float | None) -> Limits:
+    from grader.backends.base import Limits
+
+    limits = Limits()
+    if timeout_s is None:
+        return limits
+    return replace(limits, launch_s=min(limits.launch_s, timeout_s), total_s=timeout_s)
+
+
+def _following(catalog: Catalog, one: CourseExercise) -> str:
+    """The name of the exercise after ``one``, "" after the last."""
+    names = [other.name for other in catalog.exercises]
+    at = names.index(one.name) + 1
+    return names[at] if at < len(names) else ""

@@ -1,0 +1,51 @@
+"""Which command a command line means: ``grade reduce_v3 --json`` and ``grade --json list`` alike."""
+
+from __future__ import annotations
+
+import click
+
+DEFAULT = "grade"  # the hidden command that takes exercise names
+_ALONE = frozenset({"-h", "--help", "--version"})
+
+
+class GradeGroup(click.Group):
+    """A group whose unknown first word is an exercise name."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, self.routed(args))
+
+    def routed(self, words: list[str]) -> list[str]:
+        """Return ``words`` with a command in front: the first plain word if it is one, else the grading command."""
+        if not words or (words[0] in _ALONE and len(words) == 1):
+            return words or ["--help"]
+        at = self._first_plain(words)
+        if at is not None and words[at] in self.commands:
+            return [words[at], *words[:at], *words[at + 1 :]]
+        return [DEFAULT, *words]
+
+    def _first_plain(self, words: list[str]) -> int | None:
+        """The place of the first word that is neither an option nor an option's value."""
+        valued = {name for option in self._options() if not option.is_flag for name in option.opts}
+        skip = False
+        for at, word in enumerate(words):
+            if skip:
+                skip = False
+            elif word == "--" or not word.startswith("-"):
+                return at
+            else:
+                skip = word in valued
+        return None
+
+    def _options(self) -> list[click.Option]:
+        return [option for option in self.commands[DEFAULT].params if isinstance(option, click.Option)]
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write_usage("grade", "NAME… [OPTIONS]")
+        formatter.write_usage("grade", "COMMAND [ARGUMENTS]", prefix="       ")
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        options = (*self._options(), *self.get_params(ctx))
+        records = [record for option in options if (record := option.get_help_record(ctx))]
+        with formatter.section("Options"):
+            formatter.write_dl(records)
+        self.format_commands(ctx, formatter)

@@ -1,0 +1,119 @@
+"""What an exercise must reject: the forgeries that other courses accept, tried against its own comparison.
+
+A forgery counts as rejected if an exact case or a real case of any of a few seeds rejects it, because a submission has
+to pass them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grader.compare.mismatch import compare
+from grader.compare.tolerance import rounded_to
+from grader.inputs import make_inputs, poison
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from grader.exercise import Array, Exercise, Size
+    from grader.inputs import Kind
+
+    Arrays = Mapping[str, npt.NDArray[np.generic]]
+    Oracle = Callable[[Arrays, Mapping[str, float]], Mapping[str, npt.NDArray[np.float64]]]
+
+LOWER_BITS: Mapping[str, int] = {"float64": 23, "float32": 10, "float16": 7}
+"""Explicit mantissa bits of the next lower format: float32, then tf32 and fp16, then bf16."""
+
+SEEDS = (1, 2, 3)
+
+
+def self_test(exercise: Exercise, size: Size, oracle: Oracle, *, seeds: tuple[int, ...] = SEEDS) -> list[str]:
+    """What is wrong with the exercise's comparison at ``size``: forgeries that pass, right answers that do not.
+
+    ``oracle`` is called with (inputs, numbers) as `kernels_ref` describes. An empty list is a good exercise.
+    """
+    kinds: tuple[Kind, ...] = ("exact", "real") if exercise.exact else ("real",)
+    problems: dict[str, None] = {}
+    passed: dict[str, bool] = {}  # forgery in words -> whether every case so far let it pass
+    for case in (_case(exercise, size, kind, seed, oracle) for kind in kinds for seed in seeds):
+        problems |= dict.fromkeys(_dishonest(case))
+        for array in exercise.outputs:
+            for what, forged in forgeries(case, array):
+                words = f"{array.name} passes although it holds {what}"
+                passed[words] = passed.get(words, True) and not case.rejects({array.name: forged})
+    where = ", ".join(f"{name}={value}" for name, value in size.items())
+    return [f"at {where}: {words}" for words in (*problems, *(words for words, passes in passed.items() if passes))]
+
+
+def rejects(exercise: Exercise, size: Size, values: Kind, expected: Arrays, inputs: Arrays, forged: Arrays) -> bool:
+    """Whether one case rejects ``forged``; outputs that it does not hold are the right ones."""
+    honest = {array.name: rounded_to(expected[array.name], np.dtype(array.dtype)) for array in exercise.outputs}
+    return compare(exercise, size, values, honest | dict(forged), expected, inputs) is not None
+
+
+@dataclass(frozen=True, eq=False)
+class TrialCase:
+    """One case of the self-test. ``coarse`` is the oracle's answer from inputs in the next lower format."""
+
+    exercise: Exercise
+    size: Size
+    values: Kind
+    inputs: Arrays
+    expected: Arrays
+    coarse: Arrays
+
+    def rejects(self, forged: Arrays) -> bool:
+        return rejects(self.exercise, self.size, self.values, self.expected, self.inputs, forged)
+
+
+def _case(exercise: Exercise, size: Size, values: Kind, seed: int, oracle: Oracle) -> TrialCase:
+    inputs = make_inputs(exercise, size, seed, values)
+    numbers = {**exercise.scalars, **size}
+    coarse = {name: _lower(array).astype(array.dtype) for name, array in inputs.items()}
+    return TrialCase(exercise, size, values, inputs, oracle(inputs, numbers), oracle(coarse, numbers))
+
+
+def _dishonest(case: TrialCase) -> Iterator[str]:
+    """Whether the right answer itself is in order."""
+    if case.rejects({}):
+        yield f"the right answer is rejected in {case.values} cases"
+    for array in case.exercise.outputs:
+        expected = case.expected[array.name]
+        rounded = rounded_to(expected, np.dtype(array.dtype))
+        if case.values == "exact" and not np.array_equal(rounded.astype(np.float64), expected, equal_nan=True):
+            yield f"the exact answer of {array.name} is not exact in {array.dtype}"
+
+
+def forgeries(case: TrialCase, array: Array) -> Iterator[tuple[str, npt.NDArray[np.generic]]]:
+    """What ``array`` must not be mistaken for: (in words, the forged array)."""
+    dtype = np.dtype(array.dtype)
+    expected = case.expected[array.name]
+    honest = rounded_to(expected, dtype)
+    yield "zeros", np.zeros_like(honest)
+    yield "ones", np.ones_like(honest)
+    yield "nothing (never written)", poison(array.dtype, len(honest))
+    yield "a last element that was never written", np.append(honest[:-1], poison(array.dtype, 1))
+    if len(honest) > 1:
+        mean = np.mean(expected.astype(np.float64), keepdims=True)
+        yield "its mean everywhere", np.full_like(honest, rounded_to(mean, dtype)[0])
+    if case.exercise.self_test_copies:
+        for name, values in case.inputs.items():
+            yield f"a copy of {name}", np.resize(values, len(honest)).astype(dtype)
+    if dtype.kind == "f":
+        bits = LOWER_BITS[array.dtype]
+        yield f"the answer rounded to {bits} bits", rounded_to(_lower(honest), dtype)
+        if any(values.dtype.kind == "f" for values in case.inputs.values()):
+            yield "the answer from inputs in the next lower format", rounded_to(case.coarse[array.name], dtype)
+
+
+def _lower(values: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+    """``values`` rounded to the mantissa of the next lower format; integers stay as they are."""
+    if values.dtype.kind != "f":
+        return values
+    mantissa, exponent = np.frexp(values.astype(np.float64))
+    steps = 2.0 ** (LOWER_BITS[values.dtype.name] + 1)
+    return np.ldexp(np.round(mantissa * steps) / steps, exponent)

@@ -1,0 +1,72 @@
+"""Which elements of an output are right."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grader.errors import UsageError
+from grader.expressions import ExpressionError, evaluate
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from grader.exercise import Exercise, Size
+    from grader.inputs import Kind
+
+    Reals = npt.NDArray[np.float64]
+    Mask = npt.NDArray[np.bool_]
+
+
+def right(
+    exercise: Exercise, size: Size, values: Kind, got: npt.NDArray[np.generic], expected: npt.NDArray[np.generic]
+) -> Mask:
+    """Which elements of ``got`` pass, shape (count,).
+
+    An element passes if it is ``expected`` rounded to its dtype; in real cases also within `allowed_error`. NaN is
+    right where NaN is expected; +0 and −0 are the same. ``got`` and ``expected`` are 1-D and equally long.
+    """
+    rounded = rounded_to(expected, got.dtype)
+    passes: Mask = (got == rounded) | (_is_nan(got) & _is_nan(rounded))
+    if values == "real":
+        exact = expected.astype(np.float64)
+        with np.errstate(invalid="ignore", over="ignore"):
+            error = np.abs(got.astype(np.float64) - exact)
+            passes |= (error <= allowed_error(exercise, size, got.dtype, np.abs(exact))) & np.isfinite(exact)
+    return passes
+
+
+def rounded_to(expected: npt.NDArray[np.generic], dtype: np.dtype[np.generic]) -> npt.NDArray[np.generic]:
+    """The oracle's answer as the output's dtype holds it; what does not fit becomes infinite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return expected.astype(dtype)
+
+
+def allowed_error(exercise: Exercise, size: Size, dtype: np.dtype[np.generic], magnitude: Reals) -> Reals:
+    """The formula of `grader.exercise.Tolerance`, with ``magnitude`` = |expected|; shape (count,)."""
+    tolerance = exercise.tolerance
+    return tolerance.absolute + tolerance.relative * magnitude + chain_error(exercise, size, dtype)
+
+
+def chain_error(exercise: Exercise, size: Size, dtype: np.dtype[np.generic]) -> float:
+    """``chain_factor · eps(dtype) · √chain · scale``: what the longest chain of roundings may add up to.
+
+    Partial results are independent enough for their errors to grow with the root (N. Higham, "Accuracy and Stability of
+    Numerical Algorithms", 2.8). 0 for integers, and where the exercise names no chain.
+    """
+    tolerance = exercise.tolerance
+    if not tolerance.chain or dtype.kind != "f":
+        return 0.0
+    names = {**exercise.scalars, **size}
+    try:
+        chain, scale = evaluate(tolerance.chain, names), evaluate(tolerance.scale, names)
+    except ExpressionError as error:
+        message = f"the tolerance of {exercise.name}: {error.message}"
+        raise UsageError(message, code="bad_exercise", hint=error.hint) from None
+    eps = float(np.finfo(np.dtype(dtype.name)).eps)
+    return tolerance.chain_factor * eps * float(np.sqrt(float(chain))) * float(scale)
+
+
+def _is_nan(values: npt.NDArray[np.generic]) -> Mask:
+    return np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, dtype=np.bool_)

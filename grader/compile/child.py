@@ -1,0 +1,54 @@
+"""The compile child: one submission through NVRTC, inside the sandbox; answers with the log and the PTX.
+
+NVRTC's C interface (nvrtc.h) is used directly through ctypes: this child lives for one compilation, and the library
+that the sandbox was opened for must be the very one that runs.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from grader.channel import attach
+
+
+def main() -> None:
+    """Load NVRTC, close the doors, then take the source."""
+    channel, sandbox = attach()
+    setup, _ = channel.receive(None)
+    # Both before the sandbox: opened later, they would need the system's library folders to be readable.
+    nvrtc = ctypes.CDLL(setup["library"])
+    ctypes.CDLL(setup["builtins"])
+    state = sandbox.apply()
+    request, _ = channel.receive(None)
+    channel.send({"sandbox": state} | compiled(nvrtc, request))
+
+
+def compiled(nvrtc: ctypes.CDLL, request: dict[str, Any]) -> dict[str, Any]:
+    """Compile ``request["source"]``: ``status`` (nvrtcResult), ``log``, ``ptx`` and its full size in bytes."""
+    program = ctypes.c_void_p()
+    name = request["name"].encode()
+    status = nvrtc.nvrtcCreateProgram(ctypes.byref(program), request["source"], name, 0, None, None)
+    if status:
+        return {"status": status, "log": b"", "ptx": b"", "ptx_bytes": 0}
+    options = [option.encode() for option in request["options"]]
+    status = nvrtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
+    log = _text(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
+    ptx = b"" if status else _text(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program)
+    limit = request["ptx_limit"]
+    return {
+        "status": status,
+        "log": log[: request["log_limit"]],
+        "log_bytes": len(log),
+        "ptx": ptx if len(ptx) <= limit else b"",
+        "ptx_bytes": len(ptx),
+    }
+
+
+def _text(size_of: Any, content_of: Any, program: ctypes.c_void_p) -> bytes:
+    size = ctypes.c_size_t()
+    if size_of(program, ctypes.byref(size)) or not size.value:
+        return b""
+    buffer = ctypes.create_string_buffer(size.value)
+    content_of(program, buffer)
+    return buffer.value

@@ -1,0 +1,139 @@
+"""NVRTC's log as diagnostics in terms of the student's file: line, column, source line and what is wrong.
+
+    reduce_v3.cu(12): error: identifier "foo" is undefined
+      a[i] = foo;
+             ^
+
+Paths of this machine never get out: what lies in a header is told at the student's line that led there.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from grader.verdict import Diagnostic
+
+DIAGNOSTIC_LIMIT = 20
+MESSAGE_LIMIT = 400  # characters
+SOURCE_LIMIT = 300  # a longer line is not shown
+
+_HEAD = re.compile(
+    r"^(?:(?P<file>[^\n]*?)\((?P<line>\d+)\): |At end of source: )?(?P<kind>(?:catastrophic |internal |command-line )?error|warning|[Nn]ote|remark|Remark)"
+    r"(?: #\d+(?:-[A-Z])?)?: (?P<message>.*)$"
+)
+_FROM = re.compile(r"at line (\d+)(?: of (.*?))?$")
+_CANNOT_OPEN = re.compile(r'(cannot open source file ".*?").*', re.DOTALL)
+_SUMMARY = re.compile(r"\d+ (?:catastrophic )?errors? detected|^Compilation terminated|^Error limit reached")
+
+_HINTS = (
+    (re.compile(r"cannot open source file"), "only CUDA's own headers can be included: write the rest into this file"),
+    (re.compile(r'identifier "__half2?" is undefined|identifier "half2?" is undefined'), "#include <cuda_fp16.h>"),
+    (re.compile(r'identifier "__nv_bfloat16\d?" is undefined'), "#include <cuda_bf16.h>"),
+    (re.compile(r'"(?:nv)?cuda::wmma"|"wmma" .*(?:undefined|not)|has no member "wmma"'), "#include <mma.h>"),
+    (re.compile(r'"(?:cooperative_groups|cg)" .*(?:undefined|must be)'), "#include <cooperative_groups.h>"),
+)
+
+
+@dataclass(frozen=True)
+class Report:
+    """The log, sorted: ``errors`` with their notes, and the warnings as text for `Program.log`."""
+
+    errors: tuple[Diagnostic, ...]
+    error_count: int
+    warnings: str
+
+
+def clean(text: str) -> str:
+    """``text`` without control characters (newline and tab stay), bidirectional marks and other invisible ones."""
+    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
+
+
+def read_log(log: str, name: str, source: str) -> Report:
+    """Sort NVRTC's log for the file ``name`` with the text ``source``."""
+    messages = [_diagnostic(chunk, name, source.split("\n")) for chunk in _chunks(log)]
+    errors = [message for message in _with_notes(messages) if message.severity != "warning"]
+    count = sum(message.severity == "error" for message in messages)
+    warnings = [message for message in messages if message.severity == "warning" and message.line is not None]
+    return Report(tuple(errors[:DIAGNOSTIC_LIMIT]), count, "\n".join(_shown(w) for w in warnings[:DIAGNOSTIC_LIMIT]))
+
+
+def _chunks(log: str) -> Iterator[list[str]]:
+    """The lines of each message: its head and what follows up to the next head."""
+    chunk: list[str] = []
+    for line in log.split("\n"):
+        if _HEAD.match(line) or _SUMMARY.search(line):
+            if chunk:
+                yield chunk
+            chunk = []
+        if _HEAD.match(line) or (chunk and line.strip()):
+            chunk.append(line)
+    if chunk:
+        yield chunk
+
+
+def _diagnostic(chunk: list[str], name: str, lines: list[str]) -> Diagnostic:
+    head = _HEAD.match(chunk[0])
+    assert head is not None  # every chunk begins with one
+    caret = next((i for i, text in enumerate(chunk) if i > 1 and text.strip() == "^"), None)
+    continued = chunk[1 : len(chunk) if caret is None else caret - 1]
+    message = " ".join([head["message"], *(text.strip() for text in continued)])
+    line, column, inside = _place(head, chunk, caret, name)
+    shown = lines[line - 1].rstrip("\r") if line is not None and 0 < line <= len(lines) else None
+    text = _worded(message, head, inside)
+    return Diagnostic(
+        kind="compile_error",
+        message=text,
+        severity=_severity(head["kind"]),
+        file=name,
+        line=line,
+        column=column,
+        source=clean(shown) if shown is not None and len(shown) <= SOURCE_LIMIT else None,
+        hint=next((hint for pattern, hint in _HINTS if pattern.search(text)), ""),
+    )
+
+
+def _place(head: re.Match[str], chunk: list[str], caret: int | None, name: str) -> tuple[int | None, int | None, str]:
+    """Line and column in the student's file, and the header's own name if the message is about a header."""
+    if head["file"] is None:
+        return None, None, ""
+    if head["file"] == name:
+        # The source line is printed behind two blanks.
+        return int(head["line"]), None if caret is None else max(1, chunk[caret].index("^") - 1), ""
+    header = head["file"].rpartition("/")[2]
+    origins = [match for match in map(_FROM.search, chunk[1:]) if match and match[2] in (name, f'"{name}"')]
+    return (int(origins[-1][1]) if origins else None), None, header
+
+
+def _worded(message: str, head: re.Match[str], inside: str) -> str:
+    text = _CANNOT_OPEN.sub(r"\1", message)  # whether a file exists, and why it cannot be read, is nobody's business
+    text = clean(text)[:MESSAGE_LIMIT]
+    if inside:
+        return f"{text} (in <{clean(inside)[:60]}>)"
+    return text + " (at the end of the file)" if head["file"] is None and head[0].startswith("At end") else text
+
+
+def _severity(kind: str) -> Literal["error", "warning", "note"]:
+    if "error" in kind:
+        return "error"
+    return "warning" if kind == "warning" else "note"
+
+
+def _with_notes(messages: list[Diagnostic]) -> Iterator[Diagnostic]:
+    """Errors, each followed by the notes that belong to it and point into the student's file."""
+    last = None
+    for message in messages:
+        last = message if message.severity != "note" else last
+        if message.severity != "note" or (last is not None and last.severity == "error" and message.line is not None):
+            yield message if message.severity != "note" else replace(message, hint="")
+
+
+def _shown(message: Diagnostic) -> str:
+    head = f"{message.file}({message.line}): warning: {message.message}"
+    if message.source is None or message.column is None:
+        return head
+    margin = "".join("\t" if c == "\t" else " " for c in message.source[: message.column - 1])
+    return f"{head}\n  {message.source}\n  {margin}^"

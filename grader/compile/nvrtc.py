@@ -1,0 +1,124 @@
+"""The parent's side of the compile child: what to send, and what its end means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from grader.channel import ChannelError, ChannelTimeout, Sandbox, spawn
+from grader.compile.toolchain import Toolchain, require_nvrtc
+from grader.errors import GraderFault, SubmissionError, Unsupported
+from grader.process import Child
+
+CHILD = "grader.compile.child"
+CPU_S = 20
+WALL_S = 30.0  # backs up the limit on processor time, on a machine that is busy
+MEMORY_BYTES = 2 << 30
+LOG_BYTES = 64 << 10
+PTX_BYTES = 8 << 20
+
+# nvrtcResult of nvrtc.h
+_OUT_OF_MEMORY, _INVALID_OPTION, _COMPILATION, _BUILTINS = 1, 5, 6, 7
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """What NVRTC answered: ``ptx`` is empty when it found errors, which then are in ``log``."""
+
+    ptx: str
+    log: str
+    log_cut: bool
+    sandbox: str
+
+
+def run_nvrtc(source: str, name: str, options: tuple[str, ...], include: tuple[str, ...], toolchain: Toolchain) -> Compilation:
+    """Compile in a child process with limits.
+
+    Raises SubmissionError (``limit``, ``compile_error`` when the compiler itself dies), Unsupported, GraderFault.
+    """
+    library = require_nvrtc(toolchain)
+    sandbox = Sandbox(
+        files=True,
+        read=(*include, str(library.parent)),
+        processes=False,
+        network=False,
+        memory_bytes=MEMORY_BYTES,
+        cpu_s=CPU_S,
+        file_bytes=0,
+    )
+    request = {
+        "source": source.encode(),
+        "name": name,
+        "options": [*options, *(f"--include-path={folder}" for folder in include)],
+        "log_limit": LOG_BYTES,
+        "ptx_limit": PTX_BYTES,
+    }
+    with spawn(CHILD, sandbox=sandbox) as child:
+        try:
+            child.channel.send({"library": str(library), "builtins": str(toolchain.nvrtc_builtins)})
+            child.channel.send(request)
+            answer, _ = child.channel.receive(WALL_S)
+        except ChannelError as error:
+            raise _death(child, name, error) from None
+    return _compilation(answer, name, toolchain)
+
+
+def _compilation(answer: dict[str, Any], name: str, toolchain: Toolchain) -> Compilation:
+    log = answer["log"].decode("utf-8", "replace")
+    status = answer["status"]
+    if status == _OUT_OF_MEMORY or (status == _COMPILATION and "catastrophic error: out of memory" in log):
+        raise too_much_memory(name)
+    if status == _INVALID_OPTION:
+        version = "{}.{}".format(*toolchain.nvrtc_version or (0, 0))
+        raise Unsupported(f"NVRTC {version} cannot compile for what this needs: {log.strip()[:200]}")
+    if status == _BUILTINS:
+        raise Unsupported("NVRTC is installed only in part: " + log.strip()[:200], hint="install it again, with its builtins")
+    if status not in (0, _COMPILATION):
+        raise GraderFault(f"NVRTC failed with code {status} on {name}: {log.strip()[:200]}")
+    if answer["ptx_bytes"] > PTX_BYTES:
+        raise SubmissionError(
+            "limit",
+            f"{name} compiles to {answer['ptx_bytes'] / 1e6:.0f} MB of PTX; the limit is {PTX_BYTES >> 20} MiB",
+            hint="unroll less, and fill large arrays in the kernel instead of initialising them",
+        )
+    ptx = answer["ptx"].decode("utf-8", "replace")
+    return Compilation(ptx, log, log_cut=answer.get("log_bytes", 0) > LOG_BYTES, sandbox=answer["sandbox"])
+
+
+def _death(child: Child, name: str, error: ChannelError) -> Exception:
+    """What it means that the child did not answer: its limits, the compiler's crash, or our own fault."""
+    if isinstance(error, ChannelTimeout):
+        return _too_long(name)
+    child.wait(5.0)
+    trouble = child.stderr
+    if child.signal_name == "SIGXCPU":
+        return _too_long(name)
+    starved = (child.peak_memory_bytes or 0) > MEMORY_BYTES // 2
+    if "MemoryError" in trouble or "out of memory" in trouble.lower() or "bad_alloc" in trouble:
+        return too_much_memory(name)
+    if child.signal_name and (starved or child.signal_name == "SIGKILL"):
+        return too_much_memory(name)
+    if child.signal_name:
+        return SubmissionError(
+            "compile_error",
+            f"the compiler itself crashed ({child.signal_name}) on {name}",
+            hint="some wrong programs do that to NVRTC: comment out the newest lines until it compiles again",
+        )
+    return GraderFault(f"the compile child ended with status {child.returncode} on {name}: {trouble[-500:].strip()}")
+
+
+def _too_long(name: str) -> SubmissionError:
+    return SubmissionError(
+        "limit",
+        f"compiling {name} took more than {CPU_S} s of processor time",
+        hint="look for templates, macros or constant expressions that expand without end, and very long expressions",
+    )
+
+
+def too_much_memory(name: str) -> SubmissionError:
+    """The ``limit`` of a compilation that needs more memory than it may have."""
+    return SubmissionError(
+        "limit",
+        f"compiling {name} needs more than {MEMORY_BYTES >> 30} GiB of memory",
+        hint="look for templates or macros that expand without end, and for initialised arrays",
+    )

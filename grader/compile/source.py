@@ -1,0 +1,227 @@
+"""Reading a submission, and refusing what is no CUDA C before a compiler sees it."""
+
+from __future__ import annotations
+
+import codecs
+import errno
+import os
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.compile.lexical import Block, assembly, blocks, line_of, strings, without_comments, without_strings
+from grader.errors import SubmissionError, UsageError
+from grader.verdict import Diagnostic
+
+SOURCE_LIMIT = 1 << 20  # bytes
+SHOWN = 8  # findings named one by one
+
+# Headers of the host's standard library and of CUDA's host libraries: a file that includes one was pasted whole.
+HOST_HEADERS = frozenset(
+    "algorithm.h bits/stdc++.h chrono condition_variable cublas_v2.h cublas.h cudnn.h cufft.h curand.h cusparse.h "
+    "cusolverDn.h deque exception filesystem fstream future helper_cuda.h helper_functions.h iomanip ios iostream "
+    "iterator list locale map memory mutex nvtx3/nvToolsExt.h omp.h ostream pthread.h queue random regex set sstream "
+    "stack stdexcept string string_view sys/time.h sys/types.h thread time.h ctime unistd.h unordered_map "
+    "unordered_set vector windows.h".split()
+)
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
+_LINE_DIRECTIVE = re.compile(r"^[ \t]*(?:#|%:)[ \t]*(?:line\b|\d)", re.MULTILINE)
+# Calls of the runtime's host interface; the two exceptions are device functions (programmatic dependent launch).
+_HOST = (
+    (re.compile(r"\bint\s+main\s*\("), "int main()"),
+    (re.compile(r"<<<"), "a launch with <<<…>>>"),
+    (re.compile(r"\bcuda(?!GridDependencySynchronize|TriggerProgrammaticLaunchCompletion)[A-Z]\w*(?=\s*\()"), "{}()"),
+    (re.compile(r"\bstd\s*::\s*(?:cout|cerr|endl|vector|string|chrono|thread|map|mt19937\w*|mutex|random_device)\b"), "{}"),
+    (re.compile(r"\b(?:cublas|cudnn|curand|cufft)[A-Z]\w*(?=\s*\()"), "{}()"),
+)
+_SMUGGLED = re.compile(
+    r"\.(?:entry|func|visible|extern|weak|version|target|address_size|file|loc|section|alias|common)\b|inline asm"
+)
+
+
+@dataclass(frozen=True)
+class _Finding:
+    line: int
+    what: str
+
+
+def read_submission(path: Path) -> bytes:
+    """Read the file to grade. Raises UsageError (``not_found``, ``is_a_directory``, ``unreadable``), SubmissionError.
+
+    At most `SOURCE_LIMIT` bytes are read: a larger file is ``invalid`` without ever being in memory.
+    """
+    try:
+        # Not blocking: a named pipe would otherwise wait for a writer.
+        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise _unreadable(path, errno.EISDIR if path.is_dir() else errno.EINVAL)
+            content = file.read(SOURCE_LIMIT + 1)
+            size = os.fstat(file.fileno()).st_size
+    except OSError as error:
+        raise _unreadable(path, error.errno or 0) from None
+    except ValueError:  # a NUL in the name
+        raise _unreadable(path, errno.ENOENT) from None
+    if len(content) > SOURCE_LIMIT:
+        raise _too_large(path.name, max(size, len(content)))
+    return content
+
+
+def checked_source(source: bytes, name: str) -> str:
+    """The text of a submission that is worth compiling. Raises SubmissionError ``invalid`` for all others.
+
+    Refused: too large, empty, not UTF-8, NUL characters, host code, ``#line``, and inline assembly that leaves its
+    function.
+    """
+    text = _text(source, name)
+    _refuse_host_code(text, name)
+    _refuse_renumbering(text, name)
+    _refuse_smuggling(text, name)
+    return text
+
+
+def _text(source: bytes, name: str) -> str:
+    if len(source) > SOURCE_LIMIT:
+        raise _too_large(name, len(source))
+    if not source.strip():
+        raise _invalid(f"{name} is empty", hint=f"`grade start {Path(name).stem}` writes the stub again")
+    try:
+        text = source.removeprefix(codecs.BOM_UTF8).decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = source.count(b"\n", 0, error.start) + 1
+        raise _invalid(
+            f"{name} is not text: byte 0x{source[error.start]:02x} in line {line} is not UTF-8",
+            name, line, hint="save the file as UTF-8; a compiled file cannot be graded",
+        ) from None  # fmt: skip
+    if "\0" in text:
+        line = line_of(text, text.index("\0"))
+        raise _invalid(f"{name} is not text: line {line} holds a NUL character", name, line, hint="save it as UTF-8")
+    return text
+
+
+def _refuse_host_code(text: str, name: str) -> None:
+    findings = sorted({*_host_headers(text), *_host_calls(text)}, key=lambda finding: (finding.line, finding.what))
+    if not findings:
+        return
+    places = _places(findings, blocks(text))
+    message = f"{name} holds host code, which has no place here: remove {_listed([place for place, _ in places])}"
+    hint = "keep the kernels and their device functions; the launch belongs in the `// launch` line"
+    raise SubmissionError(
+        "invalid",
+        message,
+        diagnostics=tuple(
+            Diagnostic("invalid", f"host code: {what}", file=name, line=line, source=_line(text, line), hint=hint)
+            for _, (line, what) in places[:SHOWN]
+        ),
+        hint=hint,
+    )
+
+
+def _host_headers(text: str) -> list[_Finding]:
+    code = without_comments(text)
+    return [
+        _Finding(line_of(code, match.start(1)), f"#include <{match[1].strip()}>")
+        for match in _INCLUDE.finditer(code)
+        if match[1].strip() in HOST_HEADERS
+    ]
+
+
+def _host_calls(text: str) -> list[_Finding]:
+    code = without_strings(text)
+    return [
+        _Finding(line_of(code, match.start()), words.format("".join(match[0].split())))
+        for pattern, words in _HOST
+        for match in pattern.finditer(code)
+    ]
+
+
+def _places(findings: list[_Finding], outer: list[Block]) -> list[tuple[str, tuple[int, str]]]:
+    """Where to cut: a whole function where a finding lies in one that is no kernel, else the line."""
+    places: dict[str, tuple[int, str]] = {}
+    for finding in findings:
+        block = next((b for b in outer if b.first_line <= finding.line <= b.last_line), None)
+        if block is None or "__global__" in block.head or "__device__" in block.head or "(" not in block.head:
+            places.setdefault(f"line {finding.line} ({finding.what})", (finding.line, finding.what))
+        else:
+            words = f"lines {block.first_line}–{block.last_line} ({block.head[:60]})"
+            places.setdefault(words, (finding.line, finding.what))
+    return list(places.items())
+
+
+def _refuse_renumbering(text: str, name: str) -> None:
+    match = _LINE_DIRECTIVE.search(without_strings(text))
+    if match:
+        line = line_of(text, match.start())
+        raise _invalid(
+            f"{name}, line {line}: #line is not allowed, messages would name the wrong lines",
+            name, line, _line(text, line), hint="remove the directive",
+        )  # fmt: skip
+
+
+def _refuse_smuggling(text: str, name: str) -> None:
+    for line, content in assembly(text):
+        if reason := smuggling(content):
+            raise _invalid(
+                f"{name}, line {line}: inline assembly must stay inside its function; this one {reason}",
+                name, line, _line(text, line), hint="write the kernel in CUDA C and only the instruction in asm()",
+            )  # fmt: skip
+    for line, content in strings(text):
+        if "inline asm" in content:
+            raise _invalid(
+                f'{name}, line {line}: a string must not hold the words "inline asm", which mark assembly in the PTX',
+                name, line, _line(text, line), hint="change the string",
+            )  # fmt: skip
+
+
+def smuggling(assembly_text: str) -> str:
+    """Why this assembly text does not stay inside its function, in words; empty if it does."""
+    plain = re.sub(r"//[^\n]*|/\*.*?(?:\*/|\Z)", " ", assembly_text, flags=re.DOTALL)
+    directive = _SMUGGLED.search(plain)
+    if directive:
+        return f"uses {directive[0]}"
+    depth = 0
+    for brace in re.findall(r"[{}]", plain):
+        depth += 1 if brace == "{" else -1
+        if depth < 0:
+            return "closes a brace that it did not open"
+    return "leaves a brace open" if depth else ""
+
+
+def _line(text: str, line: int) -> str:
+    lines = text.split("\n")
+    return lines[line - 1].rstrip("\r")[:500] if 0 < line <= len(lines) else ""
+
+
+def _listed(places: list[str]) -> str:
+    more = f" and {len(places) - SHOWN} more" if len(places) > SHOWN else ""
+    return ", ".join(places[:SHOWN]) + more
+
+
+def _too_large(name: str, size: int) -> SubmissionError:
+    return _invalid(
+        f"{name} is {size / 1e6:.1f} MB; a submission is at most {SOURCE_LIMIT >> 20} MiB",
+        hint="submit the .cu source itself, without data",
+    )
+
+
+def _invalid(message: str, file: str | None = None, line: int | None = None, source: str | None = None, *, hint: str) -> SubmissionError:
+    diagnostic = Diagnostic("invalid", message, file=file, line=line, source=source, hint=hint)
+    return SubmissionError("invalid", message, diagnostics=(diagnostic,), hint=hint)
+
+
+_UNREADABLE = {
+    errno.ENOENT: ("not_found", "there is no file {path}", "`grade start NAME` copies a stub here; --file names another file"),
+    errno.ENOTDIR: ("not_found", "there is no file {path}", "`grade start NAME` copies a stub here; --file names another file"),
+    errno.ENAMETOOLONG: ("not_found", "there is no file {path}", "the name is too long"),
+    errno.EISDIR: ("is_a_directory", "{path} is a folder, not a .cu file", "name the file inside it"),
+    errno.EACCES: ("unreadable", "{path} cannot be read: permission denied", "`chmod u+r` lets you read it"),
+    errno.EPERM: ("unreadable", "{path} cannot be read: permission denied", "`chmod u+r` lets you read it"),
+    errno.EINVAL: ("unreadable", "{path} is not a regular file", "name a .cu file"),
+    errno.ENXIO: ("unreadable", "{path} is not a regular file", "name a .cu file"),
+}  # fmt: skip
+
+
+def _unreadable(path: Path, code: int) -> UsageError:
+    other = ("unreadable", "{path} cannot be read: " + os.strerror(code), "name a .cu file")
+    word, message, hint = _UNREADABLE.get(code, other)
+    return UsageError(message.format(path=path), code=word, hint=hint)

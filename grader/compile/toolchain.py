@@ -1,0 +1,208 @@
+"""Finding NVRTC, ptxas and CUDA's headers, without importing CuPy and without loading anything.
+
+Wheels come first (they belong together), then the folders that the system names, then whatever `cuda.pathfinder`
+knows (conda, library caches). The first NVRTC found wins; ptxas and headers are preferred from the same place.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from grader.errors import Unsupported
+
+INSTALL = "pip install 'warpgrade[cuda12]'"
+Version = tuple[int, int]
+
+# What a submission may include, by a header that proves it is there, with the wheel that brings it.
+_HEADERS = {
+    "CUDA headers (cuda_fp16.h, mma.h, cooperative_groups.h)": ("cuda_fp16.h", "nvidia-cuda-runtime"),
+    "crt headers (behind mma.h)": ("crt/mma.h", "nvidia-cuda-nvcc"),
+    "nv/target (behind cuda_fp16.h)": ("nv/target", "cupy"),
+    "libcu++ (<cuda/std/…>)": ("cuda/std/type_traits", "cupy"),
+    "CUB": ("cub/cub.cuh", "cupy"),
+    "Thrust": ("thrust/version.h", "cupy"),
+}
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """One NVRTC with the assembler and headers to go with it.
+
+    ``missing`` names what was not found, each with the command that installs it. Nothing raises here: compiling
+    raises Unsupported when it needs what is missing.
+    """
+
+    nvrtc_version: Version | None
+    nvrtc_library: Path | None
+    ptxas: Path | None
+    include_dirs: tuple[Path, ...]
+    missing: tuple[str, ...] = ()
+
+    @property
+    def ptxas_version(self) -> Version | None:
+        """Release of ptxas, asked from the program itself; None where there is none or it does not start."""
+        return None if self.ptxas is None else ptxas_version(self.ptxas)
+
+    @property
+    def nvrtc_builtins(self) -> Path | None:
+        """The library beside NVRTC that holds its built-in functions; NVRTC opens it only at the first compilation."""
+        return None if self.nvrtc_library is None else _builtins(self.nvrtc_library)
+
+    def fingerprint(self) -> str:
+        """Text that changes whenever another compiler or other headers would be used; part of the cache's key."""
+        markers = [folder / marker for folder in self.include_dirs for marker, _ in _HEADERS.values()]
+        files = [path for path in (self.nvrtc_library, *markers) if path is not None and path.exists()]
+        return "\n".join(f"{path} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in files)
+
+
+@cache
+def find_toolchain() -> Toolchain:
+    """The toolchain of this machine; looked for once per process."""
+    library = next(_libraries(), None) or _pathfinder_library()
+    ptxas = _ptxas(library)
+    folders, absent = _include_dirs(library)
+    return Toolchain(
+        nvrtc_version=None if library is None else _nvrtc_version(library),
+        nvrtc_library=library,
+        ptxas=ptxas,
+        include_dirs=folders,
+        missing=tuple(_missing(library, ptxas, absent)),
+    )
+
+
+def require_nvrtc(toolchain: Toolchain) -> Path:
+    """NVRTC's library. Raises Unsupported, with the command that installs it, where there is none."""
+    if toolchain.nvrtc_library is not None:
+        return toolchain.nvrtc_library
+    if sys.platform == "darwin":
+        raise Unsupported(
+            "NVIDIA's compiler NVRTC does not exist for macOS",
+            hint="use a Linux container, or a notebook service with Linux machines; no GPU is needed",
+        )
+    raise Unsupported("NVIDIA's compiler NVRTC is not installed", hint=f"install it: {INSTALL} (no GPU is needed)")
+
+
+@cache
+def ptxas_version(ptxas: Path) -> Version | None:
+    """The release that ``ptxas --version`` tells, e.g. ``(12, 9)``."""
+    try:
+        answer = subprocess.run([ptxas, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    match = re.search(r"release (\d+)\.(\d+)", answer)
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def _wheel_folders() -> Iterator[Path]:
+    """Folders of NVIDIA's wheels: CUDA 13 has one for everything, CUDA 12 one per component."""
+    for entry in dict.fromkeys(sys.path):
+        root = Path(entry or ".", "nvidia")
+        if entry and root.is_dir():
+            for names in (("cuda_nvrtc", "cuda_runtime", "cuda_nvcc", "cuda_crt", "cuda_cccl"), ("cu13",)):
+                yield from (root / name for name in names if (root / name).is_dir())
+
+
+@cache
+def _system_folders() -> tuple[Path, ...]:
+    named = [os.environ.get(name) for name in ("CUDA_PATH", "CUDA_HOME")]
+    nvcc = shutil.which("nvcc")
+    candidates = [Path(folder) for folder in named if folder]
+    candidates += [Path(nvcc).resolve().parent.parent] if nvcc else []
+    candidates += [Path("/usr/local/cuda"), Path("/opt/cuda"), Path(sys.prefix), Path(sys.prefix, "targets/x86_64-linux")]
+    return tuple(dict.fromkeys(folder for folder in candidates if folder.is_dir()))
+
+
+def _libraries() -> Iterator[Path]:
+    for folder in (*_wheel_folders(), *_system_folders()):
+        for name in ("lib", "lib64"):
+            # Not libnvrtc.alt.so: the variant for old C libraries; not libnvrtc-builtins.
+            libraries = sorted((folder / name).glob("libnvrtc.so*"), key=lambda path: (len(path.name), path.name))
+            yield from (library.resolve() for library in libraries if _builtins(library.resolve()))
+
+
+def _builtins(library: Path) -> Path | None:
+    found = sorted(library.parent.glob("libnvrtc-builtins.so.*"), key=lambda path: len(path.name))
+    return found[0] if found else None
+
+
+def _nvrtc_version(library: Path) -> Version | None:
+    builtins = _builtins(library)
+    match = re.search(r"\.so\.(\d+)\.(\d+)", builtins.name if builtins else "")
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def _ptxas(library: Path | None) -> Path | None:
+    """The assembler: the first that is not older than NVRTC, else the first."""
+    found = [Path(path) for path in _assemblers()]
+    wanted = None if library is None else _nvrtc_version(library)
+    if len(found) > 1 and wanted is not None:
+        return next((path for path in found if (ptxas_version(path) or (0, 0)) >= wanted), found[0])
+    return next(iter(found), None)
+
+
+def _assemblers() -> Iterator[Path]:
+    seen = set()
+    for folder in (*_wheel_folders(), *_system_folders()):
+        ptxas = folder / "bin" / "ptxas"
+        if os.access(ptxas, os.X_OK) and ptxas.resolve() not in seen:
+            seen.add(ptxas.resolve())
+            yield ptxas.resolve()
+            return
+    named = shutil.which("ptxas")
+    if named:
+        yield Path(named)
+
+
+def _include_dirs(library: Path | None) -> tuple[tuple[Path, ...], list[str]]:
+    """For each header the first folder that has it, preferring the release of NVRTC; and the headers not found."""
+    candidates = list(dict.fromkeys(_include_candidates(library)))
+    folders: list[Path] = []
+    absent = []
+    for name, (marker, _) in _HEADERS.items():
+        folder = next((folder for folder in candidates if (folder / marker).is_file()), None)
+        if folder is None:
+            absent.append(name)
+        elif folder not in folders:
+            folders.append(folder)
+    return tuple(folders), absent
+
+
+def _include_candidates(library: Path | None) -> Iterator[Path]:
+    wheels, system = list(_wheel_folders()), list(_system_folders())
+    # The folder that NVRTC itself lies in comes first: its headers are of its release.
+    own = [folder for folder in (*wheels, *system) if library is not None and folder.resolve() in library.parents]
+    for folder in (*own, *wheels, *system):
+        yield folder / "include"
+        yield folder / "include" / "cccl"
+        yield folder / "targets" / "x86_64-linux" / "include"
+    for entry in dict.fromkeys(sys.path):
+        bundled = Path(entry, "cupy/_core/include/cupy/_cccl")
+        if entry and bundled.is_dir():
+            yield from (bundled / name for name in ("libcudacxx", "cub", "thrust"))
+
+
+def _missing(library: Path | None, ptxas: Path | None, absent: list[str]) -> Iterator[str]:
+    if library is None:
+        yield f"NVRTC, the compiler: {INSTALL}"
+    if ptxas is None:
+        yield f"ptxas, the assembler (only needed with a GPU): {INSTALL}"
+    yield from (f"{name}: {INSTALL}" for name in absent)
+
+
+def _pathfinder_library() -> Path | None:
+    """Last resort: the library that cuda.pathfinder would load (conda, the loader's cache)."""
+    try:
+        from cuda.pathfinder import load_nvidia_dynamic_lib
+
+        found = load_nvidia_dynamic_lib("nvrtc").abs_path
+    except (ImportError, RuntimeError, OSError):
+        return None
+    return Path(found).resolve() if found and _builtins(Path(found).resolve()) else None

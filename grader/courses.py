@@ -1,0 +1,198 @@
+"""Course folders: where exercises lie, and how an ``exercise.py`` becomes a record.
+
+A course is ``exercises/CHAPTER/NAME/exercise.py`` with ``solutions/CHAPTER/NAME.cu`` and ``kernels_ref/`` beside
+``exercises``, or a plain folder of such chapters or exercises without them.
+"""
+
+from __future__ import annotations
+
+import builtins
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType, TracebackType
+from typing import Any
+
+from grader.errors import UsageError
+from grader.exercise import Exercise
+
+MAX_EXERCISE_BYTES = 256 << 10
+
+
+@dataclass(frozen=True)
+class Course:
+    """One course: the folder of its exercises, and the folders beside it. The latter two may not exist."""
+
+    exercises: Path
+    solutions: Path
+    kernels_ref: Path
+
+
+@dataclass(frozen=True)
+class CourseExercise:
+    """One exercise with its place. ``chapter`` is the folder above it ("04_reduction"), "" in a plain folder.
+
+    ``stub``, ``statement``, ``hints`` and ``interview`` are where those files belong; `solution` and `host_file` are
+    None where the file does not exist.
+    """
+
+    exercise: Exercise
+    folder: Path
+    chapter: str
+    course: Course
+
+    @property
+    def name(self) -> str:
+        return self.exercise.name
+
+    @property
+    def number(self) -> int:
+        """``Exercise.order``: chapter × 100 + row."""
+        return self.exercise.order
+
+    @property
+    def stub(self) -> Path:
+        return self.folder / f"{self.name}.cu"
+
+    @property
+    def statement(self) -> Path:
+        return self.folder / "README.md"
+
+    @property
+    def hints(self) -> Path:
+        return self.folder / "hints.md"
+
+    @property
+    def interview(self) -> Path:
+        return self.folder / "interview.md"
+
+    @property
+    def mutants(self) -> tuple[Path, ...]:
+        """The wrong answers that must be rejected, each for the reason on its first line."""
+        return tuple(sorted(self.folder.glob("wrong/*.cu")))
+
+    @property
+    def solution(self) -> Path | None:
+        return existing(self.course.solutions / self.chapter / f"{self.name}.cu")
+
+    @property
+    def host_file(self) -> Path | None:
+        """``NAME_host.py`` beside the stub, for host exercises."""
+        return existing(self.folder / f"{self.name}_host.py")
+
+    @property
+    def solution_host_file(self) -> Path | None:
+        return existing(self.course.solutions / self.chapter / f"{self.name}_host.py")
+
+    @property
+    def kernels_ref(self) -> Path:
+        return self.course.kernels_ref
+
+
+@dataclass(frozen=True)
+class Broken:
+    """An ``exercise.py`` that could not be loaded. ``name`` is its folder's."""
+
+    name: str
+    path: Path
+    line: int | None
+    error: UsageError
+
+
+# --------------------------------------------------------------------------------------------------------- course folders
+
+
+def built_in_course() -> Course:
+    """The course inside the installed package, else the one of the clone that this package stands in."""
+    package = Path(__file__).resolve().parent
+    root = package / "_course" if (package / "_course").is_dir() else package.parent
+    return Course(root / "exercises", root / "solutions", root / "kernels_ref")
+
+
+def course_at(folder: Path) -> Course:
+    """The course in ``folder``. Raises UsageError if there is no folder, or no exercise in it."""
+    if not folder.is_dir():
+        what = "is a file, not a folder" if folder.exists() else "does not exist"
+        raise UsageError(f"the course {folder} {what}", code="bad_course")
+    exercises = folder / "exercises" if (folder / "exercises").is_dir() else folder
+    if not exercise_files(exercises):
+        hint = "a course holds NAME/exercise.py, CHAPTER/NAME/exercise.py or exercises/CHAPTER/NAME/exercise.py"
+        raise UsageError(f"the course {folder} holds no exercise", code="bad_course", hint=hint)
+    return Course(exercises.resolve(), folder.resolve() / "solutions", folder.resolve() / "kernels_ref")
+
+
+def exercise_files(exercises: Path) -> list[Path]:
+    patterns = ("exercise.py", "*/exercise.py", "*/*/exercise.py")
+    return sorted(path for pattern in patterns for path in exercises.glob(pattern))
+
+
+def existing(path: Path) -> Path | None:
+    return path if path.is_file() else None
+
+
+def read_exercise(path: Path, course: Course) -> CourseExercise | Broken:
+    folder = path.parent
+    try:
+        exercise = _exercise_in(path)
+    except _BrokenExercise as error:
+        where = f"{path}:{error.line}" if error.line else str(path)
+        usage = UsageError(f"{where}: {error}", code="bad_exercise", hint="the fields are in grader/exercise.py")
+        return Broken(folder.name, path, error.line, usage)
+    chapter = folder.parent.relative_to(course.exercises).as_posix() if folder != course.exercises else ""
+    return CourseExercise(exercise, folder, "" if chapter == "." else chapter, course)
+
+
+# ------------------------------------------------------------------------------------- running exercise.py and oracles
+
+
+class _BrokenExercise(Exception):
+    """Raised when an exercise.py is no exercise; ``line`` is where, if known."""
+
+    def __init__(self, message: str, line: int | None = None) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+def _exercise_in(path: Path) -> Exercise:
+    found = _run(path).get("EXERCISE")
+    if not isinstance(found, Exercise):
+        raise _BrokenExercise("it must hold EXERCISE = Exercise(...)" if found is None else "EXERCISE is no Exercise")
+    if found.name != path.parent.name:
+        raise _BrokenExercise(f"the exercise is named {found.name!r}, its folder {path.parent.name!r}")
+    return found
+
+
+def _run(path: Path) -> dict[str, Any]:
+    """The names that an exercise.py defines; only ``grader`` can be imported in it, so that listing stays quick."""
+    namespace: dict[str, Any] = {"__name__": "exercise", "__file__": str(path), "__builtins__": _BUILTINS}
+    try:
+        source = path.read_bytes()
+        if len(source) > MAX_EXERCISE_BYTES:
+            raise _BrokenExercise(f"{len(source)} bytes; an exercise.py has at most {MAX_EXERCISE_BYTES}")
+        exec(compile(source, str(path), "exec"), namespace)
+    except _BrokenExercise:
+        raise
+    except Exception as error:
+        raise _BrokenExercise(words_of(error), line_in(path, error)) from None
+    return namespace
+
+
+def _import_only_grader(name: str, *args: Any, **kwargs: Any) -> ModuleType:
+    if name.split(".")[0] not in ("grader", "__future__"):
+        raise ImportError(f"an exercise.py imports only grader, not {name}")
+    return builtins.__import__(name, *args, **kwargs)
+
+
+_BUILTINS = vars(builtins) | {"__import__": _import_only_grader}
+
+
+def words_of(error: Exception) -> str:
+    if isinstance(error, SyntaxError):
+        return f"a syntax error: {error.msg}"
+    return f"{type(error).__name__}: {error}" if not isinstance(error, ImportError) else str(error)
+
+
+def line_in(path: Path, error: Exception) -> int | None:
+    if isinstance(error, SyntaxError) and error.filename == str(path):
+        return error.lineno
+    frames = traceback.extract_tb(error.__traceback__)
+    return next((frame.lineno for frame in reversed(frames) if frame.filename == str(path)), None)

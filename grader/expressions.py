@@ -1,0 +1,324 @@
+"""Arithmetic that a person wrote, evaluated without running code: launch lines, array sizes, work and tolerances.
+
+    cdiv(n, 256)     (rows + 7) / 8     min(2*sm_count, cdiv(n, BLOCK))     256 * sizeof(float)     1 << 20
+
+It reads like C, because it stands in C: ``/`` and ``%`` on two integers truncate toward zero, ``256u``, ``0x100``,
+``0.5f`` and ``sizeof(float)`` are understood. ``//`` floors and ``**`` is a power, as in Python. The library
+simpleeval walks the tree; what it may meet is the tables below, and every value on the way is bounded.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from simpleeval import FunctionNotDefined, NameNotDefined, OperatorNotDefined, SimpleEval
+
+Number = int | float
+
+MAX_LENGTH = 500
+"""Characters of one expression."""
+
+MAX_VALUE = 2**62
+"""Every value on the way stays below this in size: sizes, counts and addresses fit 64 bits with room to spare."""
+
+SIZEOF: Mapping[str, int] = {
+    "bool": 1, "char": 1, "signed char": 1, "unsigned char": 1, "int8_t": 1, "uint8_t": 1,
+    "short": 2, "unsigned short": 2, "int16_t": 2, "uint16_t": 2, "half": 2, "__half": 2, "__nv_bfloat16": 2,
+    "int": 4, "unsigned": 4, "unsigned int": 4, "int32_t": 4, "uint32_t": 4, "float": 4, "half2": 4, "__half2": 4,
+    "long": 8, "unsigned long": 8, "long long": 8, "unsigned long long": 8, "int64_t": 8, "uint64_t": 8,
+    "size_t": 8, "double": 8, "float2": 8, "int2": 8, "uint2": 8, "float4": 16, "int4": 16, "uint4": 16, "double2": 16,
+}  # fmt: skip
+"""Bytes of the types that ``sizeof`` knows: CUDA C on 64-bit Linux."""
+
+
+class ExpressionError(ValueError):
+    """Raised when a text is not an expression, or its value is out of bounds.
+
+    ``text`` is the whole expression, ``position`` the 0-based column in it where the trouble starts, ``hint`` what to
+    write instead ("" where nothing is known).
+    """
+
+    def __init__(self, message: str, *, text: str, position: int = 0, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.text = text
+        self.position = position
+        self.hint = hint
+
+
+def evaluate(text: str, names: Mapping[str, Number], *, refused: Mapping[str, str] | None = None) -> Number:
+    """The value of ``text``: an int, or a float where one is involved.
+
+    ``refused`` names what exists but cannot be used here, each with its reason ("is an array, not a number").
+    Raises ExpressionError.
+    """
+    text = text.strip()
+    scope = _Scope(text, names, refused or {})
+    tree = _parse(text)
+    evaluator = SimpleEval(operators=_OPERATORS, functions=dict(_FUNCTIONS), names=dict(names))
+    evaluator.nodes = {kind: _guarded(evaluator.nodes[kind], scope) for kind in _ALLOWED}
+    try:
+        value: Number = evaluator.eval(text, previously_parsed=tree)
+    except RecursionError:
+        raise ExpressionError(f"{_quoted(text)} is nested too deeply", text=text) from None
+    return value
+
+
+def evaluate_integer(text: str, names: Mapping[str, Number], *, refused: Mapping[str, str] | None = None) -> int:
+    """The value of ``text``, which must be an integer. Raises ExpressionError."""
+    value = evaluate(text, names, refused=refused)
+    if isinstance(value, float):
+        raise ExpressionError(
+            f"{_quoted(text)} is {value:g}, which is not an integer", text=text, hint="cdiv(a, b) divides and rounds up"
+        )
+    return value
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """``"did you mean 'n'?"``, or "" where nothing is near."""
+    names = list(known)
+    folded = {name.casefold(): name for name in names}
+    near = get_close_matches(word, names, n=1) or [
+        folded[key] for key in get_close_matches(word.casefold(), folded, n=1)
+    ]
+    return f"did you mean {near[0]!r}?" if near else ""
+
+
+def cdiv(a: Number, b: Number) -> int:
+    """``a / b`` rounded up, for integers: how many blocks of ``b`` cover ``a``."""
+    if isinstance(a, float) or isinstance(b, float):
+        raise ValueError("cdiv divides integers")
+    if b == 0:
+        raise ZeroDivisionError
+    return -(-a // b)
+
+
+# ------------------------------------------------------------------------------------------------- reading the text
+
+_SIZEOF = re.compile(r"\bsizeof\s*\(\s*([A-Za-z_][\w ]*?)\s*\)")
+_INTEGER_SUFFIX = re.compile(r"(?<![\w.])(0[xX][0-9a-fA-F]+|\d+)(?:[uU][lL]{0,2}|[lL]{1,2}[uU]?)(?![\w.])")
+_FLOAT_SUFFIX = re.compile(r"(?<![\w.])((?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)[fF](?!\w)")
+
+
+def _parse(text: str) -> ast.expr:
+    if len(text) > MAX_LENGTH:
+        raise ExpressionError(f"an expression of {len(text)} characters; at most {MAX_LENGTH} are allowed", text=text)
+    if not text:
+        raise ExpressionError("an expression is missing", text=text)
+    if not text.isascii():
+        raise ExpressionError(f"{_quoted(text)} is not an expression: it holds a character beyond ASCII", text=text)
+    try:
+        with warnings.catch_warnings(action="ignore"):  # a stray "1or" is our message, not Python's on stderr
+            tree = ast.parse(_to_python(text), mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
+        position = max(0, (getattr(error, "offset", None) or 1) - 1)
+        raise ExpressionError(f"{_quoted(text)} is not an expression", text=text, position=position) from None
+    _refuse_other_nodes(text, tree)
+    return tree
+
+
+def _to_python(text: str) -> str:
+    """C's spellings as Python's, each in as many characters, so that positions stay true."""
+    text = _SIZEOF.sub(_sizeof, text)
+    for suffixed in (_INTEGER_SUFFIX, _FLOAT_SUFFIX):
+        text = suffixed.sub(lambda match: str(match[1]).ljust(len(match[0])), text)
+    return text
+
+
+def _sizeof(match: re.Match[str]) -> str:
+    size = SIZEOF.get(" ".join(match[1].split()))
+    return match[0] if size is None else str(size).ljust(len(match[0]))
+
+
+def _refuse_other_nodes(text: str, tree: ast.expr) -> None:
+    """Only what `_ALLOWED` lists, numbers among the constants, and plain function names may stand in the tree."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.expr) and (type(node) not in _ALLOWED or not _is_plain(node)):
+            raise ExpressionError(
+                f"{_place(node, text)} is {_WORDS.get(type(node), 'not arithmetic')}",
+                text=text,
+                position=node.col_offset,
+                hint="a launch line computes with + - * / % << >> & |, parentheses, cdiv, min and max",
+            )
+
+
+def _is_plain(node: ast.expr) -> bool:
+    if isinstance(node, ast.Constant):
+        return type(node.value) in (int, float)
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and not node.keywords
+    return True
+
+
+# ------------------------------------------------------------------------------------------------ what may be computed
+
+
+def _divide(a: Number, b: Number) -> Number:
+    if isinstance(a, int) and isinstance(b, int):
+        quotient = abs(a) // abs(b)
+        return quotient if (a < 0) == (b < 0) else -quotient
+    return a / b
+
+
+def _remainder(a: Number, b: Number) -> Number:
+    if isinstance(a, int) and isinstance(b, int):
+        return a - b * int(_divide(a, b))
+    return math.fmod(a, b)
+
+
+def _power(base: Number, exponent: Number) -> Number:
+    if isinstance(base, int) and isinstance(exponent, int) and exponent >= 0:
+        if abs(base) > 1 and exponent * (abs(base).bit_length() - 1) > 62:
+            raise OverflowError
+        return int(base**exponent)
+    value = float(base) ** exponent
+    if isinstance(value, complex):
+        raise ValueError("a negative number has no such power")
+    return float(value)
+
+
+def _integers(operation: Callable[[int, int], int]) -> Callable[[Number, Number], int]:
+    def bitwise(a: Number, b: Number) -> int:
+        if isinstance(a, float) or isinstance(b, float):
+            raise ValueError("only integers have bits to combine")
+        return operation(a, b)
+
+    return bitwise
+
+
+def _shift(direction: Callable[[int, int], int]) -> Callable[[Number, Number], int]:
+    def shift(value: Number, count: Number) -> int:
+        if isinstance(value, float) or isinstance(count, float):
+            raise ValueError("only integers can be shifted")
+        if not 0 <= count <= 62:
+            raise ValueError(f"a shift by {count}; 0 to 62 are possible")
+        return direction(value, count)
+
+    return shift
+
+
+def _extreme(pick: Callable[[list[Number]], Number], name: str) -> Callable[..., Number]:
+    def extreme(*values: Number) -> Number:
+        if not values:
+            raise ValueError(f"{name} needs a value")
+        return pick(list(values))
+
+    return extreme
+
+
+_OPERATORS: Mapping[type[ast.AST], Callable[..., Number]] = {
+    ast.Add: lambda a, b: a + b,
+    ast.Sub: lambda a, b: a - b,
+    ast.Mult: lambda a, b: a * b,
+    ast.Div: _divide,
+    ast.FloorDiv: lambda a, b: a // b,
+    ast.Mod: _remainder,
+    ast.Pow: _power,
+    ast.LShift: _shift(lambda a, b: a << b),
+    ast.RShift: _shift(lambda a, b: a >> b),
+    ast.BitAnd: _integers(lambda a, b: a & b),
+    ast.BitOr: _integers(lambda a, b: a | b),
+    ast.BitXor: _integers(lambda a, b: a ^ b),
+    ast.USub: lambda a: -a,
+    ast.UAdd: lambda a: a,
+    ast.Invert: lambda a: ~a,
+}
+
+_FUNCTIONS: Mapping[str, Callable[..., Number]] = {
+    "cdiv": cdiv,
+    "min": _extreme(min, "min"),
+    "max": _extreme(max, "max"),
+    "sqrt": math.sqrt,
+    "log2": math.log2,
+}
+
+_ALLOWED = (ast.Constant, ast.Name, ast.UnaryOp, ast.BinOp, ast.Call)
+
+_WORDS: Mapping[type[ast.AST], str] = {
+    ast.Compare: "a comparison, not a number",
+    ast.BoolOp: "a condition, not a number",
+    ast.IfExp: "a condition, not a number",
+    ast.Constant: "not a number",
+    ast.Attribute: "a member, and numbers have none",
+    ast.Subscript: "an element of an array, which only the kernel can read",
+    ast.Tuple: "several values where one belongs",
+}
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """What an error message needs to know: the whole text, and the names that exist."""
+
+    text: str
+    names: Mapping[str, Number]
+    refused: Mapping[str, str]
+
+    def error(self, message: str, node: ast.expr, hint: str = "") -> ExpressionError:
+        return ExpressionError(message, text=self.text, position=node.col_offset, hint=hint)
+
+    def unknown_name(self, name: str, node: ast.expr) -> ExpressionError:
+        if name in self.refused:
+            return self.error(f"{_place(node, self.text)} {self.refused[name]}", node)
+        known = sorted(self.names)
+        there = f"the names here are {', '.join(known)}" if known else "there are no names here"
+        return self.error(f"there is no {_place(node, self.text)}; {there}", node, did_you_mean(name, known))
+
+    def unknown_function(self, name: str, node: ast.expr) -> ExpressionError:
+        if name == "sizeof":
+            return self.error(f"{_place(node, self.text)} is not a type that sizeof knows here", node)
+        message = f"{_place(node, self.text)} calls {name!r}; the functions are {', '.join(_FUNCTIONS)}"
+        return self.error(message, node, did_you_mean(name, _FUNCTIONS))
+
+
+_REASONS: Mapping[type[Exception], str] = {
+    OperatorNotDefined: "uses an operator that is not for numbers",
+    ZeroDivisionError: "divides by zero",
+    OverflowError: "leaves the range of ±2^62",
+    TypeError: "has the wrong number or kind of arguments",
+}
+
+_EXPECTED = (NameNotDefined, FunctionNotDefined, ExpressionError, ValueError, *_REASONS)
+
+
+def _guarded(handler: Callable[[Any], Any], scope: _Scope) -> Callable[[Any], Number]:
+    """simpleeval's handler of one kind of node, with our errors and our bounds around it."""
+
+    def evaluate_node(node: ast.expr) -> Number:
+        try:
+            value = handler(node)
+        except _EXPECTED as error:
+            raise _explained(error, node, scope) from None
+        if callable(value):
+            raise scope.error(f"{_place(node, scope.text)} is a function without its arguments", node)
+        if not -MAX_VALUE < value < MAX_VALUE:  # also false for nan
+            raise scope.error(f"{_place(node, scope.text)} leaves the range of ±2^62", node)
+        return value  # type: ignore[no-any-return]  # the tables hold functions of numbers only
+
+    return evaluate_node
+
+
+def _explained(error: Exception, node: ast.expr, scope: _Scope) -> ExpressionError:
+    if isinstance(error, ExpressionError):
+        return error
+    if isinstance(error, NameNotDefined):
+        return scope.unknown_name(error.name, node)
+    if isinstance(error, FunctionNotDefined):
+        return scope.unknown_function(error.func_name, node)
+    reason = next((words for kind, words in _REASONS.items() if isinstance(error, kind)), f"is no number: {error}")
+    return scope.error(f"{_place(node, scope.text)} {reason}", node)
+
+
+def _place(node: ast.expr, text: str) -> str:
+    part = text[node.col_offset : node.end_col_offset]
+    return _quoted(text) if part == text else f"{_quoted(part)} in {_quoted(text)}"
+
+
+def _quoted(text: str) -> str:
+    return repr(text if len(text) <= 80 else f"{text[:60]}…")

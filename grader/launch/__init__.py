@@ -1,0 +1,32 @@
+"""The launch lines of a stub: `// launch …`, `// scratch …`, `// passes …`, `// zero …`, `// constant …`.
+
+    source text ──parse_launches──▶ LaunchScript ──resolve(sizes, limits)──▶ LaunchPlan (numbers only) ──▶ a backend
+
+`LaunchScript` keeps expressions and line numbers; `LaunchPlan` is what one case runs.
+
+    plan.py      the records of a LaunchPlan
+    source.py    what of a .cu file matters here: its comment lines at file scope, its integer constants, its signatures
+    text.py      pieces of text that know their place, and errors that show it
+    script.py    the launch lines as records
+    parse.py     comment lines to a LaunchScript; near misses
+    resolve.py   LaunchScript and sizes to LaunchPlan
+    checks.py    a launch against the device's limits and the compiled program
+"""
+
+from __future__ import annotations
+
+from grader.launch.parse import parse_launches
+from grader.launch.plan import Constant, DeviceLimits, Dim3, Launch, LaunchPlan, Scratch, Zero
+from grader.launch.script import LaunchScript
+
+__all__ = [
+    "Constant",
+    "DeviceLimits",
+    "Dim3",
+    "Launch",
+    "LaunchPlan",
+    "LaunchScript",
+    "Scratch",
+    "Zero",
+    "parse_launches",
+]

@@ -1,0 +1,214 @@
+"""A launch against the device's limits and against the program that the compiler made."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from grader.expressions import did_you_mean
+from grader.launch.plan import DeviceLimits, Dim3, Launch
+from grader.launch.script import ConstantLine, LaunchLine
+from grader.launch.source import SourceText, signature
+from grader.launch.text import Fragment, invalid
+
+if TYPE_CHECKING:
+    from grader.compile import Entry, Parameter, Program
+    from grader.errors import SubmissionError
+    from grader.exercise import Array, Size
+
+MAX_CLUSTER = 8
+"""Blocks of a cluster that every device with clusters allows (CUDA programming guide, thread block clusters)."""
+
+# --------------------------------------------------------------------------------------------------------------- limits
+
+
+def check_limits(launch: Launch, line: LaunchLine, limits: DeviceLimits, program: Program | None, where: str) -> None:
+    """Raises SubmissionError if the device cannot launch this; ``where`` is the case ("at n=1")."""
+    _check_dimensions("grid", launch.grid, line.grid, limits.max_grid, limits, where)
+    _check_threads(launch, line, limits, where)
+    _check_dimensions("block", launch.block, line.block, limits.max_block, limits, where)
+    _check_cluster(launch, line, where)
+    if line.shared is not None:
+        _check_shared(launch, line.shared, limits, program, where)
+
+
+_LEAST = {"grid": "a launch has at least one block", "block": "a block has at least one thread"}
+
+
+def _check_dimensions(
+    key: str, dims: Dim3, texts: Sequence[Fragment], most: Dim3, limits: DeviceLimits, where: str
+) -> None:
+    for text, axis, value, highest in zip(texts, "xyz", dims, most, strict=False):
+        if value < 1:
+            said = f"{key}={text.text} is {value}{_at(where, text)}" if text.text != str(value) else f"{key}={value}"
+            hint = "cdiv(n, 256) divides and rounds up" if "/" in text.text else ""
+            raise invalid(f"{said}; {_LEAST[key]}", text, hint=hint)
+        if value > highest:
+            what = (
+                f"{key} is {value} in {axis}{_at(where, text)}; a {key} of the {limits.name} goes up to {highest} there"
+            )
+            raise invalid(what, text)
+
+
+def _check_threads(launch: Launch, line: LaunchLine, limits: DeviceLimits, where: str) -> None:
+    threads = math.prod(launch.block)
+    if min(launch.block) >= 1 and threads > limits.max_threads_per_block:
+        what = f"{_said('block', line.block)} asks for {threads} threads{_at(where, *line.block)}"
+        most = f"a block holds at most {limits.max_threads_per_block}"
+        raise invalid(f"{what}; {most}", line.block[0], hint="take more blocks of fewer threads")
+
+
+def _said(key: str, texts: Sequence[Fragment]) -> str:
+    return f"{key}={texts[0].text}" if len(texts) == 1 else f"{key}=({', '.join(text.text for text in texts)})"
+
+
+def _at(where: str, *texts: Fragment) -> str:
+    """The case, if what was said depends on it."""
+    return where if any(character.isalpha() for text in texts for character in text.text) else ""
+
+
+def _check_cluster(launch: Launch, line: LaunchLine, where: str) -> None:
+    for text, axis, wide, size in zip(line.cluster, "xyz", launch.grid, launch.cluster, strict=False):
+        if size < 1:
+            raise invalid(f"cluster={text.text} is {size}{_at(where, text)}; a cluster has at least one block", text)
+        if wide % size:
+            raise invalid(f"a grid of {wide} blocks in {axis} is no whole number of clusters of {size}{where}", text)
+    if math.prod(launch.cluster) > MAX_CLUSTER:
+        what = (
+            f"{_said('cluster', line.cluster)} asks for {math.prod(launch.cluster)} blocks{_at(where, *line.cluster)}"
+        )
+        raise invalid(f"{what}; a cluster holds at most {MAX_CLUSTER}", line.cluster[0])
+
+
+def _check_shared(launch: Launch, text: Fragment, limits: DeviceLimits, program: Program | None, where: str) -> None:
+    if launch.shared_bytes < 0:
+        raise invalid(
+            f"shared={text.text} is {launch.shared_bytes} bytes{_at(where, text)}; it cannot be negative", text
+        )
+    entry = program.entry(launch.kernel) if program else None
+    static = entry.static_shared_bytes if entry else 0
+    if launch.shared_bytes + static > limits.max_shared_bytes:
+        and_static = f", and the kernel declares {static} bytes more" if static else ""
+        what = f"shared={text.text} asks for {launch.shared_bytes} bytes{_at(where, text)}{and_static}"
+        hint = "shared= counts bytes, not elements, of one block"
+        raise invalid(f"{what}; a block of the {limits.name} has {limits.max_shared_bytes}", text, hint=hint)
+
+
+# ------------------------------------------------------------------------------------------------ kernel and parameters
+
+
+def fit_arguments(launch: Launch, line: LaunchLine, program: Program, text: SourceText) -> Launch:
+    """The launch with its arguments as the kernel's parameters want them.
+
+    An integer for a float parameter becomes a float. Raises SubmissionError if the kernel is not there, or an argument
+    does not fit its parameter.
+    """
+    entry = program.entry(launch.kernel)
+    if entry is None:
+        raise _no_kernel(line.kernel, program)
+    declared = signature(text, launch.kernel)
+    if len(declared) != len(entry.parameters):
+        declared = tuple(_type_words(parameter) for parameter in entry.parameters)
+    if len(launch.args) != len(entry.parameters):
+        raise _wrong_count(launch, line, declared)
+    fitted = []
+    for i, (arg, parameter) in enumerate(zip(launch.args, entry.parameters, strict=True)):
+        reason = _misfit(arg, parameter, declared[i])
+        if reason:
+            what = f"parameter {i + 1} of {launch.kernel} is `{declared[i]}`, but the launch line passes {reason}"
+            raise invalid(what, line.args[i], hint=_order_hint(line, declared))
+        fitted.append(float(arg) if parameter.type.startswith("f") and isinstance(arg, int) else arg)
+    return replace(launch, args=tuple(fitted))
+
+
+def _misfit(arg: str | int | float, parameter: Parameter, declared: str) -> str:
+    """What is wrong with passing ``arg`` there, "" if nothing."""
+    if _is_struct(parameter):
+        return f"{_shown(arg)}; only arrays, integers and floats can be passed"
+    if isinstance(arg, str):
+        fits = parameter.bytes == 8 and parameter.type[0] in "usb" and not _SCALAR.match(declared)
+        return "" if fits else f"the array {arg}"
+    if "*" in declared:
+        return f"{_shown(arg)}, which is no array"
+    if parameter.type[0] == "f":
+        return ""
+    if isinstance(arg, float):
+        return _shown(arg)
+    holds = -(1 << (8 * parameter.bytes - 1)) <= arg < 1 << (8 * parameter.bytes)
+    return "" if holds else f"{arg}, which does not fit its {8 * parameter.bytes} bits"
+
+
+def _is_struct(parameter: Parameter) -> bool:
+    return parameter.type == "b8" and parameter.bytes > 1
+
+
+_SCALAR = re.compile(
+    r"(?:const\s+)?(?:unsigned|signed|int|long|short|char|size_t|bool|double|float|u?int\d+_t)\b[^*&\[]*\Z"
+)
+"""A declaration that is no pointer for sure; a typedef may be one."""
+
+
+def _shown(arg: str | int | float) -> str:
+    return f"the array {arg}" if isinstance(arg, str) else f"the number {arg:g}" if isinstance(arg, float) else str(arg)
+
+
+def _type_words(parameter: Parameter) -> str:
+    words = {"f": "float", "u": "integer or pointer" if parameter.bytes == 8 else "integer", "s": "integer"}
+    kind = "struct" if _is_struct(parameter) else words.get(parameter.type[0], "integer")
+    return f"{8 * parameter.bytes}-bit {kind}"
+
+
+def _wrong_count(launch: Launch, line: LaunchLine, declared: Sequence[str]) -> SubmissionError:
+    passed = ", ".join(arg.text for arg in line.args) or "nothing"
+    takes = f"{len(declared)} parameter{'s' * (len(declared) != 1)}"
+    what = f"{launch.kernel} takes {takes} ({', '.join(declared)}), but the launch line passes {len(launch.args)}"
+    return invalid(f"{what} ({passed})", line.kernel, hint=_order_hint(line, declared))
+
+
+def _order_hint(line: LaunchLine, declared: Sequence[str]) -> str:
+    return f"the launch line's arguments stand in the kernel's order: {line.kernel.text}({', '.join(declared)})"
+
+
+def _no_kernel(name: Fragment, program: Program) -> SubmissionError:
+    mangled = next((entry for entry in program.entries if _is_mangled(entry, name.text)), None)
+    if mangled is not None:
+        what = f'the kernel {name.text} is not extern "C": the compiler named it {mangled.name}'
+        return invalid(what, name, hint=f'write extern "C" __global__ void {name.text}(…)')
+    names = [entry.name for entry in program.entries]
+    if not names:
+        hint = f'a kernel begins with extern "C" __global__ void {name.text}(…)'
+        return invalid(f"{program.name} holds no kernel, and the launch line starts {name.text}", name, hint=hint)
+    hint = did_you_mean(name.text, names) or f"the kernels are {', '.join(names)}"
+    return invalid(f"there is no kernel {name.text} in {program.name}", name, hint=hint)
+
+
+def _is_mangled(entry: Entry, name: str) -> bool:
+    """The C++ name of a function holds its plain name after that name's length (Itanium C++ ABI, 5.1)."""
+    return entry.name.startswith("_Z") and re.search(rf"(?<!\d){len(name)}{re.escape(name)}", entry.name) is not None
+
+
+# ------------------------------------------------------------------------------------------------------------ constants
+
+_CONST_VARIABLE = re.compile(
+    r"^[ \t]*(?:\.visible[ \t]+|\.weak[ \t]+)?\.const[ \t]+(?:\.align[ \t]+\d+[ \t]+)?\.[busf](\d+)[ \t]+"
+    r"([\w$]+)(?:\[(\d+)\])?",
+    re.MULTILINE,
+)
+
+
+def check_constant(line: ConstantLine, array: Array, size: Size, program: Program) -> None:
+    """Raises SubmissionError if the program has no such ``__constant__`` array, or it is too small for ``array``."""
+    from grader.inputs import element_bytes, element_count
+
+    symbols = {match[2]: int(match[1]) // 8 * int(match[3] or 1) for match in _CONST_VARIABLE.finditer(program.ptx)}
+    name = line.symbol.text
+    if name not in symbols:
+        hint = did_you_mean(name, symbols) or f"declare it at file scope: __constant__ {array.dtype} {name}[…];"
+        raise invalid(f"there is no __constant__ array {name} in {program.name}", line.symbol, hint=hint)
+    count = element_count(array, size)
+    if count * element_bytes(array) > symbols[name]:
+        what = f"{name} holds {symbols[name]} bytes, but {array.name} has {count} elements of {element_bytes(array)}"
+        raise invalid(what, line.symbol)

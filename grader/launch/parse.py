@@ -1,0 +1,292 @@
+"""From comment lines to a LaunchScript.
+
+A comment counts as a launch line if it stands alone on its line outside all functions and has the whole shape of one;
+prose that begins with the same word ("// launch one block a row") does not. What nearly has the shape is an error with
+a correct example, because a launch line that is silently not read would be far harder to find.
+
+The text may be hostile, so the patterns use atomic groups: none takes more than linear time on a line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from grader.errors import SubmissionError
+from grader.expressions import did_you_mean
+from grader.launch.script import ConstantLine, LaunchLine, LaunchScript, Line, PassesLine, ScratchLine, ZeroLine
+from grader.launch.source import read_integers, read_source
+from grader.launch.text import Fragment, invalid
+
+MAX_LINE = 1000
+"""Characters of one launch line."""
+
+MAX_LINES = 200
+"""Launch lines of one file."""
+
+
+def parse_launches(source: str, *, file: str) -> LaunchScript:
+    """Read the launch lines of a .cu file. Raises SubmissionError (``invalid``) for a line that is nearly one."""
+    text = read_source(source, file)
+    lines: list[Line] = []
+    suspects: list[Fragment] = []
+    for comment in text.comments:
+        lines += _read(comment.fragment, comment.in_function)
+        suspects += _suspects(comment.fragment)
+        if len(lines) > MAX_LINES:
+            raise invalid(f"more than {MAX_LINES} launch lines", comment.fragment)
+    return LaunchScript(file, tuple(lines), tuple(suspects), read_integers(text), text)
+
+
+# ---------------------------------------------------------------------------------------------------- which lines count
+
+
+@dataclass(frozen=True)
+class _Form:
+    """One kind of line: its first word, the whole shape, what is nearly that, what it must hold, and how to read it."""
+
+    word: str
+    shape: re.Pattern[str]
+    nearly: re.Pattern[str]
+    needs: tuple[str, ...]
+    example: str
+    read: Callable[[Fragment, _Form], list[Line]]
+
+    def matches(self, text: str) -> bool:
+        return bool(self.shape.match(text) or self.nearly.match(text))
+
+
+_NAME = r"[A-Za-z_]\w*+"
+_WITHOUT_WORD = re.compile(rf"{_NAME}\s*\((?>.*?\)\s*:)(?>.*?\b(?:grid|block)\s*=)")
+
+
+def _read(fragment: Fragment, in_function: bool) -> list[Line]:
+    word = _first_word(fragment)
+    form = _FORMS.get(word)
+    if form is None:
+        if not in_function:
+            _raise_if_misspelt(fragment, word)
+        return []
+    if len(fragment.text) > MAX_LINE:
+        raise invalid(f"a launch line of {len(fragment.text)} characters; at most {MAX_LINE} are allowed", fragment)
+    if not form.matches(fragment.text):
+        return []
+    if in_function:
+        return _only_remark(fragment, word)
+    if "\n" in fragment.text:
+        raise invalid("a launch line goes on in the next line", fragment, hint="write it in one line, without the \\")
+    if not form.shape.match(fragment.text):
+        raise _near_miss(fragment, form)
+    return form.read(fragment, form)
+
+
+def _first_word(fragment: Fragment) -> str:
+    match = re.match(r"\w+", fragment.text)
+    return match[0] if match else ""
+
+
+def _only_remark(fragment: Fragment, word: str) -> list[Line]:
+    """A line inside a function is a remark, unless nobody would write such a remark."""
+    if word in ("launch", "passes") and "=" in fragment.text:
+        raise invalid("a launch line inside a function", fragment, hint="write it above the kernel, at file scope")
+    return []
+
+
+def _raise_if_misspelt(fragment: Fragment, word: str) -> None:
+    text = fragment.text[:MAX_LINE]
+    if _WITHOUT_WORD.match(text):
+        raise _near_miss(fragment, _FORMS["launch"])
+    meant = _nearest_word(word) if "=" in text or "[" in text else None
+    if meant in ("launch", "passes", "scratch") and _FORMS[meant].matches(meant + text[len(word) :]):
+        raise _near_miss(fragment, _FORMS[meant])
+
+
+def _nearest_word(word: str) -> str | None:
+    if not 3 <= len(word) <= 10:
+        return None
+    return next(iter(get_close_matches(word.casefold(), _FORMS, n=1, cutoff=0.7)), None)
+
+
+def _suspects(fragment: Fragment) -> list[Fragment]:
+    """Two words that may be a misspelt ``zero NAME`` or ``constant SYMBOL = NAME``; only the exercise can tell."""
+    match = re.fullmatch(rf"(\w+)\s+(?:{_NAME}\s*=\s*)?{_NAME}", fragment.text[:MAX_LINE])
+    if match is None or match[1] in _FORMS or _nearest_word(match[1]) not in ("zero", "constant"):
+        return []
+    return [fragment]
+
+
+def _near_miss(fragment: Fragment, form: _Form) -> SubmissionError:
+    shown = fragment.text if len(fragment.text) <= 100 else f"{fragment.text[:100]}…"
+    what = f"this is nearly a launch line{_fault(fragment.text, form)}: {shown!r}"
+    return invalid(what, fragment, hint=f"write it like {form.example}")
+
+
+def _fault(text: str, form: _Form) -> str:
+    tokens = re.findall(r"\w+|\S", text)
+    if tokens[:1] != [form.word]:
+        return f", but its first word is not `{form.word}`"
+    if "<<<" in text:
+        return ", but grid and block stand behind a colon"
+    if tokens.count("(") != tokens.count(")"):
+        return " with a parenthesis too many or too few"
+    missing = next((need for need in form.needs if need not in tokens), None)
+    return f" without `{missing}`" if missing else ""
+
+
+# ------------------------------------------------------------------------------------------------------- reading a line
+
+
+def _read_launch(fragment: Fragment, form: _Form) -> list[Line]:
+    return [_launch(fragment.part(len("launch")), fragment, form)]
+
+
+def _launch(call: Fragment, at: Fragment, form: _Form) -> LaunchLine:
+    """``KERNEL(ARGS): OPTIONS``."""
+    opening = call.text.index("(")
+    closing = call.closing(opening)
+    if closing is None or not call.text[closing + 1 :].lstrip().startswith(":"):
+        raise _near_miss(at, form)
+    args = call.part(opening + 1, closing)
+    options, cooperative = _options(call.part(call.text.index(":", closing) + 1), at, form)
+    return LaunchLine(
+        kernel=call.part(0, opening),
+        args=tuple(args.split(",")) if args.text else (),
+        grid=_dimensions(options["grid"]),
+        block=_dimensions(options["block"]),
+        shared=options.get("shared"),
+        cluster=_dimensions(options["cluster"]) if "cluster" in options else (),
+        cooperative=cooperative,
+        at=at,
+    )
+
+
+_OPTION = re.compile(r"\b([A-Za-z_]\w*)\s*=(?!=)|\bcooperative\b")
+_KEYS = ("grid", "block", "shared", "cluster", "cooperative")
+
+
+def _options(text: Fragment, at: Fragment, form: _Form) -> tuple[dict[str, Fragment], bool]:
+    """The options by key, and whether ``cooperative`` is among them."""
+    depth = dict(text.depths())
+    found = [match for match in _OPTION.finditer(text.text) if depth[match.start()] == 0]
+    if lead := text.part(0, found[0].start() if found else None).text:
+        raise invalid(f"cannot read {lead!r} after the colon", text, hint=f"write it like {form.example}")
+    ends = [*(match.start() for match in found[1:]), len(text.text)]
+    options: dict[str, Fragment] = {}
+    for match, end in zip(found, ends, strict=False):
+        key, value = match[1] or match[0], text.part(match.end(), end)
+        value = value.part(0, -1) if value.text.endswith(",") else value
+        _check_option(text.group(match, 0), key, value, options, with_equals=match[1] is not None)
+        options[key] = value
+    for key in ("grid", "block"):
+        if key not in options:
+            raise invalid(f"the launch line has no {key}=", at, hint=f"write it like {form.example}")
+    return options, options.pop("cooperative", None) is not None
+
+
+def _check_option(
+    place: Fragment, key: str, value: Fragment, before: Mapping[str, Fragment], *, with_equals: bool
+) -> None:
+    if key not in _KEYS:
+        hint = did_you_mean(key, _KEYS) or f"the options are {', '.join(_KEYS)}"
+        raise invalid(f"a launch line has no option {key!r}", place, hint=hint)
+    if key in before:
+        raise invalid(f"{key} is given twice", place)
+    if key == "cooperative":
+        if with_equals or value.text:
+            raise invalid("cooperative stands alone, without a value", place, hint="write it as the last word")
+    elif not value.text:
+        raise invalid(f"{key}= has no value", place)
+
+
+def _dimensions(value: Fragment) -> tuple[Fragment, ...]:
+    """``256``, ``(x, y)``, ``(x, y, z)`` or ``dim3(x, y)``."""
+    match = re.match(r"(dim3\s*)?\(", value.text)
+    if match is None or value.closing(match.end() - 1) != len(value.text) - 1:
+        return (value,)
+    parts = value.part(match.end(), -1).split(",")
+    if len(parts) == 1 and match[1] is None:
+        return (value,)
+    if len(parts) > 3 or not all(part.text for part in parts):
+        raise invalid(f"{value.text!r} is no list of one to three numbers", value, hint="write (x, y) or (x, y, z)")
+    return tuple(parts)
+
+
+_PASSES = re.compile(
+    rf"passes\s+(?P<variable>{_NAME})\s*=(?>(?P<start>.*?)\buntil\b)(?>(?P<until>.*?)\bby\b)(?>(?P<by>.*?):)"
+    rf"\s*(?P<call>{_NAME}\s*\((?>.*?\)\s*:).*)\Z"
+)
+
+
+def _read_passes(fragment: Fragment, form: _Form) -> list[Line]:
+    match = _PASSES.match(fragment.text)
+    assert match is not None  # it is the form's shape
+    launch = _launch(fragment.group(match, "call"), fragment, form)
+    variable, start, until, by = (fragment.group(match, key) for key in ("variable", "start", "until", "by"))
+    return [PassesLine(variable, start, until, by, launch, fragment)]
+
+
+def _read_scratch(fragment: Fragment, form: _Form) -> list[Line]:
+    colon, bracket = fragment.text.index(":"), fragment.text.index("[")
+    names = fragment.part(len("scratch"), colon).split(",")
+    kind, count = fragment.part(colon + 1, bracket), fragment.part(bracket + 1, fragment.text.rindex("]"))
+    return [ScratchLine(name, kind, count, fragment) for name in names]
+
+
+def _read_zero(fragment: Fragment, form: _Form) -> list[Line]:
+    return [ZeroLine(array, fragment) for array in fragment.part(len("zero")).split(",")]
+
+
+def _read_constant(fragment: Fragment, form: _Form) -> list[Line]:
+    equals = fragment.text.index("=")
+    return [ConstantLine(fragment.part(len("constant"), equals), fragment.part(equals + 1), fragment)]
+
+
+_NAMES = rf"{_NAME}(?:\s*,\s*{_NAME})*+"
+_TYPE = r"(?:(?:unsigned|signed|float|double|int|half|char|short|long|bool|__half|u?int\d+_t)\b\s*){1,3}"
+
+_FORMS: Mapping[str, _Form] = {
+    "launch": _Form(
+        "launch",
+        re.compile(rf"launch\s+{_NAME}\s*\((?>.*?\)\s*:)"),
+        re.compile(rf"launch\b.*\b(?:grid|block)\s*=|launch\s+{_NAME}\s*(?:<<<|\(.*\)\s*\Z)"),
+        ("(", ")", ":"),
+        "// launch kernel(a, b, n): grid=cdiv(n, 256) block=256",
+        _read_launch,
+    ),
+    "passes": _Form(
+        "passes",
+        _PASSES,
+        re.compile(r"passes\b(?=.*=)(?=.*\b(?:until|by|grid|block)\b)"),
+        ("=", "until", "by", ":", "(", ")"),
+        "// passes m=n until 1 by cdiv(m, 256): kernel(src, dst, m): grid=cdiv(m, 256) block=256",
+        _read_passes,
+    ),
+    "scratch": _Form(
+        "scratch",
+        re.compile(rf"scratch\s+{_NAMES}\s*:[\w\s:]*\[.*\]\s*\Z"),
+        re.compile(
+            rf"scratch\s+{_NAMES}\s*[:=]?\s*{_TYPE}\s*(?:\[.*)?\Z|scratch\s+{_TYPE}{_NAME}\s*\[|scratch\s*:.*\["
+        ),
+        (":", "[", "]"),
+        "// scratch ping, pong: float[cdiv(n, 256)]",
+        _read_scratch,
+    ),
+    "zero": _Form(
+        "zero",
+        re.compile(rf"zero\s+{_NAMES}\s*\Z"),
+        re.compile(rf"zero\s*[:=]\s*{_NAMES}\s*\Z"),
+        (),
+        "// zero count",
+        _read_zero,
+    ),
+    "constant": _Form(
+        "constant",
+        re.compile(rf"constant\s+{_NAME}\s*=\s*{_NAME}\s*\Z"),
+        re.compile(rf"constant\s+{_NAME}(?:\[\w*\])?\s*(?::?=|<-)\s*{_NAME}\S*\s*\Z"),
+        ("=",),
+        "// constant WEIGHTS = weights",
+        _read_constant,
+    ),
+}

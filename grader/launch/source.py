@@ -1,0 +1,201 @@
+"""What of a .cu file matters for its launch: comment lines at file scope, integer constants, kernel signatures.
+
+This is no C++ parser: it knows comments, literals, directives and braces, in one pass over the text, so that a launch
+line inside a string, a block comment or a function body is not taken for one.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from grader.expressions import ExpressionError, evaluate_integer
+from grader.launch.text import Fragment
+
+_TOKEN = re.compile(
+    r"""
+      (?P<comment>    // (?: \\\r?\n | [^\n] )* )
+    | (?P<block>      /\* .*? (?: \*/ | \Z ) )
+    | (?P<raw>        \bR"(?P<tag>[^\s()\\]{0,16})\( .*? (?: \)(?P=tag)" | \Z ) )
+    | (?P<string>     " (?: \\. | [^"\\\n] )* "? )
+    | (?P<number>     \b\d (?: '?[\w.] )* )
+    | (?P<char>       ' (?: \\. | [^'\\\n] )* '? )
+    | (?P<directive>  ^[ \t]*\# (?: \\\r?\n | (?!//|/\*) [^\n] )* )
+    | (?P<open>       \{ )
+    | (?P<close>      \} )
+    """,
+    re.VERBOSE | re.DOTALL | re.MULTILINE,
+)
+
+_TRANSPARENT = re.compile(r"(?:\bextern\s*\"[^\"]*\"|\bnamespace\b[\w\s:]*)\s*\Z")
+"""What stands before a brace that does not leave file scope."""
+
+
+@dataclass(frozen=True)
+class Comment:
+    """A ``//`` comment that stands alone on its line; ``fragment`` begins after the slashes."""
+
+    fragment: Fragment
+    in_function: bool
+
+
+@dataclass(frozen=True)
+class Integers:
+    """The file's integer constants, and why the others are none ("is BLOCK + x (line 3), which is no integer …")."""
+
+    values: dict[str, int]
+    refused: dict[str, str]
+
+
+@dataclass(frozen=True)
+class SourceText:
+    """A .cu file: its comments, its directives, and its code at file scope with all else blanked."""
+
+    comments: tuple[Comment, ...]
+    directives: tuple[tuple[int, str], ...]  # (offset, text)
+    code: str  # as long as the source: comments, literals, directives and function bodies are blanks
+
+
+def read_source(source: str, file: str) -> SourceText:
+    """Scan a file once. Nothing is raised: what is no C++ is the compiler's to say."""
+    scan = _Scan(source, file)
+    for match in _TOKEN.finditer(source):
+        scan.take(match)
+    return scan.finish()
+
+
+class _Scan:
+    """One pass over the tokens, with the braces that are open: True for each that leaves file scope."""
+
+    def __init__(self, source: str, file: str) -> None:
+        self.source, self.file = source, file
+        self.line_starts = [0, *(match.end() for match in re.finditer("\n", source))]
+        self.braces: list[bool] = []
+        self.hidden = 0  # how many of the open braces leave file scope
+        self.balanced = True
+        self.comments: list[Comment] = []
+        self.directives: list[tuple[int, str]] = []
+        self.code: list[str] = []
+        self.seen = 0
+
+    def take(self, match: re.Match[str]) -> None:
+        self._add_code(self.source[self.seen : match.start()])
+        action = self._ACTIONS.get(str(match.lastgroup), _Scan._blank)
+        action(self, match)
+        self.seen = match.end()
+
+    def finish(self) -> SourceText:
+        self._add_code(self.source[self.seen :])
+        trusted = self.balanced and not self.braces  # else an #if hides a brace, and scopes are anybody's guess
+        comments = (Comment(one.fragment, one.in_function and trusted) for one in self.comments)
+        return SourceText(tuple(comments), tuple(self.directives), "".join(self.code))
+
+    def _add_code(self, text: str) -> None:
+        self.code.append(_blanked(text) if self.hidden else text)
+
+    def _blank(self, match: re.Match[str]) -> None:
+        self.code.append(_blanked(match[0]))
+
+    def _number(self, match: re.Match[str]) -> None:
+        self._add_code(match[0])
+
+    def _comment(self, match: re.Match[str]) -> None:
+        self._blank(match)
+        line = bisect_right(self.line_starts, match.start())
+        start = self.line_starts[line - 1]
+        if self.source[start : match.start()].strip():
+            return
+        whole = self.source[start : match.end()].rstrip("\r")
+        slashes = len(whole) - len(whole.lstrip().lstrip("/"))
+        fragment = Fragment(whole, self.file, line, 1, whole.splitlines()[0]).part(slashes)
+        self.comments.append(Comment(fragment, self.hidden > 0))
+
+    def _directive(self, match: re.Match[str]) -> None:
+        self._blank(match)
+        self.directives.append((match.start(), match[0]))
+
+    def _open(self, match: re.Match[str]) -> None:
+        before = self.source[max(0, match.start() - 200) : match.start()]
+        named = "extern" in before or "namespace" in before
+        self.braces.append(not (named and _TRANSPARENT.search(before)))
+        self.hidden += self.braces[-1]
+        self.code.append(";")
+
+    def _close(self, match: re.Match[str]) -> None:
+        self.balanced &= bool(self.braces)
+        if self.braces:
+            self.hidden -= self.braces.pop()
+        self.code.append(";")
+
+    _ACTIONS = {  # noqa: RUF012  # a table of methods, never written to
+        "comment": _comment, "number": _number, "directive": _directive, "open": _open, "close": _close,
+    }  # fmt: skip
+
+
+def _blanked(text: str) -> str:
+    return re.sub(r"[^\n]", " ", text)
+
+
+# ---------------------------------------------------------------------------------------------------- integer constants
+
+MAX_CONSTANTS = 1000
+
+_DEFINE = re.compile(r"\s*#\s*define\s+([A-Za-z_]\w*+)(.*)", re.DOTALL)
+_TYPE = r"(?:(?:unsigned|signed|int|long|short|char|auto|size_t|(?:std::)?u?int\d+_t|(?:std::)?size_t)\b\s*){1,4}"
+_CONSTANT = re.compile(
+    rf"\b(?:(?:constexpr|const|static|inline|__device__)\s+){{1,5}}{_TYPE}([A-Za-z_]\w*\s*=[^;]{{0,1000}});"
+)
+_CONST_WORD = re.compile(r"\b(?:constexpr|const)\b")
+
+
+def read_integers(text: SourceText) -> Integers:
+    """The first thousand object-like ``#define``s and ``constexpr int``s at file scope, each over those before it."""
+    found = Integers({}, {})
+    definitions = sorted([*_defines(text), *_constants(text)])
+    for offset, name, value in definitions[:MAX_CONSTANTS]:
+        _define(found, name, value.strip(), 1 + text.code.count("\n", 0, offset))
+    return found
+
+
+def _defines(text: SourceText) -> Iterator[tuple[int, str, str]]:
+    for offset, directive in text.directives:
+        if match := _DEFINE.match(directive.replace("\\\r\n", " ").replace("\\\n", " ")):
+            yield offset, match[1], "" if match[2].startswith("(") else match[2]  # F(x) takes arguments: no constant
+
+
+def _constants(text: SourceText) -> Iterator[tuple[int, str, str]]:
+    for match in _CONSTANT.finditer(text.code):
+        if not _CONST_WORD.search(match[0]):
+            continue
+        for declarator in Fragment(match[1], "", 0, match.start(1), "").split(","):
+            name, equals, value = declarator.text.partition("=")
+            if equals:
+                yield declarator.column, name.strip(), value
+
+
+def _define(found: Integers, name: str, value: str, line: int) -> None:
+    found.values.pop(name, None)
+    found.refused.pop(name, None)
+    try:
+        found.values[name] = evaluate_integer(value, found.values)
+    except ExpressionError:
+        shown = f" as {value!r}" if 0 < len(value) <= 60 else ""
+        found.refused[name] = f"is defined in line {line}{shown}, which is no integer that a launch line can use"
+
+
+# ---------------------------------------------------------------------------------------------------------- signatures
+
+
+def signature(text: SourceText, kernel: str) -> tuple[str, ...]:
+    """The kernel's parameters as the file declares them ("const float* a"), () where they cannot be found."""
+    for match in re.finditer(rf"\b{re.escape(kernel)}\s*\(", text.code):
+        code = Fragment(text.code[match.end() - 1 :][:4000], "", 0, 1, "")
+        end = code.closing(0)
+        if (
+            end is not None
+            and "__global__" in re.split(r"[;}]", text.code[max(0, match.start() - 500) : match.start()])[-1]
+        ):
+            return tuple(" ".join(one.text.split()) for one in code.part(1, end).split(",") if one.text)
+    return ()

@@ -1,0 +1,1 @@
+"""Renderers: pure functions from frozen verdicts to text."""

@@ -1,0 +1,136 @@
+"""The rows under a finding: where it happened, which memory, both accesses of a race, counters, speed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from grader.render.text import duration, index_words, number, percent, rate, safe
+from grader.verdict import Access, Diagnostic, LaunchRecord, Measurement
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+Row = tuple[str, str]
+
+COLUMNS: Mapping[str, str] = {
+    "sector_efficiency": "sector eff.",
+    "excess_wavefronts": "excess wavefr.",
+    "active_lanes": "active lanes",
+    "instructions": "instructions",
+}
+"""Counters that the table shows, with their headings, where a launch has them; docs/counters.md explains all."""
+
+LAUNCHES_SHOWN = 4
+BAR = 40  # characters of the bar that stands for the whole peak
+
+
+def evidence_rows(found: Diagnostic, case: str = "") -> list[Row]:
+    """Return label and text of what is known; ``case`` says at which size it happened."""
+    rows = [
+        ("where", _thread_words(found)),
+        ("memory", _memory_words(found)),
+        *((access.kind, _access_words(access)) for access in found.accesses),
+        ("seen", f"{found.count} times" if found.count > 1 else ""),
+        ("case", case),
+    ]
+    return [(label, text) for label, text in rows if text]
+
+
+def marks_of(found: Diagnostic) -> dict[int, str]:
+    """Return the lines to show, with a word beside each: the accesses of a race, else the line itself."""
+    marks: dict[int, str] = {}
+    for access in found.accesses:
+        if access.line is not None:
+            marks[access.line] = " and ".join(dict.fromkeys([*filter(None, [marks.get(access.line)]), access.kind]))
+    if found.line is not None:
+        marks.setdefault(found.line, "")
+    return marks
+
+
+def _thread_words(found: Diagnostic) -> str:
+    parts = [
+        f"thread {index_words(found.thread)}" if found.thread and not found.accesses else "",
+        f"block {index_words(found.block)}" if found.block and not found.accesses else "",
+        f"kernel {found.kernel}" if found.kernel else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _memory_words(found: Diagnostic) -> str:
+    name = found.array and (f"{found.array}[{found.index}]" if found.index is not None else found.array)
+    known = " ".join(filter(None, [found.space, name]))
+    if found.address is None:
+        return known
+    at = f"byte {found.address} of it" if found.array else f"address 0x{found.address & (2**64 - 1):x}"
+    return f"{known}, {at}" if known else at
+
+
+def _access_words(access: Access) -> str:
+    line = f", line {access.line}" if access.line is not None else ""
+    return f"thread {index_words(access.thread)}, block {index_words(access.block)}{line}"
+
+
+def counter_table(launches: Sequence[LaunchRecord]) -> Iterator[RenderableType]:
+    """Yield a compact table, one row per launch, of the counters in `COLUMNS`."""
+    from rich.table import Table
+    from rich.text import Text
+
+    counted = [launch for launch in launches if launch.counters]
+    columns = [name for name in COLUMNS if any(name in launch.counters for launch in counted)]
+    if not columns:
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("  launch", no_wrap=True, max_width=30)
+    for name in columns:
+        table.add_column(COLUMNS[name], justify="right", no_wrap=True)
+    for launch in counted[:LAUNCHES_SHOWN]:
+        cells = [number(launch.counters.get(name)) for name in columns]
+        table.add_row(Text(f"  {_launch_words(launch)}"), *cells)
+    yield ""
+    yield table
+    if len(counted) > LAUNCHES_SHOWN:
+        yield Text(f"  … {len(counted) - LAUNCHES_SHOWN} more launches (all of them with --json)", style="dim")
+
+
+def _launch_words(launch: LaunchRecord) -> str:
+    shape = "×".join(str(size) for size in launch.grid if size != 1) or "1"
+    block = "×".join(str(size) for size in launch.block if size != 1) or "1"
+    return f"{safe(launch.kernel)}<<<{shape}, {block}>>>"
+
+
+def speed_rows(measured: Measurement) -> list[Row]:
+    """Return time, rate, and the bar with the pass line in it."""
+    low, high = (duration(bound) for bound in measured.interval_s)
+    rows = [
+        ("time", f"{duration(measured.median_s)} (95 % interval {low} – {high}, {measured.samples} samples)"),
+        ("rate", _rate_words(measured)),
+        ("", _bar(measured)),
+        ("line", measured.line + (" (provisional: this GPU has no profile)" if measured.provisional else "")),
+    ]
+    return [(label, text) for label, text in rows if text]
+
+
+def _rate_words(measured: Measurement) -> str:
+    of = [
+        f"{percent(fraction)} of the {name} {rate(limit, measured.unit)}"
+        for name, limit, fraction in (
+            ("peak", measured.peak, measured.fraction_of_peak),
+            ("ceiling", measured.ceiling, measured.fraction_of_ceiling),
+        )
+        if limit is not None and fraction is not None
+    ]
+    return ", ".join([rate(measured.achieved, measured.unit), *of])
+
+
+def _bar(measured: Measurement) -> str:
+    """The fraction that the pass line is about, as a bar; ``┃`` stands where the line is."""
+    of_ceiling = "ceiling" in measured.line
+    fraction = measured.fraction_of_ceiling if of_ceiling else measured.fraction_of_peak
+    if fraction is None:
+        return ""
+    filled = min(BAR, round(BAR * fraction))
+    cells = ["█"] * filled + ["░"] * (BAR - filled)
+    if measured.line_fraction is not None:
+        cells[min(BAR - 1, round(BAR * measured.line_fraction))] = "┃"
+    return "".join(cells) + f" {percent(fraction)}"

@@ -1,0 +1,220 @@
+"""The report on the terminal, made with rich: what is wrong, where, and what to do next, in that order.
+
+    to_terminal(verdict, source) -> str
+
+Nothing here computes a result or looks at the machine; the caller says how wide, whether colours, whether Unicode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from io import StringIO
+from typing import TYPE_CHECKING
+
+from grader.render.evidence import counter_table, evidence_rows, marks_of, speed_rows
+from grader.render.excerpt import excerpt
+from grader.render.text import safe, size_words, to_ascii
+from grader.verdict import Diagnostic, StageResult, Verdict
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+    from rich.text import Text
+
+COLOURS: Mapping[str, str] = {
+    "pass": "green", "slow": "yellow", "technique": "yellow", "inconclusive": "yellow",
+    "unsupported": "magenta", "error": "magenta",
+}  # fmt: skip
+SYMBOLS: Mapping[str, str] = {"passed": "✔", "failed": "✘", "skipped": "–"}
+STATUS_STYLES: Mapping[str, str] = {"passed": "green", "failed": "bold red", "skipped": "dim"}
+BACKENDS: Mapping[str, str] = {"sim": "on the simulator", "gpu": "on the GPU", "sim+gpu": "on simulator and GPU"}
+
+PRINTED_LINES = 12
+OTHERS_SHOWN = 3
+
+
+def to_terminal(
+    verdict: Verdict, source: str = "", *, width: int = 80, color: bool = True, unicode: bool = True
+) -> str:
+    """Return the report; ``source`` is the graded file's text, for the excerpt. ASCII only without ``unicode``."""
+    from rich.console import Console
+
+    file = StringIO()
+    console = Console(
+        file=file, width=width, force_terminal=color, no_color=not color, color_system="standard" if color else None,
+        highlight=False, markup=False, emoji=False, legacy_windows=False,
+    )  # fmt: skip
+    for part in _parts(verdict, source, width):
+        console.print(part)
+    text = "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
+    return text if unicode else to_ascii(text)
+
+
+def primary(verdict: Verdict) -> Diagnostic | None:
+    """Return the one finding that the report is about: the first error."""
+    return next((found for found in verdict.diagnostics if found.severity == "error"), None)
+
+
+def _parts(verdict: Verdict, source: str, width: int) -> Iterator[RenderableType]:
+    yield _headline(verdict)
+    yield _strip(verdict.stages)
+    found = primary(verdict)
+    if found is not None:
+        yield from _finding(verdict, found, source, width)
+    yield from _others(verdict, found)
+    yield from _numbers(verdict)
+    yield from _printed(verdict.printed)
+    yield from _closing(verdict)
+
+
+def _headline(verdict: Verdict) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    colour = COLOURS.get(verdict.verdict, "red")
+    word = verdict.verdict.replace("_", " ").upper()
+    left = Text(f"{'✔' if verdict.passed else '✘'} {word}", style=f"bold {colour}")
+    left.append(f"  {safe(verdict.exercise)}", style="bold default")
+    points = f"{verdict.score} of {verdict.max_score} points" if verdict.max_score else "no points graded"
+    right = Text(f"{points} · {BACKENDS.get(verdict.backend, verdict.backend)}", style="dim")
+    grid = Table.grid(expand=True, padding=(0, 2))
+    grid.add_column(no_wrap=True)
+    grid.add_column(justify="right", no_wrap=True)
+    grid.add_row(left, right)
+    return grid
+
+
+def _strip(stages: Sequence[StageResult]) -> Text:
+    from rich.text import Text
+
+    strip = Text("  ")
+    for stage in stages:
+        if stage.status != "not_graded":
+            strip.append(f"{SYMBOLS[stage.status]} {stage.name}   ", style=STATUS_STYLES[stage.status])
+    left_out = ", ".join(stage.name for stage in stages if stage.status == "not_graded")
+    return strip.append(f"○ not graded: {left_out}" if left_out else "", style="dim")
+
+
+def _finding(verdict: Verdict, found: Diagnostic, source: str, width: int) -> Iterator[RenderableType]:
+    yield ""
+    yield _indented(found.message, "bold")
+    code = _code(verdict, found, source, width)
+    if code:
+        yield ""
+        yield _file_line(found)
+        yield from code
+    rows = evidence_rows(found, _case_words(verdict))
+    if rows:
+        yield ""
+        yield _rows(rows)
+
+
+def _code(verdict: Verdict, found: Diagnostic, source: str, width: int) -> list[Text]:
+    """The excerpt; where the file's text is not at hand, the one line that the diagnostic carries."""
+    marks = marks_of(found)
+    own = found.file is None or verdict.file is None or _base(found.file) == _base(verdict.file)
+    caret = (found.line, found.column) if found.line and found.column else None
+    if own and source and marks:
+        return excerpt(source, marks, caret=caret, width=width)
+    if found.source and found.line:
+        alone = "\n" * (found.line - 1) + found.source
+        return excerpt(alone, {found.line: ""}, caret=caret, width=width)[1:]
+    return []
+
+
+def _file_line(found: Diagnostic) -> Text:
+    from rich.text import Text
+
+    place = safe(_base(found.file)) if found.file else "your file"
+    return Text(f"    {place}" + (f", line {found.line}" if found.line else ""), style="dim")
+
+
+def _case_words(verdict: Verdict) -> str:
+    failed = next((case for case in verdict.cases if case.status == "failed"), None)
+    if failed is None:
+        return ""
+    passed = sum(case.status == "passed" for case in verdict.cases)
+    others = f"; {passed} others passed" if passed else ", the first one"
+    return f"{size_words(failed.size)}, {failed.values} values, {BACKENDS[failed.backend]}{others}"
+
+
+def _others(verdict: Verdict, found: Diagnostic | None) -> Iterator[RenderableType]:
+    """Whatever else was found, one line each: a warning often explains the error."""
+    others = [other for other in verdict.diagnostics if other is not found]
+    if others:
+        yield ""
+    for other in others[:OTHERS_SHOWN]:
+        place = f" (line {other.line})" if other.line else ""
+        yield _labelled(f"{other.severity}:", f"{other.message}{place}")
+    if len(others) > OTHERS_SHOWN:
+        yield _labelled("", f"and {len(others) - OTHERS_SHOWN} more (all of them with --json)")
+
+
+def _numbers(verdict: Verdict) -> Iterator[RenderableType]:
+    if verdict.passed and verdict.cases:
+        yield ""
+        yield _rows([("right", _passed_words(verdict))])
+    if verdict.launches and verdict.verdict in ("pass", "technique", "slow"):
+        yield from counter_table(verdict.launches)
+    if verdict.measured is not None:
+        yield ""
+        yield _rows(speed_rows(verdict.measured))
+
+
+def _passed_words(verdict: Verdict) -> str:
+    largest = max(verdict.cases, key=lambda case: sum(case.size.values()))
+    return f"{len(verdict.cases)} cases, the largest with {size_words(largest.size)}"
+
+
+def _printed(printed: str) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    if not printed:
+        return
+    lines = safe(printed.replace("\r\n", "\n"), lines=True).rstrip("\n").split("\n")
+    yield ""
+    yield Text("  printed by the kernel", style="dim")
+    for line in lines[:PRINTED_LINES]:
+        yield Text(f"  │ {line}", no_wrap=True, overflow="ellipsis")
+    if len(lines) > PRINTED_LINES:
+        yield Text(f"  │ … {len(lines) - PRINTED_LINES} more lines (all of them with --json)", style="dim")
+
+
+def _closing(verdict: Verdict) -> Iterator[RenderableType]:
+    left_out = [stage for stage in verdict.stages if stage.status == "not_graded" and stage.detail]
+    reasons = [f"{stage.name} is not graded: {stage.detail}" for stage in left_out if verdict.passed]
+    notes = [*verdict.notes, *reasons]
+    if notes:
+        yield ""
+    for note in notes:
+        yield _labelled("note:", note)
+    if verdict.next_step:
+        yield ""
+        yield _labelled("next:", verdict.next_step, style="bold cyan")
+
+
+def _indented(message: str, style: str) -> RenderableType:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    return Padding(Text(safe(message, lines=True), style=style), (0, 0, 0, 2))
+
+
+def _labelled(label: str, text: str, style: str = "dim") -> Table:
+    return _rows([(label, text)], style=style)
+
+
+def _rows(rows: Iterable[tuple[str, str]], *, style: str = "dim") -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(min_width=10, no_wrap=True)
+    grid.add_column(overflow="fold")
+    for label, text in rows:
+        grid.add_row(Text(f"  {label}", style=style), Text(safe(text, lines=True)))
+    return grid
+
+
+def _base(path: str) -> str:
+    return path.replace("\\", "/").rsplit("/", 1)[-1]

@@ -1,0 +1,79 @@
+"""Words and numbers for people: escaping of what a submission wrote, units, sizes, plain ASCII.
+
+Every renderer passes text that a student controls (messages, printf output, names, paths) through `safe`.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+
+_HIDDEN = frozenset(
+    {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
+)  # control, format (bidi, zero width), surrogate, private, separators
+
+_ASCII = {
+    "✔": "+", "✘": "x", "–": "-", "—": "-", "−": "-", "…": "...", "≥": ">=", "≤": "<=", "×": "x", "·": "-", "│": "|",
+    "▶": ">", "→": "->", "█": "#", "░": ".", "┃": "|", "µ": "u", "⋮": ":", "─": "-", "√": "sqrt", "±": "+-", "’": "'",
+    "▲": "^", "┊": "|", "“": '"', "”": '"', "≠": "!=", "○": "o", "³": "^3", "²": "^2",
+}  # fmt: skip
+
+_PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
+_TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+
+
+def safe(text: str, *, lines: bool = False) -> str:
+    """Return ``text`` with every control character, bidirectional mark and invisible character made visible.
+
+    A tab becomes four spaces; a newline stays only with ``lines=True``, and is a space otherwise.
+    """
+    return "".join(_visible(character, lines) for character in text)
+
+
+def _visible(character: str, lines: bool) -> str:
+    if character == "\n":
+        return "\n" if lines else " "
+    if character == "\t":
+        return "    "
+    if unicodedata.category(character) not in _HIDDEN:
+        return character
+    return f"\\x{ord(character):02x}" if ord(character) < 256 else f"\\u{{{ord(character):x}}}"
+
+
+def to_ascii(text: str) -> str:
+    """Return ``text`` for a terminal that knows only ASCII; escape sequences of colours stay."""
+    folded = "".join(_ASCII.get(character, character) for character in text)
+    return folded.encode("ascii", "backslashreplace").decode("ascii")
+
+
+def rate(value: float, unit: str) -> str:
+    """Return e.g. ``3.41 TB/s``; ``value`` is in ``unit`` (``B`` or ``FLOP``) per second."""
+    scale, prefix = next(((s, p) for s, p in _PREFIXES if abs(value) >= s), (1.0, ""))
+    return f"{value / scale:.3g} {prefix}{unit}/s"
+
+
+def duration(seconds: float) -> str:
+    """Return e.g. ``0.213 ms``, with three significant digits."""
+    scale, unit = next(((s, u) for s, u in _TIMES if abs(seconds) >= s), _TIMES[-1])
+    return f"{seconds / scale:.3g} {unit}"
+
+
+def percent(fraction: float) -> str:
+    return f"{100 * fraction:.1f} %"
+
+
+def size_words(size: Mapping[str, int]) -> str:
+    """Return e.g. ``rows=33, cols=1000``."""
+    return ", ".join(f"{name}={value}" for name, value in size.items())
+
+
+def index_words(index: Sequence[int]) -> str:
+    """Return a 3-D index as people write it: ``7`` when only x is used, else ``(7, 1, 0)``."""
+    return str(index[0]) if not any(index[1:]) else "({})".format(", ".join(map(str, index)))
+
+
+def number(value: float | None) -> str:
+    """Return a counter's value: whole numbers in full, others with four significant digits, nothing as ``–``."""
+    if value is None or value != value:
+        return "–"
+    return f"{value:.0f}" if float(value).is_integer() and abs(value) < 1e15 else f"{value:.4g}"

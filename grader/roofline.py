@@ -1,0 +1,161 @@
+"""Peaks, ceilings and fractions: the only module that divides by time.
+
+    work (bytes or flop) ÷ median time = achieved;  achieved ÷ peak, achieved ÷ ceiling = the two fractions shown
+
+Peaks come from a table of names first (published figures), else from formulas over what the driver reports.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from grader.device import Gpu
+from grader.exercise import Target
+from grader.timing import Summary
+from grader.verdict import Measurement
+
+TOO_FAST = 1.05
+"""A rate above this many times the peak is impossible: work was skipped, or the grader is wrong."""
+
+
+@dataclass(frozen=True)
+class Peaks:
+    """Upper limits of one GPU: bytes per second, and flop per second of each unit (None where it has none).
+
+    ``published`` tells a figure of the table of names from one of the formulas.
+    """
+
+    bandwidth: float
+    fp32: float
+    fp16_tensor: float | None
+    published: bool
+
+    @property
+    def tf32_tensor(self) -> float | None:
+        """Dense TF32, half of fp16 where the GPU has it (8.0, 9.0, 10.0); callers ask only there."""
+        return None if self.fp16_tensor is None else self.fp16_tensor / 2
+
+
+# Names as the driver reports them -> GB/s, fp32 TFLOP/s, dense fp16 tensor TFLOP/s with fp32 accumulation: the
+# vendor's datasheets; the H200's bandwidth by the formula (published 4800), its boost clock for fp32.
+_TABLE: tuple[tuple[str, float, float, float], ...] = (
+    (r"(Tesla|NVIDIA) V100-.*", 898, 15.7, 125),
+    (r"(Tesla|NVIDIA) T4", 320, 8.1, 65),
+    (r"(NVIDIA )?A100-(SXM4|PCIE|PCI)-40GB", 1555, 19.5, 312),
+    (r"NVIDIA A100(-SXM4-80GB| 80GB PCIe|-SXM-80GB)", 2039, 19.5, 312),
+    (r"NVIDIA A10", 600, 31.2, 125),
+    (r"NVIDIA GeForce RTX 3090", 936, 35.6, 71),
+    (r"NVIDIA GeForce RTX 4090", 1008, 82.6, 165),
+    (r"NVIDIA L4", 300, 30.3, 121),
+    (r"NVIDIA L40S", 864, 91.6, 362),
+    (r"NVIDIA H100 80GB HBM3", 3352, 66.9, 989.4),
+    (r"NVIDIA H100 PCIe", 2039, 51.2, 756),
+    (r"NVIDIA H200", 4814, 66.9, 989.4),
+    (r"NVIDIA B200", 8000, 74.4, 2250),
+    (r"NVIDIA GeForce RTX 5090", 1792, 104.8, 209.5),
+)
+
+# Dense fp16 tensor flop per SM and clock with fp32 accumulation, by compute capability; 512 on GeForce.
+_TENSOR = {
+    (7, 0): 1024, (7, 5): 1024, (8, 0): 2048, (8, 6): 1024, (8, 9): 1024, (9, 0): 4096, (10, 0): 8192, (12, 0): 1024,
+}  # fmt: skip
+_HALF_RATE_ON_GEFORCE = {(8, 6), (8, 9), (12, 0)}
+_HOPPER_TENSOR_CLOCK_HZ = 1830e6  # what Hopper's published tensor peaks assume (SXM), below the reported boost clock
+_FEW_LANES = {(7, 0), (7, 2), (7, 5), (8, 0)}  # 64 fp32 lanes an SM; 128 from 8.6 on
+
+
+def peaks(gpu: Gpu) -> Peaks:
+    """The published peaks of a GPU in the table of names, else those of the formulas."""
+    for pattern, bandwidth, fp32, tensor in _TABLE:
+        if re.fullmatch(pattern, gpu.name):
+            return Peaks(bandwidth * 1e9, fp32 * 1e12, tensor * 1e12, published=True)
+    return formula_peaks(gpu)
+
+
+def formula_peaks(gpu: Gpu) -> Peaks:
+    """Peaks by arithmetic: 2 × memory clock × bus ÷ 8; 2 × SMs × lanes × clock; tensor flop per SM and clock."""
+    lanes = 64 if gpu.compute_capability in _FEW_LANES else 128
+    fp32 = 2 * gpu.sm_count * lanes * gpu.clock_hz
+    return Peaks(2 * gpu.memory_clock_hz * gpu.bus_width_bits / 8, fp32, _formula_tensor(gpu), published=False)
+
+
+def _formula_tensor(gpu: Gpu) -> float | None:
+    per_clock = _TENSOR.get(gpu.compute_capability)
+    if per_clock is None:
+        return None
+    if gpu.compute_capability in _HALF_RATE_ON_GEFORCE and "GeForce" in gpu.name:
+        per_clock //= 2
+    hopper = gpu.compute_capability == (9, 0)
+    clock = min(gpu.clock_hz, _HOPPER_TENSOR_CLOCK_HZ) if hopper else gpu.clock_hz
+    return per_clock * gpu.sm_count * clock
+
+
+def peak_of(unit: str, limits: Peaks) -> float | None:
+    """The peak that a unit names, in B/s or FLOP/s; None where none is known (``transfer``, no tensor cores)."""
+    known = {"bandwidth": limits.bandwidth, "fp32": limits.fp32, "fp16_tensor": limits.fp16_tensor}
+    return known.get(unit)
+
+
+def is_rate_of_bytes(unit: str) -> bool:
+    """Whether the unit counts bytes (``bandwidth``, ``transfer``) rather than flop."""
+    return unit in ("bandwidth", "transfer")
+
+
+def rate(work: float, seconds: float) -> float:
+    """Work per second."""
+    return work / seconds
+
+
+def ceiling(work: float, samples_s: Sequence[float]) -> float | None:
+    """The rate that the ceiling kernel reached on ``work``, from its median time; None where it was not run."""
+    return rate(work, median(samples_s)) if samples_s else None
+
+
+def reference(target: Target, peak: float | None, ceiling_rate: float | None) -> float | None:
+    """The rate that the pass line is a fraction of; None where it is not known on this machine."""
+    return peak if target.of == "peak" else ceiling_rate
+
+
+def line_s(work: float, target: Target, peak: float | None, ceiling_rate: float | None) -> float | None:
+    """The time in which the pass line is met exactly, in seconds; None where its reference is not known."""
+    whole = reference(target, peak, ceiling_rate)
+    return None if not whole or not target.fraction else work / (target.fraction * whole)
+
+
+def impossible(work: float, median_s: float, peak: float | None) -> bool:
+    """Whether the time is shorter than 1.05 × the peak allows."""
+    return peak is not None and work > TOO_FAST * peak * median_s
+
+
+def line_in_words(target: Target) -> str:
+    """The pass line as people read it: "0.70 of peak", "0.95 of the ceiling copy_f32x4"."""
+    whole = "peak" if target.of == "peak" else f"the ceiling {target.ceiling}".rstrip()
+    return f"{target.fraction:.2f} of {whole}"
+
+
+def measurement(
+    summary: Summary, work: float, target: Target, gpu_name: str, peak: float | None, ceiling_rate: float | None
+) -> Measurement:
+    """The record of one timed run: rates in B/s or FLOP/s, and both fractions; provisional on another GPU's line."""
+    achieved = rate(work, summary.median_s)
+    return Measurement(
+        median_s=summary.median_s,
+        interval_s=summary.interval_s,
+        samples=summary.samples,
+        unit="B" if is_rate_of_bytes(target.unit) else "FLOP",
+        achieved=achieved,
+        peak=peak,
+        fraction_of_peak=_part(achieved, peak),
+        ceiling=ceiling_rate,
+        fraction_of_ceiling=_part(achieved, ceiling_rate),
+        line=line_in_words(target),
+        line_fraction=target.fraction,
+        provisional=gpu_name != target.gpu,
+    )
+
+
+def _part(achieved: float, whole: float | None) -> float | None:
+    return achieved / whole if whole else None

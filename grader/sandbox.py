@@ -1,0 +1,283 @@
+"""What a child process may still touch: files (Landlock), sockets and processes (seccomp), memory, time.
+
+The child closes the doors itself, once it has imported what it needs and before it reads anything hostile:
+
+    Sandbox(read=("/usr/include",), memory_bytes=2 << 30, cpu_s=20).apply()      # -> "landlock" or "none"
+
+Nothing here needs privileges, and nothing can be undone. Landlock: Linux 5.13 and later, kernel documentation
+"userspace-api/landlock"; its three system calls have the same numbers on x86-64 and aarch64.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import struct
+import sys
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import ctypes
+
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+_RULE_PATH_BENEATH = 1
+_CREATE_RULESET_VERSION = 1
+
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+_REFER, _TRUNCATE, _IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
+_FILE_RIGHTS = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV  # those that a plain file may be given
+_READ = _READ_FILE | _READ_DIR
+_ALL_RIGHTS = (1 << 16) - 1
+_RIGHTS_OF_ABI = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1}  # 5 and later: all
+_NET_OF_ABI = (4, 0b11)  # since which ABI: bind and connect TCP
+_SCOPE_OF_ABI = (6, 0b11)  # since which ABI: abstract sockets and signals stay inside
+
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
+
+
+@dataclass(frozen=True)
+class Sandbox:
+    """The limits of one child; the default closes nothing and only switches core dumps off.
+
+    ``read``, ``write`` and ``execute`` are files and folders (with everything in them); what does not exist is left
+    out. ``files=True`` closes the file system but for these. ``processes=False`` forbids starting processes (threads
+    stay possible), ``network=False`` opening sockets. ``memory_bytes`` limits address space: leave it None where CUDA
+    is used, which reserves far more than it takes. ``cpu_s`` ends the process with SIGXCPU.
+    """
+
+    files: bool = False
+    read: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
+    execute: tuple[str, ...] = ()
+    processes: bool = True
+    network: bool = True
+    memory_bytes: int | None = None
+    cpu_s: int | None = None
+    file_bytes: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The form in which it travels to the child."""
+        return asdict(self)
+
+    def apply(self) -> str:
+        """Close the doors of this process, for good; ``"landlock"`` or ``"none"`` says whether files are closed."""
+        limit(memory_bytes=self.memory_bytes, cpu_s=self.cpu_s, file_bytes=self.file_bytes)
+        state = "none"
+        if self.files:
+            state = restrict(read=self.read, write=self.write, execute=self.execute)
+        forbid(processes=not self.processes, network=not self.network)
+        return state
+
+
+def available() -> str:
+    """``"landlock"`` where this kernel can close the file system for a process, else ``"none"``."""
+    return "landlock" if abi() >= 1 else "none"
+
+
+def abi() -> int:
+    """Landlock's ABI version, 0 where there is none (another system, an old kernel, switched off)."""
+    if sys.platform != "linux" or os.uname().machine not in ("x86_64", "aarch64"):
+        return 0
+    import ctypes
+
+    return max(0, int(_libc().syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _CREATE_RULESET_VERSION)))
+
+
+def restrict(*, read: Iterable[str] = (), write: Iterable[str] = (), execute: Iterable[str] = ()) -> str:
+    """Close the file system for this thread and all that it starts, but for the paths named; ``"landlock"`` or ``"none"``.
+
+    ``read`` allows reading files and listing folders, ``write`` reading, writing, making and removing, ``execute``
+    reading and starting programs. Also closes TCP, and abstract sockets and signals to processes outside, where the
+    kernel can. Symbolic links count by their targets. Threads that run already stay outside, so with any the answer
+    is ``"none"``, although this thread is closed in.
+    """
+    version = abi()
+    if version < 1:
+        return "none"
+    threads = _threads()  # counted while /proc can still be read
+    ruleset = _ruleset(version)
+    handled = _RIGHTS_OF_ABI.get(version, _ALL_RIGHTS)
+    try:
+        for rights, paths in ((_READ, read), (_ALL_RIGHTS & ~_EXECUTE, write), (_READ | _EXECUTE, execute)):
+            for path in paths:
+                _allow(ruleset, path, rights & handled)
+        no_new_privileges()
+        _syscall(_RESTRICT_SELF, ruleset, 0)
+    finally:
+        os.close(ruleset)
+    return "landlock" if threads == 1 else "none"
+
+
+def limit(*, memory_bytes: int | None = None, cpu_s: int | None = None, file_bytes: int | None = None) -> None:
+    """Set limits on address space, processor seconds and the size of written files; core dumps are always off."""
+    import resource
+
+    wanted = {
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_AS: memory_bytes,
+        resource.RLIMIT_CPU: cpu_s,
+        resource.RLIMIT_FSIZE: file_bytes,
+    }
+    for kind, value in wanted.items():
+        if value is None:
+            continue
+        _, most = resource.getrlimit(kind)
+        soft = value if most == resource.RLIM_INFINITY else min(value, most)
+        # One second between SIGXCPU, which says what happened, and SIGKILL.
+        hard = soft + 1 if kind == resource.RLIMIT_CPU and (most == resource.RLIM_INFINITY or soft < most) else soft
+        resource.setrlimit(kind, (soft, hard))
+
+
+def no_new_privileges() -> None:
+    """Give up gaining privileges by starting programs, for good."""
+    if sys.platform == "linux":
+        _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+
+
+def die_with_parent(parent: int) -> None:
+    """Have the kernel end this process when its parent (process ``parent``) ends; exits at once if it has already."""
+    if sys.platform != "linux":
+        return
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it died before the line above
+        os._exit(1)
+
+
+# ---------------------------------------------------------------------------------------------------- seccomp
+
+# Classic BPF, see linux/filter.h and linux/seccomp.h: (code, jump if true, jump if false, operand).
+_LOAD, _JUMP_EQUAL, _JUMP_BITS, _RETURN = 0x20, 0x15, 0x45, 0x06
+_ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
+_KILL = 0x80000000
+_OFFSET_NUMBER, _OFFSET_ARCHITECTURE, _OFFSET_ARGUMENT = 0, 4, 16
+_CLONE_THREAD = 0x00010000
+_EPERM, _ENOSYS = 1, 38
+_X32 = 0x40000000
+
+# Architecture word, then the numbers of the system calls that start processes or open sockets.
+_NUMBERS: dict[str, tuple[int, dict[str, int]]] = {
+    "x86_64": (
+        0xC000003E,
+        {"clone": 56, "clone3": 435, "fork": 57, "vfork": 58, "execve": 59, "execveat": 322, "ptrace": 101,
+         "process_vm_readv": 310, "process_vm_writev": 311, "io_uring_setup": 425,
+         "socket": 41, "socketpair": 53},
+    ),
+    "aarch64": (
+        0xC00000B7,
+        {"clone": 220, "clone3": 435, "execve": 221, "execveat": 281, "ptrace": 117,
+         "process_vm_readv": 270, "process_vm_writev": 271, "io_uring_setup": 425,
+         "socket": 198, "socketpair": 199},
+    ),
+}  # fmt: skip
+_PROCESS_CALLS = ("fork", "vfork", "execve", "execveat", "ptrace", "process_vm_readv", "process_vm_writev")
+_NETWORK_CALLS = ("socket", "socketpair", "io_uring_setup")
+
+
+def forbid(*, processes: bool, network: bool) -> bool:
+    """Forbid this process to start processes, to open sockets, or both, for good; False where the kernel cannot.
+
+    Threads stay possible. A forbidden call fails with EPERM; ``clone3`` with ENOSYS, on which the C library falls
+    back to ``clone``, whose flags a filter can read.
+    """
+    if not (processes or network):
+        return True
+    if sys.platform != "linux" or os.uname().machine not in _NUMBERS:
+        return False
+    import ctypes
+
+    no_new_privileges()
+    program = _filter(processes=processes, network=network)
+    instructions = b"".join(struct.pack("<HBBI", *instruction) for instruction in program)
+    buffer = ctypes.create_string_buffer(instructions, len(instructions))
+    header = struct.pack("@HP", len(program), ctypes.addressof(buffer))
+    return int(_libc().prctl(_PR_SET_SECCOMP, ctypes.c_ulong(2), ctypes.c_char_p(header), 0, 0)) == 0
+
+
+def _filter(*, processes: bool, network: bool) -> list[tuple[int, int, int, int]]:
+    architecture, numbers = _NUMBERS[os.uname().machine]
+    denied = (_PROCESS_CALLS if processes else ()) + (_NETWORK_CALLS if network else ())
+    program = [
+        (_LOAD, 0, 0, _OFFSET_ARCHITECTURE),
+        (_JUMP_EQUAL, 1, 0, architecture),
+        (_RETURN, 0, 0, _KILL),  # 32-bit calls have other numbers
+        (_LOAD, 0, 0, _OFFSET_NUMBER),
+    ]
+    if os.uname().machine == "x86_64":
+        program += [(_JUMP_BITS, 0, 1, _X32), (_RETURN, 0, 0, _KILL)]
+    for name in denied:
+        if name in numbers:
+            program += [(_JUMP_EQUAL, 0, 1, numbers[name]), (_RETURN, 0, 0, _ERRNO | _EPERM)]
+    if processes:
+        program += [
+            (_JUMP_EQUAL, 0, 1, numbers["clone3"]),
+            (_RETURN, 0, 0, _ERRNO | _ENOSYS),
+            (_JUMP_EQUAL, 0, 3, numbers["clone"]),
+            (_LOAD, 0, 0, _OFFSET_ARGUMENT),
+            (_JUMP_BITS, 1, 0, _CLONE_THREAD),
+            (_RETURN, 0, 0, _ERRNO | _EPERM),
+        ]
+    return [*program, (_RETURN, 0, 0, _ALLOW)]
+
+
+# ------------------------------------------------------------------------------------------------- system calls
+
+
+def _ruleset(version: int) -> int:
+    import ctypes
+
+    since_net, net = _NET_OF_ABI
+    since_scope, scope = _SCOPE_OF_ABI
+    attributes = struct.pack("=Q", _RIGHTS_OF_ABI.get(version, _ALL_RIGHTS))
+    if version >= since_net:
+        attributes += struct.pack("=Q", net)
+    if version >= since_scope:
+        attributes += struct.pack("=Q", scope)
+    return _syscall(_CREATE_RULESET, ctypes.c_char_p(attributes), ctypes.c_size_t(len(attributes)), 0)
+
+
+def _allow(ruleset: int, path: str, rights: int) -> None:
+    import ctypes
+
+    try:
+        fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError:  # not there: nothing to allow
+        return
+    try:
+        if not os.path.isdir(path):  # noqa: PTH112 (pathlib would cost every child its import)
+            rights &= _FILE_RIGHTS
+        rule = struct.pack("=Qi", rights, fd)
+        _syscall(_ADD_RULE, ruleset, _RULE_PATH_BENEATH, ctypes.c_char_p(rule), 0)
+    finally:
+        os.close(fd)
+
+
+def _threads() -> int:
+    with open("/proc/self/stat", "rb") as stat:
+        # The command's name, in parentheses, may hold anything; num_threads is the 18th field after it.
+        return int(stat.read().rpartition(b")")[2].split()[17])
+
+
+def _libc() -> ctypes.CDLL:
+    import ctypes
+
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _syscall(number: int, *arguments: Any) -> int:
+    import ctypes
+
+    result = int(_libc().syscall(number, *arguments))
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, f"system call {number}: {os.strerror(code)}")
+    return result
+
+
+def _prctl(option: int, value: int) -> None:
+    import ctypes
+
+    if _libc().prctl(option, ctypes.c_ulong(value), ctypes.c_ulong(0), ctypes.c_ulong(0), ctypes.c_ulong(0)) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, f"prctl {option}: {os.strerror(code)}")

@@ -1,0 +1,157 @@
+"""Basic blocks, and which registers are alive at their ends.
+
+A block ends after a form tagged ``branch``, ``exit`` or ``barrier`` and starts at labels and at forms tagged
+``sync`` (they may have to wait for lanes). Blocks keep program order: the scheduler runs the lowest one first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from grader.simt.engine.flatten import Flat, UnsupportedPtx
+from grader.simt.isa.registry import Form, Match, find
+from grader.simt.ptx import Address, Instruction, Operand, Register, Symbol, Vector
+from grader.simt.ptx.model import Label
+
+ENDS = frozenset({"branch", "exit", "barrier"})
+
+
+@dataclass(frozen=True)
+class Op:
+    """One instruction with its form; ``index`` counts through the whole kernel."""
+
+    index: int
+    instruction: Instruction
+    form: Form
+    match: Match
+
+
+@dataclass
+class Block:
+    index: int
+    ops: list[Op] = field(default_factory=list)
+    live_out: frozenset[str] = frozenset()
+
+    @property
+    def is_sync(self) -> bool:
+        """Whether the first instruction may have to wait for other lanes of the warp."""
+        return bool(self.ops) and "sync" in self.ops[0].form.tags
+
+
+@dataclass
+class Graph:
+    blocks: list[Block]
+    targets: dict[str, int]  # label -> block
+    registers: dict[str, str]
+
+
+def build(flat: Flat) -> Graph:
+    """Cut a flattened entry into blocks. Raises UnsupportedPtx for an instruction without a form."""
+    blocks, targets = _cut(flat)
+    _liveness(blocks, targets)
+    return Graph(blocks, targets, flat.registers)
+
+
+def _cut(flat: Flat) -> tuple[list[Block], dict[str, int]]:
+    blocks = [Block(0)]
+    targets: dict[str, int] = {}
+    count = 0
+
+    def fresh() -> None:
+        if blocks[-1].ops:
+            blocks.append(Block(len(blocks)))
+
+    for item in flat.items:
+        if isinstance(item, Label):
+            fresh()
+            targets[item.name] = blocks[-1].index
+            continue
+        found = find(item)
+        if found is None:
+            raise UnsupportedPtx(f"the instruction {item.name}", item.line)
+        op = Op(count, item, *found)
+        count += 1
+        if "sync" in op.form.tags:
+            fresh()
+        blocks[-1].ops.append(op)
+        if op.form.tags & ENDS:
+            fresh()
+        if "result" in op.form.tags:  # `bar.red`: its result is read when the barrier lets the lanes go on
+            modifiers = tuple(m for m in item.modifiers if m not in ("cta", "red", "aligned"))
+            rest = Instruction("barrier_result", modifiers, item.operands[:2], item.guard, item.line)
+            second = find(rest)
+            assert second is not None
+            blocks[-1].ops.append(Op(count, rest, *second))
+            count += 1
+    if not blocks[-1].ops or "exit" not in blocks[-1].ops[-1].form.tags or blocks[-1].ops[-1].instruction.guard:
+        end = Instruction("ret", (), (), None, None)
+        found = find(end)
+        assert found is not None
+        blocks[-1].ops.append(Op(count, end, *found))
+    return blocks, targets
+
+
+def registers_in(operand: Operand) -> Iterator[str]:
+    """Names of the registers that an operand mentions."""
+    if isinstance(operand, Register):
+        yield operand.name
+    elif isinstance(operand, Vector):
+        for item in operand.items:
+            yield from registers_in(item)
+    elif isinstance(operand, Address) and isinstance(operand.base, Register):
+        yield operand.base.name
+
+
+def reads_and_writes(op: Op) -> tuple[set[str], set[str]]:
+    """Registers that an instruction reads and writes. A guarded write keeps old lanes, so it reads too."""
+    names = op.form.operands
+    writes: set[str] = set()
+    reads: set[str] = set()
+    for i, operand in enumerate(op.instruction.operands):
+        is_write = i < len(names) and names[i].startswith("d") and not isinstance(operand, Address)
+        (writes if is_write else reads).update(registers_in(operand))
+    if op.instruction.guard:
+        reads |= {op.instruction.guard.name} | writes
+    if "carry" in op.form.tags:
+        reads.add("%cc")
+        writes.add("%cc")
+    return reads, writes
+
+
+def successors(block: Block, targets: dict[str, int], count: int) -> set[int]:
+    """Blocks that may follow. ``count`` is the number of blocks."""
+    last = block.ops[-1] if block.ops else None
+    follow: set[int] = set()
+    if last is not None and "branch" in last.form.tags:
+        for operand in last.instruction.operands:
+            if isinstance(operand, Symbol) and operand.name in targets:
+                follow.add(targets[operand.name])
+    falls = last is None or not (last.form.tags & {"branch", "exit"}) or last.instruction.guard is not None
+    if falls and block.index + 1 < count:
+        follow.add(block.index + 1)
+    return follow
+
+
+def _liveness(blocks: list[Block], targets: dict[str, int]) -> None:
+    uses, defs = [], []
+    for block in blocks:
+        read: set[str] = set()
+        written: set[str] = set()
+        for op in block.ops:
+            r, w = reads_and_writes(op)
+            read |= r - written
+            # Lanes outside the mask keep their old value in memory, so a write never ends a register's life here.
+            written |= w
+        uses.append(read)
+        defs.append(written)
+    follow = [successors(b, targets, len(blocks)) for b in blocks]
+    live_in = [frozenset(u) for u in uses]
+    changed = True
+    while changed:
+        changed = False
+        for i in range(len(blocks) - 1, -1, -1):
+            out = frozenset().union(*(live_in[s] for s in follow[i])) if follow[i] else frozenset()
+            new = frozenset(uses[i]) | (out - defs[i])
+            if new != live_in[i] or out != blocks[i].live_out:
+                live_in[i], blocks[i].live_out, changed = new, out, True

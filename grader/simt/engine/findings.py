@@ -1,0 +1,61 @@
+"""Findings: how generated code records a diagnostic, and the kinds there are.
+
+Recording is an outlined call; a worker keeps the first few of each kind and site, and counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from grader.simt.engine.layout import FINDING, MAX_FINDINGS, WORKER
+from grader.simt.engine.values import I32, I64, PTR, VOID, Builder
+
+(
+    OUT_OF_BOUNDS, BARRIER_DIVERGENCE, DEADLOCK, BUDGET, MISSING_LANES, MISALIGNED, RACE_WRITE_WRITE, RACE_READ_WRITE,
+    RACE_WRITE_READ, SAME_VALUE_WRITE, UNINITIALISED, TRAP, ASSERTION, INACTIVE_LANE, BAD_MASK, PRINT_LIMIT, READ_ONLY,
+    BAD_BARRIER, LOCAL_BOUNDS,
+) = range(19)  # fmt: skip
+
+PER_SITE = 2
+"""Findings kept of each kind and site."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One finding as generated code wrote it. ``address`` and ``other`` depend on the kind."""
+
+    kind: int
+    site: int
+    thread: int  # linear index in the block
+    lanes: int  # mask
+    block: int  # linear index in the grid
+    address: int
+    other: int
+    count: int = 1
+
+
+def report_function(module: ir.Module) -> ir.Function:
+    """report(worker, kind, site, thread, lanes, address, other): append a finding, at most PER_SITE alike."""
+    f = Builder(module, "report", VOID, [PTR, I32, I32, I32, I32, I64, I64])
+    worker, kind, site, thread, lanes, address, other = f.args
+    count = WORKER.load(f, worker, "finding_count")
+    table = WORKER.load(f, worker, "findings")
+    alike = f.var(f.const(I32, 0))
+    with f.loop(count) as i:
+        row = f.at(table, i * FINDING.size)
+        same = FINDING.load(f, row, "kind").eq(kind) & FINDING.load(f, row, "site").eq(site)
+        alike.set(alike.get() + same.select(f.const(I32, 1), 0))
+    with f.if_(alike.get().ult(PER_SITE) & count.ult(MAX_FINDINGS)):
+        row = f.at(table, count * FINDING.size)
+        block = WORKER.load(f, worker, "serial") - WORKER.load(f, worker, "serial_base")
+        given = (("kind", kind), ("site", site), ("thread", thread), ("lanes", lanes), ("block", block),
+                 ("address", address), ("other", other))  # fmt: skip
+        for name, value in given:
+            FINDING.store(f, row, name, value)
+        WORKER.store(f, worker, "finding_count", count + 1)
+    f.ret()
+    f.fn.attributes.add("noinline")
+    f.fn.attributes.add("cold")
+    return f.finish()

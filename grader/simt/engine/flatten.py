@@ -1,0 +1,209 @@
+"""One entry as one list of instructions: device functions inlined, call parameters turned into registers.
+
+Every call of a device function is replaced by its body with fresh names, so that the engine needs no stack. What
+cannot be inlined (recursion, calls through pointers, unknown externals) is `Unsupported` with its line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from grader.simt.ptx import Address, Function, Immediate, Instruction, Line, Module, Operand, Register, Symbol, Variable, Vector
+from grader.simt.ptx.model import Label
+from grader.simt.ptx.parse import type_size
+
+MAX_INSTRUCTIONS = 60_000
+BUILTIN_CALLS = ("vprintf", "__assertfail")
+
+
+class UnsupportedPtx(Exception):
+    """Raised when the simulator cannot run something; names the instruction and its source line."""
+
+    def __init__(self, what: str, line: Line | None = None) -> None:
+        super().__init__(what)
+        self.what = what
+        self.line = line
+
+
+@dataclass
+class Flat:
+    """The flattened entry. ``registers`` maps every name to its storage type (``b32``, ``pred`` …)."""
+
+    name: str
+    parameters: tuple[Variable, ...]
+    items: list[Instruction | Label] = field(default_factory=list)
+    registers: dict[str, str] = field(default_factory=dict)
+    variables: dict[str, Variable] = field(default_factory=dict)  # .local and .shared of all inlined functions
+
+
+def flatten(module: Module, entry: Function) -> Flat:
+    """Inline everything into ``entry``. Raises UnsupportedPtx."""
+    flat = Flat(entry.name, entry.parameters)
+    _Inliner(module, flat).expand(entry, "", {}, (entry.name,), None)
+    return flat
+
+
+class _Inliner:
+    def __init__(self, module: Module, flat: Flat) -> None:
+        self.module = module
+        self.flat = flat
+        self.count = 0
+
+    def expand(
+        self, function: Function, prefix: str, aliases: dict[str, str], stack: tuple[str, ...], end: str | None
+    ) -> None:
+        """Append the body of ``function`` with ``prefix`` on its names; ``aliases`` name its parameters' variables."""
+        names = _Names(function, prefix, aliases)
+        for variable in function.variables:
+            if variable.space != "param":
+                self.flat.variables[names.of(variable.name)] = replace(variable, name=names.of(variable.name))
+        for item in function.body or ():
+            if isinstance(item, Label):
+                self.flat.items.append(Label(names.of(item.name)))
+            elif item.opcode == "call":
+                self._call(names.instruction(item), stack)
+            elif item.opcode == "ret" and end is not None:
+                guard = names.register(item.guard) if item.guard else None
+                self.flat.items.append(Instruction("bra", (), (Symbol(end),), guard, item.line))
+            else:
+                self._append(names.instruction(item), names)
+        if len(self.flat.items) > MAX_INSTRUCTIONS:
+            raise UnsupportedPtx(f"more than {MAX_INSTRUCTIONS} instructions after inlining device functions")
+
+    def _append(self, instruction: Instruction, names: _Names) -> None:
+        """Turn `ld.param` / `st.param` of call variables into moves between registers; keep everything else."""
+        if instruction.opcode in ("ld", "st") and "param" in instruction.modifiers:
+            slot = instruction.operands[1 if instruction.opcode == "ld" else 0]
+            if isinstance(slot, Address) and isinstance(slot.base, Symbol) and "@" in slot.base.name:
+                self.flat.items.extend(self._parameter_moves(instruction, slot))
+                return
+        for operand in _registers_of(instruction):
+            if operand not in self.flat.registers:
+                kind = names.types(operand)
+                if kind is not None:
+                    self.flat.registers[operand] = kind
+        self.flat.items.append(instruction)
+
+    def _parameter_moves(self, instruction: Instruction, slot: Address) -> Iterator[Instruction]:
+        kind = instruction.modifiers[-1]
+        loading = instruction.opcode == "ld"
+        other = instruction.operands[0 if loading else 1]
+        items = other.items if isinstance(other, Vector) else (other,)
+        assert isinstance(slot.base, Symbol)
+        for i, item in enumerate(items):
+            name = f"{slot.base.name}+{slot.offset + i * type_size(kind)}"
+            width = f"b{8 * max(2, type_size(kind))}"
+            if self.flat.registers.setdefault(name, width) != width:
+                raise UnsupportedPtx("a call parameter that is read in another width than written", instruction.line)
+            for operand in (item,):
+                if isinstance(operand, Register) and operand.name not in self.flat.registers:
+                    raise UnsupportedPtx(f"{instruction.name} of an undeclared register", instruction.line)
+            pair = (item, Register(name)) if loading else (Register(name), item)
+            yield Instruction("mov", (kind,), pair, instruction.guard, instruction.line)
+
+    def _call(self, call: Instruction, stack: tuple[str, ...]) -> None:
+        returns, target, arguments = _call_parts(call)
+        if not isinstance(target, Symbol):
+            raise UnsupportedPtx("a call through a function pointer", call.line)
+        function = self.module.functions.get(target.name)
+        if target.name in BUILTIN_CALLS:
+            self._builtin(call, target.name, arguments, returns)
+            return
+        if function is None or function.body is None:
+            raise UnsupportedPtx(f"a call of {target.name}", call.line)
+        if target.name in stack:
+            raise UnsupportedPtx(f"recursion: {target.name} calls itself", call.line)
+        self.count += 1
+        aliases = {p.name: a.name for p, a in zip(function.parameters, arguments, strict=True) if isinstance(a, Symbol)}
+        aliases |= {p.name: a.name for p, a in zip(function.returns, returns, strict=True) if isinstance(a, Symbol)}
+        end = f"@return{self.count}"
+        guard_end = f"@skip{self.count}"
+        if call.guard is not None:
+            flipped = Register(call.guard.name, not call.guard.negated)
+            self.flat.items.append(Instruction("bra", (), (Symbol(guard_end),), flipped, call.line))
+        self.expand(function, f"@{self.count}.", aliases, (*stack, target.name), end)
+        self.flat.items.extend((Label(end), Label(guard_end)))
+
+    def _builtin(self, call: Instruction, name: str, arguments: tuple[Operand, ...], returns: tuple[Operand, ...]) -> None:
+        def slot(operand: Operand, width: str = "b64") -> Operand:
+            if not isinstance(operand, Symbol):
+                return operand
+            register = f"{operand.name}+0"
+            self.flat.registers.setdefault(register, width)
+            return Register(register)
+
+        values = tuple(slot(a) for a in arguments)
+        results = tuple(slot(r, "b32") for r in returns)
+        self.flat.items.append(Instruction("call", (name,), (*results, *values), call.guard, call.line))
+
+
+def _call_parts(call: Instruction) -> tuple[tuple[Operand, ...], Operand, tuple[Operand, ...]]:
+    """(results, target, arguments) of ``call (ret), target, (args);`` in any of its forms."""
+    operands = list(call.operands)
+    returns: tuple[Operand, ...] = ()
+    if operands and isinstance(operands[0], Vector):
+        first = operands.pop(0)
+        assert isinstance(first, Vector)
+        returns = first.items
+    target = operands.pop(0)
+    arguments = operands.pop(0) if operands else Vector(())
+    return returns, target, arguments.items if isinstance(arguments, Vector) else ()
+
+
+def _registers_of(instruction: Instruction) -> Iterator[str]:
+    if instruction.guard:
+        yield instruction.guard.name
+    stack: list[Operand] = list(instruction.operands)
+    while stack:
+        operand = stack.pop()
+        if isinstance(operand, Register):
+            yield operand.name
+        elif isinstance(operand, Vector):
+            stack.extend(operand.items)
+        elif isinstance(operand, Address) and operand.base is not None:
+            stack.append(operand.base)
+
+
+class _Names:
+    """Renames what belongs to one inlined copy of a function: registers, labels, variables, parameters."""
+
+    def __init__(self, function: Function, prefix: str, aliases: dict[str, str]) -> None:
+        self.function = function
+        self.prefix = prefix
+        self.aliases = aliases
+        labels = {item.name for item in function.body or () if isinstance(item, Label)}
+        self.own = labels | {v.name for v in function.variables}
+
+    def of(self, name: str) -> str:
+        if name in self.aliases:
+            return self.aliases[name]
+        if name in self.own or self.function.register_type(name) is not None:
+            return self.prefix + name
+        return name
+
+    def types(self, name: str) -> str | None:
+        return self.function.register_type(name.removeprefix(self.prefix))
+
+    def register(self, register: Register) -> Register:
+        return Register(self.of(register.name), register.negated)
+
+    def operand(self, operand: Operand) -> Operand:
+        if isinstance(operand, Immediate):
+            return operand
+        if isinstance(operand, Register):
+            return self.register(operand)
+        if isinstance(operand, Symbol):
+            return Symbol(self.of(operand.name), operand.offset)
+        if isinstance(operand, Vector):
+            return Vector(tuple(self.operand(item) for item in operand.items))
+        if operand.base is None:
+            return operand
+        base = self.operand(operand.base)
+        assert isinstance(base, Register | Symbol)
+        return Address(base, operand.offset)
+
+    def instruction(self, instruction: Instruction) -> Instruction:
+        guard = self.register(instruction.guard) if instruction.guard else None
+        operands = tuple(self.operand(o) for o in instruction.operands)
+        return Instruction(instruction.opcode, instruction.modifiers, operands, guard, instruction.line)

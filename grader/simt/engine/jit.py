@@ -1,0 +1,85 @@
+"""LLVM IR text to running machine code, with the machine code at hand for a cache.
+
+Code is built for the processor at hand at optimisation level 1: level 2 takes longer and gains nothing here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import llvmlite.binding as llvm
+
+_LOCK = threading.Lock()
+
+
+@cache
+def _prepare() -> None:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+
+
+def host_key() -> str:
+    """What machine code depends on besides the IR: processor, features, LLVM's and llvmlite's versions."""
+    import llvmlite
+
+    _prepare()
+    return f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()} {llvmlite.__version__} {llvm.llvm_version_info}"
+
+
+def _target_machine(level: int) -> llvm.TargetMachine:
+    target = llvm.Target.from_triple(llvm.get_process_triple())
+    return target.create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=level, jit=True
+    )
+
+
+class Compiled:
+    """Machine code in memory. Keep it alive as long as its functions are called. ``object_code`` can be cached."""
+
+    def __init__(self, engine: llvm.ExecutionEngine, object_code: bytes) -> None:
+        self._engine = engine
+        self.object_code = object_code
+
+    def function(self, name: str, arguments: Sequence[Any], result: Any = None) -> Callable[..., Any]:
+        """A function by name, callable through ctypes (which releases the GIL while it runs)."""
+        address = self._engine.get_function_address(name)
+        if not address:
+            raise LookupError(name)
+        call = ctypes.CFUNCTYPE(result, *arguments)(address)
+        call.engine = self._engine  # the machine code lives as long as somebody can call it
+        return call
+
+
+def compile_module(text: str, *, level: int = 1) -> Compiled:
+    """Optimise and compile IR text. Raises RuntimeError with LLVM's words when the IR is not valid."""
+    _prepare()
+    with _LOCK:
+        module = llvm.parse_assembly(text)
+        module.verify()
+        machine = _target_machine(level)
+        options = llvm.create_pipeline_tuning_options(speed_level=level)
+        options.loop_vectorization = False
+        options.slp_vectorization = False
+        options.loop_unrolling = False
+        builder = llvm.create_pass_builder(machine, options)
+        builder.getModulePassManager().run(module, builder)
+        objects: list[bytes] = []
+        engine = llvm.create_mcjit_compiler(module, machine)
+        engine.set_object_cache(lambda _, code: objects.append(code), None)
+        engine.finalize_object()
+        return Compiled(engine, objects[0])
+
+
+def load_object(code: bytes) -> Compiled:
+    """Machine code that `compile_module` gave earlier, on a machine with the same `host_key`."""
+    _prepare()
+    with _LOCK:
+        empty = llvm.parse_assembly("")
+        engine = llvm.create_mcjit_compiler(empty, _target_machine(1))
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        engine.finalize_object()
+        return Compiled(engine, code)

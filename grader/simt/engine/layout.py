@@ -1,0 +1,96 @@
+"""The structures that generated code and Python share: field offsets by name, computed once.
+
+    WORKER      one for each CPU thread: where everything lies, the current block, budgets, barriers
+    WARP        one for each warp of the block: which lanes wait where, then the registers
+    ALLOCATION  one line of an address table
+    FINDING     one diagnostic as generated code writes it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from llvmlite import ir
+
+from grader.simt.engine.values import I32, I64, PTR, Builder, Value, bits_of
+
+
+class Layout:
+    """Named fields at fixed offsets, each aligned to its size."""
+
+    def __init__(self, fields: Sequence[tuple[str, ir.Type] | tuple[str, ir.Type, int]]) -> None:
+        self.offset: dict[str, int] = {}
+        self.kind: dict[str, ir.Type] = {}
+        at = 0
+        for name, kind, *count in fields:
+            size = bits_of(kind) // 8
+            at = (at + size - 1) // size * size
+            self.offset[name], self.kind[name] = at, kind
+            at += size * (count[0] if count else 1)
+        self.size = (at + 63) // 64 * 64
+
+    def at(self, f: Builder, base: Value, name: str, index: Value | None = None) -> Value:
+        """Address of a field, or of one element of an array field (``index`` i32 or i64)."""
+        place = f.at(base, self.offset[name])
+        if index is None:
+            return place
+        return f.at(place, index.zext(I64) * (bits_of(self.kind[name]) // 8))
+
+    def load(self, f: Builder, base: Value, name: str, index: Value | None = None) -> Value:
+        return f.load(self.kind[name], self.at(f, base, name, index))
+
+    def store(self, f: Builder, base: Value, name: str, value: Value | int, index: Value | None = None) -> None:
+        given = value if isinstance(value, Value) else f.const(self.kind[name], value)
+        f.store(given, self.at(f, base, name, index))
+
+
+WORKER = Layout(
+    [
+        ("params", PTR), ("tids", PTR), ("warps", PTR), ("allocations", PTR), ("shared_allocations", PTR),
+        ("local_allocations", PTR),
+        ("site_cache", PTR), ("shared", PTR), ("local", PTR), ("counters", PTR), ("findings", PTR), ("printed", PTR),
+        ("global_writes", PTR), ("global_reads", PTR), ("shared_writes", PTR), ("shared_reads", PTR),
+        ("chunks", PTR), ("released", PTR), ("known", PTR), ("lane_known", PTR), ("symbols", PTR),
+        ("allocation_count", I64), ("shared_allocation_count", I64),
+        ("local_allocation_count", I64), ("shared_bytes", I64), ("local_bytes", I64),
+        ("first_block", I64), ("last_block", I64), ("serial", I64), ("serial_base", I64),
+        ("block_budget", I64), ("budget", I64), ("budget_per_block", I64), ("finding_count", I64),
+        ("printed_bytes", I64), ("printed_limit", I64), ("sequence", I64), ("acquired", I64),
+        ("grid", I32, 3), ("block", I32, 3), ("ctaid", I32, 3), ("threads", I32), ("warp_count", I32),
+        ("alive", I32), ("status", I32), ("dirty", I32), ("dynamic_shared", I32), ("rounds", I32),
+        ("multi_worker", I32), ("partial_sync", I32), ("barriers", I32),
+        ("arrived", I32, 16), ("expected", I32, 16), ("vote_and", I32, 16), ("vote_or", I32, 16),
+        ("vote_count", I32, 16), ("result_and", I32, 16), ("result_or", I32, 16), ("result_count", I32, 16),
+    ]
+)  # fmt: skip
+
+WARP = Layout(
+    [
+        ("alive", I32), ("pending", I32), ("parked", I32), ("rotate", I32), ("forced", I32), ("clock", I32),
+        ("index", I32), ("waits", I32), ("quantum", I32), ("full", I32),
+        ("wait_block", I32, 32), ("wait_mask", I32, 32), ("wait_barrier", I32, 32), ("wait_site", I32, 32),
+    ]
+)  # fmt: skip
+"""Followed by the pending bitmap (i64 words), the lane masks and needed lanes by basic block (i32), and the registers."""
+
+ALLOCATION = Layout([("low", I64), ("size", I64), ("host", I64), ("shadow", I64), ("flags", I64)])
+INITIALISED, READ_ONLY = 1, 2
+"""Flags of an allocation: the host filled it; stores to it are out of bounds."""
+
+FINDING = Layout(
+    [("kind", I32), ("site", I32), ("thread", I32), ("lanes", I32), ("block", I64), ("address", I64), ("other", I64)]
+)
+MAX_FINDINGS = 256
+
+RUNNING, TIMED_OUT, TRAPPED, DEADLOCKED, FATAL = range(5)
+"""Values of a worker's status; a status other than RUNNING ends the worker's blocks."""
+
+
+class Stamp:
+    """What a shadow cell says of an access: who, when, where, packed into 64 bits (0: never).
+
+    block serial 24 | thread 10 | warp clock 18 | line 10 | several readers 1 | atomic 1
+    """
+
+    SERIAL, THREAD, CLOCK, LINE, SEVERAL, ATOMIC = 40, 30, 12, 2, 1, 0
+    MAX_SERIAL, MAX_CLOCK, MAX_LINE = (1 << 24) - 1, (1 << 18) - 1, (1 << 10) - 1

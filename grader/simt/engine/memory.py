@@ -1,0 +1,346 @@
+"""Memory requests, as outlined functions: one for each space, kind and width that a kernel uses.
+
+A request resolves its lanes' addresses in the space's address table (most often one array, remembered by site), reports
+lanes that hit nothing, shows the rest to the observers, and moves the data. Lanes whose addresses follow each other
+take a short way. Addresses never become host pointers except through the table.
+
+Generic addresses: shared memory at SHARED_BASE, local memory at LOCAL_BASE, everything else is global.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from llvmlite import ir
+
+from grader.simt.engine import findings
+from grader.simt.engine.layout import ALLOCATION, FATAL, READ_ONLY, RUNNING, WARP, WORKER
+from grader.simt.engine.sites import BLOCK_COUNTERS, SITE_COUNTERS, SiteTable
+from grader.simt.engine.values import I32, I64, LANES, PTR, VOID, Builder, Value, vec
+from grader.simt.observers.base import Access, ObserverSet
+
+if TYPE_CHECKING:
+    from grader.simt.engine.blocks import Op
+    from grader.simt.engine.codegen import _BlockEmitter
+
+SHARED_BASE = 0x0000_7000_0000_0000
+LOCAL_BASE = 0x0000_7100_0000_0000
+WINDOW = 1 << 24
+SPACES = {"global": 0, "shared": 1, "local": 2}
+CACHE_SLOTS = len(SPACES)
+
+Combine = Callable[[Builder, Value, Sequence[Value]], Value]
+
+
+class MemoryCode:
+    """Builds and remembers the request functions of one kernel."""
+
+    def __init__(
+        self, module: ir.Module, report: ir.Function, observers: ObserverSet, sites: SiteTable, blocks: int
+    ) -> None:
+        self.module = module
+        self.report = report
+        self.observers = observers
+        self.sites = sites
+        self.counters_at = 8 * len(BLOCK_COUNTERS) * blocks
+
+    # -- what forms call --------------------------------------------------------------------------------------------
+    def load(
+        self, e: _BlockEmitter, op: Op, space: str, address: Value, bits: int, count: int, mask: Value, ordered: str
+    ) -> list[Value]:
+        f = e.f
+        kind = ir.IntType(bits)
+        out = f.array(vec(kind), count)
+        self._call(e, op, space, "load", address, bits, count, mask, out, ordered)
+        return [f.load(vec(kind), out, i * 4 * bits, align=4 * bits) for i in range(count)]
+
+    def store(
+        self, e: _BlockEmitter, op: Op, space: str, address: Value, values: Sequence[Value], bits: int, mask: Value,
+        ordered: str,
+    ) -> None:  # fmt: skip
+        f = e.f
+        out = f.array(vec(ir.IntType(bits)), len(values))
+        for i, value in enumerate(values):
+            f.store(value.bitcast(ir.IntType(bits)), out, i * 4 * bits, align=4 * bits)
+        self._call(e, op, space, "store", address, bits, len(values), mask, out, ordered)
+
+    def atomic(
+        self, e: _BlockEmitter, op: Op, space: str, address: Value, bits: int, combine: object, name: str,
+        operands: Sequence[Value], mask: Value,
+    ) -> Value:  # fmt: skip
+        """``combine(f, old, operands) -> new`` on scalar integers of ``bits`` bits; ``name`` tells combinations apart."""
+        f = e.f
+        kind = vec(ir.IntType(bits))
+        out = f.array(kind, 1 + len(operands))
+        for i, value in enumerate(operands):
+            f.store(value.bitcast(ir.IntType(bits)), out, (i + 1) * 4 * bits, align=4 * bits)
+        self._call(e, op, space, "atomic", address, bits, 1, mask, out, "atomic", (name, combine, len(operands)))
+        return f.load(kind, out, align=4 * bits)
+
+    def _call(
+        self, e: _BlockEmitter, op: Op, space: str, kind: str, address: Value, bits: int, count: int, mask: Value,
+        out: Value, ordered: str, atomic: tuple[str, object, int] | None = None,
+    ) -> None:  # fmt: skip
+        f = e.f
+        space = {"const": "global", "param": "global"}.get(space, space)
+        strong = bool(ordered)
+        site = self.sites.request(op, space, kind, bits * count // 8, orders_blocks=strong and space != "shared")
+        line = self.sites.line_index(site)
+        fn = self._function(space, kind, bits, count, strong, atomic)
+        f.call(fn, e.warp, e.worker, address, mask, f.const(I32, site), f.const(I32, line), out)
+
+    # -- functions --------------------------------------------------------------------------------------------------
+    def _function(
+        self, space: str, kind: str, bits: int, count: int, strong: bool, atomic: tuple[str, object, int] | None
+    ) -> ir.Function:
+        name = f"{kind}_{space}_{bits}x{count}{'_strong' if strong else ''}{'_' + atomic[0] if atomic else ''}"
+        existing = self.module.globals.get(name)
+        if existing is not None:
+            return existing
+        if space == "generic":
+            return self._generic(name, kind, bits, count, strong, atomic)
+        f = Builder(self.module, name, VOID, [PTR, PTR, vec(I64), I32, I32, I32, PTR])
+        request = _Request(self, f, space, kind, bits, count, strong, atomic)
+        request.build()
+        f.ret()
+        f.fn.attributes.add("noinline")
+        return f.finish()
+
+    def _generic(
+        self, name: str, kind: str, bits: int, count: int, strong: bool, atomic: tuple[str, object, int] | None
+    ) -> ir.Function:
+        """Sort the lanes by the window that their address lies in."""
+        parts = {s: self._function(s, kind, bits, count, strong, atomic) for s in SPACES if not (atomic and s == "local")}
+        f = Builder(self.module, name, VOID, [PTR, PTR, vec(I64), I32, I32, I32, PTR])
+        warp, worker, address, mask, site, line, out = f.args
+        rest = f.var(mask)
+        for space, base in (("shared", SHARED_BASE), ("local", LOCAL_BASE)):
+            if space in parts:
+                inside = (address - base).ult(WINDOW).as_mask() & mask
+                rest.set(rest.get() & ~inside)
+                with f.if_(inside.ne(0)):
+                    f.call(parts[space], warp, worker, address - base, inside, site, line, out)
+        with f.if_(rest.get().ne(0)):
+            f.call(parts["global"], warp, worker, address, rest.get(), site, line, out)
+        f.ret()
+        f.fn.attributes.add("noinline")
+        return f.finish()
+
+    def find(self) -> ir.Function:
+        """find(table, count, address) -> the allocation that holds the address, or null."""
+        existing = self.module.globals.get("find")
+        if existing is not None:
+            return existing
+        f = Builder(self.module, "find", PTR, [PTR, I64, I64])
+        table, count, address = f.args
+        low, high = f.var(f.const(I64, 0)), f.var(count)
+        with f.while_(lambda: low.get().ult(high.get())):
+            middle = (low.get() + high.get()) >> 1
+            starts = ALLOCATION.load(f, f.at(table, middle * ALLOCATION.size), "low")
+            below = starts.ule(address)
+            low.set(below.select(middle + 1, low.get()))
+            high.set(below.select(high.get(), middle))
+        row = f.at(table, (low.get() - 1) * ALLOCATION.size)
+        found = f.var(f.const(I32, 0))
+        with f.if_(low.get().ne(0)):
+            inside = (address - ALLOCATION.load(f, row, "low")).ult(ALLOCATION.load(f, row, "size"))
+            found.set(inside.zext(I32))
+        null = f.pointer(f.const(I64, 0))
+        f.ret(found.get().ne(0).select(row, null))
+        f.fn.attributes.add("noinline")
+        return f.finish()
+
+
+class _Request:
+    """Builds one request function."""
+
+    def __init__(
+        self, code: MemoryCode, f: Builder, space: str, kind: str, bits: int, count: int, strong: bool,
+        atomic: tuple[str, object, int] | None,
+    ) -> None:  # fmt: skip
+        self.code, self.f, self.space, self.kind = code, f, space, kind
+        self.bits, self.count, self.strong, self.atomic = bits, count, strong, atomic
+        self.width = bits * count // 8
+        self.warp, self.worker, self.address, self.mask, self.site, self.line, self.out = f.args
+
+    def build(self) -> None:
+        f = self.f
+        rest = f.var(self.mask)
+        if self.kind == "load":
+            for i in range(self.count):
+                zero = f.const(vec(ir.IntType(self.bits)), 0)
+                f.masked_store(zero, f.at(self.out, i * 4 * self.bits), self.mask.as_lanes(), 4 * self.bits)
+        with f.while_(lambda: rest.get().ne(0)):
+            lane = f.first_lane(rest.get())
+            first = self.address.lane(lane)
+            allocation = self._resolve(first)
+            missing = f.address(allocation).eq(0)
+            with f.if_else(missing) as (lost, found):
+                with lost:
+                    self._report(findings.OUT_OF_BOUNDS, f.const(I32, 1) << lane, first)
+                    rest.set(rest.get() & (rest.get() - 1))
+                with found:
+                    self._group(allocation, rest)
+
+    def _resolve(self, first: Value) -> Value:
+        """The allocation of an address: the one that this site met last, or a search."""
+        f = self.f
+        slot = self.site.zext(I64) * (8 * CACHE_SLOTS) + 8 * SPACES[self.space]
+        place = f.at(WORKER.load(f, self.worker, "site_cache"), slot)
+        found = f.var(f.load(PTR, place))
+        usable = f.var(f.const(I32, 0))
+        with f.if_(f.address(found.get()).ne(0)):
+            inside = (first - ALLOCATION.load(f, found.get(), "low")).ult(ALLOCATION.load(f, found.get(), "size"))
+            usable.set(inside.zext(I32))
+        with f.if_(usable.get().eq(0), likely=False):
+            prefix = {"global": "", "shared": "shared_", "local": "local_"}[self.space]
+            table = WORKER.load(f, self.worker, f"{prefix}allocations")
+            count = WORKER.load(f, self.worker, f"{prefix}allocation_count")
+            found.set(f.call(self.code.find(), table, count, first))
+            f.store(found.get(), place)
+        return found.get()
+
+    def _group(self, allocation: Value, rest: object) -> None:
+        """The lanes whose whole access lies in this allocation; the first lane is always dealt with."""
+        f = self.f
+        low = ALLOCATION.load(f, allocation, "low")
+        offset = self.address - low
+        room = ALLOCATION.load(f, allocation, "size") - self.width
+        inside = offset.ule(room).as_mask() & f.splat(room).sge(0).as_mask()
+        group = f.var(rest.get() & inside)  # type: ignore[attr-defined]  # a Cell
+        straddles = group.get().eq(0)
+        with f.if_(straddles, likely=False):
+            lane = f.first_lane(rest.get())  # type: ignore[attr-defined]
+            self._report(findings.OUT_OF_BOUNDS, f.const(I32, 1) << lane, self.address.lane(lane))
+            rest.set(rest.get() & (rest.get() - 1))  # type: ignore[attr-defined]
+        rest.set(rest.get() & ~group.get())  # type: ignore[attr-defined]
+        if self.width > 1:
+            crooked = (self.address & (self.width - 1)).ne(0).as_mask() & group.get()
+            with f.if_(crooked.ne(0), likely=False):
+                self._report(findings.MISALIGNED, crooked, self.address.lane(f.first_lane(crooked)))
+            group.set(group.get() & ~crooked)
+        if self.kind != "load" and self.space == "global":
+            fixed = (ALLOCATION.load(f, allocation, "flags") & READ_ONLY).ne(0)
+            with f.if_(fixed, likely=False):
+                self._report(findings.READ_ONLY, group.get(), self.address.lane(f.first_lane(group.get())))
+                group.set(f.const(I32, 0))
+        with f.if_(group.get().ne(0)):
+            self._perform(allocation, offset, group.get())
+
+    def _report(self, kind: int, lanes: Value, address: Value) -> None:
+        f = self.f
+        thread = WARP.load(f, self.warp, "index") * 32 + f.first_lane(lanes)
+        f.call(self.code.report, self.worker, f.const(I32, kind), self.site, thread, lanes, address,
+               f.const(I64, SPACES[self.space]))  # fmt: skip
+        with f.if_(WORKER.load(f, self.worker, "status").eq(RUNNING)):
+            WORKER.store(f, self.worker, "status", FATAL)
+
+    # -- moving data ------------------------------------------------------------------------------------------------
+    def _perform(self, allocation: Value, offset: Value, group: Value) -> None:
+        f = self.f
+        if self.space == "local" or self.kind == "atomic" or self.count > 1:
+            self._scattered(allocation, offset, group)
+            return
+        lane = f.first_lane(group)
+        base = offset.lane(lane) - lane.zext(I64) * self.width
+        line = f.splat(base) + f.iota(I64, self.width)
+        contiguous = (offset.ne(line).as_mask() & group).eq(0)
+        with f.if_else(contiguous) as (yes, no):
+            with yes:
+                self._contiguous(allocation, offset, group, base)
+            with no:
+                self._scattered(allocation, offset, group)
+
+    def _access(self, allocation: Value, offset: Value, group: Value, base: Value | None) -> Access:
+        site_counters = self.code.counters_at + self.site.zext(I64) * (8 * len(SITE_COUNTERS))
+        counters = self.f.at(WORKER.load(self.f, self.worker, "counters"), site_counters)
+        return Access(
+            f=self.f, warp=self.warp, worker=self.worker, site=self.site, line=self.line, space=self.space, kind=self.kind,
+            bits=self.bits, count=self.count, strong=self.strong, mask=group, address=self.address, offset=offset,
+            allocation=allocation, base=base, counters=counters, out=self.out, report=self.code.report,
+            host=self._host(allocation), granule=self.code.sites.granule.get(self.space, 4),
+        )  # fmt: skip
+
+    def _host(self, allocation: Value) -> Value:
+        """Host address of the allocation's first byte."""
+        f = self.f
+        host = ALLOCATION.load(f, allocation, "host")
+        if self.space == "shared":
+            return host + f.address(WORKER.load(f, self.worker, "shared"))
+        return host
+
+    def _contiguous(self, allocation: Value, offset: Value, group: Value, base: Value) -> None:
+        f = self.f
+        access = self._access(allocation, offset, group, base)
+        self.code.observers.before(access)
+        place = f.pointer(access.host + base)
+        kind = vec(ir.IntType(self.bits))
+        if self.kind == "load":
+            value = f.masked_load(kind, place, group.as_lanes(), f.const(kind, 0), self.width)
+            f.masked_store(value, self.out, group.as_lanes(), 4 * self.bits)
+        else:
+            f.masked_store(f.load(kind, self.out, align=4 * self.bits), place, group.as_lanes(), self.width)
+        self.code.observers.after(access)
+
+    def _scattered(self, allocation: Value, offset: Value, group: Value) -> None:
+        f = self.f
+        access = self._access(allocation, offset, group, None)
+        self.code.observers.before(access)
+        places = f.splat(access.host) + offset
+        if self.space == "local":
+            stride = WORKER.load(f, self.worker, "local_bytes")
+            lanes = f.iota(I64) + (WARP.load(f, self.warp, "index").zext(I64) * LANES)
+            places = lanes * f.splat(stride) + offset + f.address(WORKER.load(f, self.worker, "local"))
+        if self.kind == "atomic":
+            self._atomic(places, group)
+        else:
+            for i in range(self.count):
+                self._element(places + i * (self.bits // 8) if i else places, i, group)
+        self.code.observers.after(access)
+
+    def _element(self, places: Value, i: int, group: Value) -> None:
+        """Move element ``i`` of each lane between memory and the out array."""
+        f = self.f
+        kind = vec(ir.IntType(self.bits))
+        slot = f.at(self.out, i * 4 * self.bits)
+        align = self.bits // 8
+        if self.bits < 32:
+            self._by_lane(places, slot, group)
+        elif self.kind == "load":
+            value = f.gather(kind, f.pointer(places), group.as_lanes(), f.const(kind, 0), align)
+            f.masked_store(value, slot, group.as_lanes(), 4 * self.bits)
+        else:
+            f.scatter(f.load(kind, slot, align=4 * self.bits), f.pointer(places), group.as_lanes(), align)
+
+    def _by_lane(self, places: Value, slot: Value, group: Value) -> None:
+        """Narrow elements: processors have no gather for them."""
+        f = self.f
+        kind = ir.IntType(self.bits)
+        table = f.array(I64, LANES)
+        f.store(places, table, align=64)
+        with f.each_lane(group) as lane:
+            at = lane.zext(I64)
+            memory = f.pointer(f.load(I64, f.at(table, at * 8)))
+            mine = f.at(slot, at * (self.bits // 8))
+            source, target = (memory, mine) if self.kind == "load" else (mine, memory)
+            f.store(f.load(kind, source), target)
+
+    def _atomic(self, places: Value, group: Value) -> None:
+        f = self.f
+        assert self.atomic is not None
+        _, combine, operand_count = self.atomic
+        assert callable(combine)
+        kind, size = ir.IntType(self.bits), self.bits // 8
+        table = f.array(I64, LANES)
+        f.store(places, table, align=64)
+        with f.each_lane(group) as lane:
+            at = lane.zext(I64)
+            memory = f.pointer(f.load(I64, f.at(table, at * 8)))
+            old = f.load(kind, memory)
+            operands = [f.load(kind, f.at(self.out, at * size + (i + 1) * 4 * self.bits)) for i in range(operand_count)]
+            f.store(combine(f, old, operands), memory)
+            f.store(old, f.at(self.out, at * size))
+
+
+__all__ = ["CACHE_SLOTS", "LOCAL_BASE", "SHARED_BASE", "MemoryCode"]

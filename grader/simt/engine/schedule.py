@@ -1,0 +1,336 @@
+"""The schedulers, as generated code: lanes within a warp, warps within a block, blocks on a worker.
+
+A warp runs its lowest basic block that has lanes, so that diverged lanes meet again. After a quantum of backward
+jumps it yields and next starts above the block it left: a lane that spins cannot starve the others. A block runs its
+warps in turn until each waits or has ended; then complete barriers release their warps. A block in which nothing can
+run is a deadlock. Every choice depends on program state only, so runs repeat exactly.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from grader.simt.engine.layout import DEADLOCKED, RUNNING, WARP, WORKER
+from grader.simt.engine.values import I1, I8, I32, I64, PTR, VOID, Builder, Value, vec
+
+QUANTUM = 2048
+"""Backward jumps of one warp before it yields: long enough to cost nothing, short enough for spin loops."""
+
+POISON_BYTE = 0xAB
+"""What shared memory holds when a block starts."""
+
+
+class Schedule:
+    """Builds the scheduler's functions for one kernel of ``block_count`` basic blocks."""
+
+    def __init__(self, module: ir.Module, block_count: int, warp_size_bytes: int, findings: ir.Function) -> None:
+        self.module = module
+        self.count = block_count
+        self.words = (block_count + 63) // 64
+        self.pending_at = WARP.size
+        self.mask_at = self.pending_at + 8 * self.words
+        self.need_at = self.mask_at + 4 * block_count
+        self.stride = warp_size_bytes
+        self.report = findings
+        self.enqueue = self._enqueue()
+        self.next_block = self._next_block()
+        self.arrive = self._arrive()
+
+    @staticmethod
+    def header_bytes(block_count: int) -> int:
+        """Bytes of a warp's state before its registers."""
+        size = WARP.size + 8 * ((block_count + 63) // 64) + 8 * block_count
+        return (size + 63) // 64 * 64
+
+    # -- lanes ------------------------------------------------------------------------------------------------------
+    def _enqueue(self) -> ir.Function:
+        """enqueue(warp, block, mask): these lanes go on at that basic block."""
+        f = Builder(self.module, "enqueue", VOID, [PTR, I32, I32])
+        warp, block, mask = f.args
+        place = f.at(warp, block.zext(I64) * 4 + self.mask_at)
+        f.store(f.load(I32, place) | mask, place)
+        word = f.at(warp, (block >> 6).zext(I64) * 8 + self.pending_at)
+        f.store(f.load(I64, word) | (f.const(I64, 1) << (block & 63).zext(I64)), word)
+        WARP.store(f, warp, "pending", WARP.load(f, warp, "pending") | mask)
+        f.ret()
+        f.fn.attributes.add("noinline")
+        return f.finish()
+
+    def _next_block(self) -> ir.Function:
+        """next_block(warp) -> index of the basic block to run, or -1: the lowest from ``rotate`` on that has free lanes."""
+        f = Builder(self.module, "next_block", I32, [PTR])
+        (warp,) = f.args
+        with f.if_(WARP.load(f, warp, "pending").eq(0)):
+            f.ret(f.const(I32, -1))
+            f.enter(f.block("more"))
+        start = f.var(WARP.load(f, warp, "rotate"))
+        WARP.store(f, warp, "rotate", 0)
+        free = ~WARP.load(f, warp, "parked")
+        found = f.var(f.const(I32, -1))
+        for _ in range(2):  # from `rotate` to the end, then from the beginning
+            with f.if_(found.get().eq(-1)):
+                self._scan(f, warp, start.get(), found, lambda i: (f.load(I32, self._mask(f, warp, i)) & free).ne(0))
+                start.set(f.const(I32, 0))
+        with f.if_(found.get().ne(-1)):
+            f.ret(found.get())
+            f.enter(f.block("parked"))
+        self._next_parked(f, warp, found)
+        f.ret(found.get())
+        f.fn.attributes.add("noinline")
+        return f.finish()
+
+    def _next_parked(self, f: Builder, warp: Value, found: object) -> None:
+        """All lanes that could run wait for others: one whose partners have come, else the lowest, by force."""
+        alive = WARP.load(f, warp, "alive")
+
+        def complete(i: Value) -> Value:
+            mask = f.load(I32, self._mask(f, warp, i))
+            need = f.load(I32, f.at(warp, i.zext(I64) * 4 + self.need_at))
+            return (need & alive & ~mask).eq(0) & mask.ne(0)
+
+        self._scan(f, warp, f.const(I32, 0), found, complete)
+        with f.if_(found.get().eq(-1)):  # type: ignore[attr-defined]  # a Cell
+            WARP.store(f, warp, "forced", 1)
+            self._scan(f, warp, f.const(I32, 0), found, lambda i: f.load(I32, self._mask(f, warp, i)).ne(0))
+
+    def _mask(self, f: Builder, warp: Value, block: Value) -> Value:
+        return f.at(warp, block.zext(I64) * 4 + self.mask_at)
+
+    def _scan(self, f: Builder, warp: Value, start: Value, found: object, accept: object) -> None:
+        """Set ``found`` to the first pending block from ``start`` on that ``accept`` takes."""
+        word_index = f.var(start >> 6)
+        below = (f.const(I64, 1) << (start & 63).zext(I64)) - 1
+        keep = f.var(~below)
+        with f.while_(lambda: word_index.get().ult(self.words) & found.get().eq(-1)):  # type: ignore[attr-defined]
+            bits = f.var(f.load(I64, f.at(warp, word_index.get().zext(I64) * 8 + self.pending_at)) & keep.get())
+            keep.set(f.const(I64, -1))
+            with f.while_(lambda: bits.get().ne(0) & found.get().eq(-1)):  # type: ignore[attr-defined]
+                bit = f.intrinsic("llvm.cttz.i64", I64, bits.get(), f.const(I1, 0))
+                index = word_index.get() * 64 + bit.trunc(I32)
+                assert callable(accept)
+                with f.if_(accept(index)):
+                    found.set(index)  # type: ignore[attr-defined]
+                bits.set(bits.get() & (bits.get() - 1))
+            word_index.set(word_index.get() + 1)
+
+    def take(self, f: Builder, warp: Value, block: Value) -> Value:
+        """Remove a basic block's lanes from the queue and give their mask."""
+        place = self._mask(f, warp, block)
+        mask = f.load(I32, place)
+        f.store(f.const(I32, 0), place)
+        word = f.at(warp, (block >> 6).zext(I64) * 8 + self.pending_at)
+        f.store(f.load(I64, word) & ~(f.const(I64, 1) << (block & 63).zext(I64)), word)
+        WARP.store(f, warp, "pending", WARP.load(f, warp, "pending") & ~mask)
+        WARP.store(f, warp, "parked", WARP.load(f, warp, "parked") & ~mask)
+        return mask
+
+    # -- barriers ---------------------------------------------------------------------------------------------------
+    def _arrive(self) -> ir.Function:
+        """arrive(worker, warp, mask, barrier, count, resume, site, waits): lanes reach a barrier; ``count`` 0: all threads."""
+        f = Builder(self.module, "arrive", VOID, [PTR, PTR, I32, I32, I32, I32, I32, I32])
+        worker, warp, mask, barrier, count, resume, site, waits = f.args
+        lanes = f.popcount(mask)
+        WORKER.store(f, worker, "arrived", WORKER.load(f, worker, "arrived", barrier) + lanes, barrier)
+        WORKER.store(f, worker, "expected", count, barrier)
+        bit = f.const(I32, 1) << barrier
+        WORKER.store(f, worker, "barriers", WORKER.load(f, worker, "barriers") | bit)
+        with f.if_(waits.ne(0)):
+            n = WARP.load(f, warp, "waits")
+            for name, value in (("block", resume), ("mask", mask), ("barrier", barrier), ("site", site)):
+                WARP.store(f, warp, f"wait_{name}", value, n)
+            WARP.store(f, warp, "waits", n + 1)
+        f.ret()
+        f.fn.attributes.add("noinline")
+        return f.finish()
+
+    def _release(self) -> ir.Function:
+        """release(worker) -> how many barriers were complete: their lanes go on."""
+        f = Builder(self.module, "release", I32, [PTR])
+        (worker,) = f.args
+        released = f.var(f.const(I32, 0))
+        with f.each_lane(WORKER.load(f, worker, "barriers")) as barrier:
+            arrived = WORKER.load(f, worker, "arrived", barrier)
+            count = WORKER.load(f, worker, "expected", barrier)
+            expected = count.eq(0).select(WORKER.load(f, worker, "alive"), count)
+            with f.if_(arrived.ne(0) & arrived.uge(expected)):
+                self._finish_barrier(f, worker, barrier)
+                released.set(released.get() + 1)
+        f.ret(released.get())
+        f.fn.attributes.add("noinline")
+        return f.finish()
+
+    def _finish_barrier(self, f: Builder, worker: Value, barrier: Value) -> None:
+        WORKER.store(f, worker, "arrived", 0, barrier)
+        bit = f.const(I32, 1) << barrier
+        WORKER.store(f, worker, "barriers", WORKER.load(f, worker, "barriers") & ~bit)
+        for name, empty in (("and", -1), ("or", 0), ("count", 0)):
+            WORKER.store(f, worker, f"result_{name}", WORKER.load(f, worker, f"vote_{name}", barrier), barrier)
+            WORKER.store(f, worker, f"vote_{name}", empty, barrier)
+        f.call(self._order(), worker, barrier)
+        site = f.var(f.const(I32, -1))
+        first = f.var(f.const(I32, 0))
+        with self.each_warp(f, worker) as warp:
+            kept = f.var(f.const(I32, 0))
+            with f.loop(WARP.load(f, warp, "waits")) as i:
+                mine = WARP.load(f, warp, "wait_barrier", i).eq(barrier)
+                with f.if_else(mine) as (yes, no):
+                    with yes:
+                        self._resume(f, worker, warp, i, site, first)
+                    with no:
+                        for name in ("block", "mask", "barrier", "site"):
+                            WARP.store(f, warp, f"wait_{name}", WARP.load(f, warp, f"wait_{name}", i), kept.get())
+                        kept.set(kept.get() + 1)
+            WARP.store(f, warp, "waits", kept.get())
+
+    def _resume(self, f: Builder, worker: Value, warp: Value, i: Value, site: object, first: object) -> None:
+        """Let one group of lanes go on; groups that waited at different barrier instructions are a finding."""
+        mask = WARP.load(f, warp, "wait_mask", i)
+        f.call(self.enqueue, warp, WARP.load(f, warp, "wait_block", i), mask)
+        here = WARP.load(f, warp, "wait_site", i)
+        thread = WARP.load(f, warp, "index") * 32 + f.first_lane(mask)
+        with f.if_(site.get().eq(-1)):  # type: ignore[attr-defined]  # Cells
+            site.set(here)  # type: ignore[attr-defined]
+            first.set(thread)  # type: ignore[attr-defined]
+        with f.if_(site.get().ne(here)):  # type: ignore[attr-defined]
+            other = (site.get().zext(I64) << 32) | first.get().zext(I64)  # type: ignore[attr-defined]
+            f.call(self.report, worker, f.const(I32, 1), here, thread, mask, f.const(I64, 0), other)
+
+    def _order(self) -> ir.Function:
+        """order(worker, barrier): what every waiting warp did so far happens before what any of them does next."""
+        existing = self.module.globals.get("order")
+        if existing is not None:
+            return existing
+        f = Builder(self.module, "order", VOID, [PTR, I32])
+        worker, barrier = f.args
+        row = vec(I32)
+        joined = f.array(I32, 32)
+        f.store(f.const(row, 0), joined, align=64)
+        known = WORKER.load(f, worker, "known")
+
+        def members() -> object:
+            return self.each_warp(f, worker)
+
+        for phase in ("join", "spread"):
+            with members() as warp:  # type: ignore[attr-defined]
+                waiting = f.var(f.const(I32, 0))
+                with f.loop(WARP.load(f, warp, "waits")) as i:
+                    mine = WARP.load(f, warp, "wait_barrier", i).eq(barrier)
+                    waiting.set(waiting.get() | mine.select(f.const(I32, 1), 0))
+                with f.if_(waiting.get().ne(0)):
+                    index = WARP.load(f, warp, "index")
+                    mine_row = f.at(known, index.zext(I64) * 128)
+                    if phase == "join":
+                        clock = WARP.load(f, warp, "clock") + 1
+                        WARP.store(f, warp, "clock", clock)
+                        merged = f.overloaded("llvm.umax", f.load(row, joined, align=64), f.load(row, mine_row, align=64))
+                        f.store(merged, joined, align=64)
+                        f.store(clock, f.at(joined, index.zext(I64) * 4))
+                    else:
+                        f.store(f.load(row, joined, align=64), mine_row, align=64)
+        f.ret()
+        f.fn.attributes.add("noinline")
+        return f.finish()
+
+    # -- warps and blocks -------------------------------------------------------------------------------------------
+    def each_warp(self, f: Builder, worker: Value) -> _EachWarp:
+        return _EachWarp(self, f, worker)
+
+    def warp_at(self, f: Builder, worker: Value, index: Value) -> Value:
+        return f.at(WORKER.load(f, worker, "warps"), index.zext(I64) * self.stride)
+
+    def build_run(self, warp_function: ir.Function) -> None:
+        """run(worker): all of the worker's blocks. The only public function of the module."""
+        run_block = self._run_block(warp_function)
+        f = Builder(self.module, "run", VOID, [PTR], public=True)
+        (worker,) = f.args
+        block = f.var(WORKER.load(f, worker, "first_block"))
+        last = WORKER.load(f, worker, "last_block")
+        with f.while_(lambda: block.get().ult(last) & WORKER.load(f, worker, "status").eq(RUNNING)):
+            f.call(run_block, worker, block.get())
+            block.set(block.get() + 1)
+        f.ret()
+        f.finish()
+
+    def _run_block(self, warp_function: ir.Function) -> ir.Function:
+        f = Builder(self.module, "run_block", VOID, [PTR, I64])
+        worker, block = f.args
+        release = self._release()
+        self._start_block(f, worker, block)
+        going = f.var(f.const(I32, 1))
+        count = WORKER.load(f, worker, "warp_count")
+        with f.while_(lambda: going.get().ne(0)):
+            yielded = f.var(f.const(I32, 0))
+            with f.loop(count) as i:
+                with f.if_(WORKER.load(f, worker, "status").eq(RUNNING)):
+                    warp = self.warp_at(f, worker, i)
+                    with f.if_(WARP.load(f, warp, "pending").ne(0)):
+                        yielded.set(yielded.get() | f.call(warp_function, warp, worker))
+            released = f.call(release, worker)
+            going.set(yielded.get() | released)
+            with f.if_(WORKER.load(f, worker, "status").ne(RUNNING)):
+                going.set(f.const(I32, 0))
+        stuck = WORKER.load(f, worker, "alive").ne(0) & WORKER.load(f, worker, "status").eq(RUNNING)
+        with f.if_(stuck, likely=False):
+            self._deadlock(f, worker)
+        f.ret()
+        f.fn.attributes.add("noinline")
+        return f.finish()
+
+    def _deadlock(self, f: Builder, worker: Value) -> None:
+        """Threads wait and nothing can run: report where each group waits."""
+        with self.each_warp(f, worker) as warp, f.loop(WARP.load(f, warp, "waits")) as i:
+            mask = WARP.load(f, warp, "wait_mask", i)
+            thread = WARP.load(f, warp, "index") * 32 + f.first_lane(mask)
+            barrier = WARP.load(f, warp, "wait_barrier", i)
+            arrived = WORKER.load(f, worker, "arrived", barrier).zext(I64)
+            expected = WORKER.load(f, worker, "expected", barrier).zext(I64)
+            other = (arrived << 32) | expected
+            f.call(self.report, worker, f.const(I32, 2), WARP.load(f, warp, "wait_site", i), thread, mask,
+                   barrier.zext(I64), other)  # fmt: skip
+        WORKER.store(f, worker, "status", DEADLOCKED)
+
+    def _start_block(self, f: Builder, worker: Value, block: Value) -> None:
+        gx, gy = (WORKER.load(f, worker, "grid", f.const(I32, i)).zext(I64) for i in range(2))
+        for i, value in enumerate((block.urem(gx), block.udiv(gx).urem(gy), block.udiv(gx * gy))):
+            WORKER.store(f, worker, "ctaid", value.trunc(I32), f.const(I32, i))
+        WORKER.store(f, worker, "serial", WORKER.load(f, worker, "serial_base") + block)
+        WORKER.store(f, worker, "block_budget", WORKER.load(f, worker, "budget_per_block"))
+        WORKER.store(f, worker, "alive", WORKER.load(f, worker, "threads"))
+        WORKER.store(f, worker, "dirty", 0)
+        WORKER.store(f, worker, "partial_sync", 0)
+        WORKER.store(f, worker, "barriers", 0)
+        f.memset(WORKER.at(f, worker, "arrived"), 0, f.const(I64, 64))
+        f.memset(WORKER.at(f, worker, "vote_and"), 0xFF, f.const(I64, 64))
+        f.memset(WORKER.at(f, worker, "vote_or"), 0, f.const(I64, 128))
+        f.memset(WORKER.load(f, worker, "shared"), POISON_BYTE, WORKER.load(f, worker, "shared_bytes"))
+        warps = WORKER.load(f, worker, "warp_count")
+        f.memset(WORKER.load(f, worker, "known"), 0, warps.zext(I64) * 128)
+        threads = WORKER.load(f, worker, "threads")
+        with f.loop(warps) as i:
+            warp = self.warp_at(f, worker, i)
+            f.memset(warp, 0, f.const(I64, self.header_bytes(self.count)))
+            rest = threads - i * 32
+            partial = (f.const(I32, 1) << (rest & 31)) - 1
+            lanes = rest.uge(32).select(f.const(I32, -1), partial)
+            WARP.store(f, warp, "index", i)
+            WARP.store(f, warp, "clock", 1)
+            WARP.store(f, warp, "quantum", QUANTUM)
+            WARP.store(f, warp, "alive", lanes)
+            f.call(self.enqueue, warp, f.const(I32, 0), lanes)
+
+
+class _EachWarp:
+    """``with schedule.each_warp(f, worker) as warp:`` builds a loop over the block's warps."""
+
+    def __init__(self, schedule: Schedule, f: Builder, worker: Value) -> None:
+        self.schedule, self.f, self.worker = schedule, f, worker
+
+    def __enter__(self) -> Value:
+        self.loop = self.f.loop(WORKER.load(self.f, self.worker, "warp_count"))
+        return self.schedule.warp_at(self.f, self.worker, self.loop.__enter__())
+
+    def __exit__(self, *error: object) -> None:
+        self.loop.__exit__(None, None, None)
+
+
+__all__ = ["I8", "QUANTUM", "Schedule"]

@@ -1,0 +1,84 @@
+"""Special registers: PTX manual, chapter "Special Registers". A table from name to the code that reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from grader.simt.engine.layout import WARP, WORKER
+from grader.simt.engine.values import I32, I64, Value, vec
+
+if TYPE_CHECKING:
+    from grader.simt.engine.codegen import _BlockEmitter
+
+SM_COUNT = 108
+AXES = ("x", "y", "z")
+
+
+def _axis(field: str, axis: int) -> Callable[[_BlockEmitter], Value]:
+    return lambda e: e.f.splat(WORKER.load(e.f, e.worker, field, e.f.const(I32, axis)))
+
+
+def _tid(axis: int) -> Callable[[_BlockEmitter], Value]:
+    def read(e: _BlockEmitter) -> Value:
+        index = WARP.load(e.f, e.warp, "index").zext(I64)
+        table = WORKER.load(e.f, e.worker, "tids")
+        return e.f.load(vec(I32), e.f.at(table, index * 384 + 128 * axis), align=64)
+
+    return read
+
+
+def _lane_bits(pick: Callable[[Value], Value]) -> Callable[[_BlockEmitter], Value]:
+    return lambda e: pick(e.f.const(vec(I32), 1) << e.f.iota(I32))
+
+
+def _field(layout: object, base: str, name: str) -> Callable[[_BlockEmitter], Value]:
+    return lambda e: e.f.splat(layout.load(e.f, getattr(e, base), name))  # type: ignore[attr-defined]  # a Layout
+
+
+def _clock(e: _BlockEmitter) -> Value:
+    """Instructions of the block so far: the simulator has no time, but something that grows."""
+    f = e.f
+    spent = WORKER.load(f, e.worker, "budget_per_block") - WORKER.load(f, e.worker, "block_budget")
+    return f.splat(spent)
+
+
+def _constant(value: int) -> Callable[[_BlockEmitter], Value]:
+    return lambda e: e.f.const(vec(I32), value)
+
+
+READERS: dict[str, Callable[[_BlockEmitter], Value]] = {
+    **{f"%tid.{a}": _tid(i) for i, a in enumerate(AXES)},
+    **{f"%ntid.{a}": _axis("block", i) for i, a in enumerate(AXES)},
+    **{f"%ctaid.{a}": _axis("ctaid", i) for i, a in enumerate(AXES)},
+    **{f"%nctaid.{a}": _axis("grid", i) for i, a in enumerate(AXES)},
+    "%laneid": lambda e: e.f.iota(I32),
+    "%warpid": _field(WARP, "warp", "index"),
+    "%nwarpid": _field(WORKER, "worker", "warp_count"),
+    "%smid": _constant(0),
+    "%nsmid": _constant(SM_COUNT),
+    "%gridid": _constant(1),
+    "%lanemask_eq": _lane_bits(lambda bit: bit),
+    "%lanemask_lt": _lane_bits(lambda bit: bit - 1),
+    "%lanemask_le": _lane_bits(lambda bit: bit | (bit - 1)),
+    "%lanemask_gt": _lane_bits(lambda bit: ~(bit | (bit - 1))),
+    "%lanemask_ge": _lane_bits(lambda bit: ~(bit - 1)),
+    "%clock": lambda e: _clock(e).trunc(I32),
+    "%clock_hi": lambda e: (_clock(e) >> 32).trunc(I32),
+    "%clock64": _clock,
+    "%globaltimer": _clock,
+    "%globaltimer_lo": lambda e: _clock(e).trunc(I32),
+    "%globaltimer_hi": lambda e: (_clock(e) >> 32).trunc(I32),
+    "%dynamic_smem_size": _field(WORKER, "worker", "dynamic_shared"),
+    "%total_smem_size": lambda e: e.f.splat(WORKER.load(e.f, e.worker, "shared_bytes").trunc(I32)),
+    "%envreg1": _constant(0),
+    "%envreg2": _constant(0),
+}
+
+
+def read(e: _BlockEmitter, name: str) -> Value:
+    """A special register's 32 lanes. Raises UnsupportedPtx for an unknown name."""
+    reader = READERS.get(name)
+    if reader is None:
+        raise e.unsupported(f"the register {name}")
+    return reader(e)

@@ -1,0 +1,16 @@
+"""The observers: each compiles what it needs into the event sites, and a judge reads what it counted."""
+
+from __future__ import annotations
+
+from grader.simt.observers.banks import Banks
+from grader.simt.observers.base import Observer, ObserverSet
+from grader.simt.observers.coalescing import Coalescing
+from grader.simt.observers.divergence import Divergence
+
+OBSERVERS: dict[str, type[Observer]] = {"divergence": Divergence, "coalescing": Coalescing, "banks": Banks}
+"""Every observer by name; bounds and alignment are always checked, by the memory requests themselves."""
+
+
+def observer_set(names: frozenset[str]) -> ObserverSet:
+    """The named observers as one."""
+    return ObserverSet(tuple(OBSERVERS[name]() for name in OBSERVERS if name in names))

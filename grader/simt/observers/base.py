@@ -1,0 +1,112 @@
+"""What an observer is: code that it compiles into the event sites, and (elsewhere) a pure judge of what it counted.
+
+The engine offers these events; an observer overrides the ones it needs, and one that is off costs nothing:
+
+    block(e, i)         a warp enters basic block i            before(access)   a request, before its data moves
+    predicated(e, i)    lanes are switched off by a predicate  after(access)    the same, afterwards
+    diverged(e, i)      a branch goes both ways                barrier(e, i)    lanes arrive at a barrier
+    warp_sync(e, mask)  named lanes have synchronised
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from llvmlite import ir
+
+from grader.simt.engine.values import Builder, Value
+
+if TYPE_CHECKING:
+    from grader.simt.engine.codegen import _BlockEmitter
+
+
+@dataclass(frozen=True)
+class Access:
+    """One warp request to one allocation, as the code that is being built sees it."""
+
+    f: Builder
+    warp: Value
+    worker: Value
+    site: Value  # i32
+    line: Value  # i32: index of the source line in the line table
+    space: str  # global | shared | local
+    kind: str  # load | store | atomic
+    bits: int  # of one element
+    count: int  # elements of each lane
+    strong: bool  # volatile, relaxed or atomic: ordered against its like
+    mask: Value  # i32: the lanes of this request that lie in the allocation
+    address: Value  # <32 x i64> in the space
+    offset: Value  # <32 x i64> in the allocation
+    allocation: Value  # ptr
+    base: Value | None  # i64 offset of lane 0 when the lanes follow each other, else None
+    counters: Value  # ptr to the site's counters
+    out: Value  # ptr to the loaded values (after), or those to be stored
+    report: ir.Function
+    host: Value  # i64: host address of the allocation
+    granule: int  # bytes that one shadow cell stands for
+
+    @property
+    def width(self) -> int:
+        """Bytes of each lane."""
+        return self.bits * self.count // 8
+
+
+class Observer:
+    """Base of the observers: does nothing at any event."""
+
+    def block(self, e: _BlockEmitter, index: int) -> None:
+        """A warp enters a basic block with ``e.block_mask``."""
+
+    def predicated(self, e: _BlockEmitter, index: int) -> None:
+        """An instruction runs with ``e.mask``, fewer lanes than the block's."""
+
+    def diverged(self, e: _BlockEmitter, index: int) -> None:
+        """A branch sends lanes both ways."""
+
+    def barrier(self, e: _BlockEmitter, index: int) -> None:
+        """Lanes have arrived at a barrier."""
+
+    def warp_sync(self, e: _BlockEmitter, members: Value) -> None:
+        """The lanes of ``members`` have synchronised."""
+
+    def before(self, access: Access) -> None:
+        """A request is about to move its data."""
+
+    def after(self, access: Access) -> None:
+        """A request has moved its data."""
+
+
+class ObserverSet(Observer):
+    """Several observers as one."""
+
+    def __init__(self, observers: tuple[Observer, ...]) -> None:
+        self.observers = observers
+
+    def block(self, e: _BlockEmitter, index: int) -> None:
+        for observer in self.observers:
+            observer.block(e, index)
+
+    def predicated(self, e: _BlockEmitter, index: int) -> None:
+        for observer in self.observers:
+            observer.predicated(e, index)
+
+    def diverged(self, e: _BlockEmitter, index: int) -> None:
+        for observer in self.observers:
+            observer.diverged(e, index)
+
+    def barrier(self, e: _BlockEmitter, index: int) -> None:
+        for observer in self.observers:
+            observer.barrier(e, index)
+
+    def warp_sync(self, e: _BlockEmitter, members: Value) -> None:
+        for observer in self.observers:
+            observer.warp_sync(e, members)
+
+    def before(self, access: Access) -> None:
+        for observer in self.observers:
+            observer.before(access)
+
+    def after(self, access: Access) -> None:
+        for observer in self.observers:
+            observer.after(access)

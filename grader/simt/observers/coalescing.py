@@ -1,0 +1,56 @@
+"""Coalescing: how many 32-byte sectors each global request touches. The only module that knows what a sector is.
+
+Lanes in rising order count where the sector changes; everything else counts distinct sectors one by one.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from grader.simt.engine.values import I1, I32, I64, Builder, vec
+from grader.simt.observers.base import Access, Observer
+from grader.simt.observers.counting import add_site, raise_site
+
+SECTOR_SHIFT = 5
+
+
+class Coalescing(Observer):
+    def before(self, access: Access) -> None:
+        if access.space != "global":
+            return
+        f = access.f
+        lanes = f.popcount(access.mask)
+        add_site(access, "requests", 1)
+        add_site(access, "lanes", lanes)
+        add_site(access, "bytes", lanes * access.width)
+        sectors = f.call(distinct(f.module), access.address >> SECTOR_SHIFT, access.mask)
+        add_site(access, "sectors", sectors)
+        raise_site(access, "worst", sectors, "worst_address", access.address.lane(f.first_lane(access.mask)))
+
+
+def distinct(module: ir.Module) -> ir.Function:
+    """distinct(<32 x i64> keys, mask) -> how many different keys the lanes of the mask have (0 for an empty mask)."""
+    existing = module.globals.get("distinct")
+    if existing is not None:
+        return existing
+    f = Builder(module, "distinct", I32, [vec(I64), I32])
+    keys, mask = f.args
+    first = keys.lane(f.first_lane(mask))
+    run = mask >> f.first_lane(mask)
+    last = keys.lane(f.const(I32, 31) - f.intrinsic("llvm.ctlz.i32", I32, mask, f.const(I1, 0)))
+    # Idle lanes before the first active one repeat its key, those behind it the last one's: right for one run of lanes.
+    behind = f.iota(I32).ugt(f.splat(f.first_lane(mask)))
+    filled = mask.as_lanes().select(keys, behind.select(f.splat(last), f.splat(first)))
+    previous = filled.shuffle([0, *range(31)])
+    rising = filled.ult(previous).as_mask().eq(0)
+    with f.if_(rising & (run & (run + 1)).eq(0)):
+        f.ret(f.popcount(filled.ne(previous).as_mask()) + 1)
+        f.enter(f.block("search"))
+    rest, count = f.var(mask), f.var(f.const(I32, 0))
+    with f.while_(lambda: rest.get().ne(0)):
+        key = keys.lane(f.first_lane(rest.get()))
+        rest.set(rest.get() & ~keys.eq(f.splat(key)).as_mask())
+        count.set(count.get() + 1)
+    f.ret(count.get())
+    f.fn.attributes.add("noinline")
+    return f.finish()

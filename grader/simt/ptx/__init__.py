@@ -1,0 +1,32 @@
+"""PTX text to records. Knows the grammar of statements and operands, and no opcode."""
+
+from grader.simt.ptx.model import (
+    Address,
+    Function,
+    Immediate,
+    Instruction,
+    Line,
+    Module,
+    Operand,
+    Register,
+    Symbol,
+    Variable,
+    Vector,
+)
+from grader.simt.ptx.parse import PtxSyntaxError, parse
+
+__all__ = [
+    "Address",
+    "Function",
+    "Immediate",
+    "Instruction",
+    "Line",
+    "Module",
+    "Operand",
+    "PtxSyntaxError",
+    "Register",
+    "Symbol",
+    "Variable",
+    "Vector",
+    "parse",
+]

@@ -1,0 +1,187 @@
+"""The way of one submission: compile, run on each backend, compare, look at the counters, time, judge.
+
+    grade(request) -> Verdict
+
+Every trouble of a submission becomes a verdict here; only UsageError (a path that cannot be read) goes through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+from functools import partial
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from grader.errors import Unsupported, UsageError, WarpgradeError
+from grader.exercise import Exercise
+from grader.scoring import score
+from grader.stages import judge
+from grader.stages.advice import next_step
+from grader.stages.background import in_background
+from grader.stages.fault import as_fault
+from grader.stages.records import Finding, Report, Request, Submission
+from grader.verdict import Diagnostic, StageResult, Verdict
+
+if TYPE_CHECKING:
+    from grader.backends.base import Backend
+    from grader.stages.cases import CaseBook
+    from grader.stages.run import Job
+
+__all__ = ["Request", "grade", "simulable"]
+
+SIMULATED = (8, 0)
+"""Compute capability of the simulated device."""
+
+
+def simulable(exercise: Exercise) -> bool:
+    """Whether the simulator can run the exercise: no host file, and nothing that is newer than the simulated device."""
+    return not exercise.host and capability(exercise.requires) <= SIMULATED
+
+
+def capability(architecture: str) -> tuple[int, int]:
+    """``sm_80`` as ``(8, 0)``; a suffix as in ``sm_90a`` says nothing here."""
+    digits = architecture.removeprefix("sm_").rstrip("abcdef")
+    return int(digits[:-1]), int(digits[-1])
+
+
+def grade(request: Request) -> Verdict:
+    """Grade one submission. Raises UsageError where its file cannot be read; everything else is a verdict."""
+    started = perf_counter()
+    try:
+        verdict = _graded(request)
+    except UsageError:
+        raise
+    except Exception as error:
+        verdict = _cut_short(request, "compiles", as_fault(error))
+    return replace(verdict, elapsed_s=perf_counter() - started)
+
+
+def _graded(request: Request) -> Verdict:
+    """Compile, start the backends' children and make the cases, all at once; then run, then judge."""
+    from grader.compile import read_submission
+
+    source = read_submission(request.path)
+    compiling = in_background(lambda: _compile(request, source))
+    booking: Future[CaseBook] = Future()
+    running = [
+        in_background(partial(_run, request, backend, compiling, booking))
+        for backend in (request.simulator, request.gpu)
+        if backend is not None
+    ]
+    _make_cases(request, compiling, booking)
+    submission = compiling.result()
+    if not running:
+        return _cut_short(request, "runs", _no_backend(request))
+    return _judged(request, submission, [report.result() for report in running])
+
+
+def _compile(request: Request, source: bytes) -> Submission:
+    from grader.compile import compile_source
+    from grader.launch import parse_launches
+
+    program = compile_source(source, request.path.name, target=request.target)
+    return Submission(program, parse_launches(program.source, file=request.path.name))
+
+
+def _make_cases(request: Request, compiling: Future[Submission], booking: Future[CaseBook]) -> None:
+    """Hand over the cases' inputs and expected outputs, and make as many as there is time for while NVRTC works."""
+    from grader.stages.cases import CaseBook, small_cases
+
+    try:
+        book = CaseBook(request.exercise, request.oracle(), request.seed)
+    except BaseException as error:
+        booking.set_exception(error)
+        raise
+    booking.set_result(book)
+    for case in small_cases(request.exercise):
+        if compiling.done():
+            return
+        book.data(case)
+
+
+def _run(request: Request, backend: Backend, compiling: Future[Submission], booking: Future[CaseBook]) -> Report:
+    """One backend's report; its child starts at once, in the thread that will use it (it ends with that thread)."""
+    from grader.stages.run import run_job, started
+
+    try:
+        with started(backend):
+            return run_job(_job(request, backend, compiling.result(), booking.result()))
+    except UsageError:
+        raise
+    except Exception as error:
+        return Report(backend.name, stop=as_fault(error))
+
+
+def _job(request: Request, backend: Backend, submission: Submission, book: CaseBook) -> Job:
+    """The simulator runs the counted size too; the GPU is timed."""
+    from grader.stages.cases import simulated_case, small_cases
+    from grader.stages.run import Job
+
+    counted = (simulated_case(request.exercise),) if backend is request.simulator else ()
+    timer = request.timer if backend is request.gpu else None
+    cases = (*small_cases(request.exercise), *counted)
+    return Job(request.exercise, submission, book, cases, backend, request.limits, timer)
+
+
+def _judged(request: Request, submission: Submission, reports: Sequence[Report]) -> Verdict:
+    kernels = ", ".join(entry.name for entry in submission.program.entries)
+    compiled = Finding("compiles", "passed", detail=f"{kernels} for {submission.program.target}")
+    found = (compiled, *judge.findings(request, reports))
+    word, stages = judge.settle(found)
+    if word == "error":
+        stages = judge.cut_short(request, "runs", word, next(item.detail for item in found if item.word == "error"))
+    verdict = _verdict(request, word, stages, tuple(judge.ordered(found, reports, word)))
+    speeds = [report.speed for report in reports if report.speed is not None]
+    outcomes = [outcome for report in reports for outcome in report.outcomes]
+    return replace(
+        verdict,
+        cases=tuple(outcome.result for outcome in outcomes),
+        launches=judge.counted_launches(reports),
+        measured=speeds[0].measured if speeds else None,
+        printed=next((outcome.printed for outcome in outcomes if outcome.printed), ""),
+        notes=_notes(submission),
+    )
+
+
+def _cut_short(request: Request, stage: str, error: WarpgradeError) -> Verdict:
+    word, found = judge.trouble(error)
+    return _verdict(request, word, judge.cut_short(request, stage, word, error.message), found)
+
+
+def _verdict(
+    request: Request, word: str, stages: tuple[StageResult, ...], diagnostics: tuple[Diagnostic, ...]
+) -> Verdict:
+    points, maximum = score(request.exercise.points, stages)
+    return Verdict(
+        exercise=request.exercise.name,
+        backend=request.backend,
+        verdict=word,
+        score=points,
+        max_score=maximum,
+        seed=request.seed,
+        stages=stages,
+        device=request.device,
+        diagnostics=diagnostics,
+        file=str(request.path),
+        next_step=next_step(request, word, stages, diagnostics[0] if diagnostics else None),
+    )
+
+
+def _no_backend(request: Request) -> Unsupported:
+    """Neither backend serves: only a GPU was asked for or can run the exercise, and there is none."""
+    exercise = request.exercise
+    if simulable(exercise):
+        hint = "leave --backend out to grade on the simulator; `grade doctor` says what a GPU needs"
+        return Unsupported(f"--backend gpu cannot be used: {request.why_no_gpu}", hint=hint)
+    needs = "has a host file" if exercise.host else f"needs {exercise.requires}, newer than the simulated sm_80"
+    return Unsupported(
+        f"{exercise.name} {needs}, so it runs on a GPU only: {request.why_no_gpu}",
+        hint="it compiled; grade it on a machine with an NVIDIA GPU: `grade doctor` says what is missing here",
+    )
+
+
+def _notes(submission: Submission) -> tuple[str, ...]:
+    log = submission.program.log.strip()
+    return (f"the compiler says: {log}",) if log else ()

@@ -1,0 +1,101 @@
+"""The next step: one concrete thing to do, for every verdict."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from grader.stages.records import Request
+from grader.verdict import Diagnostic, StageResult
+
+_BY_WORD: Mapping[str, str] = {
+    "wrong": "{hints}",
+    "slow": "{hints}",
+    "technique": "{hints}",
+    "race": "Put a barrier between the two accesses. {hints}",
+    "out_of_bounds": "Compare the index with the array's length before the access; the last block sticks out.",
+    "compile_error": "Correct {place}, then run `{again}` again.",
+    "invalid": "Correct {place}, then run `{again}` again.",
+    "policy": "Take out what the message names; `grade show {name}` says what the exercise allows.",
+    "crash": "Look at {place}: the kernel stopped there. {hints}",
+    "timeout": "Look for a loop that does not end, or a barrier that some threads never reach, at {place}.",
+    "limit": "Make it smaller: docs/verdicts.md lists the limits.",
+    "cheat": "If the kernel does all of the work, please report this: the message says what was measured.",
+    "inconclusive": "Run `{again}` again when nothing else uses this GPU.",
+    "unsupported": "`grade doctor` says what this machine has and what is missing.",
+    "error": "This is the grader's fault, not yours. Run it again with WARPGRADE_DEBUG=1 and report what it prints.",
+}
+
+
+def next_step(request: Request, word: str, stages: tuple[StageResult, ...], found: Diagnostic | None) -> str:
+    """Return what to do next, in one or two sentences."""
+    if word == "pass":
+        return _after_pass(request, stages)
+    if is_untouched(request):
+        return _untouched(request)
+    if found is not None and found.hint:
+        return _sentence(found.hint)
+    return _BY_WORD[word].format(
+        hints=_read_hints(request), name=request.exercise.name, again=_again(request), place=_place(found)
+    )
+
+
+def is_untouched(request: Request) -> bool:
+    """Whether the graded file is still the stub, byte for byte."""
+    try:
+        return request.stub is not None and request.path.read_bytes() == request.stub.read_bytes()
+    except OSError:
+        return False
+
+
+def _untouched(request: Request) -> str:
+    name = request.exercise.name
+    if request.stub is not None and request.path.resolve() == request.stub.resolve():
+        where = f"open {shown(request.path)}, or copy it here with `grade start {name}`,"
+    else:
+        where = f"open {shown(request.path)}"
+    return (
+        f"This is still the untouched stub: {where} and write the kernel; then run `{_again(request)}`. "
+        f"`grade show {name}` explains the task."
+    )
+
+
+def _after_pass(request: Request, stages: tuple[StageResult, ...]) -> str:
+    fast = next(stage for stage in stages if stage.name == "fast")
+    speed = ""
+    if fast.status == "not_graded" and request.exercise.target is not None and request.gpu is None:
+        speed = "On a machine with an NVIDIA GPU, `grade` also measures how fast it is. "
+    following = f"Next exercise: `grade start {request.next_exercise}`." if request.next_exercise else ""
+    return (speed + following).strip() or "That was the last exercise."
+
+
+def _read_hints(request: Request) -> str:
+    if request.hints is not None and request.hints.is_file():
+        return f"Read hint 1 in {shown(request.hints)}."
+    return f"`grade show {request.exercise.name}` explains the task."
+
+
+def _again(request: Request) -> str:
+    default = Path(f"{request.exercise.name}.cu")
+    same = request.path == default or request.path == request.stub
+    return f"grade {request.exercise.name}" + ("" if same else f" --file {shown(request.path)}")
+
+
+def _place(found: Diagnostic | None) -> str:
+    if found is None or found.line is None:
+        return "the file"
+    return f"line {found.line}"
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?", "`")) else ".")
+
+
+def shown(path: Path) -> str:
+    """The path as a person would type it: relative where that is no longer."""
+    try:
+        near = os.path.relpath(path)
+    except ValueError:  # another drive
+        return str(path)
+    return str(path) if Path(near).parts[:2] == ("..", "..") else near

@@ -1,0 +1,91 @@
+"""The cases of an exercise, with their inputs and expected outputs; both backends share them.
+
+Expected values stay in this process: a child is handed inputs and poison only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, Literal
+
+from grader.backends.base import Buffer, CaseRun
+from grader.exercise import Exercise, Size
+from grader.stages.records import Case, Submission
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from grader.launch import DeviceLimits, LaunchPlan
+    from grader.stages.records import Arrays, Oracle
+
+
+def small_cases(exercise: Exercise) -> tuple[Case, ...]:
+    """The small sizes, smallest first, each with exact values (where they make sense) and with real ones."""
+    kinds: tuple[Literal["exact", "real"], ...] = ("exact", "real") if exercise.exact else ("real",)
+    sizes = sorted(exercise.small, key=extent)
+    return tuple(Case(size, kind) for size in sizes for kind in kinds)
+
+
+def simulated_case(exercise: Exercise) -> Case:
+    """The size whose counters are judged."""
+    return Case(exercise.simulated, "real", counters=True)
+
+
+def extent(size: Size) -> int:
+    """How large a size is, to put sizes in order: the product of its numbers."""
+    product = 1
+    for value in size.values():
+        product *= max(1, value)
+    return product
+
+
+@dataclass(frozen=True, eq=False)
+class CaseData:
+    """Inputs as the kernel gets them, expected outputs in float64; both by name, 1-D."""
+
+    inputs: Arrays
+    expected: Mapping[str, npt.NDArray[np.float64]]
+
+
+class CaseBook:
+    """Inputs and expected outputs by case, made once and shared by the backends' threads."""
+
+    def __init__(self, exercise: Exercise, oracle: Oracle, seed: int) -> None:
+        self._exercise = exercise
+        self._oracle = oracle
+        self._seed = seed
+        self._made: dict[tuple[object, ...], CaseData] = {}
+        self._lock = Lock()
+
+    def data(self, case: Case) -> CaseData:
+        """Return the data of ``case``; the first caller makes it."""
+        key = (tuple(case.size.items()), case.values)
+        with self._lock:
+            if key not in self._made:
+                self._made[key] = self._make(case)
+            return self._made[key]
+
+    def _make(self, case: Case) -> CaseData:
+        from grader.inputs import make_inputs
+
+        inputs = make_inputs(self._exercise, case.size, self._seed, case.values)
+        numbers = {**self._exercise.scalars, **case.size}
+        return CaseData(inputs, self._oracle(inputs, numbers))
+
+
+def case_run(exercise: Exercise, case: Case, data: CaseData, plan: LaunchPlan) -> CaseRun:
+    """Everything that a backend needs to run ``case``: no expected value among it."""
+    from grader.inputs import element_count
+
+    inputs = (Buffer(a.name, a.dtype, data.inputs[a.name].size, "in", data.inputs[a.name]) for a in exercise.inputs)
+    outputs = (Buffer(a.name, a.dtype, element_count(a, case.size), "out") for a in exercise.outputs)
+    scratch = (Buffer(s.name, s.dtype, s.count, "scratch") for s in plan.scratch)
+    return CaseRun(plan, (*inputs, *outputs, *scratch), counters=case.counters)
+
+
+def plan_of(exercise: Exercise, case: Case, submission: Submission, limits: DeviceLimits) -> LaunchPlan:
+    """Return the launches of ``case`` in numbers. Raises SubmissionError ``invalid`` for an impossible launch."""
+    return submission.script.resolve(exercise, case.size, limits, submission.program)

@@ -1,0 +1,190 @@
+"""The verdict from what the backends found; pure.
+
+The verdict is the word of the first stage that did not pass; later stages are ``skipped``, except that ``correct`` is
+still told after a ``race``. What nobody grades stays ``not_graded``, so that the maximum depends on the exercise and
+the machine, never on the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from grader.errors import SubmissionError, Unsupported, WarpgradeError
+from grader.exercise import Exercise
+from grader.stages import technique
+from grader.stages.records import Finding, Report, Request
+from grader.stages.words import failure_stage
+from grader.verdict import STAGES, Diagnostic, LaunchRecord, StageResult, Status
+
+
+def ungraded(request: Request) -> Mapping[str, str]:
+    """Return the stages that this exercise on this machine has no grade for, each with the reason."""
+    exercise = request.exercise
+    reasons = {
+        "technique": "this exercise asks for no particular technique"
+        if not exercise.technique
+        else ""
+        if request.simulator is not None
+        else "only the simulator counts, and it did not run",
+        "fast": "this exercise is not timed"
+        if exercise.target is None or exercise.timed is None
+        else ""
+        if request.gpu is not None
+        else request.why_no_gpu,
+    }
+    return {stage: reason for stage, reason in reasons.items() if reason}
+
+
+def findings(request: Request, reports: Sequence[Report]) -> tuple[Finding, ...]:
+    """Return a finding for each stage after ``compiles``; the simulator's report comes first."""
+    left_out = {name: Finding(name, "not_graded", detail=why) for name, why in ungraded(request).items()}
+    return (
+        runs(reports),
+        correct(reports),
+        left_out.get("technique") or technique_finding(request.exercise, reports, request.path.name),
+        left_out.get("fast") or fast(reports),
+    )
+
+
+def runs(reports: Sequence[Report]) -> Finding:
+    """The first backend's failure that is about running: a fault, a hang, a stray access, a race."""
+    for report in reports:
+        failed = next((outcome for outcome in report.outcomes if outcome.word), None)
+        if failed is not None:
+            assert failed.word is not None
+            return _failed("runs", failed.word, failed.diagnostics)
+        if report.stop is not None and _stage_of(report) == "runs":
+            return _stopped("runs", report)
+    return Finding("runs", "passed", detail=_counted(reports))
+
+
+def correct(reports: Sequence[Report]) -> Finding:
+    """The first wrong output: of the smallest size, on the first backend that shows it."""
+    wrong = [outcome for report in reports for outcome in report.outcomes if outcome.wrong is not None]
+    if wrong:
+        first = min(wrong, key=lambda outcome: sum(outcome.case.size.values()))
+        assert first.wrong is not None
+        return Finding("correct", "failed", "wrong", first.wrong.message, (first.wrong,))
+    stopped = next((report for report in reports if report.stop is not None and _stage_of(report) == "correct"), None)
+    if stopped is not None:
+        return _stopped("correct", stopped)
+    ran = [outcome for report in reports for outcome in report.outcomes if outcome.word in (None, "race")]
+    return Finding("correct", "passed" if ran else "skipped", detail=_counted(reports))
+
+
+def technique_finding(exercise: Exercise, reports: Sequence[Report], file: str) -> Finding:
+    """The exercise's expectations on the counters of the simulated size."""
+    launches = counted_launches(reports)
+    if not launches:
+        return Finding("technique", "skipped", detail="the simulated size did not run")
+    size = exercise.simulated
+    missed = [miss for expect in exercise.technique if (miss := technique.evaluate(expect, launches, size))]
+    if missed:
+        found = tuple(technique.diagnostic(miss, file) for miss in missed)
+        return Finding("technique", "failed", "technique", found[0].message, found)
+    return Finding(
+        "technique", "passed", detail="; ".join(_told(expect.counter, launches) for expect in exercise.technique)
+    )
+
+
+def fast(reports: Sequence[Report]) -> Finding:
+    """The timing's word. An inconclusive timing leaves the maximum: nothing was shown either way."""
+    gpu = next(report for report in reports if report.backend == "gpu")
+    if gpu.speed is None:
+        return _stopped("fast", gpu) if gpu.stop and _stage_of(gpu) == "fast" else Finding("fast", "skipped")
+    speed = gpu.speed
+    return Finding("fast", _SPEED_STATUS.get(speed.word, "failed"), speed.word, speed.detail, speed.diagnostics)
+
+
+_SPEED_STATUS: Mapping[str, Status] = {"pass": "passed", "inconclusive": "not_graded"}
+
+
+def counted_launches(reports: Iterable[Report]) -> tuple[LaunchRecord, ...]:
+    """The launches of the simulated size, with their counters."""
+    counted = (o for report in reports if report.backend == "sim" for o in report.outcomes if o.case.counters)
+    return next((outcome.launches for outcome in counted), ())
+
+
+def settle(found: Sequence[Finding]) -> tuple[str, tuple[StageResult, ...]]:
+    """Return the verdict word and the stages as they are shown: what follows the first failure is skipped."""
+    word = "pass"
+    shown = []
+    for finding in found:
+        status = finding.status
+        if word != "pass" and status != "not_graded" and not (word == "race" and finding.name == "correct"):
+            status = "skipped"
+        shown.append(StageResult(finding.name, status, finding.detail if status != "skipped" else ""))
+        word = finding.word if word == "pass" else word
+    return word, tuple(shown)
+
+
+def ordered(found: Sequence[Finding], reports: Sequence[Report], word: str) -> list[Diagnostic]:
+    """Every diagnostic once: what settled the verdict, a wrong output beside a race, then warnings and notes."""
+    decisive = [finding for finding in found if finding.word == word]
+    beside = [finding for finding in found if word == "race" and finding.word == "wrong"]
+    errors = [item for finding in (*decisive[:1], *beside) for item in finding.diagnostics]
+    every = [item for report in reports for outcome in report.outcomes for item in outcome.diagnostics]
+    softer = {_place(item): item for item in reversed(every) if item.severity != "error"}
+    return [*dict.fromkeys(errors), *reversed(softer.values())]
+
+
+def _place(item: Diagnostic) -> tuple[object, ...]:
+    return item.kind, item.severity, item.file, item.line, item.array, item.kernel
+
+
+def cut_short(request: Request, stage: str, word: str, detail: str) -> tuple[StageResult, ...]:
+    """All stages of a grading that ended in ``stage``.
+
+    The later ones are skipped; where the end is not the submission's fault, nothing is graded from there on.
+    """
+    if word in ("unsupported", "error"):
+        at = STAGES.index(stage)
+        before = tuple(StageResult(name, "passed") for name in STAGES[:at])
+        return (*before, *(StageResult(name, "not_graded", detail) for name in STAGES[at:]))
+    left_out = ungraded(request)
+    ended = Finding(stage, "failed", word, detail)
+    later = (
+        Finding(name, "not_graded" if name in left_out else "skipped", detail=left_out.get(name, ""))
+        for name in STAGES[STAGES.index(stage) + 1 :]
+    )
+    return settle((ended, *later))[1]
+
+
+def _failed(stage: str, word: str, diagnostics: Sequence[Diagnostic]) -> Finding:
+    errors = tuple(item for item in diagnostics if item.severity == "error")
+    detail = errors[0].message if errors else word
+    return Finding(stage, "failed", word, detail, errors or (Diagnostic(kind=word, message=_PLAIN.format(word)),))
+
+
+_PLAIN = "the run ended with {!r}"
+
+
+def _stopped(stage: str, report: Report) -> Finding:
+    """The finding of what ended a session."""
+    stop = report.stop
+    assert stop is not None
+    word, found = trouble(stop)
+    return Finding(stage, "failed", word, stop.message, found)
+
+
+def trouble(error: WarpgradeError) -> tuple[str, tuple[Diagnostic, ...]]:
+    """Return the verdict word and the diagnostics of an error that ended a grading."""
+    if isinstance(error, SubmissionError):
+        return error.verdict, error.diagnostics
+    if isinstance(error, Unsupported):
+        return "unsupported", error.diagnostics
+    return "error", (Diagnostic("error", error.message, hint=error.hint),)
+
+
+def _stage_of(report: Report) -> str:
+    return failure_stage(report.stop.verdict) if isinstance(report.stop, SubmissionError) else "runs"
+
+
+def _counted(reports: Sequence[Report]) -> str:
+    words = {"sim": "the simulator", "gpu": "the GPU"}
+    counts = [(sum(o.word is None for o in report.outcomes), words[report.backend]) for report in reports]
+    return ", ".join(f"{count} cases on {where}" for count, where in counts if count)
+
+
+def _told(counter: str, launches: Sequence[LaunchRecord]) -> str:
+    return f"{counter.replace('_', ' ')} {technique.total(counter, launches):.4g}"

@@ -1,0 +1,127 @@
+"""The stages `runs` and `correct` on one backend: every case in a child, its outputs compared in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeError
+from grader.launch import DeviceLimits
+from grader.stages.cases import CaseBook, CaseData, case_run, plan_of
+from grader.stages.records import Case, Outcome, Report, Speed, Submission
+from grader.stages.words import failure_word
+from grader.verdict import Diagnostic
+
+if TYPE_CHECKING:
+    from grader.backends.base import Backend, Execution, Limits, Session
+    from grader.compare import Mismatch
+    from grader.exercise import Exercise
+    from grader.launch import LaunchPlan
+
+Timer = Callable[["Session"], Speed | None]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One submission on one backend. ``timer`` is called in the same session after all cases passed."""
+
+    exercise: Exercise
+    submission: Submission
+    book: CaseBook
+    cases: Sequence[Case]
+    backend: Backend
+    limits: Limits
+    timer: Timer | None = None
+
+    @property
+    def device_limits(self) -> DeviceLimits:
+        """The launch limits that count here: the backend's own, else the simulated A100's."""
+        return getattr(self.backend, "device_limits", None) or DeviceLimits()
+
+
+@contextmanager
+def started(backend: Backend) -> Iterator[None]:
+    """Start the backend's child early where it can, and end it where it was not used after all."""
+    start, close = getattr(backend, "start", None), getattr(backend, "close", None)
+    try:
+        if start is not None:
+            start()
+        yield
+    finally:
+        if close is not None:
+            close()
+
+
+def run_job(job: Job) -> Report:
+    """Run the cases in order; the first that fails is the last, except that a race lets the others go on."""
+    outcomes: list[Outcome] = []
+    stop: WarpgradeError | None = None
+    speed: Speed | None = None
+    try:
+        with job.backend.open(job.submission.program, job.limits) as session:
+            for outcome in _outcomes(job, session):
+                outcomes.append(outcome)
+            if job.timer is not None and all(_fine(outcome) for outcome in outcomes):
+                speed = job.timer(session)
+    except (SubmissionError, Unsupported, GraderFault) as error:
+        stop = error
+    return Report(job.backend.name, tuple(outcomes), stop, speed)
+
+
+def _outcomes(job: Job, session: Session) -> Iterator[Outcome]:
+    for case in job.cases:
+        outcome = run_case(job, session, case)
+        yield outcome
+        if outcome.wrong is not None or outcome.word not in (None, "race"):
+            return
+
+
+def _fine(outcome: Outcome) -> bool:
+    return outcome.word is None and outcome.wrong is None
+
+
+def run_case(job: Job, session: Session, case: Case) -> Outcome:
+    """Run one case and compare its outputs. Raises Unsupported, GraderFault; a submission's own error is an outcome."""
+    data = job.book.data(case)
+    try:
+        plan = plan_of(job.exercise, case, job.submission, job.device_limits)
+        execution = session.run(case_run(job.exercise, case, data, plan))
+    except SubmissionError as error:
+        return Outcome(case, job.backend.name, error.verdict, diagnostics=error.diagnostics)
+    word = failure_word(execution)
+    wrong = _wrong(job, case, data, plan, execution) if word in (None, "race") else None
+    return Outcome(
+        case, job.backend.name, word, wrong, execution.diagnostics, execution.launches, execution.printed
+    )  # fmt: skip
+
+
+def _wrong(job: Job, case: Case, data: CaseData, plan: LaunchPlan, execution: Execution) -> Diagnostic | None:
+    """What is wrong with the outputs, or with the inputs that should have stayed as they were."""
+    from grader.compare import compare
+
+    exercise = job.exercise
+    found = compare(exercise, case.size, case.values, execution.outputs, data.expected, data.inputs, plan=plan)
+    if found is not None:
+        return _told(found)
+    if execution.inputs_changed:
+        name = execution.inputs_changed[0]
+        return Diagnostic("wrong", f"the kernel overwrote its input {name}", array=name, space="global", hint=_KEEP)
+    return None
+
+
+_KEEP = "declare inputs as const pointers; the compiler then finds the line that writes"
+
+
+def _told(found: Mismatch) -> Diagnostic:
+    block, thread = found.likely_writer or (None, None)
+    return Diagnostic(
+        kind="wrong",
+        message=found.message,
+        block=None if block is None else (block, 0, 0),
+        thread=None if thread is None else (thread, 0, 0),
+        space="global",
+        array=found.array,
+        index=found.index,
+    )

@@ -1,0 +1,117 @@
+"""Technique: what the exercise expects of the simulator's counters, at the simulated size.
+
+    evaluate(expect, launches, size) -> Miss | None        pure
+
+A counter of the whole submission is the sum over its launches; a ratio is the ratio of the sums, which is the average
+weighted by its own denominator (`WEIGHTS`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from grader.errors import GraderFault
+from grader.exercise import Expect, Size
+from grader.verdict import Diagnostic, LaunchRecord
+
+WEIGHTS: Mapping[str, str] = {
+    "sector_efficiency": "sectors",
+    "sectors_per_request": "global_requests",
+    "active_lanes": "instructions",
+    "conflict_degree": "shared_requests",
+}
+"""Ratio counter -> the counter that it is a ratio over."""
+
+LARGEST = frozenset({"shared_bytes", "registers"})
+"""Counters of which the largest launch counts: they are a property of each launch, not an amount of work."""
+
+
+@dataclass(frozen=True)
+class Miss:
+    """An expectation that was not met: what was found, and the source line that did the most harm."""
+
+    expect: Expect
+    found: float
+    line: int | None
+    line_found: float | None
+    kernel: str | None
+
+
+def evaluate(expect: Expect, launches: Sequence[LaunchRecord], size: Size) -> Miss | None:
+    """Return None where ``launches`` meet ``expect``. Raises GraderFault for a counter that nobody counts."""
+    found = total(expect.counter, launches) / _per(expect, size)
+    if _meets(expect, found):
+        return None
+    kernel, line, line_found = _worst_line(expect, launches)
+    return Miss(expect, found, line, line_found, kernel)
+
+
+def total(counter: str, launches: Sequence[LaunchRecord]) -> float:
+    """Return one counter of the whole submission."""
+    if counter == "launches":
+        return float(len(launches))
+    counted = [launch for launch in launches if counter in launch.counters]
+    if not counted:
+        raise GraderFault(f"the exercise expects something of {counter!r}, which the simulator does not count")
+    if counter in WEIGHTS:
+        return _weighted(counter, WEIGHTS[counter], counted)
+    combine: Callable[[Iterable[float]], float] = max if counter in LARGEST else math.fsum
+    return float(combine(launch.counters[counter] for launch in counted))
+
+
+def _weighted(counter: str, weight: str, launches: Sequence[LaunchRecord]) -> float:
+    """The ratio of the sums; launches without the denominator (no such access at all) say nothing about the ratio."""
+    pairs = [(launch.counters[counter], launch.counters.get(weight, 0.0)) for launch in launches]
+    known = [(ratio, amount) for ratio, amount in pairs if amount and math.isfinite(ratio)]
+    amount = math.fsum(amount for _, amount in known)
+    return math.fsum(ratio * amount for ratio, amount in known) / amount if amount else math.nan
+
+
+def _per(expect: Expect, size: Size) -> float:
+    from grader.expressions import evaluate as value_of
+
+    return float(value_of(expect.per, dict(size))) if expect.per else 1.0
+
+
+def _meets(expect: Expect, found: float) -> bool:
+    """A ratio over nothing (NaN) meets everything: where there is no access there is no waste."""
+    if math.isnan(found):
+        return True
+    enough = expect.at_least is None or found >= expect.at_least * (1 - 1e-9)
+    return enough and (expect.at_most is None or found <= expect.at_most * (1 + 1e-9))
+
+
+def _worst_line(expect: Expect, launches: Sequence[LaunchRecord]) -> tuple[str | None, int | None, float | None]:
+    """Kernel, line and value: of the lowest line where more is wanted, else of the highest."""
+    lines = [
+        (line.counters[expect.counter], line.line, launch.kernel)
+        for launch in launches
+        for line in launch.lines
+        if line.line > 0 and math.isfinite(line.counters.get(expect.counter, math.nan))
+    ]
+    if not lines:
+        return launches[0].kernel if launches else None, None, None
+    pick = min if expect.at_least is not None else max
+    value, line, kernel = pick(lines, key=lambda found: found[0])
+    return kernel, line, value
+
+
+def diagnostic(miss: Miss, file: str) -> Diagnostic:
+    """Return the finding in words: what was counted, what the step asks for, why, and the worst line."""
+    expect = miss.expect
+    asked = f"at least {expect.at_least:g}" if expect.at_least is not None else f"at most {expect.at_most:g}"
+    unit = f" per {expect.per}" if expect.per else ""
+    name = expect.counter.replace("_", " ")
+    message = f"{name}{unit} is {miss.found:.4g}; this step asks for {asked}."
+    if miss.line is not None and miss.line_found is not None:
+        message += f" Line {miss.line} stands out with {miss.line_found:.4g}."
+    return Diagnostic(
+        kind="technique",
+        message=f"{message} {expect.why}".strip(),
+        file=file,
+        line=miss.line,
+        kernel=miss.kernel,
+        hint=expect.hint,
+    )

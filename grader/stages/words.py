@@ -1,0 +1,58 @@
+"""From what a backend found to the verdict's word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from grader.errors import GraderFault
+from grader.verdict import VERDICTS, Diagnostic
+
+if TYPE_CHECKING:
+    from grader.backends.base import Execution
+
+_KINDS: Mapping[str, tuple[str, ...]] = {
+    "race": ("race", "missing_fence", "missing_async_wait", "inactive_lane"),
+    "out_of_bounds": ("out_of_bounds", "null", "guard"),
+    "crash": ("crash", "misaligned", "trap", "assert", "bad_mask", "stack_overflow", "illegal_instruction"),
+    "timeout": ("timeout", "deadlock", "barrier_divergence", "instruction_budget", "wall_clock"),
+}
+
+WORDS: Mapping[str, str] = {kind: word for word, kinds in _KINDS.items() for kind in kinds}
+"""Diagnostic kind -> verdict word; a kind that is not listed is a verdict word itself (docs/verdicts.md)."""
+
+
+def word_of(diagnostic: Diagnostic) -> str | None:
+    """Return the verdict word that an error settles; a warning or a note settles none."""
+    if diagnostic.severity != "error":
+        return None
+    word = WORDS.get(diagnostic.kind, diagnostic.kind)
+    if word not in VERDICTS:
+        raise GraderFault(f"a backend reported {diagnostic.kind!r}, for which there is no verdict word")
+    return word
+
+
+def first_word(diagnostics: Iterable[Diagnostic]) -> str | None:
+    """Return the word of the first diagnostic that settles one."""
+    return next((word for word in map(word_of, diagnostics) if word), None)
+
+
+def failure_word(execution: Execution) -> str | None:
+    """Return the word that ends a case, or None where it ran: the backend's own word first, then its diagnostics'."""
+    if execution.failure is None:
+        return first_word(execution.diagnostics)
+    return WORDS.get(execution.failure, execution.failure)
+
+
+_STAGES: Mapping[str, str] = {
+    "wrong": "correct",
+    "technique": "technique",
+    "slow": "fast",
+    "cheat": "fast",
+    "inconclusive": "fast",
+}
+
+
+def failure_stage(word: str) -> str:
+    """Return the stage that a word ends; a word of running where it is none of the later stages'."""
+    return _STAGES.get(word, "runs")

@@ -1,0 +1,119 @@
+"""Ceilings: the simplest kernels of each kind, to be measured on the GPU at hand. Plain data; imports nothing.
+
+A `Ceiling` is sized by the work of the exercise that it stands beside: its expressions may use ``bytes`` and ``flops``
+(the exercise's `Work` at its timed size, in bytes and operations), ``sm_count``, ``cdiv``, ``min``, ``max``, and its own
+``numbers`` by name, in order. Its own ``work`` over its median time is the ceiling, in B/s or FLOP/s.
+
+``args`` are names of arrays (their addresses) and of numbers: an integer is 64 bits wide, a decimal fraction a float.
+``sink`` is four bytes of device memory that nothing depends on. Array contents do not matter, but let them be written
+once before. Without a ``kernel`` it is ``cudaMemcpyAsync`` from the first array to the second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An array of ``bytes`` bytes; ``host`` is pinned memory, which a kernel gets as mapped memory."""
+
+    name: str
+    bytes: str
+    memory: Literal["device", "host"] = "device"
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """One kernel in ``file``, launched in one dimension on ``grid`` blocks of ``block`` threads."""
+
+    what: str
+    unit: Literal["B", "FLOP"]
+    work: str
+    file: str = ""
+    kernel: str = ""
+    arrays: tuple[Operand, ...] = ()
+    numbers: tuple[tuple[str, str], ...] = ()
+    args: tuple[str, ...] = ()
+    grid: str = "1"
+    block: int = 256
+
+
+def _stream(
+    what: str, kernel: str, file: str, arrays: str, width: int, grid: str = "cdiv(n, 256)", sink: bool = False
+) -> Ceiling:
+    """A kernel that goes once over each of its arrays, all of n elements of ``width`` bytes."""
+    names = tuple(arrays)
+    return Ceiling(
+        what=what,
+        unit="B",
+        work=f"{len(names) * width} * n",
+        file=file,
+        kernel=kernel,
+        arrays=tuple(Operand(name, f"{width} * n") for name in names),
+        numbers=(("n", f"max(bytes / {len(names) * width}, 1)"),),
+        args=(*names, "n", "sink") if sink else (*names, "n"),
+        grid=grid,
+    )
+
+
+CEILINGS: Mapping[str, Ceiling] = {
+    "read_f32x1": _stream("read, one float a thread", "read_f32x1", "read.cu", "x", 4, sink=True),
+    "read_f32x4": _stream("read, float4, grid-stride", "read_f32x4", "read.cu", "x", 16, "8 * sm_count", sink=True),
+    "write_f32x4": _stream("write, four floats a thread", "write_f32x4", "write.cu", "y", 16),
+    "copy_f32x1": _stream("copy, one float a thread", "copy_f32x1", "copy.cu", "xy", 4),
+    "copy_f32x4": _stream("copy, four floats a thread", "copy_f32x4", "copy.cu", "xy", 16),
+    "add_f32x1": _stream("add, one float a thread", "add_f32x1", "add.cu", "abc", 4),
+    "add_f32x4": _stream("add, four floats a thread", "add_f32x4", "add.cu", "abc", 16),
+    "host_read_f32x4": Ceiling(
+        what="read mapped host memory, float4, grid-stride",
+        unit="B",
+        work="16 * n",
+        file="read.cu",
+        kernel="read_f32x4",
+        arrays=(Operand("x", "16 * n", "host"),),
+        numbers=(("n", "max(bytes / 16, 1)"),),
+        args=("x", "n", "sink"),
+        grid="8 * sm_count",
+    ),
+    "link_to_device": Ceiling(
+        what="cudaMemcpyAsync from pinned host memory to the device",
+        unit="B",
+        work="bytes",
+        arrays=(Operand("x", "bytes", "host"), Operand("y", "bytes")),
+    ),
+    "link_to_host": Ceiling(
+        what="cudaMemcpyAsync from the device to pinned host memory",
+        unit="B",
+        work="bytes",
+        arrays=(Operand("x", "bytes"), Operand("y", "bytes", "host")),
+    ),
+    "fma_f32": Ceiling(
+        what="fp32 fused multiply-add from registers",
+        unit="FLOP",
+        work="rounds * grid * 256 * 256",
+        file="fma.cu",
+        kernel="fma_f32",
+        numbers=(
+            ("grid", "8 * sm_count"),
+            ("rounds", "max(flops / (grid * 256 * 256), 1)"),
+            ("factor", "0.5"),
+            ("term", "1.0"),
+        ),
+        args=("factor", "term", "rounds", "sink"),
+        grid="grid",
+    ),
+    "mma_f16": Ceiling(
+        what="mma.sync m16n8k16, fp16 with fp32 accumulation, from registers",
+        unit="FLOP",
+        work="rounds * grid * 8 * 32768",
+        file="mma.cu",
+        kernel="mma_f16",
+        numbers=(("grid", "4 * sm_count"), ("rounds", "max(flops / (grid * 8 * 32768), 1)")),
+        args=("rounds", "sink"),
+        grid="grid",
+    ),
+}
+"""Name (as in `Target.ceiling`) -> the ceiling. ``mma_f16`` bounds WMMA and ``mma.sync``; on Hopper ``wgmma`` passes it."""

@@ -1,0 +1,30 @@
+// How fast can memory be read? Nothing is done with the values but what keeps the loads alive: their exclusive or is
+// compared with a value that it takes once in 2^32 threads, and a store then does no harm.
+
+#define NEVER 0x5ca1ab1eu
+
+// One float a thread.
+extern "C" __global__ void read_f32x1(const unsigned int* x, long long n, unsigned int* sink)
+{
+    long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (i < n && x[i] == NEVER)
+        *sink = NEVER;
+}
+
+__device__ unsigned int mix(uint4 v) { return v.x ^ v.y ^ v.z ^ v.w; }
+
+// Four floats a load, grid-stride, four loads under way in each thread. Also reads mapped host memory.
+extern "C" __global__ void __launch_bounds__(256, 8) read_f32x4(const uint4* x, long long n, unsigned int* sink)
+{
+    long long step = (long long)gridDim.x * blockDim.x;
+    long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    unsigned int seen = 0;
+    for (; i + 3 * step < n; i += 4 * step) {
+        uint4 a = x[i], b = x[i + step], c = x[i + 2 * step], d = x[i + 3 * step];
+        seen ^= mix(a) ^ mix(b) ^ mix(c) ^ mix(d);
+    }
+    for (; i < n; i += step)
+        seen ^= mix(x[i]);
+    if (seen == NEVER)
+        *sink = seen;
+}

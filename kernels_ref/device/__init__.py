@@ -1,0 +1,101 @@
+"""Trusted kernels for timed launches: inputs made on the device, outputs checked there. Plain data; imports nothing.
+
+    generate.cu                          inputs from the secret key, and "is this input unchanged?"
+    judge.cuh + check_*.cu               timed outputs against float64, on the device
+
+A `Check` is looked up by the exercise's ``checker``, else by its oracle's name. Its ``sources`` are read from this folder,
+joined in order and compiled as one file. Its steps run after the timed launch has finished, on one stream:
+
+    fill the scratch arrays ─▶ findings = {0, ~0, 0} ─▶ steps ─▶ read findings ─▶ bad? run `explain`, read explanation
+
+An argument is the name of
+
+    an array of the exercise, or a scratch array                      its address
+    ``findings``, ``explanation``                                     the address of 24 or 16 bytes, see judge.cuh
+    a size of the case                                                a 64-bit integer
+    ``relative``, ``absolute``                                        a double; |got - expected| <= absolute + relative·|expected|
+
+or a decimal number, which is a 64-bit integer. The chain's bound of a `Tolerance` belongs to ``absolute``; both are 0
+where the inputs are exact. Grids are expressions over the sizes and ``cdiv``. A check trusts its inputs: run the
+``unchanged_…`` kernels first, or make them anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Step:
+    """One launch of a trusted kernel: one-dimensional, no dynamic shared memory."""
+
+    kernel: str
+    args: tuple[str, ...]
+    grid: str
+    block: int = 256
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """An array of the check's own. ``integers`` are the bounds of random values (generate_exact), drawn anew each time."""
+
+    name: str
+    count: str
+    dtype: str = "float64"
+    integers: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Check:
+    """How the timed output of one task is checked; ``explain`` runs only when something is bad."""
+
+    sources: tuple[str, ...]
+    steps: tuple[Step, ...]
+    explain: Step
+    scratch: tuple[Scratch, ...] = ()
+
+
+GENERATOR = "generate.cu"
+"""Kernels ``generate_{exact|real}_{type}`` and ``unchanged_{exact|real}_{type}``; their parameters stand in the file."""
+
+GENERATED_TYPES: Mapping[str, str] = {
+    "float16": "f16", "float32": "f32", "float64": "f64",
+    "int8": "i8", "uint8": "u8", "int32": "i32", "uint32": "u32", "int64": "i64",
+}  # fmt: skip
+"""dtype of an `Array` -> the type in the kernel's name. Integer dtypes have ``exact`` kernels only."""
+
+_BOUNDS = ("relative", "absolute", "findings")
+_FOUND = ("findings", "explanation")
+
+CHECKS: Mapping[str, Check] = {
+    "elementwise:add": Check(
+        sources=("judge.cuh", "check_add.cu"),
+        steps=(Step("check_add", ("a", "b", "c", "n", *_BOUNDS), grid="min(cdiv(n, 256), 8192)"),),
+        explain=Step("explain_add", ("a", "b", *_FOUND), grid="1", block=1),
+    ),
+    "reduction:sum": Check(
+        sources=("judge.cuh", "check_sum.cu"),
+        steps=(
+            Step("partial_sums", ("x", "n", "partial"), grid="1024"),
+            Step("check_sum", ("partial", "1024", "out", *_BOUNDS), grid="1"),
+        ),
+        explain=Step("explain_sum", ("partial", "1024", "explanation"), grid="1"),
+        scratch=(Scratch("partial", "1024"),),
+    ),
+    "softmax:rows": Check(
+        sources=("judge.cuh", "check_softmax.cu"),
+        steps=(Step("check_rows", ("x", "y", "cols", *_BOUNDS), grid="rows"),),
+        explain=Step("explain_rows", ("x", "cols", *_FOUND), grid="1"),
+    ),
+    "gemm:matmul": Check(
+        sources=("judge.cuh", "check_matmul.cu"),
+        steps=(
+            Step("project", ("B", "bits", "w", "n"), grid="k"),
+            Step("check_projection", ("A", "C", "bits", "w", "n", "k", *_BOUNDS), grid="m"),
+        ),
+        explain=Step("explain_projection", ("A", "B", "C", "n", "k", "relative", "absolute", *_FOUND), grid="1"),
+        scratch=(Scratch("bits", "n", integers=(0, 1)), Scratch("w", "k")),
+    ),
+}
+"""Oracle or checker name -> its check on the device. The arrays' names are those that the oracle uses."""

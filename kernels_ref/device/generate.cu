@@ -1,0 +1,115 @@
+// Inputs from a secret key, made on the device: bit for bit what grader/inputs.py makes on the host, where the mapping
+// is written down. One thread makes the four elements of one counter.
+//
+//   generate_exact_T(T* out, count, seed, stream, sample, low, span)      integers low … low + span - 1
+//   generate_real_T (T* out, count, seed, stream, sample, low, high)      uniform in [low, high), T a floating type
+//   unchanged_…     (const T* in, …the same…, unsigned long long* changed)   adds the number of elements that differ
+//
+// T is f16, f32, f64, i8, u8, i32, u32, i64. Integer parameters are 64 bits wide, low and high of the real kernels are
+// doubles. Grid: cdiv(cdiv(count, 4), 256) blocks of 256 threads.
+
+#include <cuda_fp16.h>
+
+typedef unsigned int u32;
+typedef unsigned long long u64;
+
+struct Words {
+    u32 c[4];
+};
+
+// Philox4x32-10 (Salmon, Moraes, Dror, Shaw, SC 2011).
+__device__ Words philox(u64 index, u64 seed, u64 stream, u64 sample)
+{
+    Words w = {{(u32)index, (u32)(index >> 32), (u32)stream, (u32)sample}};
+    u32 k0 = (u32)seed, k1 = (u32)(seed >> 32);
+#pragma unroll
+    for (int round = 0; round < 10; ++round) {
+        u64 p0 = (u64)0xD2511F53u * w.c[0];
+        u64 p1 = (u64)0xCD9E8D57u * w.c[2];
+        w = {{(u32)(p1 >> 32) ^ w.c[1] ^ k0, (u32)p1, (u32)(p0 >> 32) ^ w.c[3] ^ k1, (u32)p0}};
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    return w;
+}
+
+// An integer of the exact range: low + (word * span >> 32). span is at most 2^32, so the product fits 64 bits.
+struct Exact {
+    long long low;
+    u64 span;
+    __device__ long long operator()(u32 word) const { return low + (long long)(((u64)word * span) >> 32); }
+};
+
+// A real: 24 bits of the word, scaled in float64. The intrinsics keep the compiler from fusing multiply and add.
+struct Real {
+    double low, high;
+    __device__ double operator()(u32 word) const
+    {
+        double u = (double)(word >> 8) * 0x1p-24;
+        return __dadd_rn(low, __dmul_rn(__dsub_rn(high, low), u));
+    }
+};
+
+// The one rounding to the array's type, to nearest even. Integers of an exact range are all representable.
+template <typename T>
+__device__ T to(double value) { return (T)value; }
+template <typename T>
+__device__ T to(long long value) { return (T)value; }
+template <>
+__device__ __half to<__half>(double value) { return __double2half(value); }
+template <>
+__device__ __half to<__half>(long long value) { return __ll2half_rn(value); }
+
+template <typename T>
+struct Store {
+    T* out;
+    __device__ void operator()(u64 i, T value) const { out[i] = value; }
+};
+
+// Bits are compared, so that -0.0 does not pass for 0.0 and a NaN never passes.
+template <typename T>
+struct Compare {
+    const T* in;
+    u64* changed;
+    __device__ void operator()(u64 i, T value) const
+    {
+        const unsigned char *was = (const unsigned char*)&value, *is = (const unsigned char*)&in[i];
+        bool same = true;
+        for (int b = 0; b < (int)sizeof(T); ++b)
+            same = same && was[b] == is[b];
+        if (!same)
+            atomicAdd(changed, 1ull);
+    }
+};
+
+template <typename T, typename Values, typename Sink>
+__device__ void each(u64 count, u64 seed, u64 stream, u64 sample, Values values, Sink sink)
+{
+    u64 index = blockIdx.x * (u64)blockDim.x + threadIdx.x;
+    if (index * 4 >= count)
+        return;
+    Words w = philox(index, seed, stream, sample);
+#pragma unroll
+    for (int j = 0; j < 4; ++j)
+        if (index * 4 + j < count)
+            sink(index * 4 + j, to<T>(values(w.c[j])));
+}
+
+#define KERNELS(kind, Values, Low, Second, name, T)                                                                  \
+    extern "C" __global__ void generate_##kind##_##name(T* out, u64 count, u64 seed, u64 stream, u64 sample,         \
+                                                        Low low, Second second)                                      \
+    {                                                                                                                \
+        each<T>(count, seed, stream, sample, Values{low, second}, Store<T>{out});                                    \
+    }                                                                                                                \
+    extern "C" __global__ void unchanged_##kind##_##name(const T* in, u64 count, u64 seed, u64 stream, u64 sample,   \
+                                                         Low low, Second second, u64* changed)                       \
+    {                                                                                                                \
+        each<T>(count, seed, stream, sample, Values{low, second}, Compare<T>{in, changed});                          \
+    }
+
+#define EXACT(name, T) KERNELS(exact, Exact, long long, u64, name, T)
+#define REAL(name, T) KERNELS(real, Real, double, double, name, T)
+
+EXACT(f16, __half) EXACT(f32, float) EXACT(f64, double)
+EXACT(i8, signed char) EXACT(u8, unsigned char) EXACT(i32, int) EXACT(u32, unsigned int) EXACT(i64, long long)
+REAL(f16, __half) REAL(f32, float) REAL(f64, double)

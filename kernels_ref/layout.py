@@ -1,0 +1,26 @@
+"""Oracles for kernels that are about where data lies in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+Inputs = Mapping[str, npt.NDArray[np.generic]]
+Numbers = Mapping[str, float]
+Outputs = dict[str, npt.NDArray[np.float64]]
+
+
+def regroup(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """The same ``32·rows`` floats in three other orders, for ``bank_conflicts``; every array is (32·rows,).
+
+    ``planes``: pairs taken apart, ``planes[16*rows*s + p] = x[2*p + s]``; ``merged``: eight planes interleaved,
+    ``merged[8*f + p] = x[4*rows*p + f]``; ``columns``: rows of 32 transposed, ``columns[rows*c + r] = x[32*r + c]``.
+    """
+    x = inputs["x"].astype(np.float64)
+    return {
+        "planes": x.reshape(-1, 2).T.ravel(),
+        "merged": x.reshape(8, -1).T.ravel(),
+        "columns": x.reshape(-1, 32).T.ravel(),
+    }

@@ -1,0 +1,328 @@
+"""The command line without a compiler: which command is meant, which file, and every wrong use explained."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from grader.catalog import load_catalog
+from grader.cli import main
+from grader.cli.commands import cli
+from grader.cli.grading import Options, _file_for
+from grader.errors import UsageError
+
+SCHEMA = json.loads(files("grader.render").joinpath("run.schema.json").read_text())
+
+EXERCISE_PY = """\
+from grader import Array, Exercise
+
+EXERCISE = Exercise(
+    name={name!r}, order={order}, idea="twice \\x1b[31mred", oracle="elementwise:add", simulated={{"n": 64}},
+    arrays=(Array("x", "float32", "n"), Array("y", "float32", "n", role="out")), small=({{"n": 1}},),
+)
+"""
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """An empty folder of our own to work in."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def course(tmp_path):
+    """A teacher's folder with two exercises; returns what makes another."""
+    folder = tmp_path / "course"
+
+    def add(name: str, order: int = 9001, statement: str = "# Twice\n\nDouble *it*.\n") -> Path:
+        place = folder / "01_first" / name
+        place.mkdir(parents=True)
+        (place / "exercise.py").write_text(EXERCISE_PY.format(name=name, order=order))
+        (place / f"{name}.cu").write_text("// launch it\n")
+        (place / "README.md").write_text(statement)
+        return folder
+
+    add("twice_it")
+    add("twice_more", 9002)
+    return add
+
+
+@pytest.fixture
+def run(capsys):
+    def call(*words: str) -> tuple[int, str, str]:
+        code = main([str(word) for word in words])
+        out = capsys.readouterr()
+        return code, out.out, out.err
+
+    return call
+
+
+# ------------------------------------------------------------------------------------------------------------- routing
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["reduce_v3"], ["grade", "reduce_v3"]),
+        (["reduce_v3", "vector_add", "--json"], ["grade", "reduce_v3", "vector_add", "--json"]),
+        (["--json", "reduce_v3"], ["grade", "--json", "reduce_v3"]),
+        (["--seed", "3", "reduce_v3"], ["grade", "--seed", "3", "reduce_v3"]),
+        (["--file", "list", "reduce_v3"], ["grade", "--file", "list", "reduce_v3"]),
+        (["list"], ["list"]),
+        (["--json", "list"], ["list", "--json"]),
+        (["--course", "list", "show", "x"], ["show", "--course", "list", "x"]),
+        (["grade", "reduce_v3"], ["grade", "reduce_v3"]),
+        (["--json"], ["grade", "--json"]),
+        (["--", "list"], ["grade", "--", "list"]),
+        (["--help"], ["--help"]),
+        ([], ["--help"]),
+    ],
+)
+def test_first_plain_word_decides_which_command_is_meant(words, meant):
+    assert cli.routed(words) == meant
+
+
+def test_help_shows_the_grading_options_and_the_commands(run):
+    code, out, _ = run("--help")
+    assert code == 0
+    assert "NAME" in out
+    for word in ("--solution", "--backend", "--course", "list", "show", "start", "doctor", "device", "bench", "dev"):
+        assert word in out
+
+
+def test_version_is_one_line(run):
+    code, out, _ = run("--version")
+    assert (code, out.count("\n")) == (0, 1)
+
+
+# ----------------------------------------------------------------------------------------------------------- wrong uses
+
+
+@pytest.mark.parametrize(
+    ("words", "code_word", "said", "hint"),
+    [
+        (["vectr_add"], "unknown_exercise", "there is no exercise 'vectr_add'", "did you mean 'vector_add'?"),
+        (["lst"], "unknown_exercise", "there is no exercise 'lst'", "did you mean `grade list`?"),
+        (["twice", "--course", "COURSE"], "ambiguous_exercise", "twice_it, twice_more", "write one of these names"),
+        (["vector_add", "--bogus"], "usage", "no such option", "grade --help"),
+        (["vector_add", "--backend", "cpu"], "usage", "'cpu' is not one of", "grade --help"),
+        (["vector_add", "--seed", "-1"], "usage", "-1 is not in the range", "grade --help"),
+        (["vector_add", "--timeout", "0"], "usage", "0.0 is not in the range", "grade --help"),
+        (["vector_add", "--seed"], "usage", "requires an argument", "grade --help"),
+        (["--solution"], "usage", "missing argument", "grade --help"),
+        (["vector_add", "reduce_v3", "--file", "x.cu"], "file_for_several", "--file names one file", "one by one"),
+        (["vector_add", "--file", "x.cu", "--solution"], "file_and_solution", "exclude each other", "leave one out"),
+        (["vector_add", "--course", "nowhere"], "bad_course", "nowhere does not exist", ""),
+        (["twice_it", "--solution", "--course", "COURSE"], "no_solution", "no solution of twice_it", ""),
+        (["start", "nothing_like_it"], "unknown_exercise", "there is no exercise", "grade list"),
+    ],
+)
+def test_wrong_use_exits_2_with_one_message_and_a_hint(run, here, course, tmp_path, words, code_word, said, hint):
+    words = [str(tmp_path / "course") if word == "COURSE" else word for word in words]
+    code, out, err = run(*words)
+    assert (code, out) == (2, "")
+    assert said in err
+    assert hint in err
+    assert "Traceback" not in err
+    if words[0] != "start":
+        code, out, err = run(*words, "--json")
+        assert (code, err) == (2, "")
+        document = json.loads(out)
+        jsonschema.validate(document, SCHEMA)
+        assert document["error"]["code"] == code_word
+
+
+def test_exercise_named_like_a_command_is_refused(run, here, course, tmp_path):
+    course("list")
+    code, _, err = run("twice_it", "--course", tmp_path / "course")
+    assert code == 2
+    assert "'list', which is a command" in err
+
+
+def test_every_name_is_understood_before_the_first_is_graded(run, here, monkeypatch):
+    monkeypatch.setattr("grader.stages.grade", lambda request: pytest.fail("graded"))
+    assert run("vector_add", "no_such_exercise")[0] == 2
+
+
+def test_unexpected_failure_is_the_graders_own_without_a_traceback(run, monkeypatch):
+    monkeypatch.delenv("WARPGRADE_DEBUG", raising=False)
+    monkeypatch.setattr("grader.cli.course.load_catalog", lambda courses: {}["gone"])
+    code, out, err = run("list")
+    assert (code, out) == (5, "")
+    assert "the grader itself failed: KeyError: 'gone'" in err
+    assert "grader's fault" in err
+    assert "Traceback" not in err
+
+
+def test_ctrl_c_is_one_line_and_130(run, monkeypatch):
+    def interrupt(courses):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("grader.cli.course.load_catalog", interrupt)
+    code, _, err = run("list")
+    assert code == 130
+    assert err.strip().splitlines() == ["grade: interrupted"]
+
+
+# ----------------------------------------------------------------------------------------------------- the file graded
+
+
+def test_file_here_comes_before_the_courses_stub(here):
+    one = load_catalog().find("vector_add")
+    assert _file_for(one, Options(("vector_add",))) == one.stub
+    (here / "vector_add.cu").write_text("x")
+    assert _file_for(one, Options(("vector_add",))) == Path("vector_add.cu")
+
+
+def test_file_option_and_solution_option_come_before_both(here):
+    one = load_catalog().find("vector_add")
+    (here / "vector_add.cu").write_text("x")
+    assert _file_for(one, Options(("vector_add",), file=Path("other.cu"))) == Path("other.cu")
+    assert _file_for(one, Options(("vector_add",), solution=True)) == one.solution
+
+
+def test_broken_link_here_is_the_file_that_is_meant(here):
+    (here / "vector_add.cu").symlink_to(here / "gone.cu")
+    assert _file_for(load_catalog().find("vector_add"), Options(("vector_add",))) == Path("vector_add.cu")
+
+
+def test_installed_package_never_grades_its_own_stub(here, monkeypatch):
+    monkeypatch.setattr("grader.cli.grading.in_a_clone", lambda one: False)
+    with pytest.raises(UsageError, match=r"there is no vector_add\.cu") as caught:
+        _file_for(load_catalog().find("vector_add"), Options(("vector_add",)))
+    assert "grade start vector_add" in caught.value.hint
+
+
+# ------------------------------------------------------------------------------------------------- list, show and start
+
+
+def test_list_shows_number_name_and_idea_under_their_chapter(run, here, course, tmp_path):
+    code, out, _ = run("list", "--course", tmp_path / "course")
+    lines = out.splitlines()
+    assert code == 0
+    at = next(number for number, line in enumerate(lines) if line.split()[:2] == ["9001", "twice_it"])
+    assert lines[at - 1] == "1 · first"
+    assert lines[at].endswith("twice \\x1b[31mred")
+
+
+def test_list_as_json_has_every_exercise(run, here, course, tmp_path):
+    code, out, _ = run("--json", "list", "--course", str(tmp_path / "course"))
+    document = json.loads(out)
+    assert (code, document["schema"]) == (0, "warpgrade/list/1")
+    mine = next(one for one in document["exercises"] if one["name"] == "twice_it")
+    assert mine == {
+        "name": "twice_it", "number": 9001, "chapter": "01_first", "idea": "twice \x1b[31mred", "requires": "sm_70",
+        "host": False, "timed": False, "technique": False, "points": {"correct": 60, "technique": 20, "fast": 20},
+        "has_solution": False,
+    }  # fmt: skip
+
+
+def test_broken_exercise_does_not_hide_the_others(run, here, course, tmp_path):
+    folder = course("broken_one")
+    (folder / "01_first" / "broken_one" / "exercise.py").write_text("EXERCISE = 1 +\n")
+    _, out, _ = run("list", "--course", folder)
+    assert "twice_it" in out
+    assert "broken_one" in out
+    assert "syntax error" in out
+
+
+def test_show_renders_the_statement(run, here, course, tmp_path):
+    code, out, _ = run("show", "twice_it", "--course", tmp_path / "course")
+    assert code == 0
+    assert "Double it." in out
+    assert "`grade start twice_it` puts the stub here" in out
+
+
+def test_show_lets_no_control_character_of_a_course_through(run, here, course, tmp_path):
+    course("evil", 9003, "# Evil\n\n\x1b[2Jcleared \u202egnihton\n")
+    _, out, _ = run("show", "evil", "--course", tmp_path / "course")
+    assert "\x1b" not in out
+    assert "\u202e" not in out
+
+
+def test_drawings_are_not_wrapped(run, here, course, tmp_path):
+    drawing = "┌" + "─" * 90 + "┐"
+    course("drawn", 9003, f"# D\n\n```\n{drawing}\n```\n")
+    _, out, _ = run("show", "drawn", "--course", tmp_path / "course")
+    assert drawing in out
+
+
+def test_start_copies_the_stub_and_says_what_to_do(run, here):
+    code, out, _ = run("start", "vector_add")
+    assert code == 0
+    assert (here / "vector_add.cu").read_bytes() == load_catalog().find("vector_add").stub.read_bytes()
+    assert "`grade vector_add` grades it" in out
+
+
+def test_start_never_overwrites_unless_forced(run, here):
+    mine = here / "vector_add.cu"
+    mine.write_text("my work")
+    code, _, err = run("start", "vector_add")
+    assert (code, mine.read_text()) == (2, "my work")
+    assert "--force" in err
+    assert run("start", "vector_add", "--force")[0] == 0
+    assert mine.read_text() != "my work"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_start_in_a_folder_that_cannot_be_written_is_explained(run, here):
+    here.chmod(0o500)
+    code, _, err = run("start", "vector_add")
+    here.chmod(0o700)
+    assert code == 2
+    assert "cannot write ./vector_add.cu" in err
+
+
+# ------------------------------------------------------------------------------------------------------ whole processes
+
+
+def process(*words: str, **how) -> subprocess.CompletedProcess[bytes]:
+    environment = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}
+    return subprocess.run(
+        [sys.executable, "-m", "grader.cli", *words], capture_output=True, timeout=60,
+        env=environment | how.pop("env", {}), **how,
+    )  # fmt: skip
+
+
+def test_terminal_without_unicode_gets_ascii():
+    done = process("show", "vector_add", env={"PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 0
+    assert done.stdout.isascii()
+    assert process("list", env={"PYTHONIOENCODING": "latin-1"}).returncode == 0
+
+
+def test_reader_that_leaves_early_is_no_failure():
+    with subprocess.Popen(
+        [sys.executable, "-m", "grader.cli", "show", "vector_add"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as reader_gone:
+        assert reader_gone.stdout is not None
+        assert reader_gone.stderr is not None
+        reader_gone.stdout.close()
+        assert reader_gone.stderr.read() == b""
+    assert reader_gone.returncode in (1, 141)
+
+
+def test_listing_imports_nothing_heavy():
+    code = (
+        "import sys; from grader.cli import main; main(['list']);"
+        "print([m for m in ('numpy', 'llvmlite', 'cupy', 'rich', 'simpleeval', 'cuda.bindings') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_name_with_a_control_character_is_shown_escaped():
+    done = process("\x1b[31mred\u202e")
+    assert done.returncode == 2
+    assert b"\x1b" not in done.stderr
+    assert "\u202e".encode() not in done.stderr

@@ -1,0 +1,149 @@
+"""The report on the terminal: what a person reads, at any width, with any terminal."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import replace
+
+import pytest
+from verdict_samples import HOSTILE, PASSED, RACY, SOURCE, plainly
+
+from grader.render.terminal import to_terminal
+from grader.verdict import VERDICTS, Diagnostic
+
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def report(verdict, source=SOURCE, **how):
+    return to_terminal(verdict, source, **({"color": False} | how))
+
+
+def test_first_line_is_the_verdict_with_exercise_and_points():
+    first = report(RACY).splitlines()[0]
+    assert first.startswith("✘ RACE  reduce_v3")
+    assert first.endswith("0 of 80 points · on the simulator")
+
+
+def test_second_line_shows_each_stage_with_its_symbol():
+    second = report(RACY).splitlines()[1]
+    assert second.split("   ") == ["  ✔ compiles", "✘ runs", "✔ correct", "– technique", "○ not graded: fast"]
+
+
+def test_race_shows_both_lines_of_code_and_marks_which_wrote_and_which_read():
+    lines = report(RACY).splitlines()
+    assert any(line.startswith("  ▶  6 │     partial[tid] = tid < m") and line.endswith("write") for line in lines)
+    assert any(line.startswith("  ▶ 10 │             partial[tid] +=") and line.endswith("read") for line in lines)
+
+
+def test_caret_stands_below_the_column_of_the_finding():
+    lines = report(RACY).splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith("  ▶ 10"))
+    assert lines[at + 1].index("^") == lines[at].index("partial[tid + s]")
+
+
+def test_race_shows_both_accesses_with_thread_and_block():
+    text = report(RACY)
+    assert re.search(r"write +thread 49, block 0, line 6", text)
+    assert re.search(r"read +thread 17, block 2, line 10", text)
+    assert re.search(r"memory +shared partial\[49\], byte 196 of it", text)
+
+
+def test_warning_beside_the_error_is_shown_with_its_line():
+    assert "dst[3] was read before anything wrote it (line 12)" in report(RACY)
+
+
+def test_failing_case_is_named_with_size_and_values():
+    assert "n=33, exact values, on the simulator" in report(RACY)
+
+
+def test_next_step_is_the_last_thing_said():
+    assert report(RACY).rstrip().splitlines()[-1].split() == ["next:", "Put", "a", "barrier", "between", "the", "two", "accesses."]
+
+
+def test_pass_shows_counters_time_rate_and_the_bar_with_its_line():
+    text = report(PASSED)
+    assert "✔ PASS  vector_add" in text
+    assert "vector_add<<<4096, 256>>>" in text
+    assert "3.41 TB/s, 71.0 % of the peak 4.8 TB/s" in text
+    bar = next(line for line in text.splitlines() if "█" in line)
+    assert bar.count("█") == 28
+    assert bar.index("┃") - bar.index("█") == 28  # 0.70 of 40 characters
+
+
+def test_failure_shows_no_counters_unless_they_are_the_point():
+    launches = PASSED.launches
+    assert "<<<" not in report(replace(RACY, launches=launches))
+    assert "<<<" in report(replace(plainly(PASSED, "technique"), launches=launches))
+
+
+@pytest.mark.parametrize("word", VERDICTS)
+def test_every_word_has_a_report_that_names_the_finding_and_the_next_step(word):
+    text = report(plainly(RACY, word))
+    assert word.replace("_", " ").upper() in text.splitlines()[0]
+    assert "Do this." in text
+    assert word == "pass" or f"this is about {word}" in text
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100])
+@pytest.mark.parametrize("verdict", [RACY, PASSED, HOSTILE], ids=["racy", "passed", "hostile"])
+def test_no_line_is_wider_than_the_terminal(verdict, width):
+    long = replace(verdict, file="a/very/long/" + "folder/" * 20 + "reduce_v3.cu")
+    assert max(map(len, report(long, width=width).splitlines())) <= width
+
+
+@pytest.mark.parametrize("verdict", [RACY, PASSED, HOSTILE], ids=["racy", "passed", "hostile"])
+def test_without_unicode_the_report_is_ascii(verdict):
+    assert report(verdict, unicode=False).isascii()
+
+
+@pytest.mark.parametrize("verdict", [RACY, PASSED, HOSTILE], ids=["racy", "passed", "hostile"])
+def test_without_colour_there_is_no_escape_sequence(verdict):
+    assert "\x1b" not in report(verdict)
+
+
+def test_with_colour_only_the_colours_are_escape_sequences():
+    text = report(HOSTILE, color=True)
+    assert COLOUR.search(text)
+    assert "\x1b" not in COLOUR.sub("", text)
+
+
+def test_nothing_that_a_student_wrote_reaches_the_terminal_unseen():
+    text = report(HOSTILE)
+    hidden = {character for character in text if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")}
+    assert hidden == {"\n"}
+    assert "[bold]markup[/bold] :boom:" in text
+    assert "[red]not markup[/red]" in text
+    assert "\\x1b[31m" in text
+    assert "\\u{202e}gnihton" in text
+
+
+def test_printed_output_stands_in_its_own_section_and_is_cut():
+    text = report(replace(RACY, printed="".join(f"line {n}\n" for n in range(50))))
+    assert "printed by the kernel" in text
+    assert "│ line 11\n" in text
+    assert "line 12\n" not in text
+    assert "38 more lines" in text
+
+
+def test_finding_without_the_files_text_shows_the_line_that_it_carries():
+    found = Diagnostic("compile_error", "expected a ;", file="a.cu", line=3, column=5, source="int x")
+    lines = report(replace(RACY, diagnostics=(found,)), source="").splitlines()
+    at = next(number for number, line in enumerate(lines) if "▶ 3 │ int x" in line)
+    assert lines[at + 1].index("^") == lines[at].index("x")
+
+
+def test_finding_in_another_file_shows_no_line_of_the_students_own():
+    found = Diagnostic("compile_error", "in a header", file="cuda_fp16.h", line=3)
+    assert "▶" not in report(replace(RACY, diagnostics=(found,)))
+
+
+def test_line_beyond_the_file_is_no_error():
+    found = Diagnostic("race", "somewhere", file="reduce_v3.cu", line=10_000)
+    assert "somewhere" in report(replace(RACY, diagnostics=(found,)))
+
+
+def test_long_line_of_code_is_cut_and_not_wrapped():
+    found = Diagnostic("race", "here", file="reduce_v3.cu", line=1, column=300)
+    text = report(replace(RACY, diagnostics=(found,)), source="x" * 500, width=80)
+    assert max(map(len, text.splitlines())) <= 80

@@ -1,0 +1,62 @@
+"""Words and numbers for people."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.render.text import duration, index_words, number, percent, rate, safe, size_words, to_ascii
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain", "plain"),
+        ("a\tb", "a    b"),
+        ("a\nb", "a b"),
+        ("\x1b[31m", "\\x1b[31m"),
+        ("\x9b31m", "\\x9b31m"),
+        ("\u202e\u2066\u200b\ufeff", "\\u{202e}\\u{2066}\\u{200b}\\u{feff}"),
+        ("\u2028", "\\u{2028}"),
+        ("\udcff", "\\u{dcff}"),
+        ("\U000e0041", "\\u{e0041}"),
+        ("größe µ", "größe µ"),
+    ],
+)
+def test_what_cannot_be_seen_is_made_visible(text, shown):
+    assert safe(text) == shown
+
+
+def test_line_breaks_stay_where_they_are_wanted():
+    assert safe("a\nb\r\x0b", lines=True) == "a\nb\\x0d\\x0b"
+
+
+def test_ascii_keeps_colours_and_folds_the_rest():
+    assert to_ascii("\x1b[32m✔\x1b[0m 0.5 µs × ü") == "\x1b[32m+\x1b[0m 0.5 us x \\xfc"
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "shown"),
+    [(3.412e12, "B", "3.41 TB/s"), (989.4e12, "FLOP", "989 TFLOP/s"), (5.5e10, "B", "55 GB/s"), (12.0, "B", "12 B/s")],
+)
+def test_rates_have_three_digits_and_a_prefix(value, unit, shown):
+    assert rate(value, unit) == shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(1.5, "1.5 s"), (2.134e-4, "213 µs"), (0.0129, "12.9 ms"), (4e-8, "40 ns"), (0.0, "0 ns")]
+)
+def test_times_have_three_digits_and_a_unit(seconds, shown):
+    assert duration(seconds) == shown
+
+
+def test_counters_are_whole_where_they_are_and_a_dash_where_there_is_nothing():
+    assert [number(value) for value in (3.0, 0.98765, 1e6, float("nan"), None, float("inf"))] == [
+        "3", "0.9877", "1000000", "–", "–", "inf",
+    ]  # fmt: skip
+
+
+def test_sizes_indices_and_fractions_in_words():
+    assert size_words({"rows": 33, "cols": 7}) == "rows=33, cols=7"
+    assert index_words((5, 0, 0)) == "5"
+    assert index_words((5, 0, 1)) == "(5, 0, 1)"
+    assert percent(0.7104) == "71.0 %"

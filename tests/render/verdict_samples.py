@@ -1,0 +1,122 @@
+"""Verdicts that the renderers' tests share; built by hand, as a stage would build them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from grader.verdict import (
+    STAGES,
+    Access,
+    CaseResult,
+    Diagnostic,
+    LaunchRecord,
+    LineCounters,
+    Measurement,
+    StageResult,
+    Status,
+    Verdict,
+)
+
+SOURCE = """\
+// launch reduce_v3(src, dst, m): grid=cdiv(m, 256) block=256 shared=256*4
+extern "C" __global__ void reduce_v3(const float *src, float *dst, int m)
+{
+    extern __shared__ float partial[];
+    int tid = threadIdx.x;
+    partial[tid] = tid < m ? src[tid] : 0;
+
+    for (int s = 128; s > 0; s >>= 1) {
+        if (tid < s)
+            partial[tid] += partial[tid + s];
+    }
+    if (tid == 0) dst[blockIdx.x] = partial[0];
+}
+"""
+
+
+def stages(*statuses: Status) -> tuple[StageResult, ...]:
+    reasons = {"not_graded": "no GPU was found"}
+    return tuple(
+        StageResult(name, status, reasons.get(status, "")) for name, status in zip(STAGES, statuses, strict=True)
+    )
+
+
+RACE = Diagnostic(
+    kind="race",
+    message="race on shared partial[49]: written by thread 49 at reduce_v3.cu:6, read by thread 17 at reduce_v3.cu:10",
+    file="reduce_v3.cu",
+    line=10,
+    column=29,
+    kernel="reduce_v3",
+    thread=(17, 0, 0),
+    block=(0, 0, 0),
+    space="shared",
+    array="partial",
+    index=49,
+    address=196,
+    accesses=(Access("write", (49, 0, 0), (0, 0, 0), 6), Access("read", (17, 0, 0), (2, 0, 0), 10)),
+    count=31,
+)
+
+RACY = Verdict(
+    exercise="reduce_v3",
+    backend="sim",
+    verdict="race",
+    score=0,
+    max_score=80,
+    seed=42,
+    stages=stages("passed", "failed", "passed", "skipped", "not_graded"),
+    cases=(CaseResult({"n": 1}, "passed"), CaseResult({"n": 33}, "failed", "race", values="exact")),
+    diagnostics=(
+        RACE,
+        Diagnostic("uninitialised_read", "dst[3] was read before anything wrote it", severity="warning", line=12),
+    ),
+    file="reduce_v3.cu",
+    next_step="Put a barrier between the two accesses.",
+)
+
+PASSED = Verdict(
+    exercise="vector_add",
+    backend="sim+gpu",
+    verdict="pass",
+    score=100,
+    max_score=100,
+    seed=7,
+    stages=stages("passed", "passed", "passed", "passed", "passed"),
+    cases=(CaseResult({"n": 1}, "passed"), CaseResult({"n": 2**28}, "passed", backend="gpu")),
+    launches=(
+        LaunchRecord(
+            "vector_add",
+            (4096, 1, 1),
+            (256, 1, 1),
+            0,
+            {
+                "sector_efficiency": 1.0,
+                "excess_wavefronts": 0.0,
+                "active_lanes": 0.998,
+                "conflict_degree": float("nan"),
+            },
+            lines=(LineCounters(6, {"sector_efficiency": 1.0}),),
+        ),
+    ),
+    measured=Measurement(
+        9.0e-4, (8.9e-4, 9.1e-4), 30, "B", 3.41e12, 4.8e12, 0.71, 3.44e12, 0.991, "0.70 of peak", 0.70, False
+    ),
+    device="NVIDIA H200",
+    file="vector_add.cu",
+    next_step="Next exercise: `grade start saxpy_grid_stride`.",
+    elapsed_s=1.5,
+)
+
+HOSTILE = replace(
+    RACY,
+    printed="\x1b[2J\x1b[31mpass\x07 \u202egnihton\u202c [bold]markup[/bold] :boom:\r\nsecond\n",
+    diagnostics=(replace(RACE, message="\x1b]0;title\x07 [red]not markup[/red] \u2066hidden\u2069", array="a\x1b[0m"),),
+    exercise="reduce\x1b[1m_v3",
+)
+
+
+def plainly(verdict: Verdict, word: str) -> Verdict:
+    """A verdict of each word, with one finding."""
+    found = () if word == "pass" else (Diagnostic(word, f"this is about {word}", line=10, hint="do this"),)
+    return replace(verdict, verdict=word, diagnostics=found, next_step="Do this.")

@@ -1,0 +1,28 @@
+// expect: pass
+// reduce_v2: interleaved addressing with a strided index: whole warps work or rest, but they meet in the banks.
+
+// scratch ping, pong: float[cdiv(n, 256)]
+// passes m=n until 1 by cdiv(m, 256): reduce_v2(src, dst, m): grid=cdiv(m, 256) block=256 shared=256*4
+
+extern "C" __global__ void reduce_v2(const float* src, float* dst, int m)
+{
+    extern __shared__ float partial[];
+    int t = threadIdx.x;
+    int i = blockIdx.x * blockDim.x + t;
+
+    partial[t] = i < m ? src[i] : 0.0f;
+    // Other threads' words are read from here on.
+    __syncthreads();
+
+    for (int s = 1; s < blockDim.x; s *= 2) {
+        // The first threads do the work, on every 2s-th word: 2s words between neighbouring lanes.
+        int k = 2 * s * t;
+        if (k < blockDim.x)
+            partial[k] += partial[k + s];
+        // The next step reads sums of this one.
+        __syncthreads();
+    }
+
+    if (t == 0)
+        dst[blockIdx.x] = partial[0];
+}

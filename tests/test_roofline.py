@@ -1,0 +1,140 @@
+"""Peaks, lines and fractions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from grader import roofline
+from grader.device import Gpu, driver_version, from_attributes
+from grader.exercise import Target
+from grader.launch import DeviceLimits
+from grader.timing import Summary
+
+H200 = Gpu(
+    index=0,
+    name="NVIDIA H200",
+    compute_capability=(9, 0),
+    sm_count=132,
+    clock_hz=1980e6,
+    memory_clock_hz=3201e6,
+    bus_width_bits=6016,
+    l2_bytes=60 << 20,
+    memory_bytes=141 << 30,
+    limits=DeviceLimits(),
+)
+BANDWIDTH = Target(unit="bandwidth", fraction=0.70, ceiling="add_f32x1")
+
+
+def test_a_named_gpu_has_its_published_peaks():
+    peaks = roofline.peaks(H200)
+    assert (peaks.bandwidth, peaks.fp32, peaks.fp16_tensor) == pytest.approx((4814e9, 66.9e12, 989.4e12))
+    assert peaks.published
+
+
+def test_the_formulas_reproduce_the_published_figures_of_an_h200():
+    peaks = roofline.formula_peaks(H200)
+    assert peaks.bandwidth == pytest.approx(4814e9, rel=1e-3)
+    assert peaks.fp32 == pytest.approx(66.9e12, rel=1e-3)
+    assert peaks.fp16_tensor == pytest.approx(989.4e12, rel=1e-3)  # at 1830 MHz, not at the boost clock
+    assert not peaks.published
+
+
+@pytest.mark.parametrize(
+    ("name", "capability", "sm_count", "clock_mhz", "bandwidth", "fp32", "tensor"),
+    [
+        ("NVIDIA A100-SXM4-80GB", (8, 0), 108, 1410, 2039, 19.5, 312),
+        ("NVIDIA GeForce RTX 4090", (8, 9), 128, 2520, 1008, 82.6, 165),
+        ("Tesla T4", (7, 5), 40, 1590, 320, 8.1, 65),
+        ("Tesla V100-SXM2-16GB", (7, 0), 80, 1530, 898, 15.7, 125),
+        ("NVIDIA GeForce RTX 3090", (8, 6), 82, 1695, 936, 35.6, 71),
+    ],
+)
+def test_table_and_formulas_agree(name, capability, sm_count, clock_mhz, bandwidth, fp32, tensor):
+    gpu = replace(H200, name=name, compute_capability=capability, sm_count=sm_count, clock_hz=clock_mhz * 1e6)
+    table, formula = roofline.peaks(gpu), roofline.formula_peaks(gpu)
+    assert table.bandwidth == bandwidth * 1e9
+    assert table.fp32 == fp32 * 1e12 == pytest.approx(formula.fp32, rel=0.01)
+    assert table.fp16_tensor == tensor * 1e12 == pytest.approx(formula.fp16_tensor, rel=0.01)
+
+
+@pytest.mark.parametrize("name", ["NVIDIA GeForce RTX 3090 Ti", "NVIDIA A10G", "NVIDIA H200 NVL", "NVIDIA GH200 480GB"])
+def test_a_near_name_is_not_taken_for_another_gpu(name):
+    assert not roofline.peaks(replace(H200, name=name)).published
+
+
+def test_a_gpu_before_tensor_cores_has_no_tensor_peak():
+    assert roofline.peaks(replace(H200, name="NVIDIA GeForce GTX 1080", compute_capability=(6, 1))).fp16_tensor is None
+
+
+def test_the_line_in_seconds_is_where_the_fraction_is_met():
+    line_s = roofline.line_s(work=3 * 2**30, target=BANDWIDTH, peak=4814e9, ceiling_rate=None)
+    assert line_s is not None
+    assert 3 * 2**30 / line_s / 4814e9 == pytest.approx(0.70)
+
+
+def test_a_line_of_a_ceiling_is_unknown_until_the_ceiling_is_measured():
+    target = replace(BANDWIDTH, of="ceiling", fraction=0.95)
+    assert roofline.line_s(1e9, target, peak=4814e9, ceiling_rate=None) is None
+    assert roofline.line_s(1e9, target, peak=4814e9, ceiling_rate=2e9) == pytest.approx(1e9 / (0.95 * 2e9))
+
+
+def test_only_more_than_the_peak_and_a_twentieth_is_impossible():
+    assert not roofline.impossible(work=1.04e12, median_s=1.0, peak=1e12)
+    assert roofline.impossible(work=1.06e12, median_s=1.0, peak=1e12)
+    assert not roofline.impossible(work=1e15, median_s=1.0, peak=None)
+
+
+def test_a_measurement_shows_both_fractions():
+    summary = Summary(median_s=1e-3, interval_s=(0.9e-3, 1.1e-3), samples=30)
+    measured = roofline.measurement(summary, 3.4e9, BANDWIDTH, "NVIDIA H200", peak=4814e9, ceiling_rate=3.5e12)
+    assert measured.achieved == pytest.approx(3.4e12)
+    assert measured.fraction_of_peak == pytest.approx(3.4 / 4.814)
+    assert measured.fraction_of_ceiling == pytest.approx(3.4 / 3.5)
+    assert (measured.unit, measured.line, measured.provisional) == ("B", "0.70 of peak", False)
+
+
+def test_a_line_of_another_gpu_is_provisional():
+    summary = Summary(1e-3, (1e-3, 1e-3), 30)
+    assert roofline.measurement(summary, 1e9, BANDWIDTH, "NVIDIA L4", 300e9, None).provisional
+
+
+def test_the_ceiling_is_work_over_its_median_time():
+    assert roofline.ceiling(1e9, (1e-3, 2e-3, 9e-3)) == pytest.approx(1e9 / 2e-3)
+    assert roofline.ceiling(1e9, ()) is None
+
+
+def test_tf32_is_half_of_fp16():
+    assert roofline.peaks(H200).tf32_tensor == pytest.approx(494.7e12)
+
+
+def test_the_drivers_numbers_become_a_gpu():
+    values = {
+        "major": 9, "minor": 0, "sm_count": 132, "clock_khz": 1980000, "memory_clock_khz": 3201000,
+        "bus_width_bits": 6016, "l2_bytes": 62914560, "warp_size": 32, "max_threads_per_block": 1024,
+        "max_shared_bytes": 232448, "block_x": 1024, "block_y": 1024, "block_z": 64,
+        "grid_x": 2**31 - 1, "grid_y": 65535, "grid_z": 65535,
+    }  # fmt: skip
+    gpu = from_attributes(0, "NVIDIA H200", 141 << 30, values, cuda=13000)
+    assert (gpu.arch, gpu.cuda_driver, gpu.clock_hz) == ("sm_90", "13.0", 1980e6)
+    assert gpu.limits.max_shared_bytes == 232448
+    assert gpu.limits.sm_count == 132
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  Tue Sep 23 10:11:16 UTC 2025\nGCC", "580.95.05"),
+        ("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build", "580.65.06"),
+        ("something else", ""),
+    ],
+)
+def test_the_drivers_version_is_read_from_its_file(tmp_path, text, version):
+    file = tmp_path / "version"
+    file.write_text(text)
+    assert driver_version(file) == version
+
+
+def test_a_missing_driver_file_gives_no_version(tmp_path):
+    assert driver_version(tmp_path / "none") == ""

@@ -1,0 +1,554 @@
+"""The pipeline's judgement: technique by counters, the order of stages, points, and the way through two backends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+
+from grader.backends.base import CaseRun, Execution
+from grader.compile import Entry, Parameter, Program
+from grader.errors import GraderFault, SubmissionError, Unsupported
+from grader.exercise import Array, Exercise, Expect, Target, Tolerance, Work
+from grader.scoring import score
+from grader.stages import Request, capability, grade, simulable
+from grader.stages.records import Speed
+from grader.stages.technique import diagnostic, evaluate, total
+from grader.stages.words import failure_word, word_of
+from grader.verdict import STAGES, Access, Diagnostic, LaunchRecord, LineCounters, Measurement, StageResult, Verdict
+
+# ----------------------------------------------------------------------------------------------------------- technique
+
+
+def launch(lines: tuple[LineCounters, ...] = (), **counters: float) -> LaunchRecord:
+    return LaunchRecord("k", (1, 1, 1), (32, 1, 1), 0, counters, lines)
+
+
+def test_amounts_are_summed_over_launches():
+    assert total("excess_wavefronts", [launch(excess_wavefronts=3), launch(excess_wavefronts=4)]) == 7
+
+
+def test_number_of_launches_is_a_counter():
+    assert total("launches", [launch(), launch()]) == 2
+
+
+def test_ratio_is_the_ratio_of_the_sums_and_not_the_mean_of_the_ratios():
+    launches = [launch(sector_efficiency=1.0, sectors=300), launch(sector_efficiency=0.5, sectors=100)]
+    assert total("sector_efficiency", launches) == pytest.approx(0.875)
+
+
+def test_launch_without_an_access_says_nothing_about_a_ratio():
+    launches = [launch(sector_efficiency=0.5, sectors=10), launch(sector_efficiency=float("nan"), sectors=0)]
+    assert total("sector_efficiency", launches) == 0.5
+
+
+def test_ratio_over_nothing_at_all_wastes_nothing():
+    nothing = [launch(sector_efficiency=float("nan"), sectors=0)]
+    assert evaluate(Expect("sector_efficiency", at_least=0.9), nothing, {}) is None
+
+
+def test_counter_that_nobody_counts_is_the_graders_fault():
+    with pytest.raises(GraderFault, match="sector_eficiency"):
+        evaluate(Expect("sector_eficiency", at_least=0.9), [launch(sectors=1)], {})
+
+
+@pytest.mark.parametrize(("found", "met"), [(0.98, False), (0.99, True), (1.0, True)])
+def test_at_least_is_met_at_its_bound_and_above(found, met):
+    expect = Expect("sector_efficiency", at_least=0.99)
+    assert (evaluate(expect, [launch(sector_efficiency=found, sectors=8)], {}) is None) is met
+
+
+@pytest.mark.parametrize(("found", "met"), [(255.0, True), (256.0, True), (257.0, False)])
+def test_at_most_is_per_size_where_the_exercise_says_so(found, met):
+    expect = Expect("shared_requests", at_most=0.25, per="n")
+    assert (evaluate(expect, [launch(shared_requests=found)], {"n": 1024}) is None) is met
+
+
+def test_missed_expectation_names_the_worst_line():
+    lines = (LineCounters(7, {"excess_wavefronts": 1.0}), LineCounters(9, {"excess_wavefronts": 31.0}))
+    miss = evaluate(Expect("excess_wavefronts", at_most=0, why="Banks."), [launch(lines, excess_wavefronts=32.0)], {})
+    assert miss is not None
+    found = diagnostic(miss, "k.cu")
+    assert (found.line, found.kernel, found.file) == (9, "k", "k.cu")
+    assert found.message == ("excess wavefronts is 32; this step asks for at most 0. Line 9 stands out with 31. Banks.")
+
+
+def test_where_more_is_wanted_the_lowest_line_is_the_worst():
+    lines = (LineCounters(7, {"sector_efficiency": 0.125}), LineCounters(9, {"sector_efficiency": 1.0}))
+    miss = evaluate(Expect("sector_efficiency", at_least=0.9), [launch(lines, sector_efficiency=0.2, sectors=1)], {})
+    assert miss is not None
+    assert (miss.line, miss.line_found) == (7, 0.125)
+
+
+# --------------------------------------------------------------------------------------------------------------- words
+
+
+@pytest.mark.parametrize(
+    ("kind", "word"),
+    [
+        ("race", "race"), ("missing_fence", "race"), ("inactive_lane", "race"), ("missing_async_wait", "race"),
+        ("out_of_bounds", "out_of_bounds"), ("null", "out_of_bounds"),
+        ("misaligned", "crash"), ("trap", "crash"), ("assert", "crash"), ("bad_mask", "crash"),
+        ("deadlock", "timeout"), ("barrier_divergence", "timeout"), ("instruction_budget", "timeout"),
+        ("limit", "limit"),
+    ],
+)  # fmt: skip
+def test_each_kind_of_error_has_its_verdict(kind, word):
+    assert word_of(Diagnostic(kind, "x")) == word
+
+
+@pytest.mark.parametrize("kind", ["uninitialised_read", "same_value_write", "race"])
+def test_warning_settles_no_verdict(kind):
+    assert word_of(Diagnostic(kind, "x", severity="warning")) is None
+
+
+def test_error_of_an_unknown_kind_never_passes():
+    with pytest.raises(GraderFault, match="gremlin"):
+        failure_word(Execution({}, diagnostics=(Diagnostic("gremlin", "x"),)))
+
+
+# -------------------------------------------------------------------------------------------------------------- points
+
+
+def stages(**changed: str) -> tuple[StageResult, ...]:
+    return tuple(StageResult(name, changed.get(name, "passed")) for name in STAGES)  # type: ignore[arg-type]  # a status
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({}, (100, 100)),
+        ({"fast": "not_graded"}, (80, 80)),
+        ({"fast": "not_graded", "technique": "not_graded"}, (60, 60)),
+        ({"fast": "failed"}, (80, 100)),
+        ({"technique": "failed", "fast": "skipped"}, (60, 100)),
+        ({"correct": "failed", "technique": "skipped", "fast": "not_graded"}, (0, 80)),
+        ({"runs": "failed", "technique": "skipped", "fast": "skipped"}, (0, 100)),
+    ],
+)
+def test_points_follow_the_stages_and_the_maximum_follows_what_is_graded(changed, expected):
+    assert score((60, 20, 20), stages(**changed)) == expected
+
+
+# -------------------------------------------------------------------------------------- the whole way, on fake backends
+
+EXERCISE = Exercise(
+    name="double_it",
+    order=1,
+    idea="twice",
+    arrays=(Array("x", "float32", "n"), Array("y", "float32", "n", role="out")),
+    oracle="fake:twice",
+    small=({"n": 33}, {"n": 1}, {"n": 8}),
+    simulated={"n": 64},
+    timed={"n": 1024},
+    work=Work("8 * n"),
+    target=Target("bandwidth", 0.7),
+    technique=(Expect("sector_efficiency", at_least=0.9, why="Scattered.", hint="gather"),),
+    tolerance=Tolerance(relative=2**-23),
+)
+SOURCE = """\
+// launch double_it(x, y, n): grid=cdiv(n, 32) block=32
+extern "C" __global__ void double_it(const float *x, float *y, int n) {}
+"""
+POINTER, INTEGER = Parameter("u64", 8, 8), Parameter("u32", 4, 4)
+PROGRAM = Program("double_it.cu", SOURCE, "", "sm_80", (Entry("double_it", (POINTER, POINTER, INTEGER)),), "key")
+
+
+def twice(inputs, numbers):
+    assert numbers["n"] == inputs["x"].size
+    return {"y": 2.0 * inputs["x"].astype(np.float64)}
+
+
+def honest(run: CaseRun) -> Execution:
+    (x,) = (buffer.data for buffer in run.buffers if buffer.name == "x")
+    record = launch(sector_efficiency=1.0, sectors=8.0) if run.counters else launch()
+    return Execution({"y": 2 * x}, launches=(record,))
+
+
+def size_of(run: CaseRun) -> int:
+    return next(buffer.count for buffer in run.buffers if buffer.name == "y")
+
+
+@dataclass
+class FakeBackend:
+    """A backend that computes in Python; ``seen`` keeps what it was asked to run."""
+
+    name: str = "sim"
+    behave: Callable[[CaseRun], Execution] = honest
+    broken: Exception | None = None
+    seen: list[CaseRun] = field(default_factory=list)
+    closed: int = 0
+
+    def open(self, program, limits):
+        if self.broken is not None:
+            raise self.broken
+        return self
+
+    def run(self, run: CaseRun) -> Execution:
+        self.seen.append(run)
+        return self.behave(run)
+
+    def close(self) -> None:
+        self.closed += 1
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+@pytest.fixture
+def request_for(tmp_path, monkeypatch):
+    """A request for a file of ours, with the compiler replaced."""
+    path = tmp_path / "double_it.cu"
+    path.write_text(SOURCE)
+    monkeypatch.setattr("grader.compile.read_submission", lambda path: path.read_bytes(), raising=False)
+    monkeypatch.setattr("grader.compile.compile_source", lambda source, name, *, target: PROGRAM, raising=False)
+
+    def make(simulator=None, gpu=None, exercise=EXERCISE, **more) -> Request:
+        return Request(
+            exercise=exercise, path=path, seed=1, oracle=lambda: twice, simulator=simulator, gpu=gpu,
+            why_no_gpu="no GPU was found", **more,
+        )  # fmt: skip
+
+    return make
+
+
+def statuses(verdict: Verdict) -> dict[str, str]:
+    return {stage.name: stage.status for stage in verdict.stages}
+
+
+def failing(word: str, kind: str, at: int = 8, answer=honest) -> Callable[[CaseRun], Execution]:
+    """A kernel that is found out at size ``at`` and larger ones."""
+
+    def behave(run: CaseRun) -> Execution:
+        execution = answer(run)
+        if size_of(run) < at:
+            return execution
+        return replace(execution, failure=word, diagnostics=(Diagnostic(kind, f"{kind} at n={size_of(run)}"),))
+
+    return behave
+
+
+def wrong_at(at: int) -> Callable[[CaseRun], Execution]:
+    def behave(run: CaseRun) -> Execution:
+        execution = honest(run)
+        if size_of(run) >= at:
+            execution.outputs["y"][-1] += 1
+        return execution
+
+    return behave
+
+
+def test_right_kernel_passes_on_the_simulator_and_speed_is_never_assumed(request_for):
+    verdict = grade(request_for(FakeBackend()))
+    assert verdict.verdict == "pass"
+    assert verdict.exit_code == 0
+    assert statuses(verdict) == dict.fromkeys(STAGES, "passed") | {"fast": "not_graded"}
+    assert (verdict.score, verdict.max_score) == (80, 80)
+    assert verdict.backend == "sim"
+    assert verdict.stage("fast").detail == "no GPU was found"
+
+
+def test_small_sizes_run_first_with_exact_and_real_values_and_only_the_simulated_one_is_counted(request_for):
+    simulator = FakeBackend()
+    verdict = grade(request_for(simulator))
+    assert [(dict(case.size), case.values) for case in verdict.cases] == [
+        ({"n": n}, values) for n in (1, 8, 33) for values in ("exact", "real")
+    ] + [({"n": 64}, "real")]
+    assert [run.counters for run in simulator.seen] == [False] * 6 + [True]
+    assert simulator.closed == 1
+
+
+def test_exercise_without_exact_cases_runs_real_ones_only(request_for):
+    verdict = grade(request_for(FakeBackend(), exercise=replace(EXERCISE, exact=False)))
+    assert {case.values for case in verdict.cases} == {"real"}
+
+
+def test_expected_values_are_never_handed_to_a_backend(request_for):
+    simulator = FakeBackend()
+    grade(request_for(simulator))
+    for run in simulator.seen:
+        assert {(buffer.name, buffer.role, buffer.data is None) for buffer in run.buffers} == {
+            ("x", "in", False), ("y", "out", True),
+        }  # fmt: skip
+
+
+def test_wrong_answer_stops_at_the_smallest_failing_size_and_shows_it(request_for):
+    simulator = FakeBackend(behave=wrong_at(8))
+    verdict = grade(request_for(simulator))
+    assert verdict.verdict == "wrong"
+    assert statuses(verdict) == {
+        "compiles": "passed", "runs": "passed", "correct": "failed", "technique": "skipped", "fast": "not_graded",
+    }  # fmt: skip
+    assert [case.status for case in verdict.cases] == ["passed", "passed", "failed"]
+    assert dict(verdict.cases[-1].size) == {"n": 8}
+    found = verdict.diagnostics[0]
+    assert (found.kind, found.array, found.index) == ("wrong", "y", 7)
+    assert (verdict.score, verdict.max_score) == (0, 80)
+
+
+def test_race_is_the_verdict_and_the_answer_is_still_told(request_for):
+    accesses = (Access("write", (1, 0, 0), (0, 0, 0), 3), Access("read", (2, 0, 0), (0, 0, 0), 4))
+
+    def racy(run):
+        return replace(honest(run), failure="race", diagnostics=(Diagnostic("race", "race", accesses=accesses),))
+
+    verdict = grade(request_for(FakeBackend(behave=racy)))
+    assert verdict.verdict == "race"
+    assert statuses(verdict) | {"runs": "failed", "correct": "passed", "technique": "skipped"} == statuses(verdict)
+    assert len(verdict.cases) == 7
+    assert [found.accesses for found in verdict.diagnostics] == [accesses]
+    assert verdict.score == 0
+
+
+def test_race_with_a_wrong_answer_shows_both_and_the_race_first(request_for):
+    verdict = grade(request_for(FakeBackend(behave=failing("race", "race", at=1, answer=wrong_at(8)))))
+    assert verdict.verdict == "race"
+    assert statuses(verdict)["correct"] == "failed"
+    assert [found.kind for found in verdict.diagnostics] == ["race", "wrong"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "word"),
+    [("out_of_bounds", "out_of_bounds"), ("trap", "crash"), ("deadlock", "timeout"), ("limit", "limit")],
+)
+def test_failure_while_running_ends_the_run_and_skips_the_rest(request_for, kind, word):
+    simulator = FakeBackend(behave=failing(word, kind))
+    verdict = grade(request_for(simulator))
+    assert verdict.verdict == word
+    assert len(simulator.seen) == 3
+    assert statuses(verdict) == {
+        "compiles": "passed", "runs": "failed", "correct": "skipped", "technique": "skipped", "fast": "not_graded",
+    }  # fmt: skip
+    assert verdict.diagnostics[0].message == f"{kind} at n=8"
+
+
+def test_session_that_the_submission_killed_is_its_own_verdict(request_for):
+    def hang(run):
+        raise SubmissionError("timeout", "no answer in 10 s")
+
+    verdict = grade(request_for(FakeBackend(behave=hang)))
+    assert (verdict.verdict, verdict.exit_code) == ("timeout", 1)
+    assert verdict.cases[0].status == "failed"
+
+
+def test_missed_technique_keeps_the_points_for_the_answer(request_for):
+    def scattered(run):
+        return replace(honest(run), launches=(launch(sector_efficiency=0.125, sectors=64.0),))
+
+    verdict = grade(request_for(FakeBackend(behave=scattered)))
+    assert verdict.verdict == "technique"
+    assert (verdict.score, verdict.max_score) == (60, 80)
+    assert "Scattered." in verdict.diagnostics[0].message
+    assert verdict.next_step == "Gather."
+
+
+def test_exercise_without_expectations_leaves_technique_out_of_the_maximum(request_for):
+    verdict = grade(request_for(FakeBackend(), exercise=replace(EXERCISE, technique=())))
+    assert statuses(verdict)["technique"] == "not_graded"
+    assert verdict.max_score == 60
+
+
+def test_warnings_are_shown_once_after_a_pass(request_for):
+    warning = Diagnostic("uninitialised_read", "x", severity="warning", line=3)
+
+    def careless(run):
+        return replace(honest(run), diagnostics=(replace(warning, message=f"at n={size_of(run)}"),))
+
+    verdict = grade(request_for(FakeBackend(behave=careless)))
+    assert verdict.verdict == "pass"
+    assert [found.message for found in verdict.diagnostics] == ["at n=1"]
+
+
+def test_changed_input_is_wrong_although_the_output_is_right(request_for):
+    def overwrites(run):
+        return replace(honest(run), inputs_changed=("x",))
+
+    verdict = grade(request_for(FakeBackend(behave=overwrites)))
+    assert verdict.verdict == "wrong"
+    assert verdict.diagnostics[0].array == "x"
+
+
+def test_instruction_that_the_simulator_lacks_is_unsupported_and_costs_the_points(request_for):
+    verdict = grade(request_for(FakeBackend(broken=Unsupported("no wgmma here"))))
+    assert (verdict.verdict, verdict.exit_code) == ("unsupported", 4)
+    assert (verdict.score, verdict.max_score) == (0, 80)
+
+
+def test_no_hiding_from_the_technique_on_a_machine_with_a_gpu(request_for):
+    simulator = FakeBackend(broken=Unsupported("no such instruction"))
+    verdict = grade(request_for(simulator, FakeBackend("gpu"), timer=lambda session: Speed("pass", "fast")))
+    assert verdict.verdict == "unsupported"
+
+
+def test_fault_of_the_grader_is_never_the_students(request_for):
+    verdict = grade(request_for(FakeBackend(broken=GraderFault("the child died"))))
+    assert (verdict.verdict, verdict.exit_code) == ("error", 5)
+    assert (verdict.score, verdict.max_score) == (0, 0)
+    assert statuses(verdict)["correct"] == "not_graded"
+
+
+def test_unexpected_exception_is_a_fault_with_its_place_and_no_traceback(request_for, capsys, monkeypatch):
+    monkeypatch.delenv("WARPGRADE_DEBUG", raising=False)
+    verdict = grade(request_for(FakeBackend(broken=ZeroDivisionError("oops"))))
+    assert verdict.verdict == "error"
+    assert "ZeroDivisionError: oops (in test_stages.py, line" in verdict.diagnostics[0].message
+    assert capsys.readouterr().err == ""
+
+
+def test_unexpected_exception_shows_its_traceback_when_asked_for(request_for, capsys, monkeypatch):
+    monkeypatch.setenv("WARPGRADE_DEBUG", "1")
+    grade(request_for(FakeBackend(broken=ZeroDivisionError("oops"))))
+    assert "Traceback" in capsys.readouterr().err
+
+
+# ------------------------------------------------------------------------------------------------------- with a GPU too
+
+MEASURED = Measurement(1e-3, (9e-4, 1.1e-3), 30, "B", 3e12, 4.8e12, 0.63, None, None, "0.70 of peak", 0.7, False)
+
+
+def test_with_a_gpu_both_run_and_speed_is_graded(request_for):
+    simulator, gpu = FakeBackend(), FakeBackend("gpu")
+    verdict = grade(request_for(simulator, gpu, timer=lambda session: Speed("pass", "quick", MEASURED)))
+    assert (verdict.verdict, verdict.backend) == ("pass", "sim+gpu")
+    assert (verdict.score, verdict.max_score) == (100, 100)
+    assert verdict.measured == MEASURED
+    assert {case.backend for case in verdict.cases} == {"sim", "gpu"}
+    assert [size_of(run) for run in gpu.seen] == [1, 1, 8, 8, 33, 33]
+
+
+@pytest.mark.parametrize(
+    ("word", "status", "points", "code"),
+    [("slow", "failed", (80, 100), 1), ("cheat", "failed", (80, 100), 1), ("inconclusive", "not_graded", (80, 80), 3)],
+)
+def test_word_of_the_timing_is_the_verdict(request_for, word, status, points, code):
+    speed = Speed(word, "measured", MEASURED, (Diagnostic(word, "measured"),))
+    verdict = grade(request_for(FakeBackend(), FakeBackend("gpu"), timer=lambda session: speed))
+    assert (verdict.verdict, verdict.exit_code) == (word, code)
+    assert statuses(verdict)["fast"] == status
+    assert (verdict.score, verdict.max_score) == points
+
+
+def test_simulators_run_comes_before_the_gpus(request_for):
+    simulator = FakeBackend(behave=failing("race", "race"))
+    gpu = FakeBackend("gpu", behave=failing("crash", "misaligned"))
+    assert grade(request_for(simulator, gpu)).verdict == "race"
+
+
+def test_gpus_run_comes_before_a_wrong_answer(request_for):
+    gpu = FakeBackend("gpu", behave=failing("crash", "misaligned"))
+    assert grade(request_for(FakeBackend(behave=wrong_at(8)), gpu)).verdict == "crash"
+
+
+def test_wrong_on_the_gpu_alone_is_wrong(request_for):
+    verdict = grade(request_for(FakeBackend(), FakeBackend("gpu", behave=wrong_at(33))))
+    assert verdict.verdict == "wrong"
+    assert [case.backend for case in verdict.cases if case.status == "failed"] == ["gpu"]
+
+
+def test_wrong_output_that_only_the_timed_run_shows_is_wrong(request_for):
+    def timer(session):
+        raise SubmissionError("wrong", "y[3] at the timed size")
+
+    verdict = grade(request_for(FakeBackend(), FakeBackend("gpu"), timer=timer))
+    assert verdict.verdict == "wrong"
+    assert statuses(verdict) | {"runs": "passed", "correct": "failed", "fast": "skipped"} == statuses(verdict)
+
+
+def test_nothing_is_timed_after_a_failure(request_for):
+    def timer(session):
+        raise AssertionError("must not be timed")
+
+    assert grade(request_for(FakeBackend(), FakeBackend("gpu", behave=wrong_at(8)), timer=timer)).verdict == "wrong"
+
+
+def test_gpu_alone_grades_no_technique(request_for):
+    verdict = grade(request_for(None, FakeBackend("gpu"), timer=lambda session: Speed("pass", "quick", MEASURED)))
+    assert (verdict.verdict, verdict.backend) == ("pass", "gpu")
+    assert statuses(verdict)["technique"] == "not_graded"
+    assert verdict.max_score == 80
+
+
+def test_without_any_backend_nothing_but_the_compilation_is_graded(request_for):
+    verdict = grade(request_for(None, None, wanted="gpu"))
+    assert (verdict.verdict, verdict.exit_code, verdict.backend) == ("unsupported", 4, "gpu")
+    assert statuses(verdict)["compiles"] == "passed"
+    assert verdict.max_score == 0
+    assert "--backend gpu" in verdict.diagnostics[0].message
+
+
+def test_host_exercise_without_a_gpu_says_so(request_for):
+    verdict = grade(request_for(None, None, exercise=replace(EXERCISE, host=True)))
+    assert verdict.verdict == "unsupported"
+    assert "double_it has a host file, so it runs on a GPU only" in verdict.diagnostics[0].message
+
+
+# --------------------------------------------------------------------------------------------------------- before a run
+
+
+@pytest.mark.parametrize("word", ["compile_error", "invalid", "policy", "limit"])
+def test_file_that_settles_its_verdict_early_keeps_the_maximum(request_for, monkeypatch, word):
+    def refuse(source, name, *, target):
+        raise SubmissionError(word, "no")
+
+    monkeypatch.setattr("grader.compile.compile_source", refuse)
+    verdict = grade(request_for(FakeBackend()))
+    assert (verdict.verdict, verdict.exit_code) == (word, 1)
+    assert statuses(verdict) == {
+        "compiles": "failed", "runs": "skipped", "correct": "skipped", "technique": "skipped", "fast": "not_graded",
+    }  # fmt: skip
+    assert (verdict.score, verdict.max_score) == (0, 80)
+
+
+def test_machine_without_a_compiler_grades_nothing(request_for, monkeypatch):
+    def missing(source, name, *, target):
+        raise Unsupported("NVRTC is not installed", hint="pip install 'warpgrade[cuda12]'")
+
+    monkeypatch.setattr("grader.compile.compile_source", missing)
+    verdict = grade(request_for(FakeBackend()))
+    assert (verdict.verdict, verdict.max_score) == ("unsupported", 0)
+    assert verdict.next_step.startswith("Pip install") or "pip install" in verdict.next_step
+
+
+def test_impossible_launch_is_invalid_at_the_size_where_it_is(request_for):
+    request = request_for(FakeBackend())
+    request.path.write_text(SOURCE.replace("block=32", "block=2048"))
+    source = request.path.read_text()
+    program = replace(PROGRAM, source=source)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("grader.compile.compile_source", lambda *_, target: program)
+        verdict = grade(request)
+    assert verdict.verdict == "invalid"
+    assert verdict.diagnostics[0].line == 1
+    assert statuses(verdict)["runs"] == "failed"
+
+
+def test_untouched_stub_is_told_kindly_whatever_its_verdict(request_for):
+    request = request_for(FakeBackend(behave=wrong_at(1)))
+    verdict = grade(replace(request, stub=request.path))
+    assert verdict.verdict == "wrong"
+    assert verdict.next_step.startswith("This is still the untouched stub")
+    assert "`grade show double_it`" in verdict.next_step
+
+
+def test_changed_file_is_no_stub(request_for, tmp_path):
+    stub = tmp_path / "stub.cu"
+    stub.write_text(SOURCE + "// more\n")
+    verdict = grade(replace(request_for(FakeBackend(behave=wrong_at(1))), stub=stub))
+    assert "stub" not in verdict.next_step
+
+
+@pytest.mark.parametrize(
+    ("changes", "possible"),
+    [({}, True), ({"host": True}, False), ({"requires": "sm_80"}, True), ({"requires": "sm_90a"}, False)],
+)
+def test_simulator_takes_what_an_a100_could_run(changes, possible):
+    assert simulable(replace(EXERCISE, **changes)) is possible
+
+
+def test_architectures_are_read_as_numbers():
+    assert [capability(name) for name in ("sm_70", "sm_90a", "sm_100", "sm_120f")] == [(7, 0), (9, 0), (10, 0), (12, 0)]
