@@ -48,9 +48,7 @@ class SubmissionError(WarpgradeError):
 
     exit_code = 1
 
-    def __init__(
-        self, verdict: str, message: str, *, diagnostics: tuple[Diagnostic, ...] = (), hint: str = ""
-    ) -> None:
+    def __init__(self, verdict: str, message: str, *, diagnostics: tuple[Diagnostic, ...] = (), hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.verdict = verdict
         self.diagnostics = diagnostics or (Diagnostic(kind=verdict, message=message, hint=hint),)
@@ -61,9 +59,7 @@ class Unsupported(WarpgradeError):
 
     exit_code = 4
 
-    def __init__(
-        self, message: str, *, diagnostics: tuple[Diagnostic, ...] = (), hint: str = ""
-    ) -> None:
+    def __init__(self, message: str, *, diagnostics: tuple[Diagnostic, ...] = (), hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.diagnostics = diagnostics or (Diagnostic(kind="unsupported", message=message, hint=hint),)
 

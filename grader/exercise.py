@@ -119,7 +119,9 @@ class Exercise:
     tolerance: Tolerance = field(default_factory=Tolerance)
     exact: bool = True  # whether exact cases make sense (softmax has none)
     self_test_copies: bool = True  # whether "a copy of an input" must be rejected (see dev check)
-    checker: str = ""  # "module:function": the trusted check of a timed output on the device; default: the oracle's name
+    checker: str = (
+        ""  # "module:function": the trusted check of a timed output on the device; default: the oracle's name
+    )
     baseline: str = ""  # "module:function" of kernels_ref/baselines: the library call timed beside it by `bench`
     requires: str = "sm_70"  # least compute capability
     host: bool = False  # NAME_host.py stands beside the .cu, and runs on a GPU only

@@ -157,7 +157,15 @@ def start(module: str, *, sandbox: Sandbox, env: dict[str, str] | Any, pass_fds:
     parent_read, child_write = _pipe()
     try:
         process = subprocess.Popen(
-            [*_interpreter(), _BOOT, json.dumps(_search_path()), module, str(child_read), str(child_write), str(os.getpid())],
+            [
+                *_interpreter(),
+                _BOOT,
+                json.dumps(_search_path()),
+                module,
+                str(child_read),
+                str(child_write),
+                str(os.getpid()),
+            ],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

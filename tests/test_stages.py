@@ -260,7 +260,7 @@ def test_small_sizes_run_first_with_exact_and_real_values_and_only_the_simulated
         ({"n": n}, values) for n in (1, 8, 33) for values in ("exact", "real")
     ] + [({"n": 64}, "real")]
     assert [run.counters for run in simulator.seen] == [False] * 6 + [True]
-    assert simulator.closed == 1
+    assert simulator.closed
 
 
 def test_exercise_without_exact_cases_runs_real_ones_only(request_for):

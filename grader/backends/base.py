@@ -33,7 +33,9 @@ class Limits:
     memory_bytes: int = 4 << 30  # address space of a simulator child
     printf_bytes: int = 64 << 10
     instructions: int = 4_000_000_000  # warp instructions of one case on the simulator
-    instructions_per_block: int = 100_000_000  # of one block, so that an endless loop is found soon and at the same place
+    instructions_per_block: int = (
+        100_000_000  # of one block, so that an endless loop is found soon and at the same place
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -46,7 +46,7 @@ def checks() -> Iterator[Check]:
         except WarpgradeError as error:
             yield Check(name, state, error.message, error.hint if not remedy else remedy)
         except Exception as error:
-            yield Check(name, state, f"{type(error).__name__}: {error}", remedy)
+            yield Check(name, state, str(error) if isinstance(error, LookupError) else repr(error), remedy)
 
 
 def conclusion(found: Sequence[Check]) -> list[str]:
@@ -56,7 +56,10 @@ def conclusion(found: Sequence[Check]) -> list[str]:
         return ["", f"Nothing can be graded yet: {INSTALL}", f"or {INSTALL_13}"]
     if state["GPU"] == "ok" and state["CuPy"] == "ok":
         return ["", "Everything is here: correctness, technique and speed are graded."]
-    return ["", "Correctness and technique are graded, on the simulator. Speed needs an NVIDIA GPU with its driver and CuPy."]
+    return [
+        "",
+        "Correctness and technique are graded, on the simulator. Speed needs an NVIDIA GPU with its driver and CuPy.",
+    ]
 
 
 def to_text(found: Sequence[Check], *, color: bool, unicode: bool) -> str:
@@ -90,6 +93,38 @@ _SYMBOLS = {"ok": ("✔", "green"), "missing": ("✘", "bold red"), "optional": 
 
 def _python() -> str:
     return f"{platform.python_version()} on {platform.system()} {platform.machine()}, {sys.executable}"
+
+
+def _compiler() -> str:
+    from grader.compile.toolchain import find_toolchain, require_nvrtc
+
+    toolchain = find_toolchain()
+    return f"NVRTC {_release(toolchain.nvrtc_version)}, {require_nvrtc(toolchain)}"
+
+
+def _headers() -> str:
+    from grader.compile.toolchain import find_toolchain
+
+    toolchain = find_toolchain()
+    absent = [text.rsplit(": ", 1)[0] for text in toolchain.missing if not text.startswith(("NVRTC", "ptxas"))]
+    if absent:
+        raise LookupError("not found: " + ", ".join(absent))
+    return ", ".join(str(folder) for folder in toolchain.include_dirs[:1])
+
+
+def _assembler() -> str:
+    from grader.compile.toolchain import find_toolchain
+
+    toolchain = find_toolchain()
+    if toolchain.ptxas is None:
+        raise LookupError("ptxas was not found; a GPU needs it")
+    if (toolchain.ptxas_version or (0, 0)) < (toolchain.nvrtc_version or (0, 0)):
+        raise LookupError(f"ptxas {_release(toolchain.ptxas_version)} is older than NVRTC: {toolchain.ptxas}")
+    return f"ptxas {_release(toolchain.ptxas_version)}, {toolchain.ptxas}"
+
+
+def _release(version: tuple[int, int] | None) -> str:
+    return "?" if version is None else "{}.{}".format(*version)
 
 
 def _package(name: str) -> Callable[[], str]:
@@ -139,6 +174,9 @@ def _course() -> str:
 _CHECKS: tuple[tuple[str, Callable[[], str], State, str], ...] = (
     ("Python", _python, "missing", ""),
     ("course", _course, "missing", "reinstall warpgrade"),
+    ("compiler", _compiler, "missing", ""),
+    ("headers", _headers, "optional", INSTALL),
+    ("assembler", _assembler, "optional", INSTALL),
     ("simulator", _package("llvmlite"), "missing", "pip install llvmlite"),
     ("CuPy", _package("cupy-cuda12x|cupy-cuda13x|cupy"), "optional", INSTALL),
     ("CUDA bindings", _package("cuda-bindings"), "optional", INSTALL),

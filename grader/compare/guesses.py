@@ -121,9 +121,7 @@ def _near(found: Wrong) -> str:
     largest = float(np.max(np.abs(got - expected) / np.abs(expected)))
     if not largest < 1e-2:
         return ""
-    return (
-        f"the error is small (at most {largest:.1g} of the value): a term missing, or too low a precision"
-    )
+    return f"the error is small (at most {largest:.1g} of the value): a term missing, or too low a precision"
 
 
 _GUESSES: tuple[Callable[[Wrong], str], ...] = (

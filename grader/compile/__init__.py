@@ -1,6 +1,6 @@
 """From CUDA C to PTX, in a child process with limits; the parent only reads text back.
 
-    source ──NVRTC in a child──▶ PTX ──inspect──▶ Program ──ptxas──▶ cubin (GPU only)
+source ──NVRTC in a child──▶ PTX ──inspect──▶ Program ──ptxas──▶ cubin (GPU only)
 """
 
 from __future__ import annotations

@@ -79,7 +79,9 @@ def assembly(source: str) -> Iterator[tuple[int, str]]:
 
 def blocks(source: str) -> list[Block]:
     """The top-level blocks of ``source``; ``extern "C" {`` and namespaces count as transparent."""
-    code = re.sub(r"^[ \t]*#(?:\\\r?\n|[^\n])*", lambda match: _blank(match[0]), without_strings(source), flags=re.MULTILINE)
+    code = re.sub(
+        r"^[ \t]*#(?:\\\r?\n|[^\n])*", lambda match: _blank(match[0]), without_strings(source), flags=re.MULTILINE
+    )
     found: list[Block] = []
     stack: list[bool] = []  # of each open brace: is it transparent?
     head_start = opened = 0

@@ -49,7 +49,9 @@ class Report:
 
 def clean(text: str) -> str:
     """``text`` without control characters (newline and tab stay), bidirectional marks and other invisible ones."""
-    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
+    return "".join(
+        c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+    )
 
 
 def read_log(log: str, name: str, source: str) -> Report:

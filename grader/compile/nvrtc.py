@@ -31,7 +31,9 @@ class Compilation:
     sandbox: str
 
 
-def run_nvrtc(source: str, name: str, options: tuple[str, ...], include: tuple[str, ...], toolchain: Toolchain) -> Compilation:
+def run_nvrtc(
+    source: str, name: str, options: tuple[str, ...], include: tuple[str, ...], toolchain: Toolchain
+) -> Compilation:
     """Compile in a child process with limits.
 
     Raises SubmissionError (``limit``, ``compile_error`` when the compiler itself dies), Unsupported, GraderFault.
@@ -72,7 +74,9 @@ def _compilation(answer: dict[str, Any], name: str, toolchain: Toolchain) -> Com
         version = "{}.{}".format(*toolchain.nvrtc_version or (0, 0))
         raise Unsupported(f"NVRTC {version} cannot compile for what this needs: {log.strip()[:200]}")
     if status == _BUILTINS:
-        raise Unsupported("NVRTC is installed only in part: " + log.strip()[:200], hint="install it again, with its builtins")
+        raise Unsupported(
+            "NVRTC is installed only in part: " + log.strip()[:200], hint="install it again, with its builtins"
+        )
     if status not in (0, _COMPILATION):
         raise GraderFault(f"NVRTC failed with code {status} on {name}: {log.strip()[:200]}")
     if answer["ptx_bytes"] > PTX_BYTES:

@@ -32,7 +32,10 @@ _HOST = (
     (re.compile(r"\bint\s+main\s*\("), "int main()"),
     (re.compile(r"<<<"), "a launch with <<<…>>>"),
     (re.compile(r"\bcuda(?!GridDependencySynchronize|TriggerProgrammaticLaunchCompletion)[A-Z]\w*(?=\s*\()"), "{}()"),
-    (re.compile(r"\bstd\s*::\s*(?:cout|cerr|endl|vector|string|chrono|thread|map|mt19937\w*|mutex|random_device)\b"), "{}"),
+    (
+        re.compile(r"\bstd\s*::\s*(?:cout|cerr|endl|vector|string|chrono|thread|map|mt19937\w*|mutex|random_device)\b"),
+        "{}",
+    ),
     (re.compile(r"\b(?:cublas|cudnn|curand|cufft)[A-Z]\w*(?=\s*\()"), "{}()"),
 )
 _SMUGGLED = re.compile(
@@ -204,7 +207,9 @@ def _too_large(name: str, size: int) -> SubmissionError:
     )
 
 
-def _invalid(message: str, file: str | None = None, line: int | None = None, source: str | None = None, *, hint: str) -> SubmissionError:
+def _invalid(
+    message: str, file: str | None = None, line: int | None = None, source: str | None = None, *, hint: str
+) -> SubmissionError:
     diagnostic = Diagnostic("invalid", message, file=file, line=line, source=source, hint=hint)
     return SubmissionError("invalid", message, diagnostics=(diagnostic,), hint=hint)
 

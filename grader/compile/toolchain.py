@@ -116,7 +116,12 @@ def _system_folders() -> tuple[Path, ...]:
     nvcc = shutil.which("nvcc")
     candidates = [Path(folder) for folder in named if folder]
     candidates += [Path(nvcc).resolve().parent.parent] if nvcc else []
-    candidates += [Path("/usr/local/cuda"), Path("/opt/cuda"), Path(sys.prefix), Path(sys.prefix, "targets/x86_64-linux")]
+    candidates += [
+        Path("/usr/local/cuda"),
+        Path("/opt/cuda"),
+        Path(sys.prefix),
+        Path(sys.prefix, "targets/x86_64-linux"),
+    ]
     return tuple(dict.fromkeys(folder for folder in candidates if folder.is_dir()))
 
 

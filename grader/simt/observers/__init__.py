@@ -6,11 +6,17 @@ from grader.simt.observers.banks import Banks
 from grader.simt.observers.base import Observer, ObserverSet
 from grader.simt.observers.coalescing import Coalescing
 from grader.simt.observers.divergence import Divergence
+from grader.simt.observers.shadow import Shadow
 
-OBSERVERS: dict[str, type[Observer]] = {"divergence": Divergence, "coalescing": Coalescing, "banks": Banks}
+COUNTING: dict[str, type[Observer]] = {"divergence": Divergence, "coalescing": Coalescing, "banks": Banks}
+WATCHING = ("races", "uninitialised")
+OBSERVERS = (*COUNTING, *WATCHING)
 """Every observer by name; bounds and alignment are always checked, by the memory requests themselves."""
 
 
 def observer_set(names: frozenset[str]) -> ObserverSet:
     """The named observers as one."""
-    return ObserverSet(tuple(OBSERVERS[name]() for name in OBSERVERS if name in names))
+    chosen = [kind() for name, kind in COUNTING.items() if name in names]
+    if names & set(WATCHING):
+        chosen.append(Shadow(races="races" in names, uninitialised="uninitialised" in names))
+    return ObserverSet(tuple(chosen))

@@ -1,0 +1,1 @@
+// Stand-in for <stdbool.h>: bool, true and false are words of the language.

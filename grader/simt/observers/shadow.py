@@ -1,0 +1,366 @@
+"""Shadow memory: who last wrote and read each cell. Races and uninitialised reads are judged from it.
+
+A cell stands for `granule` bytes and holds two stamps (see `Stamp`): the last write and the last read. Two accesses of
+one block are ordered when the later warp knows the earlier warp's clock: barriers join what warps know, operations of
+a warp (`.sync`) move its own row on. Accesses of different blocks of one launch are ordered only by a fence and an
+atomic on the one side and an atomic on the other. A cell with several unordered readers keeps the first and a flag.
+
+The same stamps say whether memory was ever written: shared memory in this block, global memory since it was allocated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from llvmlite import ir
+
+from grader.simt.engine import findings
+from grader.simt.engine.layout import ALLOCATION, INITIALISED, WARP, WORKER, Stamp
+from grader.simt.engine.values import I1, I32, I64, PTR, Builder, Value, vec
+from grader.simt.observers.base import Access, Observer
+
+if TYPE_CHECKING:
+    from grader.simt.engine.codegen import _BlockEmitter
+
+CHUNK_SHIFT = 10
+READ_MARK, WRITE_MARK = 1, 2
+
+
+class Shadow(Observer):
+    """Watches shared and global memory. ``races`` and ``uninitialised`` can be asked for one without the other."""
+
+    def __init__(self, *, races: bool = True, uninitialised: bool = True) -> None:
+        self.races = races
+        self.uninitialised = uninitialised
+
+    def before(self, access: Access) -> None:
+        if access.space not in ("global", "shared"):
+            return
+        f = access.f
+        if access.space == "global":
+            _mark_chunks(access)
+        if self.uninitialised and access.kind != "store":
+            self._uninitialised(access)
+        for cell in _cells(access):
+            self._watch(access, cell)
+        if access.kind == "atomic" and access.space == "global":
+            f.call(_publish(f.module), access.worker)
+        elif access.kind == "store" and access.space == "global":
+            WORKER.store(f, access.worker, "dirty", 1)
+
+    def _watch(self, access: Access, cell: _Cells) -> None:
+        f = access.f
+        mine = _stamp(access)
+        written = cell.load("writes")
+        if access.kind == "load":
+            if self.races:
+                self._conflict(access, mine, written, findings.RACE_WRITE_READ, access.mask)
+                cell.store("reads", _merge_reader(access, mine, cell.load("reads")))
+            return
+        if self.races:
+            self._conflict(access, mine, written, findings.RACE_WRITE_WRITE, access.mask)
+            self._conflict(access, mine, cell.load("reads"), findings.RACE_READ_WRITE, access.mask)
+        cell.store("writes", mine)
+        if self.races and access.kind == "store" and not cell.contiguous:
+            self._collisions(access, cell, mine)
+
+    def _conflict(self, access: Access, mine: Value, other: Value, kind: int, lanes: Value) -> None:
+        """Report the lanes whose access is not ordered after the one that ``other`` stamps."""
+        f = access.f
+        suspects = _suspects(access, mine, other).as_mask() & lanes
+        with f.if_(suspects.ne(0), likely=False):
+            bad = f.call(_unordered(f.module, access.space), access.warp, access.worker, other, suspects)
+            with f.if_(bad.ne(0), likely=False):
+                if kind == findings.RACE_WRITE_WRITE and access.kind == "store" and access.count == 1:
+                    self._split_same_value(access, bad, other)
+                else:
+                    _report(access, kind, bad, other)
+
+    def _split_same_value(self, access: Access, bad: Value, other: Value) -> None:
+        """Two writes of the same value are a warning, not a race."""
+        same = _memory_equals(access, bad)
+        _report(access, findings.SAME_VALUE_WRITE, bad & same, other)
+        _report(access, findings.RACE_WRITE_WRITE, bad & ~same, other)
+
+    def _collisions(self, access: Access, cell: _Cells, mine: Value) -> None:
+        """Lanes of one store that hit the same cell: the last one's stamp is there."""
+        f = access.f
+        there = cell.load("writes")
+        lost = there.ne(mine).as_mask() & access.mask
+        with f.if_(lost.ne(0), likely=False):
+            same = _values_agree(access, lost, there) if access.count == 1 else f.const(I32, 0)
+            _report(access, findings.SAME_VALUE_WRITE, lost & same, there)
+            _report(access, findings.RACE_WRITE_WRITE, lost & ~same, there)
+
+    def _uninitialised(self, access: Access) -> None:
+        """Report a read of memory that nobody wrote; what it gives is the poison that lies there."""
+        f = access.f
+        if access.space == "global":
+            unset = (ALLOCATION.load(f, access.allocation, "flags") & INITIALISED).eq(0)
+        else:
+            unset = f.const(I1, 1)
+        with f.if_(unset):
+            fresh = f.var(f.const(I32, 0))
+            for cell in _cells(access):
+                fresh.set(fresh.get() | _never_written(access, cell.load("writes")))
+            never = fresh.get() & access.mask
+            with f.if_(never.ne(0), likely=False):
+                _report(access, findings.UNINITIALISED, never, f.const(vec(I64), 0))
+
+    def barrier(self, e: _BlockEmitter, index: int) -> None:
+        """Ordering by barriers is the scheduler's (`Schedule._order`)."""
+
+    def warp_sync(self, e: _BlockEmitter, members: Value) -> None:
+        f = e.f
+        named = members.lane(f.first_lane(e.mask) & 31)
+        f.call(_warp_order(f.module), e.warp, e.worker, named & e.mask)
+
+
+class _Cells:
+    """The shadow cells of one granule of each lane's access."""
+
+    def __init__(self, access: Access, k: int, *, contiguous: bool) -> None:
+        self.access = access
+        self.contiguous = contiguous
+        f = access.f
+        shadow = ALLOCATION.load(f, access.allocation, "shadow")
+        scale = access.granule.bit_length() - 1
+        if contiguous:
+            assert access.base is not None
+            self.place = ((access.base.ashr(scale)) + shadow) << 3
+        else:
+            self.place = ((access.offset >> scale) + f.splat(shadow) + k) << 3
+
+    def _pointer(self, which: str) -> Value:
+        f, access = self.access.f, self.access
+        base = f.address(WORKER.load(f, access.worker, f"{access.space}_{which}"))
+        return f.pointer(self.place + (base if self.contiguous else f.splat(base)))
+
+    def load(self, which: str) -> Value:
+        f, active = self.access.f, self.access.mask.as_lanes()
+        nothing = f.const(vec(I64), 0)
+        if self.contiguous:
+            return f.masked_load(vec(I64), self._pointer(which), active, nothing, 8)
+        return f.gather(vec(I64), self._pointer(which), active, nothing, 8)
+
+    def store(self, which: str, stamps: Value) -> None:
+        f, active = self.access.f, self.access.mask.as_lanes()
+        if self.contiguous:
+            f.masked_store(stamps, self._pointer(which), active, 8)
+        else:
+            f.scatter(stamps, self._pointer(which), active, 8)
+
+
+def _cells(access: Access) -> list[_Cells]:
+    count = max(1, access.width // access.granule)
+    return [_Cells(access, k, contiguous=count == 1 and access.base is not None) for k in range(count)]
+
+
+def _stamp(access: Access) -> Value:
+    """This access as stamps of 32 lanes."""
+    f = access.f
+    serial = WORKER.load(f, access.worker, "serial") << Stamp.SERIAL
+    first = WARP.load(f, access.warp, "index").zext(I64) << (Stamp.THREAD + 5)
+    clock = WARP.load(f, access.warp, "clock").zext(I64) << Stamp.CLOCK
+    common = serial | first | clock | (access.line.zext(I64) << Stamp.LINE) | int(access.strong)
+    return f.splat(common) | f.iota(I64, 1 << Stamp.THREAD)
+
+
+def _suspects(access: Access, mine: Value, other: Value) -> Value:
+    """Quick test: another thread of this launch did it, and not both accesses are atomic. For shared memory: of this block."""
+    f = access.f
+    thread_bits = ((1 << 64) - 1) ^ ((1 << Stamp.THREAD) - 1)
+    same_thread = ((mine ^ other) & thread_bits).eq(0)
+    several = (other & (1 << Stamp.SEVERAL)).ne(0)
+    origin = "serial" if access.space == "shared" else "serial_base"
+    recent = (other >> Stamp.SERIAL).uge(f.splat(WORKER.load(f, access.worker, origin)))
+    found = recent & (~same_thread | several)
+    if access.strong:
+        found = found & (other & (1 << Stamp.ATOMIC)).eq(0)
+    return found
+
+
+def _unordered(module: ir.Module, space: str) -> ir.Function:
+    """unordered(warp, worker, stamps, lanes) -> the lanes whose stamp does not happen before now."""
+    name = f"unordered_{space}"
+    existing = module.globals.get(name)
+    if existing is not None:
+        return existing
+    f = Builder(module, name, I32, [PTR, PTR, vec(I64), I32])
+    warp, worker, stamps, lanes = f.args
+    table, knows = f.array(I64, 32), f.array(I32, 1)
+    f.store(stamps, table, align=64)
+    bad = f.var(f.const(I32, 0))
+    serial = WORKER.load(f, worker, "serial")
+    row = f.at(WORKER.load(f, worker, "known"), WARP.load(f, warp, "index").zext(I64) * 128)
+    with f.each_lane(lanes) as lane:
+        stamp = f.load(I64, f.at(table, lane.zext(I64) * 8))
+        bit = f.const(I32, 1) << lane
+        with f.if_else((stamp >> Stamp.SERIAL).eq(serial)) as (same, other):
+            with same:
+                clock = ((stamp >> Stamp.CLOCK) & Stamp.MAX_CLOCK).trunc(I32)
+                of_warp = (stamp >> (Stamp.THREAD + 5)) & 31
+                f.store(f.load(I32, f.at(row, of_warp * 4)), knows)
+                _know_by_lane(f, warp, worker, stamp, lane, of_warp, knows)
+                late = clock.uge(f.load(I32, knows))
+                bad.set(bad.get() | late.select(bit, f.const(I32, 0)))
+            with other:
+                if space == "global":
+                    order = (stamp >> Stamp.SERIAL) - WORKER.load(f, worker, "serial_base")
+                    released = f.var(f.const(I32, 0))
+                    with f.if_(WORKER.load(f, worker, "sequence").ugt(1)):
+                        released.set(f.load(I32, f.at(WORKER.load(f, worker, "released"), order * 4)))
+                    seen = released.get().ne(0) & released.get().zext(I64).ule(WORKER.load(f, worker, "acquired"))
+                    bad.set(bad.get() | seen.select(f.const(I32, 0), bit))
+    f.ret(bad.get())
+    f.fn.attributes.add("noinline")
+    return f.finish()
+
+
+def _know_by_lane(f: Builder, warp: Value, worker: Value, stamp: Value, lane: Value, of_warp: Value, knows: Value) -> None:
+    """Within the warp, lanes that synchronised in part know each other's clocks one by one."""
+    index = WARP.load(f, warp, "index").zext(I64)
+    partial = WORKER.load(f, worker, "partial_sync").ne(0)
+    with f.if_(of_warp.eq(index) & partial, likely=False):
+        of_lane = (stamp >> Stamp.THREAD) & 31
+        cell = f.at(WORKER.load(f, worker, "lane_known"), index * 4096 + lane.zext(I64) * 128 + of_lane * 4)
+        known = f.load(I32, cell)
+        f.store(f.overloaded("llvm.umax", known, f.load(I32, knows)), knows)
+
+
+def _merge_reader(access: Access, mine: Value, old: Value) -> Value:
+    """The cell's new read stamp: ours, unless another thread's unordered read must be remembered too."""
+    f = access.f
+    merged = f.var(mine)
+    others = _suspects(access, mine, old).as_mask() & access.mask
+    with f.if_(others.ne(0)):
+        unordered = f.call(_unordered(f.module, access.space), access.warp, access.worker, old, others)
+        merged.set(unordered.as_lanes().select(old | (1 << Stamp.SEVERAL), mine))
+    return merged.get()
+
+
+def _never_written(access: Access, stamps: Value) -> Value:
+    if access.space == "global":
+        return stamps.eq(0).as_mask()
+    serial = WORKER.load(access.f, access.worker, "serial")
+    return (stamps >> Stamp.SERIAL).ne(access.f.splat(serial)).as_mask()
+
+
+def _memory_equals(access: Access, lanes: Value) -> Value:
+    """The lanes that are about to store what is already there."""
+    return _by_lane(access, lanes, lambda memory, mine, _: memory.eq(mine))
+
+
+def _values_agree(access: Access, lanes: Value, stamps: Value) -> Value:
+    """The lanes whose value equals that of the lane whose stamp stands in their cell."""
+    f = access.f
+    kind = ir.IntType(access.bits)
+    table = f.array(I64, 32)
+    f.store(stamps, table, align=64)
+
+    def agrees(memory: Value, mine: Value, lane: Value) -> Value:
+        winner = (f.load(I64, f.at(table, lane.zext(I64) * 8)) >> Stamp.THREAD) & 31
+        return f.load(kind, f.at(access.out, winner * (access.bits // 8))).eq(mine)
+
+    return _by_lane(access, lanes, agrees)
+
+
+def _by_lane(access: Access, lanes: Value, test: Callable[[Value, Value, Value], Value]) -> Value:
+    f = access.f
+    kind = ir.IntType(access.bits)
+    places = f.array(I64, 32)
+    f.store(access.offset, places, align=64)
+    found = f.var(f.const(I32, 0))
+    with f.each_lane(lanes) as lane:
+        memory = f.load(kind, f.pointer(access.host + f.load(I64, f.at(places, lane.zext(I64) * 8))))
+        mine = f.load(kind, f.at(access.out, lane.zext(I64) * (access.bits // 8)))
+        yes = test(memory, mine, lane).select(f.const(I32, 1) << lane, f.const(I32, 0))
+        found.set(found.get() | yes)
+    return found.get()
+
+
+def _report(access: Access, kind: int, lanes: Value, other: Value) -> None:
+    f = access.f
+    with f.if_(lanes.ne(0)):
+        lane = f.first_lane(lanes)
+        thread = WARP.load(f, access.warp, "index") * 32 + lane
+        f.call(access.report, access.worker, f.const(I32, kind), access.site, thread, lanes, access.address.lane(lane),
+               other.lane(lane))  # fmt: skip
+
+
+def _mark_chunks(access: Access) -> None:
+    """With several workers: note which chunks of memory this one reads and writes."""
+    f = access.f
+    with f.if_(WORKER.load(f, access.worker, "multi_worker").ne(0)):
+        mark = READ_MARK if access.kind == "load" else WRITE_MARK
+        shadow = ALLOCATION.load(f, access.allocation, "shadow") * access.granule
+        chunks = WORKER.load(f, access.worker, "chunks")
+        lane = f.first_lane(access.mask)
+
+        def note(offset: Value) -> None:
+            place = f.at(chunks, (offset + shadow) >> CHUNK_SHIFT)
+            f.store(f.load(ir.IntType(8), place) | mark, place)
+
+        if access.base is not None:
+            last = f.const(I32, 31) - f.intrinsic("llvm.ctlz.i32", I32, access.mask, f.const(I1, 0))
+            note(access.offset.lane(lane))
+            note(access.offset.lane(last))
+        else:
+            table = f.array(I64, 32)
+            f.store(access.offset, table, align=64)
+            with f.each_lane(access.mask) as each:
+                note(f.load(I64, f.at(table, each.zext(I64) * 8)))
+
+
+def _publish(module: ir.Module) -> ir.Function:
+    """publish(worker): an atomic releases this block if a fence came after its last store, and acquires what others released."""
+    existing = module.globals.get("publish")
+    if existing is not None:
+        return existing
+    f = Builder(module, "publish", ir.VoidType(), [PTR])
+    (worker,) = f.args
+    sequence = WORKER.load(f, worker, "sequence") + 1
+    WORKER.store(f, worker, "sequence", sequence)
+    WORKER.store(f, worker, "acquired", sequence)
+    with f.if_(WORKER.load(f, worker, "dirty").eq(0)):
+        order = WORKER.load(f, worker, "serial") - WORKER.load(f, worker, "serial_base")
+        f.store(sequence.trunc(I32), f.at(WORKER.load(f, worker, "released"), order * 4))
+    f.ret()
+    f.fn.attributes.add("noinline")
+    return f.finish()
+
+
+def _warp_order(module: ir.Module) -> ir.Function:
+    """warp_order(warp, worker, lanes): these lanes have synchronised. All of the warp: its clock and its row move on."""
+    existing = module.globals.get("warp_order")
+    if existing is not None:
+        return existing
+    f = Builder(module, "warp_order", ir.VoidType(), [PTR, PTR, I32])
+    warp, worker, lanes = f.args
+    index = WARP.load(f, warp, "index").zext(I64)
+    clock = WARP.load(f, warp, "clock") + 1
+    WARP.store(f, warp, "clock", clock)
+    whole = (WARP.load(f, warp, "alive") & ~lanes).eq(0)
+    with f.if_else(whole) as (all_lanes, some_lanes):
+        with all_lanes:
+            f.store(clock, f.at(WORKER.load(f, worker, "known"), index * 128 + index * 4))
+        with some_lanes:
+            _partial(f, worker, f.at(WORKER.load(f, worker, "lane_known"), index * 4096), lanes, clock)
+    f.ret()
+    f.fn.attributes.add("noinline")
+    return f.finish()
+
+
+def _partial(f: Builder, worker: Value, table: Value, lanes: Value, clock: Value) -> None:
+    """Each of the lanes learns what any of them knows, and all that any of them did so far."""
+    with f.if_(WORKER.load(f, worker, "partial_sync").eq(0)):
+        WORKER.store(f, worker, "partial_sync", 1)
+        f.memset(WORKER.load(f, worker, "lane_known"), 0, f.const(I64, 32 * 4096))
+    joined = f.var(f.const(vec(I32), 0))
+    with f.each_lane(lanes) as lane:
+        row = f.load(vec(I32), f.at(table, lane.zext(I64) * 128), align=64)
+        joined.set(f.overloaded("llvm.umax", joined.get(), row))
+    now = lanes.as_lanes().select(f.splat(clock), joined.get())
+    with f.each_lane(lanes) as lane:
+        f.store(now, f.at(table, lane.zext(I64) * 128), align=64)

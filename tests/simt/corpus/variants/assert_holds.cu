@@ -1,0 +1,25 @@
+// expect: pass
+// Assertions that hold.
+
+// scratch ping, pong: float[cdiv(n, 256)]
+// passes m=n until 1 by cdiv(m, 256): reduce(src, dst, m): grid=cdiv(m, 256) block=256
+
+#include <assert.h>
+
+extern "C" __global__ void reduce(const float* src, float* dst, int m)
+{
+    __shared__ float partial[256];
+    int t = threadIdx.x;
+    int i = blockIdx.x * blockDim.x + t;
+    assert(blockDim.x == 256);
+    partial[t] = i < m ? src[i] : 0.0f;
+    __syncthreads();
+    for (int s = 128; s > 0; s /= 2) {
+        assert(s + t < 2 * 256);
+        if (t < s)
+            partial[t] += partial[t + s];
+        __syncthreads();
+    }
+    if (t == 0)
+        dst[blockIdx.x] = partial[0];
+}

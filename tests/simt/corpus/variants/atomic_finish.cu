@@ -1,0 +1,21 @@
+// expect: pass
+// One atomicAdd for each block finishes in one launch.
+
+// zero out
+// launch reduce(x, out, n): grid=cdiv(n, 256) block=256
+
+extern "C" __global__ void reduce(const float* src, float* dst, int m)
+{
+    __shared__ float partial[256];
+    int t = threadIdx.x;
+    int i = blockIdx.x * 256 + t;
+    partial[t] = i < m ? src[i] : 0.0f;
+    __syncthreads();
+    for (int s = 128; s > 0; s /= 2) {
+        if (t < s)
+            partial[t] += partial[t + s];
+        __syncthreads();
+    }
+    if (t == 0)
+        atomicAdd(dst, partial[0]);
+}
