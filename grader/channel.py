@@ -113,8 +113,8 @@ class Channel:
         for blob in blobs.values():
             self._write(blob, deadline)
         for array in arrays.values():
-            if array.size:  # memoryview cannot cast an empty array
-                self._write(memoryview(array).cast("B"), deadline)
+            if array.size:  # an empty array has no memory to show
+                self._write(_bytes_of(array), deadline)
 
     def receive(self, timeout_s: float | None) -> tuple[dict[str, Any], dict[str, npt.NDArray[np.generic]]]:
         """Receive one message, all of it within ``timeout_s`` seconds (None: wait for ever).
@@ -148,7 +148,7 @@ class Channel:
 
         array = np.empty(shape, np.dtype(dtype))
         if array.size:
-            self._read_into(memoryview(array.reshape(-1)).cast("B"), deadline)
+            self._read_into(_bytes_of(array), deadline)
         return array
 
     def _read(self, size: int, deadline: float | None) -> bytearray:
@@ -232,11 +232,19 @@ def _check(deadline: float | None) -> None:
 
 
 def _contiguous(array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
-    if array.dtype.kind not in DTYPE_KINDS:
-        raise TypeError(f"arrays of dtype {array.dtype} cannot be sent")
     import numpy as np
 
+    try:
+        _itemsize(array.dtype.str)
+    except ValueError:
+        raise TypeError(f"arrays of dtype {array.dtype} cannot be sent") from None
     return np.ascontiguousarray(array).reshape(array.shape)
+
+
+def _bytes_of(array: npt.NDArray[np.generic]) -> memoryview:
+    import numpy as np
+
+    return array.reshape(-1).view(np.uint8).data
 
 
 def _parsed(text: bytearray) -> Any:

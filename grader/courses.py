@@ -7,13 +7,14 @@ A course is ``exercises/CHAPTER/NAME/exercise.py`` with ``solutions/CHAPTER/NAME
 from __future__ import annotations
 
 import builtins
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType, TracebackType
+from types import ModuleType
 from typing import Any
 
 from grader.errors import UsageError
-from grader.exercise import Exercise
+from grader.exercise import Array, Exercise
 
 MAX_EXERCISE_BYTES = 256 << 10
 
@@ -98,7 +99,7 @@ class Broken:
     error: UsageError
 
 
-# --------------------------------------------------------------------------------------------------------- course folders
+# ------------------------------------------------------------------------------------------------------ course folders
 
 
 def built_in_course() -> Course:
@@ -121,15 +122,18 @@ def course_at(folder: Path) -> Course:
 
 
 def exercise_files(exercises: Path) -> list[Path]:
+    """Every ``exercise.py`` in the folder, in its folders and in theirs."""
     patterns = ("exercise.py", "*/exercise.py", "*/*/exercise.py")
     return sorted(path for pattern in patterns for path in exercises.glob(pattern))
 
 
 def existing(path: Path) -> Path | None:
+    """``path`` if it is a file."""
     return path if path.is_file() else None
 
 
 def read_exercise(path: Path, course: Course) -> CourseExercise | Broken:
+    """The exercise of an ``exercise.py``, or what is wrong with it, with file and line."""
     folder = path.parent
     try:
         exercise = _exercise_in(path)
@@ -141,7 +145,7 @@ def read_exercise(path: Path, course: Course) -> CourseExercise | Broken:
     return CourseExercise(exercise, folder, "" if chapter == "." else chapter, course)
 
 
-# ------------------------------------------------------------------------------------- running exercise.py and oracles
+# ------------------------------------------------------------------------------------------------- running exercise.py
 
 
 class _BrokenExercise(Exception):
@@ -158,7 +162,31 @@ def _exercise_in(path: Path) -> Exercise:
         raise _BrokenExercise("it must hold EXERCISE = Exercise(...)" if found is None else "EXERCISE is no Exercise")
     if found.name != path.parent.name:
         raise _BrokenExercise(f"the exercise is named {found.name!r}, its folder {path.parent.name!r}")
+    for fault, words in _FAULTS:
+        if fault(found):
+            raise _BrokenExercise(words)
     return found
+
+
+_FAULTS: tuple[tuple[Callable[[Exercise], bool], str], ...] = (
+    (lambda e: type(e.order) is not int, "order must be an integer: chapter × 100 + row"),
+    (lambda e: not _is_tuple_of(e.arrays, Array), "arrays must be a tuple of Array(...): a single one needs a comma"),
+    (lambda e: not e.inputs or not e.outputs, "arrays needs an input and an output (role='out')"),
+    (lambda e: len({a.name for a in e.arrays}) < len(e.arrays), "two arrays have the same name"),
+    (lambda e: not _is_tuple_of(e.small, Mapping), "small must be a tuple of sizes such as {'n': 1023}"),
+    (lambda e: not all(map(_is_size, (*e.small, e.simulated))), "a size maps names to positive integers"),
+    (lambda e: e.timed is not None and not _is_size(e.timed), "timed maps names to positive integers"),
+    (lambda e: ":" not in e.oracle, "oracle must be 'module:function' of kernels_ref"),
+)
+"""What a literal can get wrong that would only show much later."""
+
+
+def _is_tuple_of(value: object, kind: type) -> bool:
+    return isinstance(value, tuple) and bool(value) and all(isinstance(one, kind) for one in value)
+
+
+def _is_size(size: object) -> bool:
+    return isinstance(size, Mapping) and all(type(number) is int and number > 0 for number in size.values())
 
 
 def _run(path: Path) -> dict[str, Any]:
@@ -171,7 +199,7 @@ def _run(path: Path) -> dict[str, Any]:
         exec(compile(source, str(path), "exec"), namespace)
     except _BrokenExercise:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _BrokenExercise(words_of(error), line_in(path, error)) from None
     return namespace
 
@@ -185,14 +213,20 @@ def _import_only_grader(name: str, *args: Any, **kwargs: Any) -> ModuleType:
 _BUILTINS = vars(builtins) | {"__import__": _import_only_grader}
 
 
-def words_of(error: Exception) -> str:
+def words_of(error: BaseException) -> str:
+    """An error of somebody's Python file in one line."""
     if isinstance(error, SyntaxError):
         return f"a syntax error: {error.msg}"
     return f"{type(error).__name__}: {error}" if not isinstance(error, ImportError) else str(error)
 
 
-def line_in(path: Path, error: Exception) -> int | None:
+def line_in(path: Path, error: BaseException) -> int | None:
+    """The line of the file at ``path`` where the error arose, the innermost if there are several."""
     if isinstance(error, SyntaxError) and error.filename == str(path):
         return error.lineno
-    frames = traceback.extract_tb(error.__traceback__)
-    return next((frame.lineno for frame in reversed(frames) if frame.filename == str(path)), None)
+    line, trace = None, error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == str(path):
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line

@@ -10,9 +10,10 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Self
 
 from grader.channel import Channel, ChannelClosed
 from grader.errors import GraderFault
@@ -47,7 +48,8 @@ class Child:
     def __init__(self, process: subprocess.Popen[bytes], channel: Channel) -> None:
         self.channel = channel
         self.pid = process.pid
-        self.peak_memory_bytes: int | None = None  # resident, known once it has ended
+        self.peak_memory_bytes: int | None = None  # resident; known once it has ended, like the next
+        self.cpu_s: float | None = None  # processor time, in user and kernel mode
         self._process = process
         self._output = _Tail(process.stdout)
         self._errors = _Tail(process.stderr)
@@ -125,6 +127,7 @@ class Child:
         _, status, usage = os.wait4(self.pid, 0)
         self._process.returncode = os.waitstatus_to_exitcode(status)
         self.peak_memory_bytes = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+        self.cpu_s = usage.ru_utime + usage.ru_stime
         return True
 
 
@@ -151,7 +154,7 @@ class _Tail:
                 self._content = (self._content + chunk)[-TAIL_BYTES:]
 
 
-def start(module: str, *, sandbox: Sandbox, env: dict[str, str] | Any, pass_fds: tuple[int, ...], cwd: str) -> Child:
+def start(module: str, *, sandbox: Sandbox, env: Mapping[str, str], pass_fds: tuple[int, ...], cwd: str) -> Child:
     """Start ``main()`` of ``module``; raises GraderFault when no process can be started."""
     child_read, parent_write = _pipe()
     parent_read, child_write = _pipe()
@@ -198,7 +201,7 @@ def _search_path() -> list[str]:
     return [root, *(str(Path(folder).absolute()) for folder in sys.path if folder and folder != root)]
 
 
-def _environment(extra: dict[str, str]) -> dict[str, str]:
+def _environment(extra: Mapping[str, str]) -> dict[str, str]:
     inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
     return {**ENVIRONMENT, **inherited, **extra}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from grader.courses import Course, built_in_course, line_in, words_of
+from grader.courses import Course, built_in_course, existing, line_in, words_of
 from grader.errors import Unsupported, UsageError, WarpgradeError
 
 

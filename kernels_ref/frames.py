@@ -15,7 +15,7 @@ _BATCH = 4096  # frames converted at a time: 32 MiB of float64 at 1024 samples a
 
 
 def energy(inputs: Inputs, numbers: Numbers) -> Outputs:
-    """``out[f]`` = the sum of the squares of frame f's samples. Shapes: ``x`` is (frames·length,), ``out`` (frames,)."""
+    """``out[f]`` = the sum of the squares of frame f's samples. ``x`` is (frames·length,), ``out`` (frames,)."""
     frames = inputs["x"].reshape(int(numbers["frames"]), -1)
     starts = range(0, len(frames), _BATCH)
     parts = [_row_energy(frames[start : start + _BATCH].astype(np.float64)) for start in starts]

@@ -94,3 +94,40 @@ def doctor(no_color: bool) -> int:
     from grader.cli.doctor import show_doctor
 
     return show_doctor(no_color=no_color)
+
+
+@cli.command()
+@DEVICE
+@AS_JSON
+def device(device: int, as_json: bool) -> int:
+    """Show a GPU's peaks and what the simplest kernels reach on it."""
+    from grader.cli.machine import show_device
+
+    return show_device(device, as_json=as_json)
+
+
+@cli.command()
+@click.argument("names", nargs=-1, metavar="[NAME…]")
+@DEVICE
+@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Also write the table as Markdown.")
+@COURSE
+def bench(names: tuple[str, ...], device: int, output: Path | None, courses: tuple[Path, ...]) -> int:
+    """Time the solutions on this GPU, with the library's time beside each."""
+    from grader.cli.machine import run_bench
+
+    return run_bench(names, courses, device=device, output=output)
+
+
+@cli.group()
+def dev() -> None:
+    """For people who write exercises."""
+
+
+@dev.command()
+@click.argument("names", nargs=-1, metavar="[NAME…]")
+@COURSE
+def check(names: tuple[str, ...], courses: tuple[Path, ...]) -> int:
+    """Check the course itself: stubs fail, solutions pass, mutants get their stated verdict."""
+    from grader.cli.machine import run_check
+
+    return run_check(names, courses)

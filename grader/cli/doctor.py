@@ -44,7 +44,7 @@ def checks() -> Iterator[Check]:
         try:
             yield Check(name, "ok", look())
         except WarpgradeError as error:
-            yield Check(name, state, error.message, error.hint if not remedy else remedy)
+            yield Check(name, state, error.message, remedy or error.hint)
         except Exception as error:
             yield Check(name, state, str(error) if isinstance(error, LookupError) else repr(error), remedy)
 
@@ -56,10 +56,7 @@ def conclusion(found: Sequence[Check]) -> list[str]:
         return ["", f"Nothing can be graded yet: {INSTALL}", f"or {INSTALL_13}"]
     if state["GPU"] == "ok" and state["CuPy"] == "ok":
         return ["", "Everything is here: correctness, technique and speed are graded."]
-    return [
-        "",
-        "Correctness and technique are graded, on the simulator. Speed needs an NVIDIA GPU with its driver and CuPy.",
-    ]
+    return ["", "Correctness and technique are graded here, on the simulator; speed needs an NVIDIA GPU."]
 
 
 def to_text(found: Sequence[Check], *, color: bool, unicode: bool) -> str:
@@ -73,12 +70,15 @@ def to_text(found: Sequence[Check], *, color: bool, unicode: bool) -> str:
     from grader.render.text import safe, to_ascii
 
     table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
     for check in found:
         symbol, style = _SYMBOLS[check.state]
         detail = Text(safe(check.detail, lines=True))
         if check.remedy:
             detail.append(f"\n→ {safe(check.remedy)}", style="cyan")
-        table.add_row(Text(symbol, style=style), Text(check.name, no_wrap=True), detail)
+        table.add_row(Text(symbol, style=style), Text(check.name), detail)
     file = StringIO()
     Console(file=file, width=80, force_terminal=color, no_color=not color, highlight=False).print(table)
     text = "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
@@ -153,7 +153,8 @@ def _gpu() -> str:
     from grader.device import detect
 
     gpu = detect()
-    return f"{gpu.name}, {gpu.arch}, {gpu.memory_bytes / 2**30:.0f} GiB, driver {gpu.driver or '?'} (CUDA {gpu.cuda_driver})"
+    memory = f"{gpu.memory_bytes / 2**30:.0f} GiB"
+    return f"{gpu.name}, {gpu.arch}, {memory}, driver {gpu.driver or 'unknown'} (CUDA {gpu.cuda_driver})"
 
 
 def _cache() -> str:
@@ -180,8 +181,8 @@ _CHECKS: tuple[tuple[str, Callable[[], str], State, str], ...] = (
     ("simulator", _package("llvmlite"), "missing", "pip install llvmlite"),
     ("CuPy", _package("cupy-cuda12x|cupy-cuda13x|cupy"), "optional", INSTALL),
     ("CUDA bindings", _package("cuda-bindings"), "optional", INSTALL),
-    ("GPU", _gpu, "optional", ""),
-    ("sandbox", _sandbox, "optional", ""),
+    ("GPU", _gpu, "optional", "on a machine with an NVIDIA GPU, install its driver; elsewhere the simulator grades"),
+    ("sandbox", _sandbox, "optional", "a Linux kernel from 5.13 on has Landlock"),
     ("cache", _cache, "optional", ""),
 )
 """Name, look, what its failure means, remedy ("" for the error's own hint)."""

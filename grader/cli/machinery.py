@@ -61,15 +61,21 @@ class Machine:
             hints=one.hints,
             next_exercise=_following(catalog, one),
         )
-        return self._with_gpu(request)
-
-    def _with_gpu(self, request: Request) -> Request:
-        return request
+        return request if self.gpu is None else _with_gpu(request, one, self.gpu)
 
     def _target(self, requires: str) -> str:
         """The compute capability to compile for: this GPU's, at most 8.0, but at least what the exercise requires."""
         here = min(self.gpu.compute_capability, DEFAULT_TARGET) if self.gpu is not None else DEFAULT_TARGET
         return "sm_{}{}".format(*here) if capability(requires) <= here else requires
+
+
+def _with_gpu(request: Request, one: CourseExercise, gpu: Gpu) -> Request:
+    from grader.backends.gpu import GpuBackend
+    from grader.backends.gpu.speed import SpeedTest
+
+    backend = GpuBackend(gpu)
+    timer = SpeedTest(one, backend, request.seed, request.limits)
+    return replace(request, gpu=backend, timer=timer, device=gpu.name)
 
 
 def _simulator() -> Backend:
@@ -79,7 +85,7 @@ def _simulator() -> Backend:
 
 
 def _oracle(one: CourseExercise) -> Oracle:
-    from grader.catalog import resolve_reference
+    from grader.references import resolve_reference
 
     return resolve_reference(one.exercise.oracle, one.course)
 

@@ -69,4 +69,4 @@ def _prune(folder: Path) -> None:
     aged = sorted(entries, key=lambda entry: entry.stat().st_mtime)
     for entry in aged[: len(aged) // 2]:
         with contextlib.suppress(OSError):  # another process may prune too
-            os.unlink(entry.path)
+            Path(entry).unlink()

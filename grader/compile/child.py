@@ -38,11 +38,16 @@ def compiled(nvrtc: ctypes.CDLL, request: dict[str, Any]) -> dict[str, Any]:
     limit = request["ptx_limit"]
     return {
         "status": status,
-        "log": log[: request["log_limit"]],
+        "log": _shortened(log, request["log_limit"]),
         "log_bytes": len(log),
         "ptx": ptx if len(ptx) <= limit else b"",
         "ptx_bytes": len(ptx),
     }
+
+
+def _shortened(log: bytes, limit: int) -> bytes:
+    # Both ends: the first error may stand behind a flood of warnings.
+    return log if len(log) <= limit else log[: limit // 2] + b"\n" + log[-(limit // 2) :]
 
 
 def _text(size_of: Any, content_of: Any, program: ctypes.c_void_p) -> bytes:

@@ -22,7 +22,8 @@ MESSAGE_LIMIT = 400  # characters
 SOURCE_LIMIT = 300  # a longer line is not shown
 
 _HEAD = re.compile(
-    r"^(?:(?P<file>[^\n]*?)\((?P<line>\d+)\): |At end of source: )?(?P<kind>(?:catastrophic |internal |command-line )?error|warning|[Nn]ote|remark|Remark)"
+    r"^(?:(?P<file>[^\n]*?)\((?P<line>\d+)\): |At end of source: )?"
+    r"(?P<kind>(?:catastrophic |internal |command-line )?error|warning|[Nn]ote|[Rr]emark)"
     r"(?: #\d+(?:-[A-Z])?)?: (?P<message>.*)$"
 )
 _FROM = re.compile(r"at line (\d+)(?: of (.*?))?$")
@@ -112,7 +113,8 @@ def _place(head: re.Match[str], chunk: list[str], caret: int | None, name: str) 
 
 def _worded(message: str, head: re.Match[str], inside: str) -> str:
     text = _CANNOT_OPEN.sub(r"\1", message)  # whether a file exists, and why it cannot be read, is nobody's business
-    text = clean(text)[:MESSAGE_LIMIT]
+    text = clean(text)
+    text = text if len(text) <= MESSAGE_LIMIT else text[:MESSAGE_LIMIT] + "…"
     if inside:
         return f"{text} (in <{clean(inside)[:60]}>)"
     return text + " (at the end of the file)" if head["file"] is None and head[0].startswith("At end") else text

@@ -19,11 +19,13 @@ SHOWN = 8  # findings named one by one
 
 # Headers of the host's standard library and of CUDA's host libraries: a file that includes one was pasted whole.
 HOST_HEADERS = frozenset(
-    "algorithm.h bits/stdc++.h chrono condition_variable cublas_v2.h cublas.h cudnn.h cufft.h curand.h cusparse.h "
-    "cusolverDn.h deque exception filesystem fstream future helper_cuda.h helper_functions.h iomanip ios iostream "
-    "iterator list locale map memory mutex nvtx3/nvToolsExt.h omp.h ostream pthread.h queue random regex set sstream "
-    "stack stdexcept string string_view sys/time.h sys/types.h thread time.h ctime unistd.h unordered_map "
-    "unordered_set vector windows.h".split()
+    """
+   algorithm.h bits/stdc++.h chrono condition_variable cublas_v2.h cublas.h cudnn.h cufft.h curand.h cusparse.h
+   cusolverDn.h deque exception filesystem fstream future helper_cuda.h helper_functions.h iomanip ios iostream
+   iterator list locale map memory mutex nvtx3/nvToolsExt.h omp.h ostream pthread.h queue random regex set sstream
+   stack stdexcept string string_view sys/time.h sys/types.h thread time.h ctime unistd.h unordered_map
+   unordered_set vector windows.h
+    """.split()
 )
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 _LINE_DIRECTIVE = re.compile(r"^[ \t]*(?:#|%:)[ \t]*(?:line\b|\d)", re.MULTILINE)
@@ -146,7 +148,9 @@ def _places(findings: list[_Finding], outer: list[Block]) -> list[tuple[str, tup
         if block is None or "__global__" in block.head or "__device__" in block.head or "(" not in block.head:
             places.setdefault(f"line {finding.line} ({finding.what})", (finding.line, finding.what))
         else:
-            words = f"lines {block.first_line}–{block.last_line} ({block.head[:60]})"
+            one = block.first_line == block.last_line
+            lines = f"line {block.first_line}" if one else f"lines {block.first_line}–{block.last_line}"
+            words = f"{lines} ({block.head[:60]})"
             places.setdefault(words, (finding.line, finding.what))
     return list(places.items())
 
@@ -214,9 +218,10 @@ def _invalid(
     return SubmissionError("invalid", message, diagnostics=(diagnostic,), hint=hint)
 
 
+_START = "`grade start NAME` copies a stub here; --file names another file"
 _UNREADABLE = {
-    errno.ENOENT: ("not_found", "there is no file {path}", "`grade start NAME` copies a stub here; --file names another file"),
-    errno.ENOTDIR: ("not_found", "there is no file {path}", "`grade start NAME` copies a stub here; --file names another file"),
+    errno.ENOENT: ("not_found", "there is no file {path}", _START),
+    errno.ENOTDIR: ("not_found", "there is no file {path}", _START),
     errno.ENAMETOOLONG: ("not_found", "there is no file {path}", "the name is too long"),
     errno.EISDIR: ("is_a_directory", "{path} is a folder, not a .cu file", "name the file inside it"),
     errno.EACCES: ("unreadable", "{path} cannot be read: permission denied", "`chmod u+r` lets you read it"),

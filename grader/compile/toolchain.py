@@ -11,7 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,6 +20,7 @@ from grader.errors import Unsupported
 
 INSTALL = "pip install 'warpgrade[cuda12]'"
 Version = tuple[int, int]
+_TARGET = "sbsa-linux" if os.uname().machine == "aarch64" else "x86_64-linux"  # as toolkits name their folders
 
 # What a submission may include, by a header that proves it is there, with the wheel that brings it.
 _HEADERS = {
@@ -120,7 +121,7 @@ def _system_folders() -> tuple[Path, ...]:
         Path("/usr/local/cuda"),
         Path("/opt/cuda"),
         Path(sys.prefix),
-        Path(sys.prefix, "targets/x86_64-linux"),
+        Path(sys.prefix, "targets", _TARGET),
     ]
     return tuple(dict.fromkeys(folder for folder in candidates if folder.is_dir()))
 
@@ -184,14 +185,19 @@ def _include_candidates(library: Path | None) -> Iterator[Path]:
     wheels, system = list(_wheel_folders()), list(_system_folders())
     # The folder that NVRTC itself lies in comes first: its headers are of its release.
     own = [folder for folder in (*wheels, *system) if library is not None and folder.resolve() in library.parents]
-    for folder in (*own, *wheels, *system):
-        yield folder / "include"
-        yield folder / "include" / "cccl"
-        yield folder / "targets" / "x86_64-linux" / "include"
+    yield from _inside((*own, *wheels))
     for entry in dict.fromkeys(sys.path):
         bundled = Path(entry, "cupy/_core/include/cupy/_cccl")
         if entry and bundled.is_dir():
             yield from (bundled / name for name in ("libcudacxx", "cub", "thrust"))
+    yield from _inside(system)
+
+
+def _inside(folders: Iterable[Path]) -> Iterator[Path]:
+    for folder in folders:
+        yield folder / "include"
+        yield folder / "include" / "cccl"
+        yield folder / "targets" / _TARGET / "include"
 
 
 def _missing(library: Path | None, ptxas: Path | None, absent: list[str]) -> Iterator[str]:

@@ -109,9 +109,7 @@ def fit_arguments(launch: Launch, line: LaunchLine, program: Program, text: Sour
     entry = program.entry(launch.kernel)
     if entry is None:
         raise _no_kernel(line.kernel, program)
-    declared = signature(text, launch.kernel)
-    if len(declared) != len(entry.parameters):
-        declared = tuple(_type_words(parameter) for parameter in entry.parameters)
+    declared = _declared(entry, text)
     if len(launch.args) != len(entry.parameters):
         raise _wrong_count(launch, line, declared)
     fitted = []
@@ -124,6 +122,20 @@ def fit_arguments(launch: Launch, line: LaunchLine, program: Program, text: Sour
     return replace(launch, args=tuple(fitted))
 
 
+def _declared(entry: Entry, text: SourceText) -> tuple[str, ...]:
+    """The parameters as the file words them; as the PTX has them where the two do not agree (macros, #if)."""
+    words = signature(text, entry.name)
+    agree = len(words) == len(entry.parameters) and all(
+        not _is_pointer(declared) or (parameter.bytes == 8 and parameter.type[0] in "usb")
+        for declared, parameter in zip(words, entry.parameters, strict=True)
+    )
+    return words if agree else tuple(_type_words(parameter) for parameter in entry.parameters)
+
+
+def _is_pointer(declared: str) -> bool:
+    return "*" in declared or "[" in declared
+
+
 def _misfit(arg: str | int | float, parameter: Parameter, declared: str) -> str:
     """What is wrong with passing ``arg`` there, "" if nothing."""
     if _is_struct(parameter):
@@ -131,7 +143,7 @@ def _misfit(arg: str | int | float, parameter: Parameter, declared: str) -> str:
     if isinstance(arg, str):
         fits = parameter.bytes == 8 and parameter.type[0] in "usb" and not _SCALAR.match(declared)
         return "" if fits else f"the array {arg}"
-    if "*" in declared:
+    if _is_pointer(declared):
         return f"{_shown(arg)}, which is no array"
     if parameter.type[0] == "f":
         return ""

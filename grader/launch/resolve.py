@@ -33,8 +33,10 @@ DTYPES: Mapping[str, tuple[str, int]] = {
     "unsigned long long": ("uint64", 1), "size_t": ("uint64", 1),
     "int8_t": ("int8", 1), "uint8_t": ("uint8", 1), "int16_t": ("int16", 1), "uint16_t": ("uint16", 1),
     "int32_t": ("int32", 1), "uint32_t": ("uint32", 1), "int64_t": ("int64", 1), "uint64_t": ("uint64", 1),
+    **{name: (name, 1) for name in ("float16", "float32", "float64", "int8", "uint8", "int16", "uint16")},
+    **{name: (name, 1) for name in ("int32", "uint32", "int64", "uint64")},
 }  # fmt: skip
-"""The types of scratch arrays: NumPy's name of the element, and how many elements the type holds."""
+"""The types of scratch arrays, as CUDA C and as exercises name them: the element's dtype, and how many make one."""
 
 
 def resolve(

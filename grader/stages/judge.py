@@ -93,7 +93,8 @@ def fast(reports: Sequence[Report]) -> Finding:
     if gpu.speed is None:
         return _stopped("fast", gpu) if gpu.stop and _stage_of(gpu) == "fast" else Finding("fast", "skipped")
     speed = gpu.speed
-    return Finding("fast", _SPEED_STATUS.get(speed.word, "failed"), speed.word, speed.detail, speed.diagnostics)
+    found = speed.diagnostics or ((Diagnostic(speed.word, speed.detail),) if speed.word != "pass" else ())
+    return Finding("fast", _SPEED_STATUS.get(speed.word, "failed"), speed.word, speed.detail, found)
 
 
 _SPEED_STATUS: Mapping[str, Status] = {"pass": "passed", "inconclusive": "not_graded"}

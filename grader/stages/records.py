@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from grader.backends.base import Backend, Session
+    from grader.backends.base import Backend
     from grader.compile import Program
     from grader.errors import WarpgradeError
     from grader.exercise import Exercise, Size
@@ -41,7 +41,7 @@ class Request:
     oracle: Callable[[], Oracle]
     simulator: Backend | None
     gpu: Backend | None = None
-    timer: Callable[[Session], Speed | None] | None = None
+    timer: Callable[..., Speed | None] | None = None  # takes the GPU session
     why_no_gpu: str = "no GPU was used"
     wanted: str = "auto"
     target: str = "sm_80"

@@ -11,7 +11,7 @@ from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeEr
 from grader.launch import DeviceLimits
 from grader.stages.cases import CaseBook, CaseData, case_run, plan_of
 from grader.stages.records import Case, Outcome, Report, Speed, Submission
-from grader.stages.words import failure_word
+from grader.stages.words import TIMING_WORDS, failure_word
 from grader.verdict import Diagnostic
 
 if TYPE_CHECKING:
@@ -64,10 +64,18 @@ def run_job(job: Job) -> Report:
             for outcome in _outcomes(job, session):
                 outcomes.append(outcome)
             if job.timer is not None and all(_fine(outcome) for outcome in outcomes):
-                speed = job.timer(session)
+                speed = _timed(job.timer, session)
     except (SubmissionError, Unsupported, GraderFault) as error:
         stop = error
     return Report(job.backend.name, tuple(outcomes), stop, speed)
+
+
+def _timed(timer: Timer, session: Session) -> Speed | None:
+    """The timing. Raises SubmissionError where a timed launch shows a wrong output or a stray write."""
+    speed = timer(session)
+    if speed is not None and speed.word not in TIMING_WORDS:
+        raise SubmissionError(speed.word, speed.detail, diagnostics=speed.diagnostics)
+    return speed
 
 
 def _outcomes(job: Job, session: Session) -> Iterator[Outcome]:

@@ -9,7 +9,7 @@ weighted by its own denominator (`WEIGHTS`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from grader.errors import GraderFault
@@ -24,8 +24,18 @@ WEIGHTS: Mapping[str, str] = {
 }
 """Ratio counter -> the counter that it is a ratio over."""
 
-LARGEST = frozenset({"shared_bytes", "registers"})
+LARGEST = frozenset({"bytes_per_lane"})
 """Counters of which the largest launch counts: they are a property of each launch, not an amount of work."""
+
+_KINDS = ("load", "store", "atomic")
+AMOUNTS = frozenset(
+    {"launches", "instructions", "thread_instructions", "branches", "divergent_branches", "barriers", "shuffles"}
+    | {"wmma_instructions", "global_requests", "sectors", "shared_requests", "shared_bytes", "wavefronts"}
+    | {"excess_wavefronts"}
+    | {f"global_{kind}_{what}" for kind in _KINDS for what in ("requests", "bytes", "sectors")}
+    | {f"shared_{kind}_{what}" for kind in _KINDS for what in ("requests", "bytes", "wavefronts")}
+)
+"""Counters that are sums. The simulator leaves out those that are zero."""
 
 
 @dataclass(frozen=True)
@@ -53,12 +63,13 @@ def total(counter: str, launches: Sequence[LaunchRecord]) -> float:
     if counter == "launches":
         return float(len(launches))
     counted = [launch for launch in launches if counter in launch.counters]
-    if not counted:
-        raise GraderFault(f"the exercise expects something of {counter!r}, which the simulator does not count")
     if counter in WEIGHTS:
         return _weighted(counter, WEIGHTS[counter], counted)
-    combine: Callable[[Iterable[float]], float] = max if counter in LARGEST else math.fsum
-    return float(combine(launch.counters[counter] for launch in counted))
+    if counter in LARGEST:
+        return max((float(launch.counters[counter]) for launch in counted), default=0.0)
+    if not counted and counter not in AMOUNTS:
+        raise GraderFault(f"the exercise expects something of {counter!r}, which the simulator does not count")
+    return math.fsum(launch.counters[counter] for launch in counted)
 
 
 def _weighted(counter: str, weight: str, launches: Sequence[LaunchRecord]) -> float:

@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from grader.backends.base import Execution
 
 _KINDS: Mapping[str, tuple[str, ...]] = {
-    "race": ("race", "missing_fence", "missing_async_wait", "inactive_lane"),
-    "out_of_bounds": ("out_of_bounds", "null", "guard"),
+    "race": ("race", "missing_fence", "missing_async_wait", "inactive_lane", "missing_lanes"),
+    "out_of_bounds": ("out_of_bounds", "null", "read_only", "guard"),
     "crash": ("crash", "misaligned", "trap", "assert", "bad_mask", "stack_overflow", "illegal_instruction"),
+    "limit": ("limit", "print_limit"),
     "timeout": ("timeout", "deadlock", "barrier_divergence", "instruction_budget", "wall_clock"),
 }
 
@@ -44,13 +45,10 @@ def failure_word(execution: Execution) -> str | None:
     return WORDS.get(execution.failure, execution.failure)
 
 
-_STAGES: Mapping[str, str] = {
-    "wrong": "correct",
-    "technique": "technique",
-    "slow": "fast",
-    "cheat": "fast",
-    "inconclusive": "fast",
-}
+TIMING_WORDS = ("pass", "slow", "inconclusive", "cheat")
+"""The words that the stage `fast` may come to."""
+
+_STAGES: Mapping[str, str] = {"wrong": "correct", "technique": "technique"} | dict.fromkeys(TIMING_WORDS, "fast")
 
 
 def failure_stage(word: str) -> str:

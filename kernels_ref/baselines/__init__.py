@@ -6,6 +6,6 @@ A baseline is named ``"module:function"``, like an oracle, and prepared once, un
     run()                                 timed: queues the library's work on the current stream
 
 ``run`` writes the output where the library lets one choose it, and allocates from CuPy's pool where not: call it once
-before timing. A module imports CuPy only when a function is called. A host exercise's arrays are NumPy arrays in pinned memory, and
-its ``run`` returns when the output is complete.
+before timing. A module imports CuPy only when a function is called. A host exercise's arrays are NumPy arrays in
+pinned memory, and its ``run`` returns when the output is complete.
 """

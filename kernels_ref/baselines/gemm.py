@@ -16,8 +16,7 @@ _NOT_TRANSPOSED, _COMPUTE_32F, _DEFAULT_TENSOR_OP = 0, 68, 99
 def matmul(arrays: Arrays, numbers: Numbers) -> Run:
     """cuBLAS's ``gemmEx``: ``C = A · B``, fp16 in, fp32 accumulation, fp32 out. Needs the cuBLAS library."""
     import numpy as np
-    from cupy.cuda import device, runtime
-    from cupy_backends.cuda.libs import cublas
+    from cupy.cuda import cublas, device, runtime
 
     m, n, k = (int(numbers[name]) for name in ("m", "n", "k"))
     one, zero = np.ones(1, np.float32), np.zeros(1, np.float32)

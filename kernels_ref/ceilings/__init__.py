@@ -1,8 +1,8 @@
 """Ceilings: the simplest kernels of each kind, to be measured on the GPU at hand. Plain data; imports nothing.
 
-A `Ceiling` is sized by the work of the exercise that it stands beside: its expressions may use ``bytes`` and ``flops``
-(the exercise's `Work` at its timed size, in bytes and operations), ``sm_count``, ``cdiv``, ``min``, ``max``, and its own
-``numbers`` by name, in order. Its own ``work`` over its median time is the ceiling, in B/s or FLOP/s.
+A `Ceiling` is sized by the work of the exercise that it stands beside: its expressions may use ``bytes`` and
+``flops`` (the exercise's `Work` at its timed size), ``sm_count``, ``cdiv``, ``min``, ``max``, and its own ``numbers``
+by name, in order. Its own ``work`` over its median time is the ceiling, in B/s or FLOP/s.
 
 ``args`` are names of arrays (their addresses) and of numbers: an integer is 64 bits wide, a decimal fraction a float.
 ``sink`` is four bytes of device memory that nothing depends on. Array contents do not matter, but let them be written
@@ -116,4 +116,4 @@ CEILINGS: Mapping[str, Ceiling] = {
         grid="grid",
     ),
 }
-"""Name (as in `Target.ceiling`) -> the ceiling. ``mma_f16`` bounds WMMA and ``mma.sync``; on Hopper ``wgmma`` passes it."""
+"""Name, as in `Target.ceiling` -> the ceiling. ``mma_f16`` bounds WMMA and ``mma.sync``; ``wgmma`` can pass it."""

@@ -3,17 +3,17 @@
     generate.cu                          inputs from the secret key, and "is this input unchanged?"
     judge.cuh + check_*.cu               timed outputs against float64, on the device
 
-A `Check` is looked up by the exercise's ``checker``, else by its oracle's name. Its ``sources`` are read from this folder,
-joined in order and compiled as one file. Its steps run after the timed launch has finished, on one stream:
+A `Check` is looked up by the exercise's ``checker``, else by its oracle's name. Its ``sources`` are read from this
+folder, joined in order and compiled as one file. Its steps run after the timed launch has finished, on one stream:
 
     fill the scratch arrays ─▶ findings = {0, ~0, 0} ─▶ steps ─▶ read findings ─▶ bad? run `explain`, read explanation
 
 An argument is the name of
 
-    an array of the exercise, or a scratch array                      its address
-    ``findings``, ``explanation``                                     the address of 24 or 16 bytes, see judge.cuh
-    a size of the case                                                a 64-bit integer
-    ``relative``, ``absolute``                                        a double; |got - expected| <= absolute + relative·|expected|
+    an array, or a scratch array    its address
+    ``findings``, ``explanation``   the address of 24 or 16 bytes, see judge.cuh
+    a size of the case              a 64-bit integer
+    ``relative``, ``absolute``      a double each: |got - expected| <= absolute + relative·|expected|
 
 or a decimal number, which is a 64-bit integer. The chain's bound of a `Tolerance` belongs to ``absolute``; both are 0
 where the inputs are exact. Grids are expressions over the sizes and ``cdiv``. A check trusts its inputs: run the
@@ -38,7 +38,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Scratch:
-    """An array of the check's own. ``integers`` are the bounds of random values (generate_exact), drawn anew each time."""
+    """An array of the check's own. ``integers``: bounds of random values (generate_exact), drawn anew each time."""
 
     name: str
     count: str
@@ -57,7 +57,7 @@ class Check:
 
 
 GENERATOR = "generate.cu"
-"""Kernels ``generate_{exact|real}_{type}`` and ``unchanged_{exact|real}_{type}``; their parameters stand in the file."""
+"""Kernels ``generate_{exact|real}_{type}`` and ``unchanged_{exact|real}_{type}``; parameters stand in the file."""
 
 GENERATED_TYPES: Mapping[str, str] = {
     "float16": "f16", "float32": "f32", "float64": "f64",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +15,9 @@ from grader.catalog import built_in_course, resolve_reference
 RANDOM = np.random.default_rng(20250301)
 
 
-def oracle(reference: str, inputs: dict[str, npt.NDArray[np.generic]], size: dict[str, int]) -> npt.NDArray[np.float64]:
+def oracle(reference: str, inputs: dict[str, npt.NDArray[Any]], size: dict[str, int]) -> npt.NDArray[np.float64]:
     outputs = resolve_reference(reference, built_in_course())(inputs, size)
+    result: npt.NDArray[np.float64]
     (result,) = outputs.values()
     assert result.dtype == np.float64
     assert result.ndim == 1
@@ -47,7 +49,7 @@ def test_matmul_equals_three_loops(m: int, n: int, k: int) -> None:
     c = oracle("gemm:matmul", {"A": a, "B": b}, {"m": m, "n": n, "k": k})
     for i in range(m):
         for j in range(n):
-            expected = math.fsum(float(a[i * k + l]) * float(b[l * n + j]) for l in range(k))
+            expected = math.fsum(float(a[i * k + s]) * float(b[s * n + j]) for s in range(k))
             assert c[i * n + j] == pytest.approx(expected, rel=1e-13, abs=1e-14)
 
 

@@ -1,8 +1,8 @@
 from grader import Array, Exercise, Expect, Target, Tolerance, Values, Work
 
-# Small integers that are mostly positive: the products' mean is 64, so the sums grow like 64·k. Up to k = 4096 they stay
-# below 400 · 4096 < 2^24, where every order of summation in floats is exact. From k = 80 on they pass 2048, where halves
-# are 2 apart: accumulated in fp16, or rounded to it, every odd sum is wrong.
+# Small integers that are mostly positive: the products' mean is 64, so the sums grow like 64·k. Up to k = 4096 they
+# stay below 400 · 4096 < 2^24, where floats are exact in any order of summation. From k = 80 on they pass 2048, where
+# halves are 2 apart: accumulated in fp16, or rounded to it, every odd sum is wrong.
 GROWING = Values(exact_low=-4, exact_high=20)
 
 EXERCISE = Exercise(
@@ -32,20 +32,20 @@ EXERCISE = Exercise(
         unit="fp16_tensor",
         fraction=0.05,
         ceiling="mma_f16",
-        note="to be measured: 0.95 × the solution's median on an H200; mma.sync from registers reaches 0.647, cuBLAS 0.773",
+        note="to be measured: 0.95 × the solution's median on an H200; mma.sync reaches 0.647, cuBLAS 0.773",
     ),
     technique=(
         Expect(
             "wmma_instructions",
             at_least=1,
             per="m*n*k/4096",
-            why="The product is not computed on the tensor cores: each wmma::mma_sync does 16 · 16 · 16 = 4096 multiply-adds.",
-            hint="call wmma::mma_sync(sum, a, b, sum) once for every 16 steps along k, and leave no product to ordinary arithmetic",
+            why="The product is not computed on the tensor cores: one wmma::mma_sync does 16 · 16 · 16 multiply-adds.",
+            hint="call wmma::mma_sync(sum, a, b, sum) once for every 16 steps along k, for every tile of C",
         ),
     ),
-    # Real values are uniform in [-1, 1): sums are near √k / 3 and a chain of k roundings errs by about eps·√k times that.
-    # Tensor cores cut off instead of rounding, which adds up in one direction: hence the relative part. Rounding a sum to
-    # fp16 is off by up to 2^-11 of it, far outside from k = 16 on: 5e-4 against 8e-6 + 1.5e-5.
+    # Real values are uniform in [-1, 1): sums are near √k / 3, and a chain of k roundings errs by about eps·√k times
+    # that. Tensor cores cut off instead of rounding, which adds up in one direction: hence the relative part. A sum
+    # rounded to fp16 is off by up to 2^-11 of itself, far outside from k = 16 on: 5e-4 against 8e-6 + 1.5e-5.
     tolerance=Tolerance(relative=2**-16, chain="k", scale="sqrt(k)", chain_factor=4.0),
     baseline="gemm:matmul",
 )

@@ -7,21 +7,18 @@ The conventions are those of `kernels_ref/device`; here names become numbers, an
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from grader.backends.gpu.wire import Trusted, Variant
 from grader.exercise import Array, Exercise, Size
-from grader.expressions import cdiv, evaluate, evaluate_integer
+from grader.expressions import cdiv, evaluate_integer
 from grader.inputs import element_count, stream
 
 FINDINGS, EXPLANATION, COUNTS = 0, 24, 64
 _BLOCK = 256
 _ITEM = {"float16": 2, "float32": 4, "float64": 8, "int8": 1, "uint8": 1, "int32": 4, "uint32": 4, "int64": 8}
-EPS = {"float16": 2.0**-10, "float32": 2.0**-23, "float64": 2.0**-52}
-"""Distance from 1 to the next value, by dtype."""
 
 
 @dataclass(frozen=True)
@@ -131,12 +128,13 @@ def bounds(exercise: Exercise, size: Size, kind: str) -> Bounds:
     """The tolerance of one kind of values at one size; exact values allow nothing."""
     if kind == "exact":
         return Bounds(0.0, 0.0)
+    import numpy as np
+
+    from grader.compare import chain_error
+
     tolerance = exercise.tolerance
-    absolute = tolerance.absolute
-    if tolerance.chain:
-        chain, scale = evaluate(tolerance.chain, size), evaluate(tolerance.scale, size)
-        absolute += tolerance.chain_factor * EPS[exercise.outputs[0].dtype] * math.sqrt(chain) * scale
-    return Bounds(tolerance.relative, absolute)
+    chain = chain_error(exercise, size, np.dtype(exercise.outputs[0].dtype))
+    return Bounds(tolerance.relative, tolerance.absolute + chain)
 
 
 def joined_source(texts: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from grader.errors import GraderFault
 
 if TYPE_CHECKING:
-    from grader.catalog import Course
+    from grader.courses import Course
 
 
 def device_data(course: Course) -> ModuleType:
@@ -43,7 +43,7 @@ def find(course: Course, folder: str, table: str, name: str) -> tuple[Any, Path]
 
 
 def _roots(course: Course) -> tuple[Path, ...]:
-    from grader.catalog import built_in_course
+    from grader.courses import built_in_course
 
     return tuple(dict.fromkeys((course.kernels_ref, built_in_course().kernels_ref)))
 

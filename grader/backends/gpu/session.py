@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from grader.backends.base import CaseRun, Execution, Limits
 from grader.backends.gpu import wire
-from grader.channel import ChannelClosed, ChannelTimeout
+from grader.channel import ChannelBroken, ChannelClosed, ChannelTimeout
 from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeError
 from grader.verdict import Diagnostic, LaunchRecord
 
@@ -27,8 +27,8 @@ LOAD_S = 20.0
 SETTLE_S = 2.0  # what a case needs beside its launches: copies, checks
 
 
-class GpuSession:
-    """One submission in one GPU child. A context manager; on exit the child is gone, with whatever it still ran."""
+class ChildSession:
+    """One submission in one child. A context manager; on exit the child is gone, with whatever it still ran."""
 
     def __init__(self, child: Child, program: Program, limits: Limits) -> None:
         self._child = child
@@ -38,46 +38,17 @@ class GpuSession:
         self.program = program
         self.sandbox = "none"
 
-    def load(self, cubin: bytes) -> None:
-        """Hand the assembled program over.
+    def _load(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Wait for the child, then hand the program over; its answer.
 
-        Raises GraderFault where the child does not start, SubmissionError (``limit``) where the program is too large.
+        Raises GraderFault where the child does not start, SubmissionError where the program cannot be loaded.
         """
         ready, _ = self._await(START_S, starting=True)
         self.sandbox = str(ready.get("sandbox", "none"))
-        request = {"do": "load", "cubin": cubin, "entries": wire.entries_to_json(self.program.entries)}
-        self._child.channel.send(request)
-        self._await(LOAD_S)
-        self._ends = time.monotonic() + self._limits.total_s  # the machine's start is not the submission's time
-
-    def run(self, run: CaseRun) -> Execution:
-        """Run one case on fresh buffers.
-
-        A stray write, a crash or a printf flood is an Execution with ``failure``. Raises SubmissionError (``timeout``,
-        ``crash`` of the process) for what ends the session, Unsupported, GraderFault.
-        """
-        request = {
-            "do": "run",
-            "plan": wire.plan_to_json(run.plan),
-            "shapes": wire.shapes_to_json(wire.shapes_of(run.buffers)),
-        }
-        self._send(request, {b.name: b.data for b in run.buffers if b.data is not None})
-        answer, outputs = self._await(self._limits.launch_s + SETTLE_S, keep_fault=True)
-        return self._execution(answer, outputs, run.plan)
-
-    def time(self, run: wire.TimedRun, modules: dict[str, bytes], l2_bytes: int) -> wire.RawSamples:
-        """Time the submission; every launch sequence must end within ``launch_s``, the whole within ``total_s``.
-
-        Raises SubmissionError where it fails on the way.
-        """
-        request: dict[str, Any] = {"do": "time", "timed": wire.timed_run_to_json(run), "l2_bytes": l2_bytes}
-        request |= {"modules": list(modules)} | {f"module:{name}": cubin for name, cubin in modules.items()}
         self._send(request)
-        while True:
-            answer, _ = self._await(self._limits.launch_s + SETTLE_S)
-            if answer.get("done"):
-                self._check_printed(answer)
-                return wire.samples_from_json(answer)
+        answer, _ = self._await(LOAD_S)
+        self._ends = time.monotonic() + self._limits.total_s  # the machine's start is not the submission's time
+        return ready | answer
 
     def call(self, request: dict[str, Any], timeout_s: float) -> dict[str, Any]:
         """One request of the grader's own (ceilings, baselines); its answer."""
@@ -116,6 +87,9 @@ class GpuSession:
             raise self._stop(self._hung(allowed_s, starting)) from None
         except ChannelClosed:
             raise self._stop(self._died(starting)) from None
+        except ChannelBroken:
+            message = "the process that ran the submission answered with something that is no answer"
+            raise self._stop(SubmissionError("crash", message)) from None
         self._raise_if_bad(answer, keep_fault)
         return answer, arrays
 
@@ -154,7 +128,51 @@ class GpuSession:
         message = f"the process that ran the kernel died ({how})"
         return SubmissionError("crash", message, hint="run it with `--backend sim` to see what it does")
 
-    # ----------------------------------------------------------------------------------------------- understanding it
+    def _check_printed(self, answer: dict[str, Any]) -> None:
+        if answer.get("too_much"):
+            found = self._too_much()
+            raise SubmissionError("limit", found.message, diagnostics=(found,), hint=found.hint)
+
+    def _too_much(self) -> Diagnostic:
+        message = f"the kernel printed more than {self._limits.printf_bytes >> 10} kB"
+        return Diagnostic(kind="limit", message=message, hint="print from one thread: if (i == 0) printf(...)")
+
+
+class GpuSession(ChildSession):
+    """One kernel submission: its cases and its timed launches."""
+
+    def load(self, cubin: bytes) -> None:
+        """Hand the assembled program over. Raises GraderFault, SubmissionError (``limit``)."""
+        self._load({"do": "load", "cubin": cubin, "entries": wire.entries_to_json(self.program.entries)})
+
+    def run(self, run: CaseRun) -> Execution:
+        """Run one case on fresh buffers.
+
+        A stray write, a crash or a printf flood is an Execution with ``failure``. Raises SubmissionError (``timeout``,
+        ``crash`` of the process) for what ends the session, Unsupported, GraderFault.
+        """
+        request = {
+            "do": "run",
+            "plan": wire.plan_to_json(run.plan),
+            "shapes": wire.shapes_to_json(wire.shapes_of(run.buffers)),
+        }
+        self._send(request, {b.name: b.data for b in run.buffers if b.data is not None})
+        answer, outputs = self._await(self._limits.launch_s + SETTLE_S, keep_fault=True)
+        return self._execution(answer, outputs, run.plan)
+
+    def time(self, run: wire.TimedRun, modules: dict[str, bytes], l2_bytes: int) -> wire.RawSamples:
+        """Time the submission; every launch sequence must end within ``launch_s``, the whole within ``total_s``.
+
+        Raises SubmissionError where it fails on the way.
+        """
+        request: dict[str, Any] = {"do": "time", "timed": wire.timed_run_to_json(run), "l2_bytes": l2_bytes}
+        request |= {"modules": list(modules)} | {f"module:{name}": cubin for name, cubin in modules.items()}
+        self._send(request)
+        while True:
+            answer, _ = self._await(self._limits.launch_s + SETTLE_S)
+            if answer.get("done"):
+                self._check_printed(answer)
+                return wire.samples_from_json(answer)
 
     def _execution(self, answer: dict[str, Any], outputs: dict[str, Any], plan: LaunchPlan) -> Execution:
         found = wire.diagnostics_from_json(answer.get("diagnostics", ()))
@@ -170,15 +188,6 @@ class GpuSession:
             inputs_changed=tuple(answer.get("inputs_changed", ())),
             elapsed_s=float(answer.get("elapsed_s", 0.0)),
         )
-
-    def _check_printed(self, answer: dict[str, Any]) -> None:
-        if answer.get("too_much"):
-            found = self._too_much()
-            raise SubmissionError("limit", found.message, diagnostics=(found,), hint=found.hint)
-
-    def _too_much(self) -> Diagnostic:
-        message = f"the kernel printed more than {self._limits.printf_bytes >> 10} kB"
-        return Diagnostic(kind="limit", message=message, hint="print from one thread: if (i == 0) printf(...)")
 
 
 def _submission_error(answer: dict[str, Any]) -> SubmissionError:

@@ -75,7 +75,7 @@ def _decode(kept: bytes) -> Loaded:
     size = int.from_bytes(kept[:8], "little")
     fields = json.loads(kept[8 : 8 + size])
     fields["sites"] = tuple(Site(**site) for site in fields["sites"])
-    for name in ("parameters", "shared", "block_lines"):
+    for name in ("parameters", "shared", "block_lines", "block_ops"):
         fields[name] = tuple(tuple(item) for item in fields[name])
     for name in ("lines", "symbols"):
         fields[name] = tuple(fields[name])

@@ -44,6 +44,7 @@ class Kernel:
     warp_bytes: int
     sites: tuple[Site, ...]
     block_lines: tuple[tuple[int, ...], ...]  # for each basic block, the source line of each instruction
+    block_ops: tuple[tuple[str, ...], ...]  # and its opcode, with the modifier that tells what it is (`wmma.mma`)
     lines: tuple[int, ...]  # line table of the stamps
     symbols: tuple[str, ...] = field(default=())  # module variables whose addresses the code loads
     global_order: bool = False  # blocks must run in the fixed interleaving (atomics, fences, volatile)
@@ -152,8 +153,6 @@ class _Generator:
         f.b.cbranch(index.eq(-1).v, self.leave, some)
         f.enter(some)
         mask = self.schedule.take(f, self.warp, index)
-        alone = (WARP.load(f, self.warp, "alive") & ~mask).eq(0).zext(I32)
-        WARP.store(f, self.warp, "full", alone)
         switch = f.b.switch(index.v, self.leave)
         for i, block in enumerate(self.code):
             switch.add_case(ir.Constant(I32, i), block)
@@ -176,8 +175,15 @@ class _Generator:
         ordered = "fence" in tags or any(s.orders_blocks for s in self.sites.sites)
         return Kernel(
             self.flat.name, tuple(parameters), at, shared, self.shared_bytes, self.local_bytes, self.warp_bytes,
-            tuple(self.sites.sites), lines, tuple(self.sites.lines), tuple(self.symbols), ordered, self.sites.granule,
+            tuple(self.sites.sites), lines, self._opcodes(), tuple(self.sites.lines), tuple(self.symbols), ordered, self.sites.granule,
         )  # fmt: skip
+
+    def _opcodes(self) -> tuple[tuple[str, ...], ...]:
+        def name(op: Op) -> str:
+            first = op.instruction.modifiers[:1]
+            return ".".join((op.instruction.opcode, *first)) if op.instruction.opcode in ("wmma", "mma") else op.instruction.opcode
+
+        return tuple(tuple(name(op) for op in b.ops) for b in self.graph.blocks)
 
     def parameter_offset(self, name: str) -> int | None:
         at = 0

@@ -13,7 +13,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +34,7 @@ GAP = 16 << 20
 CHUNK_CELLS = 1024
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Array:
     """One allocation of global memory. ``data`` is its content; ``address`` where kernels see it."""
 
@@ -43,6 +43,7 @@ class Array:
     data: Bytes
     initialised: bool
     read_only: bool = False
+    is_variable: bool = False  # of the module; buffers have names of their own
     shadow: int = 0  # index of its first shadow cell, in bytes of memory
 
 
@@ -74,6 +75,7 @@ class Device:
         self._next = FIRST_ADDRESS
         self._shadow_bytes = 0
         self._serial = 1
+        self.last_serial_base = 1
         self._shadows: list[tuple[Bytes, Bytes]] = []
         self._place_module()
 
@@ -84,30 +86,53 @@ class Device:
         for variable in placed:
             data = np.zeros(max(variable.size, 1), np.uint8)
             data[: len(variable.initial)] = np.frombuffer(variable.initial, np.uint8)
-            self.symbols[variable.name] = self._place(variable.name, data, True, variable.space == "const")
+            constant = variable.space == "const"
+            self.symbols[variable.name] = self._place(variable.name, data, True, read_only=constant, is_variable=True)
         for variable in placed:
             for offset, symbol in variable.symbols:
                 target = self.symbols.get(symbol.name, 0) + symbol.offset
-                self.array(variable.name).data[offset : offset + 8].view(np.uint64)[0] = target
+                self.variable(variable.name).data[offset : offset + 8].view(np.uint64)[0] = target
 
     def allocate(self, name: str, data: npt.NDArray[np.generic], *, initialised: bool = True) -> int:
         """Copy an array to the device; gives its address. Uninitialised arrays are watched for reads before writes."""
-        return self._place(name, np.frombuffer(data.tobytes(), np.uint8).copy(), initialised, False)
+        return self._place(name, np.frombuffer(data.tobytes(), np.uint8).copy(), initialised)
 
-    def _place(self, name: str, data: Bytes, initialised: bool, read_only: bool) -> int:
+    def _place(
+        self, name: str, data: Bytes, initialised: bool, *, read_only: bool = False, is_variable: bool = False
+    ) -> int:
         address = self._next
-        self.arrays.append(Array(name, address, data, initialised, read_only, self._shadow_bytes))
+        self.arrays.append(Array(name, address, data, initialised, read_only, is_variable, self._shadow_bytes))
         self._next = (address + data.size + max(GAP, data.size) + 511) // 512 * 512
         self._shadow_bytes = (self._shadow_bytes + data.size + 63) // 64 * 64
         self._shadows = []
         return address
 
     def array(self, name: str) -> Array:
-        """An allocation by name. Raises KeyError."""
+        """A buffer by name. Raises KeyError."""
+        return self._named(name, is_variable=False)
+
+    def variable(self, name: str) -> Array:
+        """A variable of the module by name. Raises KeyError."""
+        return self._named(name, is_variable=True)
+
+    def _named(self, name: str, *, is_variable: bool) -> Array:
         for array in self.arrays:
-            if array.name == name:
+            if array.name == name and array.is_variable == is_variable:
                 return array
         raise KeyError(name)
+
+    def mark_initialised(self, name: str) -> None:
+        """The host has filled this array: reading it is fine."""
+        named = self.array(name)
+        self.arrays[self.arrays.index(named)] = replace(named, initialised=True)
+
+    def text(self, address: int) -> str:
+        """The C string at an address of global memory; "" where there is none."""
+        found = self.locate(address)
+        if found is None or not 0 <= found[1] < found[0].data.size:
+            return ""
+        raw = found[0].data[found[1] : found[1] + 4096].tobytes()
+        return raw.partition(b"\0")[0].decode("utf-8", "replace")
 
     def locate(self, address: int) -> tuple[Array, int] | None:
         """The allocation nearest below an address (or above it), with the byte offset into it."""
@@ -142,9 +167,9 @@ class Device:
         if self._serial + count > Stamp.MAX_SERIAL:
             self._serial = 1
             self._shadows = []
-        first = self._serial
+        self.last_serial_base = self._serial
         self._serial += count
-        return first
+        return self.last_serial_base
 
 
 def _aligned(size: int) -> Bytes:

@@ -37,6 +37,11 @@ def _target_machine(level: int) -> llvm.TargetMachine:
     )
 
 
+def warm_up() -> None:
+    """Compile something small, so that LLVM has opened everything it needs before a sandbox closes the files."""
+    compile_module("define void @nothing() { ret void }").function("nothing", [])()
+
+
 class Compiled:
     """Machine code in memory. Keep it alive as long as its functions are called. ``object_code`` can be cached."""
 

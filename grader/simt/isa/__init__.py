@@ -2,11 +2,37 @@
 
 from grader.simt.isa import (
     atomics,
+    bits,
+    compare,
     control,
+    extended,
+    float32,
+    float64,
     integer,
+    logic,
     movement,
+    special,
     sync,
 )
 from grader.simt.isa.registry import FORMS, Example, Form, Match, find, form
 
-__all__ = ["FORMS", "Example", "Form", "Match", "atomics", "control", "find", "form", "integer", "movement", "sync"]
+__all__ = [
+    "Example",
+    "FORMS",
+    "Form",
+    "Match",
+    "atomics",
+    "bits",
+    "compare",
+    "control",
+    "extended",
+    "find",
+    "float32",
+    "float64",
+    "form",
+    "integer",
+    "logic",
+    "movement",
+    "special",
+    "sync",
+]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from grader.simt.engine.values import Value
+from grader.simt.engine.values import F32, F64, Value
 from grader.simt.isa.emit import Emitter
 from grader.simt.isa.registry import Example, Match, form
 from grader.simt.isa.rounding import (
@@ -87,7 +87,7 @@ def div(e: Emitter, m: Match, a: Value, b: Value) -> Value:
 def div_approx(e: Emitter, m: Match, a: Value, b: Value) -> Value:
     """``a · (1/b)``: above 2^126 the reciprocal of the divisor is flushed to zero, as on the hardware (``__fdividef``)."""
     quotient = _rounded(e, m, "fdiv", a, b)
-    is_lost = b.fcmp("!=", b * 0.5) & magnitude(b).ugt(0x7E800000)  # beyond 2^126 and not infinite
+    is_lost = (magnitude(b) - 0x7E800001).ult(0x7F800000 - 0x7E800001)  # above 2^126 and finite
     return canonical(is_lost.select(a * as_float(bits(b) & 0x80000000), quotient))
 
 
@@ -111,8 +111,6 @@ def sqrt(e: Emitter, m: Match, a: Value) -> Value:
       Example("rsqrt.approx.ftz.f32", ([TINY, 3.0],), [INFINITY, 0x3F13CD3A])])  # fmt: skip
 def rsqrt(e: Emitter, m: Match, a: Value) -> Value:
     """``1/√a``, computed in double precision and rounded."""
-    from grader.simt.engine.values import F32, F64
-
     return canonical(_modified(m, lambda x: (1.0 / arithmetic(e.f, "sqrt", "", x.fpext(F64))).fptrunc(F32), a))
 
 

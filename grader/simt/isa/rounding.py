@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from grader.simt.engine.values import F32, F64, I32, I64, VOID, Builder, Value, element_of, mangle
+from grader.simt.engine.values import F32, F64, I32, I64, VOID, Builder, Value, mangle
 
 DIRECTED = {"rz": 0, "rp": 2, "rm": 3}
 """PTX's directed modifiers as `llvm.set.rounding` numbers them."""
@@ -56,8 +56,9 @@ def _directed(module: ir.Module, name: str, operation: str, rounding: str, like:
     _set_mode(f, DIRECTED[rounding])
     intrinsic = f"llvm.experimental.constrained.{operation}.{mangle(kind)}"
     hint = ir.MetaDataType()
-    fn = ir.Function(module, ir.FunctionType(kind, [kind] * len(like) + [hint, hint]), intrinsic) \
-        if intrinsic not in module.globals else module.globals[intrinsic]  # fmt: skip
+    fn = module.globals.get(intrinsic)
+    if fn is None:
+        fn = ir.Function(module, ir.FunctionType(kind, [kind] * len(like) + [hint, hint]), intrinsic)
     hints = [ir.MetaDataString(module, text) for text in ("round.dynamic", "fpexcept.ignore")]
     result = Value(f, f.b.call(fn, [a.v for a in f.args] + hints))
     _set_mode(f, NEAREST)
@@ -85,9 +86,9 @@ def magnitude(value: Value) -> Value:
 
 
 def canonical(value: Value) -> Value:
-    """NaN replaced by the hardware's own."""
-    nan = value.f.const(bits(value).type, CANONICAL_NAN[value.bits])
-    return value.fcmpu("uno", value).select(as_float(nan), value)
+    """NaN replaced by the hardware's own. In integers, because LLVM thinks that one NaN is as good as another."""
+    is_nan = magnitude(value).ugt(INFINITY[value.bits])
+    return as_float(is_nan.select(CANONICAL_NAN[value.bits], bits(value)))
 
 
 def flush(value: Value) -> Value:
@@ -126,6 +127,6 @@ def classify(value: Value, test: str) -> Value:
 
 
 __all__ = [
-    "ROUNDINGS", "TESTS", "arithmetic", "as_float", "bits", "canonical", "classify", "element_of", "extremum", "flush",
+    "ROUNDINGS", "TESTS", "arithmetic", "as_float", "bits", "canonical", "classify", "extremum", "flush",
     "magnitude", "saturate",
 ]  # fmt: skip

@@ -16,7 +16,7 @@ __device__ float block_max(float value, float* partial)
     for (int s = BLOCK / 2; s > 0; s /= 2) {
         if (tid < s)
             partial[tid] = fmaxf(partial[tid], partial[tid + s]);
-        __syncthreads();  // this round is written before the next one reads it; every thread comes here, not only tid < s
+        __syncthreads();  // this round is written before the next one reads it; all threads come here, not only tid < s
     }
     float result = partial[0];
     __syncthreads();  // everyone has read partial[0] before the next reduction writes there

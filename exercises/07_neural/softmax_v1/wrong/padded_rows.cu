@@ -1,5 +1,5 @@
 // expect: sim=out_of_bounds gpu=wrong
-// Rows are taken to start at multiples of 32 floats: the later rows are read from the wrong place, the last one from behind the array.
+// Rows are taken to start at multiples of 32 floats: later rows are read from the wrong place.
 
 // launch softmax_v1(x, y, rows, cols): grid=rows block=BLOCK
 
@@ -16,7 +16,7 @@ __device__ float block_max(float value, float* partial)
     for (int s = BLOCK / 2; s > 0; s /= 2) {
         if (tid < s)
             partial[tid] = fmaxf(partial[tid], partial[tid + s]);
-        __syncthreads();  // this round is written before the next one reads it; every thread comes here, not only tid < s
+        __syncthreads();  // this round is written before the next one reads it; all threads come here, not only tid < s
     }
     float result = partial[0];
     __syncthreads();  // everyone has read partial[0] before the next reduction writes there

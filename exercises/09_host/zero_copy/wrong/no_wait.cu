@@ -9,13 +9,13 @@ extern "C" __global__ void zero_copy(const float4* x, float* out, int frames)
     int warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
     int warps = gridDim.x * blockDim.x / 32;
 
-    // One warp a frame; when there are more frames than warps, each warp goes on with the frame that is `warps` further on.
+    // One warp a frame. Where there are more frames than warps, each warp goes on with the frame `warps` further on.
     for (int f = warp; f < frames; f += warps) {
         const float4* frame = x + (size_t)f * (FRAME / 4);
         float energy = 0.0f;
 
-        // Neighbouring lanes read neighbouring float4: one request covers 512 bytes without a gap. All eight requests of a
-        // frame are independent, so that they are on their way together: a trip over the link takes about a microsecond.
+        // Neighbouring lanes read neighbouring float4: one request covers 512 bytes without a gap. The eight requests
+        // of a frame are on their way together, because none waits for another: a trip takes a microsecond or more.
 #pragma unroll
         for (int i = 0; i < FRAME / 4; i += 32) {
             float4 v = frame[i + lane];

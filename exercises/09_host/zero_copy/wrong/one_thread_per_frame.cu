@@ -1,5 +1,5 @@
 // expect: sim=unsupported gpu=slow
-// Right, but neighbouring threads read 4 KB apart: the link carries many small pieces, and pieces that are thrown away.
+// Right, but neighbouring threads read 4 KB apart: the link carries many small pieces.
 
 #define FRAME 1024  // samples of a frame
 

@@ -1,5 +1,5 @@
 // expect: sim=unsupported gpu=slow
-// Right, but it goes through the recording twice, for the first and the second half of each float4: every byte crosses the link twice.
+// Right, but it takes each half of the float4 in a pass of its own: every byte crosses the link twice.
 
 #define FRAME 1024  // samples of a frame
 

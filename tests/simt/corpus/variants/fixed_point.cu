@@ -1,7 +1,7 @@
 // expect: pass
 // Sums in 64-bit integers, 24 bits behind the point: exact in any order.
 
-// scratch total: int64[1]
+// scratch total: long long[1]
 // launch clear(total): grid=1 block=1
 // launch add(x, total, n): grid=cdiv(n, 256) block=256
 // launch finish(total, out): grid=1 block=1

@@ -1,5 +1,5 @@
 // expect: pass
-// A switch that falls through the unrolled steps: an indirect branch.
+// A switch that falls through its cases: a tree of branches into one straight piece of code.
 
 // scratch ping, pong: float[cdiv(n, 256)]
 // passes m=n until 1 by cdiv(m, 256): reduce(src, dst, m): grid=cdiv(m, 256) block=32

@@ -23,6 +23,6 @@ extern "C" __global__ void reduce(const float* src, float* dst, int m)
         unsigned int k = 0;
         do
             dst[blockIdx.x] = partial[k];
-        while (k++ < 0);
+        while (++k < 1);
     }
 }

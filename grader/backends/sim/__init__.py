@@ -1,0 +1,212 @@
+"""The simulator backend: the PTX runs in a child process with no files, no network and bounded memory.
+
+    parent: SimBackend.open ──▶ SimSession ──request──▶ grader.backends.sim.child ──▶ grader.simt.simulate
+                                           ◀── machine code to keep, results ──
+
+The child is started before it is needed (`start`), because importing LLVM takes a moment.
+"""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from grader.backends.base import CaseRun, Execution, Limits
+from grader.backends.sim import store
+from grader.channel import ChannelClosed, ChannelTimeout, Sandbox, spawn
+from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeError
+from grader.launch import DeviceLimits
+from grader.verdict import Access, Diagnostic, LaunchRecord, LineCounters
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from grader.compile import Program
+    from grader.process import Child
+
+    Arrays = dict[str, npt.NDArray[np.generic]]
+
+START_S = 60.0
+COMPILE_S = 120.0  # native code for a large kernel takes seconds; this only catches a compiler that hangs
+ADDRESS_SPACE = 8 << 30  # LLVM and NumPy reserve far more than they use
+
+__all__ = ["SimBackend", "SimSession"]
+
+
+class SimBackend:
+    """The simulated A100. ``threads`` CPU threads at most (0: as many as this process may use)."""
+
+    name = "sim"
+    device_limits = DeviceLimits()
+
+    def __init__(self, *, threads: int = 0, sandbox: bool = True) -> None:
+        self._threads = threads
+        self._sandbox = sandbox
+        self._started: Child | None = None
+
+    def start(self) -> None:
+        """Start the next session's child now, without waiting for it."""
+        if self._started is None:
+            closed = Sandbox(files=True, processes=False, network=False, memory_bytes=ADDRESS_SPACE)
+            self._started = spawn("grader.backends.sim.child", sandbox=closed if self._sandbox else None)
+
+    def open(self, program: Program, limits: Limits) -> SimSession:
+        """Load the program in a child of its own. Raises GraderFault where the child does not start."""
+        self.start()
+        child, self._started = self._started, None
+        assert child is not None
+        session = SimSession(child, program, limits)
+        try:
+            session.load(self._threads)
+        except BaseException:
+            session.close()
+            raise
+        return session
+
+    def close(self) -> None:
+        """End a child that was started and not used."""
+        if self._started is not None:
+            self._started.close()
+            self._started = None
+
+
+class SimSession:
+    """One submission in one simulator child. A context manager; on exit the child is gone."""
+
+    def __init__(self, child: Child, program: Program, limits: Limits) -> None:
+        self._child = child
+        self._limits = limits
+        self._ends = time.monotonic() + limits.total_s
+        self._stopped: WarpgradeError | None = None
+        self.program = program
+        self.sandbox = "none"
+
+    def load(self, threads: int) -> None:
+        """Hand the program over."""
+        request = {
+            "do": "load", "ptx": self.program.ptx, "name": self.program.name, "key": self.program.key, "threads": threads,
+            "printf_bytes": self._limits.printf_bytes, "instructions": self._limits.instructions,
+            "instructions_per_block": self._limits.instructions_per_block,
+        }  # fmt: skip
+        self._send(request)
+        ready, _ = self._await(START_S)
+        self.sandbox = str(ready.get("sandbox", "none"))
+        self._ends = time.monotonic() + self._limits.total_s  # importing LLVM is not the submission's time
+
+    def run(self, run: CaseRun) -> Execution:
+        """Run one case on fresh buffers.
+
+        What the kernel does wrong is an Execution with ``failure``. Raises SubmissionError (``timeout``, ``crash``) for
+        what ends the session, Unsupported with the instruction and its line, GraderFault.
+        """
+        from grader.backends.sim.request import case_request
+        from grader.inputs import poison
+
+        request = case_request(run, self.program)
+        arrays = {b.name: b.data if b.data is not None else poison(b.dtype, b.count) for b in run.buffers}
+        started = time.monotonic()
+        self._send(request, arrays)
+        answer, outputs = self._await(self._limits.launch_s)
+        return _execution(answer, outputs, time.monotonic() - started)
+
+    def close(self) -> None:
+        """End the child at once; closing twice is fine."""
+        self._child.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # -- talking to the child ---------------------------------------------------------------------------------------
+    def _send(self, request: dict[str, Any], arrays: Arrays | None = None) -> None:
+        if self._stopped is not None:
+            raise self._stopped
+        try:
+            self._child.channel.send(request, arrays)
+        except ChannelClosed:
+            self._end()
+
+    def _await(self, timeout_s: float) -> tuple[dict[str, Any], Arrays]:
+        """The child's answer; on the way it may ask for machine code, and give some to keep."""
+        deadline = min(time.monotonic() + timeout_s, self._ends)
+        while True:
+            try:
+                answer, arrays = self._child.channel.receive(max(0.0, deadline - time.monotonic()))
+            except ChannelTimeout:
+                self._child.kill()
+                raise self._stop(_too_slow()) from None
+            except ChannelClosed:
+                self._end()
+            kind = answer.get("is")
+            if kind == "want":
+                self._child.channel.send({"code": store.load(answer["key"])})
+                deadline += COMPILE_S
+            elif kind == "keep":
+                store.save(answer["key"], answer["code"])
+                deadline = min(time.monotonic() + timeout_s, self._ends)
+            elif kind == "unsupported":
+                raise self._stop(_unsupported(answer, self.program.name))
+            elif kind == "fault":
+                raise self._stop(GraderFault(f"the simulator failed: {answer['message']}"))
+            else:
+                return answer, arrays
+
+    def _end(self) -> None:
+        """The child is gone: say why, and end the session."""
+        self._child.wait(5.0)
+        signal = self._child.signal_name
+        if signal is None:
+            raise self._stop(GraderFault(f"the simulator's process ended: {self._child.stderr[-2000:].strip()}"))
+        message = f"the simulator's process was ended by {signal} while this kernel ran"
+        raise self._stop(SubmissionError("crash" if signal == "SIGSEGV" else "limit", message))
+
+    def _stop(self, error: WarpgradeError) -> WarpgradeError:
+        self._stopped = error
+        return error
+
+
+def _too_slow() -> SubmissionError:
+    return SubmissionError(
+        "timeout",
+        "the kernel did not end within the time limit on the simulator",
+        hint="look for a loop whose condition never becomes false",
+    )
+
+
+def _unsupported(answer: dict[str, Any], name: str) -> Unsupported:
+    line = answer.get("line")
+    message = f"the simulator does not know {answer['what']}" + (f" ({name}:{line})" if line else "")
+    found = Diagnostic(kind="unsupported", message=message, file=name, line=line)
+    return Unsupported(message, diagnostics=(found,), hint="run it on a GPU with --backend gpu, or write it in another way")
+
+
+def _execution(answer: dict[str, Any], outputs: Arrays, elapsed_s: float) -> Execution:
+    launches = tuple(
+        LaunchRecord(
+            kernel=r["kernel"], grid=_dim3(r["grid"]), block=_dim3(r["block"]), shared_bytes=r["shared_bytes"],
+            counters=r["counters"], lines=tuple(LineCounters(line["line"], line["counters"]) for line in r["lines"]),
+            backend="sim",
+        )
+        for r in answer["launches"]
+    )  # fmt: skip
+    return Execution(
+        outputs=outputs, launches=launches, diagnostics=tuple(_diagnostic(d) for d in answer["diagnostics"]),
+        failure=answer["failure"], printed=answer["printed"], inputs_changed=tuple(answer["inputs_changed"]),
+        elapsed_s=elapsed_s,
+    )  # fmt: skip
+
+
+def _diagnostic(data: dict[str, Any]) -> Diagnostic:
+    accesses = tuple(Access(a["kind"], _dim3(a["thread"]), _dim3(a["block"]), a["line"]) for a in data["accesses"])
+    places = {name: _dim3(data[name]) for name in ("thread", "block") if data[name] is not None}
+    return Diagnostic(**(data | {"accesses": accesses} | places))
+
+
+def _dim3(values: list[int]) -> tuple[int, int, int]:
+    return values[0], values[1], values[2]

@@ -1,0 +1,141 @@
+"""The simulator's child process: closes its doors, then runs what the parent asks for.
+
+Machine code crosses the pipe both ways, because this process has no files: ``want`` asks the parent for what it kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from grader.channel import Channel, ChannelClosed, attach
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from grader.simt.ptx import Module
+    from grader.simt.simulate import Options, Step
+
+    Arrays = Mapping[str, npt.NDArray[np.generic]]
+
+
+def main() -> None:
+    """Serve one parent until it goes away."""
+    channel, sandbox = attach()
+    _open_everything()
+    server = _Server(channel, sandbox.apply())
+    try:
+        while True:
+            message, arrays = channel.receive(None)
+            server.answer(message, arrays)
+    except ChannelClosed:
+        return
+
+
+def _open_everything() -> None:
+    """Import, read and load whatever is needed later: the sandbox closes all files."""
+    import os
+    import traceback
+
+    import numpy.random  # NumPy loads parts of itself late
+
+    import grader.backends.sim.results
+    import grader.simt.simulate
+    from grader.simt.engine.code_cache import engine_key
+    from grader.simt.engine.jit import warm_up
+
+    assert (os, traceback, numpy.random, grader.backends.sim.results, grader.simt.simulate)
+    engine_key()
+    warm_up()
+
+
+class _Server:
+    def __init__(self, channel: Channel, sandbox: str) -> None:
+        self.channel = channel
+        self.sandbox = sandbox
+        self.module: Module | None = None
+        self.program: dict[str, Any] = {}
+
+    def answer(self, message: dict[str, Any], arrays: Arrays) -> None:
+        """Do what was asked, and answer; what the simulator cannot do is an answer too."""
+        from grader.simt.engine.flatten import UnsupportedPtx
+        from grader.simt.ptx import PtxSyntaxError
+
+        try:
+            if message["do"] == "load":
+                self._load(message)
+            else:
+                self._run(message, arrays)
+        except UnsupportedPtx as error:
+            self.channel.send({"is": "unsupported", "what": error.what, "line": error.line.line if error.line else None})
+        except PtxSyntaxError as error:
+            self.channel.send({"is": "unsupported", "what": f"this PTX: {error}", "line": None})
+        except ChannelClosed:
+            raise
+        except Exception as error:
+            import traceback
+
+            self.channel.send({"is": "fault", "message": f"{error!r}\n{traceback.format_exc(limit=-6)}"})
+
+    def _load(self, message: dict[str, Any]) -> None:
+        from grader.simt.engine.code_cache import CodeCache
+        from grader.simt.ptx import parse
+
+        self.program = message
+        self.module = parse(message["ptx"], message["name"])
+        self.cache = CodeCache(message["key"], self._want, self._keep)
+        self.channel.send({"is": "ready", "sandbox": self.sandbox})
+
+    def _want(self, key: str) -> bytes | None:
+        self.channel.send({"is": "want", "key": key})
+        answer, _ = self.channel.receive(None)
+        return answer["code"] or None
+
+    def _keep(self, key: str, code: bytes) -> None:
+        self.channel.send({"is": "keep", "key": key, "code": code})
+
+    def _run(self, message: dict[str, Any], arrays: Arrays) -> None:
+        import numpy as np
+
+        from grader.backends.sim.results import describe
+        from grader.simt.simulate import Memory, simulate
+
+        assert self.module is not None
+        roles: dict[str, str] = message["roles"]
+        raw = {name: np.frombuffer(a.tobytes(), np.uint8) for name, a in arrays.items()}
+        memories = [Memory(name, data, roles[name] == "in") for name, data in raw.items()]
+        outcome = simulate(
+            self.module, memories, [_step(s) for s in message["steps"]], cache=self.cache, options=self._options(message)
+        )
+        changed = [n for n, role in roles.items() if role == "in" and not np.array_equal(raw[n], outcome.memory[n])]
+        outputs = {n: outcome.memory[n].view(arrays[n].dtype) for n, role in roles.items() if role == "out"}
+        itemsize = {name: array.dtype.itemsize for name, array in arrays.items()}
+        answer = describe(outcome, self.program["name"], itemsize)
+        self.channel.send({"is": "done", "inputs_changed": changed, **answer}, outputs)
+
+    def _options(self, message: dict[str, Any]) -> Options:
+        import os
+
+        from grader.simt.observers import OBSERVERS, WATCHING
+        from grader.simt.simulate import Options
+
+        threads = self.program["threads"] or len(os.sched_getaffinity(0))
+        return Options(
+            observed=frozenset(OBSERVERS if message["counters"] else WATCHING),
+            threads=threads,
+            instructions_per_block=self.program["instructions_per_block"],
+            instructions=self.program["instructions"],
+            printf_bytes=self.program["printf_bytes"],
+        )
+
+
+def _step(step: dict[str, Any]) -> Step:
+    from grader.simt.simulate import Call, Fill, Upload
+
+    if step["do"] == "fill":
+        return Fill(step["buffer"])
+    if step["do"] == "upload":
+        return Upload(step["symbol"], step["buffer"])
+    arguments = tuple(a["buffer"] if "buffer" in a else bytes.fromhex(a["bytes"]) for a in step["arguments"])
+    return Call(step["kernel"], tuple(step["grid"]), tuple(step["block"]), step["shared_bytes"], arguments)

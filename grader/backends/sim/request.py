@@ -1,0 +1,40 @@
+"""A case as the message that the simulator's child gets. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grader.backends.base import CaseRun
+from grader.backends.gpu.arguments import scalar
+from grader.compile import Entry, Program
+from grader.errors import GraderFault
+from grader.launch import Launch, Zero
+
+
+def case_request(run: CaseRun, program: Program) -> dict[str, Any]:
+    """Steps in order with every parameter's bytes (hexadecimal), or the name of the buffer whose address it is."""
+    steps: list[dict[str, Any]] = [
+        {"do": "upload", "symbol": c.symbol, "buffer": c.buffer} for c in run.plan.constants
+    ]
+    for step in run.plan.steps:
+        if isinstance(step, Zero):
+            steps.append({"do": "fill", "buffer": step.buffer})
+        else:
+            steps.append(_call(step, program))
+    roles = {b.name: b.role for b in run.buffers}
+    return {"do": "run", "steps": steps, "roles": roles, "counters": run.counters}
+
+
+def _call(launch: Launch, program: Program) -> dict[str, Any]:
+    entry = program.entry(launch.kernel)
+    if entry is None:
+        raise GraderFault(f"the plan launches {launch.kernel}, which the program does not have")
+    return {
+        "do": "call", "kernel": launch.kernel, "grid": launch.grid, "block": launch.block,
+        "shared_bytes": launch.shared_bytes, "arguments": _arguments(launch, entry),
+    }  # fmt: skip
+
+
+def _arguments(launch: Launch, entry: Entry) -> list[dict[str, str]]:
+    pairs = zip(launch.args, entry.parameters, strict=True)
+    return [{"buffer": v} if isinstance(v, str) else {"bytes": scalar(v, p).tobytes().hex()} for v, p in pairs]

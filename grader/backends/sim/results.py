@@ -1,0 +1,232 @@
+"""What a simulated case did, as the answer to the parent: records, and findings in words. Pure.
+
+A message says fact, place, evidence: "race on shared partial[49]: written by thread 49 at reduce_v3.cu:14, read by
+thread 17 at reduce_v3.cu:18, no barrier between".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from grader.verdict import Access, Diagnostic
+
+if TYPE_CHECKING:
+    from grader.simt.events import Event, Place
+    from grader.simt.simulate import Outcome
+
+WARNINGS = ("uninitialised_read", "same_value_write")
+FAILURES = {
+    "out_of_bounds": "out_of_bounds", "null": "out_of_bounds", "read_only": "out_of_bounds", "misaligned": "crash",
+    "trap": "crash", "assert": "crash", "bad_mask": "crash", "barrier_divergence": "timeout", "deadlock": "timeout",
+    "instruction_budget": "timeout", "race": "race", "inactive_lane": "race", "missing_lanes": "race",
+    "print_limit": "limit",
+}  # fmt: skip
+"""Which verdict word a finding ends in, the first that applies; findings that are not listed are warnings."""
+
+ELEMENT_BYTES = 4  # of an array whose type PTX does not tell
+
+
+def describe(outcome: Outcome, file: str, itemsize: Mapping[str, int]) -> dict[str, Any]:
+    """The answer for a whole case. ``itemsize`` gives the bytes of each buffer's elements."""
+    launches = [
+        {
+            "kernel": call.kernel, "grid": call.grid, "block": call.block, "shared_bytes": call.shared_bytes,
+            "counters": dict(counters.total),
+            "lines": [{"line": line, "counters": dict(values)} for line, values in counters.lines.items()],
+        }
+        for call, counters in zip(outcome.calls, outcome.counters, strict=True)
+    ]  # fmt: skip
+    kinds = [e.kind for e in outcome.events]
+    failure = next((word for kind, word in FAILURES.items() if kind in kinds), None)
+    if failure is None and not outcome.complete:
+        failure = "timeout"
+    ordered = sorted(outcome.events, key=lambda e: list(FAILURES).index(e.kind) if e.kind in FAILURES else 99)
+    diagnostics = [diagnostic(e, file, itemsize) for e in ordered]
+    return {
+        "launches": launches, "diagnostics": [asdict(d) for d in diagnostics], "failure": failure,
+        "printed": outcome.printed,
+    }  # fmt: skip
+
+
+def diagnostic(event: Event, file: str, itemsize: Mapping[str, int]) -> Diagnostic:
+    """One finding in words."""
+    size = itemsize.get(event.array or "", event.width or ELEMENT_BYTES)
+    words = _Words(event, file, size)
+    message, hint = _MESSAGES[event.kind](words)
+    return Diagnostic(
+        kind=event.kind, message=message, severity="warning" if event.kind in WARNINGS else "error", file=file,
+        line=event.line, kernel=event.kernel, thread=event.thread, block=event.block, space=event.space, array=event.array,
+        index=words.index, address=event.offset if event.array else event.address,
+        accesses=tuple(Access(a.kind, a.thread, a.block, a.line) for a in event.accesses), count=event.count, hint=hint,
+    )  # fmt: skip
+
+
+class _Words:
+    """Pieces of messages about one event."""
+
+    def __init__(self, event: Event, file: str, size: int) -> None:
+        self.event, self.file, self.size = event, file, size
+
+    @property
+    def index(self) -> int | None:
+        return None if self.event.offset is None or not self.event.array else self.event.offset // self.size
+
+    @property
+    def array(self) -> str:
+        """``shared partial[49]``, or the address where no array is near."""
+        e = self.event
+        if e.array is None or e.offset is None:
+            where = f"address {e.address:#x}" if e.address is not None else "memory"
+            return f"{e.space} {where}" if e.space else where
+        return f"{e.space + ' ' if e.space != 'global' else ''}{e.array}[{self.index}]"
+
+    def thread(self, thread: tuple[int, int, int], block: tuple[int, int, int] | None = None) -> str:
+        """``thread 5 of block 2``; indices in 3-D only where needed."""
+        out = f"thread {_indices(thread)}"
+        return out if block is None else f"{out} of block {_indices(block)}"
+
+    @property
+    def who(self) -> str:
+        return self.thread(self.event.thread, self.event.block)
+
+    def at(self, line: int | None) -> str:
+        return f"{self.file}:{line}" if line else self.file
+
+    @property
+    def here(self) -> str:
+        return self.at(self.event.line)
+
+    def access(self, place: Place, *, with_block: bool) -> str:
+        verb = {"read": "read", "write": "written", "atomic": "updated atomically"}[place.kind]
+        return f"{verb} by {self.thread(place.thread, place.block if with_block else None)} at {self.at(place.line)}"
+
+
+def _indices(dims: tuple[int, int, int]) -> str:
+    if dims[1] == dims[2] == 0:
+        return str(dims[0])
+    return f"({dims[0]}, {dims[1]}, {dims[2]})" if dims[2] else f"({dims[0]}, {dims[1]})"
+
+
+Said = tuple[str, str]
+
+
+def _out_of_bounds(w: _Words) -> Said:
+    e = w.event
+    verb = {"write": "writes", "atomic": "updates"}.get(e.accesses[0].kind if e.accesses else "read", "reads")
+    holds = ""
+    if e.array_bytes is not None and e.array:
+        count = e.array_bytes // w.size
+        holds = f", but {e.array} has {count} element{'s' if count != 1 else ''}"
+        holds += f" (0 to {count - 1})" if count > 1 else ""
+    return f"{w.who} {verb} {w.array}{holds}, at {w.here}", "check the index against the size before the access"
+
+
+def _null(w: _Words) -> Said:
+    return f"{w.who} uses a null pointer at {w.here}", "check which pointer the launch line passes here"
+
+
+def _read_only(w: _Words) -> Said:
+    return f"{w.who} writes to constant memory ({w.array}) at {w.here}", "constant memory is written from the host only"
+
+
+def _misaligned(w: _Words) -> Said:
+    wide = w.event.width
+    return (
+        f"{w.who} makes a misaligned access of {wide} bytes to {w.array} at {w.here}",
+        f"the address must be a multiple of {wide} bytes: look at the offset before the cast to a wider type",
+    )
+
+
+def _race(w: _Words) -> Said:
+    first, second = w.event.accesses
+    blocks = first.block != second.block
+    what = f"race on {w.array}: {w.access(first, with_block=blocks)}, {w.access(second, with_block=blocks)}"
+    if blocks:
+        return what + ", in different blocks of one launch", "blocks run in any order: use an atomic, or a second launch"
+    return what + ", no barrier between", "put a __syncthreads() between the two accesses"
+
+
+def _same_value(w: _Words) -> Said:
+    first, second = w.event.accesses
+    return (
+        f"two threads write the same value to {w.array}: {w.thread(first.thread)} at {w.at(first.line)}, "
+        f"{w.thread(second.thread)} at {w.at(second.line)}",
+        "harmless here, but one writer is enough",
+    )
+
+
+def _uninitialised(w: _Words) -> Said:
+    return f"{w.who} reads {w.array} at {w.here} before anything wrote it", "write every element before it is read"
+
+
+def _two_barriers(w: _Words) -> Said:
+    first, second = w.event.accesses
+    return (
+        f"threads of one block wait at different barriers: {w.thread(first.thread)} at {w.at(first.line)}, "
+        f"{w.thread(second.thread)} at {w.at(second.line)}",
+        "every thread of the block must reach the same __syncthreads(): move it out of the if",
+    )
+
+
+def _deadlock(w: _Words) -> Said:
+    barrier, arrived, expected = w.event.detail
+    of = f"; {arrived} of {expected} threads have come to barrier {barrier}" if expected else ""
+    return (
+        f"deadlock: {w.who} waits at {w.here} for threads that never come{of}",
+        "every thread that the barrier counts must reach it",
+    )
+
+
+def _budget(w: _Words) -> Said:
+    return (
+        f"endless loop: {w.who} still runs the loop at {w.here} after its block's instruction budget",
+        "look at the loop's condition: does something change it?",
+    )
+
+
+def _missing_lanes(w: _Words) -> Said:
+    missing = w.event.detail[0] & 0xFFFFFFFF
+    return (
+        f"the mask at {w.here} names lanes that never arrive ({_lanes(missing)}), seen by {w.who}",
+        "name only the lanes that execute it, or move it out of the branch",
+    )
+
+
+def _inactive_lane(w: _Words) -> Said:
+    return (
+        f"{w.who} reads lane {w.event.detail[0]} at {w.here}, which does not take part: the value is undefined",
+        "let all lanes of the warp execute the shuffle, and ignore what you do not need",
+    )
+
+
+def _bad_mask(w: _Words) -> Said:
+    return f"{w.who} executes {w.event.instruction} at {w.here} with a mask that does not name it", "add the lane to the mask"
+
+
+def _trap(w: _Words) -> Said:
+    return f"{w.who} stops the kernel with a trap at {w.here}", ""
+
+
+def _assert(w: _Words) -> Said:
+    return f"assertion failed: {w.event.text} ({w.who}, {w.here})", ""
+
+
+def _print_limit(w: _Words) -> Said:
+    return f"printf at {w.here} wrote more than the limit of 64 kB", "print from one thread only: if (threadIdx.x == 0)"
+
+
+def _lanes(mask: int) -> str:
+    named = [i for i in range(32) if mask >> i & 1]
+    if named == list(range(named[0], named[-1] + 1)) and len(named) > 2:
+        return f"lanes {named[0]} to {named[-1]}"
+    return ("lane " if len(named) == 1 else "lanes ") + ", ".join(map(str, named))
+
+
+_MESSAGES: dict[str, Callable[[_Words], Said]] = {
+    "out_of_bounds": _out_of_bounds, "null": _null, "read_only": _read_only, "misaligned": _misaligned, "race": _race,
+    "same_value_write": _same_value, "uninitialised_read": _uninitialised, "barrier_divergence": _two_barriers,
+    "deadlock": _deadlock, "instruction_budget": _budget, "missing_lanes": _missing_lanes,
+    "inactive_lane": _inactive_lane, "bad_mask": _bad_mask, "trap": _trap, "assert": _assert, "print_limit": _print_limit,
+}  # fmt: skip

@@ -1,0 +1,321 @@
+"""What a PTX text declares: entries and their parameters, externs, memory; and what of it is refused.
+
+Only the structure is read here, not one instruction: directives outside of bodies, and braces. Whatever a source did
+to get its PTX, this is the text that is simulated and assembled, so what is refused here cannot run.
+Directives: PTX ISA manual, "Directives" and "Kernel and Function Directives".
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from grader.compile import Entry, Parameter, Program
+from grader.compile.lexical import line_of, without_strings
+from grader.compile.source import smuggling
+from grader.errors import SubmissionError
+from grader.verdict import Diagnostic
+
+GLOBAL_LIMIT = 64 << 20  # bytes of .global variables
+CONSTANT_LIMIT = 64 << 10  # bytes of .const variables: what every GPU has
+ALLOWED_EXTERNS = frozenset({"vprintf", "__assertfail"})
+
+# What the device runtime would supply: an allocator, and kernels that launch kernels.
+_RUNTIME = re.compile(r"malloc|free|__nv_aligned_device_malloc|cuda[A-Z]\w*|__cuda\w*|__cudaCDP\w*")
+
+_TYPE_BYTES = {
+    "pred": 1,
+    "b128": 16,
+    "f16x2": 4,
+    "bf16": 2,
+    "bf16x2": 4,
+    "texref": 8,
+    "samplerref": 8,
+    "surfref": 8,
+} | {f"{kind}{bits}": bits // 8 for kind in "busf" for bits in (8, 16, 32, 64)}
+_NOISE = re.compile(r'//[^\n]*|/\*.*?(?:\*/|\Z)|"(?:\\.|[^"\\\n])*"?', re.DOTALL)
+_HEADER = re.compile(r"\.(?:version|target|address_size|file|loc)\b[^\n]*")
+_ASM_REGION = re.compile(r"// begin inline asm\n(.*?)(?:// end inline asm|\Z)", re.DOTALL)
+_NAME = r"[A-Za-z_$%][\w$]*"
+_FUNCTION = re.compile(rf"\.(entry|func)\s*(?:\((.*?)\)\s*)?({_NAME})\s*(?:\((.*?)\))?", re.DOTALL)
+_PARAMETER = re.compile(
+    rf"\.param\s+(?:\.align\s+(?P<align>\d+)\s+)?\.(?P<type>\w+)(?:\s+\.[\w.]+|\s+\.align\s+\d+|\s+\.ptr(?:\s*\.\w+)*)*"
+    rf"\s+(?P<name>{_NAME})\s*(?P<array>\[\s*(?P<count>\d*)\s*\])?\s*$"
+)
+_VARIABLE = re.compile(
+    rf"(?<![\w.])\.(?P<space>global|const|shared)\s+(?:\.align\s+\d+\s+|\.attribute\([^)]*\)\s*)*(?:\.v(?P<vector>[248])\s+)?"
+    rf"\.(?P<type>\w+)\s+(?P<name>{_NAME})\s*(?P<dims>(?:\[\s*\d*\s*\]\s*)*)"
+)
+_WORD = re.compile(r"[A-Za-z_$%][\w$]*")
+
+
+@dataclass
+class Module:
+    """The structure of one PTX text. ``functions`` are bodies by name; ``shared`` module-wide sizes by name."""
+
+    entries: dict[str, tuple[Parameter, ...]] = field(default_factory=dict)
+    functions: dict[str, str] = field(default_factory=dict)
+    externs: list[str] = field(default_factory=list)
+    shared: dict[str, int] = field(default_factory=dict)
+    bytes_of: dict[str, int] = field(default_factory=lambda: {"global": 0, "const": 0})
+
+
+class _Broken(Exception):
+    """Raised when the text is not what a compiler writes; the message says why."""
+
+
+def inspect_ptx(ptx: str, name: str, source: str) -> tuple[Entry, ...]:
+    """The entries of ``ptx``, which was compiled from ``source``.
+
+    Raises SubmissionError: ``invalid`` (no entry, no ``extern "C"``, assembly that leaves its function), ``policy``
+    (device runtime functions), ``compile_error`` (functions without a body), ``limit`` (memory).
+    """
+    try:
+        _check_assembly(ptx)
+        module = read_module(ptx)
+        _check_origin(module, source)
+    except _Broken as error:
+        raise _invalid(f"{name}: {error}", hint="write kernels in CUDA C, and only instructions in asm()") from None
+    _check_externs(module, name, source)
+    _check_memory(module, name)
+    entries = tuple(Entry(entry, module.entries[entry], _static_shared(module, entry)) for entry in module.entries)
+    if not any(not entry.name.startswith("_Z") for entry in entries):
+        raise _no_entry(entries, name, source)
+    return entries
+
+
+def missing_entry(program: Program, wanted: str) -> SubmissionError:
+    """The error for a launch of ``wanted``, which ``program`` does not have: says which kernels there are, or what
+    keeps this one from being found.
+    """
+    line = _kernel_line(program.source, wanted)
+    mangled = any(_plain_name(entry.name) == wanted for entry in program.entries)
+    if mangled:
+        return _without_extern_c(wanted, program.name, program.source, line)
+    names = [entry.name for entry in program.entries if not entry.name.startswith("_Z")]
+    have = f"its kernels are {', '.join(names)}" if names else "it has no kernel"
+    return _invalid(f"{program.name} has no kernel {wanted}; {have}", program.name, line, hint=_shape(wanted))
+
+
+def read_module(ptx: str) -> Module:
+    """Read the structure. Raises an internal error, which `inspect_ptx` translates, for text that has none."""
+    module = Module()
+    text = _HEADER.sub(" ", _NOISE.sub(_quiet, ptx))
+    for head, body in _declarations(text):
+        function = _FUNCTION.search(head)
+        if function:
+            _add_function(module, head, body, function)
+        else:
+            _add_variables(module, head)
+    return module
+
+
+def _quiet(match: re.Match[str]) -> str:
+    return '""' if match[0].startswith('"') else " "
+
+
+def _declarations(text: str) -> Iterator[tuple[str, str | None]]:
+    """Each directive at the top level, with its body if it has one."""
+    start = opened = depth = 0
+    body: str | None = None
+    for match in re.finditer(r"[{};]", text):
+        mark = match[0]
+        if mark == "{":
+            opened = match.end() if depth == 0 else opened
+            depth += 1
+        elif mark == "}":
+            depth -= 1
+            if depth < 0:
+                raise _Broken("the PTX closes a brace that it did not open")
+            if depth == 0:
+                body = text[opened : match.start()]
+                head = text[start : opened - 1]
+                if "=" not in head:  # an initialiser goes on to its semicolon
+                    yield head, body
+                    start = match.end()
+        elif depth == 0:
+            yield text[start : match.start()], None
+            start = match.end()
+    if depth or text[start:].strip():
+        raise _Broken("the PTX does not end where its last function ends")
+
+
+def _add_function(module: Module, head: str, body: str | None, found: re.Match[str]) -> None:
+    kind, name = found[1], found[3]
+    if len(_FUNCTION.findall(head)) > 1:
+        raise _Broken("the PTX declares two functions in one")
+    if body is None:
+        # A prototype: of a function further down, or of one that somebody else must supply.
+        if ".extern" in head:
+            module.externs.append(name)
+        return
+    if name in module.functions:
+        raise _Broken(f"the PTX defines {name} twice")
+    module.functions[name] = body
+    if kind == "entry":
+        module.entries[name] = tuple(_parameters(found[4] or ""))
+
+
+def _parameters(text: str) -> Iterator[Parameter]:
+    for declaration in filter(None, (part.strip() for part in text.split(","))):
+        match = _PARAMETER.match(declaration)
+        if match is None or match["type"] not in _TYPE_BYTES:
+            raise _Broken(f"the PTX declares a parameter that no CUDA C has: {declaration[:80]}")
+        size = _TYPE_BYTES[match["type"]]
+        count = int(match["count"] or 0) if match["array"] else 1
+        yield Parameter(match["type"], size * count, int(match["align"] or size))
+
+
+def _add_variables(module: Module, head: str) -> None:
+    match = _VARIABLE.search(head)
+    if match is None:
+        return
+    if ".extern" in head[: match.start()]:
+        if match["space"] != "shared":  # extern __shared__ is memory that the launch sizes
+            module.externs.append(match["name"])
+        return
+    if match["space"] == "shared":
+        module.shared[match["name"]] = _bytes(match)
+    else:
+        module.bytes_of[match["space"]] += _bytes(match)
+
+
+def _bytes(variable: re.Match[str]) -> int:
+    dims = [int(dim or 0) for dim in re.findall(r"\[\s*(\d*)\s*\]", variable["dims"])]
+    return _TYPE_BYTES.get(variable["type"], 8) * int(variable["vector"] or 1) * math.prod(dims)
+
+
+def _static_shared(module: Module, entry: str) -> int:
+    """Bytes of the shared arrays of an entry and of every function that it can reach."""
+    words: set[str] = set()
+    local = 0
+    waiting, seen = [entry], {entry}
+    while waiting:
+        body = module.functions[waiting.pop()]
+        used = set(_WORD.findall(body))
+        local += sum(_bytes(variable) for variable in _VARIABLE.finditer(body) if variable["space"] == "shared")
+        words |= used
+        called = {name for name in used if name in module.functions} - seen
+        waiting += called
+        seen |= called
+    return local + sum(size for name, size in module.shared.items() if name in words)
+
+
+def _check_assembly(ptx: str) -> None:
+    for region in _ASM_REGION.finditer(ptx):
+        if reason := smuggling(region[1]):
+            raise _Broken(f"inline assembly must stay inside its function; one {reason}")
+    if ptx.count("// begin inline asm") != ptx.count("// end inline asm"):
+        raise _Broken("inline assembly must not write the marks around it")
+
+
+def _check_origin(module: Module, source: str) -> None:
+    """Every entry with a plain name must be a name in the source; pasted names (``##``) cannot be followed."""
+    code = without_strings(source)
+    if "##" in code or "%:%:" in code:
+        return
+    words = set(_WORD.findall(code))
+    for name in module.entries:
+        if not name.startswith("_Z") and name not in words:
+            raise _Broken(f"the PTX has an entry {name} that the source does not define")
+
+
+def _check_externs(module: Module, name: str, source: str) -> None:
+    for extern in dict.fromkeys(module.externs):
+        if extern in ALLOWED_EXTERNS:
+            continue
+        plain = _plain_name(extern)
+        line = _word_line(source, plain)
+        if _RUNTIME.fullmatch(extern):
+            hint = "pass memory in from the launch line (`// scratch`), and launch from there"
+            raise _at(
+                "policy", f"{name} uses {plain}() on the device, which is not allowed here", name, line, source, hint
+            )
+        hint = "define it in this file: there is nothing else to link with"
+        raise _at("compile_error", f"{plain} is declared but defined nowhere", name, line, source, hint)
+
+
+def _check_memory(module: Module, name: str) -> None:
+    limits: Mapping[str, tuple[int, str]] = {
+        "global": (GLOBAL_LIMIT, "__device__ variables"),
+        "const": (CONSTANT_LIMIT, "__constant__ variables"),
+    }
+    for space, (limit, words) in limits.items():
+        size = module.bytes_of[space]
+        if size > limit:
+            raise SubmissionError(
+                "limit",
+                f"the {words} of {name} take {size / 1024:.0f} KiB; the limit is {limit >> 10} KiB",
+                hint="declare memory with `// scratch` in the launch lines" if space == "global" else "use fewer",
+            )
+
+
+def _no_entry(entries: tuple[Entry, ...], name: str, source: str) -> SubmissionError:
+    for entry in entries:
+        plain = _plain_name(entry.name)
+        line = _kernel_line(source, plain)
+        if line is not None and not _is_template(source, plain):
+            return _without_extern_c(plain, name, source, line)
+    if entries or re.search(r"\btemplate\b[^;{]*__global__", without_strings(source)):
+        return _invalid(
+            f"{name} has only template kernels, which have no name that a launch could use",
+            hint='call the template from a kernel: extern "C" __global__ void NAME(...) { body<256>(...); }',
+        )
+    return _invalid(f"{name} has no kernel", hint=_shape("NAME"))
+
+
+def _without_extern_c(kernel: str, name: str, source: str, line: int | None) -> SubmissionError:
+    text = source.split("\n")[line - 1].strip()[:200] if line else f"__global__ void {kernel}(...)"
+    return _at(
+        "invalid", f'the kernel {kernel} is not extern "C", so its name is a C++ one that no launch can find',
+        name, line, source, f'write: extern "C" {text}',
+    )  # fmt: skip
+
+
+def _kernel_line(source: str, kernel: str) -> int | None:
+    match = re.search(rf"__global__[^;{{}}]*?\b{re.escape(kernel)}\s*\(", without_strings(source))
+    return None if match is None else line_of(source, match.start())
+
+
+def _is_template(source: str, kernel: str) -> bool:
+    return (
+        re.search(rf"\btemplate\b[^;{{}}]*__global__[^;{{}}]*\b{re.escape(kernel)}\s*\(", without_strings(source))
+        is not None
+    )
+
+
+def _word_line(source: str, word: str) -> int | None:
+    match = re.search(rf"\b{re.escape(word)}\b", without_strings(source))
+    return None if match is None else line_of(source, match.start())
+
+
+def _plain_name(mangled: str) -> str:
+    """``reduce`` of ``_Z6reducePf``: the last name of an Itanium mangling, without its parameters."""
+    nested = re.match(r"_ZN?(?:St|K)?(.*)", mangled, re.DOTALL)
+    if nested is None:
+        return mangled
+    rest, name = nested[1], mangled
+    while length := re.match(r"L?(\d+)", rest):
+        end = length.end() + int(length[1])
+        name, rest = rest[length.end() : end], rest[end:]
+        if not mangled.startswith("_ZN"):
+            break
+    return name
+
+
+def _shape(name: str) -> str:
+    return f'a kernel looks like this: extern "C" __global__ void {name}(...) {{ … }}'
+
+
+def _at(verdict: str, message: str, file: str, line: int | None, source: str, hint: str) -> SubmissionError:
+    text = source.split("\n")[line - 1].rstrip("\r")[:300] if line else None
+    diagnostic = Diagnostic(verdict, message, file=file, line=line, source=text, hint=hint)
+    return SubmissionError(verdict, message, diagnostics=(diagnostic,), hint=hint)
+
+
+def _invalid(message: str, file: str | None = None, line: int | None = None, *, hint: str) -> SubmissionError:
+    return SubmissionError(
+        "invalid", message, diagnostics=(Diagnostic("invalid", message, file=file, line=line, hint=hint),), hint=hint
+    )

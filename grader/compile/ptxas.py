@@ -1,0 +1,203 @@
+"""From PTX to a cubin, and what ptxas says about registers, spills and shared memory."""
+
+from __future__ import annotations
+
+import base64
+import re
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from grader.channel import ChannelError, ChannelTimeout, Sandbox, spawn
+from grader.compile import Program, cache
+from grader.compile.log import clean
+from grader.compile.toolchain import INSTALL, Toolchain, find_toolchain
+from grader.errors import GraderFault, SubmissionError, Unsupported
+
+CPU_S = 60
+WALL_S = 90.0
+MEMORY_BYTES = 4 << 30
+CUBIN_BYTES = 64 << 20
+FORMAT = "1"
+
+# Where programs that are not statically linked find the C library; read-only for ptxas.
+_SYSTEM_LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache")
+_ENTRY = re.compile(r"Compiling entry function '([^']+)' for")
+_STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_USED = re.compile(r"Used (\d+) registers")
+_SHARED = re.compile(r"(\d+) bytes smem")
+_CONSTANT = re.compile(r"(\d+) bytes cmem\[0\]")
+_OTHER_VERSION = re.compile(r"Unsupported \.version (\S+?);|PTX version|not supported on this version", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What one entry needs on the architecture it was assembled for, per thread unless it says otherwise."""
+
+    registers: int
+    stack_bytes: int
+    spill_store_bytes: int
+    spill_load_bytes: int
+    static_shared_bytes: int  # per block
+    constant_bytes: int  # per launch: the parameters' bank
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """One cubin, and the resources of its entries by name."""
+
+    arch: str
+    cubin: bytes
+    resources: Mapping[str, Resources]
+
+
+def assembly(program: Program, arch: str, *, cache_results: bool = True) -> Assembly:
+    """See `grader.compile.assembly`."""
+    toolchain = find_toolchain()
+    ptxas = _required(toolchain)
+    key = cache.digest("cubin", FORMAT, program.key, arch, _identity(ptxas))
+    found = _stored(key) if cache_results else None
+    if found is None:
+        found = _assembled(program, arch, ptxas, toolchain)
+        if cache_results:
+            _store(key, found)
+    return found
+
+
+def _required(toolchain: Toolchain) -> Path:
+    if toolchain.ptxas is None:
+        raise Unsupported("ptxas, NVIDIA's assembler, is not installed; a GPU needs it", hint=f"install it: {INSTALL}")
+    return toolchain.ptxas
+
+
+def _assembled(program: Program, arch: str, ptxas: Path, toolchain: Toolchain) -> Assembly:
+    with tempfile.TemporaryDirectory(prefix="warpgrade-") as folder:
+        answer = _run(program, arch, ptxas, Path(folder).resolve())
+    output = answer["output"].decode("utf-8", "replace")
+    if answer["status"] != 0:
+        raise _failure(program, arch, answer["status"], output, toolchain)
+    return Assembly(arch, answer["result"], read_resources(output))
+
+
+def _run(program: Program, arch: str, ptxas: Path, folder: Path) -> dict[str, Any]:
+    sandbox = Sandbox(
+        files=True,
+        read=(*_SYSTEM_LIBRARIES, *_interpreter_folders()),
+        write=(str(folder), "/dev/null"),
+        execute=(str(ptxas), *_SYSTEM_LIBRARIES),
+        network=False,
+        memory_bytes=MEMORY_BYTES,
+        cpu_s=CPU_S,
+        file_bytes=CUBIN_BYTES,
+    )
+    request = {
+        "folder": str(folder),
+        "input_name": "program.ptx",
+        "input": program.ptx.encode(),
+        "result_name": "program.cubin",
+        "command": [
+            str(ptxas),
+            f"--gpu-name={arch}",
+            "--verbose",
+            "--generate-line-info",
+            "program.ptx",
+            "-o",
+            "program.cubin",
+        ],
+    }
+    with spawn("grader.compile.tool", sandbox=sandbox) as child:
+        try:
+            child.channel.send(request)
+            answer, _ = child.channel.receive(WALL_S)
+        except ChannelTimeout:
+            raise _beyond(program, f"more than {WALL_S:.0f} s") from None
+        except ChannelError:
+            child.wait(5.0)
+            raise GraderFault(f"the assembler's child died: {child.stderr[-500:].strip()}") from None
+    return answer
+
+
+def _interpreter_folders() -> tuple[str, ...]:
+    """The child runs Python code while it is closed in, which may still import from the standard library."""
+    return (sys.base_prefix, str(Path(__file__).parent.parent))
+
+
+def _failure(program: Program, arch: str, status: int, output: str, toolchain: Toolchain) -> Exception:
+    words = clean(output).strip()
+    if status == -24:  # SIGXCPU
+        return _beyond(program, f"more than {CPU_S} s of processor time")
+    if status < 0 or "out of memory" in words.lower():
+        return _beyond(program, f"more than {MEMORY_BYTES >> 30} GiB of memory, or crashes the assembler")
+    if _OTHER_VERSION.search(words):
+        return _too_old(toolchain)
+    if "is not defined for option 'gpu-name'" in words:
+        return Unsupported(f"ptxas does not know {arch}", hint=f"install a newer CUDA toolkit: {INSTALL}")
+    errors = [line for line in words.split("\n") if "error" in line or "fatal" in line] or [words]
+    return SubmissionError(
+        "compile_error",
+        f"{program.name} compiles, but cannot be assembled for {arch}: {_readable(errors[0])}",
+        hint="too much shared or constant memory, or inline assembly that this GPU does not have, ends here",
+    )
+
+
+def _too_old(toolchain: Toolchain) -> Unsupported:
+    have, need = toolchain.ptxas_version, toolchain.nvrtc_version
+    return Unsupported(
+        f"ptxas {_dotted(have)} ({toolchain.ptxas}) is older than NVRTC {_dotted(need)} and cannot read its PTX",
+        hint=f"install both from one release: {INSTALL}",
+    )
+
+
+def _dotted(version: tuple[int, int] | None) -> str:
+    return "of an unknown release" if version is None else "{}.{}".format(*version)
+
+
+def _readable(line: str) -> str:
+    return re.sub(r"^ptxas\s*(?:program\.ptx, line \d+;)?\s*:?\s*", "", line)[:300]
+
+
+def _beyond(program: Program, what: str) -> SubmissionError:
+    return SubmissionError(
+        "limit", f"assembling {program.name} takes {what}", hint="unroll less: the kernel is far too large"
+    )
+
+
+def read_resources(output: str) -> dict[str, Resources]:
+    """Resources by entry, from what ``ptxas --verbose`` prints."""
+    starts = [*_ENTRY.finditer(output)]
+    ends = [match.start() for match in starts[1:]] + [len(output)]
+    return {match[1]: _resources(output[match.end() : end]) for match, end in zip(starts, ends, strict=True)}
+
+
+def _resources(text: str) -> Resources:
+    stack = _STACK.search(text)
+    frame, stores, loads = (int(number) for number in stack.groups()) if stack else (0, 0, 0)
+    return Resources(_number(_USED, text), frame, stores, loads, _number(_SHARED, text), _number(_CONSTANT, text))
+
+
+def _number(pattern: re.Pattern[str], text: str) -> int:
+    match = pattern.search(text)
+    return int(match[1]) if match else 0
+
+
+def _identity(ptxas: Path) -> str:
+    state = ptxas.stat()
+    return f"{ptxas} {state.st_size} {state.st_mtime_ns}"
+
+
+def _store(key: str, made: Assembly) -> None:
+    resources = {name: asdict(needs) for name, needs in made.resources.items()}
+    value = {"arch": made.arch, "cubin": base64.b64encode(made.cubin).decode(), "resources": resources}
+    cache.store("cubin", key, value)
+
+
+def _stored(key: str) -> Assembly | None:
+    value = cache.load("cubin", key)
+    try:
+        resources = {name: Resources(**needs) for name, needs in value["resources"].items()}
+        return Assembly(value["arch"], base64.b64decode(value["cubin"]), resources)
+    except (TypeError, KeyError, ValueError):
+        return None

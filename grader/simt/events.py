@@ -1,0 +1,180 @@
+"""What the observers found, in terms of the source: kinds by name, threads and blocks in 3-D, arrays by name. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from grader.simt.engine import findings as kinds
+from grader.simt.engine.codegen import PARAMETER_BASE, Kernel
+from grader.simt.engine.device import Device, Dim3, Launched
+from grader.simt.engine.findings import Finding
+from grader.simt.engine.layout import Stamp
+from grader.simt.engine.memory import SHARED_BASE, SPACES
+from grader.simt.engine.sites import Site
+
+NAMES = {
+    kinds.OUT_OF_BOUNDS: "out_of_bounds", kinds.READ_ONLY: "read_only", kinds.MISALIGNED: "misaligned",
+    kinds.RACE_WRITE_WRITE: "race", kinds.RACE_READ_WRITE: "race", kinds.RACE_WRITE_READ: "race",
+    kinds.SAME_VALUE_WRITE: "same_value_write", kinds.UNINITIALISED: "uninitialised_read",
+    kinds.BARRIER_DIVERGENCE: "barrier_divergence", kinds.DEADLOCK: "deadlock", kinds.BUDGET: "instruction_budget",
+    kinds.MISSING_LANES: "missing_lanes", kinds.INACTIVE_LANE: "inactive_lane", kinds.BAD_MASK: "bad_mask",
+    kinds.TRAP: "trap", kinds.ASSERTION: "assert", kinds.PRINT_LIMIT: "print_limit",
+}  # fmt: skip
+NULL_PAGE = 4096
+_SPACE_NAMES = {index: name for name, index in SPACES.items()}
+
+
+@dataclass(frozen=True)
+class Place:
+    """One access: ``kind`` read, write or atomic; thread and block in 3-D."""
+
+    kind: str
+    thread: Dim3
+    block: Dim3
+    line: int | None
+
+
+@dataclass(frozen=True)
+class Event:
+    """One finding. ``offset`` is in bytes from the start of ``array``; ``detail`` depends on the kind."""
+
+    kind: str
+    kernel: str
+    line: int | None
+    thread: Dim3
+    block: Dim3
+    instruction: str = ""
+    space: str | None = None
+    array: str | None = None
+    array_bytes: int | None = None
+    offset: int | None = None
+    address: int | None = None
+    width: int = 0
+    accesses: tuple[Place, ...] = ()
+    lanes: int = 0  # mask of the lanes of that warp
+    detail: tuple[int, ...] = ()
+    text: str = ""
+    count: int = 1
+
+
+def explain(device: Device, launched: Launched, grid: Dim3, block: Dim3, dynamic_shared: int) -> list[Event]:
+    """All findings of a launch, most serious first, alike ones merged."""
+    reader = _Reader(device, launched.kernel, grid, block, dynamic_shared)
+    merged: dict[tuple[object, ...], Event] = {}
+    for finding in launched.findings:
+        event = reader.event(finding)
+        key = (event.kind, event.line, event.array, tuple(sorted((a.kind, a.line or 0) for a in event.accesses)))
+        known = merged.get(key)
+        merged[key] = event if known is None else replace(known, count=known.count + 1)
+    return list(merged.values())
+
+
+class _Reader:
+    def __init__(self, device: Device, kernel: Kernel, grid: Dim3, block: Dim3, dynamic_shared: int) -> None:
+        self.device, self.kernel, self.grid, self.block = device, kernel, grid, block
+        self.dynamic = dynamic_shared
+
+    def event(self, finding: Finding) -> Event:
+        site = self.kernel.sites[finding.site]
+        event = Event(
+            NAMES[finding.kind], self.kernel.name, site.line or None, self._thread(finding.thread),
+            self._block(finding.block), site.name, width=site.bytes, lanes=finding.lanes,
+        )  # fmt: skip
+        if finding.kind in (kinds.OUT_OF_BOUNDS, kinds.READ_ONLY, kinds.MISALIGNED):
+            return self._stray(event, site, finding)
+        if finding.kind in (kinds.RACE_WRITE_WRITE, kinds.RACE_READ_WRITE, kinds.RACE_WRITE_READ, kinds.SAME_VALUE_WRITE):
+            return self._race(event, site, finding)
+        if finding.kind == kinds.UNINITIALISED:
+            return self._place(event, site.space, finding.address)
+        if finding.kind == kinds.BARRIER_DIVERGENCE:
+            return self._two_barriers(event, finding)
+        if finding.kind == kinds.DEADLOCK:
+            return replace(event, detail=(finding.address, finding.other >> 32, finding.other & 0xFFFFFFFF))
+        if finding.kind == kinds.ASSERTION:
+            return replace(event, text=self.device.text(finding.address))
+        return replace(event, detail=(finding.address, finding.other))
+
+    def _thread(self, linear: int) -> Dim3:
+        x, y, _ = self.block
+        return (linear % x, linear // x % y, linear // (x * y))
+
+    def _block(self, linear: int) -> Dim3:
+        x, y, _ = self.grid
+        return (linear % x, linear // x % y, linear // (x * y))
+
+    def _stray(self, event: Event, site: Site, finding: Finding) -> Event:
+        space = _SPACE_NAMES[finding.other]
+        if space == "global" and finding.address < NULL_PAGE:
+            return replace(event, kind="null", space=space, address=finding.address, accesses=(self._own(event, site),))
+        placed = self._place(event, space, finding.address)
+        return replace(placed, accesses=(self._own(event, site),))
+
+    def _own(self, event: Event, site: Site) -> Place:
+        word = {"load": "read", "store": "write"}.get(site.kind, site.kind or "read")
+        return Place(word, event.thread, event.block, event.line)
+
+    def _race(self, event: Event, site: Site, finding: Finding) -> Event:
+        stamp = finding.other
+        line_index = (stamp >> Stamp.LINE) & Stamp.MAX_LINE
+        line = self.kernel.lines[line_index] if line_index < len(self.kernel.lines) else None
+        atomic = bool(stamp & (1 << Stamp.ATOMIC))
+        word = "read" if finding.kind == kinds.RACE_READ_WRITE else "atomic" if atomic else "write"
+        thread = (stamp >> Stamp.THREAD) & 1023
+        serial = stamp >> Stamp.SERIAL
+        other = Place(word, self._thread(thread), self._block(max(0, serial - self.first_serial)), line or None)
+        return replace(self._place(event, site.space, finding.address), accesses=(other, self._own(event, site)))
+
+    @property
+    def first_serial(self) -> int:
+        return self.device.last_serial_base
+
+    def _two_barriers(self, event: Event, finding: Finding) -> Event:
+        other_site, other_thread = self.kernel.sites[finding.other >> 32], finding.other & 0xFFFFFFFF
+        return replace(
+            event,
+            accesses=(
+                Place("barrier", self._thread(other_thread), event.block, other_site.line or None),
+                Place("barrier", event.thread, event.block, event.line),
+            ),
+        )
+
+    def _place(self, event: Event, space: str, address: int) -> Event:
+        """Name the array that an address belongs to, or just misses."""
+        if space == "generic":
+            space, address = ("shared", address - SHARED_BASE) if SHARED_BASE <= address < SHARED_BASE + (1 << 24) else ("global", address)
+        if space == "shared":
+            return self._shared(event, address)
+        if space == "local":
+            return replace(event, space=space, address=address, array_bytes=self.kernel.local_bytes, offset=address)
+        if address >= PARAMETER_BASE:
+            return replace(event, space="param", address=address)
+        found = self.device.locate(address)
+        if found is None:
+            return replace(event, space=space, address=address)
+        array, offset = found
+        return replace(event, space=space, array=plain_name(array.name), array_bytes=array.data.size, offset=offset, address=address)
+
+    def _shared(self, event: Event, address: int) -> Event:
+        rows: Sequence[tuple[str, int, int]] = [
+            (name, at, size if size >= 0 else self.dynamic) for name, at, size in self.kernel.shared
+        ]
+        below = [r for r in rows if r[1] <= address]
+        if not below:
+            return replace(event, space="shared", address=address)
+        name, at, size = max(below, key=lambda r: (r[1], r[2]))
+        return replace(event, space="shared", array=plain_name(name), array_bytes=size, offset=address - at, address=address)
+
+
+def plain_name(symbol: str) -> str:
+    """A C++ symbol's own name: ``_ZZ6reducePKfE7partial`` is ``partial``."""
+    if not symbol.startswith("_Z"):
+        return symbol.split("@")[-1].lstrip(".0123456789") or symbol
+    best = symbol
+    for match in re.finditer(r"(\d+)(?=[A-Za-z_])", symbol):
+        for start in range(match.start(1), match.end(1)):
+            size, name = int(symbol[start : match.end(1)]), symbol[match.end(1) :]
+            if len(name) >= size > 0 and name[size:] in ("", "E", "_0", "_1", "_2", "_3"):
+                best = name[:size]
+    return best

@@ -1,0 +1,158 @@
+"""One case from start to end: memory, launches in order, results. The way into the simulator.
+
+    outcome = simulate(module, memories, steps, cache=CodeCache(key))
+
+A case whose run on several CPU threads was not clean is run again on one, which is the reference: results, counters
+and findings are the same whatever the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from grader.simt.counters import Counters, count
+from grader.simt.engine.code_cache import CodeCache
+from grader.simt.engine.device import Device, Dim3
+from grader.simt.engine.layout import RUNNING
+from grader.simt.events import Event, explain
+from grader.simt.observers import OBSERVERS
+from grader.simt.printf import render
+from grader.simt.ptx import Module
+
+Bytes = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """A buffer: its bytes at the start, and whether the host filled them."""
+
+    name: str
+    data: Bytes
+    initialised: bool
+
+
+@dataclass(frozen=True)
+class Call:
+    """One kernel launch. An argument is a buffer's name or the parameter's bytes."""
+
+    kernel: str
+    grid: Dim3
+    block: Dim3
+    shared_bytes: int
+    arguments: tuple[str | bytes, ...]
+
+
+@dataclass(frozen=True)
+class Fill:
+    """Zero a buffer."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Upload:
+    """Copy a buffer's bytes into a module variable (a `__constant__` array)."""
+
+    symbol: str
+    name: str
+
+
+Step = Call | Fill | Upload
+
+
+@dataclass(frozen=True)
+class Options:
+    """``instructions_per_block`` is the budget of warp instructions that ends an endless loop, ``instructions`` of the case."""
+
+    observed: frozenset[str] = frozenset(OBSERVERS)
+    threads: int = 1
+    instructions_per_block: int = 100_000_000
+    instructions: int = 4_000_000_000
+    printf_bytes: int = 64 << 10
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What the case did. ``complete`` is False where a launch ended early (a fault, a deadlock, the budget)."""
+
+    memory: Mapping[str, Bytes]
+    calls: tuple[Call, ...]
+    counters: tuple[Counters, ...]
+    events: tuple[Event, ...]
+    printed: str
+    complete: bool
+
+
+def simulate(
+    module: Module, memories: Sequence[Memory], steps: Sequence[Step], *, cache: CodeCache, options: Options | None = None
+) -> Outcome:
+    """Run the steps on fresh memory. Raises UnsupportedPtx, with the source line; KeyError for an unknown symbol."""
+    chosen = options or Options()
+    run = _Run(module, memories, cache, chosen, chosen.threads)
+    if not run.steps(steps):
+        run = _Run(module, memories, cache, chosen, 1)
+        run.steps(steps)
+    return run.outcome()
+
+
+class _Run:
+    def __init__(
+        self, module: Module, memories: Sequence[Memory], cache: CodeCache, options: Options, threads: int
+    ) -> None:
+        self.options = options
+        self.device = Device(
+            module, cache=cache, threads=threads, observed=options.observed, printf_bytes=options.printf_bytes
+        )
+        self.addresses = {m.name: self.device.allocate(m.name, m.data, initialised=m.initialised) for m in memories}
+        self.names = list(self.addresses)
+        self.calls: list[Call] = []
+        self.counters: list[Counters] = []
+        self.events: list[Event] = []
+        self.printed = ""
+        self.complete = True
+        self.left = options.instructions
+
+    def steps(self, steps: Sequence[Step]) -> bool:
+        """Run all of them, or up to one that ends early; False where the run must be repeated on one thread."""
+        for step in steps:
+            if isinstance(step, Fill):
+                self.device.array(step.name).data[:] = 0
+                self.device.mark_initialised(step.name)
+            elif isinstance(step, Upload):
+                self._upload(step)
+            elif not self._call(step):
+                return False
+            if not self.complete:
+                break
+        return True
+
+    def _upload(self, step: Upload) -> None:
+        target, source = self.device.variable(step.symbol).data, self.device.array(step.name).data
+        size = min(target.size, source.size)
+        target[:size] = source[:size]
+
+    def _call(self, call: Call) -> bool:
+        given = [self.addresses[a].to_bytes(8, "little") if isinstance(a, str) else a for a in call.arguments]
+        budget = min(self.options.instructions_per_block, max(self.left, 1))
+        launched = self.device.launch(
+            call.kernel, call.grid, call.block, call.shared_bytes, given, budget_per_block=budget
+        )
+        if launched.rerun:
+            return False
+        self.calls.append(call)
+        self.counters.append(count(launched))
+        self.events += explain(self.device, launched, call.grid, call.block, call.shared_bytes)
+        self.printed += render(launched.printed, self.device.text)
+        self.left -= int(self.counters[-1].total.get("instructions", 0))
+        self.complete = launched.status == RUNNING
+        return True
+
+    def outcome(self) -> Outcome:
+        memory = {name: self.device.array(name).data for name in self.names}
+        return Outcome(memory, tuple(self.calls), tuple(self.counters), tuple(self.events), self.printed, self.complete)
+
+

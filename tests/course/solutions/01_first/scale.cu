@@ -1,0 +1,10 @@
+// scale: y[i] = factor · x[i], one thread for each element.
+
+// launch scale(x, y, factor, n): grid=cdiv(n, 128) block=128
+
+extern "C" __global__ void scale(const float* x, float* y, float factor, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        y[i] = factor * x[i];
+}
