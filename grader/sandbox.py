@@ -88,10 +88,10 @@ def abi() -> int:
 def restrict(*, read: Iterable[str] = (), write: Iterable[str] = (), execute: Iterable[str] = ()) -> str:
     """Close the file system for this thread and all that it starts, but for the paths named.
 
-    Returns ``"landlock"``, or ``"none"`` where the kernel cannot. ``read`` allows reading files and listing folders, ``write`` reading, writing, making and removing, ``execute``
-    reading and starting programs. Also closes TCP, and abstract sockets and signals to processes outside, where the
-    kernel can. Symbolic links count by their targets. Threads that run already stay outside, so with any the answer
-    is ``"none"``, although this thread is closed in.
+    Returns ``"landlock"``, or ``"none"`` where the kernel cannot. ``read`` allows reading files and listing folders,
+    ``write`` reading, writing, making and removing, ``execute`` reading and starting programs. Also closes TCP, and
+    abstract sockets and signals to processes outside, where the kernel can. Symbolic links count by their targets.
+    Threads that run already stay outside, so with any the answer is ``"none"``, although this thread is closed in.
     """
     version = abi()
     if version < 1:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -142,7 +145,10 @@ def test_every_scratch_type_is_a_dtype_of_numpy() -> None:
 
 # --------------------------------------------------------------------------------------------------------------- passes
 
-PASSES = "// scratch ping, pong: float[cdiv(n, 256)]\n// passes m=n until 1 by cdiv(m, 256): add(src, b, dst, m): grid=cdiv(m, 256) block=256"
+PASSES = """
+// scratch ping, pong: float[cdiv(n, 256)]
+// passes m=n until 1 by cdiv(m, 256): add(src, b, dst, m): grid=cdiv(m, 256) block=256
+"""
 
 
 @pytest.mark.parametrize(
@@ -172,8 +178,8 @@ def test_passes_end_in_the_output_and_never_read_what_they_write(n: int, step: i
     assert launches[0].args[0] == "a"
     assert launches[-1].args[2] == "c"
     assert all(launch.args[0] != launch.args[2] for launch in launches)
-    assert all(before.args[2] == after.args[0] for before, after in zip(launches, launches[1:], strict=False))
-    assert launches[-1].args[3] <= step
+    assert all(before.args[2] == after.args[0] for before, after in pairwise(launches))
+    assert launches[-1].args[3] in range(step + 1)
 
 
 @pytest.mark.parametrize(
@@ -366,7 +372,7 @@ def test_limits_are_those_of_the_device_at_hand() -> None:
     )
 
 
-# --------------------------------------------------------------------------------------------------- names of the arrays
+# -------------------------------------------------------------------------------------------------- names of the arrays
 
 
 @pytest.mark.parametrize(
@@ -476,49 +482,49 @@ def test_a_constant_array_must_exist_and_be_large_enough() -> None:
 
 # ------------------------------------------------------------------------------------------------------- hostile texts
 
-PIECES = [
-    "// ",
-    "launch ",
-    "passes ",
-    "scratch ",
-    "zero ",
-    "constant ",
-    "add(",
-    "a, b",
-    ")",
-    ":",
-    " grid=",
-    " block=",
-    "1",
-]
-PIECES += [
-    " until ",
-    " by ",
-    "m=n",
-    "[",
-    "]",
-    "{",
-    "}",
-    '"',
-    "'",
-    "\\",
-    "\n",
-    "/*",
-    "*/",
-    "#define X ",
-    'R"(',
-    "float",
-    "=",
-]
+PIECES = (
+    *(
+        "// ",
+        "launch ",
+        "passes ",
+        "scratch ",
+        "zero ",
+        "constant ",
+        "add(",
+        "a, b",
+        ")",
+        ":",
+        " grid=",
+        " block=",
+        "1",
+    ),
+    *(
+        " until ",
+        " by ",
+        "m=n",
+        "[",
+        "]",
+        "{",
+        "}",
+        '"',
+        "'",
+        "\\",
+        "\n",
+        "/*",
+        "*/",
+        "#define X ",
+        'R"(',
+        "float",
+        "=",
+    ),
+)
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=25))
 @settings(max_examples=300)
 def test_any_text_is_a_plan_or_a_submission_error(pieces: list[str]) -> None:
-    try:
-        plan("".join(pieces), compiled=ADD_PROGRAM)
-    except SubmissionError as error:
-        assert error.verdict == "invalid"
+    with suppress(SubmissionError):  # anything else would fail the test
+        assert plan("".join(pieces), compiled=ADD_PROGRAM).launches
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from grader.errors import Unsupported
 from grader.stages import Request, capability, simulable
-from grader.stages.records import Oracle
 
 if TYPE_CHECKING:
     from grader.backends.base import Backend, Limits
     from grader.catalog import Catalog, CourseExercise
     from grader.cli.grading import Options, Task
     from grader.device import Gpu
+    from grader.stages.records import Oracle
 
 DEFAULT_TARGET = (8, 0)
 SEED_BITS = 53  # what every reader of JSON keeps exactly

@@ -134,7 +134,9 @@ def _failure(program: Program, arch: str, status: int, output: str, toolchain: T
     if _OTHER_VERSION.search(words):
         return _too_old(toolchain)
     if "is not defined for option 'gpu-name'" in words:
-        return Unsupported(f"ptxas does not know {arch}", hint=f"install a newer CUDA toolkit: {INSTALL}")
+        return Unsupported(f"ptxas does not know {arch}", hint="install a newer CUDA release")
+    if ".target is higher" in words:
+        return Unsupported(f"{program.name} is compiled for {program.target}, which {arch} is older than")
     errors = [line for line in words.split("\n") if "error" in line or "fatal" in line] or [words]
     return SubmissionError(
         "compile_error",
@@ -147,7 +149,7 @@ def _too_old(toolchain: Toolchain) -> Unsupported:
     have, need = toolchain.ptxas_version, toolchain.nvrtc_version
     return Unsupported(
         f"ptxas {_dotted(have)} ({toolchain.ptxas}) is older than NVRTC {_dotted(need)} and cannot read its PTX",
-        hint=f"install both from one release: {INSTALL}",
+        hint=f"install both from one release: {INSTALL.replace('install', 'install --upgrade')}",
     )
 
 
@@ -156,7 +158,7 @@ def _dotted(version: tuple[int, int] | None) -> str:
 
 
 def _readable(line: str) -> str:
-    return re.sub(r"^ptxas\s*(?:program\.ptx, line \d+;)?\s*:?\s*", "", line)[:300]
+    return re.sub(r"^ptxas\s*(?:program\.ptx, line \d+;)?\s*(?:error|fatal)?\s*:\s*", "", line)[:300]
 
 
 def _beyond(program: Program, what: str) -> SubmissionError:

@@ -111,7 +111,6 @@ def _wheel_folders() -> Iterator[Path]:
                 yield from (root / name for name in names if (root / name).is_dir())
 
 
-@cache
 def _system_folders() -> tuple[Path, ...]:
     named = [os.environ.get(name) for name in ("CUDA_PATH", "CUDA_HOME")]
     nvcc = shutil.which("nvcc")

@@ -15,8 +15,8 @@ Row = tuple[str, str]
 
 COLUMNS: Mapping[str, str] = {
     "sector_efficiency": "sector eff.",
-    "excess_wavefronts": "excess wavefr.",
-    "active_lanes": "active lanes",
+    "excess_wavefronts": "bank excess",
+    "active_lanes": "lanes",
     "instructions": "instructions",
 }
 """Counters that the table shows, with their headings, where a launch has them; docs/counters.md explains all."""
@@ -81,7 +81,7 @@ def counter_table(launches: Sequence[LaunchRecord]) -> Iterator[RenderableType]:
     if not columns:
         return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("  launch", no_wrap=True, max_width=30)
+    table.add_column("  launch", no_wrap=True, max_width=36)
     for name in columns:
         table.add_column(COLUMNS[name], justify="right", no_wrap=True)
     for launch in counted[:LAUNCHES_SHOWN]:

@@ -18,7 +18,7 @@ NAMES = {
     kinds.OUT_OF_BOUNDS: "out_of_bounds", kinds.READ_ONLY: "read_only", kinds.MISALIGNED: "misaligned",
     kinds.RACE_WRITE_WRITE: "race", kinds.RACE_READ_WRITE: "race", kinds.RACE_WRITE_READ: "race",
     kinds.SAME_VALUE_WRITE: "same_value_write", kinds.UNINITIALISED: "uninitialised_read",
-    kinds.BARRIER_DIVERGENCE: "barrier_divergence", kinds.DEADLOCK: "deadlock", kinds.BUDGET: "instruction_budget",
+    kinds.BARRIER_DIVERGENCE: "barrier_divergence", kinds.LEFT_BARRIER: "left_barrier", kinds.DEADLOCK: "deadlock", kinds.BUDGET: "instruction_budget",
     kinds.MISSING_LANES: "missing_lanes", kinds.INACTIVE_LANE: "inactive_lane", kinds.BAD_MASK: "bad_mask",
     kinds.TRAP: "trap", kinds.ASSERTION: "assert", kinds.PRINT_LIMIT: "print_limit",
 }  # fmt: skip
@@ -60,11 +60,15 @@ class Event:
 
 
 def explain(device: Device, launched: Launched, grid: Dim3, block: Dim3, dynamic_shared: int) -> list[Event]:
-    """All findings of a launch, most serious first, alike ones merged."""
+    """All findings of a launch."""
     reader = _Reader(device, launched.kernel, grid, block, dynamic_shared)
+    return [reader.event(finding) for finding in launched.findings]
+
+
+def merge(events: Sequence[Event]) -> list[Event]:
+    """Alike findings as one, the first with a count."""
     merged: dict[tuple[object, ...], Event] = {}
-    for finding in launched.findings:
-        event = reader.event(finding)
+    for event in events:
         key = (event.kind, event.line, event.array, tuple(sorted((a.kind, a.line or 0) for a in event.accesses)))
         known = merged.get(key)
         merged[key] = event if known is None else replace(known, count=known.count + 1)
@@ -90,6 +94,9 @@ class _Reader:
             return self._place(event, site.space, finding.address)
         if finding.kind == kinds.BARRIER_DIVERGENCE:
             return self._two_barriers(event, finding)
+        if finding.kind == kinds.LEFT_BARRIER:
+            gone = Place("exit", self._thread(finding.address), event.block, None)
+            return replace(event, accesses=(gone, Place("barrier", event.thread, event.block, event.line)))
         if finding.kind == kinds.DEADLOCK:
             return replace(event, detail=(finding.address, finding.other >> 32, finding.other & 0xFFFFFFFF))
         if finding.kind == kinds.ASSERTION:

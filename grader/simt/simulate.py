@@ -18,7 +18,7 @@ from grader.simt.counters import Counters, count
 from grader.simt.engine.code_cache import CodeCache
 from grader.simt.engine.device import Device, Dim3
 from grader.simt.engine.layout import RUNNING
-from grader.simt.events import Event, explain
+from grader.simt.events import Event, explain, merge
 from grader.simt.observers import OBSERVERS
 from grader.simt.printf import render
 from grader.simt.ptx import Module
@@ -153,6 +153,6 @@ class _Run:
 
     def outcome(self) -> Outcome:
         memory = {name: self.device.array(name).data for name in self.names}
-        return Outcome(memory, tuple(self.calls), tuple(self.counters), tuple(self.events), self.printed, self.complete)
+        return Outcome(memory, tuple(self.calls), tuple(self.counters), tuple(merge(self.events)), self.printed, self.complete)
 
 

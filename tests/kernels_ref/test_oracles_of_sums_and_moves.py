@@ -23,7 +23,7 @@ def oracle(
 
 
 def test_add_keeps_the_bits_that_a_float32_sum_would_lose() -> None:
-    a, b = np.float32([2**24, 0.1]), np.float32([1, 0.2])
+    a, b = np.array([2**24, 0.1], np.float32), np.array([1, 0.2], np.float32)
     c = oracle("elementwise:add", {"a": a, "b": b}, {"n": 2})["c"]
     assert c.tolist() == [2**24 + 1, float(a[1]) + float(b[1])]
 

@@ -98,17 +98,22 @@ def start_child(gpu: Gpu, printf_bytes: int, *, sandbox: bool = True) -> Child:
 
 def gpu_sandbox() -> Sandbox:
     """What CUDA needs of the file system; home folders stay closed, but for where Python and its packages lie."""
-    import sys
-
     from grader.channel import Sandbox
 
-    python = (sys.prefix, sys.base_prefix, *(str(Path(folder).absolute()) for folder in sys.path if folder))
+    write = (*_WRITABLE, "/tmp", tempfile.gettempdir())
+    return Sandbox(files=True, read=(*_SYSTEM, *python_folders()), write=write)
+
+
+def python_folders() -> tuple[str, ...]:
+    """Where this Python, its packages and the grader lie: a child may read them."""
+    import sys
+
     package = str(Path(__file__).resolve().parents[2])
-    return Sandbox(files=True, read=(*_SYSTEM, *python, package), write=(*_WRITABLE, "/tmp", tempfile.gettempdir()))
+    return (sys.prefix, sys.base_prefix, package, *(str(Path(folder).absolute()) for folder in sys.path if folder))
 
 
-def environment() -> dict[str, str]:
-    """The child's environment: which GPU, where CUDA is, and a cache that nobody shares."""
+def environment(scratch: str | None = None) -> dict[str, str]:
+    """The child's environment: which GPU, where CUDA is, and a temporary folder."""
     inherited = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-    scratch = tempfile.gettempdir()
+    scratch = scratch or tempfile.gettempdir()
     return inherited | {"HOME": scratch, "CUPY_CACHE_IN_MEMORY": "1", "CUDA_CACHE_DISABLE": "1", "TMPDIR": scratch}

@@ -62,8 +62,7 @@ class Cuda:
 
     def __init__(self, index: int, *, printf_bytes: int = 1 << 20) -> None:
         from cuda.bindings import driver as bindings
-        from cupy.cuda import Stream, runtime
-        from cupy_backends.cuda.api import driver
+        from cupy.cuda import Stream, driver, runtime
 
         self._runtime, self._driver, self._bindings = runtime, driver, bindings
         self._errors = (runtime.CUDARuntimeError, driver.CUDADriverError)

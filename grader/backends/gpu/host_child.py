@@ -11,8 +11,6 @@ Nothing that is said here is believed: the parent takes the time and looks at wh
 from __future__ import annotations
 
 import mmap
-import os
-import sys
 import tempfile
 import traceback
 from collections.abc import Callable
@@ -24,7 +22,7 @@ from grader.backends.gpu.mappings import Span, view
 
 if TYPE_CHECKING:
     from grader.backends.gpu.output import Printed
-    from grader.channel import Channel, Sandbox
+    from grader.channel import Channel
 
 LINK_SAMPLES = 10
 
@@ -45,13 +43,12 @@ def main() -> None:
     try:
         cupy.cuda.runtime.setDevice(int(message["device"]))
         link_s = time_link(int(message["link_bytes"]))
-        inner = Sandbox(**message["inner"])
-        inner.apply()
+        Sandbox(**message["inner"]).apply()
     except Exception as error:
         channel.send({"error": f"CUDA does not start for a host file: {error}"})
         return
     channel.send({"ready": True, "sandbox": closed, "link_s": link_s})
-    HostWorker(channel, int(message["fd"]), printed, inner).serve()
+    HostWorker(channel, int(message["fd"]), printed).serve()
 
 
 def time_link(size: int) -> list[float]:
@@ -77,11 +74,10 @@ def time_link(size: int) -> list[float]:
 class HostWorker:
     """Answers the parent's requests with the student's functions."""
 
-    def __init__(self, channel: Channel, fd: int, printed: Printed, inner: Sandbox) -> None:
+    def __init__(self, channel: Channel, fd: int, printed: Printed) -> None:
         self._channel = channel
         self._fd = fd
         self._printed = printed
-        self._inner = inner
         self._name = ""
         self._module: Any = None
         self._functions: dict[str, Callable[..., Any]] = {}
@@ -163,26 +159,3 @@ class HostWorker:
             return error.lineno
         lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == self._name]
         return lines[-1] if lines else None
-
-
-def inner_sandbox(sandbox: bool) -> Sandbox:
-    """What a host file's own code may touch once CUDA runs: system folders to read, GPU devices, a private folder."""
-    from grader.channel import Sandbox
-
-    if not sandbox:
-        return Sandbox()
-    python = (sys.prefix, sys.base_prefix, *(str(Path(folder).absolute()) for folder in sys.path if folder))
-    devices = [str(path) for path in Path("/dev").glob("nvidia*")]
-    return Sandbox(
-        files=True,
-        read=("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/opt", "/sys", "/proc", *python),
-        write=(*devices, "/dev/null", "/dev/zero", "/dev/shm", private_folder()),
-        processes=False,
-        network=False,
-        file_bytes=1 << 30,
-    )
-
-
-def private_folder() -> str:
-    """The temporary folder that the child may write; only its own cubin goes there."""
-    return os.environ.get("TMPDIR") or tempfile.gettempdir()

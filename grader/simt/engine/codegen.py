@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from llvmlite import ir
 
+from grader.simt.engine import findings
 from grader.simt.engine.blocks import Block, Graph, Op, build
 from grader.simt.engine.findings import report_function
 from grader.simt.engine.flatten import Flat, UnsupportedPtx, flatten
@@ -69,7 +70,8 @@ class _Generator:
         self.local, self.local_bytes = self._place_local()
         self.sites = SiteTable(graph)
         self.report = report_function(self.ir)
-        self.schedule = Schedule(self.ir, len(graph.blocks), self.warp_bytes, self.report)
+        exits = [b.index for b in graph.blocks if len(b.ops) == 1 and b.ops[0].form.tags == {"exit"} and not b.ops[0].instruction.guard]
+        self.schedule = Schedule(self.ir, len(graph.blocks), self.warp_bytes, self.report, exits)
         self.memory = MemoryCode(self.ir, self.report, observers, self.sites, len(graph.blocks))
         self.symbols: list[str] = []
 
@@ -506,7 +508,7 @@ class _BlockEmitter(Emitter):
         WARP.store(f, self.warp, "quantum", QUANTUM)
         WARP.store(f, self.warp, "rotate", self.block.index + 1)
         with f.if_(spent):
-            self.report(3, mask)
+            self.report(findings.BUDGET, mask)
             WORKER.store(f, self.worker, "status", TIMED_OUT)
         f.goto(self.g.give_up)
         f.enter(go_on)
@@ -573,7 +575,7 @@ class _BlockEmitter(Emitter):
         f.b.cbranch(WARP.load(f, self.warp, "forced").ne(0).v, forced, park)
         f.enter(forced)
         WARP.store(f, self.warp, "forced", 0)
-        self.report(4, self.block_mask, missing.zext(I64), need.zext(I64))
+        self.report(findings.MISSING_LANES, self.block_mask, missing.zext(I64), need.zext(I64))
         f.goto(go_on)
         f.enter(park)
         f.call(self.g.schedule.enqueue, self.warp, f.const(I32, self.block.index), self.block_mask)

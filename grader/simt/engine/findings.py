@@ -15,8 +15,8 @@ from grader.simt.engine.values import I32, I64, PTR, VOID, Builder
 (
     OUT_OF_BOUNDS, BARRIER_DIVERGENCE, DEADLOCK, BUDGET, MISSING_LANES, MISALIGNED, RACE_WRITE_WRITE, RACE_READ_WRITE,
     RACE_WRITE_READ, SAME_VALUE_WRITE, UNINITIALISED, TRAP, ASSERTION, INACTIVE_LANE, BAD_MASK, PRINT_LIMIT, READ_ONLY,
-    BAD_BARRIER, LOCAL_BOUNDS,
-) = range(19)  # fmt: skip
+    LEFT_BARRIER,
+) = range(18)  # fmt: skip
 
 PER_SITE = 2
 """Findings kept of each kind and site."""

@@ -69,6 +69,7 @@ WARP = Layout(
         ("alive", I32), ("pending", I32), ("parked", I32), ("rotate", I32), ("forced", I32), ("clock", I32),
         ("index", I32), ("waits", I32), ("quantum", I32),
         ("wait_block", I32, 32), ("wait_mask", I32, 32), ("wait_barrier", I32, 32), ("wait_site", I32, 32),
+        ("wait_alive", I32, 32),
     ]
 )  # fmt: skip
 """Followed by the pending bitmap (i64 words), the lane masks and needed lanes by basic block (i32), and the registers."""

@@ -8,8 +8,11 @@ run is a deadlock. Every choice depends on program state only, so runs repeat ex
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from llvmlite import ir
 
+from grader.simt.engine import findings
 from grader.simt.engine.layout import DEADLOCKED, RUNNING, WARP, WORKER
 from grader.simt.engine.values import I1, I8, I32, I64, PTR, VOID, Builder, Value, vec
 
@@ -23,8 +26,11 @@ POISON_BYTE = 0xAB
 class Schedule:
     """Builds the scheduler's functions for one kernel of ``block_count`` basic blocks."""
 
-    def __init__(self, module: ir.Module, block_count: int, warp_size_bytes: int, findings: ir.Function) -> None:
+    def __init__(
+        self, module: ir.Module, block_count: int, warp_size_bytes: int, findings: ir.Function, exits: Sequence[int]
+    ) -> None:
         self.module = module
+        self.exits = exits  # basic blocks that only end their lanes
         self.count = block_count
         self.words = (block_count + 63) // 64
         self.pending_at = WARP.size
@@ -63,6 +69,10 @@ class Schedule:
         with f.if_(WARP.load(f, warp, "pending").eq(0)):
             f.ret(f.const(I32, -1))
             f.enter(f.block("more"))
+        for index in self.exits:  # a thread that returns early is gone before the others reach a barrier
+            with f.if_(f.load(I32, f.at(warp, self.mask_at + 4 * index)).ne(0)):
+                f.ret(f.const(I32, index))
+                f.enter(f.block("others"))
         start = f.var(WARP.load(f, warp, "rotate"))
         WARP.store(f, warp, "rotate", 0)
         free = ~WARP.load(f, warp, "parked")
@@ -136,7 +146,8 @@ class Schedule:
         WORKER.store(f, worker, "barriers", WORKER.load(f, worker, "barriers") | bit)
         with f.if_(waits.ne(0)):
             n = WARP.load(f, warp, "waits")
-            for name, value in (("block", resume), ("mask", mask), ("barrier", barrier), ("site", site)):
+            for name, value in (("block", resume), ("mask", mask), ("barrier", barrier), ("site", site),
+                                ("alive", WARP.load(f, warp, "alive"))):  # fmt: skip
                 WARP.store(f, warp, f"wait_{name}", value, n)
             WARP.store(f, warp, "waits", n + 1)
         f.ret()
@@ -170,6 +181,7 @@ class Schedule:
         site = f.var(f.const(I32, -1))
         first = f.var(f.const(I32, 0))
         with self.each_warp(f, worker) as warp:
+            self._check_whole(f, worker, warp, barrier)
             kept = f.var(f.const(I32, 0))
             with f.loop(WARP.load(f, warp, "waits")) as i:
                 mine = WARP.load(f, warp, "wait_barrier", i).eq(barrier)
@@ -177,10 +189,24 @@ class Schedule:
                     with yes:
                         self._resume(f, worker, warp, i, site, first)
                     with no:
-                        for name in ("block", "mask", "barrier", "site"):
+                        for name in ("block", "mask", "barrier", "site", "alive"):
                             WARP.store(f, warp, f"wait_{name}", WARP.load(f, warp, f"wait_{name}", i), kept.get())
                         kept.set(kept.get() + 1)
             WARP.store(f, warp, "waits", kept.get())
+
+    def _check_whole(self, f: Builder, worker: Value, warp: Value, barrier: Value) -> None:
+        """Lanes that were alive when others of their warp arrived, and ended elsewhere: the barrier was in a branch."""
+        came, alive, site = (f.var(f.const(I32, 0)) for _ in range(3))
+        with f.loop(WARP.load(f, warp, "waits")) as i, f.if_(WARP.load(f, warp, "wait_barrier", i).eq(barrier)):
+            came.set(came.get() | WARP.load(f, warp, "wait_mask", i))
+            alive.set(alive.get() | WARP.load(f, warp, "wait_alive", i))
+            site.set(WARP.load(f, warp, "wait_site", i))
+        left = alive.get() & ~came.get() & ~WARP.load(f, warp, "alive")
+        with f.if_(left.ne(0), likely=False):
+            base = WARP.load(f, warp, "index") * 32
+            missing = (base + f.first_lane(left)).zext(I64)
+            f.call(self.report, worker, f.const(I32, findings.LEFT_BARRIER), site.get(), base + f.first_lane(came.get()),
+                   came.get(), missing, left.zext(I64))  # fmt: skip
 
     def _resume(self, f: Builder, worker: Value, warp: Value, i: Value, site: object, first: object) -> None:
         """Let one group of lanes go on; groups that waited at different barrier instructions are a finding."""
@@ -193,7 +219,8 @@ class Schedule:
             first.set(thread)  # type: ignore[attr-defined]
         with f.if_(site.get().ne(here)):  # type: ignore[attr-defined]
             other = (site.get().zext(I64) << 32) | first.get().zext(I64)  # type: ignore[attr-defined]
-            f.call(self.report, worker, f.const(I32, 1), here, thread, mask, f.const(I64, 0), other)
+            f.call(self.report, worker, f.const(I32, findings.BARRIER_DIVERGENCE), here, thread, mask,
+                   f.const(I64, 0), other)  # fmt: skip
 
     def _order(self) -> ir.Function:
         """order(worker, barrier): what every waiting warp did so far happens before what any of them does next."""
@@ -285,7 +312,7 @@ class Schedule:
             arrived = WORKER.load(f, worker, "arrived", barrier).zext(I64)
             expected = WORKER.load(f, worker, "expected", barrier).zext(I64)
             other = (arrived << 32) | expected
-            f.call(self.report, worker, f.const(I32, 2), WARP.load(f, warp, "wait_site", i), thread, mask,
+            f.call(self.report, worker, f.const(I32, findings.DEADLOCK), WARP.load(f, warp, "wait_site", i), thread, mask,
                    barrier.zext(I64), other)  # fmt: skip
         WORKER.store(f, worker, "status", DEADLOCKED)
 

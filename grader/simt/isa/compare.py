@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from grader.simt.engine.values import F32, I16, Value
 from grader.simt.isa.emit import ELEMENT, PACKED, Emitter, is_signed, vector_type
-from grader.simt.isa.floats import flush, scalar_name, widen
+from grader.simt.isa.formats import flush, scalar_name, widen
 from grader.simt.isa.registry import Example, Match, form
 
 BITS = ("b16", "b32", "b64")

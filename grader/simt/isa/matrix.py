@@ -1,0 +1,219 @@
+"""Matrix products of a warp: PTX manual, chapter "Warp Level Matrix Instructions".
+
+Layouts and requests are in `grader.simt.isa.fragments`, the arithmetic in `grader.simt.isa.multiply`. All of a warp's
+threads must execute these instructions together; a load waits for them before it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from grader.simt.engine.values import I32, I64, Value, vec
+from grader.simt.isa.fragments import Fragment, Request, Shape, accumulator, operand, requests
+from grader.simt.isa.multiply import REGISTER, Product, function, transpose_function
+from grader.simt.isa.registry import Match, form
+from grader.simt.ptx import Instruction, Operand, Vector
+
+if TYPE_CHECKING:
+    from grader.simt.engine.codegen import _BlockEmitter
+
+WMMA_SHAPES = ("m16n16k16", "m8n32k16", "m32n8k16")
+SPACES = ("global", "shared", "shared::cta")
+LAYOUTS = ("row", "col")
+BYTES = ("s8", "u8")
+HALVES = ("f16", "f32")
+
+
+def _items(target: Operand) -> Sequence[Operand]:
+    return target.items if isinstance(target, Vector) else (target,)
+
+
+def _wait(e: _BlockEmitter) -> None:
+    e.synchronised(e.f.const(vec(I32), -1))
+
+
+def _shuffled(e: _BlockEmitter, register: Value, *, transposed: bool) -> Value:
+    return e.f.call(transpose_function(e.f.module), register) if transposed else register
+
+
+# -- requests -----------------------------------------------------------------------------------------------------------
+class _Tile:
+    """A matrix tile in memory: where the element at (g, t) of a fragment lies."""
+
+    def __init__(self, e: _BlockEmitter, fragment: Fragment, m: Match, address: Value, stride: Value) -> None:
+        self.e, self.fragment, self.address, self.stride = e, fragment, address, stride
+        self.along = fragment.runs_along(m.LAYOUT)
+        self.space = m.SPACE.partition("::")[0] or "generic"
+
+    def addresses(self, request: Request) -> Value:
+        """Byte address of each lane's run; the stride counts elements."""
+        f = self.e.f
+        starts = [start if self.along else start[::-1] for start in request.starts]
+        starts += [(0, 0)] * (32 - len(starts))
+        line = f.lanes(I64, [major for major, _ in starts]) * self.stride
+        size = self.fragment.bits // 8
+        return self.address + (line + f.lanes(I64, [minor for _, minor in starts])) * size
+
+    def load(self, request: Request) -> list[tuple[int, Value]]:
+        """(register, value) pairs of one request; a run of less than a register gives its bits in place."""
+        e = self.e
+        where, first = self.addresses(request), request.blocks[0] * self.fragment.registers_per_block
+        if request.bytes == 16:
+            mask = e.mask & ((1 << len(request.starts)) - 1)
+            words = e.load_memory(self.space, where, 32, 4, mask=mask)
+            rows = [_from_rows(e, words, i) for i in range(len(request.blocks))]
+            return [(first + i, _shuffled(e, row, transposed=request.transposed)) for i, row in enumerate(rows)]
+        if request.element is None:
+            words = e.load_memory(self.space, where, 32, request.bytes // 4)
+            return [(first + i, _shuffled(e, word, transposed=request.transposed)) for i, word in enumerate(words)]
+        (value,) = e.load_memory(self.space, where, self.fragment.bits, 1)
+        at = request.element * self.fragment.bits
+        return [(first + at // 32, value.resize(I32) << at % 32)]
+
+    def store(self, request: Request, registers: Sequence[Value]) -> None:
+        e = self.e
+        first = request.blocks[0] * self.fragment.registers_per_block
+        chosen = registers[first : first + self.fragment.registers_per_block]
+        if request.element is not None:
+            chosen = [chosen[request.element]]  # accumulators that are stored by element have 32 bits
+        values = [_shuffled(e, register, transposed=request.transposed) for register in chosen]
+        e.store_memory(self.space, self.addresses(request), values, 32)
+
+
+def _from_rows(e: _BlockEmitter, words: Sequence[Value], block: int) -> Value:
+    """A block's register from its 16-byte rows: lane l takes word l mod 4 of the row that lane 8·block + l/4 read."""
+    f = e.f
+    lanes = [8 * block + lane // 4 for lane in range(32)]
+    low, high = (a.shuffle([r + 32 * (lane % 2) for lane, r in enumerate(lanes)], b) for a, b in (words[:2], words[2:]))
+    return f.lanes(I32, [lane % 4 for lane in range(32)]).ult(2).select(low, high)
+
+
+def _tile(e: _BlockEmitter, m: Match, i: Instruction, fragment: Fragment, address_at: int) -> _Tile:
+    """The tile of a load or store; without a stride operand its rows (or columns) follow each other."""
+    if len(i.operands) > 2:
+        stride = e.read(i.operands[2], "u32").zext(I64)
+    else:
+        stride = e.f.const(vec(I64), fragment.extent[1 if fragment.runs_along(m.LAYOUT) else 0])
+    return _Tile(e, fragment, m, e.address_of(i.operands[address_at]), stride)
+
+
+def _load(e: _BlockEmitter, m: Match, i: Instruction, fragment: Fragment, *, rows: bool) -> None:
+    _wait(e)
+    tile = _tile(e, m, i, fragment, 1)
+    held: dict[int, Value] = {}
+    for request in requests(fragment, m.LAYOUT, rows=rows and tile.space == "shared"):
+        for register, value in tile.load(request):
+            held[register] = held[register] | value if register in held else value
+    for n, item in enumerate(_items(i.operands[0])):
+        e.write(item, held[n % len(held)], "b32")
+
+
+@form("wmma.load.ROLE.sync.aligned.LAYOUT.SHAPE{.SPACE}.TYPE d, a, stride", raw=True, tags=("sync", "memory"),
+      ROLE=("a", "b"), LAYOUT=LAYOUTS, SHAPE=WMMA_SHAPES, SPACE=SPACES, TYPE=("f16", "bf16", *BYTES))  # fmt: skip
+@form("wmma.load.ROLE.sync.aligned.LAYOUT.SHAPE{.SPACE}.TYPE d, a, stride", raw=True, tags=("sync", "memory"),
+      ROLE=("a", "b"), LAYOUT=LAYOUTS, SHAPE=("m16n16k8",), SPACE=SPACES, TYPE=("tf32",))  # fmt: skip
+def wmma_load(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+    _load(e, m, i, operand(m.ROLE, Shape.parse(m.SHAPE), m.TYPE, wmma=True), rows=True)
+
+
+@form("wmma.load.c.sync.aligned.LAYOUT.SHAPE{.SPACE}.TYPE d, a, stride", raw=True, tags=("sync", "memory"),
+      LAYOUT=LAYOUTS, SHAPE=(*WMMA_SHAPES, "m16n16k8"), SPACE=SPACES, TYPE=(*HALVES, "s32"))  # fmt: skip
+def wmma_load_c(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+    _load(e, m, i, accumulator(Shape.parse(m.SHAPE), m.TYPE), rows=False)
+
+
+@form("wmma.store.d.sync.aligned.LAYOUT.SHAPE{.SPACE}.TYPE a, b, stride", raw=True, tags=("sync", "memory"),
+      LAYOUT=LAYOUTS, SHAPE=(*WMMA_SHAPES, "m16n16k8"), SPACE=SPACES, TYPE=(*HALVES, "s32"))  # fmt: skip
+def wmma_store(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+    _wait(e)
+    fragment = accumulator(Shape.parse(m.SHAPE), m.TYPE)
+    tile = _tile(e, m, i, fragment, 0)
+    registers = [e.read(item, "b32") for item in _items(i.operands[1])]
+    for request in requests(fragment, m.LAYOUT, rows=False):
+        tile.store(request, registers)
+
+
+# -- products -----------------------------------------------------------------------------------------------------------
+def _multiply(e: _BlockEmitter, i: Instruction, product: Product) -> None:
+    f = e.f
+    fragments = (product.operand("a"), product.operand("b"), accumulator(product.shape, product.c))
+    places = [_in_memory(e, source, fragment) for source, fragment in zip(i.operands[1:], fragments, strict=True)]
+    targets = _items(i.operands[0])
+    result = f.array(vec(I32), len(targets))
+    f.call(function(f.module, product), *places, result)
+    for n, item in enumerate(targets):
+        e.write(item, f.load(vec(I32), result, REGISTER * n, align=64), "b32")
+
+
+def _in_memory(e: _BlockEmitter, source: Operand, fragment: Fragment) -> Value:
+    """The registers of an operand (the first copy of each) in a stack array."""
+    f = e.f
+    items = _items(source)[: fragment.registers // fragment.copies]
+    place = f.array(vec(I32), len(items))
+    for n, item in enumerate(items):
+        f.store(e.read(item, "b32"), place, REGISTER * n, align=64)
+    return place
+
+
+_WMMA = "wmma.mma.sync.aligned.ALAYOUT.BLAYOUT"
+_MMA = "mma.sync.aligned"
+
+
+@form(f"{_WMMA}.SHAPE.DTYPE.CTYPE{{.satfinite}} d, a, b, c", raw=True, tags=("sync",), ALAYOUT=LAYOUTS, BLAYOUT=LAYOUTS,
+      SHAPE=WMMA_SHAPES, DTYPE=HALVES, CTYPE=HALVES)  # fmt: skip
+def wmma_half(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+    _multiply(e, i, Product(Shape.parse(m.SHAPE), "f16", "f16", m.CTYPE, m.DTYPE, wmma=True))
+
+
+@form(f"{_WMMA}.SHAPE.f32.ATYPE.BTYPE.f32 d, a, b, c", raw=True, tags=("sync",), ALAYOUT=LAYOUTS, BLAYOUT=LAYOUTS,
+      SHAPE=WMMA_SHAPES, ATYPE=("bf16",), BTYPE=("bf16",))  # fmt: skip
+@form(f"{_WMMA}.SHAPE.f32.ATYPE.BTYPE.f32 d, a, b, c", raw=True, tags=("sync",), ALAYOUT=LAYOUTS, BLAYOUT=LAYOUTS,
+      SHAPE=("m16n16k8",), ATYPE=("tf32",), BTYPE=("tf32",))  # fmt: skip
+def wmma_single(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+    _multiply(e, i, Product(Shape.parse(m.SHAPE), m.ATYPE, m.BTYPE, "f32", "f32", wmma=True))
+
+
+@form(f"{_WMMA}.SHAPE.s32.ATYPE.BTYPE.s32{{.satfinite}} d, a, b, c", raw=True, tags=("sync",), ALAYOUT=LAYOUTS,
+      BLAYOUT=LAYOUTS, SHAPE=WMMA_SHAPES, ATYPE=BYTES, BTYPE=BYTES)  # fmt: skip
+def wmma_integer(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+    _multiply(e, i, Product(Shape.parse(m.SHAPE), m.ATYPE, m.BTYPE, "s32", "s32", wmma=True, saturates=m.satfinite))
+
+
+@form(f"{_MMA}.SHAPE.row.col.DTYPE.f16.f16.CTYPE d, a, b, c", raw=True, tags=("sync",), SHAPE=("m16n8k8", "m16n8k16"),
+      DTYPE=HALVES, CTYPE=HALVES)  # fmt: skip
+def mma_half(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+    _multiply(e, i, Product(Shape.parse(m.SHAPE), "f16", "f16", m.CTYPE, m.DTYPE, wmma=False))
+
+
+@form(f"{_MMA}.SHAPE.row.col.f32.TYPE.TYPE2.f32 d, a, b, c", raw=True, tags=("sync",), SHAPE=("m16n8k8", "m16n8k16"),
+      TYPE=("bf16",), TYPE2=("bf16",))  # fmt: skip
+@form(f"{_MMA}.SHAPE.row.col.f32.TYPE.TYPE2.f32 d, a, b, c", raw=True, tags=("sync",), SHAPE=("m16n8k4", "m16n8k8"),
+      TYPE=("tf32",), TYPE2=("tf32",))  # fmt: skip
+def mma_single(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+    _multiply(e, i, Product(Shape.parse(m.SHAPE), m.TYPE, m.TYPE, "f32", "f32", wmma=False))
+
+
+@form(f"{_MMA}.SHAPE.row.col{{.satfinite}}.s32.ATYPE.BTYPE.s32 d, a, b, c", raw=True, tags=("sync",),
+      SHAPE=("m16n8k16", "m16n8k32"), ATYPE=BYTES, BTYPE=BYTES)  # fmt: skip
+def mma_integer(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+    _multiply(e, i, Product(Shape.parse(m.SHAPE), m.ATYPE, m.BTYPE, "s32", "s32", wmma=False, saturates=m.satfinite))
+
+
+# -- blocks of 8 × 8 ----------------------------------------------------------------------------------------------------
+@form("ldmatrix.sync.aligned.m8n8.COUNT{.trans}{.SPACE}.b16 d, a", raw=True, tags=("sync", "memory"),
+      COUNT=("x1", "x2", "x4"), SPACE=("shared", "shared::cta"))  # fmt: skip
+def ldmatrix(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+    """Lane 8·k + r gives the address of row r of block k."""
+    _wait(e)
+    count = int(m.COUNT[1:])
+    space = m.SPACE.partition("::")[0] or "generic"
+    words = e.load_memory(space, e.address_of(i.operands[1]), 32, 4, mask=e.mask & ((1 << (8 * count)) - 1))
+    for k, item in enumerate(_items(i.operands[0])):
+        e.write(item, _shuffled(e, _from_rows(e, words, k), transposed=m.trans), "b32")
+
+
+@form("movmatrix.sync.aligned.m8n8.trans.b16 d, a", raw=True, tags=("sync",))
+def movmatrix(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+    target, source = i.operands
+    e.write(target, _shuffled(e, e.read(source, "b32"), transposed=True), "b32")

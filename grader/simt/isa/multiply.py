@@ -1,0 +1,212 @@
+"""Matrix products of a warp's fragments, as one outlined function for each combination of shape and types.
+
+Products are exact in the accumulator's precision and are added one after the other, in the order of k, by ``fma``
+(f32) or with wrap-around (s32). The hardware's own order and internal precision are not documented, so floating
+results may differ from a GPU's in the last places. An f16 result is rounded once, at the end.
+
+The function works in memory, not on 32-lane values: the left operand's rows become single precision (or i32), the
+right operand is transposed block by block, and each row of the result is a chain of vector ``fma``s. Within 8 columns
+those of even index come first, as the two registers of an accumulator hold them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from grader.simt.engine.values import F16, F32, I16, I32, I64, PTR, VOID, Builder, Value, vec
+from grader.simt.isa.fragments import WIDTHS, Fragment, Shape, accumulator, operand
+
+REGISTER = 128
+"""Bytes of one 32-bit register of a warp."""
+
+EVEN_FIRST = (0, 2, 4, 6, 1, 3, 5, 7)
+NATURAL = (0, 4, 1, 5, 2, 6, 3, 7)
+"""Where columns 0 … 7 stand among the even-first ones."""
+
+
+@dataclass(frozen=True)
+class Product:
+    """``d = a·b + c`` with PTX types of each; ``wmma`` tells its fragments from those of ``mma.sync``."""
+
+    shape: Shape
+    a: str
+    b: str
+    c: str
+    d: str
+    wmma: bool
+    saturates: bool = False
+
+    @property
+    def name(self) -> str:
+        kinds = f"{self.a}_{self.b}_{self.c}_{self.d}{'_sat' if self.saturates else ''}"
+        return f"{'wmma' if self.wmma else 'mma'}_{self.shape.m}x{self.shape.n}x{self.shape.k}_{kinds}"
+
+    def operand(self, role: str) -> Fragment:
+        return operand(role, self.shape, self.a if role == "a" else self.b, wmma=self.wmma)
+
+    @property
+    def is_integer(self) -> bool:
+        return self.d == "s32"
+
+
+def function(module: ir.Module, product: Product) -> ir.Function:
+    """``(a, b, c, d)``: addresses of each operand's registers, 128 bytes each, 64-byte aligned; writes ``d``'s."""
+    existing = module.globals.get(product.name)
+    if existing is not None:
+        return existing
+    f = Builder(module, product.name, VOID, [PTR] * 4)
+    f.fn.attributes.add("noinline")
+    _Multiplication(f, product).build()
+    f.ret()
+    return f.finish()
+
+
+class _Multiplication:
+    """Builds one function. Left and right are the machine's operands: exchanged where the result is transposed."""
+
+    def __init__(self, f: Builder, product: Product) -> None:
+        self.f, self.product = f, product
+        a, b, self.c, self.d = f.args
+        sides = [(a, product.a, product.operand("a")), (b, product.b, product.operand("b"))]
+        exchanged = product.wmma and product.shape.is_transposed
+        (self.left, self.left_kind, self.left_fragment), (self.right, self.right_kind, self.right_fragment) = (
+            reversed(sides) if exchanged else sides
+        )
+        self.number = I32 if product.is_integer else F32
+        self.depth = product.shape.k
+        self.columns = self.right_fragment.extent[0]
+        self.block_rows = self.left_fragment.extent[0] // 8
+        self.wide_left = f.array(self.number, self.block_rows * 8 * self.depth)
+        self.wide_right = f.array(self.number, self.depth * self.columns)
+
+    def build(self) -> None:
+        self._widen_left()
+        self._transpose_right()
+        rows = [self.f.load(vec(self.number, self.columns), self.wide_right, 4 * self.columns * k, align=32)
+                for k in range(self.depth)]  # fmt: skip
+        with self.f.loop(self.f.const(I64, 8)) as row:
+            for block_row in range(self.block_rows):
+                self._result_row(block_row, row, rows)
+
+    # -- operands ---------------------------------------------------------------------------------------------------
+    def _block_bytes(self, fragment: Fragment) -> int:
+        return fragment.registers_per_block * REGISTER
+
+    def _widen(self, value: Value, kind: str) -> Value:
+        """Raw elements to the numbers that are multiplied."""
+        if kind in ("s8", "u8"):
+            return value.resize(I32, signed=kind == "s8")
+        if kind == "f16":
+            return value.bitcast(F16).fpext(F32)
+        if kind == "bf16":
+            return (value.zext(I32) << 16).bitcast(F32)
+        return (value & 0xFFFFE000).bitcast(F32)  # tf32: the unit does not see the 13 low bits
+
+    def _widen_left(self) -> None:
+        """``wide_left[row][k]``."""
+        f, fragment = self.f, self.left_fragment
+        count = 4 * fragment.step
+        raw = vec(ir.IntType(fragment.bits), count)
+        with f.loop(f.const(I64, 8)) as row:
+            for i, (g, t) in enumerate(fragment.blocks):
+                line = f.load(raw, self.left, row * 16 + i * REGISTER, align=16)
+                f.store(self._widen(line, self.left_kind), self.wide_left, (row + g) * (4 * self.depth) + 4 * t, align=16)
+
+    def _transpose_right(self) -> None:
+        """``wide_right[k][column]``, columns of 8 even first."""
+        f, fragment = self.f, self.right_fragment
+        for i, (g, t) in enumerate(fragment.blocks):
+            lines = [self._right_line(i, row) for row in EVEN_FIRST]
+            for j, line in enumerate(_transposed(lines, 4 * fragment.step)):
+                wide = self._widen(line, "s8" if fragment.bits == 8 else self.right_kind)
+                f.store(wide, self.wide_right, 4 * ((t + j) * self.columns + g), align=16)
+
+    def _right_line(self, block: int, row: int) -> Value:
+        """One row of a block; bytes become 16 bits here, so that every transposition is of 16 or 32 bits."""
+        f, fragment = self.f, self.right_fragment
+        raw = vec(ir.IntType(fragment.bits), 4 * fragment.step)
+        line = f.load(raw, self.right, block * REGISTER + 16 * row, align=16)
+        return line.resize(I16, signed=self.right_kind == "s8") if fragment.bits == 8 else line
+
+    # -- result -----------------------------------------------------------------------------------------------------
+    def _result_row(self, block_row: int, row: Value, right: Sequence[Value]) -> None:
+        f, product = self.f, self.product
+        start = self._load_row(block_row, row)
+        total = f.const(start.type, 0) if product.saturates else start
+        base = (row + 8 * block_row) * (4 * self.depth)
+        for k, line in enumerate(right):
+            factor = f.splat(f.load(self.number, self.wide_left, base + 4 * k), self.columns)
+            total = total + factor * line if product.is_integer else f.overloaded("llvm.fma", factor, line, total)
+        if product.saturates:
+            total = f.overloaded("llvm.sadd.sat", start, total)
+        self._store_row(block_row, row, total)
+
+    def _places(self, kind: str, block_row: int) -> list[int]:
+        """Byte offsets of the blocks that make up a block row, left to right."""
+        fragment = accumulator(self.product.shape, kind)
+        size = self._block_bytes(fragment)
+        inside = [(t, i) for i, (g, t) in enumerate(fragment.blocks) if g == 8 * block_row]
+        return [size * i for _, i in sorted(inside)]
+
+    def _load_row(self, block_row: int, row: Value) -> Value:
+        f, kind = self.f, self.product.c
+        parts = []
+        for place in self._places(kind, block_row):
+            if WIDTHS[kind] == 16:
+                line = f.load(vec(F16, 8), self.c, row * 16 + place, align=16)
+                parts.append(line.fpext(F32).shuffle(EVEN_FIRST))
+            else:
+                halves = [f.load(vec(self.number, 4), self.c, row * 16 + place + REGISTER * j, align=16) for j in range(2)]
+                parts.append(halves[0].shuffle(range(8), halves[1]))
+        return _joined(parts)
+
+    def _store_row(self, block_row: int, row: Value, total: Value) -> None:
+        f, kind = self.f, self.product.d
+        for n, place in enumerate(self._places(kind, block_row)):
+            columns = total.shuffle(range(8 * n, 8 * n + 8))
+            if WIDTHS[kind] == 16:
+                f.store(columns.shuffle(NATURAL).fptrunc(F16), self.d, row * 16 + place, align=16)
+            else:
+                for j in range(2):
+                    f.store(columns.shuffle(range(4 * j, 4 * j + 4)), self.d, row * 16 + place + REGISTER * j, align=16)
+
+
+def _joined(parts: Sequence[Value]) -> Value:
+    while len(parts) > 1:
+        lanes = parts[0].type.count
+        parts = [a.shuffle(range(2 * lanes), b) for a, b in zip(parts[::2], parts[1::2], strict=True)]
+    return parts[0]
+
+
+def _transposed(lines: Sequence[Value], width: int) -> list[Value]:
+    """``width`` lines of 8 elements from 8 lines of ``width``: three riffles turn the row's bits into the column's."""
+    for _ in range(3):
+        pairs = zip(lines[:4], lines[4:], strict=True)
+        lines = [half for a, b in pairs for half in _riffled(a, b, width)]
+    whole = _joined(lines)
+    return [whole.shuffle(range(8 * j, 8 * j + 8)) for j in range(width)]
+
+
+def _riffled(a: Value, b: Value, width: int) -> tuple[Value, Value]:
+    order = [i // 2 + width * (i % 2) for i in range(2 * width)]
+    return a.shuffle(order[:width], b), a.shuffle(order[width:], b)
+
+
+def transpose_function(module: ir.Module) -> ir.Function:
+    """``<32 x i32> -> <32 x i32>``: an 8×8 block of 16-bit elements, transposed between the lanes (`movmatrix`)."""
+    name = "transpose_8x8"
+    existing = module.globals.get(name)
+    if existing is not None:
+        return existing
+    f = Builder(module, name, vec(I32), [vec(I32)])
+    f.fn.attributes.add("noinline")
+    block = Value(f, f.b.bitcast(f.args[0].v, vec(I16, 64)))
+    whole = _joined(_transposed([block.shuffle(range(8 * r, 8 * r + 8)) for r in range(8)], 8))
+    f.ret(Value(f, f.b.bitcast(whole.v, vec(I32))))
+    return f.finish()
+
+
+__all__ = ["REGISTER", "Product", "function", "transpose_function"]

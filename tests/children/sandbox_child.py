@@ -1,0 +1,112 @@
+"""A child for the tests of the sandbox: closes the doors, then tries what it is asked to and reports what it got."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from grader.channel import attach
+
+
+def read(path: str) -> str:
+    return Path(path).read_text()
+
+
+def write(path: str) -> str:
+    Path(path).write_text("written")
+    return "written"
+
+
+def write_much(path: str) -> str:
+    Path(path).write_bytes(b"x" * (1 << 20))
+    return "written"
+
+
+def listed(path: str) -> str:
+    return " ".join(sorted(os.listdir(path)))
+
+
+def remove(path: str) -> str:
+    os.unlink(path)
+    return "removed"
+
+
+def program(path: str) -> str:
+    return str(subprocess.run([path], check=False).returncode)
+
+
+def fork(_: str) -> str:
+    if os.fork() == 0:
+        os._exit(0)
+    return "forked"
+
+
+def thread(_: str) -> str:
+    answers: list[str] = []
+    worker = threading.Thread(target=lambda: answers.append("ran"))
+    worker.start()
+    worker.join()
+    return answers[0]
+
+
+def open_socket(_: str) -> str:
+    socket.socket(socket.AF_INET, socket.SOCK_STREAM).close()
+    return "opened"
+
+
+def signal_parent(_: str) -> str:
+    os.kill(os.getppid(), signal.SIGCONT)
+    return "sent"
+
+
+def take_memory(size: str) -> str:
+    return str(len(bytearray(int(size))))
+
+
+def burn(_: str) -> str:
+    while True:
+        pass
+
+
+def no_new_privileges(_: str) -> str:
+    return str(ctypes.CDLL(None).prctl(39, 0, 0, 0, 0))
+
+
+ACTIONS: dict[str, Callable[[str], str]] = {
+    action.__name__: action
+    for action in (
+        read, write, write_much, listed, remove, program, fork, thread, open_socket, signal_parent, take_memory, burn,
+        no_new_privileges,
+    )
+}  # fmt: skip
+
+
+def main() -> None:
+    channel, sandbox = attach()
+    setup, _ = channel.receive(None)
+    if setup.get("thread_before"):
+        threading.Thread(target=signal.pause, daemon=True).start()
+    channel.send({"state": sandbox.apply()})
+    while True:
+        message, _ = channel.receive(None)
+        channel.send({"answer": attempt(ACTIONS[message["do"]], message.get("with", ""))})
+
+
+def attempt(action: Callable[[str], str], argument: str) -> Any:
+    try:
+        return action(argument)
+    except OSError as error:
+        return errno.errorcode[error.errno or 0]
+    except MemoryError:
+        return "MemoryError"
+    finally:
+        sys.stdout.flush()
