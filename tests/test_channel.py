@@ -183,7 +183,7 @@ def test_channel_errors_that_nobody_catches_are_the_graders_fault() -> None:
     [
         b"verdict: pass, verdict: pass, verdict: pass",
         frame(b"{not json"),
-        frame(b"[" * 100_000),
+        frame(b"[" * 50_000),
         frame(b'{"message": {}, "blobs": [], "arrays": [], "n": ' + b"1" * 10_000 + b"}"),
         frame([]),
         frame({"message": {}}),
@@ -203,11 +203,9 @@ def test_channel_errors_that_nobody_catches_are_the_graders_fault() -> None:
 )
 def test_what_is_no_message_is_refused_before_memory_is_taken(pipe: tuple[Channel, int], content: bytes) -> None:
     channel, feed = pipe
-    os.set_blocking(feed, False)
-    os.write(feed, content[:60_000])
-    with pytest.raises((ChannelBroken, ChannelTimeout)) as raised:
-        channel.receive(PATIENCE_S if len(content) <= 60_000 else 0.01)
-    assert raised.type is ChannelBroken or len(content) > 60_000
+    os.write(feed, content)
+    with pytest.raises(ChannelBroken):
+        channel.receive(PATIENCE_S)
 
 
 def test_a_message_that_stops_halfway_is_a_timeout_and_ends_the_channel(pipe: tuple[Channel, int]) -> None:

@@ -18,7 +18,7 @@ from grader.compare import Mismatch, chain_error, compare, rejects, self_test
 from grader.errors import GraderFault, UsageError
 from grader.exercise import Array, Exercise, Tolerance, Values
 from grader.inputs import poison
-from grader.launch import Launch, LaunchPlan
+from grader.launch import Launch, LaunchPlan, Scratch
 
 Real = npt.NDArray[np.float64]
 Kind = Literal["exact", "real"]
@@ -164,6 +164,24 @@ def test_an_element_that_was_never_written_is_called_so() -> None:
 def test_a_difference_in_the_last_bit_shows_in_the_digits() -> None:
     found = wrong(np.nextafter(floats(1), np.float32(2)), [1])
     assert "got 1.0000001, expected 1.0" in found.message
+
+
+def test_what_a_pass_computed_from_unwritten_scratch_is_not_said_to_be_unwritten() -> None:
+    through_scratch = LaunchPlan((), (Scratch("ping", "float32", 4),))
+    found = wrong(poison("float32", 1), [48], plan=through_scratch)
+    assert found.message == "y[0] at n=1: never written, or computed from scratch that was not, expected 48.0"
+
+
+def test_numbers_are_written_plainly_where_they_are_of_ordinary_size() -> None:
+    assert "got -642138.0, expected -1605345.0" in wrong(floats(-642138), [-1605345]).message
+    assert "got 1e-07, expected 3e+20" in wrong(floats(1e-7), [3e20]).message
+    assert "got 5, expected 16777217" in wrong(np.array([5], dtype=np.int32), [16777217]).message
+
+
+def test_a_single_number_that_is_an_inputs_first_is_recognised() -> None:
+    inputs = {"x": floats(7, 8)}
+    assert wrong(floats(7), [15], of=exercise(count="1"), size={"n": 2}, inputs=inputs).guess == "it is x[0] unchanged"
+    assert wrong(floats(0), [15], of=exercise(count="1"), size={"n": 2}, inputs={"x": floats(0, 15)}).guess == ""
 
 
 def with_tail(count: int) -> npt.NDArray[Any]:

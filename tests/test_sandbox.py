@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Iterator
@@ -152,7 +151,7 @@ def test_a_file_cannot_grow_beyond_the_limit(place: Path) -> None:
     ],
 )
 def test_the_system_call_numbers_are_those_of_the_kernels_headers(machine: str, listing: str) -> None:
-    if not os.path.exists(listing):
+    if not Path(listing).exists():
         pytest.skip("the kernel's headers are not installed")
     numbers = dict(re.findall(r"#define __NR(?:3264)?_(\w+)\s+(\d+)", Path(listing).read_text()))
     for name, number in sandbox._NUMBERS[machine][1].items():

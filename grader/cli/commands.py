@@ -45,6 +45,7 @@ def cli() -> None:
     metavar="SECONDS",
     help="Stop a submission after this long.",
 )
+@click.option("--no-sandbox", is_flag=True, help="Run a host file with your own rights where files cannot be closed.")
 @AS_JSON
 @NO_COLOR
 @COURSE

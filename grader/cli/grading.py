@@ -12,6 +12,7 @@ from grader.catalog import Catalog, CourseExercise, built_in_course
 from grader.cli.course import find, load
 from grader.cli.output import print_json, print_text, screen
 from grader.errors import UsageError
+from grader.stages.background import in_background
 from grader.verdict import Verdict
 
 
@@ -28,6 +29,7 @@ class Options:
     timeout: float | None = None
     as_json: bool = False
     no_color: bool = False
+    no_sandbox: bool = False
     courses: tuple[Path, ...] = ()
 
 
@@ -44,6 +46,8 @@ def grade_all(options: Options) -> int:
     started = perf_counter()
     catalog = load(options.courses)
     tasks = _tasks(catalog, options)
+    if not options.as_json:
+        in_background(_import_renderer)
     verdicts = []
     for task, verdict in _graded(catalog, tasks, options):
         verdicts.append(verdict)
@@ -101,6 +105,14 @@ def _graded(catalog: Catalog, tasks: Sequence[Task], options: Options) -> Iterat
     machine = Machine.chosen(options.backend, options.device)
     for task in tasks:
         yield task, grade(machine.request(catalog, task, options))
+
+
+def _import_renderer() -> None:
+    """Import rich while the children work."""
+    from importlib import import_module
+
+    for name in ("grader.render.terminal", "rich.console", "rich.table"):
+        import_module(name)
 
 
 def _print_report(task: Task, verdict: Verdict, options: Options, *, last: bool) -> None:

@@ -12,6 +12,7 @@ from grader.stages import Request, capability, simulable
 
 if TYPE_CHECKING:
     from grader.backends.base import Backend, Limits
+    from grader.backends.gpu import GpuBackend
     from grader.catalog import Catalog, CourseExercise
     from grader.cli.grading import Options, Task
     from grader.device import Gpu
@@ -61,7 +62,7 @@ class Machine:
             hints=one.hints,
             next_exercise=_following(catalog, one),
         )
-        return request if self.gpu is None else _with_gpu(request, one, self.gpu)
+        return request if self.gpu is None else _with_gpu(request, one, self.gpu, options)
 
     def _target(self, requires: str) -> str:
         """The compute capability to compile for: this GPU's, at most 8.0, but at least what the exercise requires."""
@@ -69,13 +70,26 @@ class Machine:
         return "sm_{}{}".format(*here) if capability(requires) <= here else requires
 
 
-def _with_gpu(request: Request, one: CourseExercise, gpu: Gpu) -> Request:
+def _with_gpu(request: Request, one: CourseExercise, gpu: Gpu, options: Options) -> Request:
+    """The request with the GPU's backend and its timer; a host exercise has its own kind of both."""
     from grader.backends.gpu import GpuBackend
+
+    backend = GpuBackend(gpu, sandbox=not options.no_sandbox)
+    request = replace(request, device=gpu.name)
+    if one.exercise.host:
+        return _with_host_file(request, one, backend, options)
     from grader.backends.gpu.speed import SpeedTest
 
-    backend = GpuBackend(gpu)
-    timer = SpeedTest(one, backend, request.seed, request.limits)
-    return replace(request, gpu=backend, timer=timer, device=gpu.name)
+    return replace(request, gpu=backend, timer=SpeedTest(one, backend, request.seed, request.limits))
+
+
+def _with_host_file(request: Request, one: CourseExercise, gpu: GpuBackend, options: Options) -> Request:
+    from grader.backends.gpu.host_speed import HostSpeedTest
+    from grader.cli.hostfile import HostFileBackend
+
+    backend = HostFileBackend(gpu, one, request.path, sandbox=not options.no_sandbox)
+    timer = HostSpeedTest(one.exercise, backend, request.oracle, request.seed, request.limits)
+    return replace(request, gpu=backend, timer=timer)
 
 
 def _simulator() -> Backend:

@@ -98,7 +98,7 @@ def _mismatch(found: Wrong, exercise: Exercise, values: Kind, plan: LaunchPlan |
         never_written=bool(is_poison(found.got)[index]),
         guess=words,
         likely_writer=writer,
-        message=_message(found, index, position, writer, words),
+        message=_message(found, index, position, writer, _got(found, index, plan), words),
     )
 
 
@@ -106,26 +106,34 @@ def _mismatch(found: Wrong, exercise: Exercise, values: Kind, plan: LaunchPlan |
 
 
 def _message(
-    found: Wrong, index: int, position: tuple[int, int] | None, writer: tuple[int, int] | None, words: str
+    found: Wrong, index: int, position: tuple[int, int] | None, writer: tuple[int, int] | None, got: str, words: str
 ) -> str:
     """``c[1022] at n=1023: got 0.0, expected 1.25; 1 of 1023 elements is wrong; …``."""
     row = f" (row {position[0]}, column {position[1]})" if position else ""
     case = ", ".join(f"{name}={value}" for name, value in found.size.items())
-    untouched = is_poison(found.got)[index] and found.got.dtype.itemsize > 1
-    got, expected = _digits(found.got[index], found.expected[index])
-    parts = [
-        f"{found.array.name}[{index}]{row} at {case}: "
-        + (f"never written, expected {expected}" if untouched else f"got {got}, expected {expected}"),
+    parts = (
+        f"{found.array.name}[{index}]{row} at {case}: {got}, expected {_digits(found.expected[index])}",
         _how_many(int(found.wrong.sum()), len(found.got)),
         words,
         f"it is probably thread {writer[1]} of block {writer[0]} that writes it" if writer else "",
-    ]
+    )
     return "; ".join(part for part in parts if part)
 
 
-def _digits(got: np.generic, expected: np.generic) -> tuple[str, str]:
-    """Both numbers with as many digits as their dtype has; NumPy prints the shortest that tells them apart."""
-    return str(got), str(expected)
+def _got(found: Wrong, index: int, plan: LaunchPlan | None) -> str:
+    """``got 0.0``, or that nobody wrote it: arithmetic on a NaN keeps its bits, so scratch may be where it is from."""
+    value = found.got[index]
+    if not is_poison(found.got)[index] or value.dtype.itemsize == 1:
+        return f"got {_digits(value)}"
+    from_scratch = plan is not None and plan.scratch and value.dtype.kind == "f"
+    return "never written, or computed from scratch that was not" if from_scratch else "never written"
+
+
+def _digits(value: np.generic) -> str:
+    """The shortest decimal that is this value and no other of its dtype."""
+    if value.dtype.kind == "f" and 1e-4 <= abs(float(value)) < 1e15:
+        return np.format_float_positional(value, unique=True, trim="0")  # type: ignore[arg-type]
+    return str(value)
 
 
 def _how_many(wrong: int, count: int) -> str:

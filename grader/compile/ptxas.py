@@ -14,7 +14,7 @@ from typing import Any
 from grader.channel import ChannelError, ChannelTimeout, Sandbox, spawn
 from grader.compile import Program, cache
 from grader.compile.log import clean
-from grader.compile.toolchain import INSTALL, Toolchain, find_toolchain
+from grader.compile.toolchain import INSTALL, Toolchain, find_toolchain, is_script
 from grader.errors import GraderFault, SubmissionError, Unsupported
 
 CPU_S = 60
@@ -25,6 +25,7 @@ FORMAT = "1"
 
 # Where programs that are not statically linked find the C library; read-only for ptxas.
 _SYSTEM_LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache")
+_SYSTEM_PROGRAMS = ("/bin", "/usr", "/opt")  # where a script finds the shell and the real ptxas
 _ENTRY = re.compile(r"Compiling entry function '([^']+)' for")
 _STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 _USED = re.compile(r"Used (\d+) registers")
@@ -87,7 +88,7 @@ def _run(program: Program, arch: str, ptxas: Path, folder: Path) -> dict[str, An
         files=True,
         read=(*_SYSTEM_LIBRARIES, *_interpreter_folders()),
         write=(str(folder), "/dev/null"),
-        execute=(str(ptxas), *_SYSTEM_LIBRARIES),
+        execute=(str(ptxas), *_SYSTEM_LIBRARIES, *(_SYSTEM_PROGRAMS if is_script(ptxas) else ())),
         network=False,
         memory_bytes=MEMORY_BYTES,
         cpu_s=CPU_S,

@@ -21,6 +21,7 @@ from grader.errors import Unsupported
 INSTALL = "pip install 'warpgrade[cuda12]'"
 Version = tuple[int, int]
 _TARGET = "sbsa-linux" if os.uname().machine == "aarch64" else "x86_64-linux"  # as toolkits name their folders
+_SYSTEM = (Path("/usr/local/cuda"), Path("/opt/cuda"), Path(sys.prefix), Path(sys.prefix, "targets", _TARGET))
 
 # What a submission may include, by a header that proves it is there, with the wheel that brings it.
 _HEADERS = {
@@ -116,12 +117,7 @@ def _system_folders() -> tuple[Path, ...]:
     nvcc = shutil.which("nvcc")
     candidates = [Path(folder) for folder in named if folder]
     candidates += [Path(nvcc).resolve().parent.parent] if nvcc else []
-    candidates += [
-        Path("/usr/local/cuda"),
-        Path("/opt/cuda"),
-        Path(sys.prefix),
-        Path(sys.prefix, "targets", _TARGET),
-    ]
+    candidates += _SYSTEM
     return tuple(dict.fromkeys(folder for folder in candidates if folder.is_dir()))
 
 
@@ -145,8 +141,8 @@ def _nvrtc_version(library: Path) -> Version | None:
 
 
 def _ptxas(library: Path | None) -> Path | None:
-    """The assembler: the first that is not older than NVRTC, else the first."""
-    found = [Path(path) for path in _assemblers()]
+    """The assembler: the first that is not older than NVRTC, else the first; scripts that call one come last."""
+    found = sorted(_assemblers(), key=is_script)
     wanted = None if library is None else _nvrtc_version(library)
     if len(found) > 1 and wanted is not None:
         return next((path for path in found if (ptxas_version(path) or (0, 0)) >= wanted), found[0])
@@ -154,16 +150,24 @@ def _ptxas(library: Path | None) -> Path | None:
 
 
 def _assemblers() -> Iterator[Path]:
-    seen = set()
+    seen: set[Path] = set()
     for folder in (*_wheel_folders(), *_system_folders()):
-        ptxas = folder / "bin" / "ptxas"
-        if os.access(ptxas, os.X_OK) and ptxas.resolve() not in seen:
-            seen.add(ptxas.resolve())
-            yield ptxas.resolve()
-            return
+        ptxas = (folder / "bin" / "ptxas").resolve()
+        if os.access(ptxas, os.X_OK) and ptxas not in seen:
+            seen.add(ptxas)
+            yield ptxas
     named = shutil.which("ptxas")
-    if named:
-        yield Path(named)
+    if named and Path(named).resolve() not in seen:
+        yield Path(named).resolve()
+
+
+def is_script(program: Path) -> bool:
+    """Whether a program is a script: some systems put one on the PATH that starts the real program elsewhere."""
+    try:
+        with program.open("rb") as file:
+            return file.read(2) == b"#!"
+    except OSError:
+        return True
 
 
 def _include_dirs(library: Path | None) -> tuple[tuple[Path, ...], list[str]]:

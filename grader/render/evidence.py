@@ -29,7 +29,7 @@ def evidence_rows(found: Diagnostic, case: str = "") -> list[Row]:
     """Return label and text of what is known; ``case`` says at which size it happened."""
     rows = [
         ("where", _thread_words(found)),
-        ("memory", _memory_words(found)),
+        ("memory", _memory_words(found) if found.kind != "wrong" else ""),  # the message begins with it
         *((access.kind, _access_words(access)) for access in found.accesses),
         ("seen", f"{found.count} times" if found.count > 1 else ""),
         ("case", case),

@@ -131,7 +131,7 @@ def _file_line(found: Diagnostic) -> Text:
 
 def _case_words(verdict: Verdict) -> str:
     failed = next((case for case in verdict.cases if case.status == "failed"), None)
-    if failed is None:
+    if failed is None or verdict.verdict == "invalid":  # a launch line is wrong at any size
         return ""
     passed = sum(case.status == "passed" for case in verdict.cases)
     others = f"; {passed} others passed" if passed else ", the first one"

@@ -99,6 +99,8 @@ class _Reader:
             return replace(event, accesses=(gone, Place("barrier", event.thread, event.block, event.line)))
         if finding.kind == kinds.DEADLOCK:
             return replace(event, detail=(finding.address, finding.other >> 32, finding.other & 0xFFFFFFFF))
+        if finding.kind == kinds.MISSING_LANES and site.name.startswith("bar"):
+            event = replace(event, kind="warp_barrier_divergence")
         if finding.kind == kinds.ASSERTION:
             return replace(event, text=self.device.text(finding.address))
         return replace(event, detail=(finding.address, finding.other))

@@ -142,6 +142,7 @@ def _judged(request: Request, submission: Submission, reports: Sequence[Report])
         measured=speeds[0].measured if speeds else None,
         printed=next((outcome.printed for outcome in outcomes if outcome.printed), ""),
         notes=_notes(submission),
+        sandbox=max(report.sandbox for report in reports),  # "none" sorts behind "landlock"
     )
 
 

@@ -89,7 +89,9 @@ def _place(found: Diagnostic | None) -> str:
 
 
 def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?", "`")) else ".")
+    first = text.split(" ", 1)[0]
+    begun = text[:1].upper() + text[1:] if first.isalpha() else text  # a name or an expression stays as it is
+    return begun + ("" if text.endswith((".", "!", "?", "`")) else ".")
 
 
 def shown(path: Path) -> str:

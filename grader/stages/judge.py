@@ -188,4 +188,4 @@ def _counted(reports: Sequence[Report]) -> str:
 
 
 def _told(counter: str, launches: Sequence[LaunchRecord]) -> str:
-    return f"{counter.replace('_', ' ')} {technique.total(counter, launches):.4g}"
+    return f"{counter.replace('_', ' ')} {technique.in_words(technique.total(counter, launches))}"

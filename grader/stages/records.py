@@ -117,6 +117,7 @@ class Report:
     outcomes: tuple[Outcome, ...] = ()
     stop: WarpgradeError | None = None
     speed: Speed | None = None
+    sandbox: str = "landlock"  # what closed the files to its child: "landlock" or "none"
 
 
 @dataclass(frozen=True)

@@ -59,15 +59,17 @@ def run_job(job: Job) -> Report:
     outcomes: list[Outcome] = []
     stop: WarpgradeError | None = None
     speed: Speed | None = None
+    sandbox = "landlock"
     try:
         with job.backend.open(job.submission.program, job.limits) as session:
+            sandbox = getattr(session, "sandbox", sandbox)
             for outcome in _outcomes(job, session):
                 outcomes.append(outcome)
             if job.timer is not None and all(_fine(outcome) for outcome in outcomes):
                 speed = _timed(job.timer, session)
     except (SubmissionError, Unsupported, GraderFault) as error:
         stop = error
-    return Report(job.backend.name, tuple(outcomes), stop, speed)
+    return Report(job.backend.name, tuple(outcomes), stop, speed, sandbox)
 
 
 def _timed(timer: Timer, session: Session) -> Speed | None:

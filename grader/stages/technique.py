@@ -109,15 +109,20 @@ def _worst_line(expect: Expect, launches: Sequence[LaunchRecord]) -> tuple[str |
     return kernel, line, value
 
 
+def in_words(value: float) -> str:
+    """Return whole numbers in full, others with four significant digits."""
+    return f"{value:.0f}" if value.is_integer() else f"{value:.4g}"
+
+
 def diagnostic(miss: Miss, file: str) -> Diagnostic:
     """Return the finding in words: what was counted, what the step asks for, why, and the worst line."""
     expect = miss.expect
     asked = f"at least {expect.at_least:g}" if expect.at_least is not None else f"at most {expect.at_most:g}"
     unit = f" per {expect.per}" if expect.per else ""
     name = expect.counter.replace("_", " ")
-    message = f"{name}{unit} is {miss.found:.4g}; this step asks for {asked}."
+    message = f"{name}{unit} is {in_words(miss.found)}; this step asks for {asked}."
     if miss.line is not None and miss.line_found is not None:
-        message += f" Line {miss.line} stands out with {miss.line_found:.4g}."
+        message += f" Line {miss.line} stands out with {in_words(miss.line_found)}."
     return Diagnostic(
         kind="technique",
         message=f"{message} {expect.why}".strip(),

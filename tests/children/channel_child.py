@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from grader.channel import Channel, attach
@@ -23,7 +24,7 @@ def describe(channel: Channel, message: Message, arrays: dict[str, Any]) -> None
         {
             "environment": dict(os.environ),
             "session": os.getsid(0),
-            "folder": os.getcwd(),
+            "folder": str(Path.cwd()),
             "modules": sorted(name for name in sys.modules if "." not in name),
             "path": sys.path,
         }
@@ -67,8 +68,7 @@ def write_fd(channel: Channel, message: Message, arrays: dict[str, Any]) -> None
 
 
 ACTIONS: dict[str, Callable[[Channel, Message, dict[str, Any]], None]] = {
-    action.__name__: action
-    for action in (echo, describe, flood, leave, die, babble, wait, grandchild, write_fd)
+    action.__name__: action for action in (echo, describe, flood, leave, die, babble, wait, grandchild, write_fd)
 }
 
 

@@ -32,11 +32,11 @@ def write_much(path: str) -> str:
 
 
 def listed(path: str) -> str:
-    return " ".join(sorted(os.listdir(path)))
+    return " ".join(sorted(entry.name for entry in Path(path).iterdir()))
 
 
 def remove(path: str) -> str:
-    os.unlink(path)
+    Path(path).unlink()
     return "removed"
 
 

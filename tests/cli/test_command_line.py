@@ -326,3 +326,22 @@ def test_name_with_a_control_character_is_shown_escaped():
     assert done.returncode == 2
     assert b"\x1b" not in done.stderr
     assert "\u202e".encode() not in done.stderr
+
+
+# ----------------------------------------------------------------------------------------------------------- host files
+
+
+def test_host_file_is_looked_for_beside_the_kernel_and_a_mutants_is_the_solutions(here):
+    from grader.cli.hostfile import host_file
+    from grader.errors import SubmissionError
+
+    one = load_catalog().find("zero_copy")
+    mine = here / "mine.cu"
+    with pytest.raises(SubmissionError, match=r"needs its host file"):
+        host_file(one, mine)
+    (here / "zero_copy_host.py").write_text("")
+    assert host_file(one, mine).name == "zero_copy_host.py"
+    (here / "mine_host.py").write_text("")
+    assert host_file(one, mine).name == "mine_host.py"
+    without = [path for path in one.mutants if not path.with_name(f"{path.stem}_host.py").exists()]
+    assert {host_file(one, path) for path in without} == {one.solution_host_file}

@@ -1,4 +1,4 @@
-"""The plain data of kernels_ref/device and kernels_ref/ceilings against the CUDA files beside them and the exercises."""
+"""The plain data of kernels_ref/device and kernels_ref/ceilings against the CUDA files and exercises beside them."""
 
 from __future__ import annotations
 

@@ -61,16 +61,29 @@ class GpuBackend:
         """
         from grader.compile import assemble
 
-        self.start()
-        child, self._started = self._started, None
-        assert child is not None
-        session = GpuSession(child, program, limits)
+        session = GpuSession(self._child(), program, limits)
         try:
             session.load(assemble(program, self.gpu.arch))
         except BaseException:
             session.close()
             raise
         return session
+
+    def open_empty(self, limits: Limits) -> GpuSession:
+        """A session without a submission, for the grader's own measurements."""
+        session = GpuSession(self._child(), None, limits)
+        try:
+            session.wait_ready()
+        except BaseException:
+            session.close()
+            raise
+        return session
+
+    def _child(self) -> Child:
+        self.start()
+        child, self._started = self._started, None
+        assert child is not None
+        return child
 
     def close(self) -> None:
         """End a child that was started and not used."""

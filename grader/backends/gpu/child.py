@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from grader.backends.gpu.arena import Arena
-    from grader.backends.gpu.cuda import Device
+    from grader.backends.gpu.cuda import Cuda, Device
     from grader.backends.gpu.guards import GuardCheck
     from grader.backends.gpu.output import Printed
     from grader.backends.gpu.program import LoadedProgram
@@ -68,6 +68,8 @@ class Worker:
             "load": self._load,
             "run": self._run,
             "time": self._time,
+            "ceiling": self._ceiling,
+            "library": self._library,
         }
         self._device: Device
         self._arena: Arena
@@ -207,6 +209,39 @@ class Worker:
         printed, too_much = self._printed.take()
         answer = wire.samples_to_json(samples) | {"done": True, "printed": printed, "too_much": too_much}
         return answer, {}
+
+    # ----------------------------------------------------------------------- the grader's own measurements
+
+    def _ceiling(self, message: dict[str, Any], _: Arrays) -> Answer:
+        from grader.backends.gpu.libraries import time_ceiling
+
+        return {"seconds": time_ceiling(self._real(), self._support, message.get("cubin"), message)}, {}
+
+    def _library(self, message: dict[str, Any], _: Arrays) -> Answer:
+        from grader.backends.gpu.libraries import time_host_library, time_library
+
+        shapes = wire.shapes_from_json(message["shapes"])
+        if message["host"]:
+            return {"seconds": time_host_library(self._real(), message, shapes)}, {}
+        self._arena.lay_out(shapes)
+        self._generate(bytes(message["generator"]), message["generate"])
+        return {"seconds": time_library(self._real(), self._support, self._arena, message, shapes)}, {}
+
+    def _generate(self, cubin: bytes, launches: list[dict[str, Any]]) -> None:
+        """Fill inputs as for a submission: a product of zeros or ones would draw less power, and run faster."""
+        from grader.backends.gpu.trusted import TrustedKernels
+
+        parsed = [wire.trusted_from_json(launch) for launch in launches]
+        kernels = TrustedKernels(self._device, {"generate": cubin}, self._arena, {})
+        kernels.prepare(parsed)
+        kernels.queue(parsed, 1)
+        self._device.synchronise()
+
+    def _real(self) -> Cuda:
+        from grader.backends.gpu.cuda import Cuda
+
+        assert isinstance(self._device, Cuda)
+        return self._device
 
 
 def _place(error: Exception) -> str:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from grader.backends.gpu.wire import Shape
+
 Function = Any
 Module = Any
 Event = Any
@@ -184,6 +186,41 @@ class Cuda:
         status, *_ = self._bindings.cuCtxResetPersistingL2Cache()
         if status not in (self._bindings.CUresult.CUDA_SUCCESS, self._bindings.CUresult.CUDA_ERROR_NOT_SUPPORTED):
             raise CudaError(f"{getattr(status, 'name', status)}: cuCtxResetPersistingL2Cache")
+
+    # What only the grader's own measurements need:
+
+    @property
+    def stream(self) -> Any:
+        """The CuPy stream that everything is queued on."""
+        return self._stream
+
+    def copy_any(self, to: int, source: int, size: int) -> None:
+        """Queue a copy in whatever direction the addresses say."""
+        self._do(self._runtime.memcpyAsync, to, source, size, self._runtime.memcpyDefault, self._stream.ptr)
+
+    def allocate_host(self, size: int) -> int:
+        """Pinned host memory that the GPU may read in place."""
+        return int(self._do(self._runtime.hostAlloc, size, self._runtime.hostAllocMapped))
+
+    def free_host(self, address: int) -> None:
+        self._do(self._runtime.freeHost, address)
+
+    def as_cupy(self, address: int, shape: Shape) -> Any:
+        """A CuPy array over memory that is not CuPy's."""
+        import cupy
+        from cupy.cuda import MemoryPointer, UnownedMemory
+
+        size = shape.count * cupy.dtype(shape.dtype).itemsize
+        return cupy.ndarray(shape.count, shape.dtype, MemoryPointer(UnownedMemory(address, size, self), 0))
+
+    def pinned_array(self, shape: Shape) -> npt.NDArray[np.generic]:
+        """A NumPy array of ones in pinned memory."""
+        import numpy as np
+        from cupyx import empty_pinned
+
+        array: npt.NDArray[np.generic] = empty_pinned(shape.count, shape.dtype)
+        array[:] = np.ones(1, shape.dtype)
+        return array
 
     def memory(self) -> tuple[int, int]:
         """Free and total bytes of device memory."""

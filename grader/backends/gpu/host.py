@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from grader.backends.base import CaseRun, Execution, Limits
 from grader.backends.gpu import environment, python_folders
@@ -93,11 +93,11 @@ class HostBackend:
 
     def start_child(self, shared: SharedFile, folder: str, limits: Limits) -> Child:
         """Start the child, with the shared file open in it."""
-        from grader.channel import ChannelClosed, spawn
+        from grader.channel import ChannelClosed
 
         outer = _outer_sandbox(folder) if self._sandbox else None
         inner = _inner_sandbox(folder) if self._sandbox else _nothing_closed()
-        child = spawn(
+        child = spawn_child(
             "grader.backends.gpu.host_child", sandbox=outer, env=environment(folder), pass_fds=(shared.fd,), cwd=folder
         )
         request = {"do": "start", "device": self.gpu.index, "printf_bytes": limits.printf_bytes, "fd": shared.fd}
@@ -166,6 +166,13 @@ class HostSession(ChildSession):
         answer = self.call({"do": "printed"}, SETTLE_S)
         self._check_printed(answer)
         return str(answer.get("printed", ""))
+
+
+def spawn_child(module: str, **keywords: Any) -> Child:
+    """Start a child; apart, so that tests can put another module in its place."""
+    from grader.channel import spawn
+
+    return spawn(module, **keywords)
 
 
 def host_file_beside(path: Path, exercise: str) -> Path:

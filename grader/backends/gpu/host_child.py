@@ -48,7 +48,7 @@ def main() -> None:
         channel.send({"error": f"CUDA does not start for a host file: {error}"})
         return
     channel.send({"ready": True, "sandbox": closed, "link_s": link_s})
-    HostWorker(channel, int(message["fd"]), printed).serve()
+    HostWorker(channel, int(message["fd"]), printed, load_module).serve()
 
 
 def time_link(size: int) -> list[float]:
@@ -71,13 +71,26 @@ def time_link(size: int) -> list[float]:
     return seconds
 
 
-class HostWorker:
-    """Answers the parent's requests with the student's functions."""
+def load_module(cubin: bytes, kernel: str) -> Any:
+    """The `cupy.RawModule` that `setup` gets, loaded now, while its file exists."""
+    import cupy
 
-    def __init__(self, channel: Channel, fd: int, printed: Printed) -> None:
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        module = cupy.RawModule(path=file.name)
+        module.get_function(kernel)
+    return module
+
+
+class HostWorker:
+    """Answers the parent's requests with the student's functions. ``load`` makes the module that `setup` gets."""
+
+    def __init__(self, channel: Channel, fd: int, printed: Printed, load: Callable[[bytes, str], Any]) -> None:
         self._channel = channel
         self._fd = fd
         self._printed = printed
+        self._load_module = load
         self._name = ""
         self._module: Any = None
         self._functions: dict[str, Callable[..., Any]] = {}
@@ -102,14 +115,8 @@ class HostWorker:
             return self._fault(error)
 
     def _load(self, message: dict[str, Any]) -> dict[str, Any]:
-        import cupy
-
         self._name = str(message["name"])
-        with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-            file.write(bytes(message["cubin"]))
-            file.flush()
-            self._module = cupy.RawModule(path=file.name)
-            self._module.get_function(str(message["kernel"]))  # loads it now, while the file exists
+        self._module = self._load_module(bytes(message["cubin"]), str(message["kernel"]))
         scope: dict[str, Any] = {"__name__": Path(self._name).stem, "__file__": self._name}
         exec(compile(bytes(message["source"]).decode(), self._name, "exec"), scope)
         missing = [name for name in ("setup", "run") if not callable(scope.get(name))]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from grader import roofline, timing
 from grader.backends.gpu.findings import size_in_words
-from grader.backends.gpu.recording import Expectations, Oracle, Recording
+from grader.backends.gpu.recording import Expectations, Recording
 from grader.backends.gpu.speed import in_words
 from grader.inputs import derive_seed, element_count, poison
 from grader.stages.records import Speed
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from grader.backends.base import Limits
     from grader.backends.gpu.host import HostBackend, HostSession
     from grader.exercise import Exercise, Size
+    from grader.stages.records import Oracle
 
 WARM_UPS = 3
 SAMPLES = 30

@@ -101,7 +101,8 @@ class Stopwatch:
         self._work = device.allocate(run.work_bytes)
         self._l2 = L2(device, self._support, l2_bytes)
         self._ceiling = self._ceiling_memory(run)
-        self._kernels = TrustedKernels(device, self._modules, self._arena, self._work, self._ceiling)
+        areas = {"work": self._work, "ceiling": self._ceiling}
+        self._kernels = TrustedKernels(device, self._modules, self._arena, areas)
         self._program.prepare(run.plan)
         self._kernels.prepare([*run.ceiling, *(t for v in run.variants for t in (*v.generate, *v.check, *v.explain))])
         self._events: list[Event] = [device.event() for _ in range(4)]

@@ -7,7 +7,7 @@ secret place in each of 4096 stretches: whoever leaves out a thousandth of the d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from grader.stages.records import Oracle
+
     Values = npt.NDArray[np.generic]
-    Oracle = Callable[[Mapping[str, Values], Mapping[str, float]], Mapping[str, npt.NDArray[np.float64]]]
 
 STRETCHES = 4096
 

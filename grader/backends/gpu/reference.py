@@ -42,6 +42,15 @@ def find(course: Course, folder: str, table: str, name: str) -> tuple[Any, Path]
     return None
 
 
+def baseline_source(course: Course, module: str) -> str:
+    """The text of a module of `kernels_ref/baselines`, which runs in the GPU child."""
+    for root in _roots(course):
+        file = root / "baselines" / f"{module}.py"
+        if module.isidentifier() and file.is_file():
+            return file.read_text()
+    raise GraderFault(f"the course has no kernels_ref/baselines/{module}.py")
+
+
 def _roots(course: Course) -> tuple[Path, ...]:
     from grader.courses import built_in_course
 

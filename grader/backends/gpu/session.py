@@ -30,24 +30,32 @@ SETTLE_S = 2.0  # what a case needs beside its launches: copies, checks
 class ChildSession:
     """One submission in one child. A context manager; on exit the child is gone, with whatever it still ran."""
 
-    def __init__(self, child: Child, program: Program, limits: Limits) -> None:
+    def __init__(self, child: Child, program: Program | None, limits: Limits) -> None:
         self._child = child
         self._limits = limits
         self._ends = time.monotonic() + limits.total_s
         self._stopped: WarpgradeError | None = None
-        self.program = program
+        self._program = program
         self.sandbox = "none"
 
-    def _load(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Wait for the child, then hand the program over; its answer.
+    @property
+    def program(self) -> Program:
+        """The submission that was loaded."""
+        assert self._program is not None
+        return self._program
 
-        Raises GraderFault where the child does not start, SubmissionError where the program cannot be loaded.
-        """
+    def wait_ready(self) -> dict[str, Any]:
+        """Wait until the child's context is up; what it said. Raises GraderFault where it does not start."""
         ready, _ = self._await(START_S, starting=True)
         self.sandbox = str(ready.get("sandbox", "none"))
+        self._ends = time.monotonic() + self._limits.total_s  # the machine's start is not the submission's time
+        return ready
+
+    def _load(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Hand the program over to a child that is ready. Raises SubmissionError where it cannot be loaded."""
+        ready = self.wait_ready()
         self._send(request)
         answer, _ = self._await(LOAD_S)
-        self._ends = time.monotonic() + self._limits.total_s  # the machine's start is not the submission's time
         return ready | answer
 
     def call(self, request: dict[str, Any], timeout_s: float) -> dict[str, Any]:

@@ -102,7 +102,8 @@ def ceiling_of(one: CourseExercise, gpu: Gpu) -> tuple[Sized, Path] | None:
         raise GraderFault(f"kernels_ref/ceilings has no {name!r}, which {exercise.name} names")
     ceiling, folder = found
     work = [float(evaluate(text, exercise.timed)) for text in (exercise.work.bytes, exercise.work.flops)]
-    return sized(name, ceiling, work[0], work[1], gpu.sm_count), folder / ceiling.file
+    found_size = sized(name, ceiling, work[0], work[1], gpu.sm_count)
+    return (found_size, folder / ceiling.file) if found_size.launches and not found_size.host_bytes else None
 
 
 def _setup(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from grader.backends.gpu.cuda import Device, Function
@@ -15,15 +15,14 @@ if TYPE_CHECKING:
 
 
 class TrustedKernels:
-    """Launches `Trusted` kernels; ``work`` and ``ceiling`` are the addresses of the memory that they alone use."""
+    """Launches `Trusted` kernels; ``areas`` are the addresses of memory that they alone use, by name."""
 
     def __init__(
-        self, device: Device, modules: Mapping[str, bytes], arena: Arena | None, work: int, ceiling: int
+        self, device: Device, modules: Mapping[str, bytes], arena: Arena | None, areas: Mapping[str, int]
     ) -> None:
         self._device = device
         self._arena = arena
-        self._work = work
-        self._ceiling = ceiling
+        self._areas = areas
         self._modules = {name: device.load(cubin) for name, cubin in modules.items()}
         self._functions: dict[tuple[str, str], Function] = {}
 
@@ -46,14 +45,12 @@ class TrustedKernels:
     def _argument(self, kind: str, value: Any, sample: int) -> np.generic:
         import numpy as np
 
-        special: dict[str, Callable[[], int]] = {
-            "buffer": lambda: self._buffer(value),
-            "work": lambda: self._work + int(value),
-            "ceiling": lambda: self._ceiling + int(value),
-            "sample": lambda: sample + int(value),
-        }
-        if kind in special:
-            return np.uint64(special[kind]())
+        if kind in self._areas:
+            return np.uint64(self._areas[kind] + int(value))
+        if kind == "buffer":
+            return np.uint64(self._buffer(value))
+        if kind == "sample":
+            return np.uint64(sample + int(value))
         result: np.generic = np.dtype(_TYPES[kind]).type(value)
         return result
 

@@ -29,8 +29,9 @@ class Trusted:
     """A launch of one of the grader's own kernels; ``module`` names a cubin sent with it.
 
     ``args`` are pairs of kind and value: a scalar type (``i64``, ``u64``, ``u32``, ``f64``, ``f32``) with a number,
-    ``buffer`` with an array's name, ``work`` or ``ceiling`` with a byte offset into the trusted work area or the
-    ceiling's own memory, ``sample`` (64 bits) with a number that is added to the timed launch's own.
+    ``buffer`` with an array's name, ``work``, ``ceiling`` or ``host`` with a byte offset into the trusted work area,
+    the ceiling's own memory, or its pinned host memory, ``sample`` (64 bits) with a number that is added to the timed
+    launch's own.
     """
 
     module: str
@@ -130,6 +131,10 @@ def entries_to_json(entries: Sequence[Entry]) -> list[Json]:
     return [asdict(entry) for entry in entries]
 
 
+def trusted_to_json(launch: Trusted) -> Json:
+    return asdict(launch)
+
+
 def timed_run_to_json(run: TimedRun) -> Json:
     return asdict(run) | {"plan": plan_to_json(run.plan)}
 
@@ -198,10 +203,10 @@ def _variant(data: Mapping[str, Any]) -> Variant:
 
 
 def _launches(data: Sequence[Mapping[str, Any]]) -> tuple[Trusted, ...]:
-    return tuple(_trusted(launch) for launch in data)
+    return tuple(trusted_from_json(launch) for launch in data)
 
 
-def _trusted(data: Mapping[str, Any]) -> Trusted:
+def trusted_from_json(data: Mapping[str, Any]) -> Trusted:
     args = tuple((kind, value) for kind, value in data["args"])
     return Trusted(**(dict(data) | {"grid": _dim3(data["grid"]), "block": _dim3(data["block"]), "args": args}))
 

@@ -20,7 +20,7 @@ WARNINGS = ("uninitialised_read", "same_value_write")
 FAILURES = {
     "out_of_bounds": "out_of_bounds", "null": "out_of_bounds", "read_only": "out_of_bounds", "misaligned": "crash",
     "trap": "crash", "assert": "crash", "bad_mask": "crash", "barrier_divergence": "timeout", "left_barrier": "timeout",
-    "deadlock": "timeout",
+    "warp_barrier_divergence": "timeout", "deadlock": "timeout",
     "instruction_budget": "timeout", "race": "race", "inactive_lane": "race", "missing_lanes": "race",
     "print_limit": "limit",
 }  # fmt: skip
@@ -237,6 +237,6 @@ def _lanes(mask: int) -> str:
 _MESSAGES: dict[str, Callable[[_Words], Said]] = {
     "out_of_bounds": _out_of_bounds, "null": _null, "read_only": _read_only, "misaligned": _misaligned, "race": _race,
     "same_value_write": _same_value, "uninitialised_read": _uninitialised, "barrier_divergence": _two_barriers,
-    "left_barrier": _left_barrier, "deadlock": _deadlock, "instruction_budget": _budget, "missing_lanes": _missing_lanes,
+    "left_barrier": _left_barrier, "deadlock": _deadlock, "instruction_budget": _budget, "missing_lanes": _missing_lanes, "warp_barrier_divergence": _missing_lanes,
     "inactive_lane": _inactive_lane, "bad_mask": _bad_mask, "trap": _trap, "assert": _assert, "print_limit": _print_limit,
 }  # fmt: skip

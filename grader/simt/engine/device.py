@@ -289,7 +289,8 @@ class _Worker:
             "warps": _aligned(launch.warps * kernel.warp_bytes), "shared": _aligned(launch.shared_bytes + 64),
             "local": _aligned(kernel.local_bytes * launch.warps * 32 + 512), "site_cache": _aligned(8 * CACHE_SLOTS * sites + 64),
             "shared_writes": _aligned(8 * cells), "shared_reads": _aligned(8 * cells), "known": _aligned(128 * 32),
-            "lane_known": _aligned(4096 * 32), "released": _aligned(4 * n + 64 if kernel.global_order else 64),
+            "lane_known": _aligned(4096 * 32), "arrivals": _aligned(128 * 16),
+            "released": _aligned(4 * n + 64 if kernel.global_order else 64),
             "chunks": _aligned(launch.device._shadow_bytes // CHUNK_CELLS + 64),
         }  # fmt: skip
         writes, reads = launch.device.shadows(index)

@@ -76,14 +76,17 @@ class _Inliner:
         if instruction.opcode in ("ld", "st") and "param" in instruction.modifiers:
             slot = instruction.operands[1 if instruction.opcode == "ld" else 0]
             if isinstance(slot, Address) and isinstance(slot.base, Symbol) and "@" in slot.base.name:
+                self._declare(instruction, names)
                 self.flat.items.extend(self._parameter_moves(instruction, slot))
                 return
-        for operand in _registers_of(instruction):
-            if operand not in self.flat.registers:
-                kind = names.types(operand)
-                if kind is not None:
-                    self.flat.registers[operand] = kind
+        self._declare(instruction, names)
         self.flat.items.append(instruction)
+
+    def _declare(self, instruction: Instruction, names: _Names) -> None:
+        for operand in _registers_of(instruction):
+            kind = names.types(operand) if operand not in self.flat.registers else None
+            if kind is not None:
+                self.flat.registers[operand] = kind
 
     def _parameter_moves(self, instruction: Instruction, slot: Address) -> Iterator[Instruction]:
         kind = instruction.modifiers[-1]
@@ -96,9 +99,6 @@ class _Inliner:
             width = f"b{8 * max(2, type_size(kind))}"
             if self.flat.registers.setdefault(name, width) != width:
                 raise UnsupportedPtx("a call parameter that is read in another width than written", instruction.line)
-            for operand in (item,):
-                if isinstance(operand, Register) and operand.name not in self.flat.registers:
-                    raise UnsupportedPtx(f"{instruction.name} of an undeclared register", instruction.line)
             pair = (item, Register(name)) if loading else (Register(name), item)
             yield Instruction("mov", (kind,), pair, instruction.guard, instruction.line)
 

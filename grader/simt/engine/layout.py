@@ -50,7 +50,7 @@ WORKER = Layout(
         ("local_allocations", PTR),
         ("site_cache", PTR), ("shared", PTR), ("local", PTR), ("counters", PTR), ("findings", PTR), ("printed", PTR),
         ("global_writes", PTR), ("global_reads", PTR), ("shared_writes", PTR), ("shared_reads", PTR),
-        ("chunks", PTR), ("released", PTR), ("known", PTR), ("lane_known", PTR), ("symbols", PTR),
+        ("chunks", PTR), ("released", PTR), ("known", PTR), ("lane_known", PTR), ("arrivals", PTR), ("symbols", PTR),
         ("allocation_count", I64), ("shared_allocation_count", I64),
         ("local_allocation_count", I64), ("shared_bytes", I64), ("local_bytes", I64),
         ("first_block", I64), ("last_block", I64), ("serial", I64), ("serial_base", I64),

@@ -19,8 +19,8 @@ from grader.simt.engine.values import I1, I8, I32, I64, PTR, VOID, Builder, Valu
 QUANTUM = 2048
 """Backward jumps of one warp before it yields: long enough to cost nothing, short enough for spin loops."""
 
-POISON_BYTE = 0xAB
-"""What shared memory holds when a block starts."""
+POISON_BYTE = 0xFF
+"""What shared memory holds when a block starts: NaN in every float type, so that a result that uses it is wrong."""
 
 
 class Schedule:
@@ -150,6 +150,15 @@ class Schedule:
                                 ("alive", WARP.load(f, warp, "alive"))):  # fmt: skip
                 WARP.store(f, warp, f"wait_{name}", value, n)
             WARP.store(f, warp, "waits", n + 1)
+        with f.if_(waits.eq(0)):  # `bar.arrive`: those who wait learn what this warp did so far
+            index = WARP.load(f, warp, "index").zext(I64)
+            place = f.at(WORKER.load(f, worker, "arrivals"), barrier.zext(I64) * 128)
+            row = f.at(WORKER.load(f, worker, "known"), index * 128)
+            merged = f.overloaded("llvm.umax", f.load(vec(I32), place, align=64), f.load(vec(I32), row, align=64))
+            f.store(merged, place, align=64)
+            clock = WARP.load(f, warp, "clock") + 1
+            WARP.store(f, warp, "clock", clock)
+            f.store(clock, f.at(place, index * 4))
         f.ret()
         f.fn.attributes.add("noinline")
         return f.finish()
@@ -231,7 +240,9 @@ class Schedule:
         worker, barrier = f.args
         row = vec(I32)
         joined = f.array(I32, 32)
-        f.store(f.const(row, 0), joined, align=64)
+        arrivals = f.at(WORKER.load(f, worker, "arrivals"), barrier.zext(I64) * 128)
+        f.store(f.load(row, arrivals, align=64), joined, align=64)
+        f.store(f.const(row, 0), arrivals, align=64)
         known = WORKER.load(f, worker, "known")
 
         def members() -> object:
@@ -332,6 +343,7 @@ class Schedule:
         f.memset(WORKER.load(f, worker, "shared"), POISON_BYTE, WORKER.load(f, worker, "shared_bytes"))
         warps = WORKER.load(f, worker, "warp_count")
         f.memset(WORKER.load(f, worker, "known"), 0, warps.zext(I64) * 128)
+        f.memset(WORKER.load(f, worker, "arrivals"), 0, f.const(I64, 16 * 128))
         threads = WORKER.load(f, worker, "threads")
         with f.loop(warps) as i:
             warp = self.warp_at(f, worker, i)

@@ -41,6 +41,7 @@ class SiteTable:
         self._by_op: dict[int, int] = {}
         self._block_of = {op.index: b.index for b in graph.blocks for op in b.ops}
         self.granule = _granules(graph)
+        self.has_fences = any("fence" in op.form.tags for b in graph.blocks for op in b.ops)
 
     def of_op(self, op: Op) -> int:
         """The site of an instruction that reports something but makes no memory request."""

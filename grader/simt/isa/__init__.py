@@ -12,15 +12,17 @@ from grader.simt.isa import (
     half,
     integer,
     logic,
+    matrix,
     movement,
+    selection,
     special,
     sync,
 )
 from grader.simt.isa.registry import FORMS, Example, Form, Match, find, form
 
 __all__ = [
-    "Example",
     "FORMS",
+    "Example",
     "Form",
     "Match",
     "atomics",
@@ -36,7 +38,9 @@ __all__ = [
     "half",
     "integer",
     "logic",
+    "matrix",
     "movement",
+    "selection",
     "special",
     "sync",
 ]

@@ -1,11 +1,11 @@
-"""Comparing and choosing: PTX manual, chapter "Comparison and Selection Instructions", half precision included."""
+"""Comparing into predicates: `setp` of the PTX manual's comparison chapters, half precision included."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from grader.simt.engine.values import F32, I16, Value
-from grader.simt.isa.emit import ELEMENT, PACKED, Emitter, is_signed, vector_type
+from grader.simt.engine.values import F32, Value
+from grader.simt.isa.emit import Emitter, is_signed
 from grader.simt.isa.formats import flush, scalar_name, widen
 from grader.simt.isa.registry import Example, Match, form
 
@@ -20,8 +20,8 @@ BOOLS = ("and", "or", "xor")
 NAN = 0x7FFFFFFF
 INF = float("inf")
 
-UNSIGNED_METHODS = {"eq": "eq", "ne": "ne", "lt": "ult", "le": "ule", "gt": "ugt", "ge": "uge", "lo": "ult", "ls": "ule",
-                    "hi": "ugt", "hs": "uge"}  # fmt: skip
+UNSIGNED_METHODS = {"eq": "eq", "ne": "ne", "lt": "ult", "le": "ule", "gt": "ugt", "ge": "uge",
+                    "lo": "ult", "ls": "ule", "hi": "ugt", "hs": "uge"}  # fmt: skip
 SIGNED_METHODS = {"eq": "eq", "ne": "ne", "lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge"}
 SYMBOLS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "num": "ord", "nan": "uno"}
 FLOAT_ORDER = (*SYMBOLS, "equ", "neu", "ltu", "leu", "gtu", "geu")
@@ -47,7 +47,7 @@ COMBINE: dict[str, Callable[[Value, Value], Value]] = {
 }
 
 
-def _combined(m: Match, answer: Value, c: Value | None) -> Value:
+def combined(m: Match, answer: Value, c: Value | None) -> Value:
     return answer if c is None else COMBINE[m.BOOL](answer, c)
 
 
@@ -55,67 +55,161 @@ def _negated(answer: Value) -> Value:
     return answer ^ answer.f.const(answer.type, 1)
 
 
-# -- setp ---------------------------------------------------------------------------------------------------------------
+# -- setp --------------------------------------------------------------------------------------------------------------
 PREDICATE = {"d": "pred", "dq": "pred", "c": "pred"}
 
 
-@form("setp.CMP.TYPE d, a, b", CMP=EQUALITY, TYPE=BITS, operands=PREDICATE,
-      examples=[Example("setp.ne.b64", ([1 << 40, 0], [0]), [1, 0])])  # fmt: skip
-@form("setp.CMP.TYPE d, a, b", CMP=tuple(UNSIGNED_METHODS), TYPE=UNSIGNED, operands=PREDICATE,
-      examples=[Example("setp.lt.u32", ([1, -1, 1], [-1, 1, 1]), [1, 0, 0]),
-                Example("setp.hs.u16", ([1, 65535, 1], [65535, 1, 1]), [0, 1, 1])])  # fmt: skip
-@form("setp.CMP.TYPE d, a, b", CMP=ORDER, TYPE=SIGNED, operands=PREDICATE,
-      examples=[Example("setp.lt.s32", ([1, -1, 1], [-1, 1, 1]), [0, 1, 0])])  # fmt: skip
-@form("setp.CMP{.ftz}.TYPE d, a, b", CMP=FLOAT_ORDER, TYPE=FLOATS, operands=PREDICATE,
-      examples=[Example("setp.ne.f32", ([1.0, NAN, 2.0], [1.0, 1.0, 1.0]), [0, 0, 1]),
-                Example("setp.neu.f32", ([1.0, NAN, 2.0], [1.0, 1.0, 1.0]), [0, 1, 1]),
-                Example("setp.gt.ftz.f32", ([1e-40], [0.0]), [0]), Example("setp.gt.f32", ([1e-40], [0.0]), [1]),
-                Example("setp.geu.f64", ([-INF, NAN << 32], [0.0]), [0, 1]),
-                Example("setp.eq.f16", ([-0.0, 6e-8], [0.0]), [1, 0]), Example("setp.eq.ftz.f16", ([6e-8], [0.0]), [1]),
-                Example("setp.lt.bf16", ([0xBF80, 0x7FC0], [0x3F80]), [1, 0]),
-                Example("setp.num.f32", ([NAN, 1.0], [1.0]), [0, 1])])  # fmt: skip
+@form(
+    "setp.CMP.TYPE d, a, b",
+    CMP=EQUALITY,
+    TYPE=BITS,
+    operands=PREDICATE,
+    examples=[Example("setp.ne.b64", ([1 << 40, 0], [0]), [1, 0])],
+)
+@form(
+    "setp.CMP.TYPE d, a, b",
+    CMP=tuple(UNSIGNED_METHODS),
+    TYPE=UNSIGNED,
+    operands=PREDICATE,
+    examples=[
+        Example("setp.lt.u32", ([1, -1, 1], [-1, 1, 1]), [1, 0, 0]),
+        Example("setp.hs.u16", ([1, 65535, 1], [65535, 1, 1]), [0, 1, 1]),
+    ],
+)
+@form(
+    "setp.CMP.TYPE d, a, b",
+    CMP=ORDER,
+    TYPE=SIGNED,
+    operands=PREDICATE,
+    examples=[Example("setp.lt.s32", ([1, -1, 1], [-1, 1, 1]), [0, 1, 0])],
+)
+@form(
+    "setp.CMP{.ftz}.TYPE d, a, b",
+    CMP=FLOAT_ORDER,
+    TYPE=FLOATS,
+    operands=PREDICATE,
+    examples=[
+        Example("setp.ne.f32", ([1.0, NAN, 2.0], [1.0, 1.0, 1.0]), [0, 0, 1]),
+        Example("setp.neu.f32", ([1.0, NAN, 2.0], [1.0, 1.0, 1.0]), [0, 1, 1]),
+        Example("setp.gt.ftz.f32", ([1e-40], [0.0]), [0]),
+        Example("setp.gt.f32", ([1e-40], [0.0]), [1]),
+        Example("setp.geu.f64", ([-INF, NAN << 32], [0.0]), [0, 1]),
+        Example("setp.eq.f16", ([-0.0, 6e-8], [0.0]), [1, 0]),
+        Example("setp.eq.ftz.f16", ([6e-8], [0.0]), [1]),
+        Example("setp.lt.bf16", ([0xBF80, 0x7FC0], [0x3F80]), [1, 0]),
+        Example("setp.num.f32", ([NAN, 1.0], [1.0]), [0, 1]),
+    ],
+)
 def setp(e: Emitter, m: Match, a: Value, b: Value) -> Value:
     return compare(m.CMP, m.TYPE, a, b, ftz=m.ftz)
 
 
-@form("setp.CMP.BOOL.TYPE d, a, b, c", CMP=EQUALITY, BOOL=BOOLS, TYPE=BITS, operands=PREDICATE,
-      examples=[Example("setp.eq.and.b32", ([1], [1], [1, 0]), [1, 0])])  # fmt: skip
-@form("setp.CMP.BOOL.TYPE d, a, b, c", CMP=tuple(UNSIGNED_METHODS), BOOL=BOOLS, TYPE=UNSIGNED, operands=PREDICATE,
-      examples=[Example("setp.hi.xor.u32", ([-1, -1, 0], [1, 1, 0], [0, 1, 1]), [1, 0, 1])])  # fmt: skip
-@form("setp.CMP.BOOL.TYPE d, a, b, c", CMP=ORDER, BOOL=BOOLS, TYPE=SIGNED, operands=PREDICATE,
-      examples=[Example("setp.ge.or.s32", ([-1, -1, 1], [1, 1, 1], [0, 1, 0]), [0, 1, 1])])  # fmt: skip
-@form("setp.CMP.BOOL{.ftz}.TYPE d, a, b, c", CMP=FLOAT_ORDER, BOOL=BOOLS, TYPE=FLOATS, operands=PREDICATE,
-      examples=[Example("setp.lt.and.f32", ([1.0], [2.0], [1, 0]), [1, 0])])  # fmt: skip
+@form(
+    "setp.CMP.BOOL.TYPE d, a, b, c",
+    CMP=EQUALITY,
+    BOOL=BOOLS,
+    TYPE=BITS,
+    operands=PREDICATE,
+    examples=[Example("setp.eq.and.b32", ([1], [1], [1, 0]), [1, 0])],
+)
+@form(
+    "setp.CMP.BOOL.TYPE d, a, b, c",
+    CMP=tuple(UNSIGNED_METHODS),
+    BOOL=BOOLS,
+    TYPE=UNSIGNED,
+    operands=PREDICATE,
+    examples=[Example("setp.hi.xor.u32", ([-1, -1, 0], [1, 1, 0], [0, 1, 1]), [1, 0, 1])],
+)
+@form(
+    "setp.CMP.BOOL.TYPE d, a, b, c",
+    CMP=ORDER,
+    BOOL=BOOLS,
+    TYPE=SIGNED,
+    operands=PREDICATE,
+    examples=[Example("setp.ge.or.s32", ([-1, -1, 1], [1, 1, 1], [0, 1, 0]), [0, 1, 1])],
+)
+@form(
+    "setp.CMP.BOOL{.ftz}.TYPE d, a, b, c",
+    CMP=FLOAT_ORDER,
+    BOOL=BOOLS,
+    TYPE=FLOATS,
+    operands=PREDICATE,
+    examples=[Example("setp.lt.and.f32", ([1.0], [2.0], [1, 0]), [1, 0])],
+)
 def setp_bool(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
-    return _combined(m, compare(m.CMP, m.TYPE, a, b, ftz=m.ftz), c)
+    return combined(m, compare(m.CMP, m.TYPE, a, b, ftz=m.ftz), c)
 
 
 def _with_opposite(m: Match, a: Value, b: Value, c: Value | None) -> tuple[Value, Value]:
     answer = compare(m.CMP, m.TYPE, a, b, ftz=m.ftz)
-    return _combined(m, answer, c), _combined(m, _negated(answer), c)
+    return combined(m, answer, c), combined(m, _negated(answer), c)
 
 
-@form("setp.CMP.TYPE d|dq, a, b", CMP=EQUALITY, TYPE=BITS, operands=PREDICATE,
-      examples=[Example("setp.eq.b32", ([1], [1, 2]), ([1, 0], [0, 1]))])  # fmt: skip
-@form("setp.CMP.TYPE d|dq, a, b", CMP=tuple(UNSIGNED_METHODS), TYPE=UNSIGNED, operands=PREDICATE,
-      examples=[Example("setp.lt.u64", ([1], [-1, 1]), ([1, 0], [0, 1]))])  # fmt: skip
-@form("setp.CMP.TYPE d|dq, a, b", CMP=ORDER, TYPE=SIGNED, operands=PREDICATE,
-      examples=[Example("setp.lt.s64", ([1], [-1, 2]), ([0, 1], [1, 0]))])  # fmt: skip
-@form("setp.CMP{.ftz}.TYPE d|dq, a, b", CMP=FLOAT_ORDER, TYPE=FLOATS, operands=PREDICATE,
-      examples=[Example("setp.lt.f32", ([1.0, NAN], [2.0]), ([1, 0], [0, 1]))])  # fmt: skip
+@form(
+    "setp.CMP.TYPE d|dq, a, b",
+    CMP=EQUALITY,
+    TYPE=BITS,
+    operands=PREDICATE,
+    examples=[Example("setp.eq.b32", ([1], [1, 2]), ([1, 0], [0, 1]))],
+)
+@form(
+    "setp.CMP.TYPE d|dq, a, b",
+    CMP=tuple(UNSIGNED_METHODS),
+    TYPE=UNSIGNED,
+    operands=PREDICATE,
+    examples=[Example("setp.lt.u64", ([1], [-1, 1]), ([1, 0], [0, 1]))],
+)
+@form(
+    "setp.CMP.TYPE d|dq, a, b",
+    CMP=ORDER,
+    TYPE=SIGNED,
+    operands=PREDICATE,
+    examples=[Example("setp.lt.s64", ([1], [-1, 2]), ([0, 1], [1, 0]))],
+)
+@form(
+    "setp.CMP{.ftz}.TYPE d|dq, a, b",
+    CMP=FLOAT_ORDER,
+    TYPE=FLOATS,
+    operands=PREDICATE,
+    examples=[Example("setp.lt.f32", ([1.0, NAN], [2.0]), ([1, 0], [0, 1]))],
+)
 def setp_both(e: Emitter, m: Match, a: Value, b: Value) -> tuple[Value, Value]:
     """The second destination gets the opposite answer."""
     return _with_opposite(m, a, b, None)
 
 
-@form("setp.CMP.BOOL.TYPE d|dq, a, b, c", CMP=EQUALITY, BOOL=BOOLS, TYPE=BITS, operands=PREDICATE,
-      examples=[Example("setp.eq.and.b32", ([1], [1, 2], [1, 1, 0]), ([1, 0, 0], [0, 1, 0]))])  # fmt: skip
-@form("setp.CMP.BOOL.TYPE d|dq, a, b, c", CMP=tuple(UNSIGNED_METHODS), BOOL=BOOLS, TYPE=UNSIGNED, operands=PREDICATE,
-      examples=[Example("setp.lt.or.u32", ([1], [2, 1, 2], [0, 0, 1]), ([1, 0, 1], [0, 1, 1]))])  # fmt: skip
-@form("setp.CMP.BOOL.TYPE d|dq, a, b, c", CMP=ORDER, BOOL=BOOLS, TYPE=SIGNED, operands=PREDICATE,
-      examples=[Example("setp.lt.xor.s32", ([1], [2, 1, 2], [0, 0, 1]), ([1, 0, 0], [0, 1, 1]))])  # fmt: skip
-@form("setp.CMP.BOOL{.ftz}.TYPE d|dq, a, b, c", CMP=FLOAT_ORDER, BOOL=BOOLS, TYPE=FLOATS, operands=PREDICATE,
-      examples=[Example("setp.lt.and.f64", ([1.0], [2.0, 0.5, 2.0], [1, 1, 0]), ([1, 0, 0], [0, 1, 0]))])  # fmt: skip
+@form(
+    "setp.CMP.BOOL.TYPE d|dq, a, b, c",
+    CMP=EQUALITY,
+    BOOL=BOOLS,
+    TYPE=BITS,
+    operands=PREDICATE,
+    examples=[Example("setp.eq.and.b32", ([1], [1, 2], [1, 1, 0]), ([1, 0, 0], [0, 1, 0]))],
+)
+@form(
+    "setp.CMP.BOOL.TYPE d|dq, a, b, c",
+    CMP=tuple(UNSIGNED_METHODS),
+    BOOL=BOOLS,
+    TYPE=UNSIGNED,
+    operands=PREDICATE,
+    examples=[Example("setp.lt.or.u32", ([1], [2, 1, 2], [0, 0, 1]), ([1, 0, 1], [0, 1, 1]))],
+)
+@form(
+    "setp.CMP.BOOL.TYPE d|dq, a, b, c",
+    CMP=ORDER,
+    BOOL=BOOLS,
+    TYPE=SIGNED,
+    operands=PREDICATE,
+    examples=[Example("setp.lt.xor.s32", ([1], [2, 1, 2], [0, 0, 1]), ([1, 0, 0], [0, 1, 1]))],
+)
+@form(
+    "setp.CMP.BOOL{.ftz}.TYPE d|dq, a, b, c",
+    CMP=FLOAT_ORDER,
+    BOOL=BOOLS,
+    TYPE=FLOATS,
+    operands=PREDICATE,
+    examples=[Example("setp.lt.and.f64", ([1.0], [2.0, 0.5, 2.0], [1, 1, 0]), ([1, 0, 0], [0, 1, 0]))],
+)
 def setp_bool_both(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> tuple[Value, Value]:
     return _with_opposite(m, a, b, c)
 
@@ -125,106 +219,29 @@ def _halves(answers: Value) -> tuple[Value, Value]:
     return answers.shuffle(range(0, 64, 2)), answers.shuffle(range(1, 64, 2))
 
 
-@form("setp.CMP{.ftz}.TYPE d|dq, a, b", CMP=FLOAT_ORDER, TYPE=PAIRS, operands=PREDICATE,
-      examples=[Example("setp.lt.f16x2", ([1.0, 2.0], [2.0, 1.0]), ([1], [0])),
-                Example("setp.gtu.bf16x2", ([0x3F80, 0x7FC0], [0x4000]), ([0], [1]))])  # fmt: skip
+@form(
+    "setp.CMP{.ftz}.TYPE d|dq, a, b",
+    CMP=FLOAT_ORDER,
+    TYPE=PAIRS,
+    operands=PREDICATE,
+    examples=[
+        Example("setp.lt.f16x2", ([1.0, 2.0], [2.0, 1.0]), ([1], [0])),
+        Example("setp.gtu.bf16x2", ([0x3F80, 0x7FC0], [0x4000]), ([0], [1])),
+    ],
+)
 def setp_pair(e: Emitter, m: Match, a: Value, b: Value) -> tuple[Value, Value]:
     """The first destination answers for the lower half, the second for the upper one."""
     return _halves(compare(m.CMP, m.TYPE, a, b, ftz=m.ftz))
 
 
-@form("setp.CMP.BOOL{.ftz}.TYPE d|dq, a, b, c", CMP=FLOAT_ORDER, BOOL=BOOLS, TYPE=PAIRS, operands=PREDICATE,
-      examples=[Example("setp.lt.and.f16x2", ([1.0, 1.0], [2.0, 2.0], [1, 0]), ([1, 0], [1, 0]))])  # fmt: skip
+@form(
+    "setp.CMP.BOOL{.ftz}.TYPE d|dq, a, b, c",
+    CMP=FLOAT_ORDER,
+    BOOL=BOOLS,
+    TYPE=PAIRS,
+    operands=PREDICATE,
+    examples=[Example("setp.lt.and.f16x2", ([1.0, 1.0], [2.0, 2.0], [1, 0]), ([1, 0], [1, 0]))],
+)
 def setp_bool_pair(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> tuple[Value, Value]:
     low, high = _halves(compare(m.CMP, m.TYPE, a, b, ftz=m.ftz))
-    return _combined(m, low, c), _combined(m, high, c)
-
-
-# -- set ----------------------------------------------------------------------------------------------------------------
-ONE_BITS = {"f16": 0x3C00, "bf16": 0x3F80, "f32": 0x3F800000}
-
-
-def _truth(answer: Value, kind: str) -> Value:
-    """True as 1.0 for float destinations and as all ones for integers, of PTX type ``kind``."""
-    scalar = scalar_name(kind)
-    bits = ELEMENT["b32" if scalar.endswith("32") else "b16"]
-    if scalar not in ONE_BITS:
-        return answer.sext(bits)
-    return (answer.zext(bits) * ONE_BITS[scalar]).bitcast(ELEMENT[scalar])
-
-
-def _set(e: Emitter, m: Match, a: Value, b: Value, c: Value | None) -> Value:
-    answer = compare(m.CMP, m.STYPE, a, b, ftz=m.ftz)
-    if m.STYPE not in PACKED:
-        return _truth(_combined(m, answer, c), m.DTYPE)
-    if c is not None:
-        answer = _combined(m, answer, c.shuffle([i // 2 for i in range(64)]))
-    if m.DTYPE in PACKED:
-        return _truth(answer, m.DTYPE)
-    return Value(e.f, e.f.b.bitcast(answer.sext(I16).v, vector_type("b32")))
-
-
-SCALARS = ("u32", "s32", "f32", "u16", "s16", "f16", "bf16")
-SET = {"d": "DTYPE", "a": "STYPE", "b": "STYPE", "c": "pred"}
-
-
-@form("set.CMP.DTYPE.STYPE d, a, b", CMP=EQUALITY, DTYPE=SCALARS, STYPE=BITS, operands=SET,
-      examples=[Example("set.eq.u32.b32", ([1, 2], [1]), [0xFFFFFFFF, 0])])  # fmt: skip
-@form("set.CMP.DTYPE.STYPE d, a, b", CMP=tuple(UNSIGNED_METHODS), DTYPE=SCALARS, STYPE=UNSIGNED, operands=SET,
-      examples=[Example("set.lt.f32.u32", ([1, -1], [2]), [1.0, 0.0])])  # fmt: skip
-@form("set.CMP.DTYPE.STYPE d, a, b", CMP=ORDER, DTYPE=SCALARS, STYPE=SIGNED, operands=SET,
-      examples=[Example("set.lt.s32.s64", ([1, -1], [0]), [0, -1]), Example("set.lt.f16.s32", ([-1], [2]), [1.0])])  # fmt: skip
-@form("set.CMP{.ftz}.DTYPE.STYPE d, a, b", CMP=FLOAT_ORDER, DTYPE=SCALARS, STYPE=FLOATS, operands=SET,
-      examples=[Example("set.ltu.u32.f32", ([NAN, 1.0], [0.0]), [0xFFFFFFFF, 0]),
-                Example("set.gt.ftz.f32.f32", ([1e-40, 1.0], [0.0]), [0.0, 1.0]),
-                Example("set.le.u16.f16", ([1.0, 2.0], [1.0]), [0xFFFF, 0]),
-                Example("set.le.bf16.bf16", ([0x3F80, 0x4000], [0x3F80]), [0x3F80, 0])])  # fmt: skip
-@form("set.CMP{.ftz}.DTYPE.STYPE d, a, b", CMP=FLOAT_ORDER, DTYPE=("u32", "s32", "f16x2"), STYPE=("f16x2",), operands=SET,
-      examples=[Example("set.eq.f16x2.f16x2", ([1.0, 2.0], [1.0, 1.0]), [1.0, 0.0]),
-                Example("set.eq.u32.f16x2", ([1.0, 2.0, 2.0, 1.0], [1.0]), [0x0000FFFF, 0xFFFF0000])])  # fmt: skip
-@form("set.CMP.DTYPE.STYPE d, a, b", CMP=FLOAT_ORDER, DTYPE=("u32", "s32", "bf16x2"), STYPE=("bf16x2",), operands=SET,
-      examples=[Example("set.eq.bf16x2.bf16x2", ([0x3F80, 0x4000], [0x3F80]), [0x3F80, 0])])  # fmt: skip
-def set_(e: Emitter, m: Match, a: Value, b: Value) -> Value:
-    return _set(e, m, a, b, None)
-
-
-@form("set.CMP.BOOL.DTYPE.STYPE d, a, b, c", CMP=EQUALITY, BOOL=BOOLS, DTYPE=SCALARS, STYPE=BITS, operands=SET,
-      examples=[Example("set.eq.or.u32.b32", ([1, 2, 2], [1], [0, 0, 1]), [0xFFFFFFFF, 0, 0xFFFFFFFF])])  # fmt: skip
-@form("set.CMP.BOOL.DTYPE.STYPE d, a, b, c", CMP=tuple(UNSIGNED_METHODS), BOOL=BOOLS, DTYPE=SCALARS, STYPE=UNSIGNED,
-      operands=SET, examples=[Example("set.lo.and.u32.u32", ([1], [-1], [1, 0]), [0xFFFFFFFF, 0])])  # fmt: skip
-@form("set.CMP.BOOL.DTYPE.STYPE d, a, b, c", CMP=ORDER, BOOL=BOOLS, DTYPE=SCALARS, STYPE=SIGNED, operands=SET,
-      examples=[Example("set.lt.xor.s32.s32", ([-1], [1], [1, 0]), [0, -1])])  # fmt: skip
-@form("set.CMP.BOOL{.ftz}.DTYPE.STYPE d, a, b, c", CMP=FLOAT_ORDER, BOOL=BOOLS, DTYPE=SCALARS, STYPE=FLOATS, operands=SET,
-      examples=[Example("set.lt.and.f32.f32", ([1.0], [2.0], [1, 0]), [1.0, 0.0])])  # fmt: skip
-@form("set.CMP.BOOL{.ftz}.DTYPE.STYPE d, a, b, c", CMP=FLOAT_ORDER, BOOL=BOOLS, DTYPE=("u32", "s32", "f16x2"),
-      STYPE=("f16x2",), operands=SET,
-      examples=[Example("set.eq.and.u32.f16x2", ([1.0], [1.0], [1, 0]), [0xFFFFFFFF, 0])])  # fmt: skip
-@form("set.CMP.BOOL.DTYPE.STYPE d, a, b, c", CMP=FLOAT_ORDER, BOOL=BOOLS, DTYPE=("u32", "s32", "bf16x2"), STYPE=("bf16x2",),
-      operands=SET, examples=[Example("set.ne.or.s32.bf16x2", ([0x3F80], [0x3F80], [1, 0]), [-1, 0])])  # fmt: skip
-def set_bool(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
-    return _set(e, m, a, b, c)
-
-
-# -- choosing -----------------------------------------------------------------------------------------------------------
-ANY = (*BITS, *UNSIGNED, *SIGNED, "f32", "f64")
-
-
-@form("selp.TYPE d, a, b, c", TYPE=ANY, operands={"c": "pred"}, examples=[
-      Example("selp.b32", ([1], [2], [1, 0]), [1, 2]), Example("selp.f64", ([1.5], [-0.0], [0, 1]), [-0.0, 1.5])])  # fmt: skip
-def selp(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
-    return c.select(a, b)
-
-
-@form("slct.TYPE.s32 d, a, b, c", TYPE=ANY, operands={"c": "s32"},
-      examples=[Example("slct.u64.s32", ([1], [2], [0, -1, 5]), [1, 2, 1])])  # fmt: skip
-def slct(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
-    """``a`` where ``c`` is not negative."""
-    return c.sge(0).select(a, b)
-
-
-@form("slct{.ftz}.TYPE.f32 d, a, b, c", TYPE=ANY, operands={"c": "f32"},
-      examples=[Example("slct.f32.f32", ([1.0], [2.0], [-0.0, -1e-40, NAN, 3.0]), [1.0, 2.0, 2.0, 1.0]),
-                Example("slct.ftz.b16.f32", ([1], [2], [-1e-40]), [1])])  # fmt: skip
-def slct_float(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
-    """``a`` where ``c`` is at least zero; -0 is, NaN is not."""
-    return (flush(c, "f32") if m.ftz else c).fcmp(">=", 0.0).select(a, b)
+    return combined(m, low, c), combined(m, high, c)

@@ -64,14 +64,24 @@ def _product(m: Match, a: Value, b: Value) -> Value:
     return a * b if m.HALF == "lo" else high_product(a, b, m.TYPE)
 
 
-@form("mad.HALF.cc.TYPE d, a, b, c", HALF=("lo", "hi"), TYPE=("u32", "s32", "u64", "s64"),
-      examples=[Example("mad.lo.cc.u32", ([0x10000], [0x10000], [5]), [5]),
-                Example("mad.hi.cc.s32", ([-1], [1], [1]), [0])])  # fmt: skip
+@form(
+    "mad.HALF.cc.TYPE d, a, b, c",
+    HALF=("lo", "hi"),
+    TYPE=("u32", "s32", "u64", "s64"),
+    examples=[
+        Example("mad.lo.cc.u32", ([0x10000], [0x10000], [5]), [5]),
+        Example("mad.hi.cc.s32", ([-1], [1], [1]), [0]),
+    ],
+)
 def mad_cc(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
     return _sum(e, _product(m, a, b), c, carries_in=False, carries_out=True)
 
 
-@form("madc.HALF{.cc}.TYPE d, a, b, c", HALF=("lo", "hi"), TYPE=("u32", "s32", "u64", "s64"),
-      examples=[Example("madc.hi.u64", ([2**63], [6], [1]), [4])])  # fmt: skip
+@form(
+    "madc.HALF{.cc}.TYPE d, a, b, c",
+    HALF=("lo", "hi"),
+    TYPE=("u32", "s32", "u64", "s64"),
+    examples=[Example("madc.hi.u64", ([2**63], [6], [1]), [4])],
+)
 def madc(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
     return _sum(e, _product(m, a, b), c, carries_in=True, carries_out=m.cc)

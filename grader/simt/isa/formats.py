@@ -77,7 +77,7 @@ def widen(value: Value, kind: str, element: ir.Type) -> Value:
     return value.fpext(element)
 
 
-# -- rounding -----------------------------------------------------------------------------------------------------------
+# -- rounding ----------------------------------------------------------------------------------------------------------
 def narrow(value: Value, kind: str, rounding: str = "rn") -> Value:
     """An f32 or f64 rounded once to a format of no more bits: ``rn rz rm rp``, or ``odd``.
 

@@ -49,7 +49,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Fragment:
-    """One operand's layout. ``blocks`` are the (g, t) places of its blocks, in register order; ``bits`` of an element."""
+    """One operand's layout: its blocks' (g, t) places in register order, elements of ``bits`` bits."""
 
     bits: int
     step: int
@@ -128,7 +128,7 @@ class Request:
 def requests(fragment: Fragment, layout: str, *, rows: bool) -> list[Request]:
     """The requests that load or store a fragment. ``rows``: from shared memory, as an operand of a product."""
     along = fragment.runs_along(layout)
-    if rows and fragment.bits == 16 or rows and along and fragment.bits == 8:
+    if rows and (fragment.bits == 16 or (along and fragment.bits == 8)):
         return _row_requests(fragment, along)
     if along:
         width = fragment.step * fragment.bits // 8
@@ -155,10 +155,9 @@ def _row_requests(fragment: Fragment, along: bool) -> list[Request]:
     """Lane 8·i + r reads the 16 bytes of row r of the i-th block of a group."""
     size = 4 if fragment.bits == 16 else 2
     groups = [range(i, min(i + size, len(fragment.blocks))) for i in range(0, len(fragment.blocks), size)]
-    return [
-        Request(
-            tuple((g + r, t) if along else (g, t + r) for g, t in (fragment.blocks[i] for i in group) for r in range(8)),
-            16, tuple(group), transposed=not along,
-        )
-        for group in groups
-    ]  # fmt: skip
+    found = []
+    for group in groups:
+        places = [fragment.blocks[i] for i in group]
+        starts = tuple((g + r, t) if along else (g, t + r) for g, t in places for r in range(8))
+        found.append(Request(starts, 16, tuple(group), transposed=not along))
+    return found

@@ -1,11 +1,14 @@
 """Half precision and bf16, single and in pairs: PTX manual, chapter "Half Precision Floating-Point Instructions".
 
-A pair is a value of 64 lanes, so that each function serves both. Arithmetic goes by way of a wider format and rounds
-once: sums, differences and f16's products need no care for that (the wider format has more than twice the bits and
-two more); the others round to odd on the way. NaN results are the canonical one.
+A pair is a value of 64 lanes, so that each function serves both. Arithmetic goes by way of f32, whose 24 bits are at
+least twice those of f16 (11) and two more: rounding a sum or a difference twice then does no harm (Figueroa, "When is
+double rounding innocuous?", 1995), and products are exact, or so small that they are 0 or below half the least number.
+`fma` rounds to odd on the way. NaN results are the canonical one.
 """
 
 from __future__ import annotations
+
+from llvmlite import ir
 
 from grader.simt.engine.values import F32, F64, Value
 from grader.simt.isa import special
@@ -14,7 +17,6 @@ from grader.simt.isa.formats import (
     as_bits,
     canonical,
     flush,
-    infinity_bits,
     is_nan,
     narrow,
     odd_sum,
@@ -36,7 +38,7 @@ def _sources(m: Match, *values: Value) -> list[Value]:
     return [flush(x, kind) if m.ftz else x for x in values]
 
 
-def _wide(m: Match, *values: Value, bf16_as: object = F32) -> list[Value]:
+def _wide(m: Match, *values: Value, bf16_as: ir.Type = F32) -> list[Value]:
     """The sources in a format where the operation is exact or rounds harmlessly."""
     kind = scalar_name(m.TYPE)
     return [widen(x, kind, bf16_as if kind == "bf16" else F32) for x in _sources(m, *values)]
@@ -51,69 +53,117 @@ def _result(m: Match, wide: Value) -> Value:
     return relu(value, kind) if m.relu else canonical(value, kind)
 
 
-# -- arithmetic ---------------------------------------------------------------------------------------------------------
-@form("add{.rn}{.ftz}{.sat}.TYPE d, a, b", TYPE=F16, examples=[
-      Example("add.f16", ([1.0, 2048.0, 65504.0], [2.0**-11, 1.0, 16.0]), [1.0, 2048.0, INF]),
-      Example("add.sat.f16", ([0.75, -1.0, NAN], [0.75, 0.5, 0.0]), [1.0, 0.0, 0.0]),
-      Example("add.ftz.f16", ([TINY, 1.0], [TINY, 1.0]), [0.0, 2.0]), Example("add.f16x2", ([1.0, 2.0], [3.0, TINY]), [4.0, 2.0]),
-      Example("add.rn.f16", ([INF], [-INF]), [NAN])])  # fmt: skip
-@form("add{.rn}.TYPE d, a, b", TYPE=BF16, examples=[
-      Example("add.bf16", ([0x3F80, 0x4380], [0x3F80, 0x3F80]), [0x4000, 0x4380]),
-      Example("add.rn.bf16x2", ([0x3F80, 0x7F80], [0x3F80, 0xFF80]), [0x4000, NAN])])  # fmt: skip
+# -- arithmetic --------------------------------------------------------------------------------------------------------
+@form(
+    "add{.rn}{.ftz}{.sat}.TYPE d, a, b",
+    TYPE=F16,
+    examples=[
+        Example("add.f16", ([1.0, 2048.0, 65504.0], [2.0**-11, 1.0, 16.0]), [1.0, 2048.0, INF]),
+        Example("add.sat.f16", ([0.75, -1.0, NAN], [0.75, 0.5, 0.0]), [1.0, 0.0, 0.0]),
+        Example("add.ftz.f16", ([TINY, 1.0], [TINY, 1.0]), [0.0, 2.0]),
+        Example("add.f16x2", ([1.0, 2.0], [3.0, TINY]), [4.0, 2.0]),
+        Example("add.rn.f16", ([INF], [-INF]), [NAN]),
+    ],
+)
+@form(
+    "add{.rn}.TYPE d, a, b",
+    TYPE=BF16,
+    examples=[
+        Example("add.bf16", ([0x3F80, 0x4380], [0x3F80, 0x3F80]), [0x4000, 0x4380]),
+        Example("add.rn.bf16x2", ([0x3F80, 0x7F80], [0x3F80, 0xFF80]), [0x4000, NAN]),
+    ],
+)
 def add(e: Emitter, m: Match, a: Value, b: Value) -> Value:
     left, right = _wide(m, a, b)
     return _result(m, left + right)
 
 
-@form("sub{.rn}{.ftz}{.sat}.TYPE d, a, b", TYPE=F16, examples=[Example("sub.f16", ([1.0, -65504.0], [2.0, 16.0]), [-1.0, -INF]),
-      Example("sub.ftz.f16x2", ([2.0**-14, 1.0], [2.0**-15, 0.5]), [2.0**-14, 0.5])])  # fmt: skip
+@form(
+    "sub{.rn}{.ftz}{.sat}.TYPE d, a, b",
+    TYPE=F16,
+    examples=[
+        Example("sub.f16", ([1.0, -65504.0], [2.0, 16.0]), [-1.0, -INF]),
+        Example("sub.ftz.f16x2", ([2.0**-14, 1.0], [2.0**-15, 0.5]), [2.0**-14, 0.5]),
+    ],
+)
 @form("sub{.rn}.TYPE d, a, b", TYPE=BF16, examples=[Example("sub.bf16", ([0x3F80], [0x4000]), [0xBF80])])
 def sub(e: Emitter, m: Match, a: Value, b: Value) -> Value:
     left, right = _wide(m, a, b)
     return _result(m, left - right)
 
 
-@form("mul{.rn}{.ftz}{.sat}.TYPE d, a, b", TYPE=F16, examples=[
-      Example("mul.f16", ([3.0, 256.0, 2.0**-13], [0.5, 256.0, 2.0**-12]), [1.5, INF, 0.0]),
-      Example("mul.ftz.f16x2", ([2.0**-14], [0.5, 1.0]), [0.0, 2.0**-14]), Example("mul.sat.f16", ([3.0], [2.0]), [1.0])])  # fmt: skip
-@form("mul{.rn}.TYPE d, a, b", TYPE=BF16, examples=[Example("mul.bf16", ([0x4040], [0xBF00]), [0xBFC0]),
-      # By way of f32 this would be rounded to a tie, and then up.
-      Example("mul.bf16x2", ([0x0081], [0x3E01]), [0x0010])])  # fmt: skip
+@form(
+    "mul{.rn}{.ftz}{.sat}.TYPE d, a, b",
+    TYPE=F16,
+    examples=[
+        Example("mul.f16", ([3.0, 256.0, 2.0**-13], [0.5, 256.0, 2.0**-12]), [1.5, INF, 0.0]),
+        Example("mul.ftz.f16x2", ([2.0**-14], [0.5, 1.0]), [0.0, 2.0**-14]),
+        Example("mul.sat.f16", ([3.0], [2.0]), [1.0]),
+    ],
+)
+@form(
+    "mul{.rn}.TYPE d, a, b",
+    TYPE=BF16,
+    examples=[
+        Example("mul.bf16", ([0x4040], [0xBF00]), [0xBFC0]),
+        Example("mul.bf16x2", ([0x0081], [0x3E01]), [0x0010]),
+    ],
+)
 def mul(e: Emitter, m: Match, a: Value, b: Value) -> Value:
-    left, right = _wide(m, a, b, bf16_as=F64)
+    left, right = _wide(m, a, b)
     return _result(m, left * right)
 
 
-@form("fma.rn{.ftz}{.sat}.TYPE d, a, b, c", TYPE=F16, examples=[
-      # The exact results lie just above and just below a tie: rounding the product or the wide sum first loses that.
-      Example("fma.rn.f16", ([1.0 + 2.0**-10], [1.0 + 2.0**-10], [-1.0]), [2.0**-9 + 2.0**-20]),
-      Example("fma.rn.f16", ([2.0**-12, -(2.0**-12)], [2.0**-12], [1.0 + 2.0**-10]), [1.0 + 2.0**-10]),
-      Example("fma.rn.f16", ([32.0 + 2.0**-5], [32.0 + 2.0**-5], [TINY]), [1026.0]),
-      Example("fma.rn.sat.f16x2", ([2.0, -1.0], [2.0], [1.0]), [1.0, 0.0]),
-      Example("fma.rn.ftz.f16", ([1.0], [TINY], [TINY]), [0.0])])  # fmt: skip
-@form("fma.rn{.ftz}{.relu}.TYPE d, a, b, c", TYPE=F16, examples=[
-      Example("fma.rn.relu.f16", ([-1.0, 1.0, NAN], [2.0], [1.0]), [0.0, 3.0, NAN])])  # fmt: skip
-@form("fma.rn{.relu}.TYPE d, a, b, c", TYPE=BF16, examples=[
-      Example("fma.rn.bf16", ([0x3F80, 0x3F81], [0x3F80], [0x3F80]), [0x4000, 0x4000]),
-      Example("fma.rn.bf16", ([0x0001, 0x8001], [0x0001], [0x3F80]), [0x3F80]),
-      Example("fma.rn.relu.bf16x2", ([0xBF80, 0x3F80], [0x4000], [0x3F80]), [0, 0x4040])])  # fmt: skip
+@form(
+    "fma.rn{.ftz}{.sat}.TYPE d, a, b, c",
+    TYPE=F16,
+    examples=[
+        Example("fma.rn.f16", ([1.0 + 2.0**-10], [1.0 - 2.0**-10], [-1.0]), [-(2.0**-20)]),
+        # Just above and just below a tie: an f32 sum would round to the tie first.
+        Example("fma.rn.f16", ([1.0 + 2.0**-5], [1.0 + 2.0**-6], [TINY]), [1.0 + 2.0**-5 + 2.0**-6 + 2.0**-10]),
+        Example("fma.rn.f16", ([(1.0 + 2.0**-10) / 32], [(1.0 - 2.0**-10) / 64], [1.0 + 2.0**-10]), [1.0 + 2.0**-10]),
+        Example("fma.rn.sat.f16x2", ([2.0, -1.0], [2.0], [1.0]), [1.0, 0.0]),
+        Example("fma.rn.ftz.f16", ([1.0], [TINY], [TINY]), [0.0]),
+    ],
+)
+@form(
+    "fma.rn{.ftz}{.relu}.TYPE d, a, b, c",
+    TYPE=F16,
+    examples=[Example("fma.rn.relu.f16", ([-1.0, 1.0, NAN], [2.0], [1.0]), [0.0, 3.0, NAN])],
+)
+@form(
+    "fma.rn{.relu}.TYPE d, a, b, c",
+    TYPE=BF16,
+    examples=[
+        Example("fma.rn.bf16", ([0x3F80, 0x3F81], [0x3F80], [0x3F80]), [0x4000, 0x4000]),
+        Example("fma.rn.bf16", ([0x3F88], [0x3F88], [0x2B80, 0x0000, 0xAB80]), [0x3F91, 0x3F90, 0x3F90]),
+        Example("fma.rn.bf16", ([0x7F00], [0x4000], [0xFF00]), [0x7F00]),  # the product alone would overflow in f32
+        Example("fma.rn.relu.bf16x2", ([0xBF80, 0x3F80], [0x4000], [0x3F80]), [0, 0x4040]),
+    ],
+)
 def fma(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
     """The product is exact in the wider format, and the sum is rounded to odd before the rounding that counts."""
     x, y, z = _wide(m, a, b, c, bf16_as=F64)
     return _result(m, odd_sum(x * y, z))
 
 
-# -- sign and order -----------------------------------------------------------------------------------------------------
-@form("neg{.ftz}.TYPE d, a", TYPE=F16, examples=[Example("neg.f16", ([1.5, -0.0],), [-1.5, 0.0]),
-      Example("neg.ftz.f16x2", ([TINY, 1.0],), [-0.0, -1.0])])  # fmt: skip
+# -- sign and order ----------------------------------------------------------------------------------------------------
+@form(
+    "neg{.ftz}.TYPE d, a",
+    TYPE=F16,
+    examples=[Example("neg.f16", ([1.5, -0.0],), [-1.5, 0.0]), Example("neg.ftz.f16x2", ([TINY, 1.0],), [-0.0, -1.0])],
+)
 @form("neg.TYPE d, a", TYPE=BF16, examples=[Example("neg.bf16", ([0x3F80],), [0xBF80])])
 def neg(e: Emitter, m: Match, a: Value) -> Value:
     (source,) = _sources(m, a)
     return (as_bits(source) ^ 0x8000).bitcast(a.type.element)
 
 
-@form("abs{.ftz}.TYPE d, a", TYPE=F16, examples=[Example("abs.f16", ([-1.5, -0.0],), [1.5, 0.0]),
-      Example("abs.ftz.f16x2", ([-TINY, -1.0],), [0.0, 1.0])])  # fmt: skip
+@form(
+    "abs{.ftz}.TYPE d, a",
+    TYPE=F16,
+    examples=[Example("abs.f16", ([-1.5, -0.0],), [1.5, 0.0]), Example("abs.ftz.f16x2", ([-TINY, -1.0],), [0.0, 1.0])],
+)
 @form("abs.TYPE d, a", TYPE=BF16, examples=[Example("abs.bf16x2", ([0xBF80, 0x3F80],), [0x3F80])])
 def abs_(e: Emitter, m: Match, a: Value) -> Value:
     (source,) = _sources(m, a)
@@ -140,38 +190,68 @@ def _extremum(m: Match, a: Value, b: Value, *, largest: bool) -> Value:
     return bad.select(NAN, result).bitcast(a.type.element)
 
 
-@form("min{.ftz}{.NaN}{.xorsign}{.abs}.TYPE d, a, b", TYPE=F16, examples=[
-      Example("min.f16", ([1.0, -0.0, NAN, 0.0], [2.0, 0.0, 3.0, -0.0]), [1.0, -0.0, 3.0, -0.0]),
-      Example("min.NaN.f16x2", ([1.0, NAN], [2.0, 3.0]), [1.0, NAN]),
-      Example("min.xorsign.abs.f16", ([-1.0, -3.0], [2.0, -2.0]), [-1.0, 2.0])])  # fmt: skip
-@form("min{.NaN}{.xorsign}{.abs}.TYPE d, a, b", TYPE=BF16, examples=[
-      Example("min.bf16", ([0x3F80, 0x7FC0], [0xBF80, 0x3F80]), [0xBF80, 0x3F80])])  # fmt: skip
+@form(
+    "min{.ftz}{.NaN}{.xorsign}{.abs}.TYPE d, a, b",
+    TYPE=F16,
+    examples=[
+        Example("min.f16", ([1.0, -0.0, NAN, 0.0], [2.0, 0.0, 3.0, -0.0]), [1.0, -0.0, 3.0, -0.0]),
+        Example("min.NaN.f16x2", ([1.0, NAN], [2.0, 3.0]), [1.0, NAN]),
+        Example("min.xorsign.abs.f16", ([-1.0, -3.0], [2.0, -2.0]), [-1.0, 2.0]),
+    ],
+)
+@form(
+    "min{.NaN}{.xorsign}{.abs}.TYPE d, a, b",
+    TYPE=BF16,
+    examples=[Example("min.bf16", ([0x3F80, 0x7FC0], [0xBF80, 0x3F80]), [0xBF80, 0x3F80])],
+)
 def min_(e: Emitter, m: Match, a: Value, b: Value) -> Value:
     return _extremum(m, a, b, largest=False)
 
 
-@form("max{.ftz}{.NaN}{.xorsign}{.abs}.TYPE d, a, b", TYPE=F16, examples=[
-      Example("max.f16", ([1.0, -0.0, NAN, -2.0], [2.0, 0.0, 3.0, -1.0]), [2.0, 0.0, 3.0, -1.0]),
-      Example("max.ftz.f16", ([TINY], [-1.0]), [0.0]), Example("max.f16x2", ([NAN, INF], [NAN, 1.0]), [NAN, INF])])  # fmt: skip
-@form("max{.NaN}{.xorsign}{.abs}.TYPE d, a, b", TYPE=BF16, examples=[
-      Example("max.NaN.bf16x2", ([0x3F80, 0x7FC0], [0xBF80, 0x3F80]), [0x3F80, NAN])])  # fmt: skip
+@form(
+    "max{.ftz}{.NaN}{.xorsign}{.abs}.TYPE d, a, b",
+    TYPE=F16,
+    examples=[
+        Example("max.f16", ([1.0, -0.0, NAN, -2.0], [2.0, 0.0, 3.0, -1.0]), [2.0, 0.0, 3.0, -1.0]),
+        Example("max.ftz.f16", ([TINY], [-1.0]), [0.0]),
+        Example("max.f16x2", ([NAN, INF], [NAN, 1.0]), [NAN, INF]),
+    ],
+)
+@form(
+    "max{.NaN}{.xorsign}{.abs}.TYPE d, a, b",
+    TYPE=BF16,
+    examples=[Example("max.NaN.bf16x2", ([0x3F80, 0x7FC0], [0xBF80, 0x3F80]), [0x3F80, NAN])],
+)
 def max_(e: Emitter, m: Match, a: Value, b: Value) -> Value:
     return _extremum(m, a, b, largest=True)
 
 
-# -- special functions --------------------------------------------------------------------------------------------------
-@form("tanh.approx.TYPE d, a", TYPE=(*F16, *BF16), examples=[
-      Example("tanh.approx.f16", ([-INF, -0.0, 0.5, INF, NAN],), [-1.0, -0.0, 0.46211715726, 1.0, NAN], ulp=2),
-      Example("tanh.approx.bf16x2", ([0x3F80, 0x8000],), [0x3F43, 0x8000])])  # fmt: skip
+# -- special functions -------------------------------------------------------------------------------------------------
+@form(
+    "tanh.approx.TYPE d, a",
+    TYPE=(*F16, *BF16),
+    examples=[
+        Example("tanh.approx.f16", ([-INF, -0.0, 0.5, INF, NAN],), [-1.0, -0.0, 0.46211715726, 1.0, NAN], ulp=2),
+        Example("tanh.approx.bf16x2", ([0x3F80, 0x8000],), [0x3F43, 0x8000]),
+    ],
+)
 def tanh(e: Emitter, m: Match, a: Value) -> Value:
     (x,) = _wide(m, a)
     return _result(m, special.tanh(e, x))
 
 
-@form("ex2.approx.TYPE d, a", TYPE=F16, examples=[
-      Example("ex2.approx.f16", ([-INF, -0.0, 0.5, INF, NAN, -24.0],), [0.0, 1.0, 1.41421356, INF, NAN, TINY], ulp=2)])  # fmt: skip
-@form("ex2.approx{.ftz}.TYPE d, a", TYPE=BF16, examples=[
-      Example("ex2.approx.ftz.bf16", ([0x0001, 0x3F80, 0xC300],), [0x3F80, 0x4000, 0])])  # fmt: skip
+@form(
+    "ex2.approx.TYPE d, a",
+    TYPE=F16,
+    examples=[
+        Example("ex2.approx.f16", ([-INF, -0.0, 0.5, INF, NAN, -24.0],), [0.0, 1.0, 1.41421356, INF, NAN, TINY], ulp=2)
+    ],
+)
+@form(
+    "ex2.approx{.ftz}.TYPE d, a",
+    TYPE=BF16,
+    examples=[Example("ex2.approx.ftz.bf16", ([0x0001, 0x3F80, 0xC300],), [0x3F80, 0x4000, 0])],
+)
 def ex2(e: Emitter, m: Match, a: Value) -> Value:
     (x,) = _wide(m, a)
     return _result(m, special.ex2(e, x))

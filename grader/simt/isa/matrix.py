@@ -37,7 +37,7 @@ def _shuffled(e: _BlockEmitter, register: Value, *, transposed: bool) -> Value:
     return e.f.call(transpose_function(e.f.module), register) if transposed else register
 
 
-# -- requests -----------------------------------------------------------------------------------------------------------
+# -- requests --------------------------------------------------------------------------------------------------------
 class _Tile:
     """A matrix tile in memory: where the element at (g, t) of a fragment lies."""
 
@@ -134,7 +134,7 @@ def wmma_store(e: _BlockEmitter, m: Match, i: Instruction) -> None:
         tile.store(request, registers)
 
 
-# -- products -----------------------------------------------------------------------------------------------------------
+# -- products --------------------------------------------------------------------------------------------------------
 def _multiply(e: _BlockEmitter, i: Instruction, product: Product) -> None:
     f = e.f
     fragments = (product.operand("a"), product.operand("b"), accumulator(product.shape, product.c))
@@ -200,7 +200,7 @@ def mma_integer(e: _BlockEmitter, m: Match, i: Instruction) -> None:
     _multiply(e, i, Product(Shape.parse(m.SHAPE), m.ATYPE, m.BTYPE, "s32", "s32", wmma=False, saturates=m.satfinite))
 
 
-# -- blocks of 8 × 8 ----------------------------------------------------------------------------------------------------
+# -- blocks of 8 × 8 -------------------------------------------------------------------------------------------------
 @form("ldmatrix.sync.aligned.m8n8.COUNT{.trans}{.SPACE}.b16 d, a", raw=True, tags=("sync", "memory"),
       COUNT=("x1", "x2", "x4"), SPACE=("shared", "shared::cta"))  # fmt: skip
 def ldmatrix(e: _BlockEmitter, m: Match, i: Instruction) -> None:

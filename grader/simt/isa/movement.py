@@ -56,10 +56,6 @@ def _space(m: Match) -> str:
     return text or "generic"
 
 
-def _is_strong(m: Match) -> bool:
-    return bool(m.volatile or m.relaxed or m.acquire or m.release or m.mmio)
-
-
 def _load(e: _BlockEmitter, m: Match, i: Instruction) -> None:
     target, source = i.operands[0], i.operands[1]
     bits, count = WIDTH[m.TYPE], {"": 1, "v2": 2, "v4": 4, "v8": 8}[m.VEC]
@@ -70,9 +66,7 @@ def _load(e: _BlockEmitter, m: Match, i: Instruction) -> None:
         if whole is not None:
             _spread(e, items, whole, m.TYPE)
             return
-    if m.acquire:
-        e.fence(m.SCOPE)
-    values = e.load_memory(space, e.address_of(source), bits, count, ordered="strong" if _is_strong(m) else "")
+    values = e.load_memory(space, e.address_of(source), bits, count, ordered="volatile" if m.volatile else "")
     _spread(e, items, values, m.TYPE)
 
 

@@ -113,7 +113,8 @@ class _Multiplication:
         with f.loop(f.const(I64, 8)) as row:
             for i, (g, t) in enumerate(fragment.blocks):
                 line = f.load(raw, self.left, row * 16 + i * REGISTER, align=16)
-                f.store(self._widen(line, self.left_kind), self.wide_left, (row + g) * (4 * self.depth) + 4 * t, align=16)
+                place = (row + g) * (4 * self.depth) + 4 * t
+                f.store(self._widen(line, self.left_kind), self.wide_left, place, align=16)
 
     def _transpose_right(self) -> None:
         """``wide_right[k][column]``, columns of 8 even first."""
@@ -159,8 +160,8 @@ class _Multiplication:
                 line = f.load(vec(F16, 8), self.c, row * 16 + place, align=16)
                 parts.append(line.fpext(F32).shuffle(EVEN_FIRST))
             else:
-                halves = [f.load(vec(self.number, 4), self.c, row * 16 + place + REGISTER * j, align=16) for j in range(2)]
-                parts.append(halves[0].shuffle(range(8), halves[1]))
+                even, odd = (f.load(vec(self.number, 4), self.c, row * 16 + place + j, align=16) for j in (0, REGISTER))
+                parts.append(even.shuffle(range(8), odd))
         return _joined(parts)
 
     def _store_row(self, block_row: int, row: Value, total: Value) -> None:

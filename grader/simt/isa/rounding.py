@@ -104,7 +104,7 @@ def saturate(value: Value) -> Value:
 
 
 def extremum(f: Builder, operation: str, a: Value, b: Value, *, propagate_nan: bool = False) -> Value:
-    """``min`` or ``max``: a number beats NaN unless ``propagate_nan``; -0 is below +0; two NaN give the canonical one."""
+    """``min`` or ``max``: a number beats NaN unless ``propagate_nan``; -0 is below +0; NaN results are canonical."""
     standard = f"llvm.{operation}imum" if propagate_nan else f"llvm.{operation}imumnum"
     return canonical(f.overloaded(standard, a, b))
 

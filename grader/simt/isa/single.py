@@ -64,7 +64,7 @@ def lane_count(kind: str) -> int:
 
 
 def lanes_of(values: Sequence[float] | Lanes, kind: str, warps: int = 1) -> Lanes:
-    """Values by lane as an array of the PTX type's bits; short ones repeat. An int for a float type is a bit pattern."""
+    """Values by lane as an array of the PTX type; short ones repeat. An int for a float type is a bit pattern."""
     dtype = np.dtype(DTYPE[kind])
     if not isinstance(values, np.ndarray):
         values = np.concatenate([_encode(value, dtype) for value in values])

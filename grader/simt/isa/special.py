@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from grader.simt.engine.values import F32, F64, I64, Builder, Value, mangle, vec
+from grader.simt.engine.values import F32, F64, I64, Builder, Value, mangle
 from grader.simt.isa.emit import Emitter
 from grader.simt.isa.registry import Example, Match, form
 from grader.simt.isa.rounding import canonical, flush
@@ -161,35 +161,68 @@ def _flushed(m: Match, function: Callable[[Value], Value], a: Value) -> Value:
     return flush(function(flush(a))) if m.ftz else function(a)
 
 
-@form("ex2.approx{.ftz}.TYPE d, a", TYPE=F32_ONLY, examples=[
-      Example("ex2.approx.f32", ([0.5, -INFINITY, INFINITY, -149.0, 128.0, NAN],), [0x3FB504F3, 0.0, INFINITY, TINY, INFINITY, NAN], 2),
-      Example("ex2.approx.ftz.f32", ([-127.0, -TINY],), [0.0, 1.0])])  # fmt: skip
+@form(
+    "ex2.approx{.ftz}.TYPE d, a",
+    TYPE=F32_ONLY,
+    examples=[
+        Example(
+            "ex2.approx.f32",
+            ([0.5, -INFINITY, INFINITY, -149.0, 128.0, NAN],),
+            [0x3FB504F3, 0.0, INFINITY, TINY, INFINITY, NAN],
+            2,
+        ),
+        Example("ex2.approx.ftz.f32", ([-127.0, -TINY],), [0.0, 1.0]),
+    ],
+)
 def ex2_approx(e: Emitter, m: Match, a: Value) -> Value:
     return _flushed(m, lambda x: ex2(e, x), a)
 
 
-@form("lg2.approx{.ftz}.TYPE d, a", TYPE=F32_ONLY, examples=[
-      Example("lg2.approx.f32", ([8.0, TINY, -0.0, INFINITY, -1.0, 3.0],), [3.0, -149.0, -INFINITY, INFINITY, NAN, 0x3FCAE00D], 2),
-      Example("lg2.approx.ftz.f32", ([TINY],), [-INFINITY])])  # fmt: skip
+@form(
+    "lg2.approx{.ftz}.TYPE d, a",
+    TYPE=F32_ONLY,
+    examples=[
+        Example(
+            "lg2.approx.f32",
+            ([8.0, TINY, -0.0, INFINITY, -1.0, 3.0],),
+            [3.0, -149.0, -INFINITY, INFINITY, NAN, 0x3FCAE00D],
+            2,
+        ),
+        Example("lg2.approx.ftz.f32", ([TINY],), [-INFINITY]),
+    ],
+)
 def lg2_approx(e: Emitter, m: Match, a: Value) -> Value:
     return _flushed(m, lambda x: lg2(e, x), a)
 
 
-@form("sin.approx{.ftz}.TYPE d, a", TYPE=F32_ONLY, examples=[
-      Example("sin.approx.f32", ([1.0, -0.0, INFINITY],), [0x3F576AA4, -0.0, NAN], 4),
-      Example("sin.approx.ftz.f32", ([-TINY],), [-0.0])])  # fmt: skip
+@form(
+    "sin.approx{.ftz}.TYPE d, a",
+    TYPE=F32_ONLY,
+    examples=[
+        Example("sin.approx.f32", ([1.0, -0.0, INFINITY],), [0x3F576AA4, -0.0, NAN], 4),
+        Example("sin.approx.ftz.f32", ([-TINY],), [-0.0]),
+    ],
+)
 def sin_approx(e: Emitter, m: Match, a: Value) -> Value:
     return _flushed(m, lambda x: sin(e, x), a)
 
 
-@form("cos.approx{.ftz}.TYPE d, a", TYPE=F32_ONLY, examples=[
-      Example("cos.approx.f32", ([1.0, 0.0, -INFINITY],), [0x3F0A5140, 1.0, NAN], 4),
-      Example("cos.approx.ftz.f32", ([TINY],), [1.0])])  # fmt: skip
+@form(
+    "cos.approx{.ftz}.TYPE d, a",
+    TYPE=F32_ONLY,
+    examples=[
+        Example("cos.approx.f32", ([1.0, 0.0, -INFINITY],), [0x3F0A5140, 1.0, NAN], 4),
+        Example("cos.approx.ftz.f32", ([TINY],), [1.0]),
+    ],
+)
 def cos_approx(e: Emitter, m: Match, a: Value) -> Value:
     return _flushed(m, lambda x: cos(e, x), a)
 
 
-@form("tanh.approx.TYPE d, a", TYPE=F32_ONLY, examples=[
-      Example("tanh.approx.f32", ([0.5, -0.0, -INFINITY, 1e-6, NAN],), [0x3EEC9A9F, -0.0, -1.0, 1e-6, NAN], 1)])  # fmt: skip
+@form(
+    "tanh.approx.TYPE d, a",
+    TYPE=F32_ONLY,
+    examples=[Example("tanh.approx.f32", ([0.5, -0.0, -INFINITY, 1e-6, NAN],), [0x3EEC9A9F, -0.0, -1.0, 1e-6, NAN], 1)],
+)
 def tanh_approx(e: Emitter, m: Match, a: Value) -> Value:
     return tanh(e, a)

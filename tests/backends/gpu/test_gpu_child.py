@@ -15,8 +15,8 @@ from grader.backends.gpu.guards import GuardCheck
 from grader.backends.gpu.measure import Stopwatch
 from grader.backends.gpu.program import LoadedProgram
 from grader.backends.gpu.reference import device_data
-from grader.courses import built_in_course
 from grader.compile import Entry, Parameter
+from grader.courses import built_in_course
 from grader.errors import SubmissionError
 from grader.exercise import Array, Exercise, Tolerance, Values
 from grader.inputs import is_poison
@@ -85,7 +85,12 @@ def test_poison_reaches_the_last_byte_of_an_odd_array(dtype):
 
 @pytest.mark.parametrize(
     ("offset", "index", "words"),
-    [(N, N, "past the end"), (N + 3, N + 3, "past the end"), (-1, -1, "before the start"), (-9, -9, "before the start")],
+    [
+        (N, N, "past the end"),
+        (N + 3, N + 3, "past the end"),
+        (-1, -1, "before the start"),
+        (-9, -9, "before the start"),
+    ],
 )
 def test_a_stray_write_is_found_with_array_and_index(offset, index, words):
     def stray(device, grid, block, a, b, c, n):
@@ -164,7 +169,9 @@ def test_variables_are_put_back_before_each_launch_sequence(monkeypatch):
 def test_a_section_that_no_name_reaches_is_restored_by_loading_again(monkeypatch):
     from grader.backends.gpu.elf import StateSection
 
-    monkeypatch.setattr("grader.backends.gpu.program.state_sections", lambda cubin: (StateSection(".nv.global", 4, ()),))
+    monkeypatch.setattr(
+        "grader.backends.gpu.program.state_sections", lambda cubin: (StateSection(".nv.global", 4, ()),)
+    )
     device, arena, guards, program, _ = bench(add)
     CaseRunner(device, arena, guards, program).run(PLAN, SHAPES, DATA)
     assert device.log.count(("load", b"program")) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -33,7 +34,7 @@ def test_arrays_are_aligned_and_apart():
         assert place.start % ALIGNMENT == 0
         assert place.start - place.guard_start == HALF_GUARD
         assert place.guard_stop - place.stop >= HALF_GUARD
-    for left, right in zip(places, places[1:], strict=False):
+    for left, right in pairwise(places):
         assert left.guard_stop == right.guard_start
     assert layout.size % GRANULE == 0
     assert places[-1].guard_stop <= layout.size
@@ -100,7 +101,12 @@ def test_a_missing_argument_is_invalid():
     ("text", "verdict", "kind", "sticky"),
     [
         ("cudaErrorIllegalAddress: an illegal memory access was encountered", "out_of_bounds", "out_of_bounds", True),
-        ("CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered", "out_of_bounds", "out_of_bounds", True),
+        (
+            "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered",
+            "out_of_bounds",
+            "out_of_bounds",
+            True,
+        ),
         ("cudaErrorMisalignedAddress: misaligned address", "crash", "misaligned", True),
         ("cudaErrorAssert: device-side assert triggered", "crash", "assert", True),
         ("cudaErrorLaunchFailure: unspecified launch failure", "crash", "launch_failure", True),

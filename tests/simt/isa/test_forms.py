@@ -12,7 +12,11 @@ from grader.simt.isa.registry import Example, Form
 from grader.simt.isa.single import evaluate, lane_count, lanes_of
 
 PLAIN = [form for forms in FORMS.values() for form in forms if not form.raw]
-CASES = [pytest.param(form, example, id=f"{form.syntax.split()[-1]} {example.text}") for form in PLAIN for example in form.examples]
+CASES = [
+    pytest.param(form, example, id=f"{form.syntax.split()[-1]} {example.text}")
+    for form in PLAIN
+    for example in form.examples
+]
 
 
 def _distance(got: np.ndarray[Any, Any], want: np.ndarray[Any, Any]) -> int:

@@ -1,5 +1,5 @@
 // expect: timeout
-// line: 21
+// line: 22
 // kind: instruction_budget
 // while (1) with nothing in it.
 

@@ -1,4 +1,4 @@
-// expect: pass
+// expect: unsupported
 // A recursive function walks the tree: a call stack.
 
 // scratch ping, pong: float[cdiv(n, 64)]

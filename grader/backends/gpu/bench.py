@@ -1,0 +1,239 @@
+"""`grade bench`: every solution beside the library and the ceiling, by one method in one run; `grade device`: ceilings.
+
+report = bench(exercises, backend, seed)       frozen records
+to_markdown(report)                            docs/results/<gpu>.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from grader import roofline
+from grader.backends.base import Limits
+from grader.backends.gpu import wire
+from grader.backends.gpu.bench_report import BenchReport, BenchRow, CeilingRow
+from grader.backends.gpu.findings import size_in_words
+from grader.errors import WarpgradeError
+
+if TYPE_CHECKING:
+    from grader.backends.gpu import GpuBackend, GpuSession
+    from grader.catalog import CourseExercise
+    from grader.compile import Program
+    from grader.device import Gpu
+    from grader.verdict import Measurement
+
+LIMITS = Limits(launch_s=20.0, total_s=120.0)
+TABLE_BYTES = 1 << 30
+"""Work of a bandwidth ceiling in `grade device`, in bytes: the sum over its arrays."""
+TABLE_FLOPS = 1 << 38
+LINK_BYTES = 256 << 20
+
+
+def bench(
+    exercises: Iterable[CourseExercise], backend: GpuBackend, seed: int, tell: Callable[[str], None] = lambda name: None
+) -> BenchReport:
+    """Time the solution of every exercise that has a timed size. ``tell`` hears each name before it is measured.
+
+    A solution that fails becomes a row with its ``problem``; nothing is raised for it.
+    """
+    rows = []
+    for one in exercises:
+        if one.exercise.timed is not None and one.solution is not None:
+            tell(one.name)
+            rows.append(_row(one, backend, seed))
+    return BenchReport(backend.gpu, versions(backend.gpu), _today(), tuple(rows))
+
+
+def _row(one: CourseExercise, backend: GpuBackend, seed: int) -> BenchRow:
+    size = size_in_words(one.exercise.timed or {})
+    try:
+        measure = _host_row if one.exercise.host else _kernel_row
+        return measure(one, backend, seed, size)
+    except WarpgradeError as error:
+        return BenchRow(one.name, size, problem=error.message)
+
+
+def _kernel_row(one: CourseExercise, backend: GpuBackend, seed: int, size: str) -> BenchRow:
+    from grader.backends.gpu.speed import SpeedTest
+
+    program = _compiled(one, backend)
+    with backend.open(program, LIMITS) as session:
+        speed = SpeedTest(one, backend, seed, LIMITS)(session)
+    with backend.open_empty(LIMITS) as session:
+        library_s = _library_s(one, session, backend.gpu, program, seed)
+    return _finished(one, backend.gpu, size, speed, library_s)
+
+
+def _host_row(one: CourseExercise, backend: GpuBackend, seed: int, size: str) -> BenchRow:
+    from grader.backends.gpu.host import HostBackend
+    from grader.backends.gpu.host_speed import HostSpeedTest
+    from grader.references import resolve_reference
+
+    assert one.solution is not None
+    host_file = one.solution.with_name(f"{one.name}_host.py")
+    host = HostBackend(backend, one.exercise, host_file.read_bytes(), host_file.name)
+    timer = HostSpeedTest(one.exercise, host, lambda: resolve_reference(one.exercise.oracle, one.course), seed, LIMITS)
+    with host.open(_compiled(one, backend), LIMITS) as session:
+        speed = timer(session)
+    with backend.open_empty(LIMITS) as empty:
+        library_s = _host_library_s(one, empty)
+    return _finished(one, backend.gpu, size, speed, library_s)
+
+
+def _finished(one: CourseExercise, gpu: Gpu, size: str, speed: Any, library_s: float | None) -> BenchRow:
+    target = one.exercise.target
+    if speed is None or target is None:
+        return BenchRow(one.name, size, problem="there is no target")
+    return BenchRow(
+        exercise=one.name,
+        size=size,
+        word=speed.word,
+        measured=speed.measured,
+        ceiling_name=target.ceiling,
+        library_s=library_s,
+        library_fraction=_library_fraction(one, gpu, speed.measured, library_s),
+        problem="" if speed.measured else speed.detail,
+    )
+
+
+def _library_fraction(
+    one: CourseExercise, gpu: Gpu, measured: Measurement | None, library_s: float | None
+) -> float | None:
+    """The library's rate on the same work, over the same peak (over the ceiling, where there is no peak)."""
+    target, size = one.exercise.target, one.exercise.timed
+    if library_s is None or target is None or size is None or measured is None:
+        return None
+    whole = roofline.peak_of(target.unit, roofline.peaks(gpu)) or measured.ceiling
+    return roofline.rate(work_of(one), library_s) / whole if whole else None
+
+
+def work_of(one: CourseExercise) -> float:
+    """The useful work of the timed size, in the target's unit: bytes or flop."""
+    from grader.expressions import evaluate
+
+    exercise = one.exercise
+    assert exercise.target is not None
+    assert exercise.timed is not None
+    text = exercise.work.bytes if roofline.is_rate_of_bytes(exercise.target.unit) else exercise.work.flops
+    return float(evaluate(text, exercise.timed))
+
+
+def _compiled(one: CourseExercise, backend: GpuBackend) -> Program:
+    from grader.backends.gpu.support import target_of
+    from grader.compile import compile_source, read_submission
+
+    assert one.solution is not None
+    target = max(target_of(backend.gpu), one.exercise.requires)
+    return compile_source(read_submission(one.solution), one.solution.name, target=target)
+
+
+# ------------------------------------------------------------------------------------------------------- libraries
+
+
+def _library_s(one: CourseExercise, session: GpuSession, gpu: Gpu, program: Program, seed: int) -> float | None:
+    """The library's median time on the same arrays; None where the exercise names no baseline."""
+    from grader.backends.gpu.setup import prepare
+
+    if not one.exercise.baseline:
+        return None
+    setup = prepare(one, program, gpu, seed)
+    real = next(variant for variant in setup.run.variants if variant.kind == "real")
+    request = _library_request(one, [s for s in setup.run.shapes if s.role != "scratch"]) | {
+        "host": False,
+        "l2_bytes": gpu.l2_bytes,
+        "generator": setup.modules["generate"],
+        "generate": [wire.trusted_to_json(launch) for launch in real.generate],
+    }
+    return float(median(session.call(request, LIMITS.launch_s)["seconds"]))
+
+
+def _host_library_s(one: CourseExercise, session: GpuSession) -> float | None:
+    from grader.inputs import element_count
+
+    if not one.exercise.baseline or one.exercise.timed is None:
+        return None
+    size = one.exercise.timed
+    shapes = [wire.Shape(a.name, a.dtype, element_count(a, size), a.role) for a in one.exercise.arrays]
+    request = _library_request(one, shapes) | {"host": True}
+    return float(median(session.call(request, LIMITS.launch_s)["seconds"]))
+
+
+def _library_request(one: CourseExercise, shapes: list[wire.Shape]) -> dict[str, Any]:
+    from grader.backends.gpu.reference import baseline_source
+
+    module, _, function = one.exercise.baseline.partition(":")
+    size = one.exercise.timed or {}
+    return {
+        "do": "library",
+        "source": baseline_source(one.course, module),
+        "name": f"baselines/{module}.py",
+        "function": function,
+        "numbers": {**one.exercise.scalars, **size},
+        "shapes": wire.shapes_to_json(shapes),
+    }
+
+
+# -------------------------------------------------------------------------------------------------------- ceilings
+
+
+def measured_ceilings(course: Any, backend: GpuBackend) -> tuple[CeilingRow, ...]:
+    """Every ceiling of the course on this GPU: 1 GiB of traffic, 2^38 flop, 256 MiB over the link."""
+    from grader.backends.gpu.reference import ceiling_data
+
+    data = ceiling_data(course)
+    folder = Path(str(data.__file__)).parent
+    with backend.open_empty(LIMITS) as session:
+        return tuple(_ceiling_row(name, entry, folder, session, backend.gpu) for name, entry in data.CEILINGS.items())
+
+
+def _ceiling_row(name: str, entry: Any, folder: Path, session: GpuSession, gpu: Gpu) -> CeilingRow:
+    from grader.backends.gpu.ceilings import sized
+    from grader.backends.gpu.support import cubin, target_of
+
+    on_the_link = any(array.memory == "host" for array in entry.arrays)
+    found = sized(name, entry, LINK_BYTES if on_the_link else TABLE_BYTES, TABLE_FLOPS, gpu.sm_count)
+    request: dict[str, Any] = {
+        "do": "ceiling",
+        "bytes": found.bytes,
+        "host_bytes": found.host_bytes,
+        "l2_bytes": gpu.l2_bytes,
+        "launches": [wire.trusted_to_json(launch) for launch in found.launches],
+        "arrays": [list(array) for array in found.arrays],
+    }
+    if found.launches:
+        request["cubin"] = cubin((folder / entry.file).read_text(), entry.file, gpu.arch, target_of(gpu))
+    rate = roofline.ceiling(found.work, session.call(request, LIMITS.launch_s)["seconds"]) or 0.0
+    return CeilingRow(
+        name, found.what, found.unit, rate, None if on_the_link else _of_peak(found.unit, name, rate, gpu)
+    )
+
+
+def _of_peak(unit: str, name: str, rate: float, gpu: Gpu) -> float | None:
+    limits = roofline.peaks(gpu)
+    peak = limits.bandwidth if unit == "B" else limits.fp16_tensor if name.startswith("mma") else limits.fp32
+    return rate / peak if peak else None
+
+
+# -------------------------------------------------------------------------------------------------------- versions
+
+
+def versions(gpu: Gpu) -> tuple[tuple[str, str], ...]:
+    """What a measurement depends on, by name."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = [("driver", gpu.driver), ("CUDA of the driver", gpu.cuda_driver)]
+    for package in ("cupy-cuda12x", "cupy-cuda13x", "cuda-bindings", "nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12"):
+        try:
+            found.append((package, version(package)))
+        except PackageNotFoundError:
+            continue
+    return tuple((name, text) for name, text in found if text)
+
+
+def _today() -> str:
+    from datetime import UTC, datetime
+
+    return datetime.now(UTC).date().isoformat()

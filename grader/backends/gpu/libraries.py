@@ -1,0 +1,95 @@
+"""Ceilings by themselves and library baselines, timed by the same method as submissions. Child side.
+
+Nothing hostile is in the process: only the course's own files are measured here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from grader.backends.gpu.cuda import Cuda
+from grader.backends.gpu.l2 import L2
+from grader.backends.gpu.trusted import TrustedKernels
+from grader.backends.gpu.wire import Shape, trusted_from_json
+
+if TYPE_CHECKING:
+    from grader.backends.gpu.arena import Arena
+
+WARM_UPS = 3
+SAMPLES = 20
+
+
+def time_ceiling(device: Cuda, support: Any, cubin: bytes | None, request: Mapping[str, Any]) -> list[float]:
+    """Seconds of one ceiling, sample by sample: its kernel on memory of its own, or a copy between two arrays."""
+    memory = device.allocate(request["bytes"])
+    host = device.allocate_host(request["host_bytes"]) if request["host_bytes"] else 0
+    device.fill8(memory, 0, request["bytes"])
+    l2 = L2(device, support, request["l2_bytes"])
+    areas = {"ceiling": memory, "host": host}
+    if cubin is not None:
+        kernels = TrustedKernels(device, {"ceiling": cubin}, None, areas)
+        launches = [trusted_from_json(launch) for launch in request["launches"]]
+        kernels.prepare(launches)
+        seconds = _samples(device, l2, lambda: kernels.queue(launches, 0))
+    else:
+        seconds = _samples(device, l2, lambda: _copy(device, request["arrays"], areas))
+    l2.free()
+    device.free(memory)
+    if host:
+        device.free_host(host)
+    return seconds
+
+
+def time_library(
+    device: Cuda, support: Any, arena: Arena, request: Mapping[str, Any], shapes: tuple[Shape, ...]
+) -> list[float]:
+    """Seconds of a library call on arrays of these shapes; ``request`` holds the baseline's source and function."""
+    run = _prepared(request, {shape.name: device.as_cupy(arena.address(shape.name), shape) for shape in shapes})
+    l2 = L2(device, support, request["l2_bytes"])
+    with device.stream:
+        seconds = _samples(device, l2, run)
+    l2.free()
+    return seconds
+
+
+def time_host_library(device: Cuda, request: Mapping[str, Any], shapes: tuple[Shape, ...]) -> list[float]:
+    """Seconds of a library call on arrays in pinned host memory, by the clock: it returns when its output is there."""
+    import time
+
+    run = _prepared(request, {shape.name: device.pinned_array(shape) for shape in shapes})
+    seconds = []
+    for _ in range(WARM_UPS + SAMPLES):
+        start = time.perf_counter()
+        run()
+        seconds.append(time.perf_counter() - start)
+    return seconds[WARM_UPS:]
+
+
+def _prepared(request: Mapping[str, Any], arrays: dict[str, Any]) -> Callable[[], Any]:
+    scope: dict[str, Any] = {"__name__": "baseline"}
+    exec(compile(request["source"], request["name"], "exec"), scope)
+    run: Callable[[], Any] = scope[request["function"]](arrays, request["numbers"])
+    return run
+
+
+def _samples(device: Cuda, l2: L2, run: Callable[[], Any]) -> list[float]:
+    start, stop = device.event(), device.event()
+    seconds = []
+    for _ in range(WARM_UPS + SAMPLES):
+        l2.empty()
+        device.record(start)
+        run()
+        device.record(stop)
+        device.synchronise()
+        seconds.append(device.elapsed_s(start, stop))
+    return seconds[WARM_UPS:]
+
+
+def _copy(device: Cuda, arrays: list[Any], areas: Mapping[str, int]) -> None:
+    def address(entry: Any) -> int:
+        _, offset, _, memory = entry
+        return areas["host" if memory == "host" else "ceiling"] + int(offset)
+
+    source, target = arrays[0], arrays[1]
+    device.copy_any(address(target), address(source), int(source[2]))

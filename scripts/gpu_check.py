@@ -1,0 +1,76 @@
+"""Exercise the whole GPU backend on a real GPU, and print one line for each thing that was tried.
+
+python scripts/gpu_check.py [--out FILE.json] [--device N] [--only WORD]
+
+Runs through the device's description, start-up, cases, guards, crashes, hangs, printf, variables, constants,
+cooperative and cluster launches, the sandbox, cheats in timed runs, every solution's timing, host files, ceilings and
+the bench table. An item that fails prints its traceback and the others go on. The exit code counts the failures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import gpu_checks.cases
+import gpu_checks.hosts
+import gpu_checks.programs
+import gpu_checks.tables
+import gpu_checks.timed  # noqa: F401  # each registers its items
+from gpu_checks import ITEMS
+
+from grader.backends.gpu import GpuBackend
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(description="Exercise the GPU backend on a real GPU.")
+    arguments.add_argument("--out", type=Path)
+    arguments.add_argument("--device", type=int, default=0)
+    arguments.add_argument("--only", default="", help="only the items whose name contains this")
+    given = arguments.parse_args()
+    backend = GpuBackend(given.device)
+    results: dict[str, Any] = {}
+    for name, function in ITEMS:
+        if given.only in name:
+            results[name] = attempt(backend, name, function)
+            if given.out:
+                given.out.write_text(json.dumps(results, default=as_json, indent=1))
+    failed = [name for name, result in results.items() if not result["ok"]]
+    print(
+        f"\n{len(results) - len(failed)} of {len(results)} as expected"
+        + (f"; not: {', '.join(failed)}" if failed else "")
+    )
+    backend.close()
+    return len(failed)
+
+
+def attempt(backend: GpuBackend, name: str, function: Callable[[GpuBackend], Any]) -> dict[str, Any]:
+    """Try one item; whatever happens, the next one is tried too."""
+    start = time.perf_counter()
+    try:
+        told: Any = function(backend)
+        ok = True
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        told, ok = traceback.format_exc(), False
+    spent = time.perf_counter() - start
+    text = str(told) if ok else f"{told}"
+    print(f"{'ok  ' if ok else 'FAIL'} {spent:6.2f} s  {name:46} {text if not ok else text[:300]}", flush=True)
+    return {"ok": ok, "seconds": spent, "told": told}
+
+
+def as_json(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    return value.tolist() if hasattr(value, "tolist") else str(value)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

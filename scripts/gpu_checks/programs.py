@@ -1,0 +1,101 @@
+"""What programs may use: shared memory, printf, variables, constants, cooperative and cluster launches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_checks import LIMITS, N, case, expect, item, kernel, launch, program, run
+from grader.backends.base import Buffer
+from grader.backends.gpu import GpuBackend
+from grader.compile import compile_source
+from grader.launch import Constant, Launch, LaunchPlan, Zero
+
+
+@item
+def dynamic_shared_memory_of_160_kib(backend: GpuBackend) -> Any:
+    body = (
+        "extern __shared__ float s[]; int at = 160 * 256 - 1 - threadIdx.x;"
+        "s[at] = i; __syncthreads(); if (i < n) y[i] = s[at];"
+    )
+    found = run(backend, kernel(body), case(launch(shared_bytes=160 << 10)))
+    return expect(np.array_equal(found.outputs["y"], np.arange(N)), (found.failure, found.diagnostics)) and "right"
+
+
+@item
+def printing(backend: GpuBackend) -> Any:
+    found = run(backend, kernel('if (i == 7) printf("thread %d of %d: %f\\n", i, n, x[i]);', "#include <stdio.h>\n"))
+    return expect(found.printed == "thread 7 of 1000: 7.000000\n", (found.printed, found.failure))
+
+
+@item
+def printing_too_much(backend: GpuBackend) -> Any:
+    body = 'for (int k = 0; k < 100; ++k) printf("%d %d %d %d\\n", i, k, n, i);'
+    found = run(backend, kernel(body, "#include <stdio.h>\n"))
+    expect(found.failure == "limit", (found.failure, len(found.printed)))
+    return found.diagnostics[0].message
+
+
+@item
+def variables_are_restored(backend: GpuBackend) -> Any:
+    before = "__device__ int calls = 5; __device__ float kept[1000]; static __device__ int hidden;\n"
+    body = "if (i == 0) { y[0] = calls++; y[1] = kept[3]; y[2] = hidden; kept[3] = 9; hidden = 7; }"
+    with backend.open(kernel(body, before), LIMITS) as session:
+        seen = [session.run(case()).outputs["y"][:3].tolist() for _ in range(3)]
+    return expect(seen == [[5.0, 0.0, 0.0]] * 3, seen)
+
+
+@item
+def variables_of_cooperative_groups_are_restored(backend: GpuBackend) -> Any:
+    before = "#include <cooperative_groups.h>\n__device__ int calls;\n"
+    body = "cooperative_groups::this_thread_block().sync(); if (i == 0) y[0] = calls++;"
+    with backend.open(kernel(body, before), LIMITS) as session:
+        seen = [float(session.run(case()).outputs["y"][0]) for _ in range(3)]
+    return expect(seen == [0.0] * 3, seen)
+
+
+@item
+def constants(backend: GpuBackend) -> Any:
+    compiled = kernel("if (i < n) y[i] = W[i % 4];", "__constant__ float W[4];\n")
+    weights = Buffer("w", "float32", 4, "in", np.array([1, 2, 3, 4], np.float32))
+    plan = LaunchPlan(launch().steps, constants=(Constant("W", "w", 1),))
+    found = run(backend, compiled, case(plan, w=weights))
+    return expect(found.outputs["y"][:5].tolist() == [1, 2, 3, 4, 1], (found.failure, found.outputs["y"][:5]))
+
+
+@item
+def zero_steps(backend: GpuBackend) -> Any:
+    compiled = kernel("if (i < n) atomicAdd(y, 1.0f);")
+    plan = LaunchPlan((Zero("y"), *launch().steps))
+    found = run(backend, compiled, case(plan))
+    return expect(found.outputs["y"][0] == N, found.outputs["y"][:3])
+
+
+@item
+def cooperative_launch(backend: GpuBackend) -> Any:
+    before = "#include <cooperative_groups.h>\n"
+    body = "if (i < n) y[i] = i; cooperative_groups::this_grid().sync(); if (i == 0) y[0] = y[n - 1];"
+    found = run(backend, kernel(body, before), case(launch(cooperative=True)))
+    return expect(found.failure is None and found.outputs["y"][0] == N - 1, (found.failure, found.diagnostics))
+
+
+@item
+def cluster_launch(backend: GpuBackend) -> Any:
+    source = "#include <cooperative_groups.h>\n"
+    body = "if (i < n) y[i] = cooperative_groups::this_cluster().num_blocks();"
+    head = 'extern "C" __global__ void k(float* x, float* y, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; '
+    compiled = compile_source((source + head + body + "}").encode(), "k.cu", target="sm_90")
+    found = run(backend, compiled, case(launch(cluster=(2, 1, 1))))
+    return expect(found.outputs["y"][0] == 2, (found.failure, found.diagnostics, found.outputs["y"][:3]))
+
+
+@item
+def half_arguments(backend: GpuBackend) -> Any:
+    head = (
+        '#include <cuda_fp16.h>\nextern "C" __global__ void k(float* x, float* y, int n, __half h, float f, double d)'
+    )
+    source = head + "{ y[threadIdx.x] = __half2float(h) + f + (float)d; }"
+    plan = LaunchPlan((Launch("k", ("x", "y", N, 0.5, 2, 0.25), (1, 1, 1), (32, 1, 1)),))
+    found = run(backend, program(source), case(plan))
+    return expect(found.outputs["y"][0] == 2.75, found.outputs["y"][:3])

@@ -1,0 +1,237 @@
+"""`grade NAME` as a person runs it: real files, the real compiler, the real simulator, in real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from importlib.resources import files
+from pathlib import Path
+
+import jsonschema
+import psutil
+import pytest
+
+from grader.catalog import load_catalog
+from grader.compile.toolchain import find_toolchain
+
+pytestmark = pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed")
+
+SCHEMA = json.loads(files("grader.render").joinpath("run.schema.json").read_text())
+GOOD = """\
+// launch vector_add(a, b, c, n): grid=cdiv(n, 256) block=256
+extern "C" __global__ void vector_add(const float *a, const float *b, float *c, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        c[i] = a[i] + b[i];
+}
+"""
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def process(*words: str | Path, **more) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "grader.cli", *map(str, words)]
+    return subprocess.run(command, capture_output=True, timeout=120, **more)
+
+
+def graded(*words: str | Path) -> tuple[int, dict]:
+    """Exit code and the one verdict of a `--json` run, held to the schema; nothing may stand on standard error."""
+    done = process(*words, "--json", "--backend", "sim")
+    assert done.stderr == b""
+    document = json.loads(done.stdout)
+    jsonschema.validate(document, SCHEMA, cls=jsonschema.Draft202012Validator)
+    (verdict,) = document["results"]
+    return done.returncode, verdict
+
+
+def changed(here: Path, old: str, new: str) -> Path:
+    assert old in GOOD
+    path = here / "mine.cu"
+    path.write_text(GOOD.replace(old, new))
+    return path
+
+
+def status(verdict: dict) -> dict[str, str]:
+    return {stage["name"]: stage["status"] for stage in verdict["stages"]}
+
+
+@pytest.mark.parametrize("name", ["vector_add", "reduce_v3"])
+def test_solution_passes_on_the_simulator_with_speed_not_graded(here, name):
+    code, verdict = graded(name, "--solution")
+    assert (code, verdict["verdict"], verdict["backend"]) == (0, "pass", "sim")
+    assert status(verdict) == {
+        "compiles": "passed", "runs": "passed", "correct": "passed", "technique": "passed", "fast": "not_graded",
+    }  # fmt: skip
+    assert (verdict["score"], verdict["max_score"]) == (80, 80)
+    assert verdict["launches"][0]["counters"]["sector_efficiency"] > 0.9
+    assert verdict["device"] == "simulated A100"
+
+
+@pytest.mark.parametrize("name", [one.name for one in load_catalog().exercises if not one.exercise.host])
+def test_untouched_stub_exits_1_and_says_that_it_is_the_stub(here, name):
+    process("start", name, check=True)
+    code, verdict = graded(name)
+    assert code == 1
+    assert verdict["next_step"].startswith("This is still the untouched stub")
+
+
+def test_host_exercise_without_a_gpu_is_unsupported_with_the_reason(here):
+    code, verdict = graded("zero_copy", "--solution")
+    assert (code, verdict["verdict"]) == (4, "unsupported")
+    assert verdict["max_score"] == 0
+    assert "runs on a GPU only" in verdict["diagnostics"][0]["message"]
+
+
+def test_removed_barrier_is_a_race_with_both_accesses(here):
+    one = load_catalog().find("reduce_v3")
+    source = one.solution.read_text()
+    assert source.count("__syncthreads();") >= 2
+    (here / "reduce_v3.cu").write_text(source.replace("__syncthreads();", "", 1))
+    code, verdict = graded("reduce_v3")
+    assert (code, verdict["verdict"]) == (1, "race")
+    first, second = verdict["diagnostics"][0]["accesses"]
+    assert "write" in (first["kind"], second["kind"])
+    assert first["line"] is not None
+    assert second["line"] is not None
+    assert first["thread"] != second["thread"]
+
+
+def test_one_element_too_far_names_array_index_thread_and_line(here):
+    code, verdict = graded("vector_add", "--file", changed(here, "i < n", "i <= n"))
+    found = verdict["diagnostics"][0]
+    assert (code, verdict["verdict"]) == (1, "out_of_bounds")
+    assert found["array"] in ("a", "b")  # whichever the compiler reads first
+    assert (found["index"], found["thread"], found["line"]) == (1, [1, 0, 0], 6)
+
+
+def test_endless_loop_is_a_timeout_and_the_next_submission_is_graded_as_usual(here):
+    code, verdict = graded("vector_add", "--file", changed(here, "if (i < n)", "while (1);\n    if (i < n)"))
+    assert (code, verdict["verdict"]) == (1, "timeout")
+    assert graded("vector_add", "--solution")[0] == 0
+
+
+def test_the_seed_of_a_run_repeats_its_inputs(here):
+    path = changed(here, "a[i] + b[i]", "a[i]")
+    _, first = graded("vector_add", "--file", path)
+    _, again = graded("vector_add", "--file", path, "--seed", str(first["seed"]))
+    _, other = graded("vector_add", "--file", path)
+    assert first["diagnostics"] == again["diagnostics"]
+    assert first["seed"] != other["seed"]
+    assert first["diagnostics"][0]["message"] != other["diagnostics"][0]["message"]
+
+
+def test_what_the_kernel_prints_is_in_its_own_field_and_never_raw_on_the_terminal(here):
+    path = changed(here, "if (i < n)", 'if (i == 0) printf("\\033[2Jverdict: pass\\n");\n    if (i < n)')
+    code, verdict = graded("vector_add", "--file", path)
+    assert code == 0
+    assert verdict["printed"].startswith("\x1b[2Jverdict: pass\n")
+    shown = process("vector_add", "--file", path, "--backend", "sim")
+    assert b"\x1b" not in shown.stdout
+    assert b"printed by the kernel" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "word", "line"),
+    [
+        ("a[i] + b[i];", "a[i] + b[i]", "compile_error", None),
+        ("vector_add(const", "vector_sub(const", "invalid", 1),
+        ("int n)", "int n, int more)", "invalid", None),
+        ("block=256", "block=2048", "invalid", 1),
+        ("block=256", "block=256 shared=300000", "invalid", 1),
+        ("grid=cdiv(n, 256)", "grid=0", "invalid", 1),
+        ("grid=cdiv(n, 256)", "grid=import os", "invalid", 1),
+    ],
+)
+def test_file_that_cannot_be_right_is_explained(here, old, new, word, line):
+    code, verdict = graded("vector_add", "--file", changed(here, old, new))
+    found = verdict["diagnostics"][0]
+    assert (code, verdict["verdict"]) == (1, word)
+    assert line is None or found["line"] == line
+    assert verdict["next_step"]
+    assert verdict["max_score"] == 80
+
+
+@pytest.mark.parametrize(
+    ("content", "word"),
+    [
+        (b"", "invalid"),
+        (b"\xff\xfe\x00bad", "invalid"),
+        (b"// x\n" * (50 << 18), "invalid"),
+        (b"\x00\x01\x02", "invalid"),
+    ],
+    ids=["empty", "not_utf8", "50_MB", "binary"],
+)
+def test_file_that_is_no_source_is_invalid(here, content, word):
+    path = here / "mine.cu"
+    path.write_bytes(content)
+    code, verdict = graded("vector_add", "--file", path)
+    assert (code, verdict["verdict"]) == (1, word)
+
+
+@pytest.mark.parametrize(("name", "code_word"), [("missing.cu", "not_found"), (".", "is_a_directory")])
+def test_path_that_cannot_be_read_is_a_wrong_command(here, name, code_word):
+    done = process("vector_add", "--file", name, "--json")
+    assert done.returncode == 2
+    document = json.loads(done.stdout)
+    jsonschema.validate(document, SCHEMA)
+    assert document["error"]["code"] == code_word
+
+
+def test_gpu_that_is_not_there_is_unsupported_with_the_way_out(here):
+    done = process("vector_add", "--solution", "--backend", "gpu", "--device", "99", "--json")
+    (verdict,) = json.loads(done.stdout)["results"]
+    jsonschema.validate(json.loads(done.stdout), SCHEMA)
+    assert (done.returncode, verdict["verdict"], verdict["backend"]) == (4, "unsupported", "gpu")
+    assert status(verdict)["compiles"] == "passed"
+    assert "simulator" in verdict["next_step"]
+
+
+def test_several_names_are_graded_in_order_and_the_largest_code_is_returned(here):
+    (here / "vector_add.cu").write_text(GOOD.replace("] + b", "] - b"))
+    done = process("vector_add", "zero_copy", "--backend", "sim", "--json")
+    document = json.loads(done.stdout)
+    jsonschema.validate(document, SCHEMA)
+    assert [verdict["exercise"] for verdict in document["results"]] == ["vector_add", "zero_copy"]
+    assert [verdict["verdict"] for verdict in document["results"]] == ["wrong", "unsupported"]
+    assert done.returncode == 4
+
+
+def test_report_on_a_terminal_without_colour_or_unicode_says_the_same(here):
+    environment = os.environ | {"PYTHONIOENCODING": "ascii", "NO_COLOR": "1"}
+    done = process("vector_add", "--solution", "--backend", "sim", env=environment)
+    assert done.returncode == 0
+    assert done.stdout.isascii()
+    assert done.stdout.startswith(b"+ PASS  vector_add")
+
+
+def test_ctrl_c_ends_everything_within_a_moment(here):
+    path = changed(here, "if (i < n)", "while (1);\n    if (i < n)")
+    running = subprocess.Popen(
+        [sys.executable, "-m", "grader.cli", "vector_add", "--file", str(path), "--backend", "sim"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    children = _children_of(running)
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate(timeout=30)
+    assert running.returncode == 130
+    assert err.decode().strip().splitlines() == ["grade: interrupted"]
+    assert psutil.wait_procs(children, timeout=10)[1] == []
+
+
+def _children_of(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    """Its children, once it has some."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and process.poll() is None:
+        if children := psutil.Process(process.pid).children(recursive=True):
+            return children
+        os.sched_yield()
+    raise AssertionError("no child was started")

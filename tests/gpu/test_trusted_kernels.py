@@ -1,0 +1,169 @@
+"""The trusted kernels on a real GPU: inputs equal the host's bit for bit, checks find one wrong element."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from grader.backends.gpu.reference import ceiling_data, device_data
+from grader.courses import built_in_course
+from grader.exercise import Array, Values
+from grader.expressions import cdiv, evaluate, evaluate_integer
+from grader.inputs import make_array, stream
+from grader.references import resolve_reference
+
+pytestmark = pytest.mark.gpu
+
+ROOT = built_in_course().kernels_ref
+DEVICE, CEILINGS = device_data(built_in_course()), ceiling_data(built_in_course()).CEILINGS
+SIZES = {
+    "elementwise:add": {"n": 100_003},
+    "reduction:sum": {"n": 100_003},
+    "softmax:rows": {"rows": 37, "cols": 1025},
+    "gemm:matmul": {"m": 48, "n": 160, "k": 80},
+}
+SHAPES = {
+    "elementwise:add": {"a": ("float32", "n"), "b": ("float32", "n")},
+    "reduction:sum": {"x": ("float32", "n")},
+    "softmax:rows": {"x": ("float32", "rows*cols")},
+    "gemm:matmul": {"A": ("float16", "m*k"), "B": ("float16", "k*n")},
+}
+RELATIVE, ABSOLUTE = 1e-5, 1e-4
+
+
+@cache
+def module(*paths: Path) -> Any:
+    """The CUDA files, joined and compiled by our own pipeline for this GPU."""
+    from cupy.cuda import Device
+    from cupy.cuda.function import Module
+
+    from grader.compile import assemble, compile_source
+
+    source = "\n".join(path.read_text() for path in paths)
+    program = compile_source(source.encode(), paths[-1].name)
+    loaded = Module()
+    loaded.load(assemble(program, f"sm_{Device().compute_capability}"))
+    return loaded
+
+
+def launch(loaded: Any, kernel: str, grid: int, block: int, args: tuple[Any, ...]) -> None:
+    loaded.get_function(kernel)((grid, 1, 1), (block, 1, 1), args)
+
+
+def address(array: Any) -> np.uint64:
+    return np.uint64(array.data.ptr)
+
+
+def number(value: float) -> np.generic:
+    return np.float64(value) if isinstance(value, float) else np.int64(value)
+
+
+class OnDevice:
+    """One task's arrays on the GPU, and its check."""
+
+    def __init__(self, name: str) -> None:
+        import cupy
+
+        self.name, self.check, self.size = name, DEVICE.CHECKS[name], SIZES[name]
+        inputs = {
+            key: make_array(Array(key, dtype, count), evaluate_integer(count, self.size), 7, "real")  # type: ignore[arg-type]  # the dtypes of SHAPES
+            for key, (dtype, count) in SHAPES[name].items()
+        }
+        ((self.output, self.expected),) = resolve_reference(name, built_in_course())(inputs, self.size).items()
+        self.arrays = {key: cupy.asarray(value) for key, value in inputs.items()}
+        for scratch in self.check.scratch:
+            count = evaluate_integer(scratch.count, self.size)
+            self.arrays[scratch.name] = cupy.asarray(np.random.default_rng(1).integers(0, 2, count).astype(np.float64))
+
+    def judge(self, output: npt.NDArray[np.float32]) -> tuple[int, int, float]:
+        """Bad elements, the index explained, and what was expected there."""
+        import cupy
+
+        findings = cupy.asarray(np.array([0, 2**64 - 1, 0], np.uint64))
+        explanation = cupy.zeros(2, cupy.float64)
+        known = {**self.arrays, self.output: cupy.asarray(output), "findings": findings, "explanation": explanation}
+        values = {**self.size, "relative": RELATIVE, "absolute": ABSOLUTE}
+        loaded = module(*(ROOT / "device" / source for source in self.check.sources))
+        for step in (*self.check.steps, self.check.explain):
+            args = tuple(
+                address(known[a]) if a in known else number(values[a] if a in values else int(a)) for a in step.args
+            )
+            if step is not self.check.explain or int(findings[0]):
+                launch(loaded, step.kernel, evaluate_integer(step.grid, self.size), step.block, args)
+        return int(findings[0]), int(explanation[0]), float(explanation[1])
+
+
+@pytest.mark.parametrize("name", DEVICE.CHECKS)
+def test_a_check_passes_the_oracles_output(name: str) -> None:
+    task = OnDevice(name)
+    assert task.judge(task.expected.astype(np.float32))[0] == 0
+
+
+@pytest.mark.parametrize("name", DEVICE.CHECKS)
+@pytest.mark.parametrize("change", ["off", "nan"])
+def test_a_check_finds_one_wrong_element_and_says_what_it_should_be(name: str, change: str) -> None:
+    task = OnDevice(name)
+    output = task.expected.astype(np.float32)
+    wrong = len(output) // 2
+    output[wrong] = np.nan if change == "nan" else output[wrong] + 0.25
+    bad, index, expected = task.judge(output)
+    assert (bad, index) == (1, wrong)
+    assert expected == pytest.approx(task.expected[wrong], rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", DEVICE.CHECKS)
+def test_a_check_refuses_zeros(name: str) -> None:
+    task = OnDevice(name)
+    assert task.judge(np.zeros_like(task.expected, np.float32))[0] > 0
+
+
+@pytest.mark.parametrize("dtype", DEVICE.GENERATED_TYPES)
+@pytest.mark.parametrize("kind", ["exact", "real"])
+def test_generated_inputs_equal_the_hosts_bit_for_bit(dtype: str, kind: str) -> None:
+    import cupy
+
+    floating = np.dtype(dtype).kind == "f"
+    if kind == "real" and not floating:
+        pytest.skip("integer dtypes have exact values only")
+    low, high, seed, sample, count = 0, 100, 2**63 + 12345, 3, 70_001
+    array = Array("x", dtype, "n", values=Values(low, high, -1.7, 120.3))  # type: ignore[arg-type]  # dtypes of the table
+    last = (np.int64(low), np.uint64(high - low + 1)) if kind == "exact" else (np.float64(-1.7), np.float64(120.3))
+    args = (np.uint64(count), np.uint64(seed), np.uint64(stream("x")), np.uint64(sample), *last)
+    out, changed = cupy.zeros(count, dtype), cupy.zeros(1, cupy.uint64)
+    loaded, suffix = module(ROOT / "device" / DEVICE.GENERATOR), f"{kind}_{DEVICE.GENERATED_TYPES[dtype]}"
+    launch(loaded, f"generate_{suffix}", cdiv(cdiv(count, 4), 256), 256, (address(out), *args))
+    assert (
+        out.get().tobytes() == make_array(array, count, seed, "exact" if kind == "exact" else "real", sample).tobytes()
+    )
+    out[count // 3] += 1
+    launch(loaded, f"unchanged_{suffix}", cdiv(cdiv(count, 4), 256), 256, (address(out), *args, address(changed)))
+    assert int(changed[0]) == 1
+
+
+@pytest.mark.parametrize("name", [name for name, ceiling in CEILINGS.items() if ceiling.kernel])
+def test_a_ceiling_runs_at_a_size_that_is_no_multiple_of_anything(name: str) -> None:
+    import cupy
+
+    ceiling = CEILINGS[name]
+    numbers: dict[str, float] = {"bytes": 12 * 16 * 1009, "flops": 10**9, "sm_count": 3}
+    for key, expression in ceiling.numbers:
+        numbers[key] = evaluate(expression, numbers)
+    arrays: dict[str, Any] = {"sink": cupy.zeros(1, cupy.uint32)}
+    arrays |= {a.name: cupy.zeros(evaluate_integer(a.bytes, numbers), cupy.uint8) for a in ceiling.arrays}
+    args = tuple(
+        address(arrays[a])
+        if a in arrays
+        else np.float32(numbers[a])
+        if isinstance(numbers[a], float)
+        else number(numbers[a])
+        for a in ceiling.args
+    )
+    loaded = module(ROOT / "ceilings" / ceiling.file)
+    launch(loaded, ceiling.kernel, evaluate_integer(ceiling.grid, numbers), ceiling.block, args)
+    cupy.cuda.get_current_stream().synchronize()
+    assert int(arrays["sink"][0]) == 0

@@ -1,0 +1,140 @@
+"""Integer arithmetic against Python's integers."""
+
+from __future__ import annotations
+
+import pytest
+from whole import bounds, check, integers, wrapped
+
+from grader.simt.isa.registry import WIDTH
+from grader.simt.isa.single import evaluate
+
+INTS = ("u16", "s16", "u32", "s32", "u64", "s64")
+NARROW = ("u16", "s16", "u32", "s32")
+WORDS = ("u32", "s32")
+
+
+def quotient(a: int, b: int) -> int:
+    """Towards zero; all ones by zero."""
+    return (abs(a) // abs(b)) * (-1 if (a < 0) != (b < 0) else 1) if b else -1
+
+
+def remainder(a: int, b: int) -> int:
+    return a - b * quotient(a, b) if b else a
+
+
+def saturated(value: int) -> int:
+    low, high = bounds("s32")
+    return min(max(value, low), high)
+
+
+def low24(value: int, kind: str) -> int:
+    cut = value & 0xFFFFFF
+    return cut - (1 << 24) if kind == "s32" and cut >> 23 else cut
+
+
+def field(value: int, at: int, bits: int, kind: str) -> int:
+    return wrapped(value >> at, f"{kind[0]}{bits}")
+
+
+@pytest.mark.parametrize("kind", INTS)
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("add", lambda a, b: a + b),
+        ("sub", lambda a, b: a - b),
+        ("mul.lo", lambda a, b: a * b),
+        ("div", quotient),
+        ("rem", remainder),
+        ("min", min),
+        ("max", max),
+    ],
+)
+def test_two_operands_wrap_as_the_type_says(name: str, expected: object, kind: str) -> None:
+    assert callable(expected)
+    check(f"{name}.{kind}", expected, integers(kind, 1), integers(kind, 2))
+
+
+@pytest.mark.parametrize("kind", INTS)
+def test_the_upper_half_of_a_product_is_exact(kind: str) -> None:
+    bits = WIDTH[kind]
+    a, b, c = (integers(kind, seed) for seed in (3, 4, 5))
+    check(f"mul.hi.{kind}", lambda a, b: a * b >> bits, a, b)
+    check(f"mad.hi.{kind}", lambda a, b, c: (a * b >> bits) + c, a, b, c)
+    check(f"mad.lo.{kind}", lambda a, b, c: a * b + c, a, b, c)
+    check(f"sad.{kind}", lambda a, b, c: abs(a - b) + c, a, b, c)
+
+
+@pytest.mark.parametrize("kind", NARROW)
+def test_wide_products_keep_every_bit(kind: str) -> None:
+    a, b = integers(kind, 6), integers(kind, 7)
+    c = integers(f"{kind[0]}{2 * WIDTH[kind]}", 8)
+    check(f"mul.wide.{kind}", lambda a, b: a * b, a, b)
+    check(f"mad.wide.{kind}", lambda a, b, c: a * b + c, a, b, c)
+
+
+def test_saturating_forms_stop_at_the_ends_of_the_range() -> None:
+    a, b, c = (integers("s32", seed) for seed in (9, 10, 11))
+    check("add.sat.s32", lambda a, b: saturated(a + b), a, b)
+    check("sub.sat.s32", lambda a, b: saturated(a - b), a, b)
+    check("mad.hi.sat.s32", lambda a, b, c: saturated((a * b >> 32) + c), a, b, c)
+    check(
+        "mad24.hi.sat.s32",
+        lambda a, b, c: saturated(wrapped(low24(a, "s32") * low24(b, "s32") >> 16, "s32") + c),
+        a,
+        b,
+        c,
+    )
+
+
+@pytest.mark.parametrize("kind", WORDS)
+def test_24_bit_products_ignore_the_upper_bytes(kind: str) -> None:
+    a, b, c = (integers(kind, seed) for seed in (12, 13, 14))
+    check(f"mul24.lo.{kind}", lambda a, b: low24(a, kind) * low24(b, kind), a, b)
+    check(f"mul24.hi.{kind}", lambda a, b: low24(a, kind) * low24(b, kind) >> 16, a, b)
+    check(f"mad24.lo.{kind}", lambda a, b, c: low24(a, kind) * low24(b, kind) + c, a, b, c)
+    check(f"mad24.hi.{kind}", lambda a, b, c: (low24(a, kind) * low24(b, kind) >> 16) + c, a, b, c)
+
+
+@pytest.mark.parametrize("kind", ["s16", "s32", "s64"])
+def test_signs_of_the_most_negative_number_wrap(kind: str) -> None:
+    a = integers(kind, 15)
+    check(f"abs.{kind}", abs, a)
+    check(f"neg.{kind}", lambda a: -a, a)
+
+
+@pytest.mark.parametrize("kind", ["u16", "s16"])
+def test_pairs_are_two_operations(kind: str) -> None:
+    a, b = integers(kind, 16), integers(kind, 17)
+    check(f"add.{kind}x2", lambda a, b: a + b, a, b)
+    check(f"min.{kind}x2", min, a, b)
+    check(f"max.{kind}x2", max, a, b)
+
+
+@pytest.mark.parametrize("kind", ["s32", "s16x2"])
+def test_relu_is_a_maximum_with_zero(kind: str) -> None:
+    a, b = integers(kind.removesuffix("x2"), 18), integers(kind.removesuffix("x2"), 19)
+    check(f"min.relu.{kind}", lambda a, b: max(min(a, b), 0), a, b)
+    check(f"max.relu.{kind}", lambda a, b: max(a, b, 0), a, b)
+
+
+@pytest.mark.parametrize("left", WORDS)
+@pytest.mark.parametrize("right", WORDS)
+def test_dot_products_extend_each_element_by_its_own_type(left: str, right: str) -> None:
+    a, b, c = (integers("u32", seed) for seed in (20, 21, 22))
+
+    def dot4(a: int, b: int, c: int) -> int:
+        return c + sum(field(a, at, 8, left) * field(b, at, 8, right) for at in (0, 8, 16, 24))
+
+    def dot2(first: int) -> object:
+        return lambda a, b, c: c + sum(field(a, 16 * i, 16, left) * field(b, first + 8 * i, 8, right) for i in (0, 1))
+
+    check(f"dp4a.{left}.{right}", dot4, a, b, c)
+    check(f"dp2a.lo.{left}.{right}", dot2(0), a, b, c)
+    check(f"dp2a.hi.{left}.{right}", dot2(16), a, b, c)
+
+
+@pytest.mark.parametrize("kind", INTS)
+def test_garbage_in_inactive_lanes_does_not_trap(kind: str) -> None:
+    dividends, divisors = [bounds(kind)[0], 7], [-1, 0]
+    (got,) = evaluate(f"div.{kind}", (dividends, divisors), mask=0)
+    assert not got.any()
