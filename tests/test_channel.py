@@ -249,6 +249,8 @@ def test_a_child_dies_with_its_parent() -> None:
         "import sys, signal; from grader.channel import spawn\n"
         f"child = spawn('channel_child', pass_fds=({write_fd},))\n"
         "child.channel.send({'do': 'echo'}); child.channel.receive(60)\n"
+        # From here on it looks at nothing: neither the channel's end nor a pipe's tells it that its parent is gone.
+        "child.channel.send({'do': 'wait'})\n"
         "print('ready', flush=True); signal.pause()"
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}

@@ -364,6 +364,17 @@ def test_warnings_are_shown_once_after_a_pass(request_for):
     assert [found.message for found in verdict.diagnostics] == ["at n=1"]
 
 
+def test_finding_carries_the_text_of_its_line(request_for):
+    found = Diagnostic("trap", "x", file="double_it.cu", line=2)
+
+    def trapped(run):
+        return replace(honest(run), failure="crash", diagnostics=(found, replace(found, file="other.h")))
+
+    first, second = grade(request_for(FakeBackend(behave=trapped))).diagnostics
+    assert first.source == SOURCE.splitlines()[1]
+    assert second.source is None
+
+
 def test_changed_input_is_wrong_although_the_output_is_right(request_for):
     def overwrites(run):
         return replace(honest(run), inputs_changed=("x",))
@@ -533,6 +544,11 @@ def test_untouched_stub_is_told_kindly_whatever_its_verdict(request_for):
     assert verdict.verdict == "wrong"
     assert verdict.next_step.startswith("This is still the untouched stub")
     assert "`grade show double_it`" in verdict.next_step
+
+
+def test_machine_that_lacks_something_is_told_of_that_and_not_of_the_stub(request_for):
+    request = request_for(None, None, wanted="gpu")
+    assert "stub" not in grade(replace(request, stub=request.path)).next_step
 
 
 def test_changed_file_is_no_stub(request_for, tmp_path):

@@ -132,7 +132,8 @@ def _judged(request: Request, submission: Submission, reports: Sequence[Report])
     word, stages = judge.settle(found)
     if word == "error":
         stages = judge.cut_short(request, "runs", word, next(item.detail for item in found if item.word == "error"))
-    verdict = _verdict(request, word, stages, tuple(judge.ordered(found, reports, word)))
+    diagnostics = judge.ordered(found, reports, word)
+    verdict = _verdict(request, word, stages, judge.with_source(diagnostics, submission.program))
     speeds = [report.speed for report in reports if report.speed is not None]
     outcomes = [outcome for report in reports for outcome in report.outcomes]
     return replace(

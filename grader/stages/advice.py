@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from grader.stages.records import Request
-from grader.verdict import Diagnostic, StageResult
+from grader.verdict import EXIT_CODES, Diagnostic, StageResult
 
 _BY_WORD: Mapping[str, str] = {
     "wrong": "{hints}",
@@ -32,7 +32,7 @@ def next_step(request: Request, word: str, stages: tuple[StageResult, ...], foun
     """Return what to do next, in one or two sentences."""
     if word == "pass":
         return _after_pass(request, stages)
-    if is_untouched(request):
+    if word not in EXIT_CODES and is_untouched(request):  # what exits 3, 4 or 5 is not about the file
         return _untouched(request)
     if found is not None and found.hint:
         return _sentence(found.hint)

@@ -8,6 +8,8 @@ the machine, never on the answer.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from grader.errors import SubmissionError, Unsupported, WarpgradeError
 from grader.exercise import Exercise
@@ -15,6 +17,9 @@ from grader.stages import technique
 from grader.stages.records import Finding, Report, Request
 from grader.stages.words import failure_stage
 from grader.verdict import STAGES, Diagnostic, LaunchRecord, StageResult, Status
+
+if TYPE_CHECKING:
+    from grader.compile import Program
 
 
 def ungraded(request: Request) -> Mapping[str, str]:
@@ -127,6 +132,17 @@ def ordered(found: Sequence[Finding], reports: Sequence[Report], word: str) -> l
     every = [item for report in reports for outcome in report.outcomes for item in outcome.diagnostics]
     softer = {_place(item): item for item in reversed(every) if item.severity != "error"}
     return [*dict.fromkeys(errors), *reversed(softer.values())]
+
+
+def with_source(diagnostics: Iterable[Diagnostic], program: Program) -> tuple[Diagnostic, ...]:
+    """Return the diagnostics with the text of their line, where the line is the submission's own."""
+    lines = dict(enumerate(program.source.splitlines(), start=1))
+
+    def completed(item: Diagnostic) -> Diagnostic:
+        own = item.line is not None and item.source is None and item.file == program.name
+        return replace(item, source=lines.get(item.line or 0)) if own else item
+
+    return tuple(map(completed, diagnostics))
 
 
 def _place(item: Diagnostic) -> tuple[object, ...]:

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from grader import sandbox
+from grader.channel import Sandbox, spawn
 from grader.compile import Program, nvrtc
 from grader.compile.nvrtc import LOG_BYTES
 from grader.errors import SubmissionError
+from grader.process import Child
 
 Compile = Callable[[str], Program]
 Refusal = Callable[[str | bytes], SubmissionError]
@@ -89,24 +91,45 @@ def test_paths_of_this_machine_do_not_show_in_messages(refused: Refusal) -> None
     assert not re.search(r"/\w+/", told(error))
 
 
+TEMPLATES = (
+    "template <int N, int M> struct E { static constexpr long v = E<N - 1, 2 * M>::v + E<N - 1, 2 * M + 1>::v; };\n"
+    "template <int M> struct E<0, M> { static constexpr long v = M; };\n"
+)
+MACROS = "".join(f"#define A{i + 1} {f'A{i} ' * 10}\n" for i in range(9)) + "#define A0 *a += 1;\n"
+
+
 @pytest.mark.usefixtures("small_limits")
 @pytest.mark.parametrize(
-    "source",
+    ("source", "beyond"),
     [
-        "template <int N, int M> struct E { static constexpr long v = E<N - 1, 2 * M>::v + E<N - 1, 2 * M + 1>::v; };\n"
-        "template <int M> struct E<0, M> { static constexpr long v = M; };\n" + KERNEL.format("*a = E<24, 1>::v;"),
-        "".join(f"#define A{i + 1} {f'A{i} ' * 10}\n" for i in range(9))
-        + "#define A0 *a += 1;\n"
-        + KERNEL.format("A9"),
-        "__device__ int big[1 << 28] = {1, 2, 3};\n" + KERNEL.format("*a = big[*a];"),
-        KERNEL.format("*a = " + "a[1] + " * 50_000 + "a[2];"),
+        (TEMPLATES + KERNEL.format("*a = E<24, 1>::v;"), "memory|time"),
+        (MACROS + KERNEL.format("A9"), "memory|time"),
+        ("__device__ int big[1 << 28] = {1, 2, 3};\n" + KERNEL.format("*a = big[*a];"), "memory"),
+        (KERNEL.format("*a = " + "a[1] + " * 50_000 + "a[2];"), "time"),
     ],
     ids=["templates", "macros", "initialised array", "one long expression"],
 )
-def test_a_bomb_ends_at_a_limit(refused: Refusal, source: str) -> None:
+def test_a_bomb_ends_at_a_limit(refused: Refusal, source: str, beyond: str) -> None:
     error = refused(source)
     assert error.verdict == "limit"
+    assert re.search(beyond, error.message)
     assert error.hint
+
+
+def test_the_compiler_runs_closed_in_and_limited(compiled: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
+    boxes: list[Sandbox] = []
+
+    def spy(module: str, *, sandbox: Sandbox) -> Child:
+        boxes.append(sandbox)
+        return spawn(module, sandbox=sandbox)
+
+    monkeypatch.setattr(nvrtc, "spawn", spy)
+    compiled(KERNEL.format("*a = 1;"))
+    (box,) = boxes
+    assert (box.files, box.processes, box.network) == (True, False, False)
+    assert (box.write, box.execute, box.file_bytes) == ((), (), 0)
+    assert (box.memory_bytes, box.cpu_s) == (2 << 30, 20)
+    assert all("include" in Path(folder).parts or "nvrtc" in folder or "_cccl" in folder for folder in box.read)
 
 
 @pytest.mark.usefixtures("small_limits")

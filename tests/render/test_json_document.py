@@ -9,11 +9,11 @@ from importlib.resources import files
 import jsonschema
 import numpy as np
 import pytest
-from verdict_samples import HOSTILE, PASSED, RACY, plainly
+from verdict_samples import HOSTILE, PASSED, RACE, RACY, plainly
 
 from grader.errors import UsageError
 from grader.render.json import dumps, error_document, plain, run_document, usage_document, versions
-from grader.verdict import VERDICTS, Verdict
+from grader.verdict import VERDICTS, Access, Verdict
 
 SCHEMA = json.loads(files("grader.render").joinpath("run.schema.json").read_text())
 
@@ -71,6 +71,12 @@ def test_race_names_both_accesses():
     accesses = check(document(RACY))["results"][0]["diagnostics"][0]["accesses"]
     assert accesses[0] == {"kind": "write", "thread": [49, 0, 0], "block": [0, 0, 0], "line": 6}
     assert accesses[1]["kind"] == "read"
+
+
+@pytest.mark.parametrize("kind", ["read", "write", "atomic", "barrier", "exit"])
+def test_every_kind_of_access_fits_the_schema(kind):
+    found = replace(RACE, accesses=(Access(kind, (0, 0, 0), (0, 0, 0)),))
+    check(document(replace(RACY, diagnostics=(found,))))
 
 
 def test_text_is_ascii_without_control_characters_whatever_a_student_wrote():

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 from pathlib import Path
@@ -50,7 +51,10 @@ class GpuBackend:
         return self.gpu.limits
 
     def start(self) -> None:
-        """Start the next session's child now, without waiting for it. Its context takes half a second."""
+        """Start the next session's child now, without waiting for it: its context takes half a second.
+
+        Call it from a thread that lives as long as the child: the kernel ends a child with the thread that started it.
+        """
         if self._started is None:
             self._started = start_child(self.gpu, Limits().printf_bytes, sandbox=self._sandbox)
 
@@ -59,10 +63,12 @@ class GpuBackend:
 
         Raises Unsupported where ptxas is missing or too old, SubmissionError where the GPU cannot hold the program.
         """
+        from grader.backends.gpu.support import support_cubin
         from grader.compile import assemble
 
         session = GpuSession(self._child(), program, limits)
         try:
+            session.prepare(support_cubin(self.gpu))
             session.load(assemble(program, self.gpu.arch))
         except BaseException:
             session.close()
@@ -71,8 +77,11 @@ class GpuBackend:
 
     def open_empty(self, limits: Limits) -> GpuSession:
         """A session without a submission, for the grader's own measurements."""
+        from grader.backends.gpu.support import support_cubin
+
         session = GpuSession(self._child(), None, limits)
         try:
+            session.prepare(support_cubin(self.gpu))
             session.wait_ready()
         except BaseException:
             session.close()
@@ -93,19 +102,12 @@ class GpuBackend:
 
 
 def start_child(gpu: Gpu, printf_bytes: int, *, sandbox: bool = True) -> Child:
-    """Start a GPU child and hand it the grader's own kernels; it answers ``ready`` when its context is up."""
-    from grader.backends.gpu.support import support_cubin
+    """Start a GPU child; it makes its context at once."""
     from grader.channel import ChannelClosed, spawn
 
     child = spawn("grader.backends.gpu.child", sandbox=gpu_sandbox() if sandbox else None, env=environment())
-    try:
-        support = support_cubin(gpu)
-        child.channel.send({"do": "start", "device": gpu.index, "printf_bytes": printf_bytes, "support": support})
-    except ChannelClosed:
-        pass  # the session that waits for it says what happened
-    except BaseException:
-        child.close()
-        raise
+    with contextlib.suppress(ChannelClosed):  # the session that waits for the child says what happened
+        child.channel.send({"do": "start", "device": gpu.index, "printf_bytes": printf_bytes})
     return child
 
 

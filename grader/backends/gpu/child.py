@@ -1,7 +1,8 @@
 """The GPU child: loads one submission's cubin and runs what the parent asks for, until its context dies.
 
     parent                                         child
-    {"do": "start", "device": 0, …}         ──▶    context, health check          ──▶  {"ready": …}
+    {"do": "start", "device": 0, …}         ──▶    context, before anything is asked for
+    {"do": "prepare", "support": …}         ──▶    our own kernels, health check  ──▶  {"ready": …}
     {"do": "load", "cubin": …, "entries": …}──▶    the submission's module        ──▶  {"loaded": true}
     {"do": "run", "plan": …} + arrays       ──▶    one case                       ──▶  {"done": …} + outputs
     {"do": "time", …}                       ──▶    timed launches                 ──▶  {"sample": k}… {"done": …}
@@ -39,7 +40,7 @@ HEALTH_BYTES = 1 << 16
 
 def main() -> None:
     """Serve one parent; called by `grader.channel.spawn`."""
-    from grader.channel import attach
+    from grader.channel import ChannelClosed, attach
 
     channel, sandbox = attach()
     import cupy  # noqa: F401  # what is heavy is imported before the doors close
@@ -52,9 +53,27 @@ def main() -> None:
     closed = sandbox.apply()
     message, _ = channel.receive(None)
     printed = Printed(int(message["printf_bytes"]), flush_standard_output)
-    worker = Worker(channel, lambda: Cuda(int(message["device"])), printed)
-    worker.start(bytes(message["support"]), closed)
+    worker = Worker(channel, _made(lambda: Cuda(int(message["device"]))), printed)
+    try:
+        prepare, _ = channel.receive(None)
+    except ChannelClosed:
+        return
+    worker.start(bytes(prepare["support"]), closed)
     worker.serve()
+
+
+def _made(make: Callable[[], Device]) -> Callable[[], Device]:
+    """Make the device now, while the parent compiles; the function returns it, or raises what went wrong."""
+    try:
+        device = make()
+    except Exception as error:
+        kept = error
+
+        def fail() -> Device:
+            raise kept
+
+        return fail
+    return lambda: device
 
 
 class Worker:

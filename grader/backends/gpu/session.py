@@ -36,6 +36,7 @@ class ChildSession:
         self._ends = time.monotonic() + limits.total_s
         self._stopped: WarpgradeError | None = None
         self._program = program
+        self._ready = False
         self.sandbox = "none"
 
     @property
@@ -47,15 +48,21 @@ class ChildSession:
     def wait_ready(self) -> dict[str, Any]:
         """Wait until the child's context is up; what it said. Raises GraderFault where it does not start."""
         ready, _ = self._await(START_S, starting=True)
+        self._ready = True
         self.sandbox = str(ready.get("sandbox", "none"))
-        self._ends = time.monotonic() + self._limits.total_s  # the machine's start is not the submission's time
+        self._begin(LOAD_S)
         return ready
+
+    def _begin(self, extra_s: float = 0.0) -> None:
+        """Count the session's time from now: what the machine needs to start is not the submission's."""
+        self._ends = time.monotonic() + self._limits.total_s + extra_s
 
     def _load(self, request: dict[str, Any]) -> dict[str, Any]:
         """Hand the program over to a child that is ready. Raises SubmissionError where it cannot be loaded."""
         ready = self.wait_ready()
         self._send(request)
         answer, _ = self._await(LOAD_S)
+        self._begin()
         return ready | answer
 
     def call(self, request: dict[str, Any], timeout_s: float) -> dict[str, Any]:
@@ -84,11 +91,11 @@ class ChildSession:
         try:
             self._child.channel.send(request, arrays)
         except ChannelClosed:
-            raise self._stop(self._died(starting=False)) from None
+            raise self._stop(self._died(starting=not self._ready)) from None
 
     def _await(self, timeout_s: float, *, starting: bool = False, keep_fault: bool = False) -> Answer:
         """The next answer; a fault is raised unless it is wanted as it is."""
-        allowed_s = timeout_s if starting else max(0.05, min(timeout_s, self._ends - time.monotonic()))
+        allowed_s = timeout_s if starting else max(0.0, min(timeout_s, self._ends - time.monotonic()))
         try:
             answer, arrays = self._child.channel.receive(allowed_s)
         except ChannelTimeout:
@@ -123,6 +130,8 @@ class ChildSession:
         if starting:
             return GraderFault(f"the GPU process did not start within {seconds:.0f} s", hint="try `grade doctor`")
         message = f"the kernel did not finish within {seconds:.3g} s"
+        if time.monotonic() >= self._ends:
+            message = f"all runs together did not finish within {self._limits.total_s:.3g} s"
         hint = "look for a loop whose condition never becomes false, or threads that wait for one another"
         found = Diagnostic(kind="timeout", message=message, hint=hint)
         return SubmissionError("timeout", message, diagnostics=(found,), hint=hint)
@@ -148,6 +157,10 @@ class ChildSession:
 
 class GpuSession(ChildSession):
     """One kernel submission: its cases and its timed launches."""
+
+    def prepare(self, support: bytes) -> None:
+        """Hand over the grader's own kernels, without waiting for the context."""
+        self._send({"do": "prepare", "support": support})
 
     def load(self, cubin: bytes) -> None:
         """Hand the assembled program over. Raises GraderFault, SubmissionError (``limit``)."""

@@ -5,10 +5,10 @@ A destination narrower than its register is extended when it is written; a sourc
 
 from __future__ import annotations
 
-from grader.simt.engine.values import F32, F64, I32, Value, mangle, vec
+from grader.simt.engine.values import F32, F64, I32, Value
 from grader.simt.isa.emit import ELEMENT, Emitter, is_signed
 from grader.simt.isa.formats import as_bits, canonical, finite, flush, from_integer, is_nan, narrow, relu, widen
-from grader.simt.isa.registry import Example, Match, form
+from grader.simt.isa.registry import WIDTH, Example, Match, form
 from grader.simt.isa.rounding import saturate
 
 INTS = ("u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64")
@@ -57,6 +57,20 @@ def cvt_integers(e: Emitter, m: Match, a: Value) -> Value:
     if m.sat:
         a = _clamp(a, m.ATYPE, m.DTYPE)
     return a.resize(ELEMENT[m.DTYPE], signed=is_signed(m.ATYPE))
+
+
+def _cut(value: Value, kind: str, nan: int) -> Value:
+    """Floats towards zero to integers of PTX type ``kind``, clamped to its range; ``nan`` for NaN.
+
+    LLVM's own saturating conversion goes lane by lane on many processors, and its plain one is undefined out of range.
+    """
+    low, high = _bounds(kind)
+    over = value.fcmp(">=", float(high + 1))  # a power of two, as is the other bound: exact
+    inside = value.fcmp(">=", float(low)) & value.fcmp("<", float(high + 1))
+    inner, element = inside.select(value, 0.0), ELEMENT[kind] if kind.endswith("64") else I32
+    whole = inner.fptosi(element) if is_signed(kind) or WIDTH[kind] < 32 else inner.fptoui(element)
+    clamped = inside.select(whole, over.select(high, value.f.const(whole.type, low)))
+    return value.fcmp("uno", value).select(nan, clamped).resize(ELEMENT[kind])
 
 
 # -- between integers and floats ---------------------------------------------------------------------------------------
@@ -109,12 +123,8 @@ def cvt_to_integer(e: Emitter, m: Match, a: Value) -> Value:
     wide = widen(a, m.ATYPE, F64 if m.ATYPE == "f64" else F32)
     if m.RND != "rzi":
         wide = e.f.overloaded(TO_WHOLE[m.RND], wide)
-    target = vec(ELEMENT[m.DTYPE])
-    name = f"llvm.fpto{'s' if is_signed(m.DTYPE) else 'u'}i.sat.{mangle(target)}.{mangle(wide.type)}"
-    result = e.f.intrinsic(name, target, wide)
-    if m.ATYPE != "f64" and not m.DTYPE.endswith("64"):
-        return result
-    return wide.fcmp("uno", wide).select(1 << (result.bits - 1), result)
+    wide_type = m.ATYPE == "f64" or m.DTYPE.endswith("64")
+    return _cut(wide, m.DTYPE, 1 << (WIDTH[m.DTYPE] - 1) if wide_type else 0)
 
 
 # -- between floats ----------------------------------------------------------------------------------------------------

@@ -45,15 +45,25 @@ class _Tile:
         self.e, self.fragment, self.address, self.stride = e, fragment, address, stride
         self.along = fragment.runs_along(m.LAYOUT)
         self.space = m.SPACE.partition("::")[0] or "generic"
+        self.patterns: dict[tuple[tuple[int, int], ...], Value] = {}
 
     def addresses(self, request: Request) -> Value:
-        """Byte address of each lane's run; the stride counts elements."""
-        f = self.e.f
+        """Byte address of each lane's run: the lanes' pattern, which requests share, moved to the request's start."""
         starts = [start if self.along else start[::-1] for start in request.starts]
-        starts += [(0, 0)] * (32 - len(starts))
-        line = f.lanes(I64, [major for major, _ in starts]) * self.stride
+        major, minor = starts[0]
+        pattern = tuple((a - major, b - minor) for a, b in starts)
+        if pattern not in self.patterns:
+            self.patterns[pattern] = self._pattern(pattern)
         size = self.fragment.bits // 8
-        return self.address + (line + f.lanes(I64, [minor for _, minor in starts])) * size
+        here = self.patterns[pattern] + self.stride * (major * size) if major else self.patterns[pattern]
+        return here + minor * size if minor else here
+
+    def _pattern(self, pattern: Sequence[tuple[int, int]]) -> Value:
+        """The tile's address plus the lanes' offsets; the stride counts elements."""
+        f = self.e.f
+        majors, minors = zip(*pattern, *[(0, 0)] * (32 - len(pattern)), strict=True)
+        elements = f.lanes(I64, majors) * self.stride + f.lanes(I64, minors)
+        return self.address + elements * (self.fragment.bits // 8)
 
     def load(self, request: Request) -> list[tuple[int, Value]]:
         """(register, value) pairs of one request; a run of less than a register gives its bits in place."""

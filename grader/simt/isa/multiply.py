@@ -182,13 +182,14 @@ def _joined(parts: Sequence[Value]) -> Value:
     return parts[0]
 
 
-def _transposed(lines: Sequence[Value], width: int) -> list[Value]:
+def _transposed(lines: Sequence[Value], width: int) -> Sequence[Value]:
     """``width`` lines of 8 elements from 8 lines of ``width``: three riffles turn the row's bits into the column's."""
     for _ in range(3):
         pairs = zip(lines[:4], lines[4:], strict=True)
         lines = [half for a, b in pairs for half in _riffled(a, b, width)]
-    whole = _joined(lines)
-    return [whole.shuffle(range(8 * j, 8 * j + 8)) for j in range(width)]
+    if width < 8:
+        return [_joined(lines[2 * j : 2 * j + 2]) for j in range(width)]
+    return [line.shuffle(range(j, j + 8)) for line in lines for j in range(0, width, 8)] if width > 8 else lines
 
 
 def _riffled(a: Value, b: Value, width: int) -> tuple[Value, Value]:

@@ -55,7 +55,9 @@ def evaluate_batch(text: str, *sources: Lanes, form: Form | None = None) -> list
     padded = [np.resize(a, warps * lane_count(kind)) for a, kind in zip(sources, single.sources, strict=True)]
     rows = [np.split(lanes_of(a, kind, warps), warps) for a, kind in zip(padded, single.sources, strict=True)]
     results = [single(list(row), ALL_LANES, 0)[0] for row in zip(*rows, strict=True)]
-    return [np.concatenate(parts)[: len(sources[0])] for parts in zip(*results, strict=True)]
+    per_source = len(sources[0]) / lane_count(single.sources[0])
+    counts = [round(per_source * lane_count(kind)) for kind in single.destinations]
+    return [np.concatenate(parts)[:count] for parts, count in zip(zip(*results, strict=True), counts, strict=True)]
 
 
 def lane_count(kind: str) -> int:

@@ -50,7 +50,9 @@ def test_multiply_and_add_carries_out_of_its_sum(kind: str, half: str) -> None:
         assert after == flags([t >> bits > 0 for t in exact])
 
 
-@pytest.mark.parametrize(("text", "sources"), [("addc.u32", 2), ("subc.u32", 2), ("madc.lo.u32", 3), ("madc.hi.u32", 3)])
+@pytest.mark.parametrize(
+    ("text", "sources"), [("addc.u32", 2), ("subc.u32", 2), ("madc.lo.u32", 3), ("madc.hi.u32", 3)]
+)
 def test_without_cc_the_flag_stays(text: str, sources: int) -> None:
     ones = [np.full(32, 0xFFFFFFFF, "u4")] * sources
     assert evaluate_carry(text, ones, 0x00FF00FF)[1] == 0x00FF00FF
