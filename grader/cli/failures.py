@@ -6,9 +6,9 @@ import os
 import sys
 from collections.abc import Callable
 
+from grader.cli import INTERRUPTED
 from grader.errors import UsageError, WarpgradeError
 
-INTERRUPTED = 130
 BROKEN_PIPE = 141
 
 
@@ -20,7 +20,8 @@ def guarded(run: Callable[[list[str]], int], words: list[str]) -> int:
         code = run(words)
         sys.stdout.flush()
     except (KeyboardInterrupt, click.Abort):
-        return _interrupted()
+        print("grade: interrupted", file=sys.stderr)
+        return INTERRUPTED
     except BrokenPipeError:
         return _nobody_reads()
     except click.exceptions.Exit as done:
@@ -57,23 +58,6 @@ def _report(error: WarpgradeError, *, as_json: bool) -> int:
         if error.hint:
             print_line(f"       {error.hint}", to_stderr=True)
     return error.exit_code
-
-
-def _interrupted() -> int:
-    """One line, and nothing of ours left running: a child may be in the middle of a long case."""
-    _end_children()
-    print("grade: interrupted", file=sys.stderr)
-    return INTERRUPTED
-
-
-def _end_children() -> None:
-    import psutil
-
-    for child in psutil.Process().children(recursive=True):
-        try:
-            child.kill()
-        except psutil.Error:
-            continue
 
 
 def _nobody_reads() -> int:

@@ -41,9 +41,10 @@ _ASM_REGION = re.compile(r"// begin inline asm\n(.*?)(?:// end inline asm|\Z)", 
 _NAME = r"[A-Za-z_$%][\w$]*"
 _FUNCTION = re.compile(rf"\.(entry|func)\s*(?:\((.*?)\)\s*)?({_NAME})\s*(?:\((.*?)\))?", re.DOTALL)
 _PARAMETER = re.compile(
-    rf"\.param\s+(?:\.align\s+(?P<align>\d+)\s+)?\.(?P<type>\w+)(?:\s+\.[\w.]+|\s+\.align\s+\d+|\s+\.ptr(?:\s*\.\w+)*)*"
-    rf"\s+(?P<name>{_NAME})\s*(?P<array>\[\s*(?P<count>\d*)\s*\])?\s*$"
+    rf"\.param\s+(?:\.align\s+(?P<align>\d+)\s+)?\.(?P<type>\w+)\s+(?P<hints>[^\[\]]*?)(?P<name>{_NAME})\s*"
+    rf"(?P<array>\[\s*(?P<count>\d*)\s*\])?\s*$"
 )
+_POINTER_HINTS = re.compile(r"(?:\.ptr\s+(?:\.(?:global|shared|const|local)\s+)?(?:\.align\s+\d+\s+)?)?")
 _VARIABLE = re.compile(
     rf"(?<![\w.])\.(?P<space>global|const|shared)\s+(?:\.align\s+\d+\s+|\.attribute\([^)]*\)\s*)*(?:\.v(?P<vector>[248])\s+)?"
     rf"\.(?P<type>\w+)\s+(?P<name>{_NAME})\s*(?P<dims>(?:\[\s*\d*\s*\]\s*)*)"
@@ -161,7 +162,7 @@ def _add_function(module: Module, head: str, body: str | None, found: re.Match[s
 def _parameters(text: str) -> Iterator[Parameter]:
     for declaration in filter(None, (part.strip() for part in text.split(","))):
         match = _PARAMETER.match(declaration)
-        if match is None or match["type"] not in _TYPE_BYTES:
+        if match is None or match["type"] not in _TYPE_BYTES or not _POINTER_HINTS.fullmatch(match["hints"]):
             raise _Broken(f"the PTX declares a parameter that no CUDA C has: {declaration[:80]}")
         size = _TYPE_BYTES[match["type"]]
         count = int(match["count"] or 0) if match["array"] else 1
@@ -258,7 +259,7 @@ def _no_entry(entries: tuple[Entry, ...], name: str, source: str) -> SubmissionE
         line = _kernel_line(source, plain)
         if line is not None and not _is_template(source, plain):
             return _without_extern_c(plain, name, source, line)
-    if entries or re.search(r"\btemplate\b[^;{]*__global__", without_strings(source)):
+    if entries or re.search(r"\btemplate\b[^;{]{0,500}?__global__", without_strings(source)):
         return _invalid(
             f"{name} has only template kernels, which have no name that a launch could use",
             hint='call the template from a kernel: extern "C" __global__ void NAME(...) { body<256>(...); }',
@@ -275,13 +276,16 @@ def _without_extern_c(kernel: str, name: str, source: str, line: int | None) -> 
 
 
 def _kernel_line(source: str, kernel: str) -> int | None:
-    match = re.search(rf"__global__[^;{{}}]*?\b{re.escape(kernel)}\s*\(", without_strings(source))
+    match = re.search(rf"__global__[^;{{}}]{{0,500}}?\b{re.escape(kernel)}\s*\(", without_strings(source))
     return None if match is None else line_of(source, match.start())
 
 
 def _is_template(source: str, kernel: str) -> bool:
     return (
-        re.search(rf"\btemplate\b[^;{{}}]*__global__[^;{{}}]*\b{re.escape(kernel)}\s*\(", without_strings(source))
+        re.search(
+            rf"\btemplate\b[^;{{}}]{{0,500}}?__global__[^;{{}}]{{0,500}}?\b{re.escape(kernel)}\s*\(",
+            without_strings(source),
+        )
         is not None
     )
 

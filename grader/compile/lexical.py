@@ -6,8 +6,10 @@ Not a parser: what macros build is not seen here. The PTX is what is finally ins
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 _TOKEN = re.compile(
     r"""
@@ -46,7 +48,13 @@ def without_strings(source: str) -> str:
 
 def line_of(text: str, position: int) -> int:
     """The 1-based line of a position in ``text``."""
-    return text.count("\n", 0, position) + 1
+    return bisect_left(_newlines(text), position) + 1
+
+
+@lru_cache(maxsize=4)
+def _newlines(text: str) -> list[int]:
+    # Kept: a hostile file asks for the lines of a hundred thousand places.
+    return [match.start() for match in re.finditer("\n", text)]
 
 
 def strings(source: str) -> Iterator[tuple[int, str]]:
@@ -70,11 +78,14 @@ def strings(source: str) -> Iterator[tuple[int, str]]:
 def assembly(source: str) -> Iterator[tuple[int, str]]:
     """Every inline assembly statement whose text is written out: its line and its text."""
     code = without_strings(source)
-    starts = {code.count("\n", 0, match.end()) + 1: match.end() for match in _ASM.finditer(code)}
-    for line, position in starts.items():
+    for statement in _ASM.finditer(code):
+        position = statement.end()
         end = code.find(")", position)
         text = source[position : len(source) if end < 0 else end]
-        yield line, "".join(_content(match) or "" for match in _TOKEN.finditer(text) if not match["comment"])
+        yield (
+            line_of(code, position),
+            "".join(_content(match) or "" for match in _TOKEN.finditer(text) if not match["comment"]),
+        )
 
 
 def blocks(source: str) -> list[Block]:
@@ -84,23 +95,20 @@ def blocks(source: str) -> list[Block]:
     )
     found: list[Block] = []
     stack: list[bool] = []  # of each open brace: is it transparent?
-    head_start = opened = 0
+    depth = head_start = opened = 0  # depth counts the open braces that are not
     for match in re.finditer(r"[{};]", code):
-        top = all(stack)
         if match[0] == "{":
-            if top:
-                opened = match.start()
-            stack.append(top and bool(_TRANSPARENT.search(code[max(0, head_start - 1) : opened])))
-            if stack[-1]:
-                head_start = match.end()
-        elif match[0] == ";" and top:
-            head_start = match.end()
+            opened = opened if depth else match.start()
+            stack.append(not depth and bool(_TRANSPARENT.search(code[max(0, head_start - 1) : opened])))
+            depth += not stack[-1]
+            head_start = match.end() if stack[-1] else head_start
         elif match[0] == "}" and stack:
-            transparent = stack.pop()
-            if all(stack):
-                if not transparent:
-                    found.append(_block(code, head_start, opened, match.start()))
-                head_start = match.end()
+            opaque = not stack.pop()
+            depth -= opaque
+            if opaque and not depth:
+                found.append(_block(code, head_start, opened, match.start()))
+        if not depth and match[0] != "{":
+            head_start = match.end()
     return found
 
 

@@ -28,7 +28,9 @@ _HEAD = re.compile(
 )
 _FROM = re.compile(r"at line (\d+)(?: of (.*?))?$")
 _CANNOT_OPEN = re.compile(r'(cannot open source file ".*?").*', re.DOTALL)
-_SUMMARY = re.compile(r"\d+ (?:catastrophic )?errors? detected|^Compilation terminated|^Error limit reached")
+_SUMMARY = re.compile(
+    r"\s{0,9}(?:and )?\d{1,9} (?:catastrophic )?errors? detected|Compilation terminated|Error limit reached"
+)
 
 _HINTS = (
     (re.compile(r"cannot open source file"), "only CUDA's own headers can be included: write the rest into this file"),
@@ -68,7 +70,7 @@ def _chunks(log: str) -> Iterator[list[str]]:
     """The lines of each message: its head and what follows up to the next head."""
     chunk: list[str] = []
     for line in log.split("\n"):
-        if _HEAD.match(line) or _SUMMARY.search(line):
+        if _HEAD.match(line) or _SUMMARY.match(line):
             if chunk:
                 yield chunk
             chunk = []
@@ -107,7 +109,11 @@ def _place(head: re.Match[str], chunk: list[str], caret: int | None, name: str) 
         # The source line is printed behind two blanks.
         return int(head["line"]), None if caret is None else max(1, chunk[caret].index("^") - 1), ""
     header = head["file"].rpartition("/")[2]
-    origins = [match for match in map(_FROM.search, chunk[1:]) if match and match[2] in (name, f'"{name}"')]
+    origins = [
+        match
+        for match in (_FROM.search(text[-300:]) for text in chunk[1:])
+        if match and match[2] in (name, f'"{name}"')
+    ]
     return (int(origins[-1][1]) if origins else None), None, header
 
 

@@ -8,6 +8,7 @@ import os
 import re
 import stat
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from grader.compile.lexical import Block, assembly, blocks, line_of, strings, without_comments, without_strings
@@ -16,6 +17,7 @@ from grader.verdict import Diagnostic
 
 SOURCE_LIMIT = 1 << 20  # bytes
 SHOWN = 8  # findings named one by one
+FINDINGS = 200  # of one kind that are looked for: a file of them only is refused as fast as any
 
 # Headers of the host's standard library and of CUDA's host libraries: a file that includes one was pasted whole.
 HOST_HEADERS = frozenset(
@@ -126,7 +128,7 @@ def _host_headers(text: str) -> list[_Finding]:
     code = without_comments(text)
     return [
         _Finding(line_of(code, match.start(1)), f"#include <{match[1].strip()}>")
-        for match in _INCLUDE.finditer(code)
+        for match in islice(_INCLUDE.finditer(code), FINDINGS)
         if match[1].strip() in HOST_HEADERS
     ]
 
@@ -136,7 +138,7 @@ def _host_calls(text: str) -> list[_Finding]:
     return [
         _Finding(line_of(code, match.start()), words.format("".join(match[0].split())))
         for pattern, words in _HOST
-        for match in pattern.finditer(code)
+        for match in islice(pattern.finditer(code), FINDINGS)
     ]
 
 

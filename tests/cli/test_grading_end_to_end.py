@@ -215,13 +215,14 @@ def test_report_on_a_terminal_without_colour_or_unicode_says_the_same(here):
 
 def test_ctrl_c_ends_everything_within_a_moment(here):
     path = changed(here, "if (i < n)", "while (1);\n    if (i < n)")
-    running = subprocess.Popen(
-        [sys.executable, "-m", "grader.cli", "vector_add", "--file", str(path), "--backend", "sim"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
-    children = _children_of(running)
-    running.send_signal(signal.SIGINT)
-    _, err = running.communicate(timeout=30)
+    command = [sys.executable, "-m", "grader.cli", "vector_add", "--file", str(path), "--backend", "sim"]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        children = _children_of(running)
+        running.send_signal(signal.SIGINT)
+        _, err = running.communicate(timeout=30)
+    finally:
+        running.kill()
     assert running.returncode == 130
     assert err.decode().strip().splitlines() == ["grade: interrupted"]
     assert psutil.wait_procs(children, timeout=10)[1] == []

@@ -30,6 +30,8 @@ from grader.simt.ptx import Address, Immediate, Module, Operand, Register, Symbo
 from grader.simt.ptx.parse import type_size
 
 LOCAL_GUARD = 64
+BANK_ROW = 128
+"""Bytes that one row of the 32 banks holds."""
 
 
 @dataclass(frozen=True)
@@ -88,13 +90,16 @@ class _Generator:
         return slots
 
     def _place_shared(self) -> tuple[dict[str, int], int]:
-        """Offsets of shared arrays, packed as the compiler would; the dynamic array comes last."""
+        """Offsets of shared arrays: as the compiler packs them, but each moved on by whole rows of banks.
+
+        The gaps catch an index that runs over one array's end; a multiple of 128 bytes leaves every element in its bank.
+        """
         used = [v for v in (*self.ptx.variables.values(), *self.flat.variables.values()) if v.space == "shared"]
         named = self._names_used()
         places: dict[str, int] = {}
         at = 0
         for variable in sorted((v for v in used if v.name in named), key=lambda v: v.size < 0):
-            at = (at + variable.align - 1) // variable.align * variable.align
+            at = (at + variable.align - 1) // variable.align * variable.align + BANK_ROW * bool(places)
             places[variable.name] = at
             at += max(variable.size, 0)
         self.shared_variables = {v.name: v for v in used}
@@ -570,16 +575,18 @@ class _BlockEmitter(Emitter):
         missing = need & WARP.load(f, self.warp, "alive") & ~self.block_mask
         park, go_on, forced = f.block("park"), f.block("together"), f.block("forced")
         check = f.block("missing")
-        f.b.cbranch(missing.eq(0).v, go_on, check).set_weights([999, 1])
+        force = WARP.load(f, self.warp, "forced").ne(0)
+        f.b.cbranch((missing.eq(0) & (force ^ 1)).v, go_on, check).set_weights([999, 1])
         f.enter(check)
-        f.b.cbranch(WARP.load(f, self.warp, "forced").ne(0).v, forced, park)
+        f.b.cbranch(force.v, forced, park)
         f.enter(forced)
         WARP.store(f, self.warp, "forced", 0)
-        self.report(findings.MISSING_LANES, self.block_mask, missing.zext(I64), need.zext(I64))
+        came_not = f.load(I32, f.at(self.warp, self.g.schedule.need_at + 4 * self.block.index)) & ~self.block_mask
+        self.report(findings.MISSING_LANES, self.block_mask, came_not.zext(I64), need.zext(I64))
         f.goto(go_on)
         f.enter(park)
         f.call(self.g.schedule.enqueue, self.warp, f.const(I32, self.block.index), self.block_mask)
-        f.store(need, f.at(self.warp, self.g.schedule.need_at + 4 * self.block.index))
+        f.store(missing | self.block_mask, f.at(self.warp, self.g.schedule.need_at + 4 * self.block.index))
         WARP.store(f, self.warp, "parked", WARP.load(f, self.warp, "parked") | self.block_mask)
         f.goto(self.g.dispatch)
         f.enter(go_on)

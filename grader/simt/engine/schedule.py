@@ -99,9 +99,14 @@ class Schedule:
             return (need & alive & ~mask).eq(0) & mask.ne(0)
 
         self._scan(f, warp, f.const(I32, 0), found, complete)
-        with f.if_(found.get().eq(-1)):  # type: ignore[attr-defined]  # a Cell
-            WARP.store(f, warp, "forced", 1)
-            self._scan(f, warp, f.const(I32, 0), found, lambda i: f.load(I32, self._mask(f, warp, i)).ne(0))
+        with f.if_else(found.get().eq(-1)) as (nobody, somebody):  # type: ignore[attr-defined]  # a Cell
+            with nobody:
+                WARP.store(f, warp, "forced", 1)
+                self._scan(f, warp, f.const(I32, 0), found, lambda i: f.load(I32, self._mask(f, warp, i)).ne(0))
+            with somebody:  # partners that ended meanwhile never came
+                need = f.load(I32, f.at(warp, found.get().zext(I64) * 4 + self.need_at))  # type: ignore[attr-defined]
+                left = need & ~f.load(I32, self._mask(f, warp, found.get()))  # type: ignore[attr-defined]
+                WARP.store(f, warp, "forced", left.ne(0).zext(I32))
 
     def _mask(self, f: Builder, warp: Value, block: Value) -> Value:
         return f.at(warp, block.zext(I64) * 4 + self.mask_at)

@@ -170,7 +170,7 @@ _WMMA = "wmma.mma.sync.aligned.ALAYOUT.BLAYOUT"
 _MMA = "mma.sync.aligned"
 
 
-@form(f"{_WMMA}.SHAPE.DTYPE.CTYPE{{.satfinite}} d, a, b, c", raw=True, tags=("sync",), ALAYOUT=LAYOUTS, BLAYOUT=LAYOUTS,
+@form(f"{_WMMA}.SHAPE.DTYPE.CTYPE d, a, b, c", raw=True, tags=("sync",), ALAYOUT=LAYOUTS, BLAYOUT=LAYOUTS,
       SHAPE=WMMA_SHAPES, DTYPE=HALVES, CTYPE=HALVES)  # fmt: skip
 def wmma_half(e: _BlockEmitter, m: Match, i: Instruction) -> None:
     _multiply(e, i, Product(Shape.parse(m.SHAPE), "f16", "f16", m.CTYPE, m.DTYPE, wmma=True))

@@ -113,4 +113,5 @@ def test_a_field_of_all_bits_is_the_whole_word() -> None:
     a = integers("u64", 22)
     zeros, lengths = np.zeros(COUNT, "u4"), np.full(COUNT, 64, "u4")
     assert (evaluate_batch("bfe.u64", a, zeros, lengths)[0] == a).all()
+    assert (evaluate_batch("bfe.s64", a.view("i8"), zeros, lengths)[0] == a.view("i8")).all()
     assert (evaluate_batch("bfi.b64", a, ~a, zeros, lengths)[0] == a).all()

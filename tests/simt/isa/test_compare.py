@@ -112,6 +112,9 @@ def test_set_of_pairs_packs_two_answers() -> None:
     a, b = pairs("f16", 11)
     answers = [compared("ge", x, y) for x, y in zip(a.tolist(), b.tolist(), strict=True)]
     assert evaluate_batch("set.ge.f16x2.f16x2", a, b)[0].tolist() == [float(x) for x in answers]
+    c = np.random.default_rng(17).integers(0, 2, len(a) // 2).astype("u1")
+    both_halves = [x and bool(p) for x, p in zip(answers, np.repeat(c, 2), strict=True)]
+    assert evaluate_batch("set.ge.and.f16x2.f16x2", a, b, c)[0].tolist() == [float(x) for x in both_halves]
     words = [0xFFFF * low | 0xFFFF0000 * high for low, high in zip(answers[0::2], answers[1::2], strict=True)]
     assert evaluate_batch("set.ge.u32.f16x2", a, b)[0].tolist() == words
 

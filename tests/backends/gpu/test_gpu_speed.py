@@ -1,0 +1,187 @@
+"""What `fast` makes of samples: pass, slow, impossible, more processes, wrong outputs; and the bench table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+
+import pytest
+
+from grader.backends.base import Limits
+from grader.backends.gpu import speed as speed_module
+from grader.backends.gpu.bench_report import BenchReport, BenchRow, to_markdown
+from grader.backends.gpu.speed import SpeedTest
+from grader.backends.gpu.wire import Mismatch, RawSamples
+from grader.device import Gpu
+from grader.errors import Unsupported
+from grader.exercise import Target
+from grader.launch import DeviceLimits
+from grader.verdict import Diagnostic
+
+GPU = Gpu(0, "NVIDIA H200", (9, 0), 132, 1.98e9, 3.2e9, 6016, 60 << 20, 141 << 30, DeviceLimits())
+PEAK = 4814e9
+WORK = 3.0 * 2**30
+TARGET = Target(unit="bandwidth", fraction=0.70, ceiling="add_f32x1")
+
+
+def at(fraction: float, spread: float = 0.0, count: int = 30, **more) -> RawSamples:
+    """Samples around the time that reaches ``fraction`` of the peak, spread evenly to both sides."""
+    seconds = WORK / (fraction * PEAK)
+    times = tuple(seconds * (1 + spread * (2 * k / (count - 1) - 1)) for k in range(count))
+    return RawSamples(**({"seconds": times, "control_s": (6e-5,) * count} | more))
+
+
+@dataclass
+class FakeSession:
+    """A session that gives the samples that it was made with."""
+
+    samples: RawSamples | Exception
+    program: object = None
+    closed: list[bool] = field(default_factory=list)
+
+    def time(self, run, modules, l2_bytes):
+        if isinstance(self.samples, Exception):
+            raise self.samples
+        return self.samples
+
+    def close(self):
+        self.closed.append(True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def judge(monkeypatch, first, *fresh, target=TARGET, published=True, peak=PEAK, timed={"n": 2**28}):  # noqa: B006  # never changed
+    """The speed that follows from the first process's samples and those of fresh ones, and how many were opened."""
+    setup = SimpleNamespace(
+        run=SimpleNamespace(judged="c"), modules={}, size=timed, work=WORK, ceiling_work=WORK, peak=peak,
+        published=published,
+    )  # fmt: skip
+    monkeypatch.setattr(speed_module, "prepare", lambda *_: setup)
+    sessions = [FakeSession(samples) for samples in fresh]
+    opened = iter(sessions)
+    backend = SimpleNamespace(gpu=GPU, open=lambda program, limits: next(opened))
+    one = SimpleNamespace(exercise=SimpleNamespace(timed=timed, target=target))
+    speed = SpeedTest(one, backend, 1, Limits())(FakeSession(first))
+    return speed, sum(1 for session in sessions if session.closed)
+
+
+def test_above_the_line_is_a_pass(monkeypatch):
+    speed, fresh = judge(monkeypatch, at(0.712, 0.005))
+    assert (speed.word, fresh) == ("pass", 0)
+    assert speed.measured.fraction_of_peak == pytest.approx(0.712, rel=1e-3)
+    assert "0.712 of peak" in speed.detail
+    assert "the line is 0.70 of peak" in speed.detail
+
+
+def test_far_below_the_line_is_slow_at_once(monkeypatch):
+    speed, fresh = judge(monkeypatch, at(0.5))
+    assert (speed.word, fresh) == ("slow", 0)
+
+
+def test_near_the_line_two_fresh_processes_are_asked(monkeypatch):
+    near = at(0.695)
+    speed, fresh = judge(monkeypatch, near, near, near)
+    assert (speed.word, fresh, speed.measured.samples) == ("inconclusive", 2, 90)
+
+
+def test_a_fresh_process_can_settle_it(monkeypatch):
+    speed, fresh = judge(monkeypatch, at(0.70, 0.02), at(0.72, count=90), at(0.72))
+    assert (speed.word, fresh) == ("pass", 1)
+
+
+def test_samples_beside_a_drifting_control_are_thrown_away(monkeypatch):
+    drifting = at(0.5, control_s=(6e-5,) * 15 + (9e-5,) * 15)
+    speed, fresh = judge(monkeypatch, drifting, at(0.72))
+    assert (speed.word, fresh, speed.measured.samples) == ("pass", 1, 30)
+
+
+def test_a_machine_that_never_calms_down_is_inconclusive(monkeypatch):
+    drifting = at(0.72, control_s=(6e-5,) * 15 + (9e-5,) * 15)
+    speed, _ = judge(monkeypatch, drifting, drifting, drifting)
+    assert (speed.word, speed.measured) == ("inconclusive", None)
+    assert "not steady" in speed.detail
+
+
+def test_an_impossible_time_on_a_known_gpu_is_a_cheat(monkeypatch):
+    speed, _ = judge(monkeypatch, at(1.2))
+    assert speed.word == "cheat"
+    assert speed.detail == "impossible time: work was skipped, or the grader is wrong"
+
+
+def test_an_impossible_time_on_an_unknown_gpu_is_inconclusive(monkeypatch):
+    assert judge(monkeypatch, at(1.2), published=False)[0].word == "inconclusive"
+
+
+def test_a_wrong_timed_output_is_wrong_with_array_and_index(monkeypatch):
+    samples = RawSamples(mismatch=Mismatch(7, "real", 3, 12345, 0.5, 1.5))
+    speed, _ = judge(monkeypatch, samples)
+    (found,) = speed.diagnostics
+    assert speed.word == found.kind == "wrong"
+    assert (found.array, found.index) == ("c", 12345)
+    where = "c[12345] is wrong at the timed size n = 268435456, launch 7"
+    assert found.message == f"{where}: got 0.5, expected 1.5 (3 elements are wrong)"
+
+
+def test_a_changed_input_is_wrong(monkeypatch):
+    samples = RawSamples(mismatch=Mismatch(2, "real", 0, 0, 0.0, 0.0, {"a": 1}))
+    speed, _ = judge(monkeypatch, samples)
+    assert speed.word == "wrong"
+    assert "overwrote its input a" in speed.detail
+
+
+def test_a_stray_write_in_a_timed_launch_is_out_of_bounds(monkeypatch):
+    found = Diagnostic("out_of_bounds", "write past the end of c")
+    assert judge(monkeypatch, RawSamples(diagnostics=(found,)))[0].word == "out_of_bounds"
+
+
+def test_a_line_of_the_ceiling_uses_the_ceiling_of_the_same_run(monkeypatch):
+    target = replace(TARGET, of="ceiling", fraction=0.95)
+    ceiling_s = (WORK / (0.72 * PEAK),) * 10
+    assert judge(monkeypatch, at(0.70, ceiling_s=ceiling_s), target=target)[0].word == "pass"
+    assert judge(monkeypatch, at(0.60, ceiling_s=ceiling_s), target=target)[0].word == "slow"
+
+
+def test_a_line_of_a_ceiling_that_could_not_be_measured_is_inconclusive(monkeypatch):
+    target = replace(TARGET, of="ceiling", fraction=0.95)
+    assert judge(monkeypatch, at(0.70), at(0.70), at(0.70), target=target)[0].word == "inconclusive"
+
+
+def test_a_line_set_on_another_gpu_is_marked(monkeypatch):
+    speed, _ = judge(monkeypatch, at(0.72), target=replace(TARGET, gpu="NVIDIA L4"))
+    assert speed.measured.provisional
+    assert "set on another GPU" in speed.detail
+
+
+def test_without_a_target_outputs_are_verified_and_nothing_is_judged(monkeypatch):
+    assert judge(monkeypatch, at(0.5), target=None)[0] is None
+    samples = RawSamples(mismatch=Mismatch(2, "real", 1, 0, 0.0, 1.0))
+    assert judge(monkeypatch, samples, target=None)[0].word == "wrong"
+
+
+def test_without_a_timed_size_nothing_is_timed(monkeypatch):
+    assert judge(monkeypatch, at(0.5), timed=None)[0] is None
+
+
+def test_a_gpu_without_the_memory_is_inconclusive(monkeypatch):
+    speed, _ = judge(monkeypatch, Unsupported("this GPU has no 3.0 GiB of free memory"))
+    assert speed.word == "inconclusive"
+    assert "3.0 GiB" in speed.detail
+
+
+def test_the_bench_table_shows_solution_ceiling_and_library(monkeypatch):
+    ceiling_s = (WORK / (0.72 * PEAK),) * 10
+    speed, _ = judge(monkeypatch, at(0.71, ceiling_s=ceiling_s))
+    row = BenchRow("vector_add", "n = 268435456", "pass", speed.measured, "add_f32x1", 1.27e-3, 0.526)
+    failed = BenchRow("reduce_v3", "n = 4", problem="the kernel did not finish")
+    text = to_markdown(BenchReport(GPU, (("driver", "580.95.05"),), "2025-01-31", (row, failed)))
+    assert text.startswith("# NVIDIA H200\n\n2025-01-31. 132 SMs, 1980 MHz, 6016-bit bus, 60 MiB L2. driver 580.95.05.")
+    cells = next(line for line in text.splitlines() if "vector_add" in line).split(" | ")
+    assert cells[2:] == [
+        "942.4 µs", "942.4 µs to 942.4 µs", "3418 GB/s", "0.710", "0.986 add_f32x1", "0.70 of peak", "pass",
+        "1.270 ms", "0.526 |",
+    ]  # fmt: skip
+    assert "| reduce_v3 | n = 4 | the kernel did not finish |" in text

@@ -1,0 +1,106 @@
+"""What counts as a race: two unordered accesses of different threads to one address, at least one a write."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.simt.kernels import body, run
+
+X = np.arange(256, dtype=np.float32)
+
+
+def shared(statements: str) -> str:
+    return body(f"__shared__ float s[256];\n{statements}")
+
+
+def test_a_barrier_orders_writes_before_reads() -> None:
+    ran = run(shared("s[t] = x[i]; __syncthreads();\nx[i] = s[255 - t];"), {"x": X}, 256, block=256)
+    assert ran.kinds == []
+    assert ran.arrays["x"].tolist() == X[::-1].tolist()
+
+
+def test_without_the_barrier_both_accesses_are_named() -> None:
+    ran = run(shared("s[t] = x[i];\nx[i] = s[255 - t];"), {"x": X}, 256, block=256)
+    race = next(e for e in ran.events if e.kind == "race")
+    assert race.array == "s"
+    assert {(a.kind, a.line) for a in race.accesses} == {("write", 5), ("read", 6)}
+    assert race.accesses[0].thread != race.accesses[1].thread
+
+
+def test_two_writes_of_different_values_race_and_of_the_same_value_warn() -> None:
+    store = "s[n - 256] = {value};\n__syncthreads(); x[i] = s[0];"
+    assert "race" in run(shared(store.format(value="t")), {"x": X}, 256, block=64).kinds
+    assert set(run(shared(store.format(value="1")), {"x": X}, 256, block=64).kinds) == {"same_value_write"}
+
+
+def test_lanes_of_one_store_that_collide_race() -> None:
+    assert "race" in run(shared("s[t / 2] = t;\n__syncthreads(); x[i] = s[t / 4];"), {"x": X}, 256, block=32).kinds
+
+
+def test_syncwarp_orders_the_lanes_of_a_warp_and_nothing_else() -> None:
+    statements = "s[t] = x[i]; __syncwarp();\nx[i] = s[t ^ {step}];"
+    assert run(shared(statements.format(step=1)), {"x": X}, 256, block=64).kinds == []
+    assert "race" in run(shared(statements.format(step=32)), {"x": X}, 256, block=64).kinds
+
+
+def test_syncwarp_of_half_a_warp_orders_that_half_only() -> None:
+    statements = "s[t] = x[i]; if (t < 16) __syncwarp(0xffff); else __syncwarp(0xffff0000u);\nx[i] = s[t ^ {step}];"
+    assert run(shared(statements.format(step=1)), {"x": X}, 256, block=32).kinds == []
+    assert "race" in run(shared(statements.format(step=16)), {"x": X}, 256, block=32).kinds
+
+
+def test_a_named_barrier_orders_its_warps() -> None:
+    sync = 'if (t < 64) asm volatile("bar.sync 1, 64;" ::: "memory");'
+    statements = f"s[t] = x[i]; {sync}\nif (t < {{last}}) x[i] = s[t ^ {{step}}];"
+    assert run(shared(statements.format(step=32, last=64)), {"x": X}, 256, block=128).kinds == []
+    assert "race" in run(shared(statements.format(step=64, last=64)), {"x": X}, 256, block=128).kinds
+
+
+def test_atomics_do_not_race_with_each_other_but_with_plain_reads() -> None:
+    assert run(body("atomicAdd(&x[0], 1.0f);"), {"x": X}, 256, block=64, grid=2).kinds == []
+    mixed = body("atomicAdd(&x[0], 1.0f); x[1 + i] = x[0];")
+    assert "race" in run(mixed, {"x": X}, 256, block=64).kinds
+
+
+def test_blocks_race_on_global_memory() -> None:
+    ran = run(body("if (t == 0) x[0] = blockIdx.x;"), {"x": X}, 256, grid=4)
+    race = next(e for e in ran.events if e.kind == "race")
+    assert race.accesses[0].block != race.accesses[1].block
+
+
+LAST_BLOCK = """__shared__ bool last;
+if (t == 0) { x[1 + blockIdx.x] = 1.0f; FENCE last = atomicAdd(count, 1u) == gridDim.x - 1; }
+__syncthreads();
+if (last && t == 0) { float sum = 0; for (int b = 0; b < gridDim.x; ++b) sum += x[1 + b]; x[0] = sum; }"""
+
+
+@pytest.mark.parametrize(("fence", "kinds"), [("__threadfence();", []), ("", ["race"])])
+def test_the_last_block_reads_what_others_wrote_before_a_fence(fence: str, kinds: list[str]) -> None:
+    source = body(LAST_BLOCK.replace("FENCE", fence), "float* x, unsigned* count")
+    ran = run(source, {"x": np.zeros(16, np.float32), "count": np.zeros(1, np.uint32)}, grid=8)
+    assert ran.kinds == kinds
+    assert ran.arrays["x"][0] == 8
+
+
+def test_reading_shared_memory_that_nobody_wrote_is_reported_and_gives_nan() -> None:
+    ran = run(shared("if (t < 16) s[t] = 1;\n__syncthreads(); x[i] = s[t];"), {"x": X}, 256, block=32)
+    assert ran.kinds == ["uninitialised_read"]
+    assert (ran.events[0].array, ran.events[0].offset, ran.events[0].line) == ("s", 64, 6)
+    assert np.isnan(ran.arrays["x"][16:32]).all()
+
+
+def test_shared_memory_of_the_block_before_counts_as_unwritten() -> None:
+    ran = run(shared("if (blockIdx.x == 0) s[t] = 1;\n__syncthreads(); x[i] = s[t];"), {"x": X}, 256, grid=2)
+    assert ran.kinds == ["uninitialised_read"]
+    assert ran.events[0].block == (1, 0, 0)
+
+
+def test_reading_an_output_before_writing_it_is_reported() -> None:
+    ran = run(body("x[i] += 1;"), {"x": X}, 256, unset=("x",))
+    assert ran.kinds == ["uninitialised_read"]
+    assert run(body("x[i] = 1; x[i] += 1;"), {"x": X}, 256, unset=("x",)).kinds == []
+
+
+def test_bytes_beside_each_other_do_not_race() -> None:
+    bytes_ = np.zeros(64, np.uint8)
+    assert run(body("x[i] = t;", "unsigned char* x"), {"x": bytes_}, block=64).kinds == []
