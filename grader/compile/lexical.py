@@ -9,7 +9,6 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 _TOKEN = re.compile(
     r"""
@@ -46,15 +45,20 @@ def without_strings(source: str) -> str:
     return _TOKEN.sub(lambda match: _blank(match[0]), source)
 
 
+class Lines:
+    """Line numbers of positions in one text; a hostile file asks for those of a hundred thousand places."""
+
+    def __init__(self, text: str) -> None:
+        self._ends = [match.start() for match in re.finditer("\n", text)]
+
+    def of(self, position: int) -> int:
+        """The 1-based line of a position."""
+        return bisect_left(self._ends, position) + 1
+
+
 def line_of(text: str, position: int) -> int:
-    """The 1-based line of a position in ``text``."""
-    return bisect_left(_newlines(text), position) + 1
-
-
-@lru_cache(maxsize=4)
-def _newlines(text: str) -> list[int]:
-    # Kept: a hostile file asks for the lines of a hundred thousand places.
-    return [match.start() for match in re.finditer("\n", text)]
+    """The 1-based line of one position in ``text``."""
+    return text.count("\n", 0, position) + 1
 
 
 def strings(source: str) -> Iterator[tuple[int, str]]:
@@ -78,12 +82,13 @@ def strings(source: str) -> Iterator[tuple[int, str]]:
 def assembly(source: str) -> Iterator[tuple[int, str]]:
     """Every inline assembly statement whose text is written out: its line and its text."""
     code = without_strings(source)
+    lines = Lines(code)
     for statement in _ASM.finditer(code):
         position = statement.end()
         end = code.find(")", position)
         text = source[position : len(source) if end < 0 else end]
         yield (
-            line_of(code, position),
+            lines.of(position),
             "".join(_content(match) or "" for match in _TOKEN.finditer(text) if not match["comment"]),
         )
 
@@ -93,6 +98,7 @@ def blocks(source: str) -> list[Block]:
     code = re.sub(
         r"^[ \t]*#(?:\\\r?\n|[^\n])*", lambda match: _blank(match[0]), without_strings(source), flags=re.MULTILINE
     )
+    lines = Lines(code)
     found: list[Block] = []
     stack: list[bool] = []  # of each open brace: is it transparent?
     depth = head_start = opened = 0  # depth counts the open braces that are not
@@ -106,16 +112,15 @@ def blocks(source: str) -> list[Block]:
             opaque = not stack.pop()
             depth -= opaque
             if opaque and not depth:
-                found.append(_block(code, head_start, opened, match.start()))
+                found.append(_block(code[head_start:opened], head_start, match.start(), lines))
         if not depth and match[0] != "{":
             head_start = match.end()
     return found
 
 
-def _block(code: str, head_start: int, opened: int, closed: int) -> Block:
-    head = code[head_start:opened]
-    first = head_start + len(head) - len(head.lstrip())
-    return Block(line_of(code, first), line_of(code, closed), " ".join(head.split()))
+def _block(head: str, start: int, closed: int, lines: Lines) -> Block:
+    first = start + len(head) - len(head.lstrip())
+    return Block(lines.of(first), lines.of(closed), " ".join(head.split()))
 
 
 def _between(source: str, start: int, end: int) -> str:

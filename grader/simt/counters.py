@@ -1,7 +1,7 @@
 """What a profiler would count, from the engine's raw counters: for each launch, and for each source line. Pure.
 
-Names are explained in docs/counters.md. Requests, sectors and wavefronts are those of PTX instructions; atomics are
-counted apart, as profilers do. `active_lanes` is the mean number of lanes of an executed instruction.
+Names are explained in docs/counters.md. Requests, sectors and wavefronts are those of PTX instructions; the
+sectors of atomics are counted apart, as profilers do. `active_lanes` is the mean number of lanes of an executed instruction.
 """
 
 from __future__ import annotations
@@ -89,13 +89,14 @@ def derive(raw: Mapping[str, int]) -> dict[str, float]:
     out = {name: float(value) for name, value in sorted(raw.items()) if not name.startswith("_") and value}
     sectors = of("global_load_sectors") + of("global_store_sectors")
     requested = of("global_load_bytes") + of("global_store_bytes")
-    out["global_requests"] = float(of("global_load_requests") + of("global_store_requests"))
+    plain = of("global_load_requests") + of("global_store_requests")
+    out["global_requests"] = float(plain + of("global_atomic_requests"))
     out["shared_requests"] = float(of("shared_load_requests") + of("shared_store_requests"))
     out["shared_bytes"] = float(of("shared_load_bytes") + of("shared_store_bytes"))
     if sectors:
         out["sectors"] = float(sectors)
         out["sector_efficiency"] = requested / (SECTOR_BYTES * sectors)
-        out["sectors_per_request"] = sectors / out["global_requests"]
+        out["sectors_per_request"] = sectors / plain
         out["bytes_per_lane"] = float(of("_widest"))
     if out["shared_requests"] or of("shared_atomic_requests"):
         out["wavefronts"] = float(sum(of(f"shared_{k}_wavefronts") for k in KINDS))

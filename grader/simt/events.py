@@ -88,7 +88,12 @@ class _Reader:
         )  # fmt: skip
         if finding.kind in (kinds.OUT_OF_BOUNDS, kinds.READ_ONLY, kinds.MISALIGNED):
             return self._stray(event, site, finding)
-        if finding.kind in (kinds.RACE_WRITE_WRITE, kinds.RACE_READ_WRITE, kinds.RACE_WRITE_READ, kinds.SAME_VALUE_WRITE):
+        if finding.kind in (
+            kinds.RACE_WRITE_WRITE,
+            kinds.RACE_READ_WRITE,
+            kinds.RACE_WRITE_READ,
+            kinds.SAME_VALUE_WRITE,
+        ):
             return self._race(event, site, finding)
         if finding.kind == kinds.UNINITIALISED:
             return self._place(event, site.space, finding.address)
@@ -152,7 +157,11 @@ class _Reader:
     def _place(self, event: Event, space: str, address: int) -> Event:
         """Name the array that an address belongs to, or just misses."""
         if space == "generic":
-            space, address = ("shared", address - SHARED_BASE) if SHARED_BASE <= address < SHARED_BASE + (1 << 24) else ("global", address)
+            space, address = (
+                ("shared", address - SHARED_BASE)
+                if SHARED_BASE <= address < SHARED_BASE + (1 << 24)
+                else ("global", address)
+            )
         if space == "shared":
             return self._shared(event, address)
         if space == "local":
@@ -163,7 +172,14 @@ class _Reader:
         if found is None:
             return replace(event, space=space, address=address)
         array, offset = found
-        return replace(event, space=space, array=plain_name(array.name), array_bytes=array.data.size, offset=offset, address=address)
+        return replace(
+            event,
+            space=space,
+            array=plain_name(array.name),
+            array_bytes=array.data.size,
+            offset=offset,
+            address=address,
+        )
 
     def _shared(self, event: Event, address: int) -> Event:
         rows: Sequence[tuple[str, int, int]] = [
@@ -173,7 +189,9 @@ class _Reader:
         if not below:
             return replace(event, space="shared", address=address)
         name, at, size = max(below, key=lambda r: (r[1], r[2]))
-        return replace(event, space="shared", array=plain_name(name), array_bytes=size, offset=address - at, address=address)
+        return replace(
+            event, space="shared", array=plain_name(name), array_bytes=size, offset=address - at, address=address
+        )
 
 
 def plain_name(symbol: str) -> str:

@@ -50,8 +50,14 @@ def format_one(text: str, raw: bytes, text_at: Callable[[int], str]) -> str:
         flags, width, precision, length, kind = match.groups()
         if kind == "%":
             return "%"
-        wide = str(min(WIDEST, abs(int(arguments.take("i"))))) if width == "*" else str(min(WIDEST, int(width or 0)) or "")
-        digits = None if precision is None else min(WIDEST, int(arguments.take("i")) if precision == "*" else int(precision or 0))
+        wide = (
+            str(min(WIDEST, abs(int(arguments.take("i"))))) if width == "*" else str(min(WIDEST, int(width or 0)) or "")
+        )
+        digits = (
+            None
+            if precision is None
+            else min(WIDEST, int(arguments.take("i")) if precision == "*" else int(precision or 0))
+        )
         spec = f"%{flags}{wide}" + ("" if digits is None else f".{digits}")
         return _one(spec, kind, length in ("l", "ll", "z", "j", "t"), arguments, text_at)
 
@@ -70,4 +76,6 @@ def _one(spec: str, kind: str, long: bool, arguments: _Arguments, text_at: Calla
     if kind == "p":
         return f"{int(arguments.take('Q')):#x}"
     signed = kind in "di"
-    return (spec + ("d" if kind in "diu" else kind)) % int(arguments.take(("q" if signed else "Q") if long else ("i" if signed else "I")))
+    return (spec + ("d" if kind in "diu" else kind)) % int(
+        arguments.take(("q" if signed else "Q") if long else ("i" if signed else "I"))
+    )

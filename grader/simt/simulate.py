@@ -88,7 +88,12 @@ class Outcome:
 
 
 def simulate(
-    module: Module, memories: Sequence[Memory], steps: Sequence[Step], *, cache: CodeCache, options: Options | None = None
+    module: Module,
+    memories: Sequence[Memory],
+    steps: Sequence[Step],
+    *,
+    cache: CodeCache,
+    options: Options | None = None,
 ) -> Outcome:
     """Run the steps on fresh memory. Raises UnsupportedPtx, with the source line; KeyError for an unknown symbol."""
     chosen = options or Options()
@@ -153,6 +158,6 @@ class _Run:
 
     def outcome(self) -> Outcome:
         memory = {name: self.device.array(name).data for name in self.names}
-        return Outcome(memory, tuple(self.calls), tuple(self.counters), tuple(merge(self.events)), self.printed, self.complete)
-
-
+        return Outcome(
+            memory, tuple(self.calls), tuple(self.counters), tuple(merge(self.events)), self.printed, self.complete
+        )

@@ -59,9 +59,7 @@ def run(
     given = tuple(struct.pack("<f" if isinstance(s, float) else "<i", s) for s in scalars)
     call = Call(program.entries[0].name, (grid, 1, 1), (block, 1, 1), shared, (*arrays, *given))
     options = Options(observed=observed, threads=threads, instructions_per_block=budget)
-    outcome = simulate(
-        parse(program.ptx, NAME), memories, [call], cache=CodeCache(program.key), options=options
-    )
+    outcome = simulate(parse(program.ptx, NAME), memories, [call], cache=CodeCache(program.key), options=options)
     results = {n: outcome.memory[n].view(a.dtype) for n, a in arrays.items()}
     return Ran(results, outcome)
 

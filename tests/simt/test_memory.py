@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from tests.simt.kernels import body, run
 
 X = np.arange(64, dtype=np.float32)
@@ -13,12 +14,24 @@ X = np.arange(64, dtype=np.float32)
 def test_an_element_too_far_is_named_with_array_and_index(index: str, offset: int) -> None:
     ran = run(body(f"if (t == 3)\nx[{index}] = 1;"), {"x": X}, 64)
     event = ran.events[0]
-    assert (event.kind, event.array, event.offset, event.line, event.thread) == ("out_of_bounds", "x", offset, 5, (3, 0, 0))
+    assert (event.kind, event.array, event.offset, event.line, event.thread) == (
+        "out_of_bounds",
+        "x",
+        offset,
+        5,
+        (3, 0, 0),
+    )
     assert ran.arrays["x"].tolist() == X.tolist()
 
 
 def test_a_shared_array_ends_where_it_was_declared() -> None:
-    ran = run(body("__shared__ float a[32]; __shared__ float b[32];\na[t + 1] = 1; b[t] = x[t]; __syncthreads(); b[t] += a[31 - t]; x[i] = b[t];"), {"x": X}, 64)
+    ran = run(
+        body(
+            "__shared__ float a[32]; __shared__ float b[32];\na[t + 1] = 1; b[t] = x[t]; __syncthreads(); b[t] += a[31 - t]; x[i] = b[t];"
+        ),
+        {"x": X},
+        64,
+    )
     stray = next(e for e in ran.events if e.kind == "out_of_bounds")
     assert (stray.array, stray.offset, stray.line) == ("a", 128, 5)
 
@@ -51,7 +64,9 @@ def test_local_arrays_keep_each_threads_values() -> None:
 
 
 def test_generic_pointers_reach_shared_and_global_memory() -> None:
-    source = body("__shared__ float s[32]; s[t] = t; __syncthreads();\nfloat* p = (t & 1) ? s : x; x[32 + t] = p[31 - t];")
+    source = body(
+        "__shared__ float s[32]; s[t] = t; __syncthreads();\nfloat* p = (t & 1) ? s : x; x[32 + t] = p[31 - t];"
+    )
     ran = run(source, {"x": X}, 64)
     assert ran.arrays["x"][32:].tolist() == [31 - t for t in range(32)]
 

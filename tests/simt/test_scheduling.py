@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from tests.simt.kernels import body, run
 
 X = np.zeros(256, np.float32)
@@ -38,7 +39,12 @@ def test_a_barrier_in_a_branch_is_named() -> None:
 
 
 def test_threads_that_wait_at_different_barriers_are_named() -> None:
-    ran = run(body("if (t < 32) {\n__syncthreads(); x[i] = 1; }\nelse {\n__syncthreads(); x[i] = 2; }"), {"x": X}, 256, block=64)
+    ran = run(
+        body("if (t < 32) {\n__syncthreads(); x[i] = 1; }\nelse {\n__syncthreads(); x[i] = 2; }"),
+        {"x": X},
+        256,
+        block=64,
+    )
     assert "barrier_divergence" in ran.kinds
     assert {a.line for a in ran.events[0].accesses} == {5, 7}
 

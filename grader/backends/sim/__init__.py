@@ -183,7 +183,9 @@ def _unsupported(answer: dict[str, Any], name: str) -> Unsupported:
     line = answer.get("line")
     message = f"the simulator does not know {answer['what']}" + (f" ({name}:{line})" if line else "")
     found = Diagnostic(kind="unsupported", message=message, file=name, line=line)
-    return Unsupported(message, diagnostics=(found,), hint="run it on a GPU with --backend gpu, or write it in another way")
+    return Unsupported(
+        message, diagnostics=(found,), hint="run it on a GPU with --backend gpu, or write it in another way"
+    )
 
 
 def _execution(answer: dict[str, Any], outputs: Arrays, elapsed_s: float) -> Execution:

@@ -35,17 +35,13 @@ def main() -> None:
 
 def _open_everything() -> None:
     """Import, read and load whatever is needed later: the sandbox closes all files."""
-    import os
-    import traceback
+    from importlib import import_module
 
-    import numpy.random  # NumPy loads parts of itself late
-
-    import grader.backends.sim.results
-    import grader.simt.simulate
     from grader.simt.engine.code_cache import engine_key
     from grader.simt.engine.jit import warm_up
 
-    assert (os, traceback, numpy.random, grader.backends.sim.results, grader.simt.simulate)
+    for name in ("traceback", "numpy.random", "grader.backends.sim.results", "grader.simt.simulate"):
+        import_module(name)
     engine_key()
     warm_up()
 
@@ -68,7 +64,9 @@ class _Server:
             else:
                 self._run(message, arrays)
         except UnsupportedPtx as error:
-            self.channel.send({"is": "unsupported", "what": error.what, "line": error.line.line if error.line else None})
+            self.channel.send(
+                {"is": "unsupported", "what": error.what, "line": error.line.line if error.line else None}
+            )
         except PtxSyntaxError as error:
             self.channel.send({"is": "unsupported", "what": f"this PTX: {error}", "line": None})
         except ChannelClosed:
@@ -106,7 +104,11 @@ class _Server:
         raw = {name: np.frombuffer(a.tobytes(), np.uint8) for name, a in arrays.items()}
         memories = [Memory(name, data, roles[name] == "in") for name, data in raw.items()]
         outcome = simulate(
-            self.module, memories, [_step(s) for s in message["steps"]], cache=self.cache, options=self._options(message)
+            self.module,
+            memories,
+            [_step(s) for s in message["steps"]],
+            cache=self.cache,
+            options=self._options(message),
         )
         changed = [n for n, role in roles.items() if role == "in" and not np.array_equal(raw[n], outcome.memory[n])]
         outputs = {n: outcome.memory[n].view(arrays[n].dtype) for n, role in roles.items() if role == "out"}

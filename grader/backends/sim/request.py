@@ -13,9 +13,7 @@ from grader.launch import Launch, Zero
 
 def case_request(run: CaseRun, program: Program) -> dict[str, Any]:
     """Steps in order with every parameter's bytes (hexadecimal), or the name of the buffer whose address it is."""
-    steps: list[dict[str, Any]] = [
-        {"do": "upload", "symbol": c.symbol, "buffer": c.buffer} for c in run.plan.constants
-    ]
+    steps: list[dict[str, Any]] = [{"do": "upload", "symbol": c.symbol, "buffer": c.buffer} for c in run.plan.constants]
     for step in run.plan.steps:
         if isinstance(step, Zero):
             steps.append({"do": "fill", "buffer": step.buffer})

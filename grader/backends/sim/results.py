@@ -81,7 +81,7 @@ class _Words:
         if e.array is None or e.offset is None:
             where = f"address {e.address:#x}" if e.address is not None else "memory"
             return f"{e.space} {where}" if e.space else where
-        return f"{e.space + ' ' if e.space != 'global' else ''}{e.array}[{self.index}]"
+        return f"{'' if e.space in (None, 'global') else f'{e.space} '}{e.array}[{self.index}]"
 
     def thread(self, thread: tuple[int, int, int], block: tuple[int, int, int] | None = None) -> str:
         """``thread 5 of block 2``; indices in 3-D only where needed."""
@@ -145,7 +145,10 @@ def _race(w: _Words) -> Said:
     blocks = first.block != second.block
     what = f"race on {w.array}: {w.access(first, with_block=blocks)}, {w.access(second, with_block=blocks)}"
     if blocks:
-        return what + ", in different blocks of one launch", "blocks run in any order: use an atomic, or a second launch"
+        return (
+            what + ", in different blocks of one launch",
+            "blocks run in any order: use an atomic, or a second launch",
+        )
     return what + ", no barrier between", "put a __syncthreads() between the two accesses"
 
 
@@ -212,7 +215,10 @@ def _inactive_lane(w: _Words) -> Said:
 
 
 def _bad_mask(w: _Words) -> Said:
-    return f"{w.who} executes {w.event.instruction} at {w.here} with a mask that does not name it", "add the lane to the mask"
+    return (
+        f"{w.who} executes {w.event.instruction} at {w.here} with a mask that does not name it",
+        "add the lane to the mask",
+    )
 
 
 def _trap(w: _Words) -> Said:

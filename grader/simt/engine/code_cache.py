@@ -39,7 +39,10 @@ class CodeCache:
     """Finds or makes the machine code of an entry. ``load(key)`` gives bytes or None; ``save(key, bytes)`` keeps them."""
 
     def __init__(
-        self, text_key: str, load: Callable[[str], bytes | None] | None = None, save: Callable[[str, bytes], None] | None = None
+        self,
+        text_key: str,
+        load: Callable[[str], bytes | None] | None = None,
+        save: Callable[[str, bytes], None] | None = None,
     ) -> None:
         self.text_key = text_key
         self._load = load

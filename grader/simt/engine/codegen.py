@@ -18,15 +18,15 @@ from grader.simt.engine import findings
 from grader.simt.engine.blocks import Block, Graph, Op, build
 from grader.simt.engine.findings import report_function
 from grader.simt.engine.flatten import Flat, UnsupportedPtx, flatten
-from grader.simt.engine.layout import RUNNING, TIMED_OUT, TRAPPED, WARP, WORKER
+from grader.simt.engine.layout import TIMED_OUT, TRAPPED, WARP, WORKER
 from grader.simt.engine.memory import MemoryCode
 from grader.simt.engine.schedule import QUANTUM, Schedule
-from grader.simt.engine.sites import BLOCK_COUNTERS, SITE_COUNTERS, Site, SiteTable
+from grader.simt.engine.sites import Site, SiteTable
 from grader.simt.engine.values import I1, I32, I64, PTR, Builder, Value, vec
 from grader.simt.isa import special_registers
 from grader.simt.isa.emit import ELEMENT, PACKED, Emitter, is_signed
 from grader.simt.observers.base import ObserverSet
-from grader.simt.ptx import Address, Immediate, Module, Operand, Register, Symbol, Variable, Vector
+from grader.simt.ptx import Address, Immediate, Line, Module, Operand, Register, Symbol, Vector
 from grader.simt.ptx.parse import type_size
 
 LOCAL_GUARD = 64
@@ -72,7 +72,11 @@ class _Generator:
         self.local, self.local_bytes = self._place_local()
         self.sites = SiteTable(graph)
         self.report = report_function(self.ir)
-        exits = [b.index for b in graph.blocks if len(b.ops) == 1 and b.ops[0].form.tags == {"exit"} and not b.ops[0].instruction.guard]
+        exits = [
+            b.index
+            for b in graph.blocks
+            if len(b.ops) == 1 and b.ops[0].form.tags == {"exit"} and not b.ops[0].instruction.guard
+        ]
         self.schedule = Schedule(self.ir, len(graph.blocks), self.warp_bytes, self.report, exits)
         self.memory = MemoryCode(self.ir, self.report, observers, self.sites, len(graph.blocks))
         self.symbols: list[str] = []
@@ -176,7 +180,9 @@ class _Generator:
             at = (at + p.align - 1) // p.align * p.align
             parameters.append((p.name, p.size, p.align))
             at += p.size
-        lines = tuple(tuple(op.instruction.line.line if op.instruction.line else 0 for op in b.ops) for b in self.graph.blocks)
+        lines = tuple(
+            tuple(op.instruction.line.line if op.instruction.line else 0 for op in b.ops) for b in self.graph.blocks
+        )
         tags = {t for b in self.graph.blocks for op in b.ops for t in op.form.tags}
         shared = tuple((n, o, self.shared_variables[n].size) for n, o in self.shared.items())
         ordered = "fence" in tags or any(s.orders_blocks for s in self.sites.sites)
@@ -188,7 +194,11 @@ class _Generator:
     def _opcodes(self) -> tuple[tuple[str, ...], ...]:
         def name(op: Op) -> str:
             first = op.instruction.modifiers[:1]
-            return ".".join((op.instruction.opcode, *first)) if op.instruction.opcode in ("wmma", "mma") else op.instruction.opcode
+            return (
+                ".".join((op.instruction.opcode, *first))
+                if op.instruction.opcode in ("wmma", "mma")
+                else op.instruction.opcode
+            )
 
         return tuple(tuple(name(op) for op in b.ops) for b in self.graph.blocks)
 
@@ -209,7 +219,8 @@ class _BlockEmitter(Emitter):
         self.g = g
         self.block = block
         self.f = g.f
-        self.warp, self.worker = g.warp, g.worker
+        self.warp: Value = g.warp
+        self.worker: Value = g.worker
         self.values: dict[str, Value] = {}
         self.dirty: set[str] = set()
         self.guard: Value | None = None
@@ -257,7 +268,9 @@ class _BlockEmitter(Emitter):
         form, operands = op.form, op.instruction.operands
         names = form.operands
         if len(operands) != len(names):
-            raise UnsupportedPtx(f"the instruction {op.instruction.name} with {len(operands)} operands", op.instruction.line)
+            raise UnsupportedPtx(
+                f"the instruction {op.instruction.name} with {len(operands)} operands", op.instruction.line
+            )
         values = [
             self.read(operand, form.operand_type(name, op.match))
             for name, operand in zip(names, operands, strict=True)
@@ -268,7 +281,11 @@ class _BlockEmitter(Emitter):
             (part, item)
             for name, operand in zip(names, operands, strict=True)
             if name.startswith("d")
-            for part, item in zip(name.split("|"), operand.items if isinstance(operand, Vector) and "|" in name else (operand,), strict=True)
+            for part, item in zip(
+                name.split("|"),
+                operand.items if isinstance(operand, Vector) and "|" in name else (operand,),
+                strict=True,
+            )
         ]
         results = result if isinstance(result, tuple) else (result,)
         for (name, operand), value in zip(targets, results, strict=True):
@@ -292,7 +309,9 @@ class _BlockEmitter(Emitter):
 
     @staticmethod
     def _storage(kind: str) -> ir.Type:
-        return ELEMENT["b16"] if type_size(kind) == 1 else ELEMENT[kind] if kind not in ("f16", "bf16") else ELEMENT["b16"]
+        return (
+            ELEMENT["b16"] if type_size(kind) == 1 else ELEMENT[kind] if kind not in ("f16", "bf16") else ELEMENT["b16"]
+        )
 
     def _predicate(self, register: Register) -> Value:
         value = self._register(register.name)
@@ -324,7 +343,9 @@ class _BlockEmitter(Emitter):
         if isinstance(operand, Symbol) and operand.name == "_":
             return
         if not isinstance(operand, Register):
-            raise UnsupportedPtx(f"a destination of {self.op.instruction.name}" if self.op else "a destination", self._line())
+            raise UnsupportedPtx(
+                f"a destination of {self.op.instruction.name}" if self.op else "a destination", self._line()
+            )
         stored = self.g.graph.registers.get(operand.name)
         if stored is None:
             raise UnsupportedPtx(f"a write to {operand.name}", self._line())
@@ -371,8 +392,13 @@ class _BlockEmitter(Emitter):
         base = f.load(I64, WORKER.load(f, self.worker, "symbols"), 8 * index)
         return f.splat(base + symbol.offset)
 
-    def _line(self) -> object:
+    def _line(self) -> Line | None:
         return self.op.instruction.line if self.op else None
+
+    def site(self) -> int:
+        """The current instruction's event site."""
+        assert self.op is not None
+        return self.g.sites.of_op(self.op)
 
     def unsupported(self, what: str) -> UnsupportedPtx:
         return UnsupportedPtx(what, self.op.instruction.line if self.op else None)
@@ -410,14 +436,23 @@ class _BlockEmitter(Emitter):
         return self.g.memory.load(self, self.op, space, address, bits, count, lanes, ordered)
 
     def store_memory(
-        self, space: str, address: Value, values: Sequence[Value], bits: int, *, mask: Value | None = None, ordered: str = ""
+        self,
+        space: str,
+        address: Value,
+        values: Sequence[Value],
+        bits: int,
+        *,
+        mask: Value | None = None,
+        ordered: str = "",
     ) -> None:
         """One warp request: each lane writes its ``values`` (integers of ``bits`` bits) from ``address`` on."""
         assert self.op is not None
         lanes = self.mask if mask is None else mask
         self.g.memory.store(self, self.op, space, address, values, bits, lanes, ordered)
 
-    def atomic_memory(self, space: str, address: Value, bits: int, combine: object, name: str, operands: Sequence[Value]) -> Value:
+    def atomic_memory(
+        self, space: str, address: Value, bits: int, combine: object, name: str, operands: Sequence[Value]
+    ) -> Value:
         """One warp request of read-modify-writes, lane by lane; gives the old values. See `MemoryCode.atomic`."""
         assert self.op is not None
         return self.g.memory.atomic(self, self.op, space, address, bits, combine, name, operands, self.mask)
@@ -433,7 +468,7 @@ class _BlockEmitter(Emitter):
         assert self.op is not None
         thread = WARP.load(f, self.warp, "index") * 32 + f.first_lane(mask)
         given = [v if isinstance(v, Value) else f.const(I64, v) for v in (address, other)]
-        f.call(self.g.report, self.worker, f.const(I32, kind), f.const(I32, self.g.sites.of_op(self.op)), thread, mask, *given)
+        f.call(self.g.report, self.worker, f.const(I32, kind), f.const(I32, self.site()), thread, mask, *given)
 
     # -- control ----------------------------------------------------------------------------------------------------
     def _store_registers(self) -> None:
@@ -548,7 +583,7 @@ class _BlockEmitter(Emitter):
         after = self.block.index + 1
         with f.if_(self.mask.ne(0)):
             f.call(self.g.schedule.arrive, self.worker, self.warp, self.mask, barrier, count, f.const(I32, after),
-                   f.const(I32, self.g.sites.of_op(self.op)), f.const(I32, int(waits)))  # fmt: skip
+                   f.const(I32, self.site()), f.const(I32, int(waits)))  # fmt: skip
         self.g.observers.barrier(self, self.block.index)
         rest = self.block_mask & ~self.mask if waits else self.block_mask
         if self.guard is None and waits:
@@ -598,5 +633,3 @@ class _BlockEmitter(Emitter):
 
 PARAMETER_BASE = 0x0000_6000_0000_0000
 """Where kernel parameters lie in the generic address space."""
-
-__all__ = ["BLOCK_COUNTERS", "RUNNING", "SITE_COUNTERS", "Kernel", "Variable", "generate"]

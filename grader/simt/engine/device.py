@@ -64,7 +64,13 @@ class Device:
     """One simulated GPU with one loaded module."""
 
     def __init__(
-        self, module: Module, *, cache: CodeCache, threads: int = 1, observed: frozenset[str], printf_bytes: int = 64 << 10
+        self,
+        module: Module,
+        *,
+        cache: CodeCache,
+        threads: int = 1,
+        observed: frozenset[str],
+        printf_bytes: int = 64 << 10,
     ) -> None:
         self.module = module
         self.cache = cache
@@ -181,7 +187,14 @@ def _aligned(size: int) -> Bytes:
 
 class _Launch:
     def __init__(
-        self, device: Device, loaded: Loaded, grid: Dim3, block: Dim3, dynamic: int, arguments: Sequence[bytes], budget: int
+        self,
+        device: Device,
+        loaded: Loaded,
+        grid: Dim3,
+        block: Dim3,
+        dynamic: int,
+        arguments: Sequence[bytes],
+        budget: int,
     ) -> None:
         self.device, self.kernel, self.code = device, loaded.kernel, loaded.code
         self.grid, self.block, self.dynamic, self.budget = grid, block, dynamic, budget
@@ -211,7 +224,7 @@ class _Launch:
         return self._merge(runs)
 
     def _merge(self, runs: list[_Worker]) -> Launched:
-        counters = np.sum([w.counters for w in runs], axis=0, dtype=np.uint64)
+        counters: npt.NDArray[np.uint64] = np.stack([w.counters for w in runs]).sum(axis=0, dtype=np.uint64)
         split = len(BLOCK_COUNTERS) * len(self.kernel.block_lines)
         sites = np.stack([w.counters[split:].reshape(-1, len(SITE_COUNTERS)) for w in runs])
         merged = counters[split:].reshape(-1, len(SITE_COUNTERS)).copy()
@@ -251,7 +264,15 @@ class _Launch:
             for a in self.device.arrays
         ]  # fmt: skip
         shadow_end = self.device._shadow_bytes // granule
-        rows.append((PARAMETER_BASE, max(self.kernel.parameter_bytes, 1), self.params.ctypes.data, shadow_end, INITIALISED | READ_ONLY))
+        rows.append(
+            (
+                PARAMETER_BASE,
+                max(self.kernel.parameter_bytes, 1),
+                self.params.ctypes.data,
+                shadow_end,
+                INITIALISED | READ_ONLY,
+            )
+        )
         return _table(rows)
 
     def _shared_table(self) -> Bytes:
@@ -260,7 +281,15 @@ class _Launch:
         for _, offset, size in sorted(self.kernel.shared, key=lambda s: (s[1], s[2])):
             rows.append((offset, size if size >= 0 else self.dynamic, offset, offset // granule, 0))
         if self.dynamic and not any(size < 0 for _, _, size in self.kernel.shared):
-            rows.append((self.kernel.shared_bytes, self.dynamic, self.kernel.shared_bytes, self.kernel.shared_bytes // granule, 0))
+            rows.append(
+                (
+                    self.kernel.shared_bytes,
+                    self.dynamic,
+                    self.kernel.shared_bytes,
+                    self.kernel.shared_bytes // granule,
+                    0,
+                )
+            )
         return _table([r for r in rows if r[1] > 0])
 
 
@@ -359,5 +388,3 @@ def _overlap(runs: list[_Worker]) -> bool:
             return True
         seen |= mine
     return False
-
-

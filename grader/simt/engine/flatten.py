@@ -9,7 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from grader.simt.ptx import Address, Function, Immediate, Instruction, Line, Module, Operand, Register, Symbol, Variable, Vector
+from grader.simt.ptx import (
+    Address,
+    Function,
+    Immediate,
+    Instruction,
+    Line,
+    Module,
+    Operand,
+    Register,
+    Symbol,
+    Variable,
+    Vector,
+)
 from grader.simt.ptx.model import Label
 from grader.simt.ptx.parse import type_size
 
@@ -125,7 +137,9 @@ class _Inliner:
         self.expand(function, f"@{self.count}.", aliases, (*stack, target.name), end)
         self.flat.items.extend((Label(end), Label(guard_end)))
 
-    def _builtin(self, call: Instruction, name: str, arguments: tuple[Operand, ...], returns: tuple[Operand, ...]) -> None:
+    def _builtin(
+        self, call: Instruction, name: str, arguments: tuple[Operand, ...], returns: tuple[Operand, ...]
+    ) -> None:
         def slot(operand: Operand, width: str = "b64") -> Operand:
             if not isinstance(operand, Symbol):
                 return operand

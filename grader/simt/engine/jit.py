@@ -55,7 +55,7 @@ class Compiled:
         if not address:
             raise LookupError(name)
         call = ctypes.CFUNCTYPE(result, *arguments)(address)
-        call.engine = self._engine  # the machine code lives as long as somebody can call it
+        vars(call)["engine"] = self._engine  # the machine code lives as long as somebody can call it
         return call
 
 

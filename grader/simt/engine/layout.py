@@ -1,9 +1,9 @@
 """The structures that generated code and Python share: field offsets by name, computed once.
 
-    WORKER      one for each CPU thread: where everything lies, the current block, budgets, barriers
-    WARP        one for each warp of the block: which lanes wait where, then the registers
-    ALLOCATION  one line of an address table
-    FINDING     one diagnostic as generated code writes it
+WORKER      one for each CPU thread: where everything lies, the current block, budgets, barriers
+WARP        one for each warp of the block: which lanes wait where, then the registers
+ALLOCATION  one line of an address table
+FINDING     one diagnostic as generated code writes it
 """
 
 from __future__ import annotations

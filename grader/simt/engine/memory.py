@@ -113,7 +113,9 @@ class MemoryCode:
         self, name: str, kind: str, bits: int, count: int, strong: bool, atomic: tuple[str, object, int] | None
     ) -> ir.Function:
         """Sort the lanes by the window that their address lies in."""
-        parts = {s: self._function(s, kind, bits, count, strong, atomic) for s in SPACES if not (atomic and s == "local")}
+        parts = {
+            s: self._function(s, kind, bits, count, strong, atomic) for s in SPACES if not (atomic and s == "local")
+        }
         f = Builder(self.module, name, VOID, [PTR, PTR, vec(I64), I32, I32, I32, PTR])
         warp, worker, address, mask, site, line, out = f.args
         rest = f.var(mask)

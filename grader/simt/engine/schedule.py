@@ -14,7 +14,7 @@ from llvmlite import ir
 
 from grader.simt.engine import findings
 from grader.simt.engine.layout import DEADLOCKED, RUNNING, WARP, WORKER
-from grader.simt.engine.values import I1, I8, I32, I64, PTR, VOID, Builder, Value, vec
+from grader.simt.engine.values import I1, I32, I64, PTR, VOID, Builder, Value, vec
 
 QUANTUM = 2048
 """Backward jumps of one warp before it yields: long enough to cost nothing, short enough for spin loops."""
@@ -265,7 +265,9 @@ class Schedule:
                     if phase == "join":
                         clock = WARP.load(f, warp, "clock") + 1
                         WARP.store(f, warp, "clock", clock)
-                        merged = f.overloaded("llvm.umax", f.load(row, joined, align=64), f.load(row, mine_row, align=64))
+                        merged = f.overloaded(
+                            "llvm.umax", f.load(row, joined, align=64), f.load(row, mine_row, align=64)
+                        )
                         f.store(merged, joined, align=64)
                         f.store(clock, f.at(joined, index.zext(I64) * 4))
                     else:
@@ -303,11 +305,10 @@ class Schedule:
         count = WORKER.load(f, worker, "warp_count")
         with f.while_(lambda: going.get().ne(0)):
             yielded = f.var(f.const(I32, 0))
-            with f.loop(count) as i:
-                with f.if_(WORKER.load(f, worker, "status").eq(RUNNING)):
-                    warp = self.warp_at(f, worker, i)
-                    with f.if_(WARP.load(f, warp, "pending").ne(0)):
-                        yielded.set(yielded.get() | f.call(warp_function, warp, worker))
+            with f.loop(count) as i, f.if_(WORKER.load(f, worker, "status").eq(RUNNING)):
+                warp = self.warp_at(f, worker, i)
+                with f.if_(WARP.load(f, warp, "pending").ne(0)):
+                    yielded.set(yielded.get() | f.call(warp_function, warp, worker))
             released = f.call(release, worker)
             going.set(yielded.get() | released)
             with f.if_(WORKER.load(f, worker, "status").ne(RUNNING)):
@@ -333,9 +334,9 @@ class Schedule:
         WORKER.store(f, worker, "status", DEADLOCKED)
 
     def _start_block(self, f: Builder, worker: Value, block: Value) -> None:
-        gx, gy = (WORKER.load(f, worker, "grid", f.const(I32, i)).zext(I64) for i in range(2))
-        for i, value in enumerate((block.urem(gx), block.udiv(gx).urem(gy), block.udiv(gx * gy))):
-            WORKER.store(f, worker, "ctaid", value.trunc(I32), f.const(I32, i))
+        gx, gy = (WORKER.load(f, worker, "grid", f.const(I32, axis)).zext(I64) for axis in range(2))
+        for axis, value in enumerate((block.urem(gx), block.udiv(gx).urem(gy), block.udiv(gx * gy))):
+            WORKER.store(f, worker, "ctaid", value.trunc(I32), f.const(I32, axis))
         WORKER.store(f, worker, "serial", WORKER.load(f, worker, "serial_base") + block)
         WORKER.store(f, worker, "block_budget", WORKER.load(f, worker, "budget_per_block"))
         WORKER.store(f, worker, "alive", WORKER.load(f, worker, "threads"))
@@ -375,6 +376,3 @@ class _EachWarp:
 
     def __exit__(self, *error: object) -> None:
         self.loop.__exit__(None, None, None)
-
-
-__all__ = ["I8", "QUANTUM", "Schedule"]

@@ -54,7 +54,9 @@ class SiteTable:
         line = op.instruction.line.line if op.instruction.line else 0
         index = len(self.sites)
         self.sites.append(
-            Site(index, op.index, self._block_of[op.index], line, op.instruction.name, space, kind, bytes_, orders_blocks)
+            Site(
+                index, op.index, self._block_of[op.index], line, op.instruction.name, space, kind, bytes_, orders_blocks
+            )
         )
         self._by_op.setdefault(op.index, index)
         return index

@@ -313,7 +313,9 @@ class Cell:
 class Builder:
     """Builds one LLVM function. ``b`` is llvmlite's builder, for what the notation does not cover."""
 
-    def __init__(self, module: ir.Module, name: str, result: ir.Type, arguments: Sequence[ir.Type], *, public: bool = False) -> None:
+    def __init__(
+        self, module: ir.Module, name: str, result: ir.Type, arguments: Sequence[ir.Type], *, public: bool = False
+    ) -> None:
         self.module = module
         self.fn = ir.Function(module, ir.FunctionType(result, arguments), name)
         if not public:

@@ -17,6 +17,7 @@ from grader.simt.isa import (
     selection,
     special,
     sync,
+    video,
 )
 from grader.simt.isa.registry import FORMS, Example, Form, Match, find, form
 
@@ -43,4 +44,5 @@ __all__ = [
     "selection",
     "special",
     "sync",
+    "video",
 ]

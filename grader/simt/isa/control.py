@@ -53,7 +53,7 @@ def vprintf(e: _BlockEmitter, m: Match, i: Instruction) -> None:
     result, text, arguments = i.operands
     f = e.f
     e.f.call(print_function(e.g.ir, e.g.report), e.worker, e.warp, e.mask, e.read(text, "b64"),
-             e.read(arguments, "b64") - LOCAL_BASE, f.const(I32, e.g.sites.of_op(e.op)))  # fmt: skip
+             e.read(arguments, "b64") - LOCAL_BASE, f.const(I32, e.site()))  # fmt: skip
     e.write(result, f.const(vec(I32), 1), "b32")
 
 
@@ -64,5 +64,3 @@ def assertfail(e: _BlockEmitter, m: Match, i: Instruction) -> None:
     with f.if_(e.mask.ne(0)):
         e.report(findings.ASSERTION, e.mask, message, file)
         WORKER.store(f, e.worker, "status", TRAPPED)
-
-

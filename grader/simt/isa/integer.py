@@ -262,6 +262,11 @@ def neg(e: Emitter, m: Match, a: Value) -> Value:
     ],
 )
 @form(
+    "min.TYPE.relu d, a, b",  # the order that NVIDIA's headers write
+    TYPE=("s32", "s16x2"),
+    examples=[Example("min.s32.relu", ([-1, 4], [1, 3]), [0, 3])],
+)
+@form(
     "min.TYPE d, a, b",
     TYPE=("u16", "s16", "u32", "u64", "s64", "u16x2"),
     examples=[
@@ -285,6 +290,11 @@ def min_(e: Emitter, m: Match, a: Value, b: Value) -> Value:
     ],
 )
 @form(
+    "max.TYPE.relu d, a, b",  # the order that NVIDIA's headers write
+    TYPE=("s32", "s16x2"),
+    examples=[Example("max.s16x2.relu", ([-5, 4], [-3, 3]), [0, 4])],
+)
+@form(
     "max.TYPE d, a, b",
     TYPE=("u16", "s16", "u32", "u64", "s64", "u16x2"),
     examples=[
@@ -299,7 +309,7 @@ def max_(e: Emitter, m: Match, a: Value, b: Value) -> Value:
 
 
 # -- dot products of small integers ------------------------------------------------------------------------------------
-def _field(value: Value, at: int, bits: int, kind: str) -> Value:
+def field(value: Value, at: int, bits: int, kind: str) -> Value:
     """Bits ``at`` to ``at + bits - 1`` of each 32-bit lane, extended as the PTX type ``kind`` says."""
     top = value << (32 - at - bits)
     return top.ashr(32 - bits) if is_signed(kind) else top >> (32 - bits)
@@ -318,7 +328,7 @@ def _field(value: Value, at: int, bits: int, kind: str) -> Value:
 )
 def dp4a(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
     for at in (0, 8, 16, 24):
-        c = c + _field(a, at, 8, m.ATYPE) * _field(b, at, 8, m.BTYPE)
+        c = c + field(a, at, 8, m.ATYPE) * field(b, at, 8, m.BTYPE)
     return c
 
 
@@ -336,5 +346,5 @@ def dp4a(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
 def dp2a(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
     first = 0 if m.HALF == "lo" else 16
     for i in range(2):
-        c = c + _field(a, 16 * i, 16, m.ATYPE) * _field(b, first + 8 * i, 8, m.BTYPE)
+        c = c + field(a, 16 * i, 16, m.ATYPE) * field(b, first + 8 * i, 8, m.BTYPE)
     return c

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from grader.simt.engine.memory import LOCAL_BASE, SHARED_BASE
 from grader.simt.engine.values import I8, I16, I32, I64, Value, bits_of
 from grader.simt.isa.emit import ELEMENT
 from grader.simt.isa.registry import WIDTH, Example, Match, form
-from grader.simt.ptx import Instruction, Operand, Vector
+from grader.simt.ptx import Address, Instruction, Operand, Vector
 
 if TYPE_CHECKING:
     from grader.simt.engine.codegen import _BlockEmitter
@@ -71,10 +72,6 @@ def _load(e: _BlockEmitter, m: Match, i: Instruction) -> None:
 
 
 def _parameter(e: _BlockEmitter, source: Operand, bits: int, count: int) -> list[Value] | None:
-    from dataclasses import replace
-
-    from grader.simt.ptx import Address
-
     values = []
     for k in range(count):
         assert isinstance(source, Address)
@@ -96,25 +93,41 @@ EVICT = ("L1::evict_normal", "L1::evict_unchanged", "L1::evict_first", "L1::evic
 PREFETCH = ("L2::64B", "L2::128B", "L2::256B")
 
 
-@form("ld{.SPACE}{.CACHE}{.EVICT}{.PREFETCH}{.VEC}.TYPE d, a", raw=True, tags=("memory",), EVICT=EVICT, PREFETCH=PREFETCH, **LOAD_TYPES)
+@form(
+    "ld{.SPACE}{.CACHE}{.EVICT}{.PREFETCH}{.VEC}.TYPE d, a",
+    raw=True,
+    tags=("memory",),
+    EVICT=EVICT,
+    PREFETCH=PREFETCH,
+    also=LOAD_TYPES,
+)
 def ld(e: _BlockEmitter, m: Match, i: Instruction) -> None:
     _load(e, m, i)
 
 
-@form("ld.volatile{.SPACE}{.PREFETCH}{.VEC}.TYPE d, a", raw=True, tags=("memory",), PREFETCH=PREFETCH, **LOAD_TYPES)
+@form("ld.volatile{.SPACE}{.PREFETCH}{.VEC}.TYPE d, a", raw=True, tags=("memory",), PREFETCH=PREFETCH, also=LOAD_TYPES)
 def ld_volatile(e: _BlockEmitter, m: Match, i: Instruction) -> None:
     _load(e, m, i)
 
 
 @form("ld.ORDER.SCOPE{.SPACE}{.EVICT}{.PREFETCH}{.VEC}.TYPE d, a", raw=True, tags=("memory", "fence"),
-      ORDER=("relaxed", "acquire"), EVICT=EVICT, PREFETCH=PREFETCH, **LOAD_TYPES)  # fmt: skip
+      ORDER=("relaxed", "acquire"), EVICT=EVICT, PREFETCH=PREFETCH, also=LOAD_TYPES)  # fmt: skip
 def ld_ordered(e: _BlockEmitter, m: Match, i: Instruction) -> None:
-    values = e.load_memory(_space(m), e.address_of(i.operands[1]), WIDTH[m.TYPE], {"": 1, "v2": 2, "v4": 4}[m.VEC], ordered=m.ORDER)
+    values = e.load_memory(
+        _space(m), e.address_of(i.operands[1]), WIDTH[m.TYPE], {"": 1, "v2": 2, "v4": 4}[m.VEC], ordered=m.ORDER
+    )
     target = i.operands[0]
     _spread(e, target.items if isinstance(target, Vector) else (target,), values, m.TYPE)
 
 
-@form("ld.global{.CACHE}.nc{.EVICT}{.PREFETCH}{.VEC}.TYPE d, a", raw=True, tags=("memory",), EVICT=EVICT, PREFETCH=PREFETCH, **LOAD_TYPES)
+@form(
+    "ld.global{.CACHE}.nc{.EVICT}{.PREFETCH}{.VEC}.TYPE d, a",
+    raw=True,
+    tags=("memory",),
+    EVICT=EVICT,
+    PREFETCH=PREFETCH,
+    also=LOAD_TYPES,
+)
 def ld_nc(e: _BlockEmitter, m: Match, i: Instruction) -> None:
     target = i.operands[0]
     count = {"": 1, "v2": 2, "v4": 4, "v8": 8}[m.VEC]
@@ -122,7 +135,7 @@ def ld_nc(e: _BlockEmitter, m: Match, i: Instruction) -> None:
     _spread(e, target.items if isinstance(target, Vector) else (target,), values, m.TYPE)
 
 
-@form("ldu{.SPACE}{.VEC}.TYPE d, a", raw=True, tags=("memory",), **LOAD_TYPES)
+@form("ldu{.SPACE}{.VEC}.TYPE d, a", raw=True, tags=("memory",), also=LOAD_TYPES)
 def ldu(e: _BlockEmitter, m: Match, i: Instruction) -> None:
     _load(e, m, i)
 
@@ -139,18 +152,18 @@ def _raw(value: Value, bits: int) -> Value:
     return value.bitcast(INTEGERS[bits]) if bits_of(value.type) == bits else value.resize(INTEGERS[bits])
 
 
-@form("st{.SPACE}{.CACHE}{.EVICT}{.VEC}.TYPE a, b", raw=True, tags=("memory",), EVICT=EVICT, **LOAD_TYPES)
+@form("st{.SPACE}{.CACHE}{.EVICT}{.VEC}.TYPE a, b", raw=True, tags=("memory",), EVICT=EVICT, also=LOAD_TYPES)
 def st(e: _BlockEmitter, m: Match, i: Instruction) -> None:
     _store(e, m, i, "")
 
 
-@form("st.volatile{.SPACE}{.VEC}.TYPE a, b", raw=True, tags=("memory",), **LOAD_TYPES)
+@form("st.volatile{.SPACE}{.VEC}.TYPE a, b", raw=True, tags=("memory",), also=LOAD_TYPES)
 def st_volatile(e: _BlockEmitter, m: Match, i: Instruction) -> None:
     _store(e, m, i, "volatile")
 
 
 @form("st.ORDER.SCOPE{.SPACE}{.EVICT}{.VEC}.TYPE a, b", raw=True, tags=("memory", "fence"), ORDER=("relaxed", "release"),
-      EVICT=EVICT, **LOAD_TYPES)  # fmt: skip
+      EVICT=EVICT, also=LOAD_TYPES)  # fmt: skip
 def st_ordered(e: _BlockEmitter, m: Match, i: Instruction) -> None:
     if m.ORDER == "release":
         e.fence(m.SCOPE)

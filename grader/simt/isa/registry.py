@@ -123,19 +123,21 @@ def form(
     raw: bool = False,
     examples: Sequence[Example] = (),
     tags: Sequence[str] = (),
+    also: Mapping[str, Sequence[str]] | None = None,
     **choices: Sequence[str],
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register the decorated function as the meaning of one syntax line; see the module's docstring.
 
-    ``tags`` tell the engine what no opcode should be asked: ``block_end`` (ends a basic block), ``sync`` (starts one:
+    ``also`` holds more choices, for tables that several forms share. ``tags`` tell the engine what no opcode should be asked: ``block_end`` (ends a basic block), ``sync`` (starts one:
     it may wait for lanes), ``fence``, ``global_order`` (needs the fixed interleaving of blocks).
     """
     head, _, tail = syntax.partition(" ")
     opcode = re.split(r"[.{]", head, maxsplit=1)[0]
+    known = {**(also or {}), **choices}
     slots = []
     for match in _SLOT.finditer(head[len(opcode) :]):
         name, optional = match.group(1) or match.group(2), match.group(1) is not None
-        slots.append(Slot(name, frozenset(choices.get(name, (name,))), optional))
+        slots.append(Slot(name, frozenset(known.get(name, (name,))), optional))
     names = tuple(part.strip() for part in tail.split(",")) if tail.strip() else ()
 
     def register(build: Callable[..., Any]) -> Callable[..., Any]:

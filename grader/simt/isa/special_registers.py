@@ -32,8 +32,8 @@ def _lane_bits(pick: Callable[[Value], Value]) -> Callable[[_BlockEmitter], Valu
     return lambda e: pick(e.f.const(vec(I32), 1) << e.f.iota(I32))
 
 
-def _field(layout: object, base: str, name: str) -> Callable[[_BlockEmitter], Value]:
-    return lambda e: e.f.splat(layout.load(e.f, getattr(e, base), name))  # type: ignore[attr-defined]  # a Layout
+def _of_worker(name: str) -> Callable[[_BlockEmitter], Value]:
+    return lambda e: e.f.splat(WORKER.load(e.f, e.worker, name))
 
 
 def _clock(e: _BlockEmitter) -> Value:
@@ -47,14 +47,22 @@ def _constant(value: int) -> Callable[[_BlockEmitter], Value]:
     return lambda e: e.f.const(vec(I32), value)
 
 
+def _total_shared(e: _BlockEmitter) -> Value:
+    return e.f.splat(WORKER.load(e.f, e.worker, "shared_bytes").trunc(I32))
+
+
+def _warp_index(e: _BlockEmitter) -> Value:
+    return e.f.splat(WARP.load(e.f, e.warp, "index"))
+
+
 READERS: dict[str, Callable[[_BlockEmitter], Value]] = {
     **{f"%tid.{a}": _tid(i) for i, a in enumerate(AXES)},
     **{f"%ntid.{a}": _axis("block", i) for i, a in enumerate(AXES)},
     **{f"%ctaid.{a}": _axis("ctaid", i) for i, a in enumerate(AXES)},
     **{f"%nctaid.{a}": _axis("grid", i) for i, a in enumerate(AXES)},
     "%laneid": lambda e: e.f.iota(I32),
-    "%warpid": _field(WARP, "warp", "index"),
-    "%nwarpid": _field(WORKER, "worker", "warp_count"),
+    "%warpid": _warp_index,
+    "%nwarpid": _of_worker("warp_count"),
     "%smid": _constant(0),
     "%nsmid": _constant(SM_COUNT),
     "%gridid": _constant(1),
@@ -69,8 +77,8 @@ READERS: dict[str, Callable[[_BlockEmitter], Value]] = {
     "%globaltimer": _clock,
     "%globaltimer_lo": lambda e: _clock(e).trunc(I32),
     "%globaltimer_hi": lambda e: (_clock(e) >> 32).trunc(I32),
-    "%dynamic_smem_size": _field(WORKER, "worker", "dynamic_shared"),
-    "%total_smem_size": lambda e: e.f.splat(WORKER.load(e.f, e.worker, "shared_bytes").trunc(I32)),
+    "%dynamic_smem_size": _of_worker("dynamic_shared"),
+    "%total_smem_size": _total_shared,
     "%envreg1": _constant(0),
     "%envreg2": _constant(0),
 }

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from grader.simt.engine import findings
 from grader.simt.engine.layout import WORKER
 from grader.simt.engine.values import I1, I32, I64, Value, vec
-
 from grader.simt.isa.registry import Match, form
 from grader.simt.ptx import Instruction, Operand, Vector
 
@@ -42,7 +41,13 @@ for _name in ("bar", "barrier"):
         _barrier(e, i, waits=False)
 
 
-@form("bar{.cta}.red{.aligned}.OP.TYPE d, a, c", raw=True, OP=("popc", "and", "or"), TYPE=("u32", "pred"), tags=("barrier", "result"))
+@form(
+    "bar{.cta}.red{.aligned}.OP.TYPE d, a, c",
+    raw=True,
+    OP=("popc", "and", "or"),
+    TYPE=("u32", "pred"),
+    tags=("barrier", "result"),
+)
 def bar_red(e: _BlockEmitter, m: Match, i: Instruction) -> None:
     """`__syncthreads_count/and/or`: votes gather while threads arrive; the result is read when they go on."""
     f = e.f
@@ -89,7 +94,13 @@ def membar(e: _BlockEmitter, m: Match, i: Instruction) -> None:
     e.fence(m.SCOPE)
 
 
-@form("fence{.KIND}.SCOPE", raw=True, KIND=("sc", "acq_rel", "acquire", "release"), SCOPE=("cta", "gpu", "sys", "cluster"), tags=("fence",))
+@form(
+    "fence{.KIND}.SCOPE",
+    raw=True,
+    KIND=("sc", "acq_rel", "acquire", "release"),
+    SCOPE=("cta", "gpu", "sys", "cluster"),
+    tags=("fence",),
+)
 def fence(e: _BlockEmitter, m: Match, i: Instruction) -> None:
     e.fence(m.SCOPE)
 
@@ -106,7 +117,13 @@ def _members(e: _BlockEmitter, operand: Operand) -> Value:
     return members
 
 
-@form("vote.sync.MODE.TYPE d, a, membermask", raw=True, MODE=("all", "any", "uni", "ballot"), TYPE=("pred", "b32"), tags=("sync",))
+@form(
+    "vote.sync.MODE.TYPE d, a, membermask",
+    raw=True,
+    MODE=("all", "any", "uni", "ballot"),
+    TYPE=("pred", "b32"),
+    tags=("sync",),
+)
 def vote(e: _BlockEmitter, m: Match, i: Instruction) -> None:
     f = e.f
     result, operand, mask = i.operands
@@ -157,7 +174,9 @@ def _equal_lanes(e: _BlockEmitter, value: Value) -> Value:
 _REDUCTIONS = {"add": "add", "min": "min", "max": "max", "and": "and", "or": "or", "xor": "xor"}
 
 
-@form("redux.sync.OP.TYPE d, a, membermask", raw=True, OP=tuple(_REDUCTIONS), TYPE=("u32", "s32", "b32"), tags=("sync",))
+@form(
+    "redux.sync.OP.TYPE d, a, membermask", raw=True, OP=tuple(_REDUCTIONS), TYPE=("u32", "s32", "b32"), tags=("sync",)
+)
 def redux(e: _BlockEmitter, m: Match, i: Instruction) -> None:
     f = e.f
     result, operand, mask = i.operands
@@ -214,5 +233,3 @@ def _permute(e: _BlockEmitter, value: Value, j: Value) -> Value:
     base = f.splat(f.address(table))
     places = f.pointer(base + (j.zext(I64) << 2))
     return f.gather(vec(I32), places, f.const(vec(I1), 1), f.const(vec(I32), 0), 4)
-
-

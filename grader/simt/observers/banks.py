@@ -1,8 +1,15 @@
 """Bank conflicts: how many wavefronts each shared-memory request takes. The only module that knows what a bank is.
 
-Shared memory has 32 banks of 4-byte words. A wavefront serves one word of each bank, to any number of lanes. Requests
-of 8 and 16 bytes are served in groups of 16 and 8 lanes. A request needs at least ceil(distinct words / 32)
-wavefronts; what it takes beyond is excess.
+Shared memory has 32 banks of 4-byte words, and a wavefront serves one word of each bank, to any number of lanes. A
+request is served in groups of neighbouring lanes: all 32 for up to 4 bytes a lane, 16 for 8 bytes, 8 for 16 bytes.
+A load of 8 or 16 bytes has groups of twice that size where lanes share: if all active lanes l and l ^ 1 of the warp
+want the same address, or all l and l ^ 2 do; a lane whose partner is idle does not object. Stores never do that.
+
+A group with active lanes takes as many wavefronts as its busiest bank has distinct words. The least it could take is
+ceil(distinct words / 32), which is 1 for every group; what a request takes beyond one for each group is excess.
+
+Source: 512 patterns measured on an H200 (docs/results/nsight-patterns.md). Both counters of the profiler, wavefronts
+and bank conflicts (which are the excess), come out of these rules for every one of them.
 """
 
 from __future__ import annotations
@@ -13,8 +20,9 @@ from grader.simt.engine.values import I8, I32, I64, Builder, Value, vec
 from grader.simt.observers.base import Access, Observer
 from grader.simt.observers.counting import add_site, raise_site
 
-WORD_SHIFT = 2
 BANKS = 32
+WORD_BYTES = 4
+PARTNERS = (1, 2)
 
 
 class Banks(Observer):
@@ -26,54 +34,68 @@ class Banks(Observer):
         add_site(access, "requests", 1)
         add_site(access, "lanes", lanes)
         add_site(access, "bytes", lanes * access.width)
-        words = max(1, access.width // 4)
+        words = max(1, access.width // WORD_BYTES)
         if words == 1 and access.base is not None:  # at most 32 words that follow each other: every bank at most once
             add_site(access, "wavefronts", 1)
             add_site(access, "ideal_wavefronts", 1)
             return
-        packed = f.call(wavefronts(f.module, words), (access.address >> WORD_SHIFT).trunc(I32), access.mask)
-        taken, ideal = packed & 0xFFFF, packed >> 16
+        units = (access.address >> (WORD_BYTES * words).bit_length() - 1).trunc(I32)
+        packed = f.call(wavefronts(f.module, words, doubles=words > 1 and access.kind == "load"), units, access.mask)
+        taken, groups = packed & 0xFFFF, packed >> 16
         add_site(access, "wavefronts", taken)
-        add_site(access, "ideal_wavefronts", ideal)
+        add_site(access, "ideal_wavefronts", groups)
         raise_site(access, "worst", taken, "worst_address", access.address.lane(f.first_lane(access.mask)))
 
 
-def wavefronts(module: ir.Module, words: int) -> ir.Function:
-    """wavefronts(<32 x i32> first word of each lane, mask) -> wavefronts | ideal << 16, for ``words`` words a lane."""
-    name = f"wavefronts_{words}"
+def wavefronts(module: ir.Module, words: int, *, doubles: bool) -> ir.Function:
+    """wavefronts(<32 x i32> units, mask) -> wavefronts | groups << 16.
+
+    A unit is what one lane wants: ``words`` aligned words, so that it fills ``words`` neighbouring banks alone and
+    32 / words of such groups of banks can be treated as banks of units.
+    """
+    name = f"wavefronts_{words}{'_doubles' if doubles else ''}"
     existing = module.globals.get(name)
     if existing is not None:
         return existing
     f = Builder(module, name, I32, [vec(I32), I32])
-    first, mask = f.args
-    group = 32 // words
-    taken, distinct = f.var(f.const(I32, 0)), f.var(f.const(I32, 0))
-    for start in range(0, 32, group):
-        lanes = mask & (((1 << group) - 1) << start)
-        with f.if_(lanes.ne(0)):
-            degree, count = _degree(f, first, lanes, words)
-            taken.set(taken.get() + degree)
-            distinct.set(distinct.get() + count)
-    ideal = (distinct.get() + (BANKS - 1)) >> 5
-    f.ret(taken.get() | (ideal << 16))
+    units, mask = f.args
+    span = f.const(I32, BANKS // words)  # lanes of a group
+    if doubles:
+        span = span << _partners_agree(f, units, mask).zext(I32)
+    first_group = f.const(I32, -1) >> (32 - span)
+    taken, groups, rest = f.var(f.const(I32, 0)), f.var(f.const(I32, 0)), f.var(mask)
+    with f.while_(lambda: rest.get().ne(0)):
+        lanes = rest.get() & (first_group << (f.first_lane(rest.get()) & (0 - span)))
+        taken.set(taken.get() + _busiest(f, units, lanes, BANKS // words))
+        groups.set(groups.get() + 1)
+        rest.set(rest.get() & ~lanes)
+    f.ret(taken.get() | (groups.get() << 16))
     f.fn.attributes.add("noinline")
     return f.finish()
 
 
-def _degree(f: Builder, first: Value, lanes: Value, words: int) -> tuple[Value, Value]:
-    """The largest number of distinct words in one bank, and the number of distinct words, of a group of lanes."""
-    usage = f.array(I8, BANKS)
-    f.memset(usage, 0, f.const(I64, BANKS))
-    degree, count = f.var(f.const(I32, 0)), f.var(f.const(I32, 0))
-    rest = f.var(lanes)
+def _partners_agree(f: Builder, units: Value, mask: Value) -> Value:
+    """i1: whether, for one of `PARTNERS`, no two active lanes that far apart (by xor) want different units."""
+    active = mask.as_lanes()
+    agree = f.const(I32, 0).ne(0)
+    for distance in PARTNERS:
+        partner = [lane ^ distance for lane in range(32)]
+        objections = units.ne(units.shuffle(partner)) & active & active.shuffle(partner)
+        agree = agree | objections.as_mask().eq(0)
+    return agree
+
+
+def _busiest(f: Builder, units: Value, lanes: Value, banks: int) -> Value:
+    """The largest number of distinct units in one bank of units."""
+    usage = f.array(I8, banks)
+    f.memset(usage, 0, f.const(I64, banks))
+    most, rest = f.var(f.const(I32, 0)), f.var(lanes)
     with f.while_(lambda: rest.get().ne(0)):
-        word = first.lane(f.first_lane(rest.get()))
-        rest.set(rest.get() & ~first.eq(f.splat(word)).as_mask())
-        for i in range(words):
-            place = f.at(usage, ((word + i) & (BANKS - 1)).zext(I64))
-            used = f.load(I8, place) + 1
-            f.store(used, place)
-            wide = used.zext(I32)
-            degree.set(wide.ugt(degree.get()).select(wide, degree.get()))
-            count.set(count.get() + 1)
-    return degree.get(), count.get()
+        unit = units.lane(f.first_lane(rest.get()))
+        rest.set(rest.get() & ~units.eq(f.splat(unit)).as_mask())
+        place = f.at(usage, (unit & (banks - 1)).zext(I64))
+        used = f.load(I8, place) + 1
+        f.store(used, place)
+        wide = used.zext(I32)
+        most.set(wide.ugt(most.get()).select(wide, most.get()))
+    return most.get()

@@ -50,7 +50,6 @@ class Shadow(Observer):
             WORKER.store(f, access.worker, "dirty", 1)
 
     def _watch(self, access: Access, cell: _Cells) -> None:
-        f = access.f
         mine = _stamp(access)
         written = cell.load("writes")
         if access.kind == "load":
@@ -107,9 +106,6 @@ class Shadow(Observer):
             never = fresh.get() & access.mask
             with f.if_(never.ne(0), likely=False):
                 _report(access, findings.UNINITIALISED, never, f.const(vec(I64), 0))
-
-    def barrier(self, e: _BlockEmitter, index: int) -> None:
-        """Ordering by barriers is the scheduler's (`Schedule._order`)."""
 
     def warp_sync(self, e: _BlockEmitter, members: Value) -> None:
         f = e.f
@@ -218,7 +214,9 @@ def _unordered(module: ir.Module, space: str) -> ir.Function:
     return f.finish()
 
 
-def _know_by_lane(f: Builder, warp: Value, worker: Value, stamp: Value, lane: Value, of_warp: Value, knows: Value) -> None:
+def _know_by_lane(
+    f: Builder, warp: Value, worker: Value, stamp: Value, lane: Value, of_warp: Value, knows: Value
+) -> None:
     """Within the warp, lanes that synchronised in part know each other's clocks one by one."""
     index = WARP.load(f, warp, "index").zext(I64)
     partial = WORKER.load(f, worker, "partial_sync").ne(0)

@@ -206,7 +206,8 @@ class _Parser:
                 count *= int(self.take().rstrip("U"))
             extents = True
             self.expect("]")
-        initial, symbols = (b"", ())
+        initial: bytes = b""
+        symbols: tuple[tuple[int, Symbol], ...] = ()
         if self.peek() == "=":
             self.take()
             initial, symbols = self._initial(unit, element)

@@ -138,3 +138,53 @@ def test_garbage_in_inactive_lanes_does_not_trap(kind: str) -> None:
     dividends, divisors = [bounds(kind)[0], 7], [-1, 0]
     (got,) = evaluate(f"div.{kind}", (dividends, divisors), mask=0)
     assert not got.any()
+
+
+PART_OPERATIONS = {
+    "vadd": lambda a, b: a + b,
+    "vsub": lambda a, b: a - b,
+    "vavrg": lambda a, b: (a + b + (a + b >= 0)) >> 1,
+    "vabsdiff": lambda a, b: abs(a - b),
+    "vmin": min,
+    "vmax": max,
+}
+
+
+@pytest.mark.parametrize("kinds", ["u32.u32.u32", "s32.s32.s32", "u32.s32.u32", "s32.u32.s32"])
+@pytest.mark.parametrize("name", PART_OPERATIONS)
+@pytest.mark.parametrize("bits", [8, 16])
+def test_halves_and_bytes_are_operated_side_by_side_or_summed(name: str, bits: int, kinds: str) -> None:
+    target, left, right = kinds.split(".")
+    low, high = bounds(f"{target[0]}{bits}")
+
+    def parts(a: int, b: int) -> list[int]:
+        places = range(0, 32, bits)
+        return [PART_OPERATIONS[name](field(a, at, bits, left), field(b, at, bits, right)) for at in places]
+
+    def packed(values: list[int]) -> int:
+        return sum((value % (1 << bits)) << (bits * i) for i, value in enumerate(values))
+
+    a, b, c = (integers("u32", seed) for seed in (23, 24, 25))
+    text = f"{name}{32 // bits}.{kinds}"
+    check(text, lambda a, b, c: packed(parts(a, b)), a, b, c)
+    check(f"{text}.sat", lambda a, b, c: packed([min(max(x, low), high) for x in parts(a, b)]), a, b, c)
+    check(f"{text}.add", lambda a, b, c: c + sum(parts(a, b)), a, b, c)
+
+
+@pytest.mark.parametrize("kinds", ["u32.u32", "s32.s32", "s32.u32"])
+@pytest.mark.parametrize("bits", [8, 16])
+def test_halves_and_bytes_are_compared(bits: int, kinds: str) -> None:
+    left, right = kinds.split(".")
+
+    def answers(a: int, b: int) -> list[bool]:
+        return [field(a, at, bits, left) < field(b, at, bits, right) for at in range(0, 32, bits)]
+
+    a, b, c = (integers("u32", seed) for seed in (26, 27, 28))
+    check(
+        f"vset{32 // bits}.{kinds}.lt",
+        lambda a, b, c: sum(x << (bits * i) for i, x in enumerate(answers(a, b))),
+        a,
+        b,
+        c,
+    )
+    check(f"vset{32 // bits}.{kinds}.lt.add", lambda a, b, c: c + sum(answers(a, b)), a, b, c)

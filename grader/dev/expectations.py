@@ -1,0 +1,53 @@
+"""The first line of a wrong answer: the verdict that it must get.
+
+    // expect: wrong                    on the simulator and on a GPU
+    // expect: sim=technique gpu=slow   on each as it says; a backend that is not named is not checked
+    // Why it is wrong, in a sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.verdict import VERDICTS
+
+BACKENDS = ("sim", "gpu")
+_LINE = re.compile(r"// expect: (\S.*)")
+_PAIR = re.compile(r"(\w+)=(\w+)")
+
+
+class BadExpectation(ValueError):
+    """Raised when a wrong answer does not say which verdict it must get."""
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """The verdict word for each backend that is checked, and the reason on the second line."""
+
+    words: Mapping[str, str]
+    reason: str
+
+
+def read_expectation(path: Path) -> Expectation:
+    """Read the first two lines of a wrong answer. Raises BadExpectation."""
+    first, second, *_ = [*path.read_text(encoding="utf-8").splitlines(), "", ""]
+    match = _LINE.fullmatch(first.rstrip())
+    if match is None:
+        raise BadExpectation(f"the first line is no `// expect: WORD`: {first[:60]!r}")
+    reason = second.removeprefix("//").strip() if second.startswith("//") else ""
+    if not reason:
+        raise BadExpectation("the second line is no comment that says why it is wrong")
+    return Expectation(_words(match[1]), reason)
+
+
+def _words(text: str) -> Mapping[str, str]:
+    if text in VERDICTS:
+        return dict.fromkeys(BACKENDS, text)
+    pairs = [_PAIR.fullmatch(part) for part in text.split()]
+    words = {pair[1]: pair[2] for pair in pairs if pair}
+    if not all(pairs) or len(words) < len(pairs) or not set(words) <= set(BACKENDS) or not set(words.values()) <= set(VERDICTS):
+        raise BadExpectation(f"{text!r} is neither a verdict word nor `sim=WORD gpu=WORD`; docs/verdicts.md has the words")
+    return words

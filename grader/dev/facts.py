@@ -1,0 +1,77 @@
+"""exercise.py against what it names: counters, oracles, trusted checks, ceilings, and its own comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from grader.courses import CourseExercise
+from grader.dev.problem import Problem
+from grader.errors import WarpgradeError
+
+if TYPE_CHECKING:
+    from grader.exercise import Expect
+
+PLACE = "exercise.py"
+MOST_WORDS = 15  # of the one idea, which has to fit into a line of `grade list`
+
+
+def fact_problems(one: CourseExercise) -> Iterator[Problem]:
+    """Yield what is wrong with the exercise's literal, beyond what loading it has checked."""
+    for check in (_idea, _technique, _target, _comparison):
+        try:
+            yield from (Problem(PLACE, message) for message in check(one))
+        except WarpgradeError as error:
+            yield Problem(PLACE, error.message)
+
+
+def _idea(one: CourseExercise) -> Iterator[str]:
+    words = one.exercise.idea.split()
+    if not 1 <= len(words) <= MOST_WORDS:
+        yield f"the idea has {len(words)} words; it is one line of a list"
+    if sum(one.exercise.points) != 100:
+        yield f"the points add up to {sum(one.exercise.points)}, not 100"
+
+
+def _technique(one: CourseExercise) -> Iterator[str]:
+    from grader.stages.technique import AMOUNTS, LARGEST, WEIGHTS
+
+    known = AMOUNTS | LARGEST | set(WEIGHTS)
+    for expect in one.exercise.technique:
+        if expect.counter not in known:
+            yield f"there is no counter {expect.counter!r}"
+        yield from (f"the expectation on {expect.counter} {words}" for words in _expectation(expect))
+
+
+def _expectation(expect: Expect) -> Iterator[str]:
+    if (expect.at_least is None) == (expect.at_most is None):
+        yield "needs at_least or at_most, one of them"
+    if not expect.why or not expect.hint:
+        yield "says neither why it matters nor what to do next" if not expect.why else "has no hint"
+
+
+def _target(one: CourseExercise) -> Iterator[str]:
+    from grader.backends.gpu.reference import find
+
+    exercise, target = one.exercise, one.exercise.target
+    if target is None:
+        return
+    if exercise.timed is None:
+        yield "it has a target, but no timed size"
+    if not target.note:
+        yield "the target's note does not say where the pass line comes from"
+    if target.of == "ceiling" and not target.ceiling:
+        yield "the target is a fraction of a ceiling, but names none"
+    if target.ceiling and find(one.course, "ceilings", "CEILINGS", target.ceiling) is None:
+        yield f"there is no ceiling {target.ceiling!r}"
+    if not exercise.host and find(one.course, "device", "CHECKS", exercise.checker or exercise.oracle) is None:
+        yield f"no trusted check on the device for {exercise.checker or exercise.oracle!r}"
+
+
+def _comparison(one: CourseExercise) -> Iterator[str]:
+    """The oracle exists, and the comparison rejects what other courses accept."""
+    from grader.compare import self_test
+    from grader.references import resolve_reference
+
+    oracle = resolve_reference(one.exercise.oracle, one.course)
+    yield from self_test(one.exercise, one.exercise.simulated, oracle)

@@ -1,0 +1,56 @@
+"""A stub is its solution minus lines: what a student starts from is what the solution is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from grader.courses import CourseExercise
+from grader.dev.problem import Problem
+
+MARKER = "YOUR CODE"
+"""What stands in a comment where the student writes; such a line need not be in the solution."""
+
+
+def source_problems(one: CourseExercise) -> Iterator[Problem]:
+    """Yield what is wrong with the stub's text, and with the host file's, beside the solution's."""
+    if not one.stub.is_file():
+        yield Problem(one.stub.name, "the stub is missing")
+    elif one.solution is not None:
+        yield from pair_problems(one.stub, one.solution)
+    if one.exercise.host:
+        yield from _host_problems(one)
+
+
+def _host_problems(one: CourseExercise) -> Iterator[Problem]:
+    if one.host_file is None:
+        yield Problem(f"{one.name}_host.py", "the host file is missing")
+    elif one.solution is not None and one.solution_host_file is None:
+        yield Problem(f"{one.name}_host.py", "the solution has no host file")
+    elif one.solution_host_file is not None:
+        yield from pair_problems(one.host_file, one.solution_host_file)
+
+
+def pair_problems(stub: Path, solution: Path) -> Iterator[Problem]:
+    """Yield what keeps ``stub`` from being ``solution`` with lines taken out and markers put in."""
+    stubbed, solved = _lines(stub), _lines(solution)
+    if not any(MARKER in line for line in stubbed):
+        yield Problem(stub.name, f"no `{MARKER}` says where to write")
+    if any(MARKER in line for line in solved):
+        yield Problem(stub.name, f"the solution still has a `{MARKER}`")
+    alien = first_alien([line for line in stubbed if MARKER not in line], solved)
+    if alien is not None:
+        number = stubbed.index(alien) + 1
+        yield Problem(stub.name, f"line {number} is not in the solution, or in another place there: {alien.strip()!r}")
+    elif len([line for line in stubbed if MARKER not in line]) >= len(solved):
+        yield Problem(stub.name, "the stub is the whole solution")
+
+
+def first_alien(lines: list[str], among: list[str]) -> str | None:
+    """Return the first of ``lines`` that cannot be found in ``among`` behind the ones before it."""
+    rest = iter(among)
+    return next((line for line in lines if line not in rest), None)
+
+
+def _lines(path: Path) -> list[str]:
+    return [line.rstrip() for line in path.read_text(encoding="utf-8").splitlines()]
