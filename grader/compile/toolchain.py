@@ -23,14 +23,14 @@ Version = tuple[int, int]
 _TARGET = "sbsa-linux" if os.uname().machine == "aarch64" else "x86_64-linux"  # as toolkits name their folders
 _SYSTEM = (Path("/usr/local/cuda"), Path("/opt/cuda"), Path(sys.prefix), Path(sys.prefix, "targets", _TARGET))
 
-# What a submission may include, by a header that proves it is there, with the wheel that brings it.
+# What a submission may include, each with a header that proves it is there.
 _HEADERS = {
-    "CUDA headers (cuda_fp16.h, mma.h, cooperative_groups.h)": ("cuda_fp16.h", "nvidia-cuda-runtime"),
-    "crt headers (behind mma.h)": ("crt/mma.h", "nvidia-cuda-nvcc"),
-    "nv/target (behind cuda_fp16.h)": ("nv/target", "cupy"),
-    "libcu++ (<cuda/std/…>)": ("cuda/std/type_traits", "cupy"),
-    "CUB": ("cub/cub.cuh", "cupy"),
-    "Thrust": ("thrust/version.h", "cupy"),
+    "CUDA headers (cuda_fp16.h, mma.h, cooperative_groups.h)": "cuda_fp16.h",
+    "crt headers (behind mma.h)": "crt/mma.h",
+    "nv/target (behind cuda_fp16.h)": "nv/target",
+    "libcu++ (<cuda/std/…>)": "cuda/std/type_traits",
+    "CUB": "cub/cub.cuh",
+    "Thrust": "thrust/version.h",
 }
 
 
@@ -60,7 +60,7 @@ class Toolchain:
 
     def fingerprint(self) -> str:
         """Text that changes whenever another compiler or other headers would be used; part of the cache's key."""
-        markers = [folder / marker for folder in self.include_dirs for marker, _ in _HEADERS.values()]
+        markers = [folder / marker for folder in self.include_dirs for marker in _HEADERS.values()]
         files = [path for path in (self.nvrtc_library, *markers) if path is not None and path.exists()]
         return "\n".join(f"{path} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in files)
 
@@ -175,7 +175,7 @@ def _include_dirs(library: Path | None) -> tuple[tuple[Path, ...], list[str]]:
     candidates = list(dict.fromkeys(_include_candidates(library)))
     folders: list[Path] = []
     absent = []
-    for name, (marker, _) in _HEADERS.items():
+    for name, marker in _HEADERS.items():
         folder = next((folder for folder in candidates if (folder / marker).is_file()), None)
         if folder is None:
             absent.append(name)

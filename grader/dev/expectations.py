@@ -1,8 +1,8 @@
 """The first line of a wrong answer: the verdict that it must get.
 
-    // expect: wrong                    on the simulator and on a GPU
-    // expect: sim=technique gpu=slow   on each as it says; a backend that is not named is not checked
-    // Why it is wrong, in a sentence.
+// expect: wrong                    on the simulator and on a GPU
+// expect: sim=technique gpu=slow   on each as it says; a backend that is not named is not checked
+// Why it is wrong, in a sentence.
 """
 
 from __future__ import annotations
@@ -48,6 +48,13 @@ def _words(text: str) -> Mapping[str, str]:
         return dict.fromkeys(BACKENDS, text)
     pairs = [_PAIR.fullmatch(part) for part in text.split()]
     words = {pair[1]: pair[2] for pair in pairs if pair}
-    if not all(pairs) or len(words) < len(pairs) or not set(words) <= set(BACKENDS) or not set(words.values()) <= set(VERDICTS):
-        raise BadExpectation(f"{text!r} is neither a verdict word nor `sim=WORD gpu=WORD`; docs/verdicts.md has the words")
+    if (
+        not all(pairs)
+        or len(words) < len(pairs)
+        or not set(words) <= set(BACKENDS)
+        or not set(words.values()) <= set(VERDICTS)
+    ):
+        raise BadExpectation(
+            f"{text!r} is neither a verdict word nor `sim=WORD gpu=WORD`; docs/verdicts.md has the words"
+        )
     return words

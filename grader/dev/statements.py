@@ -31,7 +31,7 @@ def _read(path: Path) -> str:
     return path.read_text(encoding="utf-8") if path.is_file() else ""
 
 
-# --------------------------------------------------------------------------------------------------- hints and interview
+# -------------------------------------------------------------------------------------------------- hints and interview
 
 
 def _hints(_: CourseExercise, text: str) -> Iterator[str]:
@@ -41,7 +41,7 @@ def _hints(_: CourseExercise, text: str) -> Iterator[str]:
     if numbers != list(range(1, len(numbers) + 1)):
         yield f"the hints are numbered {', '.join(map(str, numbers))}, not 1, 2, 3 …"
     if len(numbers) < HINTS:
-        yield f"{len(numbers)} hint{'s' * (len(numbers) != 1)}; an exercise has {HINTS} or more, each a step further than the last"
+        yield f"{_counted(len(numbers), 'hint')}; an exercise has {HINTS} or more, each a step further than the last"
     yield from (f"hint {title} is empty" for title, body in _sections(text) if not body.strip())
 
 
@@ -54,10 +54,14 @@ def _interview(_: CourseExercise, text: str) -> Iterator[str]:
     """A question is a heading, its answer what stands below it."""
     sections = _sections(text)
     if len(sections) < QUESTIONS:
-        yield f"{len(sections)} question{'s' * (len(sections) != 1)}; an exercise has {QUESTIONS} or more, with answers"
+        yield f"{_counted(len(sections), 'question')}; an exercise has {QUESTIONS} or more, with answers"
     for title, body in sections:
         if not re.sub(r"^#+ .*$", "", body, flags=re.MULTILINE).strip():
             yield f"the question {title!r} has no answer"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def _sections(text: str) -> list[tuple[str, str]]:
@@ -66,7 +70,7 @@ def _sections(text: str) -> list[tuple[str, str]]:
     return list(zip(parts[1::2], parts[2::2], strict=True))
 
 
-# ------------------------------------------------------------------------------------------------------------- statement
+# ------------------------------------------------------------------------------------------------------------ statement
 
 
 def _statement(one: CourseExercise, text: str) -> Iterator[str]:

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from grader.simt.engine import findings as kinds
-from grader.simt.engine.codegen import PARAMETER_BASE, Kernel
+from grader.simt.engine.codegen import Kernel
 from grader.simt.engine.device import Device, Dim3, Launched
 from grader.simt.engine.findings import Finding
 from grader.simt.engine.layout import Stamp
 from grader.simt.engine.memory import SHARED_BASE, SPACES
+from grader.simt.engine.operands import PARAMETER_BASE
 from grader.simt.engine.sites import Site
 
 NAMES = {

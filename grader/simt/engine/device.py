@@ -19,10 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from grader.simt.engine.code_cache import CodeCache, Loaded
-from grader.simt.engine.codegen import PARAMETER_BASE, Kernel
+from grader.simt.engine.codegen import Kernel
 from grader.simt.engine.findings import Finding
 from grader.simt.engine.layout import ALLOCATION, FINDING, INITIALISED, MAX_FINDINGS, READ_ONLY, RUNNING, WORKER, Stamp
 from grader.simt.engine.memory import CACHE_SLOTS
+from grader.simt.engine.operands import PARAMETER_BASE
 from grader.simt.engine.sites import BLOCK_COUNTERS, SITE_COUNTERS
 from grader.simt.ptx import Module
 

@@ -22,7 +22,7 @@ from grader.simt.observers.base import Access, ObserverSet
 
 if TYPE_CHECKING:
     from grader.simt.engine.blocks import Op
-    from grader.simt.engine.codegen import _BlockEmitter
+    from grader.simt.engine.operands import OperandEmitter
 
 SHARED_BASE = 0x0000_7000_0000_0000
 LOCAL_BASE = 0x0000_7100_0000_0000
@@ -47,7 +47,7 @@ class MemoryCode:
 
     # -- what forms call --------------------------------------------------------------------------------------------
     def load(
-        self, e: _BlockEmitter, op: Op, space: str, address: Value, bits: int, count: int, mask: Value, ordered: str
+        self, e: OperandEmitter, op: Op, space: str, address: Value, bits: int, count: int, mask: Value, ordered: str
     ) -> list[Value]:
         f = e.f
         kind = ir.IntType(bits)
@@ -56,7 +56,7 @@ class MemoryCode:
         return [f.load(vec(kind), out, i * 4 * bits, align=4 * bits) for i in range(count)]
 
     def store(
-        self, e: _BlockEmitter, op: Op, space: str, address: Value, values: Sequence[Value], bits: int, mask: Value,
+        self, e: OperandEmitter, op: Op, space: str, address: Value, values: Sequence[Value], bits: int, mask: Value,
         ordered: str,
     ) -> None:  # fmt: skip
         f = e.f
@@ -66,7 +66,7 @@ class MemoryCode:
         self._call(e, op, space, "store", address, bits, len(values), mask, out, ordered)
 
     def atomic(
-        self, e: _BlockEmitter, op: Op, space: str, address: Value, bits: int, combine: object, name: str,
+        self, e: OperandEmitter, op: Op, space: str, address: Value, bits: int, combine: object, name: str,
         operands: Sequence[Value], mask: Value,
     ) -> Value:  # fmt: skip
         """``combine(f, old, operands) -> new`` on scalar integers of ``bits`` bits; ``name`` tells combinations apart."""
@@ -79,7 +79,7 @@ class MemoryCode:
         return f.load(kind, out, align=4 * bits)
 
     def _call(
-        self, e: _BlockEmitter, op: Op, space: str, kind: str, address: Value, bits: int, count: int, mask: Value,
+        self, e: OperandEmitter, op: Op, space: str, kind: str, address: Value, bits: int, count: int, mask: Value,
         out: Value, ordered: str, atomic: tuple[str, object, int] | None = None,
     ) -> None:  # fmt: skip
         f = e.f

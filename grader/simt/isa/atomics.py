@@ -16,7 +16,7 @@ from grader.simt.isa.registry import WIDTH, Match, form
 from grader.simt.ptx import Instruction, Vector
 
 if TYPE_CHECKING:
-    from grader.simt.engine.codegen import _BlockEmitter
+    from grader.simt.engine.block_emitter import BlockEmitter
 
 SPACES = ("global", "shared", "shared::cta")
 ORDER = ("relaxed", "acquire", "release", "acq_rel")
@@ -73,7 +73,7 @@ def combination(op: str, kind: str) -> Combination:
     return _PLAIN[op]
 
 
-def _perform(e: _BlockEmitter, m: Match, address: Value, operands: Sequence[Value]) -> Value:
+def _perform(e: BlockEmitter, m: Match, address: Value, operands: Sequence[Value]) -> Value:
     bits = WIDTH[m.TYPE]
     space = m.SPACE.partition("::")[0] or "generic"
     if m.ORDER in ("release", "acq_rel"):
@@ -91,7 +91,7 @@ def _swap(f: Builder, old: Value, given: Sequence[Value]) -> Value:
     return old.eq(compare).select(new, old)
 
 
-def _operand(e: _BlockEmitter, operand: object, kind: str) -> Value:
+def _operand(e: BlockEmitter, operand: object, kind: str) -> Value:
     value = e.read(operand, f"b{WIDTH[kind]}")  # type: ignore[arg-type]  # any operand
     return value.bitcast(ELEMENT[f"b{WIDTH[kind]}"])
 
@@ -100,19 +100,19 @@ _MODIFIERS = {"ORDER": ORDER, "SCOPE": SCOPE, "SPACE": SPACES, "TYPE": TYPES}
 
 
 @form("atom{.ORDER}{.SCOPE}{.SPACE}.OP{.noftz}.TYPE d, a, b", raw=True, tags=("memory",), OP=OPS, also=_MODIFIERS)
-def atom(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def atom(e: BlockEmitter, m: Match, i: Instruction) -> None:
     old = _perform(e, m, e.address_of(i.operands[1]), [_operand(e, i.operands[2], m.TYPE)])
     e.write(i.operands[0], old, f"b{WIDTH[m.TYPE]}")
 
 
 @form("atom{.ORDER}{.SCOPE}{.SPACE}.OP.TYPE d, a, b, c", raw=True, tags=("memory",), OP=("cas",), also=_MODIFIERS)
-def atom_cas(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def atom_cas(e: BlockEmitter, m: Match, i: Instruction) -> None:
     operands = [_operand(e, o, m.TYPE) for o in i.operands[2:4]]
     e.write(i.operands[0], _perform(e, m, e.address_of(i.operands[1]), operands), f"b{WIDTH[m.TYPE]}")
 
 
 @form("red{.ORDER}{.SCOPE}{.SPACE}.OP{.noftz}.TYPE a, b", raw=True, tags=("memory",), OP=OPS, also=_MODIFIERS)
-def red(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def red(e: BlockEmitter, m: Match, i: Instruction) -> None:
     target, source = i.operands
     if isinstance(source, Vector):
         raise e.unsupported("red with a vector operand")

@@ -13,43 +13,43 @@ from grader.simt.isa.registry import Match, form
 from grader.simt.ptx import Instruction
 
 if TYPE_CHECKING:
-    from grader.simt.engine.codegen import _BlockEmitter
+    from grader.simt.engine.block_emitter import BlockEmitter
 
 
 @form("bra{.uni} target", raw=True, tags=("branch",))
-def bra(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def bra(e: BlockEmitter, m: Match, i: Instruction) -> None:
     e.branch(e.target(i.operands[0]))
 
 
 @form("ret{.uni}", raw=True, tags=("exit",))
-def ret(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def ret(e: BlockEmitter, m: Match, i: Instruction) -> None:
     e.exit()
 
 
 @form("exit", raw=True, tags=("exit",))
-def exit_(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def exit_(e: BlockEmitter, m: Match, i: Instruction) -> None:
     e.exit()
 
 
 @form("trap", raw=True, tags=("exit",))
-def trap(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def trap(e: BlockEmitter, m: Match, i: Instruction) -> None:
     with e.f.if_(e.mask.ne(0)):
         e.report(findings.TRAP, e.mask)
     e.exit(trap=True)
 
 
 @form("brkpt", raw=True)
-def brkpt(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def brkpt(e: BlockEmitter, m: Match, i: Instruction) -> None:
     """A breakpoint: nobody is debugging."""
 
 
 @form("nanosleep.u32 a", raw=True)
-def nanosleep(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def nanosleep(e: BlockEmitter, m: Match, i: Instruction) -> None:
     """A hint to wait; the scheduler is fair without it."""
 
 
 @form("call.vprintf d, a, b", raw=True)
-def vprintf(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def vprintf(e: BlockEmitter, m: Match, i: Instruction) -> None:
     result, text, arguments = i.operands
     f = e.f
     e.f.call(print_function(e.g.ir, e.g.report), e.worker, e.warp, e.mask, e.read(text, "b64"),
@@ -58,7 +58,7 @@ def vprintf(e: _BlockEmitter, m: Match, i: Instruction) -> None:
 
 
 @form("call.__assertfail message, file, line, function, size", raw=True)
-def assertfail(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def assertfail(e: BlockEmitter, m: Match, i: Instruction) -> None:
     f = e.f
     message, file = (e.read(operand, "b64").lane(f.first_lane(e.mask)) for operand in i.operands[:2])
     with f.if_(e.mask.ne(0)):

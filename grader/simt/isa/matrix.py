@@ -16,7 +16,7 @@ from grader.simt.isa.registry import Match, form
 from grader.simt.ptx import Instruction, Operand, Vector
 
 if TYPE_CHECKING:
-    from grader.simt.engine.codegen import _BlockEmitter
+    from grader.simt.engine.block_emitter import BlockEmitter
 
 WMMA_SHAPES = ("m16n16k16", "m8n32k16", "m32n8k16")
 SPACES = ("global", "shared", "shared::cta")
@@ -29,11 +29,11 @@ def _items(target: Operand) -> Sequence[Operand]:
     return target.items if isinstance(target, Vector) else (target,)
 
 
-def _wait(e: _BlockEmitter) -> None:
+def _wait(e: BlockEmitter) -> None:
     e.synchronised(e.f.const(vec(I32), -1))
 
 
-def _shuffled(e: _BlockEmitter, register: Value, *, transposed: bool) -> Value:
+def _shuffled(e: BlockEmitter, register: Value, *, transposed: bool) -> Value:
     return e.f.call(transpose_function(e.f.module), register) if transposed else register
 
 
@@ -41,7 +41,7 @@ def _shuffled(e: _BlockEmitter, register: Value, *, transposed: bool) -> Value:
 class _Tile:
     """A matrix tile in memory: where the element at (g, t) of a fragment lies."""
 
-    def __init__(self, e: _BlockEmitter, fragment: Fragment, m: Match, address: Value, stride: Value) -> None:
+    def __init__(self, e: BlockEmitter, fragment: Fragment, m: Match, address: Value, stride: Value) -> None:
         self.e, self.fragment, self.address, self.stride = e, fragment, address, stride
         self.along = fragment.runs_along(m.LAYOUT)
         self.space = m.SPACE.partition("::")[0] or "generic"
@@ -91,7 +91,7 @@ class _Tile:
         e.store_memory(self.space, self.addresses(request), values, 32)
 
 
-def _from_rows(e: _BlockEmitter, words: Sequence[Value], block: int) -> Value:
+def _from_rows(e: BlockEmitter, words: Sequence[Value], block: int) -> Value:
     """A block's register from its 16-byte rows: lane l takes word l mod 4 of the row that lane 8·block + l/4 read."""
     f = e.f
     lanes = [8 * block + lane // 4 for lane in range(32)]
@@ -99,7 +99,7 @@ def _from_rows(e: _BlockEmitter, words: Sequence[Value], block: int) -> Value:
     return f.lanes(I32, [lane % 4 for lane in range(32)]).ult(2).select(low, high)
 
 
-def _tile(e: _BlockEmitter, m: Match, i: Instruction, fragment: Fragment, address_at: int) -> _Tile:
+def _tile(e: BlockEmitter, m: Match, i: Instruction, fragment: Fragment, address_at: int) -> _Tile:
     """The tile of a load or store; without a stride operand its rows (or columns) follow each other."""
     if len(i.operands) > 2:
         stride = e.read(i.operands[2], "u32").zext(I64)
@@ -108,7 +108,7 @@ def _tile(e: _BlockEmitter, m: Match, i: Instruction, fragment: Fragment, addres
     return _Tile(e, fragment, m, e.address_of(i.operands[address_at]), stride)
 
 
-def _load(e: _BlockEmitter, m: Match, i: Instruction, fragment: Fragment, *, rows: bool) -> None:
+def _load(e: BlockEmitter, m: Match, i: Instruction, fragment: Fragment, *, rows: bool) -> None:
     _wait(e)
     tile = _tile(e, m, i, fragment, 1)
     held: dict[int, Value] = {}
@@ -123,19 +123,19 @@ def _load(e: _BlockEmitter, m: Match, i: Instruction, fragment: Fragment, *, row
       ROLE=("a", "b"), LAYOUT=LAYOUTS, SHAPE=WMMA_SHAPES, SPACE=SPACES, TYPE=("f16", "bf16", *BYTES))  # fmt: skip
 @form("wmma.load.ROLE.sync.aligned.LAYOUT.SHAPE{.SPACE}.TYPE d, a, stride", raw=True, tags=("sync", "memory"),
       ROLE=("a", "b"), LAYOUT=LAYOUTS, SHAPE=("m16n16k8",), SPACE=SPACES, TYPE=("tf32",))  # fmt: skip
-def wmma_load(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def wmma_load(e: BlockEmitter, m: Match, i: Instruction) -> None:
     _load(e, m, i, operand(m.ROLE, Shape.parse(m.SHAPE), m.TYPE, wmma=True), rows=True)
 
 
 @form("wmma.load.c.sync.aligned.LAYOUT.SHAPE{.SPACE}.TYPE d, a, stride", raw=True, tags=("sync", "memory"),
       LAYOUT=LAYOUTS, SHAPE=(*WMMA_SHAPES, "m16n16k8"), SPACE=SPACES, TYPE=(*HALVES, "s32"))  # fmt: skip
-def wmma_load_c(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def wmma_load_c(e: BlockEmitter, m: Match, i: Instruction) -> None:
     _load(e, m, i, accumulator(Shape.parse(m.SHAPE), m.TYPE), rows=False)
 
 
 @form("wmma.store.d.sync.aligned.LAYOUT.SHAPE{.SPACE}.TYPE a, b, stride", raw=True, tags=("sync", "memory"),
       LAYOUT=LAYOUTS, SHAPE=(*WMMA_SHAPES, "m16n16k8"), SPACE=SPACES, TYPE=(*HALVES, "s32"))  # fmt: skip
-def wmma_store(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def wmma_store(e: BlockEmitter, m: Match, i: Instruction) -> None:
     _wait(e)
     fragment = accumulator(Shape.parse(m.SHAPE), m.TYPE)
     tile = _tile(e, m, i, fragment, 0)
@@ -145,7 +145,7 @@ def wmma_store(e: _BlockEmitter, m: Match, i: Instruction) -> None:
 
 
 # -- products --------------------------------------------------------------------------------------------------------
-def _multiply(e: _BlockEmitter, i: Instruction, product: Product) -> None:
+def _multiply(e: BlockEmitter, i: Instruction, product: Product) -> None:
     f = e.f
     fragments = (product.operand("a"), product.operand("b"), accumulator(product.shape, product.c))
     places = [_in_memory(e, source, fragment) for source, fragment in zip(i.operands[1:], fragments, strict=True)]
@@ -156,7 +156,7 @@ def _multiply(e: _BlockEmitter, i: Instruction, product: Product) -> None:
         e.write(item, f.load(vec(I32), result, REGISTER * n, align=64), "b32")
 
 
-def _in_memory(e: _BlockEmitter, source: Operand, fragment: Fragment) -> Value:
+def _in_memory(e: BlockEmitter, source: Operand, fragment: Fragment) -> Value:
     """The registers of an operand (the first copy of each) in a stack array."""
     f = e.f
     items = _items(source)[: fragment.registers // fragment.copies]
@@ -172,7 +172,7 @@ _MMA = "mma.sync.aligned"
 
 @form(f"{_WMMA}.SHAPE.DTYPE.CTYPE d, a, b, c", raw=True, tags=("sync",), ALAYOUT=LAYOUTS, BLAYOUT=LAYOUTS,
       SHAPE=WMMA_SHAPES, DTYPE=HALVES, CTYPE=HALVES)  # fmt: skip
-def wmma_half(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def wmma_half(e: BlockEmitter, m: Match, i: Instruction) -> None:
     _multiply(e, i, Product(Shape.parse(m.SHAPE), "f16", "f16", m.CTYPE, m.DTYPE, wmma=True))
 
 
@@ -180,19 +180,19 @@ def wmma_half(e: _BlockEmitter, m: Match, i: Instruction) -> None:
       SHAPE=WMMA_SHAPES, ATYPE=("bf16",), BTYPE=("bf16",))  # fmt: skip
 @form(f"{_WMMA}.SHAPE.f32.ATYPE.BTYPE.f32 d, a, b, c", raw=True, tags=("sync",), ALAYOUT=LAYOUTS, BLAYOUT=LAYOUTS,
       SHAPE=("m16n16k8",), ATYPE=("tf32",), BTYPE=("tf32",))  # fmt: skip
-def wmma_single(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def wmma_single(e: BlockEmitter, m: Match, i: Instruction) -> None:
     _multiply(e, i, Product(Shape.parse(m.SHAPE), m.ATYPE, m.BTYPE, "f32", "f32", wmma=True))
 
 
 @form(f"{_WMMA}.SHAPE.s32.ATYPE.BTYPE.s32{{.satfinite}} d, a, b, c", raw=True, tags=("sync",), ALAYOUT=LAYOUTS,
       BLAYOUT=LAYOUTS, SHAPE=WMMA_SHAPES, ATYPE=BYTES, BTYPE=BYTES)  # fmt: skip
-def wmma_integer(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def wmma_integer(e: BlockEmitter, m: Match, i: Instruction) -> None:
     _multiply(e, i, Product(Shape.parse(m.SHAPE), m.ATYPE, m.BTYPE, "s32", "s32", wmma=True, saturates=m.satfinite))
 
 
 @form(f"{_MMA}.SHAPE.row.col.DTYPE.f16.f16.CTYPE d, a, b, c", raw=True, tags=("sync",), SHAPE=("m16n8k8", "m16n8k16"),
       DTYPE=HALVES, CTYPE=HALVES)  # fmt: skip
-def mma_half(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def mma_half(e: BlockEmitter, m: Match, i: Instruction) -> None:
     _multiply(e, i, Product(Shape.parse(m.SHAPE), "f16", "f16", m.CTYPE, m.DTYPE, wmma=False))
 
 
@@ -200,20 +200,20 @@ def mma_half(e: _BlockEmitter, m: Match, i: Instruction) -> None:
       TYPE=("bf16",), TYPE2=("bf16",))  # fmt: skip
 @form(f"{_MMA}.SHAPE.row.col.f32.TYPE.TYPE2.f32 d, a, b, c", raw=True, tags=("sync",), SHAPE=("m16n8k4", "m16n8k8"),
       TYPE=("tf32",), TYPE2=("tf32",))  # fmt: skip
-def mma_single(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def mma_single(e: BlockEmitter, m: Match, i: Instruction) -> None:
     _multiply(e, i, Product(Shape.parse(m.SHAPE), m.TYPE, m.TYPE, "f32", "f32", wmma=False))
 
 
 @form(f"{_MMA}.SHAPE.row.col{{.satfinite}}.s32.ATYPE.BTYPE.s32 d, a, b, c", raw=True, tags=("sync",),
       SHAPE=("m16n8k16", "m16n8k32"), ATYPE=BYTES, BTYPE=BYTES)  # fmt: skip
-def mma_integer(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def mma_integer(e: BlockEmitter, m: Match, i: Instruction) -> None:
     _multiply(e, i, Product(Shape.parse(m.SHAPE), m.ATYPE, m.BTYPE, "s32", "s32", wmma=False, saturates=m.satfinite))
 
 
 # -- blocks of 8 × 8 -------------------------------------------------------------------------------------------------
 @form("ldmatrix.sync.aligned.m8n8.COUNT{.trans}{.SPACE}.b16 d, a", raw=True, tags=("sync", "memory"),
       COUNT=("x1", "x2", "x4"), SPACE=("shared", "shared::cta"))  # fmt: skip
-def ldmatrix(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def ldmatrix(e: BlockEmitter, m: Match, i: Instruction) -> None:
     """Lane 8·k + r gives the address of row r of block k."""
     _wait(e)
     count = int(m.COUNT[1:])
@@ -224,6 +224,6 @@ def ldmatrix(e: _BlockEmitter, m: Match, i: Instruction) -> None:
 
 
 @form("movmatrix.sync.aligned.m8n8.trans.b16 d, a", raw=True, tags=("sync",))
-def movmatrix(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def movmatrix(e: BlockEmitter, m: Match, i: Instruction) -> None:
     target, source = i.operands
     e.write(target, _shuffled(e, e.read(source, "b32"), transposed=True), "b32")

@@ -12,7 +12,7 @@ from grader.simt.isa.registry import WIDTH, Example, Match, form
 from grader.simt.ptx import Address, Instruction, Operand, Vector
 
 if TYPE_CHECKING:
-    from grader.simt.engine.codegen import _BlockEmitter
+    from grader.simt.engine.block_emitter import BlockEmitter
 
 SCALARS = ("b8", "u8", "s8", "b16", "u16", "s16", "b32", "u32", "s32", "b64", "u64", "s64", "f32", "f64")
 SPACES = ("global", "shared", "local", "const", "param")
@@ -23,7 +23,7 @@ SCOPES = ("cta", "gpu", "sys", "cluster")
 
 @form("mov.TYPE d, a", raw=True, TYPE=("b16", "u16", "s16", "b32", "u32", "s32", "b64", "u64", "s64", "f32", "f64",
       "f16", "f16x2", "pred", "b128", "b8", "u8", "s8"))  # fmt: skip
-def mov(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def mov(e: BlockEmitter, m: Match, i: Instruction) -> None:
     target, source = i.operands
     if isinstance(source, Vector):
         e.write(target, _pack(e, source, WIDTH[m.TYPE]), f"b{WIDTH[m.TYPE]}")
@@ -33,7 +33,7 @@ def mov(e: _BlockEmitter, m: Match, i: Instruction) -> None:
         e.write(target, e.read(source, m.TYPE), m.TYPE)
 
 
-def _pack(e: _BlockEmitter, parts: Vector, bits: int) -> Value:
+def _pack(e: BlockEmitter, parts: Vector, bits: int) -> Value:
     """Low parts first: ``mov.b32 %r, {%h1, %h2}``."""
     each = bits // len(parts.items)
     whole = ELEMENT[f"b{bits}"]
@@ -45,7 +45,7 @@ def _pack(e: _BlockEmitter, parts: Vector, bits: int) -> Value:
     return result
 
 
-def _unpack(e: _BlockEmitter, parts: Vector, value: Value, bits: int) -> None:
+def _unpack(e: BlockEmitter, parts: Vector, value: Value, bits: int) -> None:
     each = bits // len(parts.items)
     raw = value.bitcast(ELEMENT[f"b{bits}"])
     for k, part in enumerate(parts.items):
@@ -57,7 +57,7 @@ def _space(m: Match) -> str:
     return text or "generic"
 
 
-def _load(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def _load(e: BlockEmitter, m: Match, i: Instruction) -> None:
     target, source = i.operands[0], i.operands[1]
     bits, count = WIDTH[m.TYPE], {"": 1, "v2": 2, "v4": 4, "v8": 8}[m.VEC]
     items = target.items if isinstance(target, Vector) else (target,)
@@ -71,7 +71,7 @@ def _load(e: _BlockEmitter, m: Match, i: Instruction) -> None:
     _spread(e, items, values, m.TYPE)
 
 
-def _parameter(e: _BlockEmitter, source: Operand, bits: int, count: int) -> list[Value] | None:
+def _parameter(e: BlockEmitter, source: Operand, bits: int, count: int) -> list[Value] | None:
     values = []
     for k in range(count):
         assert isinstance(source, Address)
@@ -82,7 +82,7 @@ def _parameter(e: _BlockEmitter, source: Operand, bits: int, count: int) -> list
     return values
 
 
-def _spread(e: _BlockEmitter, items: tuple[Operand, ...], values: list[Value], kind: str) -> None:
+def _spread(e: BlockEmitter, items: tuple[Operand, ...], values: list[Value], kind: str) -> None:
     for item, value in zip(items, values, strict=True):
         e.write(item, value.bitcast(ELEMENT[kind]), kind)
 
@@ -101,18 +101,18 @@ PREFETCH = ("L2::64B", "L2::128B", "L2::256B")
     PREFETCH=PREFETCH,
     also=LOAD_TYPES,
 )
-def ld(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def ld(e: BlockEmitter, m: Match, i: Instruction) -> None:
     _load(e, m, i)
 
 
 @form("ld.volatile{.SPACE}{.PREFETCH}{.VEC}.TYPE d, a", raw=True, tags=("memory",), PREFETCH=PREFETCH, also=LOAD_TYPES)
-def ld_volatile(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def ld_volatile(e: BlockEmitter, m: Match, i: Instruction) -> None:
     _load(e, m, i)
 
 
 @form("ld.ORDER.SCOPE{.SPACE}{.EVICT}{.PREFETCH}{.VEC}.TYPE d, a", raw=True, tags=("memory", "fence"),
       ORDER=("relaxed", "acquire"), EVICT=EVICT, PREFETCH=PREFETCH, also=LOAD_TYPES)  # fmt: skip
-def ld_ordered(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def ld_ordered(e: BlockEmitter, m: Match, i: Instruction) -> None:
     values = e.load_memory(
         _space(m), e.address_of(i.operands[1]), WIDTH[m.TYPE], {"": 1, "v2": 2, "v4": 4}[m.VEC], ordered=m.ORDER
     )
@@ -128,7 +128,7 @@ def ld_ordered(e: _BlockEmitter, m: Match, i: Instruction) -> None:
     PREFETCH=PREFETCH,
     also=LOAD_TYPES,
 )
-def ld_nc(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def ld_nc(e: BlockEmitter, m: Match, i: Instruction) -> None:
     target = i.operands[0]
     count = {"": 1, "v2": 2, "v4": 4, "v8": 8}[m.VEC]
     values = e.load_memory("global", e.address_of(i.operands[1]), WIDTH[m.TYPE], count)
@@ -136,11 +136,11 @@ def ld_nc(e: _BlockEmitter, m: Match, i: Instruction) -> None:
 
 
 @form("ldu{.SPACE}{.VEC}.TYPE d, a", raw=True, tags=("memory",), also=LOAD_TYPES)
-def ldu(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def ldu(e: BlockEmitter, m: Match, i: Instruction) -> None:
     _load(e, m, i)
 
 
-def _store(e: _BlockEmitter, m: Match, i: Instruction, ordered: str) -> None:
+def _store(e: BlockEmitter, m: Match, i: Instruction, ordered: str) -> None:
     target, source = i.operands[0], i.operands[1]
     bits = WIDTH[m.TYPE]
     items = source.items if isinstance(source, Vector) else (source,)
@@ -153,18 +153,18 @@ def _raw(value: Value, bits: int) -> Value:
 
 
 @form("st{.SPACE}{.CACHE}{.EVICT}{.VEC}.TYPE a, b", raw=True, tags=("memory",), EVICT=EVICT, also=LOAD_TYPES)
-def st(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def st(e: BlockEmitter, m: Match, i: Instruction) -> None:
     _store(e, m, i, "")
 
 
 @form("st.volatile{.SPACE}{.VEC}.TYPE a, b", raw=True, tags=("memory",), also=LOAD_TYPES)
-def st_volatile(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def st_volatile(e: BlockEmitter, m: Match, i: Instruction) -> None:
     _store(e, m, i, "volatile")
 
 
 @form("st.ORDER.SCOPE{.SPACE}{.EVICT}{.VEC}.TYPE a, b", raw=True, tags=("memory", "fence"), ORDER=("relaxed", "release"),
       EVICT=EVICT, also=LOAD_TYPES)  # fmt: skip
-def st_ordered(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def st_ordered(e: BlockEmitter, m: Match, i: Instruction) -> None:
     if m.ORDER == "release":
         e.fence(m.SCOPE)
     _store(e, m, i, m.ORDER)
@@ -175,19 +175,19 @@ CVTA_SPACES = ("global", "shared", "local", "const", "param", "shared::cta", "pa
 
 
 @form("cvta.SPACE.TYPE d, a", SPACE=CVTA_SPACES, TYPE=("u64", "u32"))
-def cvta(e: _BlockEmitter, m: Match, a: Value) -> Value:
+def cvta(e: BlockEmitter, m: Match, a: Value) -> Value:
     return a + WINDOWS[_space(m)]
 
 
 @form("cvta.to.SPACE.TYPE d, a", SPACE=CVTA_SPACES, TYPE=("u64", "u32"))
-def cvta_to(e: _BlockEmitter, m: Match, a: Value) -> Value:
+def cvta_to(e: BlockEmitter, m: Match, a: Value) -> Value:
     return a - WINDOWS[_space(m)]
 
 
 @form("isspacep.SPACE d, a", SPACE=CVTA_SPACES, operands={"d": "pred", "a": "u64"},
       examples=[Example("isspacep.shared", ([SHARED_BASE + 4, 16],), [1, 0]),
                 Example("isspacep.global", ([SHARED_BASE + 4, 16],), [0, 1])])  # fmt: skip
-def isspacep(e: _BlockEmitter, m: Match, a: Value) -> Value:
+def isspacep(e: BlockEmitter, m: Match, a: Value) -> Value:
     space = _space(m)
     if WINDOWS[space]:
         return (a - WINDOWS[space]).ult(1 << 24)
@@ -195,5 +195,5 @@ def isspacep(e: _BlockEmitter, m: Match, a: Value) -> Value:
 
 
 @form("prefetch{.SPACE}.LEVEL a", raw=True, SPACE=SPACES, LEVEL=("L1", "L2", "L2::evict_last", "L2::evict_normal"))
-def prefetch(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def prefetch(e: BlockEmitter, m: Match, i: Instruction) -> None:
     """Only a hint; the simulator has no caches."""

@@ -9,18 +9,18 @@ from grader.simt.engine.layout import WARP, WORKER
 from grader.simt.engine.values import I32, I64, Value, vec
 
 if TYPE_CHECKING:
-    from grader.simt.engine.codegen import _BlockEmitter
+    from grader.simt.engine.operands import OperandEmitter
 
 SM_COUNT = 108
 AXES = ("x", "y", "z")
 
 
-def _axis(field: str, axis: int) -> Callable[[_BlockEmitter], Value]:
+def _axis(field: str, axis: int) -> Callable[[OperandEmitter], Value]:
     return lambda e: e.f.splat(WORKER.load(e.f, e.worker, field, e.f.const(I32, axis)))
 
 
-def _tid(axis: int) -> Callable[[_BlockEmitter], Value]:
-    def read(e: _BlockEmitter) -> Value:
+def _tid(axis: int) -> Callable[[OperandEmitter], Value]:
+    def read(e: OperandEmitter) -> Value:
         index = WARP.load(e.f, e.warp, "index").zext(I64)
         table = WORKER.load(e.f, e.worker, "tids")
         return e.f.load(vec(I32), e.f.at(table, index * 384 + 128 * axis), align=64)
@@ -28,34 +28,34 @@ def _tid(axis: int) -> Callable[[_BlockEmitter], Value]:
     return read
 
 
-def _lane_bits(pick: Callable[[Value], Value]) -> Callable[[_BlockEmitter], Value]:
+def _lane_bits(pick: Callable[[Value], Value]) -> Callable[[OperandEmitter], Value]:
     return lambda e: pick(e.f.const(vec(I32), 1) << e.f.iota(I32))
 
 
-def _of_worker(name: str) -> Callable[[_BlockEmitter], Value]:
+def _of_worker(name: str) -> Callable[[OperandEmitter], Value]:
     return lambda e: e.f.splat(WORKER.load(e.f, e.worker, name))
 
 
-def _clock(e: _BlockEmitter) -> Value:
+def _clock(e: OperandEmitter) -> Value:
     """Instructions of the block so far: the simulator has no time, but something that grows."""
     f = e.f
     spent = WORKER.load(f, e.worker, "budget_per_block") - WORKER.load(f, e.worker, "block_budget")
     return f.splat(spent)
 
 
-def _constant(value: int) -> Callable[[_BlockEmitter], Value]:
+def _constant(value: int) -> Callable[[OperandEmitter], Value]:
     return lambda e: e.f.const(vec(I32), value)
 
 
-def _total_shared(e: _BlockEmitter) -> Value:
+def _total_shared(e: OperandEmitter) -> Value:
     return e.f.splat(WORKER.load(e.f, e.worker, "shared_bytes").trunc(I32))
 
 
-def _warp_index(e: _BlockEmitter) -> Value:
+def _warp_index(e: OperandEmitter) -> Value:
     return e.f.splat(WARP.load(e.f, e.warp, "index"))
 
 
-READERS: dict[str, Callable[[_BlockEmitter], Value]] = {
+READERS: dict[str, Callable[[OperandEmitter], Value]] = {
     **{f"%tid.{a}": _tid(i) for i, a in enumerate(AXES)},
     **{f"%ntid.{a}": _axis("block", i) for i, a in enumerate(AXES)},
     **{f"%ctaid.{a}": _axis("ctaid", i) for i, a in enumerate(AXES)},
@@ -84,7 +84,7 @@ READERS: dict[str, Callable[[_BlockEmitter], Value]] = {
 }
 
 
-def read(e: _BlockEmitter, name: str) -> Value:
+def read(e: OperandEmitter, name: str) -> Value:
     """A special register's 32 lanes. Raises UnsupportedPtx for an unknown name."""
     reader = READERS.get(name)
     if reader is None:

@@ -14,15 +14,15 @@ from grader.simt.isa.registry import Match, form
 from grader.simt.ptx import Instruction, Operand, Vector
 
 if TYPE_CHECKING:
-    from grader.simt.engine.codegen import _BlockEmitter
+    from grader.simt.engine.block_emitter import BlockEmitter
 
 
-def _uniform(e: _BlockEmitter, operand: Operand) -> Value:
+def _uniform(e: BlockEmitter, operand: Operand) -> Value:
     """The first executing lane's value of an operand that must be the same in all."""
     return e.read(operand, "b32").lane(e.f.first_lane(e.mask) & 31)
 
 
-def _barrier(e: _BlockEmitter, i: Instruction, *, waits: bool = True) -> None:
+def _barrier(e: BlockEmitter, i: Instruction, *, waits: bool = True) -> None:
     f = e.f
     which = _uniform(e, i.operands[0]) & 15
     count = _uniform(e, i.operands[1]) if len(i.operands) > 1 else f.const(I32, 0)
@@ -33,11 +33,11 @@ for _name in ("bar", "barrier"):
     for _tail in ("a", "a, b"):
 
         @form(f"{_name}{{.cta}}.sync{{.aligned}} {_tail}", raw=True, tags=("barrier",))
-        def bar_sync(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+        def bar_sync(e: BlockEmitter, m: Match, i: Instruction) -> None:
             _barrier(e, i)
 
     @form(f"{_name}{{.cta}}.arrive{{.aligned}} a, b", raw=True, tags=("barrier",))
-    def bar_arrive(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+    def bar_arrive(e: BlockEmitter, m: Match, i: Instruction) -> None:
         _barrier(e, i, waits=False)
 
 
@@ -48,7 +48,7 @@ for _name in ("bar", "barrier"):
     TYPE=("u32", "pred"),
     tags=("barrier", "result"),
 )
-def bar_red(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def bar_red(e: BlockEmitter, m: Match, i: Instruction) -> None:
     """`__syncthreads_count/and/or`: votes gather while threads arrive; the result is read when they go on."""
     f = e.f
     which, vote = _uniform(e, i.operands[1]) & 15, e.read(i.operands[-1], "pred")
@@ -65,7 +65,7 @@ def bar_red(e: _BlockEmitter, m: Match, i: Instruction) -> None:
 
 
 @form("barrier_result.OP.TYPE d, a", raw=True, OP=("popc", "and", "or"), TYPE=("u32", "pred"))
-def barrier_result(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def barrier_result(e: BlockEmitter, m: Match, i: Instruction) -> None:
     """The second half of `bar.red` (the engine puts it behind the barrier): read what the votes gave."""
     f = e.f
     name = {"popc": "count"}.get(m.OP, m.OP)
@@ -74,13 +74,13 @@ def barrier_result(e: _BlockEmitter, m: Match, i: Instruction) -> None:
 
 
 @form("bar.warp.sync membermask", raw=True, tags=("sync",))
-def bar_warp_sync(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def bar_warp_sync(e: BlockEmitter, m: Match, i: Instruction) -> None:
     members = e.read(i.operands[0], "b32")
     check_members(e, members)
     e.synchronised(members)
 
 
-def check_members(e: _BlockEmitter, members: Value) -> None:
+def check_members(e: BlockEmitter, members: Value) -> None:
     """A lane must be named in its own mask."""
     f = e.f
     own = (members >> f.iota(I32)) & 1
@@ -90,7 +90,7 @@ def check_members(e: _BlockEmitter, members: Value) -> None:
 
 
 @form("membar.SCOPE", raw=True, SCOPE=("cta", "gl", "sys"), tags=("fence",))
-def membar(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def membar(e: BlockEmitter, m: Match, i: Instruction) -> None:
     e.fence(m.SCOPE)
 
 
@@ -101,16 +101,16 @@ def membar(e: _BlockEmitter, m: Match, i: Instruction) -> None:
     SCOPE=("cta", "gpu", "sys", "cluster"),
     tags=("fence",),
 )
-def fence(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def fence(e: BlockEmitter, m: Match, i: Instruction) -> None:
     e.fence(m.SCOPE)
 
 
 @form("activemask.b32 d", operands={"d": "b32"})
-def activemask(e: _BlockEmitter, m: Match) -> Value:
+def activemask(e: BlockEmitter, m: Match) -> Value:
     return e.f.splat(e.mask)
 
 
-def _members(e: _BlockEmitter, operand: Operand) -> Value:
+def _members(e: BlockEmitter, operand: Operand) -> Value:
     members = e.read(operand, "b32")
     check_members(e, members)
     e.synchronised(members)
@@ -124,7 +124,7 @@ def _members(e: _BlockEmitter, operand: Operand) -> Value:
     TYPE=("pred", "b32"),
     tags=("sync",),
 )
-def vote(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def vote(e: BlockEmitter, m: Match, i: Instruction) -> None:
     f = e.f
     result, operand, mask = i.operands
     members = _members(e, mask)
@@ -140,14 +140,14 @@ def vote(e: _BlockEmitter, m: Match, i: Instruction) -> None:
 
 
 @form("match.any.sync.TYPE d, a, membermask", raw=True, TYPE=("b32", "b64"), tags=("sync",))
-def match_any(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def match_any(e: BlockEmitter, m: Match, i: Instruction) -> None:
     result, operand, mask = i.operands
     members, value = _members(e, mask), e.read(operand, m.TYPE)
     e.write(result, _equal_lanes(e, value) & members, "b32")
 
 
 @form("match.all.sync.TYPE d, a, membermask", raw=True, TYPE=("b32", "b64"), tags=("sync",))
-def match_all(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def match_all(e: BlockEmitter, m: Match, i: Instruction) -> None:
     f = e.f
     result, operand, mask = i.operands
     members, value = _members(e, mask), e.read(operand, m.TYPE)
@@ -159,7 +159,7 @@ def match_all(e: _BlockEmitter, m: Match, i: Instruction) -> None:
     e.write(result, same.select(voters, 0), "b32")
 
 
-def _equal_lanes(e: _BlockEmitter, value: Value) -> Value:
+def _equal_lanes(e: BlockEmitter, value: Value) -> Value:
     """For each lane, the executing lanes that hold the same value."""
     f = e.f
     found = f.var(f.const(vec(I32), 0))
@@ -177,7 +177,7 @@ _REDUCTIONS = {"add": "add", "min": "min", "max": "max", "and": "and", "or": "or
 @form(
     "redux.sync.OP.TYPE d, a, membermask", raw=True, OP=tuple(_REDUCTIONS), TYPE=("u32", "s32", "b32"), tags=("sync",)
 )
-def redux(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def redux(e: BlockEmitter, m: Match, i: Instruction) -> None:
     f = e.f
     result, operand, mask = i.operands
     members = _members(e, mask)
@@ -192,7 +192,7 @@ def redux(e: _BlockEmitter, m: Match, i: Instruction) -> None:
 
 @form("shfl.sync.MODE.TYPE d, a, b, c, membermask", raw=True, MODE=("up", "down", "bfly", "idx"),
       TYPE=("b32", "u32", "s32", "f32"), tags=("sync",))  # fmt: skip
-def shfl(e: _BlockEmitter, m: Match, i: Instruction) -> None:
+def shfl(e: BlockEmitter, m: Match, i: Instruction) -> None:
     """Each lane reads another lane's register; segments and clamping as the manual's pseudo-code says."""
     f = e.f
     target, source, offset, clamp, mask = i.operands
@@ -217,7 +217,7 @@ def shfl(e: _BlockEmitter, m: Match, i: Instruction) -> None:
     e.write(target, result, "b32")
 
 
-def _check_sources(e: _BlockEmitter, j: Value) -> None:
+def _check_sources(e: BlockEmitter, j: Value) -> None:
     """Reading a lane that does not execute the instruction gives an undefined value."""
     f = e.f
     idle = ((f.splat(e.mask) >> j) & 1).eq(0).as_mask() & e.mask
@@ -225,7 +225,7 @@ def _check_sources(e: _BlockEmitter, j: Value) -> None:
         e.report(findings.INACTIVE_LANE, idle, j.lane(f.first_lane(idle)).zext(I64))
 
 
-def _permute(e: _BlockEmitter, value: Value, j: Value) -> Value:
+def _permute(e: BlockEmitter, value: Value, j: Value) -> Value:
     """value[j] by lane."""
     f = e.f
     table = f.array(I32, 32)

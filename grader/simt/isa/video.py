@@ -59,24 +59,37 @@ def _packed(parts: list[Value], bits: int) -> Value:
 def _register(name: str, operation: Part, count: str, bits: int) -> None:
     """The two forms of one instruction: parts side by side, and their sum onto the third source."""
     packed, total = EXAMPLES[name][2 * (count == "4") :][:2]
-    types = {"DTYPE": WORDS, "ATYPE": WORDS, "BTYPE": WORDS}
     operands = {"d": "b32", "a": "b32", "b": "b32", "c": "b32"}
     saturated = Example(f"{name}{count}.s32.s32.s32.sat", ([A], [B], [5]), [packed])
     summed = Example(f"{name}{count}.s32.s32.s32.add", ([A], [B], [5]), [total])
 
-    @form(f"{name}{count}.DTYPE.ATYPE.BTYPE{{.sat}} d, a, b, c", operands=operands, examples=[saturated], **types)
+    @form(
+        f"{name}{count}.DTYPE.ATYPE.BTYPE{{.sat}} d, a, b, c",
+        operands=operands,
+        examples=[saturated],
+        DTYPE=WORDS,
+        ATYPE=WORDS,
+        BTYPE=WORDS,
+    )
     def side_by_side(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
         parts = _parts(m, bits, operation, a, b)
         return _packed([_clamped(part, bits, m.DTYPE) for part in parts] if m.sat else parts, bits)
 
-    @form(f"{name}{count}.DTYPE.ATYPE.BTYPE.add d, a, b, c", operands=operands, examples=[summed], **types)
+    @form(
+        f"{name}{count}.DTYPE.ATYPE.BTYPE.add d, a, b, c",
+        operands=operands,
+        examples=[summed],
+        DTYPE=WORDS,
+        ATYPE=WORDS,
+        BTYPE=WORDS,
+    )
     def sum_up(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
         return reduce(Value.__add__, _parts(m, bits, operation, a, b), c)
 
 
 def _register_comparison(count: str, bits: int) -> None:
     """`vset2` and `vset4`: 1 where the comparison holds, side by side or counted onto the third source."""
-    choices = {"ATYPE": WORDS, "BTYPE": WORDS, "CMP": tuple(ORDER)}
+    compares = tuple(ORDER)
     operands = {"d": "b32", "a": "b32", "b": "b32", "c": "b32"}
     packed, total = {"2": (0x00010000, 6), "4": (0x01010000, 7)}[count]
     packed_example = Example(f"vset{count}.u32.u32.ge", ([0x05FF8001], [0x0501FF02], [5]), [packed])
@@ -86,11 +99,25 @@ def _register_comparison(count: str, bits: int) -> None:
         compare = ORDER[m.CMP]
         return _parts(m, bits, lambda x, y: getattr(x, compare)(y).zext(x.type.element), a, b)
 
-    @form(f"vset{count}.ATYPE.BTYPE.CMP d, a, b, c", operands=operands, examples=[packed_example], **choices)
+    @form(
+        f"vset{count}.ATYPE.BTYPE.CMP d, a, b, c",
+        operands=operands,
+        examples=[packed_example],
+        ATYPE=WORDS,
+        BTYPE=WORDS,
+        CMP=compares,
+    )
     def side_by_side(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
         return _packed(answers(m, a, b), bits)
 
-    @form(f"vset{count}.ATYPE.BTYPE.CMP.add d, a, b, c", operands=operands, examples=[total_example], **choices)
+    @form(
+        f"vset{count}.ATYPE.BTYPE.CMP.add d, a, b, c",
+        operands=operands,
+        examples=[total_example],
+        ATYPE=WORDS,
+        BTYPE=WORDS,
+        CMP=compares,
+    )
     def sum_up(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
         return reduce(Value.__add__, answers(m, a, b), c)
 

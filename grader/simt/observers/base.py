@@ -18,7 +18,7 @@ from llvmlite import ir
 from grader.simt.engine.values import Builder, Value
 
 if TYPE_CHECKING:
-    from grader.simt.engine.codegen import _BlockEmitter
+    from grader.simt.engine.block_emitter import BlockEmitter
 
 
 @dataclass(frozen=True)
@@ -55,19 +55,19 @@ class Access:
 class Observer:
     """Base of the observers: does nothing at any event."""
 
-    def block(self, e: _BlockEmitter, index: int) -> None:
+    def block(self, e: BlockEmitter, index: int) -> None:
         """A warp enters a basic block with ``e.block_mask``."""
 
-    def predicated(self, e: _BlockEmitter, index: int) -> None:
+    def predicated(self, e: BlockEmitter, index: int) -> None:
         """An instruction runs with ``e.mask``, fewer lanes than the block's."""
 
-    def diverged(self, e: _BlockEmitter, index: int) -> None:
+    def diverged(self, e: BlockEmitter, index: int) -> None:
         """A branch sends lanes both ways."""
 
-    def barrier(self, e: _BlockEmitter, index: int) -> None:
+    def barrier(self, e: BlockEmitter, index: int) -> None:
         """Lanes have arrived at a barrier."""
 
-    def warp_sync(self, e: _BlockEmitter, members: Value) -> None:
+    def warp_sync(self, e: BlockEmitter, members: Value) -> None:
         """The lanes of ``members`` have synchronised."""
 
     def before(self, access: Access) -> None:
@@ -83,23 +83,23 @@ class ObserverSet(Observer):
     def __init__(self, observers: tuple[Observer, ...]) -> None:
         self.observers = observers
 
-    def block(self, e: _BlockEmitter, index: int) -> None:
+    def block(self, e: BlockEmitter, index: int) -> None:
         for observer in self.observers:
             observer.block(e, index)
 
-    def predicated(self, e: _BlockEmitter, index: int) -> None:
+    def predicated(self, e: BlockEmitter, index: int) -> None:
         for observer in self.observers:
             observer.predicated(e, index)
 
-    def diverged(self, e: _BlockEmitter, index: int) -> None:
+    def diverged(self, e: BlockEmitter, index: int) -> None:
         for observer in self.observers:
             observer.diverged(e, index)
 
-    def barrier(self, e: _BlockEmitter, index: int) -> None:
+    def barrier(self, e: BlockEmitter, index: int) -> None:
         for observer in self.observers:
             observer.barrier(e, index)
 
-    def warp_sync(self, e: _BlockEmitter, members: Value) -> None:
+    def warp_sync(self, e: BlockEmitter, members: Value) -> None:
         for observer in self.observers:
             observer.warp_sync(e, members)
 

@@ -10,10 +10,10 @@ from grader.simt.engine.values import I64, Value
 from grader.simt.observers.base import Access
 
 if TYPE_CHECKING:
-    from grader.simt.engine.codegen import _BlockEmitter
+    from grader.simt.engine.block_emitter import BlockEmitter
 
 
-def add_block(e: _BlockEmitter, index: int, name: str, amount: Value | int) -> None:
+def add_block(e: BlockEmitter, index: int, name: str, amount: Value | int) -> None:
     """Add to a counter of basic block ``index``."""
     f = e.f
     place = 8 * (index * len(BLOCK_COUNTERS) + BLOCK_COUNTERS.index(name))

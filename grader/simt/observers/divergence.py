@@ -8,17 +8,17 @@ from grader.simt.observers.base import Observer
 from grader.simt.observers.counting import add_block
 
 if TYPE_CHECKING:
-    from grader.simt.engine.codegen import _BlockEmitter
+    from grader.simt.engine.block_emitter import BlockEmitter
 
 
 class Divergence(Observer):
-    def block(self, e: _BlockEmitter, index: int) -> None:
+    def block(self, e: BlockEmitter, index: int) -> None:
         add_block(e, index, "executions", 1)
         add_block(e, index, "active_lanes", e.f.popcount(e.block_mask))
 
-    def predicated(self, e: _BlockEmitter, index: int) -> None:
+    def predicated(self, e: BlockEmitter, index: int) -> None:
         add_block(e, index, "predicated", 1)
         add_block(e, index, "predicated_off", e.f.popcount(e.block_mask & ~e.mask))
 
-    def diverged(self, e: _BlockEmitter, index: int) -> None:
+    def diverged(self, e: BlockEmitter, index: int) -> None:
         add_block(e, index, "divergent", 1)

@@ -21,7 +21,7 @@ from grader.simt.engine.values import I1, I32, I64, PTR, Builder, Value, vec
 from grader.simt.observers.base import Access, Observer
 
 if TYPE_CHECKING:
-    from grader.simt.engine.codegen import _BlockEmitter
+    from grader.simt.engine.block_emitter import BlockEmitter
 
 CHUNK_SHIFT = 10
 READ_MARK, WRITE_MARK = 1, 2
@@ -107,7 +107,7 @@ class Shadow(Observer):
             with f.if_(never.ne(0), likely=False):
                 _report(access, findings.UNINITIALISED, never, f.const(vec(I64), 0))
 
-    def warp_sync(self, e: _BlockEmitter, members: Value) -> None:
+    def warp_sync(self, e: BlockEmitter, members: Value) -> None:
         f = e.f
         named = members.lane(f.first_lane(e.mask) & 31)
         f.call(_warp_order(f.module), e.warp, e.worker, named & e.mask)

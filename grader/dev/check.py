@@ -1,0 +1,160 @@
+"""`grade dev check`: the course checks itself. One line for each exercise, and below it what is wrong.
+
+For each exercise: its literal, texts and figures; the stub is the solution minus lines, compiles and fails; the
+solution passes with no diagnostic; each wrong answer gets the verdict on its first line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+from grader.courses import Broken, CourseExercise
+from grader.dev.claims import claim_problems
+from grader.dev.expectations import BadExpectation, Expectation, read_expectation
+from grader.dev.facts import fact_problems
+from grader.dev.laboratory import Laboratory
+from grader.dev.problem import Problem
+from grader.dev.sources import source_problems
+from grader.dev.statements import text_problems
+from grader.dev.verdicts import Graded, verdict_problems
+from grader.verdict import Verdict
+
+ALONE = {"race", "technique"}
+"""Words that a GPU alone never says; a wrong answer of that kind is graded there beside the simulator."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the check of one exercise came to."""
+
+    name: str
+    problems: tuple[Problem, ...]
+    summary: str = ""
+
+
+def run(
+    exercises: Sequence[CourseExercise], broken: Sequence[Broken] = (), *, gpu: bool = False, device: int = 0
+) -> int:
+    """Check and print; exit 0 if nothing is wrong, else 1.
+
+    Raises Unsupported where there is no compiler, or no GPU although ``gpu`` asks for one: nothing was checked then.
+    """
+    from grader.cli.output import print_line
+
+    _require(gpu, device)
+    started = perf_counter()
+    reports = [_broken(one) for one in broken]
+    with Laboratory(device=device) as laboratory:
+        checks = [start_check(one, laboratory, gpu=gpu) for one in exercises]
+        reports += _nothing(exercises)
+        for line in (line for report in reports for line in lines(report)):
+            print_line(line)
+        for check in checks:
+            reports.append(check())
+            print_line("\n".join(lines(reports[-1])))
+    found = sum(len(report.problems) for report in reports)
+    spent = f"{perf_counter() - started:.0f} s"
+    print_line(f"\n{len(exercises)} exercises, {found} problem{'s' * (found != 1)}, {spent}")
+    return 1 if found else 0
+
+
+def lines(report: Report) -> Iterator[str]:
+    """Yield a report as it is printed."""
+    yield f"{'FAIL' if report.problems else 'ok':<5} {report.name:<18} {report.summary}".rstrip()
+    yield from (f"      {problem}" for problem in report.problems)
+
+
+def check_exercise(one: CourseExercise, laboratory: Laboratory, *, gpu: bool = False) -> Report:
+    """Check one exercise, all of it."""
+    return start_check(one, laboratory, gpu=gpu)()
+
+
+def start_check(one: CourseExercise, laboratory: Laboratory, *, gpu: bool = False) -> Callable[[], Report]:
+    """Begin to grade an exercise's files; what is returned waits for them, checks the rest and reports."""
+    expected, unclear = _expectations(one)
+    running = [_start(one, laboratory, "sim", expected)]
+    if gpu:
+        running.append(_start(one, laboratory, "gpu", expected))
+
+    def finish() -> Report:
+        problems = [*unclear, *source_problems(one), *text_problems(one), *fact_problems(one)]
+        graded = [each() for each in running]
+        for found in graded:
+            problems += verdict_problems(one, found, expected)
+        problems += claim_problems(one, graded[0].by_name)
+        return Report(one.name, tuple(problems), _summary(graded, expected))
+
+    return finish
+
+
+def _expectations(one: CourseExercise) -> tuple[Mapping[Path, Expectation], list[Problem]]:
+    expected, problems = {}, []
+    for path in one.mutants:
+        try:
+            expected[path] = read_expectation(path)
+        except BadExpectation as error:
+            problems.append(Problem(f"wrong/{path.name}", str(error)))
+    if one.solution is None and one.course.solutions.is_dir():
+        problems.append(Problem(f"solution {one.name}.cu", "the course has solutions, but none of this exercise"))
+    return expected, problems
+
+
+def _start(
+    one: CourseExercise, laboratory: Laboratory, backend: str, expected: Mapping[Path, Expectation]
+) -> Callable[[], Graded]:
+    """Queue the files that this backend has something to say about."""
+
+    def queue(path: Path, word: str) -> Future[Verdict]:
+        if backend == "sim":
+            return laboratory.simulated(one, path, counting=word == "technique")
+        return laboratory.on_gpu(one, path, "auto" if word in ALONE else "gpu")
+
+    stub = queue(one.stub, "wrong") if one.stub.is_file() else None
+    solution = queue(one.solution, "pass") if one.solution is not None else None
+    mutants = {path: queue(path, e.words[backend]) for path, e in expected.items() if backend in e.words}
+    return lambda: Graded(
+        backend,
+        stub.result() if stub else None,
+        solution.result() if solution else None,
+        {path: future.result() for path, future in mutants.items()},
+    )
+
+
+def _summary(graded: Sequence[Graded], expected: Mapping[Path, Expectation]) -> str:
+    return " | ".join(_told(one, expected) for one in graded)
+
+
+def _told(graded: Graded, expected: Mapping[Path, Expectation]) -> str:
+    """E.g. "sim: stub wrong, solution pass, 12 of 12 wrong answers as stated"."""
+    as_stated = sum(v.verdict == expected[path].words[graded.backend] for path, v in graded.mutants.items())
+    stub = graded.stub.verdict if graded.stub else "missing"
+    solution = graded.solution.verdict if graded.solution else "none"
+    mutants = f"{as_stated} of {len(graded.mutants)} wrong answers as stated"
+    return f"{graded.backend}: stub {stub}, solution {solution}, {mutants}"
+
+
+def _broken(one: Broken) -> Report:
+    return Report(one.name, (Problem(one.path.name, one.error.message),))
+
+
+def _nothing(exercises: Sequence[CourseExercise]) -> list[Report]:
+    """A check that found nothing to check must not look like one that found nothing wrong."""
+    if not exercises:
+        return [Report("course", (Problem("exercises/", "there is no exercise to check"),))]
+    if not any(one.stub.is_file() and one.solution is not None for one in exercises):
+        return [Report("course", (Problem("solutions/", "no exercise has both a stub and a solution"),))]
+    return []
+
+
+def _require(gpu: bool, device: int) -> None:
+    from grader.compile.toolchain import find_toolchain, require_nvrtc
+
+    require_nvrtc(find_toolchain())
+    if gpu:
+        from grader.device import detect
+
+        detect(device)

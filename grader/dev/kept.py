@@ -1,0 +1,132 @@
+"""The simulator for many programs: a child that has run one well is kept for the next.
+
+Importing LLVM and NumPy takes a child longer than most kernels run. What is graded here is the course's own, so the
+separation that submissions need from one another is not needed; a child whose session ended in any other way than
+well is ended as always.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from grader.backends.sim import ADDRESS_SPACE, SimSession
+from grader.channel import Sandbox, spawn
+from grader.launch import DeviceLimits
+
+if TYPE_CHECKING:
+    from grader.backends.base import CaseRun, Execution, Limits
+    from grader.compile import Program
+    from grader.process import Child
+
+PROGRAMS = 25
+"""How many programs a child serves: their machine code stays in its memory."""
+
+
+@dataclass(frozen=True)
+class Used:
+    """A child, and how many programs it has run."""
+
+    child: Child
+    programs: int
+
+
+class ChildPool:
+    """Simulator children that wait for work. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._idle: list[Used] = []
+        self._lock = Lock()
+        # A child ends with the thread that started it, so all are started by one that stays.
+        self._starter = ThreadPoolExecutor(1, thread_name_prefix="simulators")
+
+    def take(self) -> Used:
+        """Return an idle child, or a new one. Raises GraderFault where none can be started."""
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+        return Used(self._starter.submit(_started).result(), 0)
+
+    def give_back(self, used: Used) -> None:
+        """Keep a child for the next program, unless it has run enough of them."""
+        if used.programs >= PROGRAMS:
+            used.child.close()
+            return
+        with self._lock:
+            self._idle.append(used)
+
+    def close(self) -> None:
+        """End the children that wait."""
+        for used in self._idle:
+            used.child.close()
+        self._idle.clear()
+        self._starter.shutdown()
+
+
+def _started() -> Child:
+    closed = Sandbox(files=True, processes=False, network=False, memory_bytes=ADDRESS_SPACE)
+    return spawn("grader.backends.sim.child", sandbox=closed)
+
+
+class KeptSimulator:
+    """A backend like `SimBackend`, on the children of a pool.
+
+    ``counting`` counts in every case, not in the last one alone: one machine code instead of two for a program whose
+    cases all run, with the same findings.
+    """
+
+    name = "sim"
+    device_limits = DeviceLimits()
+
+    def __init__(self, pool: ChildPool, *, threads: int = 1, counting: bool = False) -> None:
+        self._pool = pool
+        self._threads = threads
+        self._counting = counting
+
+    def open(self, program: Program, limits: Limits) -> KeptSession:
+        """Load the program in a child that waits, or in a new one. Raises GraderFault where none starts."""
+        used = self._pool.take()
+        again = Used(used.child, used.programs + 1)
+        session = KeptSession(used.child, program, limits, lambda: self._pool.give_back(again), counting=self._counting)
+        try:
+            session.load(self._threads)
+        except BaseException:
+            session.close()
+            raise
+        return session
+
+
+class KeptSession(SimSession):
+    """A session that gives its child back when every case has been answered."""
+
+    def __init__(
+        self, child: Child, program: Program, limits: Limits, give_back: Callable[[], None], *, counting: bool
+    ) -> None:
+        super().__init__(child, program, limits)
+        self._give_back = give_back
+        self._counting = counting
+        self._answered = False
+        self._closed = False
+
+    def load(self, threads: int) -> None:
+        super().load(threads)
+        self._answered = True
+
+    def run(self, run: CaseRun) -> Execution:
+        self._answered = False
+        execution = super().run(replace(run, counters=run.counters or self._counting))
+        self._answered = True
+        return execution
+
+    def close(self) -> None:
+        """Give the child back if it waits for work, else end it; closing twice is fine."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._answered:
+            self._give_back()
+        else:
+            super().close()

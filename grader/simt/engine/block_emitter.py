@@ -1,0 +1,249 @@
+"""One basic block as code: counting, its instructions, and where its lanes go next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from grader.simt.engine import findings
+from grader.simt.engine.blocks import Block, Op
+from grader.simt.engine.flatten import UnsupportedPtx
+from grader.simt.engine.layout import TIMED_OUT, TRAPPED, WARP, WORKER
+from grader.simt.engine.operands import OperandEmitter
+from grader.simt.engine.schedule import QUANTUM
+from grader.simt.engine.values import I1, I32, I64, Value, vec
+from grader.simt.ptx import Operand, Symbol, Vector
+
+if TYPE_CHECKING:
+    from grader.simt.engine.codegen import Generator
+
+
+class BlockEmitter(OperandEmitter):
+    """Emits one basic block, and is what its instructions' forms see as ``e``."""
+
+    def __init__(self, g: Generator, block: Block) -> None:
+        super().__init__(g, block)
+        self.ended = False
+
+    # -- the block --------------------------------------------------------------------------------------------------
+    def run(self) -> None:
+        f = self.f
+        f.enter(self.g.code[self.block.index])
+        self.block_mask = self.mask = Value(f, self.g.masks[self.block.index])
+        if self.block.is_sync:
+            self._wait_for_lanes()
+        self._count_block()
+        for op in self.block.ops:
+            self._instruction(op)
+        if not self.ended:
+            self.jump(self.block.index + 1, self.block_mask)
+
+    def _count_block(self) -> None:
+        """Charge the instruction budget, and let the observers count."""
+        f = self.f
+        count = len(self.block.ops)
+        WORKER.store(f, self.worker, "block_budget", WORKER.load(f, self.worker, "block_budget") - count)
+        self.g.observers.block(self, self.block.index)
+
+    def _instruction(self, op: Op) -> None:
+        self.op = op
+        f = self.f
+        guard = op.instruction.guard
+        self.guard, self.mask = None, self.block_mask
+        if guard is not None:
+            self.guard = self._predicate(guard)
+            self.mask = self.block_mask & self.guard.as_mask()
+            if not op.form.tags & {"branch"}:
+                self.g.observers.predicated(self, self.block.index)
+        if op.form.raw:
+            op.form.build(self, op.match, op.instruction)
+        else:
+            self._plain(op)
+        self.guard, self.mask = None, self.block_mask
+        assert f is self.f
+
+    def _plain(self, op: Op) -> None:
+        form, operands = op.form, op.instruction.operands
+        names = form.operands
+        if len(operands) != len(names):
+            raise UnsupportedPtx(
+                f"the instruction {op.instruction.name} with {len(operands)} operands", op.instruction.line
+            )
+        values = [
+            self.read(operand, form.operand_type(name, op.match))
+            for name, operand in zip(names, operands, strict=True)
+            if not name.startswith("d")
+        ]
+        result = form.build(self, op.match, *values)
+        targets = [
+            (part, item)
+            for name, operand in zip(names, operands, strict=True)
+            if name.startswith("d")
+            for part, item in zip(
+                name.split("|"),
+                operand.items if isinstance(operand, Vector) and "|" in name else (operand,),
+                strict=True,
+            )
+        ]
+        results = result if isinstance(result, tuple) else (result,)
+        for (name, operand), value in zip(targets, results, strict=True):
+            self.write(operand, value, form.operand_type(name, op.match))
+
+    # -- control ----------------------------------------------------------------------------------------------------
+    def _store_registers(self) -> None:
+        lanes = self.block_mask.as_lanes()
+        for name in sorted(self.dirty & self.block.live_out):
+            value = self.values[name]
+            place = self.f.at(self.warp, self.g.slots[name])
+            if value.type == vec(I1):
+                old = self.f.load(I32, place)
+                self.f.store((value.as_mask() & self.block_mask) | (old & ~self.block_mask), place)
+            else:
+                self.f.masked_store(value, place, lanes, 64)
+
+    def target(self, operand: Operand) -> int:
+        if isinstance(operand, Symbol) and operand.name in self.g.graph.targets:
+            return self.g.graph.targets[operand.name]
+        raise self.unsupported("a branch to an unknown label")
+
+    def branch(self, target: int) -> None:
+        """The executing lanes go to block ``target``, the others on to the next block."""
+        self._store_registers()
+        f = self.f
+        taken = self.mask
+        if self.guard is None:
+            self._go(target, taken)
+        else:
+            rest = self.block_mask & ~taken
+            some, none, both = f.block("some"), f.block("none"), f.block("both")
+            check = f.block("check")
+            f.b.cbranch(taken.eq(0).v, none, check)
+            f.enter(check)
+            f.b.cbranch(rest.eq(0).v, some, both)
+            f.enter(none)
+            self._go(self.block.index + 1, self.block_mask)
+            f.enter(some)
+            self._go(target, self.block_mask)
+            f.enter(both)
+            self.g.observers.diverged(self, self.block.index)
+            if target <= self.block.index:
+                self._tick(target, taken, rest)
+            f.call(self.g.schedule.enqueue, self.warp, f.const(I32, target), taken)
+            f.call(self.g.schedule.enqueue, self.warp, f.const(I32, self.block.index + 1), rest)
+            f.goto(self.g.dispatch)
+        self.ended = True
+
+    def jump(self, target: int, mask: Value) -> None:
+        self._store_registers()
+        self._go(target, mask)
+        self.ended = True
+
+    def _go(self, target: int, mask: Value) -> None:
+        """All lanes of the block go to ``target``: directly if no other lanes of the warp are pending."""
+        f = self.f
+        if target <= self.block.index:
+            self._tick(target, mask, None)
+        queue = f.block("queue")
+        alone = WARP.load(f, self.warp, "pending").eq(0)
+        f.b.cbranch(alone.v, self.g.code[target], queue)
+        self.g.masks[target].add_incoming(mask.v, f.b.block)
+        f.enter(queue)
+        f.call(self.g.schedule.enqueue, self.warp, f.const(I32, target), mask)
+        f.goto(self.g.dispatch)
+
+    def _tick(self, target: int, mask: Value, rest: Value | None) -> None:
+        """On a backward jump: end a block that is out of budget, yield a warp that is out of its quantum."""
+        f = self.f
+        spent = WORKER.load(f, self.worker, "block_budget").slt(0)
+        left = WARP.load(f, self.warp, "quantum") - 1
+        WARP.store(f, self.warp, "quantum", left)
+        stop, go_on = f.block("tick"), f.block("tock")
+        branch = f.b.cbranch((spent | left.slt(0)).v, stop, go_on)
+        branch.set_weights([1, 999])
+        f.enter(stop)
+        f.call(self.g.schedule.enqueue, self.warp, f.const(I32, target), mask)
+        if rest is not None:
+            f.call(self.g.schedule.enqueue, self.warp, f.const(I32, self.block.index + 1), rest)
+        WARP.store(f, self.warp, "quantum", QUANTUM)
+        WARP.store(f, self.warp, "rotate", self.block.index + 1)
+        with f.if_(spent):
+            self.report(findings.BUDGET, mask)
+            WORKER.store(f, self.worker, "status", TIMED_OUT)
+        f.goto(self.g.give_up)
+        f.enter(go_on)
+
+    def exit(self, *, trap: bool = False) -> None:
+        """The executing lanes end."""
+        self._store_registers()
+        f = self.f
+        WARP.store(f, self.warp, "alive", WARP.load(f, self.warp, "alive") & ~self.mask)
+        alive = WORKER.load(f, self.worker, "alive") - f.popcount(self.mask)
+        WORKER.store(f, self.worker, "alive", alive)
+        if trap:
+            with f.if_(self.mask.ne(0)):
+                WORKER.store(f, self.worker, "status", TRAPPED)
+        if self.guard is None:
+            f.goto(self.g.dispatch)
+        else:
+            rest = self.block_mask & ~self.mask
+            on, none = f.block("on"), f.block("none")
+            f.b.cbranch(rest.eq(0).v, none, on)
+            f.enter(none)
+            f.goto(self.g.dispatch)
+            f.enter(on)
+            self._go(self.block.index + 1, rest)
+        self.ended = True
+
+    def barrier(self, barrier: Value, count: Value, *, waits: bool = True) -> None:
+        """The executing lanes arrive at a barrier (``count`` 0: of all threads) and, if it ``waits``, go on with it."""
+        self._store_registers()
+        f = self.f
+        assert self.op is not None
+        after = self.block.index + 1
+        with f.if_(self.mask.ne(0)):
+            f.call(self.g.schedule.arrive, self.worker, self.warp, self.mask, barrier, count, f.const(I32, after),
+                   f.const(I32, self.site()), f.const(I32, int(waits)))  # fmt: skip
+        self.g.observers.barrier(self, self.block.index)
+        rest = self.block_mask & ~self.mask if waits else self.block_mask
+        if self.guard is None and waits:
+            f.goto(self.g.dispatch)
+        else:
+            with f.if_(rest.ne(0)):
+                f.call(self.g.schedule.enqueue, self.warp, f.const(I32, after), rest)
+            f.goto(self.g.dispatch)
+        self.ended = True
+
+    # -- waiting lanes ----------------------------------------------------------------------------------------------
+    def _wait_for_lanes(self) -> None:
+        """Before a ``.sync`` operation: if named lanes are elsewhere, park this group until they come."""
+        f = self.f
+        self.op = op = self.block.ops[0]
+        names = op.form.operands
+        where = names.index("membermask") if "membermask" in names else None
+        if where is None:
+            need = f.const(I32, -1)
+        else:
+            members = self.read(op.instruction.operands[where], "b32")
+            chosen = self.block_mask.as_lanes().select(members, 0)
+            need = f.overloaded("llvm.vector.reduce.or", chosen, result=I32)
+        missing = need & WARP.load(f, self.warp, "alive") & ~self.block_mask
+        park, go_on, forced = f.block("park"), f.block("together"), f.block("forced")
+        check = f.block("missing")
+        force = WARP.load(f, self.warp, "forced").ne(0)
+        f.b.cbranch((missing.eq(0) & (force ^ 1)).v, go_on, check).set_weights([999, 1])
+        f.enter(check)
+        f.b.cbranch(force.v, forced, park)
+        f.enter(forced)
+        WARP.store(f, self.warp, "forced", 0)
+        came_not = f.load(I32, f.at(self.warp, self.g.schedule.need_at + 4 * self.block.index)) & ~self.block_mask
+        self.report(findings.MISSING_LANES, self.block_mask, came_not.zext(I64), need.zext(I64))
+        f.goto(go_on)
+        f.enter(park)
+        f.call(self.g.schedule.enqueue, self.warp, f.const(I32, self.block.index), self.block_mask)
+        f.store(missing | self.block_mask, f.at(self.warp, self.g.schedule.need_at + 4 * self.block.index))
+        WARP.store(f, self.warp, "parked", WARP.load(f, self.warp, "parked") | self.block_mask)
+        f.goto(self.g.dispatch)
+        f.enter(go_on)
+
+    def synchronised(self, members: Value) -> None:
+        """After a ``.sync`` operation: what the named lanes did happens before what they do next."""
+        self.g.observers.warp_sync(self, members)

@@ -1,0 +1,221 @@
+"""Operands of one basic block's instructions: registers, symbols, memory requests, findings.
+
+Registers are loaded from the warp's state when first read and kept as values; `BlockEmitter` stores what is alive at the
+block's end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from llvmlite import ir
+
+from grader.simt.engine.blocks import Block, Op
+from grader.simt.engine.flatten import UnsupportedPtx
+from grader.simt.engine.layout import WARP, WORKER
+from grader.simt.engine.values import I1, I32, I64, Value, vec
+from grader.simt.isa import special_registers
+from grader.simt.isa.emit import ELEMENT, PACKED, Emitter, is_signed
+from grader.simt.ptx import Address, Immediate, Line, Operand, Register, Symbol
+from grader.simt.ptx.parse import type_size
+
+if TYPE_CHECKING:
+    from grader.simt.engine.codegen import Generator
+
+PARAMETER_BASE = 0x0000_6000_0000_0000
+"""Where kernel parameters lie in the generic address space."""
+
+
+class OperandEmitter(Emitter):
+    """What an instruction's form sees as ``e``, but for control flow."""
+
+    def __init__(self, g: Generator, block: Block) -> None:
+        self.g = g
+        self.block = block
+        self.f = g.f
+        self.warp: Value = g.warp
+        self.worker: Value = g.worker
+        self.values: dict[str, Value] = {}
+        self.dirty: set[str] = set()
+        self.guard: Value | None = None
+        self.op: Op | None = None
+
+    # -- registers --------------------------------------------------------------------------------------------------
+    def _register(self, name: str) -> Value:
+        """The register's value as it is stored: ``<32 x iN>``, floats, or ``<32 x i1>``."""
+        if name in self.values:
+            return self.values[name]
+        kind = self.g.graph.registers.get(name)
+        if kind is None:
+            return special_registers.read(self, name)
+        place = self.f.at(self.warp, self.g.slots[name])
+        if kind == "pred":
+            value = self.f.load(I32, place).as_lanes()
+        else:
+            value = self.f.load(vec(self._storage(kind)), place, align=64)
+        self.values[name] = value
+        return value
+
+    @staticmethod
+    def _storage(kind: str) -> ir.Type:
+        return (
+            ELEMENT["b16"] if type_size(kind) == 1 else ELEMENT[kind] if kind not in ("f16", "bf16") else ELEMENT["b16"]
+        )
+
+    def _predicate(self, register: Register) -> Value:
+        value = self._register(register.name)
+        return value ^ self.f.const(vec(I1), 1) if register.negated else value
+
+    def read(self, operand: Operand, kind: str) -> Value:
+        if isinstance(operand, Immediate):
+            return self.immediate(operand, kind)
+        if isinstance(operand, Symbol):
+            return self.symbol(operand).resize(ELEMENT[kind])
+        if not isinstance(operand, Register):
+            raise UnsupportedPtx(f"an operand of {self.op.instruction.name}" if self.op else "an operand", self._line())
+        if kind == "pred":
+            return self._predicate(operand)
+        value = self._register(operand.name)
+        if value.type == vec(I1):
+            value = value.zext(I32)
+        if kind in PACKED:
+            return Value(self.f, self.f.b.bitcast(value.bitcast(I32).v, vec(PACKED[kind], 64)))
+        target = ELEMENT[kind]
+        wanted = vec(target)
+        if value.type == wanted:
+            return value
+        raw = value.bitcast(ir.IntType(value.bits)) if value.is_float else value
+        width = {16: "b16", 32: "b32", 64: "b64", 8: "b8"}[Value(self.f, ir.Constant(wanted, None)).bits]
+        return raw.resize(ELEMENT[width]).bitcast(target)
+
+    def write(self, operand: Operand, value: Value, kind: str) -> None:
+        if isinstance(operand, Symbol) and operand.name == "_":
+            return
+        if not isinstance(operand, Register):
+            raise UnsupportedPtx(
+                f"a destination of {self.op.instruction.name}" if self.op else "a destination", self._line()
+            )
+        stored = self.g.graph.registers.get(operand.name)
+        if stored is None:
+            raise UnsupportedPtx(f"a write to {operand.name}", self._line())
+        value = self._as_stored(value, kind, stored)
+        if self.guard is not None:
+            value = self.guard.select(value, self._register(operand.name))
+        self.values[operand.name] = value
+        self.dirty.add(operand.name)
+
+    def _as_stored(self, value: Value, kind: str, stored: str) -> Value:
+        if stored == "pred":
+            return value if value.type == vec(I1) else value.ne(0)
+        if value.type == vec(I1):
+            value = value.zext(I32)
+        if kind in PACKED:
+            value = Value(self.f, self.f.b.bitcast(value.v, vec(I32)))
+        target = self._storage(stored)
+        if value.type == vec(target):
+            return value
+        raw = value.bitcast(ir.IntType(value.bits)) if value.is_float else value
+        bits = ir.IntType(8 * max(2, type_size(stored)))
+        return raw.resize(bits, signed=is_signed(kind)).bitcast(target)
+
+    def read_carry(self) -> Value:
+        return self._register("%cc")
+
+    def write_carry(self, value: Value) -> None:
+        self.write(Register("%cc"), value, "pred")
+
+    def symbol(self, symbol: Symbol) -> Value:
+        """A variable's address as ``<32 x i64>``: an offset in its space for shared and local, else a full address."""
+        f = self.f
+        for places in (self.g.shared, self.g.local):
+            if symbol.name in places:
+                return f.const(vec(I64), places[symbol.name] + symbol.offset)
+        offset = self.g.parameter_offset(symbol.name)
+        if offset is not None:
+            return f.const(vec(I64), PARAMETER_BASE + offset + symbol.offset)
+        if symbol.name == "WARP_SZ":
+            return f.const(vec(I64), 32)
+        if symbol.name not in self.g.ptx.variables:
+            raise UnsupportedPtx(f"the symbol {symbol.name}", self._line())
+        index = self.g.symbol_index(symbol.name)
+        base = f.load(I64, WORKER.load(f, self.worker, "symbols"), 8 * index)
+        return f.splat(base + symbol.offset)
+
+    def _line(self) -> Line | None:
+        return self.op.instruction.line if self.op else None
+
+    def site(self) -> int:
+        """The current instruction's event site."""
+        assert self.op is not None
+        return self.g.sites.of_op(self.op)
+
+    def unsupported(self, what: str) -> UnsupportedPtx:
+        return UnsupportedPtx(what, self.op.instruction.line if self.op else None)
+
+    # -- memory -----------------------------------------------------------------------------------------------------
+    def address_of(self, operand: Operand) -> Value:
+        """`[base+offset]` as ``<32 x i64>``."""
+        if not isinstance(operand, Address):
+            raise self.unsupported("an address of this shape")
+        if operand.base is None:
+            return self.f.const(vec(I64), operand.offset)
+        if isinstance(operand.base, Symbol):
+            return self.symbol(Symbol(operand.base.name, operand.base.offset + operand.offset))
+        base = self._register(operand.base.name)
+        wide = base.zext(I64)
+        return wide + operand.offset if operand.offset else wide
+
+    def load_parameter(self, operand: Operand, bits: int) -> Value | None:
+        """A kernel parameter at a constant offset, as a splat; None where the address is not constant."""
+        if not (isinstance(operand, Address) and isinstance(operand.base, Symbol)):
+            return None
+        offset = self.g.parameter_offset(operand.base.name)
+        if offset is None:
+            return None
+        base = WORKER.load(self.f, self.worker, "params")
+        place = offset + operand.base.offset + operand.offset
+        return self.f.splat(self.f.load(ir.IntType(bits), base, place, align=1))
+
+    def load_memory(
+        self, space: str, address: Value, bits: int, count: int = 1, *, mask: Value | None = None, ordered: str = ""
+    ) -> list[Value]:
+        """One warp request: each lane reads ``count`` elements of ``bits`` bits from ``address`` on."""
+        assert self.op is not None
+        lanes = self.mask if mask is None else mask
+        return self.g.memory.load(self, self.op, space, address, bits, count, lanes, ordered)
+
+    def store_memory(
+        self,
+        space: str,
+        address: Value,
+        values: Sequence[Value],
+        bits: int,
+        *,
+        mask: Value | None = None,
+        ordered: str = "",
+    ) -> None:
+        """One warp request: each lane writes its ``values`` (integers of ``bits`` bits) from ``address`` on."""
+        assert self.op is not None
+        lanes = self.mask if mask is None else mask
+        self.g.memory.store(self, self.op, space, address, values, bits, lanes, ordered)
+
+    def atomic_memory(
+        self, space: str, address: Value, bits: int, combine: object, name: str, operands: Sequence[Value]
+    ) -> Value:
+        """One warp request of read-modify-writes, lane by lane; gives the old values. See `MemoryCode.atomic`."""
+        assert self.op is not None
+        return self.g.memory.atomic(self, self.op, space, address, bits, combine, name, operands, self.mask)
+
+    def fence(self, scope: str) -> None:
+        if scope != "cta":
+            WORKER.store(self.f, self.worker, "dirty", 0)
+
+    # -- findings ---------------------------------------------------------------------------------------------------
+    def report(self, kind: int, mask: Value, address: Value | int = 0, other: Value | int = 0) -> None:
+        """Record a finding of the current instruction for the lanes of ``mask`` (see `grader.simt.engine.findings`)."""
+        f = self.f
+        assert self.op is not None
+        thread = WARP.load(f, self.warp, "index") * 32 + f.first_lane(mask)
+        given = [v if isinstance(v, Value) else f.const(I64, v) for v in (address, other)]
+        f.call(self.g.report, self.worker, f.const(I32, kind), f.const(I32, self.site()), thread, mask, *given)
