@@ -4,20 +4,18 @@ A request touches as many sectors as its active lanes' bytes have distinct 32-by
 straddles two, because requests are aligned to their width. Source: 233 patterns measured on an H200, of which each has
 exactly that many (docs/results/nsight-patterns.md).
 
-A full warp in a line is arithmetic; lanes in rising order count where the sector changes; everything else counts distinct
-sectors one by one.
+Lanes in rising order count where the sector changes; everything else counts distinct sectors one by one.
 """
 
 from __future__ import annotations
 
 from llvmlite import ir
 
-from grader.simt.engine.values import I1, I32, I64, LANES, Builder, Value, vec
+from grader.simt.engine.values import I1, I32, I64, Builder, vec
 from grader.simt.observers.base import Access, Observer
 from grader.simt.observers.counting import add_site, raise_site
 
 SECTOR_SHIFT = 5
-SECTOR_BYTES = 1 << SECTOR_SHIFT
 
 
 class Coalescing(Observer):
@@ -29,32 +27,9 @@ class Coalescing(Observer):
         add_site(access, "requests", 1)
         add_site(access, "lanes", lanes)
         add_site(access, "bytes", lanes * access.width)
-        if access.base is None:
-            _count_distinct(access)
-            return
-        with f.if_else(access.mask.eq(-1)) as (full, partial):
-            with full:
-                _count_line(access)
-            with partial:
-                _count_distinct(access)
-
-
-def _count_line(access: Access) -> None:
-    """All lanes, each behind the one before: every sector from the first byte to the last."""
-    start = access.address.lane(0)
-    end = (start & (SECTOR_BYTES - 1)) + LANES * access.width
-    _add(access, ((end + SECTOR_BYTES - 1) >> SECTOR_SHIFT).trunc(I32), start)
-
-
-def _count_distinct(access: Access) -> None:
-    f = access.f
-    sectors = f.call(distinct(f.module), access.address >> SECTOR_SHIFT, access.mask)
-    _add(access, sectors, access.address.lane(f.first_lane(access.mask)))
-
-
-def _add(access: Access, sectors: Value, address: Value) -> None:
-    add_site(access, "sectors", sectors)
-    raise_site(access, "worst", sectors, "worst_address", address)
+        sectors = f.call(distinct(f.module), access.address >> SECTOR_SHIFT, access.mask)
+        add_site(access, "sectors", sectors)
+        raise_site(access, "worst", sectors, "worst_address", access.address.lane(f.first_lane(access.mask)))
 
 
 def distinct(module: ir.Module) -> ir.Function:

@@ -1,0 +1,23 @@
+"""What all tests share: a cache of their own, and selecting the tests that need a GPU."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+
+import pytest
+
+# One cache for the whole run, child processes included, and none of the person's own: a test must not pass because of
+# what an earlier run left behind. WARPGRADE_TEST_CACHE keeps it between runs, for people who run tests often.
+_CACHE = tempfile.TemporaryDirectory(prefix="warpgrade-tests-", ignore_cleanup_errors=True)
+os.environ["WARPGRADE_CACHE"] = os.environ.get("WARPGRADE_TEST_CACHE") or _CACHE.name
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave tests marked ``gpu`` out unless they are asked for."""
+    if "gpu" in config.option.markexpr:
+        return
+    skip = pytest.mark.skip(reason="needs an NVIDIA GPU: run `pytest -m gpu`")
+    for item in items:
+        if "gpu" in item.keywords and item.get_closest_marker("gpu"):
+            item.add_marker(skip)
