@@ -111,6 +111,8 @@ class Exercise:
     oracle: str  # "module:function" of kernels_ref: float64 outputs from the inputs
     small: tuple[Size, ...]  # awkward sizes, run on both backends: 1, odd, prime, around 32, 128, 1024
     simulated: Size  # the size whose counters are judged
+    # name -> (least, largest, step): two more small sizes are drawn from it in every run, so that no list can be learnt
+    secret: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
     timed: Size | None = None  # the size that is timed on a GPU; None: nothing is timed
     scalars: Mapping[str, float] = field(default_factory=dict)  # float parameters by name, e.g. {"alpha": 2.5}
     work: Work = field(default_factory=Work)

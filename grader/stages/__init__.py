@@ -95,7 +95,7 @@ def _make_cases(request: Request, compiling: Future[Submission], booking: Future
         booking.set_exception(error)
         raise
     booking.set_result(book)
-    for case in small_cases(request.exercise):
+    for case in small_cases(request.exercise, request.seed):
         if compiling.done():
             return
         book.data(case)
@@ -121,7 +121,7 @@ def _job(request: Request, backend: Backend, submission: Submission, book: CaseB
 
     counted = (simulated_case(request.exercise),) if backend is request.simulator else ()
     timer = request.timer if backend is request.gpu else None
-    cases = (*small_cases(request.exercise), *counted)
+    cases = (*small_cases(request.exercise, request.seed), *counted)
     return Job(request.exercise, submission, book, cases, backend, request.limits, timer)
 
 

@@ -22,11 +22,27 @@ if TYPE_CHECKING:
     from grader.stages.records import Arrays, Oracle
 
 
-def small_cases(exercise: Exercise) -> tuple[Case, ...]:
-    """The small sizes, smallest first, each with exact values (where they make sense) and with real ones."""
+SECRET_SIZES = 2
+"""How many sizes that no file names every run adds."""
+
+
+def small_cases(exercise: Exercise, seed: int) -> tuple[Case, ...]:
+    """The small and the secret sizes, smallest first, each with exact values (where they make sense) and real ones."""
     kinds: tuple[Literal["exact", "real"], ...] = ("exact", "real") if exercise.exact else ("real",)
-    sizes = sorted(exercise.small, key=extent)
+    sizes = sorted((*exercise.small, *secret_sizes(exercise, seed)), key=extent)
     return tuple(Case(size, kind) for size in sizes for kind in kinds)
+
+
+def secret_sizes(exercise: Exercise, seed: int) -> tuple[Size, ...]:
+    """Sizes that follow from the run's seed, within the exercise's bounds."""
+    from grader.inputs import derive_seed
+
+    def draw(k: int, name: str, least: int, largest: int, step: int) -> int:
+        return least + step * (derive_seed(seed, "size", k, name) % ((largest - least) // step + 1))
+
+    if not exercise.secret:
+        return ()
+    return tuple({n: draw(k, n, *bounds) for n, bounds in exercise.secret.items()} for k in range(SECRET_SIZES))
 
 
 def simulated_case(exercise: Exercise) -> Case:

@@ -14,6 +14,7 @@ EXERCISE = Exercise(
     ),
     oracle="elementwise:add",
     small=tuple({"n": n} for n in (1, 31, 32, 33, 127, 256, 257, 1000, 1023, 1025, 4099)),
+    secret={"n": (2, 9000, 1)},
     simulated={"n": 2**20},
     timed={"n": 2**28},
     work=Work(bytes="12 * n", flops="n"),

@@ -15,6 +15,7 @@ EXERCISE = Exercise(
     ),
     oracle="layout:regroup",
     small=tuple({"rows": rows} for rows in (1, 2, 3, 7, 8, 9, 31, 32, 33, 100, 257)),
+    secret={"rows": (4, 500, 1)},
     simulated={"rows": 2**12},
     work=Work(bytes="4 * 128 * rows"),
     technique=(

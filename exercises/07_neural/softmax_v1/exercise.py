@@ -25,6 +25,7 @@ EXERCISE = Exercise(
         {"rows": 33, "cols": 1000},
         {"rows": 7, "cols": 1025},
     ),
+    secret={"rows": (1, 40, 1), "cols": (2, 1500, 1)},
     simulated={"rows": 256, "cols": 1024},
     timed={"rows": 16384, "cols": 4096},  # 512 MiB read and written
     work=Work(bytes="8*rows*cols"),

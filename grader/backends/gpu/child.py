@@ -191,13 +191,13 @@ class Worker:
 
         entries = wire.entries_from_json(message["entries"])
         try:
-            self._program = LoadedProgram(self._device, bytes(message["cubin"]), entries)
+            self._program = LoadedProgram(self._device, bytes(message["cubin"]), entries, self._support)
         except CudaError as error:
             fault = fault_of(str(error))
             if fault is None or fault.verdict != "limit":
                 raise GraderFault(f"the assembled program cannot be loaded: {error}") from error
             raise SubmissionError("limit", fault.message) from None
-        return {"loaded": True}, {}
+        return {"loaded": True, "restored_by": self._program.restored_by}, {}
 
     def _run(self, message: dict[str, Any], arrays: Arrays) -> Answer:
         from grader.backends.gpu.case import CaseRunner

@@ -15,6 +15,7 @@ _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _SYMBOL_TABLE = 2  # sh_type SHT_SYMTAB
 _OBJECT = 1  # st_info type STT_OBJECT
+_WIDEST_ALIGNMENT = 256
 _STATE_SECTIONS = (".nv.global", ".nv.global.init", ".nv.constant3")
 
 
@@ -34,6 +35,16 @@ class StateSection:
     name: str
     size: int
     variables: tuple[Variable, ...]
+
+    @property
+    def unnamed(self) -> int:
+        """Bytes that no variable's name leads to, beyond what alignment leaves between two of them."""
+        end, missing = 0, 0
+        for variable in sorted(self.variables, key=lambda v: v.offset):
+            gap = variable.offset - end
+            missing += gap if gap >= _WIDEST_ALIGNMENT else 0
+            end = max(end, variable.offset + variable.size)
+        return missing + max(0, self.size - end)
 
 
 @dataclass(frozen=True)
@@ -90,7 +101,7 @@ def _variables(cubin: bytes, sections: list[_Section]) -> dict[int, list[Variabl
     for table in (section for section in sections if section.type == _SYMBOL_TABLE):
         for at in range(table.offset, table.offset + table.size, _SYMBOL.size):
             name, info, _other, section, value, size = _SYMBOL.unpack_from(cubin, at)
-            if info & 0xF == _OBJECT and name:
+            if info & 0xF == _OBJECT and name and size:
                 text = _text(cubin, sections[table.link], name)
                 found.setdefault(section, []).append(Variable(text, value, size))
     return found

@@ -3,39 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from grader.backends.gpu.arguments import resolve
 from grader.backends.gpu.buffers import Place
-from grader.backends.gpu.cuda import CudaError, Device, Function
-from grader.backends.gpu.elf import StateSection, state_sections
+from grader.backends.gpu.cuda import CudaError, Device, Function, Module
+from grader.backends.gpu.elf import state_sections
+from grader.backends.gpu.variables import Snapshot
 from grader.compile import Entry
 from grader.errors import SubmissionError
 from grader.launch import Constant, Launch, LaunchPlan, Zero
 
-_TRIES = 32  # variables whose address is asked for before a section counts as unreachable
-
-
-@dataclass(frozen=True)
-class _Snapshot:
-    """A section of variables on the device, and a copy of what it held when the module was loaded."""
-
-    address: int
-    size: int
-    copy: int
-
 
 class LoadedProgram:
-    """One cubin in the device's memory. Raises CudaError where CUDA refuses it."""
+    """One cubin in the device's memory. Raises CudaError where CUDA refuses it.
 
-    def __init__(self, device: Device, cubin: bytes, entries: tuple[Entry, ...]) -> None:
+    ``support`` is the module of support.cu, whose kernel restores variables; without it the cubin is loaded again.
+    """
+
+    def __init__(self, device: Device, cubin: bytes, entries: tuple[Entry, ...], support: Module | None = None) -> None:
         self._device = device
         self._cubin = cubin
         self._entries = {entry.name: entry for entry in entries}
         self._functions: dict[str, Function] = {}
-        self._snapshots: list[_Snapshot] = []
+        self._plan: LaunchPlan | None = None
         self._load()
-        self._reload = not self._take_snapshots(state_sections(cubin))
+        self._snapshot, self.restored_by = self._take_snapshot(support)
 
     def _load(self) -> None:
         self._functions.clear()
@@ -43,11 +35,13 @@ class LoadedProgram:
 
     def restore(self) -> None:
         """Put every `__device__` and `__constant__` variable back: nothing is carried from one launch to the next."""
-        if self._reload:
-            self._device.synchronise()
-            self._load()
-        for saved in self._snapshots:
-            self._device.copy(saved.address, saved.copy, saved.size)
+        if self._snapshot is not None:
+            self._snapshot.restore()
+            return
+        self._device.synchronise()
+        self._load()
+        if self._plan is not None:
+            self.prepare(self._plan)  # a module that was loaded again has new kernels
 
     def set_constants(self, constants: tuple[Constant, ...], places: Mapping[str, Place], base: int) -> None:
         """Fill `__constant__` arrays from buffers. Raises SubmissionError where a symbol is missing or too small."""
@@ -63,6 +57,7 @@ class LoadedProgram:
 
     def prepare(self, plan: LaunchPlan) -> None:
         """Find the plan's kernels and allow their dynamic shared memory, so that queueing launches is quick."""
+        self._plan = plan
         for launch in plan.launches:
             function = self._function(launch.kernel)
             if launch.shared_bytes:
@@ -102,23 +97,17 @@ class LoadedProgram:
             hint = "a __constant__ array that no kernel reads is removed by the compiler"
             raise SubmissionError("invalid", message, hint=hint) from None
 
-    def _take_snapshots(self, sections: tuple[StateSection, ...]) -> bool:
-        """Copy all sections aside; False where one cannot be reached by any name: then restoring means reloading."""
-        for section in sections:
-            address = self._section_address(section)
-            if address is None:
-                return False
-            saved = _Snapshot(address, section.size, self._device.allocate(section.size))
-            self._device.copy(saved.copy, saved.address, saved.size)
-            self._snapshots.append(saved)
-        self._device.synchronise()
-        return True
+    def _take_snapshot(self, support: Module | None) -> tuple[Snapshot | None, str]:
+        """The snapshot, and in words how variables will be restored; None: by loading the cubin again."""
+        sections = state_sections(self._cubin)
+        if support is None and sections:
+            return None, "loading again: there are no kernels of our own"
+        kernel = self._device.function(support, "copy_pieces") if sections else None
+        try:
+            snapshot = Snapshot(self._device, kernel, sections, self._find)
+        except CudaError as error:
+            return None, f"loading again: {error}"
+        return snapshot, f"copies of {len(snapshot)} variables"
 
-    def _section_address(self, section: StateSection) -> int | None:
-        for variable in section.variables[:_TRIES]:
-            try:
-                address, _ = self._device.variable(self._module, variable.name)
-            except CudaError:
-                continue
-            return address - variable.offset
-        return None
+    def _find(self, name: str) -> tuple[int, int]:
+        return self._device.variable(self._module, name)

@@ -156,7 +156,12 @@ class ChildSession:
 
 
 class GpuSession(ChildSession):
-    """One kernel submission: its cases and its timed launches."""
+    """One kernel submission: its cases and its timed launches.
+
+    ``restored_by`` says how its variables are put back before each launch sequence.
+    """
+
+    restored_by = ""
 
     def prepare(self, support: bytes) -> None:
         """Hand over the grader's own kernels, without waiting for the context."""
@@ -164,7 +169,8 @@ class GpuSession(ChildSession):
 
     def load(self, cubin: bytes) -> None:
         """Hand the assembled program over. Raises GraderFault, SubmissionError (``limit``)."""
-        self._load({"do": "load", "cubin": cubin, "entries": wire.entries_to_json(self.program.entries)})
+        answer = self._load({"do": "load", "cubin": cubin, "entries": wire.entries_to_json(self.program.entries)})
+        self.restored_by = str(answer.get("restored_by", ""))
 
     def run(self, run: CaseRun) -> Execution:
         """Run one case on fresh buffers.

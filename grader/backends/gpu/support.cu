@@ -1,4 +1,4 @@
-// The grader's own kernels beside a submission: guard zones, the L2 cache, and the control that watches the machine.
+// The grader's own kernels beside a submission: guard zones, the L2 cache, variables, and the control that watches the machine.
 
 // Look for bytes of a guard zone that no longer hold `pattern`; *nearest becomes the least distance from the array.
 // `after` says which end of the zone touches the array: its start (the zone after it) or its end (the zone before it).
@@ -25,4 +25,12 @@ extern "C" __global__ void read_through(const uint4* clean, unsigned long long c
 extern "C" __global__ void control_copy(const uint4* from, uint4* to, unsigned long long count) {
     unsigned long long i = blockIdx.x * (unsigned long long)blockDim.x + threadIdx.x;
     if (i < count) to[i] = from[i];
+}
+
+// Copy many small pieces, one block each: a submission's variables, to and from the copy that was put aside.
+struct Piece { unsigned char* to; const unsigned char* from; unsigned long long bytes; };
+
+extern "C" __global__ void copy_pieces(const Piece* pieces) {
+    Piece piece = pieces[blockIdx.x];
+    for (unsigned long long i = threadIdx.x; i < piece.bytes; i += blockDim.x) piece.to[i] = piece.from[i];
 }

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from grader.simt.engine.values import I8, I32, I64, Builder, Value, vec
+from grader.simt.engine.values import I32, I64, LANES, Builder, Value, vec
 from grader.simt.observers.base import Access, Observer
 from grader.simt.observers.counting import add_site, raise_site
 
@@ -79,23 +79,40 @@ def _partners_agree(f: Builder, units: Value, mask: Value) -> Value:
     active = mask.as_lanes()
     agree = f.const(I32, 0).ne(0)
     for distance in PARTNERS:
-        partner = [lane ^ distance for lane in range(32)]
+        partner = [lane ^ distance for lane in range(LANES)]
         objections = units.ne(units.shuffle(partner)) & active & active.shuffle(partner)
         agree = agree | objections.as_mask().eq(0)
     return agree
 
 
 def _busiest(f: Builder, units: Value, lanes: Value, banks: int) -> Value:
-    """The largest number of distinct units in one bank of units."""
-    usage = f.array(I8, banks)
-    f.memset(usage, 0, f.const(I64, banks))
-    most, rest = f.var(f.const(I32, 0)), f.var(lanes)
-    with f.while_(lambda: rest.get().ne(0)):
-        unit = units.lane(f.first_lane(rest.get()))
-        rest.set(rest.get() & ~units.eq(f.splat(unit)).as_mask())
-        place = f.at(usage, (unit & (banks - 1)).zext(I64))
-        used = f.load(I8, place) + 1
-        f.store(used, place)
-        wide = used.zext(I32)
-        most.set(wide.ugt(most.get()).select(wide, most.get()))
+    """The largest number of distinct units in one bank of units; ``lanes`` are not empty."""
+    active = lanes.as_lanes()
+    lowest = f.overloaded("llvm.vector.reduce.umin", active.select(units, -1), result=I32)
+    highest = f.overloaded("llvm.vector.reduce.umax", active.select(units, 0), result=I32)
+    most = f.var(f.const(I32, 1))
+    with f.if_((highest - lowest).uge(banks)):  # nearer ones meet only where they are equal
+        most.set(_longest_list(f, units, lanes, banks))
     return most.get()
+
+
+def _longest_list(f: Builder, units: Value, lanes: Value, banks: int) -> Value:
+    """Enter each lane's unit in its bank's list unless it is there; give the length of the longest list."""
+    lengths, lists, flat = f.array(I32, banks), f.array(I32, banks * LANES), f.array(I32, LANES)
+    f.memset(lengths, 0, f.const(I64, 4 * banks))
+    f.store(units, flat, align=64)
+    repeats = units.eq(units.shuffle([0, *range(LANES - 1)])).as_mask() & (lanes << 1)
+    longest = f.var(f.const(I32, 0))
+    with f.each_lane(lanes & ~repeats) as lane:
+        unit = f.load(I32, flat, lane.zext(I64) << 2)
+        bank = (unit & (banks - 1)).zext(I64)
+        row, place = f.at(lists, bank * (4 * LANES)), f.at(lengths, bank << 2)
+        length = f.load(I32, place)
+        f.store(unit, row, length.zext(I64) << 2)  # behind the list, so that the search always ends
+        at = f.var(f.const(I32, 0))
+        with f.while_(lambda: f.load(I32, row, at.get().zext(I64) << 2).ne(unit)):
+            at.set(at.get() + 1)
+        length = at.get().eq(length).select(length + 1, length)
+        f.store(length, place)
+        longest.set(length.ugt(longest.get()).select(length, longest.get()))
+    return longest.get()

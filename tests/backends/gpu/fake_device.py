@@ -61,6 +61,7 @@ class FakeDevice:
         return self.bytes_at(address, size).copy()
 
     def copy(self, to: int, source: int, size: int) -> None:
+        self.log.append(("copy", size))
         self.bytes_at(to, size)[:] = self.bytes_at(source, size).copy()
 
     # modules and launches ---------------------------------------------------------------------------------------
@@ -137,4 +138,14 @@ def control_copy(device: FakeDevice, grid, block, source, target, count) -> None
     device.log.append(("control", int(count)))
 
 
-SUPPORT = {"find_changed": find_changed, "read_through": read_through, "control_copy": control_copy}
+def copy_pieces(device: FakeDevice, grid, block, table) -> None:
+    for to, source, size in device.array(table, "uint64", 3 * grid[0]).reshape(-1, 3).tolist():
+        device.copy(to, source, size)
+
+
+SUPPORT = {
+    "find_changed": find_changed,
+    "read_through": read_through,
+    "control_copy": control_copy,
+    "copy_pieces": copy_pieces,
+}

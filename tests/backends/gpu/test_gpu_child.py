@@ -11,6 +11,7 @@ from grader.backends.gpu import checks, wire
 from grader.backends.gpu.arena import Arena
 from grader.backends.gpu.case import CaseRunner
 from grader.backends.gpu.cuda import CudaError
+from grader.backends.gpu.elf import StateSection, Variable
 from grader.backends.gpu.guards import GuardCheck
 from grader.backends.gpu.measure import Stopwatch
 from grader.backends.gpu.program import LoadedProgram
@@ -48,7 +49,7 @@ def bench(kernel, **more):
     arena = Arena(device)
     support = device.load(b"support")
     guards = GuardCheck(device, device.function(support, "find_changed"), arena.guard)
-    return device, arena, guards, LoadedProgram(device, b"program", (ENTRY,)), support
+    return device, arena, guards, LoadedProgram(device, b"program", (ENTRY,), support), support
 
 
 def run_case(kernel, shapes=SHAPES, plan=PLAN, data=DATA):
@@ -143,38 +144,81 @@ def test_a_missing_constant_is_invalid():
 # ---------------------------------------------------------------------------------------------- restored variables
 
 
-def test_variables_are_put_back_before_each_launch_sequence(monkeypatch):
-    from grader.backends.gpu.elf import StateSection, Variable
+SECTIONS = (
+    StateSection(".nv.global.init", 8, (Variable("calls", 0, 8),)),
+    StateSection(".nv.global", 80_008, (Variable("flag", 80_000, 8), Variable("kept", 0, 80_000))),
+    StateSection(".nv.constant3", 8, (Variable("W", 0, 8),)),
+)
+VARIABLES = {"calls": np.array([42]), "flag": np.array([0]), "kept": np.zeros(10_000), "W": np.array([7])}
 
-    section = StateSection(".nv.global.init", 8, (Variable("missing", 4, 4), Variable("calls", 0, 8)))
-    monkeypatch.setattr("grader.backends.gpu.program.state_sections", lambda cubin: (section,))
+
+def with_variables(monkeypatch, sections=SECTIONS, variables=VARIABLES):
+    """A bench whose kernel counts up in every variable and notes what it found there."""
     seen = []
 
     def counting(device, grid, block, a, b, c, n):
-        calls = device.array(address[0], "int64", 1)
-        seen.append(int(calls[0]))
-        calls[0] += 1
+        found = {name: device.array(device.variable(program._module, name)[0], "int64", 1) for name in variables}
+        seen.append({name: int(value[0]) for name, value in found.items()})
+        for value in found.values():
+            value[0] += 1
 
-    modules = {b"support": SUPPORT, b"program": {"add": counting, "variables": {"calls": np.array([42])}}}
-    device = FakeDevice(modules)
-    program = LoadedProgram(device, b"program", (ENTRY,))
-    address = [device.variable(program._module, "calls")[0]]
-    arena = Arena(device)
-    guards = GuardCheck(device, ("find_changed", SUPPORT["find_changed"]), arena.guard)
+    monkeypatch.setattr("grader.backends.gpu.program.state_sections", lambda cubin: sections)
+    parts = bench(counting, variables=variables)
+    program = parts[3]
+    return parts, seen
+
+
+def test_variables_are_put_back_before_each_launch_sequence(monkeypatch):
+    (device, arena, guards, program, _), seen = with_variables(monkeypatch)
     for _ in range(3):
         CaseRunner(device, arena, guards, program).run(PLAN, SHAPES, DATA)
-    assert seen == [42, 42, 42]
+    assert seen == [{"calls": 42, "flag": 0, "kept": 0, "W": 7}] * 3
+    assert device.log.count(("load", b"program")) == 1
+    assert program.restored_by == "copies of 4 variables"
 
 
-def test_a_section_that_no_name_reaches_is_restored_by_loading_again(monkeypatch):
-    from grader.backends.gpu.elf import StateSection
+def test_every_variable_is_copied_by_itself_and_small_ones_by_one_launch(monkeypatch):
+    (device, _, _, program, _), _ = with_variables(monkeypatch)
+    device.log.clear()
+    program.restore()
+    assert sorted(size for name, size in device.log if name == "copy") == [8, 8, 8, 80_000]
+    assert device.launched.count("copy_pieces") == 2  # one put the values aside
 
-    monkeypatch.setattr(
-        "grader.backends.gpu.program.state_sections", lambda cubin: (StateSection(".nv.global", 4, ()),)
-    )
-    device, arena, guards, program, _ = bench(add)
-    CaseRunner(device, arena, guards, program).run(PLAN, SHAPES, DATA)
-    assert device.log.count(("load", b"program")) == 2
+
+@pytest.mark.parametrize(
+    ("sections", "words"),
+    [
+        ((StateSection(".nv.global", 8, (Variable("missing", 0, 8),)),), "variable missing"),
+        ((StateSection(".nv.global", 4, ()),), "4 bytes of .nv.global"),
+        ((StateSection(".nv.global", 8, (Variable("calls", 0, 800),)),), "CUDA tells 8 bytes for calls"),
+        ((StateSection(".nv.global", 16, (Variable("calls", 0, 8), Variable("calls", 8, 8))),), "the same name"),
+    ],
+)
+def test_variables_that_cannot_be_copied_are_restored_by_loading_again(monkeypatch, sections, words):
+    (device, arena, guards, program, _), seen = with_variables(monkeypatch, sections)
+    for _ in range(2):
+        CaseRunner(device, arena, guards, program).run(PLAN, SHAPES, DATA)
+    assert [values["calls"] for values in seen] == [42, 42]
+    assert device.log.count(("load", b"program")) == 3
+    assert program.restored_by.startswith("loading again: ")
+    assert words in program.restored_by
+
+
+def test_a_module_that_was_loaded_again_may_use_as_much_shared_memory_as_before(monkeypatch):
+    (device, arena, guards, program, _), _ = with_variables(monkeypatch, (StateSection(".nv.global", 4, ()),))
+    allowed = []
+    device.allow_shared = lambda function, size: allowed.append(size)
+    plan = LaunchPlan(steps=(Launch("add", ("a", "b", "c", N), (4, 1, 1), (256, 1, 1), 100 << 10),))
+    for _ in range(2):
+        CaseRunner(device, arena, guards, program).run(plan, SHAPES, DATA)
+    assert device.log.count(("load", b"program")) == 3
+    assert allowed == [100 << 10] * len(allowed)
+    assert len(allowed) >= 3
+
+
+def test_alignment_between_variables_is_no_unnamed_byte():
+    assert StateSection(".nv.global", 48, (Variable("a", 0, 1), Variable("b", 16, 32))).unnamed == 0
+    assert StateSection(".nv.global", 52, (Variable("a", 0, 1), Variable("b", 16, 32))).unnamed == 4
 
 
 # ------------------------------------------------------------------------------------------------------ timed runs

@@ -1,0 +1,79 @@
+"""Two words of shared memory by which a run is told to begin and its end is told back, without waking anybody.
+
+A message through a pipe costs a process that sleeps some fifty microseconds to notice, and more where a virtual
+machine must wake a core first. So both sides watch a word instead, for as long as runs follow one another:
+
+    parent   call(n) ───────▶ word CALL = n            done(n)? … done(n)? … yes ─▶ the clock stops
+    child            next() = n ─▶ run() ─▶ end(n): word END = n ──────────┘
+
+Nothing here is believed. Who writes END early has its output looked at early.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import time
+
+CALL, END = 0, 8  # in words of 8 bytes: on cache lines of their own
+LEAVE = 2**64 - 1
+FAILED = 2**63  # added to END: there is a message to read
+LOOKS = 256  # before a watcher lets others run, and looks at the clock
+ATTENTIVE_S = 0.25  # how long a child watches without a pause
+PAUSE_S = 100e-6  # and its pause afterwards
+
+
+class Signals:
+    """Both words, in the first bytes of a shared mapping. Calls are numbered from 1."""
+
+    def __init__(self, mapping: mmap.mmap) -> None:
+        self._words = memoryview(mapping)[: 8 * (END + 1)].cast("Q")
+        self._number = 0
+
+    # the parent's side
+
+    def call(self) -> int:
+        """Tell the child to begin; the number of the run."""
+        self._number += 1
+        self._words[CALL] = self._number
+        return self._number
+
+    def watch(self, number: int) -> bool | None:
+        """Look some hundred times whether the run has ended: True, or False where it failed; None: not yet."""
+        words, failed = self._words, number | FAILED
+        for _ in range(LOOKS):
+            word = words[END]
+            if word == number:
+                return True
+            if word == failed:
+                return False
+        os.sched_yield()
+        return None
+
+    def leave(self) -> None:
+        """Tell the child to listen to messages again."""
+        self._words[CALL] = LEAVE
+
+    # the child's side
+
+    def attend(self) -> None:
+        """Begin to wait for calls: forget that the parent told it to leave."""
+        self._words[CALL] = self._words[END] = self._number = 0
+
+    def next(self) -> int | None:
+        """Wait for the next call; its number, or None where the parent said to leave."""
+        words, known = self._words, self._number
+        started = time.monotonic()
+        while True:
+            for _ in range(LOOKS):
+                word = words[CALL]
+                if word != known:
+                    self._number = word
+                    return None if word == LEAVE else word
+            os.sched_yield()
+            if time.monotonic() - started > ATTENTIVE_S:
+                time.sleep(PAUSE_S)
+
+    def end(self, number: int, *, failed: bool = False) -> None:
+        """Tell the parent that the run has ended."""
+        self._words[END] = number | FAILED if failed else number
