@@ -125,6 +125,8 @@ def _graded(one: CourseExercise, rows: list[list[str]]) -> Iterator[str]:
     for figure in _FRACTION.findall(told.get("fast", ""))[:1]:
         if target is None or float(figure) != target.fraction:
             yield f"its pass line is {figure}, that of exercise.py {target.fraction if target else 'none'}"
+    if "secret" in told.get("correct", "") and not one.exercise.secret:
+        yield "it speaks of secret sizes, of which exercise.py has none"
     if one.exercise.technique and "technique" not in told:
         yield "it does not say what technique is graded"
 

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from grader.backends.base import CaseRun, Execution, Limits
 from grader.backends.gpu import environment, python_folders
-from grader.backends.gpu.mappings import SharedFile, pages
-from grader.backends.gpu.session import SETTLE_S, ChildSession
-from grader.errors import SubmissionError, Unsupported
+from grader.backends.gpu.mappings import PAGE, SharedFile, pages
+from grader.backends.gpu.session import SETTLE_S, START_S, ChildSession
+from grader.backends.gpu.signals import Signals, undisturbed
+from grader.errors import GraderFault, SubmissionError, Unsupported
 from grader.inputs import element_count, poison
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from grader.process import Child
 
     Arrays = Mapping[str, npt.NDArray[np.generic]]
+
+LINK_WARM_UPS = 2
+LINK_SAMPLES = 15
 
 _SYSTEM = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/opt", "/sys")
 _PROC = ("/proc/self", "/proc/driver", "/proc/sys", "/proc/meminfo", "/proc/cpuinfo", "/proc/devices")
@@ -107,20 +111,37 @@ class HostBackend:
 
 
 class HostSession(ChildSession):
-    """One host submission in its child. ``link_s`` are the link's samples, taken before any of its code ran."""
+    """One host submission in its child.
+
+    ``link_s`` are the link's samples in seconds: a copy of ``link_bytes`` in place of a run, called and timed like a
+    run, before any of the submission's code was read.
+    """
 
     def __init__(self, backend: HostBackend, program: Program, limits: Limits) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="warpgrade-host-", ignore_cleanup_errors=True)
-        self._shared = SharedFile(_shared_bytes(backend.exercise))
+        self._shared = SharedFile(PAGE + _shared_bytes(backend.exercise))
+        self._shared.reserve(PAGE)  # the first page is for signals
+        self._signals = Signals(self._shared.fd)
+        self._watched = False
         self.link_s: tuple[float, ...] = ()
         self.link_bytes = backend.link_bytes
         super().__init__(backend.start_child(self._shared, self._folder.name, limits), program, limits)
 
     def load(self, cubin: bytes, source: bytes, name: str) -> None:
-        """Hand over the module and the host file."""
+        """Measure the link, then hand over the module and the host file."""
+        self.wait_ready()
+        if self.link_bytes:
+            self.link_s = self._time_link()
         kernel = self.program.entries[0].name if self.program.entries else ""
-        answer = self._load({"do": "load", "cubin": cubin, "source": source, "name": name, "kernel": kernel})
-        self.link_s = tuple(float(seconds) for seconds in answer.get("link_s", ()))
+        self._load({"do": "load", "cubin": cubin, "source": source, "name": name, "kernel": kernel})
+
+    def _time_link(self) -> tuple[float, ...]:
+        self._watched = True
+        try:
+            with undisturbed():
+                return tuple(self._call(START_S) for _ in range(LINK_WARM_UPS + LINK_SAMPLES))[LINK_WARM_UPS:]
+        except SubmissionError as error:  # nothing of the submission has run yet
+            raise self._stop(GraderFault(f"the link's speed could not be measured: {error.message}")) from error
 
     def run(self, run: CaseRun) -> Execution:
         """Run one case: fresh mappings, `setup`, one `run`. An exception in the host file becomes ``failure``."""
@@ -145,15 +166,45 @@ class HostSession(ChildSession):
             shared[name][:] = values
             told.append({"offset": span.offset, "size": span.size, "dtype": values.dtype.name})
         self._send({"do": "setup", "arrays": told})
+        self._signals.reset()
         self._await(self._limits.launch_s + SETTLE_S)
+        self._watched = True
         return shared
 
     def go(self) -> float:
-        """One timed run by the parent's clock: seconds from "go" to the child's answer."""
+        """One timed run: seconds by the parent's clock, from the call to the child's answer.
+
+        Raises SubmissionError for an exception in the host file, a run that does not end, or a process that died.
+        """
+        return self._call(self._limits.launch_s)
+
+    def _call(self, timeout_s: float) -> float:
+        if self._stopped is not None:
+            raise self._stopped
+        allowed_s = self._allowed(timeout_s)
         start = time.perf_counter()
-        self._send({"do": "go"})
-        self._await(self._limits.launch_s)
-        return time.perf_counter() - start
+        number = self._signals.call()
+        while (ended := self._signals.watch(number)) is None:
+            self._look_after(time.perf_counter() - start, allowed_s)
+        seconds = time.perf_counter() - start
+        if not ended:
+            self._await(SETTLE_S)  # raises what went wrong
+            raise self._stop(SubmissionError("crash", "the process that ran the host file says that it failed, not how"))
+        return seconds
+
+    def _look_after(self, spent_s: float, allowed_s: float) -> None:
+        """Whether the child that is being watched still lives, and has time left."""
+        if spent_s > allowed_s:
+            raise self._stop(self._hung(allowed_s, starting=False))
+        if self._child.wait(0.0) is not None:
+            raise self._stop(self._died(starting=False))
+
+    def _send(self, request: dict[str, Any], arrays: dict[str, npt.NDArray[np.generic]] | None = None) -> None:
+        """A child that watches for calls listens to messages only after it was told to."""
+        if self._watched:
+            self._signals.leave()
+            self._watched = False
+        super()._send(request, arrays)
 
     def close(self) -> None:
         super().close()

@@ -1,15 +1,18 @@
 """The child of a host exercise: runs a student's Python file beside a module that is already compiled.
 
-    start ─▶ context, the link's ceiling, then the inner sandbox ─▶ {"ready": …}
+    start ─▶ context ─▶ {"ready": …}
+    calls ─▶ copies over the link, until told to leave; then the inner sandbox is closed
     load  ─▶ the module and the host file ─▶ {"loaded": true}
     setup ─▶ maps arrays of the shared file, calls setup(module, *arrays) ─▶ {"done": true}
-    go    ─▶ calls run() ─▶ {"done": true}
+    calls ─▶ run(), until told to leave
 
-Nothing that is said here is believed: the parent takes the time and looks at what the mappings hold.
+Calls come through `grader.backends.gpu.signals`, everything else as messages. Nothing that is said here is believed:
+the parent takes the time and looks at what the mappings hold.
 """
 
 from __future__ import annotations
 
+import gc
 import mmap
 import tempfile
 import traceback
@@ -19,12 +22,12 @@ from typing import TYPE_CHECKING, Any
 
 from grader.backends.gpu.faults import diagnostic, fault_of
 from grader.backends.gpu.mappings import Span, view
+from grader.backends.gpu.signals import Signals
 
 if TYPE_CHECKING:
     from grader.backends.gpu.output import Printed
     from grader.channel import Channel
-
-LINK_SAMPLES = 10
+    from grader.sandbox import Sandbox
 
 
 def main() -> None:
@@ -40,35 +43,91 @@ def main() -> None:
     closed = outer.apply()  # before the context exists: its threads inherit what is closed now
     message, _ = channel.receive(None)
     printed = Printed(int(message["printf_bytes"]), flush_standard_output)
+    fd, link_bytes = int(message["fd"]), int(message["link_bytes"])
     try:
+        watch_for_the_gpu(int(message["device"]))
         cupy.cuda.runtime.setDevice(int(message["device"]))
-        link_s = time_link(int(message["link_bytes"]))
-        Sandbox(**message["inner"]).apply()
+        link = LinkCopy(link_bytes) if link_bytes else None
     except Exception as error:
         channel.send({"error": f"CUDA does not start for a host file: {error}"})
         return
-    channel.send({"ready": True, "sandbox": closed, "link_s": link_s})
-    HostWorker(channel, int(message["fd"]), printed, load_module).serve()
+    channel.send({"ready": True, "sandbox": closed})
+    serve_link(channel, fd, link)
+    if close_doors(channel, Sandbox(**message["inner"])):
+        HostWorker(channel, fd, printed, load_module).serve()
 
 
-def time_link(size: int) -> list[float]:
-    """Seconds of `cudaMemcpyAsync` of ``size`` bytes from pinned host memory, before any of the student's code ran."""
-    if size == 0:
-        return []
-    from cupy.cuda import Event, Stream, alloc_pinned_memory, runtime
+def watch_for_the_gpu(device: int) -> None:
+    """Ask CUDA to watch for the end of a kernel, not to sleep until it is woken. Must come before the context."""
+    from cuda.bindings import driver
 
-    host, device, stream = alloc_pinned_memory(size), runtime.malloc(size), Stream(non_blocking=True)
-    runtime.memset(device, 0, size)
-    start, stop, seconds = Event(), Event(), []
-    for sample in range(LINK_SAMPLES + 2):
-        start.record(stream)
-        runtime.memcpyAsync(device, host.ptr, size, runtime.memcpyHostToDevice, stream.ptr)
-        stop.record(stream)
-        stop.synchronize()
-        if sample >= 2:
-            seconds.append(runtime.eventElapsedTime(start.ptr, stop.ptr) * 1e-3)
-    runtime.free(device)
-    return seconds
+    driver.cuInit(0)
+    status, handle = driver.cuDeviceGet(device)
+    if status == driver.CUresult.CUDA_SUCCESS:
+        driver.cuDevicePrimaryCtxSetFlags(handle, int(driver.CUctx_flags.CU_CTX_SCHED_SPIN))
+
+
+class LinkCopy:
+    """`cudaMemcpyAsync` of ``size`` bytes from pinned host memory to the device, and the wait for its end."""
+
+    def __init__(self, size: int) -> None:
+        from cupy.cuda import Stream, runtime
+
+        self._runtime, self._size = runtime, size
+        self._stream = Stream(non_blocking=True)
+        self._host = runtime.hostAlloc(size, runtime.hostAllocMapped)
+        self._device = runtime.malloc(size)
+        runtime.memset(self._device, 0, size)
+
+    def run(self) -> dict[str, Any]:
+        """One copy. Raises CuPy's error where CUDA refuses it."""
+        kind = self._runtime.memcpyHostToDevice
+        self._runtime.memcpyAsync(self._device, self._host, self._size, kind, self._stream.ptr)
+        self._runtime.streamSynchronize(self._stream.ptr)
+        return {"done": True}
+
+    def free(self) -> None:
+        self._runtime.free(self._device)
+        self._runtime.freeHost(self._host)
+
+
+def serve_link(channel: Channel, fd: int, link: LinkCopy | None) -> None:
+    """Let the parent time the link's copies, as it will time runs."""
+    if link is None:
+        return
+
+    def run() -> dict[str, Any]:
+        try:
+            return link.run()
+        except Exception as error:
+            return {"error": f"the link's speed could not be measured: {error}"}
+
+    serve_calls(channel, Signals(fd), run)
+    link.free()
+
+
+def close_doors(channel: Channel, inner: Sandbox) -> bool:
+    """Close what the host file must not reach; False where that failed, and the parent was told."""
+    try:
+        inner.apply()
+    except Exception as error:
+        channel.receive(None)
+        channel.send({"error": f"the host file's sandbox could not be closed: {error}"})
+        return False
+    gc.collect()
+    gc.disable()  # no collection in the middle of a run
+    return True
+
+
+def serve_calls(channel: Channel, signals: Signals, run: Callable[[], dict[str, Any]]) -> None:
+    """Call ``run`` for each of the parent's calls until it says to leave. What failed is told by a message."""
+    signals.attend()
+    while (number := signals.next()) is not None:
+        answer = run()
+        failed = "done" not in answer
+        if failed:
+            channel.send(answer)
+        signals.end(number, failed=failed)
 
 
 def load_module(cubin: bytes, kernel: str) -> Any:
@@ -89,13 +148,14 @@ class HostWorker:
     def __init__(self, channel: Channel, fd: int, printed: Printed, load: Callable[[bytes, str], Any]) -> None:
         self._channel = channel
         self._fd = fd
+        self._signals = Signals(fd)
         self._printed = printed
         self._load_module = load
         self._name = ""
         self._module: Any = None
         self._functions: dict[str, Callable[..., Any]] = {}
         self._mappings: list[mmap.mmap] = []  # kept until the process ends: a registered page must not disappear
-        self._actions = {"load": self._load, "setup": self._setup, "go": self._go, "printed": self._take_printed}
+        self._actions = {"load": self._load, "setup": self._setup, "printed": self._take_printed}
 
     def serve(self) -> None:
         """Answer until the parent closes the channel."""
@@ -106,11 +166,14 @@ class HostWorker:
                 message, _ = self._channel.receive(None)
             except ChannelClosed:
                 return
-            self._channel.send(self._answer(message))
+            answer = self._answer(lambda request=message: self._actions[request["do"]](request))
+            self._channel.send(answer)
+            if message["do"] == "setup" and "done" in answer:
+                serve_calls(self._channel, self._signals, lambda: self._answer(self._run))
 
-    def _answer(self, message: dict[str, Any]) -> dict[str, Any]:
+    def _answer(self, action: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         try:
-            return self._actions[message["do"]](message)
+            return action()
         except BaseException as error:  # also SystemExit: a host file may call sys.exit()
             return self._fault(error)
 
@@ -136,7 +199,7 @@ class HostWorker:
         self._mappings.append(mapping)
         return view(mapping, span.size, dtype)
 
-    def _go(self, _: dict[str, Any]) -> dict[str, Any]:
+    def _run(self) -> dict[str, Any]:
         self._functions["run"]()
         return {"done": True}
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from grader import roofline, timing
 from grader.backends.gpu.findings import size_in_words
 from grader.backends.gpu.recording import Expectations, Recording
+from grader.backends.gpu.signals import undisturbed
 from grader.backends.gpu.speed import in_words
 from grader.inputs import derive_seed, element_count, poison
 from grader.stages.records import Speed
@@ -117,12 +118,13 @@ def take_runs(session: HostSession, exercise: Exercise, size: Size, recording: R
     seconds: list[float] = []
     copies = []
     started = time.perf_counter()
-    while len(seconds) < WARM_UPS + SAMPLES and not _enough(len(seconds), time.perf_counter() - started):
-        recording.apply(recording.patches(len(seconds) + 1), shared)
-        for name, empty in outs.items():
-            shared[name][:] = empty
-        seconds.append(session.go())
-        copies.append({name: shared[name].copy() for name in outs})
+    with undisturbed():
+        while len(seconds) < WARM_UPS + SAMPLES and not _enough(len(seconds), time.perf_counter() - started):
+            recording.apply(recording.patches(len(seconds) + 1), shared)
+            for name, empty in outs.items():
+                shared[name][:] = empty
+            seconds.append(session.go())
+            copies.append({name: shared[name].copy() for name in outs})
     return HostRuns(tuple(seconds), tuple(copies))
 
 

@@ -58,8 +58,8 @@ class ChildSession:
         self._ends = time.monotonic() + self._limits.total_s + extra_s
 
     def _load(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Hand the program over to a child that is ready. Raises SubmissionError where it cannot be loaded."""
-        ready = self.wait_ready()
+        """Hand the program over once the child is ready. Raises SubmissionError where it cannot be loaded."""
+        ready = {} if self._ready else self.wait_ready()
         self._send(request)
         answer, _ = self._await(LOAD_S)
         self._begin()
@@ -95,7 +95,7 @@ class ChildSession:
 
     def _await(self, timeout_s: float, *, starting: bool = False, keep_fault: bool = False) -> Answer:
         """The next answer; a fault is raised unless it is wanted as it is."""
-        allowed_s = timeout_s if starting else max(0.0, min(timeout_s, self._ends - time.monotonic()))
+        allowed_s = timeout_s if starting else self._allowed(timeout_s)
         try:
             answer, arrays = self._child.channel.receive(allowed_s)
         except ChannelTimeout:
@@ -107,6 +107,10 @@ class ChildSession:
             raise self._stop(SubmissionError("crash", message)) from None
         self._raise_if_bad(answer, keep_fault)
         return answer, arrays
+
+    def _allowed(self, timeout_s: float) -> float:
+        """``timeout_s``, or what is left of the session's time."""
+        return max(0.0, min(timeout_s, self._ends - time.monotonic()))
 
     def _raise_if_bad(self, answer: dict[str, Any], keep_fault: bool) -> None:
         if "error" in answer:

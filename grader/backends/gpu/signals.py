@@ -4,16 +4,19 @@ A message through a pipe costs a process that sleeps some fifty microseconds to 
 machine must wake a core first. So both sides watch a word instead, for as long as runs follow one another:
 
     parent   call(n) ───────▶ word CALL = n            done(n)? … done(n)? … yes ─▶ the clock stops
-    child            next() = n ─▶ run() ─▶ end(n): word END = n ──────────┘
+    child             next() = n ─▶ run() ─▶ end(n): word END = n ─────────┘
 
 Nothing here is believed. Who writes END early has its output looked at early.
 """
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import mmap
 import os
 import time
+from collections.abc import Iterator
 
 CALL, END = 0, 8  # in words of 8 bytes: on cache lines of their own
 LEAVE = 2**64 - 1
@@ -24,13 +27,17 @@ PAUSE_S = 100e-6  # and its pause afterwards
 
 
 class Signals:
-    """Both words, in the first bytes of a shared mapping. Calls are numbered from 1."""
+    """Both words, in the first page of the shared file ``fd``. Calls are numbered from 1."""
 
-    def __init__(self, mapping: mmap.mmap) -> None:
-        self._words = memoryview(mapping)[: 8 * (END + 1)].cast("Q")
+    def __init__(self, fd: int) -> None:
+        self._words = memoryview(mmap.mmap(fd, mmap.PAGESIZE))[: 8 * (END + 1)].cast("Q")
         self._number = 0
 
     # the parent's side
+
+    def reset(self) -> None:
+        """Begin to count anew, before the child begins to watch."""
+        self._words[CALL] = self._words[END] = self._number = 0
 
     def call(self) -> int:
         """Tell the child to begin; the number of the run."""
@@ -57,8 +64,8 @@ class Signals:
     # the child's side
 
     def attend(self) -> None:
-        """Begin to wait for calls: forget that the parent told it to leave."""
-        self._words[CALL] = self._words[END] = self._number = 0
+        """Begin to wait for calls."""
+        self._number = 0
 
     def next(self) -> int | None:
         """Wait for the next call; its number, or None where the parent said to leave."""
@@ -77,3 +84,16 @@ class Signals:
     def end(self, number: int, *, failed: bool = False) -> None:
         """Tell the parent that the run has ended."""
         self._words[END] = number | FAILED if failed else number
+
+
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """No garbage collection of Python's between two looks at the clock."""
+    collecting = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()

@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from grader.simt.ptx import Instruction
+from grader.simt.ptx import Instruction, Operand, Vector
 
 WIDE = {"u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64"}
 WIDTH = {"pred": 1, "b8": 8, "u8": 8, "s8": 8, "b16": 16, "u16": 16, "s16": 16, "f16": 16, "bf16": 16, "b32": 32,
@@ -155,6 +155,16 @@ def find(instruction: Instruction) -> tuple[Form, Match] | None:
     """The form of an instruction with its match, or None if the simulator does not know it."""
     for candidate in FORMS.get(instruction.opcode, ()):
         match = candidate.match(instruction.modifiers)
-        if match is not None:
+        if match is not None and _fits(candidate, instruction.operands):
             return candidate, match
     return None
+
+
+def _fits(form: Form, operands: Sequence[Operand]) -> bool:
+    """Whether the operands have the form's number and shape; raw forms look for themselves."""
+    if form.raw or not operands:
+        return True
+    pairs = zip(form.operands, operands, strict=False)
+    return len(operands) == len(form.operands) and all(
+        ("|" in name) == isinstance(operand, Vector) for name, operand in pairs if name.startswith("d")
+    )

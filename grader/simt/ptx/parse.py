@@ -64,7 +64,9 @@ def _tokens(text: str) -> list[tuple[str, str]]:
         if match is None:
             raise PtxSyntaxError(f"cannot read {text[position : position + 40]!r}")
         position = match.end()
-        if match.lastgroup is not None:
+        if match.group().startswith("."):  # `.reg.b16` says what `.reg .b16` says
+            found += [("word", "." + part) for part in match.group()[1:].split(".")]
+        elif match.lastgroup is not None:
             found.append((match.lastgroup, match.group()))
     return found
 
@@ -270,18 +272,13 @@ class _Parser:
             return Immediate(-inner.value, inner.kind)
         if kind == "number":
             return _number(token)
-        if not token.startswith("%") or token[1:2].isdigit():
-            return self._plus(token)
-        register: Operand = Register(token)
+        named = Register(token) if token.startswith("%") and not token[1:2].isdigit() else self._plus(token)
         if self.peek() == "|":
             self.take()
-            register = Vector((register, self._operand()))
-        return register
+            return Vector((named, self._operand()))
+        return named
 
     def _plus(self, name: str) -> Operand:
-        if name == "_" and self.peek() == "|":
-            self.take()
-            return Vector((Symbol("_"), self._operand()))
         if self.peek() == "+":
             self.take()
             return Symbol(name, int(self.take(), 0))
@@ -433,9 +430,10 @@ class _Body:
         guard = None
         if p.peek() == "@":
             p.take()
-            operand = p._operand()
-            assert isinstance(operand, Register)
-            guard = Register(self._rename(operand.name), operand.negated)
+            operand = self._resolve(p._operand())
+            if not isinstance(operand, Register):
+                raise PtxSyntaxError(f"a guard that is no register near {p._near()}")
+            guard = operand
         opcode, *modifiers = p.take().split(".")
         operands: list[Operand] = []
         while p.peek() != ";":
@@ -447,7 +445,10 @@ class _Body:
         self.items.append(Instruction(opcode, tuple(modifiers), tuple(operands), guard, self.lines.current))
 
     def _resolve(self, operand: Operand) -> Operand:
-        if len(self.scopes) == 1:
+        """Names of inner scopes made unique; a word that was declared as a register is one, also without a ``%``."""
+        if isinstance(operand, Symbol) and self._rename(operand.name) in self.registers:
+            return Register(self._rename(operand.name))
+        if len(self.scopes) == 1 and not isinstance(operand, Vector | Address):
             return operand
         if isinstance(operand, Register):
             return Register(self._rename(operand.name), operand.negated)

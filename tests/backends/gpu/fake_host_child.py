@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from grader.backends.gpu.cuda import flush_standard_output
-from grader.backends.gpu.host_child import HostWorker
+from grader.backends.gpu.host_child import HostWorker, close_doors, serve_link
 from grader.backends.gpu.output import Printed
 from grader.channel import Sandbox, attach
+
+
+class FakeLink:
+    """A link that copies nothing."""
+
+    def run(self):
+        return {"done": True}
+
+    def free(self):
+        pass
 
 
 def main() -> None:
@@ -15,6 +25,7 @@ def main() -> None:
     closed = outer.apply()
     message, _ = channel.receive(None)
     printed = Printed(int(message["printf_bytes"]), flush_standard_output)
-    Sandbox(**message["inner"]).apply()
-    channel.send({"ready": True, "sandbox": closed, "link_s": [1e-3] * 5})
-    HostWorker(channel, int(message["fd"]), printed, lambda cubin, kernel: kernel).serve()
+    channel.send({"ready": True, "sandbox": closed})
+    serve_link(channel, int(message["fd"]), FakeLink() if message["link_bytes"] else None)
+    if close_doors(channel, Sandbox(**message["inner"])):
+        HostWorker(channel, int(message["fd"]), printed, lambda cubin, kernel: kernel).serve()

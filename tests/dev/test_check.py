@@ -1,0 +1,163 @@
+"""`grade dev check` as a whole: the real compiler and the real simulator, on copies of the miniature course."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from grader.backends.base import Limits
+from grader.compile.toolchain import find_toolchain
+from grader.courses import Broken, CourseExercise
+from grader.dev import check
+from grader.dev.kept import ChildPool, KeptSimulator
+from grader.dev.laboratory import Laboratory, request, seed_of
+from grader.errors import Unsupported, UsageError
+from grader.stages import grade
+
+needs_nvrtc = pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed")
+
+STRIDED = """\
+// expect: sim=technique
+// Neighbouring threads take elements that lie 32 apart.
+
+// launch scale(x, y, factor, n): grid=cdiv(n, 1024) block=1024
+
+extern "C" __global__ void scale(const float* x, float* y, float factor, int n)
+{
+    int i = blockIdx.x * 1024 + (threadIdx.x % 32) * 32 + threadIdx.x / 32;
+    if (i < n)
+        y[i] = factor * x[i];
+}
+"""
+
+
+def complete(one: CourseExercise) -> CourseExercise:
+    """The exercise with what the miniature course leaves out: a third wrong answer; and without its pass line."""
+    (one.folder / "wrong" / "strided.cu").write_text(STRIDED)
+    return replace(one, exercise=replace(one.exercise, target=None))
+
+
+@needs_nvrtc
+def test_a_complete_exercise_is_ok_in_one_line_and_exit_code_0(scale, capsys):
+    assert check.run([complete(scale)]) == 0
+    first, _, last = capsys.readouterr().out.rstrip().splitlines()
+    assert first.split() == "ok scale sim: stub wrong, solution pass, 3 of 3 wrong answers as stated".split()
+    assert last.startswith("1 exercises, 0 problems")
+
+
+@needs_nvrtc
+def test_everything_that_is_wrong_is_told_below_the_exercise_and_the_exit_code_is_1(scale, capsys):
+    one = complete(scale)
+    solved = one.solution.read_text()
+    one.stub.write_text(solved)
+    one.solution.write_text(solved.replace("factor *", "2.0f *"))
+    mutant = one.folder / "wrong" / "copy.cu"
+    mutant.write_text(mutant.read_text().replace("expect: wrong", "expect: race"))
+    one.hints.unlink()
+    assert check.run([one]) == 1
+    told = capsys.readouterr().out
+    for words in (
+        "FAIL  scale", "no `YOUR CODE`", "is not in the solution", "the untouched stub must not pass: pass",
+        "the solution does not pass: wrong", "wrong/copy.cu: expected race on sim, got wrong", "hints.md: it is missing",
+    ):  # fmt: skip
+        assert words in told
+    assert "Traceback" not in told
+
+
+@needs_nvrtc
+def test_an_exercise_that_cannot_be_read_fails_the_check(scale, capsys):
+    path = scale.folder / "exercise.py"
+    broken = Broken("other", path, 3, UsageError("exercise.py:3: a syntax error"))
+    assert check.run([complete(scale)], [broken]) == 1
+    told = capsys.readouterr().out
+    assert "FAIL  other" in told
+    assert "a syntax error" in told
+    assert "ok    scale" in told
+
+
+@needs_nvrtc
+def test_nothing_to_check_is_an_error(scale, capsys):
+    assert check.run([]) == 1
+    assert "there is no exercise to check" in capsys.readouterr().out
+    scale.solution.unlink()
+    assert check.run([scale]) == 1
+    assert "no exercise has both a stub and a solution" in capsys.readouterr().out
+
+
+@needs_nvrtc
+def test_a_gpu_that_is_not_there_is_unsupported(scale):
+    with pytest.raises(Unsupported):
+        check.run([scale], gpu=True, device=99)
+
+
+def test_a_missing_compiler_is_unsupported_and_not_a_course_full_of_problems(scale, monkeypatch):
+    nothing = replace(find_toolchain(), nvrtc_library=None)
+    monkeypatch.setattr("grader.compile.toolchain.find_toolchain", lambda: nothing)
+    with pytest.raises(Unsupported):
+        check.run([scale])
+
+
+# ------------------------------------------------------------------------------------------------- children that are kept
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("counting", [False, True])
+def test_a_kept_child_gives_the_verdicts_of_a_fresh_one(scale, counting):
+    one = complete(scale)
+    pool = ChildPool()
+    kept = KeptSimulator(pool, counting=counting)
+    for path in (one.solution, one.folder / "wrong" / "no_bounds_check.cu", one.folder / "wrong" / "strided.cu"):
+        asked = request(one, path, "sim")
+        fresh, again = grade(asked), grade(replace(asked, simulator=kept))
+        assert replace(again, elapsed_s=0.0) == replace(fresh, elapsed_s=0.0)
+    assert len(pool._idle) == 1
+    assert pool._idle[0].programs == 3
+    pool.close()
+
+
+@needs_nvrtc
+def test_a_child_that_was_ended_is_not_given_back(scale):
+    pool = ChildPool()
+    asked = request(scale, scale.solution, "sim")
+    killed: list[int] = []
+
+    class Killing(KeptSimulator):
+        def open(self, program, limits: Limits):
+            session = super().open(program, limits)
+            killed.append(session._child.pid)
+            session._child.kill()
+            return session
+
+    assert grade(replace(asked, simulator=Killing(pool))).verdict in ("limit", "error")
+    assert pool._idle == []
+    assert grade(replace(asked, simulator=KeptSimulator(pool))).passed
+    assert pool._idle[0].child.pid != killed[0]
+    pool.close()
+
+
+@needs_nvrtc
+def test_a_child_serves_a_bounded_number_of_programs(scale, monkeypatch):
+    monkeypatch.setattr("grader.dev.kept.PROGRAMS", 1)
+    pool = ChildPool()
+    assert grade(replace(request(scale, scale.solution, "sim"), simulator=KeptSimulator(pool))).passed
+    assert pool._idle == []
+    pool.close()
+
+
+@needs_nvrtc
+def test_the_laboratory_leaves_no_process_behind(scale):
+    import psutil
+
+    me = psutil.Process()
+    before = {child.pid for child in me.children(recursive=True)}
+    with Laboratory(workers=2) as laboratory:
+        futures = [laboratory.simulated(scale, path) for path in (scale.solution, scale.stub)]
+        assert [future.result().verdict for future in futures] == ["pass", "wrong"]
+    assert {child.pid for child in me.children(recursive=True)} <= before
+
+
+def test_the_seed_of_a_file_is_its_own_and_always_the_same(scale, exercise):
+    seeds = {seed_of(one, path) for one in (scale, exercise("total")) for path in (one.stub, *one.mutants)}
+    assert len(seeds) == 6
+    assert seed_of(scale, scale.stub) == seed_of(scale, scale.stub)
