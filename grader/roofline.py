@@ -131,9 +131,15 @@ def impossible(work: float, median_s: float, peak: float | None) -> bool:
 
 
 def line_in_words(target: Target) -> str:
-    """The pass line as people read it: "0.70 of peak", "0.95 of the ceiling copy_f32x4"."""
+    """The pass line as people read it: "0.70 of peak", "0.0265 of peak", "0.95 of the ceiling copy_f32x4"."""
     whole = "peak" if target.of == "peak" else f"the ceiling {target.ceiling}".rstrip()
-    return f"{target.fraction:.2f} of {whole}"
+    return f"{line_fraction(target.fraction)} of {whole}"
+
+
+def line_fraction(fraction: float) -> str:
+    """A pass line's fraction: two decimals, more where it has more."""
+    short = f"{fraction:.2f}"
+    return short if float(short) == fraction else f"{fraction:.4g}"
 
 
 def measurement(

@@ -95,6 +95,11 @@ def test_a_measurement_shows_both_fractions():
     assert (measured.unit, measured.line, measured.provisional) == ("B", "0.70 of peak", False)
 
 
+@pytest.mark.parametrize(("fraction", "words"), [(0.7, "0.70"), (0.175, "0.175"), (0.0265, "0.0265"), (0.9, "0.90")])
+def test_a_line_is_told_with_all_its_decimals(fraction, words):
+    assert roofline.line_fraction(fraction) == words
+
+
 def test_a_line_of_another_gpu_is_provisional():
     summary = Summary(1e-3, (1e-3, 1e-3), 30)
     assert roofline.measurement(summary, 1e9, BANDWIDTH, "NVIDIA L4", 300e9, None).provisional

@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 from grader.courses import CourseExercise
 from grader.dev.problem import Problem
@@ -69,7 +70,9 @@ def _wrong(one: CourseExercise, claim: Claim, verdicts: Mapping[str, Verdict]) -
     sizes = dict(one.exercise.simulated)
     try:
         found = total(claim.counter, verdict.launches) / float(evaluate(claim.per or "1", sizes))
-        said = float(evaluate(claim.value, sizes))
+        said = float(Fraction(claim.value))
     except (ExpressionError, GraderFault) as error:
         return error.message
+    except ValueError:
+        return f"{claim.value!r} is no number, nor a fraction like 150/256"
     return "" if _HOLDS[claim.sign](found, said) else f"it is {in_words(found)}"

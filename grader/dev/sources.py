@@ -38,11 +38,12 @@ def pair_problems(stub: Path, solution: Path) -> Iterator[Problem]:
         yield Problem(stub.name, f"no `{MARKER}` says where to write")
     if any(MARKER in line for line in solved):
         yield Problem(stub.name, f"the solution still has a `{MARKER}`")
-    alien = first_alien([line for line in stubbed if line and MARKER not in line], solved)
+    kept = [line for line in stubbed if line and MARKER not in line]
+    alien = first_alien(kept, solved)
     if alien is not None:
         number = stubbed.index(alien) + 1
         yield Problem(stub.name, f"line {number} is not in the solution, or in another place there: {alien.strip()!r}")
-    elif len([line for line in stubbed if MARKER not in line]) >= len(solved):
+    elif len(kept) >= len([line for line in solved if line]):
         yield Problem(stub.name, "the stub is the whole solution")
 
 

@@ -69,8 +69,9 @@ def cheat_skips_half_when_large(backend: GpuBackend) -> Any:
 
 @item
 def a_counter_of_calls_never_gets_beyond_one(backend: GpuBackend) -> Any:
-    before = "__device__ int calls;\n"
-    return cheat(backend, "if (i == 0) calls++; if (calls < 2) c[i] = a[i] + b[i];", "pass", "slow", before=before)
+    """Thread 0 leaves its element out from the second launch on, so that a counter that is kept would be wrong."""
+    body = "if (i == 0 && calls++ > 0) return; c[i] = a[i] + b[i];"
+    return cheat(backend, body, "pass", "slow", "inconclusive", before="__device__ int calls;\n")
 
 
 @item

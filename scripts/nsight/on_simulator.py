@@ -10,13 +10,14 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from grader.simt.counters import Counters
 from grader.simt.engine.code_cache import CodeCache
-from grader.simt.ptx import parse
+from grader.simt.ptx import Module, parse
 from grader.simt.simulate import Call, Memory, Options, simulate
 
 Pattern = Mapping[str, Any]
@@ -102,15 +103,21 @@ def kernel(space: str, operation: str, width: int) -> str:
     return _KERNEL.format(base=base, request=request)
 
 
-def _launches(kind: tuple[str, str, int], patterns: Sequence[Pattern]) -> list[Counted]:
+@cache
+def _compiled(kind: tuple[str, str, int]) -> tuple[Module, CodeCache]:
     text = kernel(*kind)
+    return parse(text), CodeCache(text)
+
+
+def _launches(kind: tuple[str, str, int], patterns: Sequence[Pattern]) -> list[Counted]:
     table = np.array([_offsets(p) for p in patterns], np.int64)
     memories = [
         Memory("table", np.frombuffer(table.tobytes(), np.uint8), True),
         Memory("memory", np.zeros(REACH_BYTES, np.uint8), True),
     ]
     calls = [_call(number) for number in range(len(patterns))]
-    outcome = simulate(parse(text), memories, calls, cache=CodeCache(text), options=Options(observed=_OBSERVED))
+    module, code = _compiled(kind)
+    outcome = simulate(module, memories, calls, cache=code, options=Options(observed=_OBSERVED))
     assert outcome.complete, outcome.events
     return [_counted(kind, counters) for counters in outcome.counters]
 

@@ -201,6 +201,31 @@ static void add_global(const std::string& operation, int width) {
     }
 }
 
+// Wide loads take fewer wavefronts where lanes l and l ^ 1, or l and l ^ 2, share: who must share, and what of idle lanes?
+static void add_partners(const std::string& space, const std::string& operation, int width) {
+    Index pairs = [](int lane) { return lane / 2; };
+    Index alternating = [](int lane) { return lane % 2 + lane / 4 * 2; };
+    add("alternating share", space, operation, width, alternating);
+    add("lane mod 4 in groups of 8", space, operation, width, [](int lane) { return lane % 4 + lane / 8 * 4; });
+    add("pairs below 16, alternating above", space, operation, width,
+        [=](int lane) { return lane < 16 ? pairs(lane) : alternating(lane); });
+    add("pairs and alternating by fours", space, operation, width,
+        [=](int lane) { return lane / 4 % 2 ? alternating(lane) : pairs(lane); });
+    add("pairs, lane 0 idle", space, operation, width, pairs, 0xfffffffeu);
+    add("pairs, lane 9 differs", space, operation, width, [=](int lane) { return lane == 9 ? 40 : pairs(lane); });
+    add("pairs, lane 9 differs, lane 8 idle", space, operation, width,
+        [=](int lane) { return lane == 9 ? 40 : pairs(lane); }, 0xfffffeffu);
+    add("one lane of each pair", space, operation, width, pairs, 0x66996699u);
+    for (int seed = 1; seed <= 6; ++seed) {  // lanes of a pair or an alternating pair share; the elements collide by chance
+        int elements[32], distance = seed % 2 + 1;
+        random_state = seed * 15485863u;
+        for (int lane = 0; lane < 32; ++lane) elements[lane] = (int)random_below(64);
+        unsigned mask = seed <= 2 ? ~0u : random_below(1u << 16) | random_below(1u << 16) << 16 | 1u;
+        add("random, l and l ^ " + std::to_string(distance) + " share, seed " + std::to_string(seed), space, operation, width,
+            [&elements, distance](int lane) { return elements[lane & ~distance]; }, mask);
+    }
+}
+
 static void add_shared(const std::string& operation, int width) {
     const char* space = "shared";
     for (int s : {1, 2, 3, 4, 5, 8, 9, 16, 17, 32, 33})
@@ -222,6 +247,7 @@ static void add_shared(const std::string& operation, int width) {
     add("two words, even and odd", space, operation, width, [](int lane) { return lane % 2 * 64; });
     add("two words, lanes 0-7 against the rest", space, operation, width, [](int lane) { return lane < 8 ? 0 : 64; });
     add("two words, lane 0 against the rest", space, operation, width, [](int lane) { return lane ? 64 : 0; });
+    add_partners(space, operation, width);
     add_subsets(space, operation, width);
     add("stride 32, even lanes", space, operation, width, [](int lane) { return lane * 32; }, 0x55555555u);
     add("stride 32, lanes 0-7", space, operation, width, [](int lane) { return lane * 32; }, 0xffu);

@@ -37,6 +37,7 @@ def test_a_claim_that_holds_is_no_problem(scale, claim):
         ("claim: stub sectors = 1", "it is wrong, so nothing was counted"),
         ("claim: solution sectors per m = 1", "m"),
         ("claim: solution electrons = 1", "electrons"),
+        ("claim: solution sectors = many", "'many' is no number"),
         ("claim: solution is good", "not a claim that can be read"),
     ],
 )

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from grader import device
 from grader.backends.gpu.reference import ceiling_data, device_data
 from grader.courses import built_in_course
 from grader.exercise import Array, Values
@@ -17,7 +18,7 @@ from grader.expressions import cdiv, evaluate, evaluate_integer
 from grader.inputs import make_array, stream
 from grader.references import resolve_reference
 
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(device.count() == 0, reason="there is no GPU here")]
 
 ROOT = built_in_course().kernels_ref
 DEVICE, CEILINGS = device_data(built_in_course()), ceiling_data(built_in_course()).CEILINGS

@@ -44,24 +44,36 @@ class Ran:
 def run(
     source: str,
     arrays: Mapping[str, Array],
-    *scalars: int | float,
-    grid: int = 1,
-    block: int = 32,
+    *scalars: int | float | bytes,
+    grid: int | tuple[int, int, int] = 1,
+    block: int | tuple[int, int, int] = 32,
     shared: int = 0,
     unset: tuple[str, ...] = (),
     threads: int = 1,
     budget: int = 1_000_000,
     observed: frozenset[str] = frozenset(OBSERVERS),
 ) -> Ran:
-    """Launch the file's only entry with the arrays, then the scalars. ``unset`` arrays count as uninitialised."""
+    """Launch the file's only entry with the arrays, then the scalars (bytes: a struct).
+
+    ``unset`` arrays count as uninitialised.
+    """
     program = compile_source(source.encode(), NAME)
     memories = [Memory(n, np.frombuffer(a.tobytes(), np.uint8), n not in unset) for n, a in arrays.items()]
-    given = tuple(struct.pack("<f" if isinstance(s, float) else "<i", s) for s in scalars)
-    call = Call(program.entries[0].name, (grid, 1, 1), (block, 1, 1), shared, (*arrays, *given))
+    call = Call(program.entries[0].name, _dim3(grid), _dim3(block), shared, (*arrays, *map(_parameter, scalars)))
     options = Options(observed=observed, threads=threads, instructions_per_block=budget)
     outcome = simulate(parse(program.ptx, NAME), memories, [call], cache=CodeCache(program.key), options=options)
     results = {n: outcome.memory[n].view(a.dtype) for n, a in arrays.items()}
     return Ran(results, outcome)
+
+
+def _dim3(size: int | tuple[int, int, int]) -> tuple[int, int, int]:
+    return (size, 1, 1) if isinstance(size, int) else size
+
+
+def _parameter(value: int | float | bytes) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    return struct.pack("<f" if isinstance(value, float) else "<i", value)
 
 
 def body(statements: str, parameters: str = "float* x, int n", before: str = "") -> str:

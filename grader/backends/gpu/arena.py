@@ -52,7 +52,9 @@ class Arena:
             if error_name(str(error)) != "memoryallocation":
                 raise
             gib = size / (1 << 30)
-            raise Unsupported(f"this GPU has no {gib:.1f} GiB of free memory for the arrays of this size") from None
+            message = f"the arrays of this size need {gib:.1f} GiB, and this GPU has less free memory"
+            hint = "`nvidia-smi` shows what else uses it; `--backend sim` grades everything but the speed"
+            raise Unsupported(message, hint=hint) from None
 
     def address(self, name: str) -> int:
         return self.base + self.layout.places[name].start

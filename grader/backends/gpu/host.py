@@ -166,7 +166,6 @@ class HostSession(ChildSession):
             shared[name][:] = values
             told.append({"offset": span.offset, "size": span.size, "dtype": values.dtype.name})
         self._send({"do": "setup", "arrays": told})
-        self._signals.reset()
         self._await(self._limits.launch_s + SETTLE_S)
         self._watched = True
         return shared
@@ -189,7 +188,7 @@ class HostSession(ChildSession):
         seconds = time.perf_counter() - start
         if not ended:
             self._await(SETTLE_S)  # raises what went wrong
-            raise self._stop(SubmissionError("crash", "the process that ran the host file says that it failed, not how"))
+            raise self._stop(SubmissionError("crash", "the process that ran the host file failed and does not say how"))
         return seconds
 
     def _look_after(self, spent_s: float, allowed_s: float) -> None:

@@ -17,6 +17,7 @@ import mmap
 import tempfile
 import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ def main() -> None:
 
     channel, outer = attach()
     import cupy
+    from cuda.bindings import driver  # noqa: F401  # what is heavy is imported before the doors close
 
     from grader.backends.gpu.cuda import flush_standard_output
     from grader.backends.gpu.output import Printed
@@ -51,10 +53,11 @@ def main() -> None:
     except Exception as error:
         channel.send({"error": f"CUDA does not start for a host file: {error}"})
         return
+    signals = Signals(fd)
     channel.send({"ready": True, "sandbox": closed})
-    serve_link(channel, fd, link)
+    serve_link(channel, signals, link)
     if close_doors(channel, Sandbox(**message["inner"])):
-        HostWorker(channel, fd, printed, load_module).serve()
+        HostWorker(channel, signals, fd, printed, load_module).serve()
 
 
 def watch_for_the_gpu(device: int) -> None:
@@ -91,7 +94,7 @@ class LinkCopy:
         self._runtime.freeHost(self._host)
 
 
-def serve_link(channel: Channel, fd: int, link: LinkCopy | None) -> None:
+def serve_link(channel: Channel, signals: Signals, link: LinkCopy | None) -> None:
     """Let the parent time the link's copies, as it will time runs."""
     if link is None:
         return
@@ -102,7 +105,7 @@ def serve_link(channel: Channel, fd: int, link: LinkCopy | None) -> None:
         except Exception as error:
             return {"error": f"the link's speed could not be measured: {error}"}
 
-    serve_calls(channel, Signals(fd), run)
+    serve_calls(channel, signals, run)
     link.free()
 
 
@@ -121,7 +124,6 @@ def close_doors(channel: Channel, inner: Sandbox) -> bool:
 
 def serve_calls(channel: Channel, signals: Signals, run: Callable[[], dict[str, Any]]) -> None:
     """Call ``run`` for each of the parent's calls until it says to leave. What failed is told by a message."""
-    signals.attend()
     while (number := signals.next()) is not None:
         answer = run()
         failed = "done" not in answer
@@ -145,10 +147,12 @@ def load_module(cubin: bytes, kernel: str) -> Any:
 class HostWorker:
     """Answers the parent's requests with the student's functions. ``load`` makes the module that `setup` gets."""
 
-    def __init__(self, channel: Channel, fd: int, printed: Printed, load: Callable[[bytes, str], Any]) -> None:
+    def __init__(
+        self, channel: Channel, signals: Signals, fd: int, printed: Printed, load: Callable[[bytes, str], Any]
+    ) -> None:
         self._channel = channel
         self._fd = fd
-        self._signals = Signals(fd)
+        self._signals = signals
         self._printed = printed
         self._load_module = load
         self._name = ""
@@ -166,7 +170,7 @@ class HostWorker:
                 message, _ = self._channel.receive(None)
             except ChannelClosed:
                 return
-            answer = self._answer(lambda request=message: self._actions[request["do"]](request))
+            answer = self._answer(partial(self._actions[message["do"]], message))
             self._channel.send(answer)
             if message["do"] == "setup" and "done" in answer:
                 serve_calls(self._channel, self._signals, lambda: self._answer(self._run))

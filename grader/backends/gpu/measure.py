@@ -17,11 +17,13 @@ from typing import Any
 from grader.backends.gpu.arena import Arena
 from grader.backends.gpu.case import only_kernel
 from grader.backends.gpu.cuda import CudaError, Device, Event
+from grader.backends.gpu.faults import error_name
 from grader.backends.gpu.guards import GuardCheck, diagnostic
 from grader.backends.gpu.l2 import L2
 from grader.backends.gpu.program import LoadedProgram
 from grader.backends.gpu.trusted import TrustedKernels
 from grader.backends.gpu.wire import Mismatch, RawSamples, TimedRun, Variant
+from grader.errors import Unsupported
 from grader.verdict import Diagnostic
 
 LEAST_WARM_UPS = 2
@@ -71,9 +73,15 @@ class Stopwatch:
     def run(self, run: TimedRun, l2_bytes: int, tell: Callable[[int], None]) -> RawSamples:
         """Warm up, then take the samples; ``tell`` is called after each launch sequence, so that the parent can wait.
 
-        Raises CudaError where the submission fails on the way.
+        Raises CudaError where the submission fails on the way, Unsupported where the GPU has too little memory.
         """
-        self._prepare(run, l2_bytes)
+        try:
+            self._prepare(run, l2_bytes)
+        except CudaError as error:
+            if error_name(str(error)) != "memoryallocation":
+                raise
+            message = "this GPU has too little free memory to check and time this size"
+            raise Unsupported(message, hint="`nvidia-smi` shows what else uses it") from None
         log = _Log()
         started = time.perf_counter()
         sample = self._warm_up(log, started, tell)

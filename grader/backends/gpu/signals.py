@@ -19,31 +19,36 @@ import time
 from collections.abc import Iterator
 
 CALL, END = 0, 8  # in words of 8 bytes: on cache lines of their own
-LEAVE = 2**64 - 1
 FAILED = 2**63  # added to END: there is a message to read
+LEAVE = 2**62  # added to CALL: no run, listen to messages again
 LOOKS = 256  # before a watcher lets others run, and looks at the clock
 ATTENTIVE_S = 0.25  # how long a child watches without a pause
 PAUSE_S = 100e-6  # and its pause afterwards
 
 
 class Signals:
-    """Both words, in the first page of the shared file ``fd``. Calls are numbered from 1."""
+    """Both words, in the first page of the shared file ``fd``. Make one in each process, before the first call.
+
+    Calls are numbered from 1, those to leave among them: each is another word, and none can be missed or seen twice.
+    """
 
     def __init__(self, fd: int) -> None:
         self._words = memoryview(mmap.mmap(fd, mmap.PAGESIZE))[: 8 * (END + 1)].cast("Q")
-        self._number = 0
+        self._number = 0  # the parent's last call
+        self._seen = 0  # the last one that the child saw
 
     # the parent's side
-
-    def reset(self) -> None:
-        """Begin to count anew, before the child begins to watch."""
-        self._words[CALL] = self._words[END] = self._number = 0
 
     def call(self) -> int:
         """Tell the child to begin; the number of the run."""
         self._number += 1
         self._words[CALL] = self._number
         return self._number
+
+    def leave(self) -> None:
+        """Tell the child to listen to messages again."""
+        self._number += 1
+        self._words[CALL] = self._number | LEAVE
 
     def watch(self, number: int) -> bool | None:
         """Look some hundred times whether the run has ended: True, or False where it failed; None: not yet."""
@@ -57,26 +62,18 @@ class Signals:
         os.sched_yield()
         return None
 
-    def leave(self) -> None:
-        """Tell the child to listen to messages again."""
-        self._words[CALL] = LEAVE
-
     # the child's side
-
-    def attend(self) -> None:
-        """Begin to wait for calls."""
-        self._number = 0
 
     def next(self) -> int | None:
         """Wait for the next call; its number, or None where the parent said to leave."""
-        words, known = self._words, self._number
+        words, known = self._words, self._seen
         started = time.monotonic()
         while True:
             for _ in range(LOOKS):
                 word = words[CALL]
                 if word != known:
-                    self._number = word
-                    return None if word == LEAVE else word
+                    self._seen = word
+                    return None if word & LEAVE else word
             os.sched_yield()
             if time.monotonic() - started > ATTENTIVE_S:
                 time.sleep(PAUSE_S)

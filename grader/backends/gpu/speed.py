@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from grader import roofline, timing
 from grader.backends.gpu.findings import mismatch_diagnostic
 from grader.backends.gpu.setup import Setup, prepare
-from grader.errors import Unsupported
 from grader.stages.records import Speed
 
 if TYPE_CHECKING:
@@ -39,14 +38,14 @@ class SpeedTest:
     limits: Limits
 
     def __call__(self, session: GpuSession) -> Speed | None:
-        """The word and the figures of `fast`; None where nothing is timed. Raises SubmissionError for a crash."""
+        """The word and the figures of `fast`; None where nothing is timed.
+
+        Raises SubmissionError for a crash, Unsupported where this GPU has too little memory for the timed size.
+        """
         if self.one.exercise.timed is None:
             return None
         setup = prepare(self.one, session.program, self.backend.gpu, self.seed)
-        try:
-            first = session.time(setup.run, dict(setup.modules), self.backend.gpu.l2_bytes)
-        except Unsupported as error:
-            return Speed("inconclusive", error.message)
+        first = session.time(setup.run, dict(setup.modules), self.backend.gpu.l2_bytes)
         return self._judged(session, setup, first)
 
     def _judged(self, session: GpuSession, setup: Setup, first: RawSamples) -> Speed | None:

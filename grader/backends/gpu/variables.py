@@ -1,4 +1,4 @@
-"""What a module's `__device__` and `__constant__` variables held when it was loaded, and how to put it back. Child side.
+"""A module's `__device__` and `__constant__` variables, and a copy of what they held when it was loaded. Child side.
 
 Every variable is copied by itself, with the address and the size that CUDA tells: the driver places each one where it
 likes, whatever the ELF section looks like, and refuses copies that reach from one into the next. Large variables and

@@ -150,7 +150,10 @@ def _race(w: _Words) -> Said:
             "blocks run in any order: use an atomic, or a second launch",
         )
     if first.line == second.line:
-        return what + ", no barrier between", "the line runs again in the next round: end the loop's body with __syncthreads()"
+        return (
+            what + ", no barrier between",
+            "the line runs again in the next round: end the loop's body with __syncthreads()",
+        )
     return what + ", no barrier between", "put a __syncthreads() between the two accesses"
 
 

@@ -15,12 +15,13 @@ from llvmlite import ir
 
 from grader.simt.engine.block_emitter import BlockEmitter
 from grader.simt.engine.blocks import Graph, Op, build
+from grader.simt.engine.builder import Builder
 from grader.simt.engine.findings import report_function
 from grader.simt.engine.flatten import Flat, flatten
 from grader.simt.engine.memory import MemoryCode
 from grader.simt.engine.schedule import Schedule
 from grader.simt.engine.sites import Site, SiteTable
-from grader.simt.engine.values import I32, PTR, Builder
+from grader.simt.engine.values import I32, PTR
 from grader.simt.observers.base import ObserverSet
 from grader.simt.ptx import Address, Module, Operand, Symbol, Vector
 from grader.simt.ptx.parse import type_size

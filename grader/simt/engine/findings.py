@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
+from grader.simt.engine.builder import Builder
 from grader.simt.engine.layout import FINDING, MAX_FINDINGS, WORKER
-from grader.simt.engine.values import I32, I64, PTR, VOID, Builder
+from grader.simt.engine.values import I32, I64, PTR, VOID
 
 (
     OUT_OF_BOUNDS, BARRIER_DIVERGENCE, DEADLOCK, BUDGET, MISSING_LANES, MISALIGNED, RACE_WRITE_WRITE, RACE_READ_WRITE,

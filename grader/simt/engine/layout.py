@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
-from grader.simt.engine.values import I32, I64, PTR, Builder, Value, bits_of
+from grader.simt.engine.builder import Builder
+from grader.simt.engine.values import I32, I64, PTR, Value, bits_of
 
 
 class Layout:

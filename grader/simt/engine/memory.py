@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 from llvmlite import ir
 
 from grader.simt.engine import findings
+from grader.simt.engine.builder import Builder
 from grader.simt.engine.layout import ALLOCATION, FATAL, READ_ONLY, RUNNING, WARP, WORKER
 from grader.simt.engine.sites import BLOCK_COUNTERS, SITE_COUNTERS, SiteTable
-from grader.simt.engine.values import I32, I64, LANES, PTR, VOID, Builder, Value, vec
+from grader.simt.engine.values import I32, I64, LANES, PTR, VOID, Value, vec
 from grader.simt.observers.base import Access, ObserverSet
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from llvmlite import ir
 
 from grader.simt.engine import findings
+from grader.simt.engine.builder import Builder
 from grader.simt.engine.layout import FATAL, WARP, WORKER
-from grader.simt.engine.values import I1, I32, I64, PTR, VOID, Builder, vec
+from grader.simt.engine.values import I1, I32, I64, PTR, VOID, vec
 
 HEADER = 24
 MAX_ARGUMENT_BYTES = 256

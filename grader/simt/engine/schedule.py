@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from llvmlite import ir
 
 from grader.simt.engine import findings
+from grader.simt.engine.builder import Builder
 from grader.simt.engine.layout import DEADLOCKED, RUNNING, WARP, WORKER
-from grader.simt.engine.values import I1, I32, I64, PTR, VOID, Builder, Value, vec
+from grader.simt.engine.values import I1, I32, I64, PTR, VOID, Value, vec
 
 QUANTUM = 2048
 """Backward jumps of one warp before it yields: long enough to cost nothing, short enough for spin loops."""

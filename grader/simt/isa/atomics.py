@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from llvmlite import ir
 
-from grader.simt.engine.values import F16, F32, F64, Builder, Value
+from grader.simt.engine.builder import Builder
+from grader.simt.engine.values import F16, F32, F64, Value
 from grader.simt.isa.emit import ELEMENT
 from grader.simt.isa.registry import WIDTH, Match, form
 from grader.simt.ptx import Instruction, Vector

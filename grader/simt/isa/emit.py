@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from grader.simt.engine.values import F16, F32, F64, I1, I8, I16, I32, I64, Builder, Value, vec
+from grader.simt.engine.builder import Builder
+from grader.simt.engine.values import F16, F32, F64, I1, I8, I16, I32, I64, Value, vec
 from grader.simt.ptx import Immediate, Operand
 
 ELEMENT: dict[str, ir.Type] = {

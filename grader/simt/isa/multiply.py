@@ -16,7 +16,8 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from grader.simt.engine.values import F16, F32, I16, I32, I64, PTR, VOID, Builder, Value, vec
+from grader.simt.engine.builder import Builder
+from grader.simt.engine.values import F16, F32, I16, I32, I64, PTR, VOID, Value, vec
 from grader.simt.isa.fragments import WIDTHS, Fragment, Shape, accumulator, operand
 
 REGISTER = 128

@@ -11,7 +11,8 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from grader.simt.engine.values import F32, F64, I32, I64, VOID, Builder, Value, mangle
+from grader.simt.engine.builder import Builder
+from grader.simt.engine.values import F32, F64, I32, I64, VOID, Value, mangle
 
 DIRECTED = {"rz": 0, "rp": 2, "rm": 3}
 """PTX's directed modifiers as `llvm.set.rounding` numbers them."""

@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
 
+from grader.simt.engine.builder import Builder
 from grader.simt.engine.jit import compile_module
-from grader.simt.engine.values import I8, I32, PTR, VOID, Builder, Value, vec
+from grader.simt.engine.values import I8, I32, PTR, VOID, Value, vec
 from grader.simt.isa.emit import PACKED, Emitter, vector_type
 from grader.simt.isa.registry import FORMS, Form, Match, find
 from grader.simt.ptx import Instruction

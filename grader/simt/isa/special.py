@@ -13,7 +13,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from grader.simt.engine.values import F32, F64, I64, Builder, Value, mangle
+from grader.simt.engine.builder import Builder
+from grader.simt.engine.values import F32, F64, I64, Value, mangle
 from grader.simt.isa.emit import Emitter
 from grader.simt.isa.registry import Example, Match, form
 from grader.simt.isa.rounding import canonical, flush

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from grader.simt.engine.values import I32, I64, LANES, Builder, Value, vec
+from grader.simt.engine.builder import Builder
+from grader.simt.engine.values import I32, I64, LANES, Value, vec
 from grader.simt.observers.base import Access, Observer
 from grader.simt.observers.counting import add_site, raise_site
 

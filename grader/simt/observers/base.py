@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from llvmlite import ir
 
-from grader.simt.engine.values import Builder, Value
+from grader.simt.engine.builder import Builder
+from grader.simt.engine.values import Value
 
 if TYPE_CHECKING:
     from grader.simt.engine.block_emitter import BlockEmitter

@@ -1,8 +1,8 @@
 """Coalescing: how many 32-byte sectors each global request touches. The only module that knows what a sector is.
 
-A request touches as many sectors as its active lanes' bytes have distinct 32-byte blocks, loads and stores alike; no lane
-straddles two, because requests are aligned to their width. Source: 233 patterns measured on an H200, of which each has
-exactly that many (docs/results/nsight-patterns.md).
+A request, load or store, touches the distinct sectors of its active lanes; none straddles two, because requests are
+aligned to their width. Source: 233 patterns measured on an H200, each with exactly that many sectors
+(docs/results/nsight-patterns.md).
 
 Lanes in rising order count where the sector changes; everything else counts distinct sectors one by one.
 """
@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from grader.simt.engine.values import I1, I32, I64, Builder, vec
+from grader.simt.engine.builder import Builder
+from grader.simt.engine.values import I1, I32, I64, vec
 from grader.simt.observers.base import Access, Observer
 from grader.simt.observers.counting import add_site, raise_site
 

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 from llvmlite import ir
 
 from grader.simt.engine import findings
+from grader.simt.engine.builder import Builder
 from grader.simt.engine.layout import ALLOCATION, INITIALISED, WARP, WORKER, Stamp
-from grader.simt.engine.values import I1, I32, I64, PTR, Builder, Value, vec
+from grader.simt.engine.values import I1, I32, I64, PTR, Value, vec
 from grader.simt.observers.base import Access, Observer
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from grader.backends.gpu.program import LoadedProgram
 from grader.backends.gpu.reference import device_data
 from grader.compile import Entry, Parameter
 from grader.courses import built_in_course
-from grader.errors import SubmissionError
+from grader.errors import SubmissionError, Unsupported
 from grader.exercise import Array, Exercise, Tolerance, Values
 from grader.inputs import is_poison
 from grader.launch import Launch, LaunchPlan, Zero
@@ -377,6 +377,21 @@ def test_the_l2_is_emptied_and_persistence_reset_before_every_sample():
 def test_the_l2_buffers_are_twice_the_cache_at_least():
     _, _, device = take(add, samples=6)
     assert next(size for name, size in device.log if name == "read") * 16 >= 2 * (1 << 20)
+
+
+@pytest.mark.parametrize("capacity", [3 << 20, (4 << 20) + 4096])
+def test_a_gpu_with_too_little_memory_is_unsupported(capacity):
+    parts = bench(add)
+    allocate = parts[0].allocate
+
+    def scarce(size):
+        if parts[0]._next + size > (1 << 20) + capacity:
+            raise CudaError("cudaErrorMemoryAllocation: out of memory")
+        return allocate(size)
+
+    parts[0].allocate = scarce
+    with pytest.raises(Unsupported, match="memory"):
+        take(add, parts, samples=6)
 
 
 def test_a_slow_kernel_gets_fewer_samples_within_the_budget():

@@ -166,10 +166,9 @@ def test_without_a_timed_size_nothing_is_timed(monkeypatch):
     assert judge(monkeypatch, at(0.5), timed=None)[0] is None
 
 
-def test_a_gpu_without_the_memory_is_inconclusive(monkeypatch):
-    speed, _ = judge(monkeypatch, Unsupported("this GPU has no 3.0 GiB of free memory"))
-    assert speed.word == "inconclusive"
-    assert "3.0 GiB" in speed.detail
+def test_a_gpu_without_the_memory_is_unsupported(monkeypatch):
+    with pytest.raises(Unsupported, match=r"3\.0 GiB"):
+        judge(monkeypatch, Unsupported("the arrays of this size need 3.0 GiB"))
 
 
 def test_the_bench_table_shows_solution_ceiling_and_library(monkeypatch):

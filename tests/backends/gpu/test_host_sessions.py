@@ -15,8 +15,9 @@ from grader.backends.gpu.mappings import PAGE, SharedFile
 from grader.backends.gpu.recording import Expectations, Recording, row_size
 from grader.compile import Entry, Program
 from grader.device import Gpu
-from grader.errors import SubmissionError, Unsupported
+from grader.errors import GraderFault, SubmissionError, Unsupported
 from grader.exercise import Array, Exercise, Target, Tolerance, Work
+from grader.inputs import is_poison
 from grader.launch import DeviceLimits, LaunchPlan
 
 GPU = Gpu(0, "NVIDIA H200", (9, 0), 132, 1.98e9, 3.2e9, 6016, 60 << 20, 141 << 30, DeviceLimits())
@@ -100,8 +101,6 @@ def test_several_cases_run_in_one_session(session):
 
 
 def test_an_output_that_is_not_written_is_poison(session):
-    from grader.inputs import is_poison
-
     execution = session("def setup(m, x, out): pass\ndef run(): pass\n").run(case())
     assert is_poison(execution.outputs["out"]).all()
 
@@ -122,6 +121,47 @@ def test_the_session_goes_on_after_an_exception(session):
 def test_leaving_the_process_is_a_crash(session):
     execution = session("import os\ndef setup(m, x, out): os._exit(0)\ndef run(): pass\n").run(case())
     assert execution.failure == "crash"
+
+
+def test_leaving_the_process_in_a_run_is_a_crash(session):
+    execution = session("import os\ndef setup(m, x, out): pass\ndef run(): os._exit(0)\n").run(case())
+    assert execution.failure == "crash"
+
+
+def test_a_run_after_a_pause_is_still_heard(session):
+    one = session(HONEST)
+    shared = one.set_up({"x": np.ones(64, np.float32), "out": np.zeros(1, np.float32)})
+    one._signals.leave()  # as for a message, which never comes: the next one finds the child listening
+    one._watched = False
+    assert one.call({"do": "printed"}, 5.0)["printed"] == ""
+    shared = one.set_up({"x": np.ones(64, np.float32), "out": np.zeros(1, np.float32)})
+    assert all(one.go() > 0 for _ in range(3))
+    assert shared["out"].tolist() == [64.0]
+
+
+def test_an_end_that_is_forged_has_its_output_looked_at_early(session):
+    source = HONEST.replace("def run():", FORGERY)
+    execution = session(source).run(case())
+    assert execution.failure is None
+    assert is_poison(execution.outputs["out"]).all()
+
+
+FORGERY = """
+import mmap, os, threading
+def arrays():
+    for n in os.listdir("/proc/self/fd"):
+        try:
+            if "arrays" in os.readlink(f"/proc/self/fd/{n}"):
+                return int(n)
+        except OSError:
+            pass
+def run():
+    words = memoryview(mmap.mmap(arrays(), mmap.PAGESIZE)).cast("Q")
+    words[8] = words[0]
+    threading.Event().wait(0.3)
+    honest()
+def honest():
+"""
 
 
 def test_sys_exit_is_a_crash(session):
@@ -223,6 +263,19 @@ def timed(session, source):
     one = session(source)
     backend = HostBackend(FakeBackend(), EXERCISE, source.encode(), "sums_host.py")
     return HostSpeedTest(EXERCISE, backend, lambda: oracle, 7, LIMITS), one
+
+
+def test_the_link_is_timed_by_the_same_calls_as_a_run(session):
+    one = session(HONEST)
+    assert len(one.link_s) == host_module.LINK_SAMPLES
+    assert all(0 < seconds < 1 for seconds in one.link_s)
+    assert one.link_bytes == 256 * 200
+
+
+def test_a_link_that_cannot_be_timed_is_the_graders_fault(session, monkeypatch):
+    monkeypatch.setattr(host_module, "START_S", 0.0)
+    with pytest.raises(GraderFault, match="link"):
+        session(HONEST)
 
 
 def test_every_timed_run_of_an_honest_file_is_right(session):

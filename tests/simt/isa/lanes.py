@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
 
+from grader.simt.engine.builder import Builder
 from grader.simt.engine.jit import compile_module
-from grader.simt.engine.values import I32, I64, PTR, VOID, Builder, Value, vec
+from grader.simt.engine.values import I32, I64, PTR, VOID, Value, vec
 from grader.simt.isa.emit import ELEMENT, Emitter
 from grader.simt.isa.registry import find
 from grader.simt.ptx import Address, Instruction, Operand, Register, Vector

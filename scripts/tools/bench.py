@@ -1,0 +1,188 @@
+"""How fast the simulator and the commands are here, beside NumPy doing the same work and beside the targets.
+
+python scripts/tools/bench.py [--runs N]
+
+Kernels work on 2^20 floats in blocks of 256; compilation is not part of their times. Commands are whole processes,
+from nothing to the last line of output; "empty" and "warm" is warpgrade's own cache.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from grader.compile import compile_source
+from grader.simt.engine.code_cache import CodeCache
+from grader.simt.engine.device import Device
+from grader.simt.observers import OBSERVERS
+from grader.simt.ptx import Module, parse
+
+Floats = npt.NDArray[np.float32]
+
+ROOT = Path(__file__).resolve().parents[2]
+KERNELS = ROOT / "scripts" / "bench_kernels"
+N, BLOCK = 1 << 20, 256
+THREADS = (1, 2)
+SETS: Mapping[str, frozenset[str]] = {"off": frozenset(), "all": frozenset(OBSERVERS)}
+MOST_OBSERVED = 3.0
+"""How many times as long a kernel may take with all observers on."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A kernel, its arrays, and the same work in NumPy. ``target_s`` is for no observers and the most threads."""
+
+    name: str
+    inputs: Mapping[str, Floats]
+    outputs: int
+    numpy: Callable[..., Floats]
+    target_s: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table; times in seconds. ``target_s`` is None where none is set."""
+
+    what: str
+    median_s: float
+    numpy_s: float | None = None
+    target_s: float | None = None
+
+
+def main() -> int:
+    """Measure and print; the exit code is 1 if a target is missed."""
+    arguments = argparse.ArgumentParser(description="Measure the simulator and the commands.")
+    arguments.add_argument("--runs", type=int, default=15, help="samples of each kernel; the median counts")
+    given = arguments.parse_args()
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    print(f"{platform.machine()}, {cpus} processors, Python {platform.python_version()}, {N} floats\n")
+    rows = [*kernel_rows(given.runs), *command_rows()]
+    print(table(rows))
+    return 1 if any(missed(row) for row in rows) else 0
+
+
+# -------------------------------------------------------------------------------------------------------------- kernels
+
+
+def tasks() -> tuple[Task, ...]:
+    """Make the two kernels' inputs."""
+    draw = np.random.default_rng(0)
+    a, b = (draw.random(N, dtype=np.float32) for _ in range(2))
+    return (
+        Task("vector_add", {"a": a, "b": b}, N, lambda a, b: np.add(a, b), 0.005),
+        Task("block_sum", {"x": a}, N // BLOCK, lambda x: x.reshape(-1, BLOCK).sum(1), 0.015),
+    )
+
+
+def kernel_rows(runs: int) -> Iterator[Row]:
+    """Measure every kernel with every number of threads, observers off and on."""
+    for task in tasks():
+        module = parse(compile_source((KERNELS / f"{task.name}.cu").read_bytes(), f"{task.name}.cu").ptx)
+        numpy_s = median_of(runs, partial(task.numpy, *task.inputs.values()))
+        for threads in THREADS:
+            plain_s = launch_s(task, module, threads, SETS["off"], runs)
+            watched_s = launch_s(task, module, threads, SETS["all"], runs)
+            last = threads == THREADS[-1]
+            what = f"{task.name}, {threads} thread{'s' * (threads > 1)}"
+            yield Row(what, plain_s, numpy_s, task.target_s if last else None)
+            name = f"{what}, all observers (× {watched_s / plain_s:.1f})"
+            yield Row(name, watched_s, numpy_s, MOST_OBSERVED * plain_s)
+
+
+def launch_s(task: Task, module: Module, threads: int, observed: frozenset[str], runs: int) -> float:
+    """Return the median time of a launch in seconds. Raises AssertionError where the result is not NumPy's."""
+    device = Device(module, cache=CodeCache(task.name), threads=threads, observed=observed)
+    places = [device.allocate(name, array) for name, array in task.inputs.items()]
+    places.append(device.allocate("out", np.zeros(task.outputs, np.float32)))
+    arguments = [*(struct.pack("<Q", place) for place in places), struct.pack("<i", N)]
+
+    def launch() -> None:
+        done = device.launch(task.name, (N // BLOCK, 1, 1), (BLOCK, 1, 1), 0, arguments, budget_per_block=10**8)
+        assert not done.findings
+        assert not done.rerun
+
+    launch()  # compiles
+    expected = task.numpy(*task.inputs.values())
+    assert np.allclose(device.array("out").data.view(np.float32), expected, rtol=1e-5)
+    return median_of(runs, launch)
+
+
+# ------------------------------------------------------------------------------------------------------------- commands
+
+
+def command_rows() -> Iterator[Row]:
+    """Measure commands as whole processes."""
+    yield Row("grade list", command_s(["list"], fresh=False), target_s=0.25)
+    solution = ["reduce_v3", "--solution", "--backend", "sim"]
+    yield Row("grade reduce_v3 --solution, empty cache", command_s(solution, fresh=True), target_s=3.0)
+    yield Row("grade reduce_v3 --solution, warm cache", command_s(solution, fresh=False), target_s=1.5)
+
+
+def command_s(words: list[str], *, fresh: bool, runs: int = 5) -> float:
+    """Return the median time of a command in seconds; ``fresh``: with an empty cache of ours each time."""
+    with tempfile.TemporaryDirectory() as folder:
+        caches = iter(range(runs + 1))
+
+        def run() -> None:
+            cache = Path(folder, str(next(caches)) if fresh else "kept")
+            environment = os.environ | {"WARPGRADE_CACHE": str(cache)}
+            subprocess.run(
+                [sys.executable, "-m", "grader.cli", *words], check=True, env=environment, stdout=subprocess.DEVNULL
+            )
+
+        run()
+        return median_of(runs, run)
+
+
+# ---------------------------------------------------------------------------------------------------------------- table
+
+
+def median_of(runs: int, work: Callable[[], object]) -> float:
+    """Return the median time of ``work`` in seconds."""
+    samples = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        work()
+        samples.append(time.perf_counter() - start)
+    return statistics.median(samples)
+
+
+def missed(row: Row) -> bool:
+    return row.target_s is not None and row.median_s > row.target_s
+
+
+def table(rows: list[Row]) -> str:
+    """Return the rows as Markdown, which is also readable as it is."""
+    lines = [
+        f"| {'what':54} | {'median':>9} | {'NumPy':>9} | {'target':>9} |     |",
+        f"|{'-' * 56}|----------:|----------:|----------:|-----|",
+    ]
+    for row in rows:
+        mark = "" if row.target_s is None else "no" if missed(row) else "yes"
+        lines.append(
+            f"| {row.what:54} | {shown(row.median_s)} | {shown(row.numpy_s)} | {shown(row.target_s)} | {mark:3} |"
+        )
+    return "\n".join(lines)
+
+
+def shown(seconds: float | None) -> str:
+    """Return a time in milliseconds, right-aligned."""
+    return f"{'':>9}" if seconds is None else f"{seconds * 1e3:6.2f} ms"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

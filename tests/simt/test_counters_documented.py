@@ -1,0 +1,53 @@
+"""docs/counters.md names every counter, and no other."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+from tests.simt.kernels import body, run
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "counters.md"
+
+EVERYTHING = body(
+    """
+__shared__ float s[32];
+__shared__ int q;
+s[t] = x[t];
+__syncthreads();
+float v = s[t ^ 1];
+for (int k = 0; k < t; ++k) v = v * x[k] + 1;
+v += __shfl_xor_sync(0xffffffffu, v, 1);
+atomicAdd(&q, t);
+atomicAdd(x + 40, v);
+unsigned a = 0, c0 = 0, c1 = 0;
+asm("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %2, %2, %2}, {%2, %2}, {%0, %1};"
+    : "+r"(c0), "+r"(c1) : "r"(a));
+x[t] = v + c0 + c1 + q;
+"""
+)
+"""A kernel that does everything which a counter counts."""
+
+
+def documented() -> set[str]:
+    """The first column of the document's tables."""
+    return set(re.findall(r"^\| `(\w+)` \|", DOCUMENT.read_text(), flags=re.MULTILINE))
+
+
+def test_a_kernel_that_does_everything_shows_every_documented_counter_and_no_other() -> None:
+    ran = run(EVERYTHING, {"x": np.ones(64, np.float32)}, 64)
+    assert set(ran.total) == documented()
+
+
+def test_every_counter_of_a_source_line_is_documented() -> None:
+    ran = run(EVERYTHING, {"x": np.ones(64, np.float32)}, 64)
+    lines = ran.outcome.counters[0].lines
+    assert len(lines) > 5
+    assert {name for counters in lines.values() for name in counters} <= documented()
+
+
+def test_each_counter_has_a_meaning_and_a_profilers_name() -> None:
+    rows = [line.split(" | ") for line in DOCUMENT.read_text().splitlines() if line.startswith("| `")]
+    assert [row[0] for row in rows if len(row) != 3 or not row[1].endswith(".") or not row[2].strip(" |")] == []
