@@ -15,6 +15,10 @@ Size = Mapping[str, int]
 """Named sizes of one case, e.g. ``{"rows": 33, "cols": 1000}``; the launch lines may use these names."""
 
 
+SECRET_SIZES = 2
+"""How many sizes every run adds to an exercise's own, drawn from `Exercise.secret`."""
+
+
 @dataclass(frozen=True)
 class Values:
     """How an input array is filled, from a counter-based generator with a secret key.

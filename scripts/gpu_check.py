@@ -1,10 +1,12 @@
 """Exercise the whole GPU backend on a real GPU, and print one line for each thing that was tried.
 
-python scripts/gpu_check.py [--out FILE.json] [--device N] [--only WORD]
+python scripts/gpu_check.py [--out FILE.json] [--device N] [--only WORD…] [--all] [--list]
 
 Runs through the device's description, start-up, cases, guards, crashes, hangs, printf, variables, constants,
-cooperative and cluster launches, the sandbox, cheats in timed runs, every solution's timing, host files, ceilings and
-the bench table. An item that fails prints its traceback and the others go on. The exit code counts the failures.
+cooperative and cluster launches, the sandbox, cheats in timed runs, every solution's timing, host files, ceilings,
+the bench table, and the course's stubs, solutions and wrong answers. An item that fails prints its traceback and the
+others go on. The exit code counts the failures. Some items only compare ways to do a thing (`*_choices`,
+`zero_copy_*`); they run when --only names them, or with --all.
 """
 
 from __future__ import annotations
@@ -18,12 +20,15 @@ from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
 
+import gpu_checks.breakdown
 import gpu_checks.cases
+import gpu_checks.choices
+import gpu_checks.course
 import gpu_checks.hosts
 import gpu_checks.programs
 import gpu_checks.tables
 import gpu_checks.timed  # noqa: F401  # each registers its items
-from gpu_checks import ITEMS
+from gpu_checks import COMPARISONS, ITEMS
 
 from grader.backends.gpu import GpuBackend
 
@@ -32,12 +37,17 @@ def main() -> int:
     arguments = argparse.ArgumentParser(description="Exercise the GPU backend on a real GPU.")
     arguments.add_argument("--out", type=Path)
     arguments.add_argument("--device", type=int, default=0)
-    arguments.add_argument("--only", default="", help="only the items whose name contains this")
+    arguments.add_argument("--only", nargs="+", default=[], help="only the items whose name contains one of these")
+    arguments.add_argument("--all", action="store_true", help="also the items that compare ways to do a thing")
+    arguments.add_argument("--list", action="store_true", help="print the names of the items and end")
     given = arguments.parse_args()
+    if given.list:
+        print("\n".join(name for name, _ in ITEMS))
+        return 0
     backend = GpuBackend(given.device)
     results: dict[str, Any] = {}
     for name, function in ITEMS:
-        if given.only in name:
+        if wanted(name, given.only, given.all):
             results[name] = attempt(backend, name, function)
             if given.out:
                 given.out.write_text(json.dumps(results, default=as_json, indent=1))
@@ -48,6 +58,11 @@ def main() -> int:
     )
     backend.close()
     return len(failed)
+
+
+def wanted(name: str, only: list[str], everything: bool) -> bool:
+    """Whether an item runs: named by ``only``; else all of them, comparisons only on demand."""
+    return any(word in name for word in only) if only else everything or name not in COMPARISONS
 
 
 def attempt(backend: GpuBackend, name: str, function: Callable[[GpuBackend], Any]) -> dict[str, Any]:
@@ -62,7 +77,7 @@ def attempt(backend: GpuBackend, name: str, function: Callable[[GpuBackend], Any
         told, ok = traceback.format_exc(), False
     spent = time.perf_counter() - start
     text = str(told) if ok else f"{told}"
-    print(f"{'ok  ' if ok else 'FAIL'} {spent:6.2f} s  {name:46} {text if not ok else text[:300]}", flush=True)
+    print(f"{'ok  ' if ok else 'FAIL'} {spent:6.2f} s  {name:46} {text if not ok else text[:600]}", flush=True)
     return {"ok": ok, "seconds": spent, "told": told}
 
 

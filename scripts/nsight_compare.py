@@ -1,19 +1,24 @@
 """Hold the simulator's counters against Nsight Compute's, for every solution at its simulated size.
 
-python scripts/nsight_compare.py [NAME…] [--out FOLDER] [--ncu PATH] [--seed N]
+python scripts/nsight_compare.py [NAME…] [--out FILE.md] [--ncu PATH] [--seed N]
 
-Needs a GPU and ncu. Profiles scripts/nsight/launch_solution.py, runs the same launches on the simulator, and writes
-FOLDER/nsight.json and FOLDER/nsight.md: global requests, sectors, and shared wavefronts of both. Sector counts must be
-equal; ptxas may merge shared loads, so requests and wavefronts there are to be compared as ratios. Exits 1 where a
-sector count differs. For known patterns, see scripts/nsight/run_patterns.py.
+Needs a GPU and ncu (on PATH, or in /opt/nvidia/nsight-compute). Profiles scripts/nsight/launch_solution.py, runs the
+same launches on the simulator, and writes docs/results/<gpu>-sectors.md: global requests, sectors, and shared
+wavefronts of both (--out FILE.md writes FILE.json too). Sector counts must be equal; ptxas may merge shared loads, so
+requests and wavefronts there are to be compared as ratios. Exits 1 where a sector count differs, or a solution could
+not be compared. For known patterns, see scripts/nsight/run_patterns.py.
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
+import re
+import subprocess
 import sys
 import tempfile
+import traceback
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -62,17 +67,30 @@ def compare(name: str, ncu: str, seed: int) -> list[Row]:
 
     one = load_catalog().find(name)
     program = compiled(one)
-    simulated = simulate(program, simulated_run(one, program, seed))
-    with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, str(HERE / "nsight" / "launch_solution.py"), name, "--seed", str(seed)]
-        profiled = parse_ncu_csv(profile(ncu, command, Path(folder) / "ncu.csv"))
+    run = simulated_run(one, program, seed)
+    simulated = simulate(program, run)
+    profiled = profiled_launches(program, run, name, ncu, seed)
     if len(profiled) != len(simulated):
-        raise SystemExit(f"{name}: ncu saw {len(profiled)} launches, the simulator {len(simulated)}")
+        seen = [launch["kernel"] for launch in profiled]
+        raise SystemExit(f"{name}: ncu saw {len(profiled)} launches {seen}, the simulator {len(simulated)}")
     return [
         row
         for number, (mine, theirs) in enumerate(zip(simulated, profiled, strict=True), start=1)
         for row in rows(name, number, mine, theirs)
     ]
+
+
+def profiled_launches(program: Any, run: Any, name: str, ncu: str, seed: int) -> list[dict[str, Any]]:
+    """The launches as ncu counted them: of the program's own kernels, in a process of its own."""
+    from grader.compile import assemble
+    from grader.device import detect
+
+    assemble(program, detect(0).arch)  # so that the profiled process finds all of it in the cache
+    kernels = "|".join(sorted({launch.kernel for launch in run.plan.launches}))
+    only = ["--target-processes", "all", "--kernel-name", f"regex:^({kernels})$"]
+    script = [sys.executable, str(HERE / "nsight" / "launch_solution.py"), name, "--seed", str(seed)]
+    with tempfile.TemporaryDirectory() as folder:
+        return parse_ncu_csv(profile(ncu, [*only, *script], Path(folder) / "ncu.csv"))
 
 
 def simulate(program: Any, run: Any) -> list[Any]:
@@ -95,12 +113,24 @@ def rows(name: str, number: int, mine: Any, theirs: Mapping[str, Any]) -> list[R
     ]
 
 
-def to_markdown(found: list[Row]) -> str:
-    """The table of docs/results."""
-    lines = ["| exercise | launch | counter | simulator | Nsight Compute | |", "|---|---|---|---|---|---|"]
+def to_markdown(found: list[Row], head: str) -> str:
+    """The page of docs/results: how much agrees, then every counter that is not zero on both sides."""
+    exact = [row for row in found if row.counter in EXACT and (row.simulator or row.profiler)]
+    equal = sum(not row.differs for row in exact)
+    lines = [
+        head,
+        "",
+        f"Sector counts: {equal} of {len(exact)} equal. Written by `scripts/nsight_compare.py`: every solution, "
+        "launched once at its simulated size, counted by the simulator and by Nsight Compute. The last column is the "
+        "profiler's count over the simulator's where they differ: ptxas merges neighbouring shared loads, which PTX "
+        "does not show.",
+        "",
+        "| exercise | launch | counter | simulator | Nsight Compute | |",
+        "|---|---|---|---|---|---|",
+    ]
     for row in found:
         if row.simulator or row.profiler:
-            told = "-" if row.profiler is None else f"{row.profiler:.0f}"
+            told = "–" if row.profiler is None else f"{row.profiler:.0f}"
             where = f"{row.exercise} | {row.launch} {row.kernel} | {row.counter}"
             lines.append(f"| {where} | {row.simulator:.0f} | {told} | {_word(row)} |")
     return "\n".join(lines) + "\n"
@@ -121,25 +151,58 @@ def solutions() -> list[str]:
     return [one.name for one in load_catalog().exercises if one.solution is not None and not one.exercise.host]
 
 
+def heading(ncu: str) -> tuple[str, Path]:
+    """The page's first lines: the GPU, the date, the versions; and the file that it goes to."""
+    from stability import results_file
+
+    from grader.backends.gpu.bench import versions
+    from grader.device import detect
+
+    gpu = detect(0)
+    told = subprocess.run([ncu, "--version"], capture_output=True, text=True).stdout
+    version = re.search(r"Version (\S+)", told)
+    versioned = ", ".join(f"{name} {text}" for name, text in versions(gpu))
+    date = datetime.date.today().isoformat()
+    text = (
+        f"# {gpu.name}: counters beside Nsight Compute's\n\n{date}. {versioned}, ncu {version[1] if version else '?'}."
+    )
+    return text, results_file(gpu.name, "sectors")
+
+
+def compare_all(names: list[str], ncu: str, seed: int) -> tuple[list[Row], list[str]]:
+    """The rows of every solution, and the names of those that could not be compared."""
+    found: list[Row] = []
+    failed = []
+    for name in names:
+        try:
+            found += compare(name, ncu, seed)
+            wrong = sum(row.differs for row in found if row.exercise == name)
+            print(f"{'FAIL' if wrong else 'ok  '} {name}: {wrong} sector counts differ", flush=True)
+        except (SystemExit, Exception) as error:
+            failed.append(name)
+            print(f"FAIL {name}: {type(error).__name__}: {error}", flush=True)
+            if not isinstance(error, SystemExit):
+                traceback.print_exc()
+    return found, failed
+
+
 def main() -> int:
     arguments = argparse.ArgumentParser(description="Hold the simulator's counters against Nsight Compute's.")
     arguments.add_argument("names", nargs="*")
-    arguments.add_argument("--out", type=Path, default=Path("nsight-results"))
+    arguments.add_argument("--out", type=Path, help="the page, with a .json beside it; docs/results/<gpu>-sectors.md")
     arguments.add_argument("--ncu")
     arguments.add_argument("--seed", type=int, default=1)
     given = arguments.parse_args()
     ncu = find("ncu", given.ncu)
-    found: list[Row] = []
-    for name in given.names or solutions():
-        try:
-            found += compare(name, ncu, given.seed)
-        except (SystemExit, Exception) as error:
-            print(f"{name}: {error}", file=sys.stderr)
-    given.out.mkdir(parents=True, exist_ok=True)
-    (given.out / "nsight.json").write_text(json.dumps([asdict(row) for row in found], indent=1) + "\n")
-    (given.out / "nsight.md").write_text(to_markdown(found))
-    print(to_markdown(found))
-    return int(any(row.differs for row in found))
+    found, failed = compare_all(given.names or solutions(), ncu, given.seed)
+    head, usual = heading(ncu)
+    out = given.out or usual
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(to_markdown(found, head))
+    if given.out:
+        out.with_suffix(".json").write_text(json.dumps([asdict(row) for row in found], indent=1) + "\n")
+    print(to_markdown(found, head))
+    return int(bool(failed) or any(row.differs for row in found))
 
 
 if __name__ == "__main__":

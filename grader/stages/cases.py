@@ -11,7 +11,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Literal
 
 from grader.backends.base import Buffer, CaseRun
-from grader.exercise import Exercise, Size
+from grader.exercise import SECRET_SIZES, Exercise, Size
 from grader.stages.records import Case, Submission
 
 if TYPE_CHECKING:
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
 
     from grader.launch import DeviceLimits, LaunchPlan
     from grader.stages.records import Arrays, Oracle
-
-
-SECRET_SIZES = 2
-"""How many sizes that no file names every run adds."""
 
 
 def small_cases(exercise: Exercise, seed: int) -> tuple[Case, ...]:

@@ -20,7 +20,6 @@ WEIGHTS: Mapping[str, str] = {
     "sector_efficiency": "sectors",
     "sectors_per_request": "global_requests",
     "active_lanes": "instructions",
-    "conflict_degree": "shared_requests",
 }
 """Ratio counter -> the counter that it is a ratio over."""
 

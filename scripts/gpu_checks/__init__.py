@@ -24,6 +24,16 @@ def item(function: Callable[[GpuBackend], Any]) -> Callable[[GpuBackend], Any]:
     return function
 
 
+COMPARISONS: set[str] = set()
+"""The items that compare ways to do a thing: minutes long, and wanted only while something is chosen."""
+
+
+def comparison(function: Callable[[GpuBackend], Any]) -> Callable[[GpuBackend], Any]:
+    """Register one comparison: an item that runs on demand."""
+    COMPARISONS.add(function.__name__)
+    return item(function)
+
+
 def program(body: str, name: str = "k.cu") -> Program:
     return compile_source(body.encode(), name)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from gpu_checks import LIMITS, SEED, courses, item
+from gpu_checks import LIMITS, SEED, comparison, courses
 from gpu_checks.hosts import solution_host
 from grader.backends.gpu import GpuBackend
 from grader.compile import compile_source
@@ -62,14 +62,15 @@ def set_to(source: str, name: str, value: int) -> str:
     return changed
 
 
-@item
+@comparison
 def zero_copy_breakdown(backend: GpuBackend) -> Any:
     from grader.backends.gpu.host import HostBackend
     from grader.backends.gpu.host_speed import WARM_UPS, take_runs
     from grader.backends.gpu.recording import Recording
 
     one = courses()["zero_copy"]
-    assert one.solution is not None and one.exercise.timed is not None
+    assert one.solution is not None
+    assert one.exercise.timed is not None
     kernels = [compile_source(path.read_bytes(), path.name) for path in (one.solution, VARIANTS)]
     recording = Recording(one.exercise, one.exercise.timed, SEED)
     told = {}
@@ -82,7 +83,10 @@ def zero_copy_breakdown(backend: GpuBackend) -> Any:
         inside = f"; between events {median(map(float, printed[WARM_UPS:])):.3f}" if printed else ""
         link = median(session.link_s)
         figures = f"{told[name]['median']:7.3f} ms, least {told[name]['least']:7.3f}, most {told[name]['most']:7.3f}"
-        print(f"    {figures}, {link / median(seconds):6.3f} of the link ({link * 1e3:.3f} ms){inside}  {name}", flush=True)
+        print(
+            f"    {figures}, {link / median(seconds):6.3f} of the link ({link * 1e3:.3f} ms){inside}  {name}",
+            flush=True,
+        )
     return told
 
 
@@ -90,7 +94,7 @@ def milliseconds(seconds: tuple[float, ...]) -> dict[str, float]:
     return {"median": median(seconds) * 1e3, "least": min(seconds) * 1e3, "most": max(seconds) * 1e3}
 
 
-@item
+@comparison
 def zero_copy_sweep(_: GpuBackend) -> Any:
     """In a process of its own, which needs a context."""
     script = Path(__file__).with_name("zero_copy_sweep.py")

@@ -96,7 +96,9 @@ def trap(backend: GpuBackend) -> Any:
 
 @item
 def failed_assert(backend: GpuBackend) -> Any:
-    return failure(backend, "assert(i < 5);", "crash", "#include <assert.h>\n")
+    told = failure(backend, "assert(i < 5);", "crash", "#include <assert.h>\n")
+    with backend.open(kernel("assert(i >= 0);", "#include <assert.h>\n"), LIMITS) as session:
+        return f"{told}; {session.restored_by}"
 
 
 @item

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gpu_checks import courses, item
+from gpu_checks import comparison, courses
 from gpu_checks.timed import timed
 from grader.backends.gpu import GpuBackend
 from grader.errors import WarpgradeError
@@ -68,11 +68,11 @@ def compared(backend: GpuBackend, name: str, variants: Iterator[tuple[str, str]]
     return told
 
 
-@item
+@comparison
 def hgemm_choices(backend: GpuBackend) -> Any:
     return compared(backend, "hgemm_wmma_v1", hgemm_variants())
 
 
-@item
+@comparison
 def softmax_choices(backend: GpuBackend) -> Any:
     return compared(backend, "softmax_v1", softmax_variants())

@@ -63,7 +63,7 @@ def _commands(_: Path, text: str) -> Iterator[str]:
     names = {one.name for one in load_catalog().exercises} | {"scale", "total"}  # the miniature course's, in tests/
     for found in _COMMAND.findall(text):
         command, words = _routed(found.split())
-        plain = [word for word in words if not word.startswith("-") and not _PLACEHOLDER.search(word)]
+        plain = [word for word in _arguments(command, words) if not _PLACEHOLDER.search(word)]
         if command is cli.commands[DEFAULT] and plain and not ({plain[0], plain[0].removesuffix(".cu")} & names):
             yield f"there is no command or exercise `grade {found.strip()}`"
         yield from (
@@ -79,6 +79,15 @@ def _routed(words: list[str]) -> tuple[click.Command, list[str]]:
     while isinstance(command, click.Group) and rest and rest[0] in command.commands:
         command, rest = command.commands[rest[0]], rest[1:]
     return command, rest
+
+
+def _arguments(command: click.Command, words: list[str]) -> list[str]:
+    """Return the words that are neither an option nor an option's value."""
+    valued = {name for option in command.params if not getattr(option, "is_flag", True) for name in option.opts}
+    behind = ["", *words]
+    return [
+        word for word, before in zip(words, behind, strict=False) if not word.startswith("-") and before not in valued
+    ]
 
 
 def _options(command: click.Command) -> set[str]:

@@ -42,10 +42,10 @@ def binary(name: str, kind: str, expression: str, a: Array, b: Array, want: obje
     )  # fmt: skip
 
 
-def unary(name: str, kind: str, expression: str, a: Array, want: object, ulp: int = 0) -> Program:
+def unary(name: str, kind: str, expression: str, a: Array, want: object, ulp: int = 0, before: str = "") -> Program:
     assert callable(want)
     return Program(
-        name, body(f"{kind} v = a[i]; o[i] = {expression};", f"{kind}* a, {kind}* o"),
+        name, body(f"{kind} v = a[i]; o[i] = {expression};", f"{kind}* a, {kind}* o", before),
         {"a": a, "o": np.zeros(N, a.dtype)}, lambda x: {"o": want(x["a"])}, block=N, ulp=ulp,
     )  # fmt: skip
 
@@ -56,10 +56,6 @@ def u(a: Array) -> Array:
 
 def narrow(dtype: str, count: int = N) -> Array:
     return RNG.integers(0, 256, 8 * count).astype(np.uint8).view(dtype)[:count]
-
-
-def _truncated_mod(a: Array, b: Array) -> Array:
-    return np.fmod(a, b)
 
 
 POS = np.abs(F32[~np.isnan(F32)])
@@ -77,8 +73,6 @@ INTEGERS = [
     binary("unsigned long long division", "unsigned long long", "v / w", I64, D64, lambda a, b: (u(a) // u(b)).view(np.int64)),
     binary("unsigned long long modulo", "unsigned long long", "v % w", I64, D64, lambda a, b: (u(a) % u(b)).view(np.int64)),
     binary("high halves of products", "long long", "__mul64hi(v, w)", I64, I64[::-1].copy(), lambda a, b: np.array([int(p) >> 64 for p in a.astype(object) * b.astype(object)], np.int64)),
-    binary("128-bit products", "long long", "(long long)(((__int128)v * w) >> 32)", I64, I64[::-1].copy(),
-           lambda a, b: wrap(np.array([int(p) >> 32 for p in a.astype(object) * b.astype(object)], object), a.dtype)),
     binary("shifts of 64 bits", "long long", "(v << (w & 63)) ^ (v >> (w & 31))", I64, I64[::-1].copy(),
            lambda a, b: wrap(np.array([int(x) << (int(y) & 63) for x, y in zip(a, b, strict=True)], object), a.dtype) ^ (a >> (b & 31))),
     binary("signed chars", "signed char", "v * w / 3 + (v >> 2)", narrow("i1"), narrow("i1"),
@@ -116,14 +110,15 @@ FLOATS = [
           ("cbrt", np.cbrt, SMALL, 3), ("expm1", np.expm1, SMALL, 4), ("log1p", np.log1p, POS, 4), ("sinh", np.sinh, SMALL, 6))],
     binary("powf", "float", "powf(v, w)", POS, SMALL, lambda a, b: np.power(a.astype(np.float64), b), ulp=10),
     binary("hypot and atan2", "float", "hypotf(v, w) + atan2f(v, w)", SMALL, POS, lambda a, b: np.hypot(a.astype(np.float64), b) + np.arctan2(a.astype(np.float64), b), ulp=8),
-    unary("fast intrinsics", "float", "__expf(v) + __logf(fabsf(v) + 2.0f) + __fdividef(v, 3.0f) + __sinf(v) * __cosf(v)", SMALL,
-          lambda a: np.exp(a.astype(np.float64)) + np.log(np.abs(a) + 2.0) + a / 3.0 + np.sin(a.astype(np.float64)) * np.cos(a.astype(np.float64)), ulp=400),
+    unary("fast exponentials, logarithms and quotients", "float", "__expf(v) + __fdividef(fabsf(v), 3.0f) + __logf(fabsf(v) + 2.0f) + __powf(2.0f, v)", SMALL,
+          lambda a: np.exp(a.astype(np.float64)) + np.abs(a) / 3.0 + np.log(np.abs(a) + 2.0) + np.exp2(a.astype(np.float64)), ulp=40),
+    unary("fast sines", "float", "2.0f + __sinf(v) * __cosf(v)", SMALL, lambda a: 2 + np.sin(a.astype(np.float64)) * np.cos(a.astype(np.float64)), ulp=40),
     unary("conversions to integers saturate", "float", "(float)(int)v + (float)(unsigned char)(int)fabsf(v) + __float2int_rn(v) + __float2uint_rz(v)", SMALL,
           lambda a: np.trunc(a) + np.trunc(np.abs(a)) + np.rint(a) + np.maximum(np.trunc(a), 0), ulp=1),
-    unary("a sigmoid and a GELU", "float", "1.0f / (1.0f + expf(-v)) + 0.5f * v * (1.0f + erff(v * 0.70710678f))", SMALL,
-          lambda a: 1 / (1 + np.exp(-a.astype(np.float64))) + 0.5 * a * (1 + _erf(a.astype(np.float64) * 0.70710678)), ulp=64),
-    unary("frexp, ldexp and modf", "float", "({ int e; float m = frexpf(v, &e); float w; float r = modff(v, &w); ldexpf(m, e) + r + w + e; })", POS,
-          lambda a: a.astype(np.float64) * 2 + np.frexp(a)[1], ulp=2),
+    unary("a sigmoid and an error function", "float", "1.0f / (1.0f + expf(-v)) + 2.0f * (1.5f + erff(v * 0.70710678f))", SMALL,
+          lambda a: 1 / (1 + np.exp(-a.astype(np.float64))) + 2 * (1.5 + _erf(a.astype(np.float64) * 0.70710678)), ulp=4),
+    unary("frexp, ldexp and modf", "float", "parts(v)", POS, lambda a: a.astype(np.float64) * 2 + np.frexp(a)[1], ulp=2,
+          before="__device__ float parts(float v) { int e; float m = frexpf(v, &e), w, r = modff(v, &w); return ldexpf(m, e) + r + w + e; }\n"),
 ]
 DOUBLES = [
     binary("double sums, products and quotients", "double", "(v + w) * w / (v - 3.0)", F64, F64[::-1].copy(), lambda a, b: (a + b) * b / (a - 3)),

@@ -22,6 +22,7 @@ from grader.backends.gpu.mappings import PAGE, SharedFile, pages
 from grader.backends.gpu.session import SETTLE_S, START_S, ChildSession
 from grader.backends.gpu.signals import Signals, undisturbed
 from grader.errors import GraderFault, SubmissionError, Unsupported
+from grader.exercise import SECRET_SIZES
 from grader.inputs import element_count, poison
 
 if TYPE_CHECKING:
@@ -240,7 +241,9 @@ def host_file_beside(path: Path, exercise: str) -> Path:
 
 def _shared_bytes(exercise: Exercise) -> int:
     """Room for every case (each with two kinds of values) and the timed size, each array on its own pages."""
-    sizes = [size for size in exercise.small for _ in range(2)]
+    largest = {name: most for name, (_, most, _) in exercise.secret.items()}
+    secret = [largest] * SECRET_SIZES if largest else []
+    sizes = [size for size in (*exercise.small, *secret) for _ in range(2)]
     timed = [exercise.timed] if exercise.timed is not None else []
     return sum(_case_bytes(exercise, size) for size in (*sizes, exercise.simulated, *timed))
 

@@ -84,11 +84,11 @@ class MemoryCode:
         out: Value, ordered: str, atomic: tuple[str, object, int] | None = None,
     ) -> None:  # fmt: skip
         f = e.f
-        space = {"const": "global", "param": "global"}.get(space, space)
+        named, space = space, {"const": "global", "param": "global"}.get(space, space)
         # A volatile store orders nothing by itself: without any fence in the kernel, one to shared memory is a plain one.
         plain = ordered == "volatile" and kind == "store" and space == "shared" and not self.sites.has_fences
         strong = bool(ordered) and not plain
-        site = self.sites.request(op, space, kind, bits * count // 8, orders_blocks=strong and space != "shared")
+        site = self.sites.request(op, named, kind, bits * count // 8, orders_blocks=strong and space != "shared")
         line = self.sites.line_index(site)
         fn = self._function(space, kind, bits, count, strong, atomic)
         f.call(fn, e.warp, e.worker, address, mask, f.const(I32, site), f.const(I32, line), out)

@@ -100,19 +100,40 @@ def _operand(e: BlockEmitter, operand: object, kind: str) -> Value:
 _MODIFIERS = {"ORDER": ORDER, "SCOPE": SCOPE, "SPACE": SPACES, "TYPE": TYPES}
 
 
-@form("atom{.ORDER}{.SCOPE}{.SPACE}.OP{.noftz}.TYPE d, a, b", raw=True, tags=("memory",), OP=OPS, also=_MODIFIERS)
+@form(
+    "atom{.ORDER}{.SCOPE}{.SPACE}.OP{.noftz}.TYPE d, a, b",
+    raw=True,
+    tags=("memory",),
+    OP=OPS,
+    also=_MODIFIERS,
+    any_order=True,
+)
 def atom(e: BlockEmitter, m: Match, i: Instruction) -> None:
     old = _perform(e, m, e.address_of(i.operands[1]), [_operand(e, i.operands[2], m.TYPE)])
     e.write(i.operands[0], old, f"b{WIDTH[m.TYPE]}")
 
 
-@form("atom{.ORDER}{.SCOPE}{.SPACE}.OP.TYPE d, a, b, c", raw=True, tags=("memory",), OP=("cas",), also=_MODIFIERS)
+@form(
+    "atom{.ORDER}{.SCOPE}{.SPACE}.OP.TYPE d, a, b, c",
+    raw=True,
+    tags=("memory",),
+    OP=("cas",),
+    also=_MODIFIERS,
+    any_order=True,
+)
 def atom_cas(e: BlockEmitter, m: Match, i: Instruction) -> None:
     operands = [_operand(e, o, m.TYPE) for o in i.operands[2:4]]
     e.write(i.operands[0], _perform(e, m, e.address_of(i.operands[1]), operands), f"b{WIDTH[m.TYPE]}")
 
 
-@form("red{.ORDER}{.SCOPE}{.SPACE}.OP{.noftz}.TYPE a, b", raw=True, tags=("memory",), OP=OPS, also=_MODIFIERS)
+@form(
+    "red{.ORDER}{.SCOPE}{.SPACE}.OP{.noftz}.TYPE a, b",
+    raw=True,
+    tags=("memory",),
+    OP=OPS,
+    also=_MODIFIERS,
+    any_order=True,
+)
 def red(e: BlockEmitter, m: Match, i: Instruction) -> None:
     target, source = i.operands
     if isinstance(source, Vector):

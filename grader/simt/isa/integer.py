@@ -231,14 +231,14 @@ def div(e: Emitter, m: Match, a: Value, b: Value) -> Value:
     "rem.TYPE d, a, b",
     TYPE=INTS,
     examples=[
-        Example("rem.s32", ([-7, MIN_S32, 5], [2, -1, 0]), [-1, 0, 5]),
-        Example("rem.u64", ([2**64 - 1, 9], [10, 0]), [5, 9]),
+        Example("rem.s32", ([-7, MIN_S32, 5], [2, -1, 0]), [-1, 0, -1]),
+        Example("rem.u64", ([2**64 - 1, 9], [10, 0]), [5, 2**64 - 1]),
     ],
 )
 def rem(e: Emitter, m: Match, a: Value, b: Value) -> Value:
-    """The remainder has the dividend's sign; by zero it is the dividend (the manual leaves it to the machine)."""
+    """The remainder has the dividend's sign; by zero all bits are ones, as an H200 gives."""
     safe = _safe_divisor(a, b, m.TYPE)
-    return b.eq(0).select(a, a - _quotient(a, safe, m.TYPE) * safe)
+    return b.eq(0).select(-1, a - _quotient(a, safe, m.TYPE) * safe)
 
 
 # -- sign and order ----------------------------------------------------------------------------------------------------

@@ -79,9 +79,23 @@ class Form:
     chapter: str
     reads_inactive: bool = False
     tags: frozenset[str] = field(default_factory=frozenset)
+    any_order: bool = False
 
     def match(self, modifiers: Sequence[str]) -> Match | None:
         """The match of an instruction's modifiers with this form's, or None."""
+        return self._by_choice(modifiers) if self.any_order else self._in_order(modifiers)
+
+    def _by_choice(self, modifiers: Sequence[str]) -> Match | None:
+        """Modifiers wherever they stand: each goes to the first free slot that takes it."""
+        found: dict[str, str] = {}
+        for modifier in modifiers:
+            slot = next((s for s in self.slots if s.name not in found and modifier in s.choices), None)
+            if slot is None:
+                return None
+            found[slot.name] = modifier
+        return Match(found) if all(s.optional or s.name in found for s in self.slots) else None
+
+    def _in_order(self, modifiers: Sequence[str]) -> Match | None:
         found: dict[str, str] = {}
         at = 0
         for slot in self.slots:
@@ -124,12 +138,15 @@ def form(
     examples: Sequence[Example] = (),
     tags: Sequence[str] = (),
     also: Mapping[str, Sequence[str]] | None = None,
+    any_order: bool = False,
     **choices: Sequence[str],
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register the decorated function as the meaning of one syntax line; see the module's docstring.
 
-    ``also`` holds more choices, for tables that several forms share. ``tags`` tell the engine what no opcode should be asked: ``block_end`` (ends a basic block), ``sync`` (starts one:
-    it may wait for lanes), ``fence``, ``global_order`` (needs the fixed interleaving of blocks).
+    ``also`` holds more choices, for tables that several forms share. ``any_order``: compilers and people write these
+    modifiers in more than one order. ``tags`` tell the engine what no opcode should be asked: ``branch``, ``exit`` and
+    ``barrier`` end a basic block, ``sync`` starts one (it may wait for lanes), ``result`` (a barrier that gives a value),
+    ``memory`` (the last modifier is an element's type), ``fence``, ``carry`` (uses the condition code).
     """
     head, _, tail = syntax.partition(" ")
     opcode = re.split(r"[.{]", head, maxsplit=1)[0]
@@ -144,7 +161,7 @@ def form(
         chapter = build.__module__.rpartition(".")[2]
         FORMS[opcode].append(
             Form(syntax, opcode, tuple(slots), names, operands or {}, build, raw, tuple(examples), chapter,
-                 tags=frozenset(tags))
+                 tags=frozenset(tags), any_order=any_order)
         )  # fmt: skip
         return build
 

@@ -19,7 +19,7 @@ def quotient(a: int, b: int) -> int:
 
 
 def remainder(a: int, b: int) -> int:
-    return a - b * quotient(a, b) if b else a
+    return a - b * quotient(a, b) if b else -1
 
 
 def saturated(value: int) -> int:
