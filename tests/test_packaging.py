@@ -46,7 +46,7 @@ def names() -> set[str]:
 def test_the_wheel_carries_every_file_of_the_course_and_of_the_package(names, folder, place):
     root = Path(str(SOURCE), folder)
     files = [path for path in root.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
-    assert len(files) > 10
+    assert files
     assert [str(path) for path in files if f"{place}/{path.relative_to(root).as_posix()}" not in names] == []
 
 
