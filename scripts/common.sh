@@ -13,9 +13,10 @@ find_python() {
     exit 4
 }
 
-# Put the environment of scripts/setup first on PATH; make it where there is none. An active one of your own is kept.
+# Put the environment of scripts/setup first on PATH; make it where there is none. An active one of your own that has
+# warpgrade in it is kept.
 use_environment() {
-    if [ -z "${VIRTUAL_ENV:-}" ]; then
+    if [ -z "${VIRTUAL_ENV:-}" ] || ! python -I -c 'import grader' 2>/dev/null; then
         scripts/setup
         VIRTUAL_ENV=$PWD/.venv
         PATH=$VIRTUAL_ENV/bin:$PATH

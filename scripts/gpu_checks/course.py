@@ -22,6 +22,10 @@ PLAIN = LAUNCH + "grid=cdiv(n, 256) block=256\n"
 TIMEOUT_S = 3.0
 
 
+STUB_IS_RIGHT = {"bank_conflicts": True}
+"""Exercises whose stub gives right results and lacks only the technique, which --backend gpu does not grade."""
+
+
 @item
 def the_course_on_the_gpu(backend: GpuBackend) -> Any:
     """Every stub fails, every solution passes, every wrong answer gets the word on its first line."""
@@ -52,7 +56,8 @@ def expectations() -> Iterator[tuple[str, Path, str]]:
     from grader.dev.expectations import read_expectation
 
     for name, one in courses().items():
-        yield name, one.stub, "not passed"
+        if not STUB_IS_RIGHT.get(name):
+            yield name, one.stub, "not passed"
         if one.solution is not None:
             yield name, one.solution, "pass"
         for path in one.mutants:

@@ -11,6 +11,7 @@ import click
 from grader.catalog import load_catalog
 from grader.cli.commands import cli
 from grader.cli.routing import DEFAULT, GradeGroup
+from grader.errors import UsageError
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("docs", "exercises", "kernels_ref", "tests")
@@ -60,15 +61,21 @@ def anchors(page: Path) -> set[str]:
 
 def _commands(_: Path, text: str) -> Iterator[str]:
     """``grade WORD --option``: the word is a command or an exercise, the option one of its options."""
-    names = {one.name for one in load_catalog().exercises} | {"scale", "total"}  # the miniature course's, in tests/
     for found in _COMMAND.findall(text):
         command, words = _routed(found.split())
         plain = [word for word in _arguments(command, words) if not _PLACEHOLDER.search(word)]
-        if command is cli.commands[DEFAULT] and plain and not ({plain[0], plain[0].removesuffix(".cu")} & names):
+        if command is cli.commands[DEFAULT] and plain and not _is_exercise(plain[0]):
             yield f"there is no command or exercise `grade {found.strip()}`"
         yield from (
             f"`grade {found.strip()}`: no option {word}" for word in words if _is_option(word) - _options(command)
         )
+
+
+def _is_exercise(name: str) -> bool:
+    try:
+        return bool(load_catalog().find(name))
+    except UsageError:
+        return False
 
 
 def _routed(words: list[str]) -> tuple[click.Command, list[str]]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from dataclasses import replace
 
 import pytest
+from samples import WASTEFUL, verdict
 
 from grader.backends.base import Limits
 from grader.compile.toolchain import find_toolchain
@@ -14,6 +16,7 @@ from grader.dev.kept import ChildPool, KeptSimulator
 from grader.dev.laboratory import Laboratory, request, seed_of
 from grader.errors import Unsupported, UsageError
 from grader.stages import grade
+from grader.verdict import Verdict
 
 needs_nvrtc = pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed")
 
@@ -98,6 +101,46 @@ def test_a_missing_compiler_is_unsupported_and_not_a_course_full_of_problems(sca
     monkeypatch.setattr("grader.compile.toolchain.find_toolchain", lambda: nothing)
     with pytest.raises(Unsupported):
         check.run([scale])
+
+
+class Ledger:
+    """A laboratory that grades nothing: it notes what it is asked, and answers with the word that is hoped for."""
+
+    def __init__(self, answers: dict[str, str]) -> None:
+        self.answers = answers
+        self.asked: list[tuple[str, str]] = []
+
+    def simulated(self, one, path, *, counting=False):
+        return self._answer("sim counting" if counting else "sim", path)
+
+    def on_gpu(self, one, path, backend="gpu"):
+        return self._answer(backend, path)
+
+    def _answer(self, backend, path):
+        self.asked.append((backend, path.name))
+        future: Future[Verdict] = Future()
+        launch = WASTEFUL if path.name == "strided.cu" else None
+        future.set_result(verdict(self.answers[path.name], launch=launch))
+        return future
+
+
+def test_each_backend_is_asked_about_the_files_that_name_it(scale):
+    one = complete(scale)
+    race = one.folder / "wrong" / "copy.cu"
+    race.write_text(race.read_text().replace("expect: wrong", "expect: race"))
+    one.stub.rename(one.folder / "kept")
+    ledger = Ledger(
+        {"scale.cu": "pass", "copy.cu": "race", "no_bounds_check.cu": "out_of_bounds", "strided.cu": "technique"}
+    )
+    report = check.start_check(one, ledger, gpu=True)()
+    assert sorted(ledger.asked) == [
+        ("auto", "copy.cu"),  # a GPU alone never says "race"
+        ("gpu", "no_bounds_check.cu"), ("gpu", "scale.cu"),
+        ("sim", "copy.cu"), ("sim", "no_bounds_check.cu"), ("sim", "scale.cu"), ("sim counting", "strided.cu"),
+    ]  # fmt: skip
+    assert [str(problem) for problem in report.problems] == ["scale.cu: the stub is missing"]
+    assert report.summary.startswith("sim: stub missing, solution pass, 3 of 3")
+    assert report.summary.endswith("gpu: stub missing, solution pass, 2 of 2 wrong answers as stated")
 
 
 # ----------------------------------------------------------------------------------------------- children that are kept

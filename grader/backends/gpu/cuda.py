@@ -59,17 +59,22 @@ class CudaError(Exception):
     """Raised when CUDA reports an error; the text begins with CUDA's name for it."""
 
 
+PRINTF_BYTES = 32 << 20
+"""Device memory for `printf`. A call takes about 256 bytes of it, however short its text, and old calls are overwritten:
+large enough that a flood is still one when it arrives as text."""
+
+
 class Cuda:
     """GPU number ``index``. Raises CudaError for whatever CUDA refuses."""
 
-    def __init__(self, index: int, *, printf_bytes: int = 1 << 20) -> None:
+    def __init__(self, index: int) -> None:
         from cuda.bindings import driver as bindings
         from cupy.cuda import Stream, driver, runtime
 
         self._runtime, self._driver, self._bindings = runtime, driver, bindings
         self._errors = (runtime.CUDARuntimeError, driver.CUDADriverError)
         runtime.setDevice(index)
-        runtime.deviceSetLimit(runtime.cudaLimitPrintfFifoSize, printf_bytes)  # also makes the context
+        runtime.deviceSetLimit(runtime.cudaLimitPrintfFifoSize, PRINTF_BYTES)  # also makes the context
         self._stream = Stream(non_blocking=True)
         attribute = bindings.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE
         self._persists = int(self._bind("cuDeviceGetAttribute", attribute, index)[0]) > 0

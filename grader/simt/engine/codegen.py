@@ -24,7 +24,7 @@ from grader.simt.engine.sites import Site, SiteTable
 from grader.simt.engine.values import I32, PTR
 from grader.simt.observers.base import ObserverSet
 from grader.simt.ptx import Address, Module, Operand, Symbol, Vector
-from grader.simt.ptx.parse import type_size
+from grader.simt.ptx.tokens import type_size
 
 LOCAL_GUARD = 64
 BANK_ROW = 128

@@ -23,7 +23,7 @@ from grader.simt.ptx import (
     Vector,
 )
 from grader.simt.ptx.model import Label
-from grader.simt.ptx.parse import type_size
+from grader.simt.ptx.tokens import type_size
 
 MAX_INSTRUCTIONS = 60_000
 BUILTIN_CALLS = ("vprintf", "__assertfail")

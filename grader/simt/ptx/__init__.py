@@ -13,7 +13,8 @@ from grader.simt.ptx.model import (
     Variable,
     Vector,
 )
-from grader.simt.ptx.parse import PtxSyntaxError, parse
+from grader.simt.ptx.parse import parse
+from grader.simt.ptx.tokens import PtxSyntaxError
 
 __all__ = [
     "Address",

@@ -81,7 +81,7 @@ class Label:
 class Variable:
     """A declared array or scalar: ``size`` in bytes, -1 for an `extern` array whose size the launch decides.
 
-    ``words`` are the initial values, ``symbols`` those of them that are addresses: (byte offset, Symbol).
+    ``initial`` holds the initial values, ``symbols`` those of them that are addresses: (byte offset, Symbol).
     """
 
     name: str
@@ -104,6 +104,7 @@ class Function:
     registers: dict[str, str] = field(default_factory=dict)  # name -> type; ranges as "%r<5>" expanded lazily
     variables: tuple[Variable, ...] = ()  # .local, .shared and call-scoped .param variables
     body: tuple[Instruction | Label, ...] | None = None
+    tables: dict[str, tuple[str, ...]] = field(default_factory=dict)  # `.branchtargets` by their label
 
     def register_type(self, name: str) -> str | None:
         """The declared type of a register (``b32``, ``pred``, …), or None for an undeclared name."""

@@ -1,6 +1,6 @@
 """Write the generated pages of docs/, then check all Markdown files: links, commands and paths that they name.
 
-python scripts/tools/docs.py [--check]
+python scripts/tools/write_docs.py [--check]
 
 With --check nothing is written; a page that is out of date is a finding. The exit code is 1 if there is a finding.
 """

@@ -1,0 +1,135 @@
+"""The scripts that keep the repository in order: each finds what it looks for, and finds nothing here."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import bench
+import hygiene
+import markdown_check
+import pytest
+import write_docs
+from ptx_forms import ptx_forms
+
+from grader.compile import compile_source
+from grader.compile.toolchain import find_toolchain
+from grader.simt.isa import FORMS
+from grader.simt.ptx import parse
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMANDS = ("setup", "try", "test", "check", "fix", "docs", "bench")
+
+# ------------------------------------------------------------------------------------------------------ generated pages
+
+
+def test_generated_pages_are_up_to_date():
+    assert list(write_docs.generated(write=False)) == []
+
+
+def test_a_page_that_is_out_of_date_is_a_finding_and_is_written_anew(tmp_path, monkeypatch):
+    monkeypatch.setattr(write_docs, "ROOT", tmp_path)
+    monkeypatch.setattr(write_docs, "GENERATED", {"page.md": lambda: "new\n"})
+    (tmp_path / "page.md").write_text("old\n")
+    assert list(write_docs.generated(write=False)) == ["page.md: out of date; scripts/docs writes it"]
+    assert list(write_docs.generated(write=True)) == []
+    assert (tmp_path / "page.md").read_text() == "new\n"
+
+
+def test_the_page_of_forms_has_every_form_with_every_example():
+    page = ptx_forms()
+    for forms in FORMS.values():
+        for form in forms:
+            if "_" not in form.opcode:
+                assert f"- `{form.syntax}`\n" in page
+                assert all(f"  - `{example.text}`" in page for example in form.examples)
+
+
+# ---------------------------------------------------------------------------------------------------------------- pages
+
+
+def findings(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> list[str]:
+    monkeypatch.setattr(markdown_check, "ROOT", folder)
+    (folder / "other.md").write_text("# A title\n\n## The second, of `two`\n")
+    (folder / "page.md").write_text(text)
+    return list(markdown_check.findings(folder / "page.md"))
+
+
+@pytest.mark.parametrize("page", markdown_check.pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_a_page_leads_to_what_exists(page):
+    assert list(markdown_check.findings(page)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[a](other.md)", "[a](other.md#the-second-of-two)", "[a](https://example.org/none)", "`grade list`",
+     "`grade reduce_v3 --solution`", "```\n$ grade list --json\n```", "`grade dev check --course DIR`", "`grade NAME…`",
+     "```\n[a](none.md)\n```"],
+)  # fmt: skip
+def test_what_exists_is_no_finding(tmp_path, monkeypatch, text):
+    assert findings(tmp_path, monkeypatch, text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[a](none.md)", "none.md leads nowhere"),
+        ("[a](other.md#third)", "no heading #third"),
+        ("`grade reduce_v99`", "no command or exercise"),
+        ("```\ngrade lst\n```", "no command or exercise"),
+        ("`grade list --solution`", "no option --solution"),
+        ("`grade reduce_v3 --fast`", "no option --fast"),
+        ("`scripts/none`", "there is no scripts/none"),
+    ],
+)
+def test_what_does_not_exist_is_a_finding(tmp_path, monkeypatch, text, words):
+    assert any(words in finding for finding in findings(tmp_path, monkeypatch, text))
+
+
+# -------------------------------------------------------------------------------------------------------------- hygiene
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["# TO" + "DO: later", "x = 1  # no" + "qa", "x = 1  # no" + "qa: F401", "x = 1  # type: ig" + "nore[arg-type]",
+     "see /ho" + "me/me/file", f"cd {ROOT}"],
+)  # fmt: skip
+def test_what_does_not_belong_in_a_line_is_found(line):
+    assert list(hygiene.broken_rules(line)) != []
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["x = 1  # no" + "qa: F401  # registers itself", "todo", "a/home/b/c", "y = f()  # type: ig" + "nore[a]  # why"],
+)
+def test_a_silenced_check_with_its_reason_is_fine(line):
+    assert list(hygiene.broken_rules(line)) == []
+
+
+# --------------------------------------------------------------------------------------------------- bench and commands
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed")
+@pytest.mark.parametrize("threads", bench.THREADS)
+@pytest.mark.parametrize("task", bench.tasks(), ids=lambda task: task.name)
+def test_the_kernels_of_the_bench_give_what_numpy_gives(task, threads):
+    source = (bench.KERNELS / f"{task.name}.cu").read_bytes()
+    module = parse(compile_source(source, f"{task.name}.cu").ptx)
+    assert bench.launch_s(task, module, threads, bench.SETS["all"], runs=1) > 0
+
+
+def test_a_target_is_missed_above_it_only():
+    assert bench.missed(bench.Row("a", 0.2, target_s=0.1))
+    assert not bench.missed(bench.Row("a", 0.1, target_s=0.1))
+    assert not bench.missed(bench.Row("a", 0.1))
+    assert "no" in bench.table([bench.Row("a", 0.2, target_s=0.1)]).splitlines()[-1]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_script_is_executable_and_plain_sh(name):
+    script = ROOT / "scripts" / name
+    assert os.access(script, os.X_OK)
+    assert script.read_text().startswith("#!/bin/sh\n")
+    assert subprocess.run(["sh", "-n", str(script)], capture_output=True, check=False).returncode == 0
