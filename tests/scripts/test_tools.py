@@ -56,6 +56,7 @@ def findings(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> list[s
     return list(markdown_check.findings(folder / "page.md"))
 
 
+@pytest.mark.skipif(not (ROOT / "grader").is_dir(), reason="the tests of the wheel have no whole clone")
 @pytest.mark.parametrize("page", markdown_check.pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_a_page_leads_to_what_exists(page):
     assert list(markdown_check.findings(page)) == []

@@ -14,6 +14,7 @@ from grader.simt.isa.registry import Form, Match, find
 from grader.simt.ptx import Address, Instruction, Operand, Register, Symbol, Vector
 from grader.simt.ptx.model import Label
 
+LONGEST = 256
 ENDS = frozenset({"branch", "exit", "barrier"})
 
 
@@ -75,7 +76,7 @@ def _cut(flat: Flat) -> tuple[list[Block], dict[str, int]]:
         if "sync" in op.form.tags:
             fresh()
         blocks[-1].ops.append(op)
-        if op.form.tags & ENDS:
+        if op.form.tags & ENDS or len(blocks[-1].ops) >= LONGEST:
             fresh()
         if "result" in op.form.tags:  # `bar.red`: its result is read when the barrier lets the lanes go on
             modifiers = tuple(m for m in item.modifiers if m not in ("cta", "red", "aligned"))
