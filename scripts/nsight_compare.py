@@ -122,8 +122,8 @@ def to_markdown(found: list[Row], head: str) -> str:
         "",
         f"Sector counts: {equal} of {len(exact)} equal. Written by `scripts/nsight_compare.py`: every solution, "
         "launched once at its simulated size, counted by the simulator and by Nsight Compute. The last column is the "
-        "profiler's count over the simulator's where they differ: ptxas merges neighbouring shared loads, which PTX "
-        "does not show.",
+        "profiler's count over the simulator's where they differ: ptxas turns a short `if` into predicated instructions, "
+        "which the profiler's shared requests count even where no lane is on; wavefronts count what was done.",
         "",
         "| exercise | launch | counter | simulator | Nsight Compute | |",
         "|---|---|---|---|---|---|",

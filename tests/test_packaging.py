@@ -21,6 +21,7 @@ from grader.compile.toolchain import find_toolchain
 
 WHEEL, SOURCE = os.environ.get("WARPGRADE_WHEEL"), os.environ.get("WARPGRADE_SOURCE")
 from_a_wheel = pytest.mark.skipif(WHEEL is None or SOURCE is None, reason="scripts/test --wheel runs this")
+installed = pytest.mark.skipif(not list(metadata.distributions(name="warpgrade")), reason="warpgrade is not installed")
 PACKAGED = {"exercises": "grader/_course/exercises", "solutions": "grader/_course/solutions"} | {
     "kernels_ref": "grader/_course/kernels_ref",
     "grader": "grader",
@@ -63,6 +64,7 @@ def test_the_tests_run_against_the_installed_package():
     assert built_in_course().exercises == Path(grader.__file__).parent / "_course" / "exercises"
 
 
+@installed
 def test_both_commands_and_all_extras_are_declared():
     distribution = metadata.distribution("warpgrade")
     assert {point.name for point in distribution.entry_points} == {"grade", "warpgrade"}
@@ -70,6 +72,7 @@ def test_both_commands_and_all_extras_are_declared():
     assert distribution.version == grader.__version__
 
 
+@installed
 def test_grade_list_works_anywhere_and_shows_the_course(tmp_path):
     done = grade("list", folder=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -77,6 +80,7 @@ def test_grade_list_works_anywhere_and_shows_the_course(tmp_path):
         assert one.name in done.stdout
 
 
+@installed
 @pytest.mark.slow
 @pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed")
 def test_a_solution_passes_outside_of_any_clone(tmp_path):
@@ -85,6 +89,7 @@ def test_a_solution_passes_outside_of_any_clone(tmp_path):
     assert "PASS" in done.stdout
 
 
+@installed
 def test_start_puts_the_stub_of_the_package_here(tmp_path):
     assert grade("start", "vector_add", folder=tmp_path).returncode == 0
     assert (tmp_path / "vector_add.cu").read_bytes() == load_catalog().find("vector_add").stub.read_bytes()

@@ -54,11 +54,19 @@ class Task:
 
 
 @dataclass(frozen=True)
+class Times:
+    """What several runs took; far apart, something else used the machine."""
+
+    median_s: float
+    best_s: float
+
+
+@dataclass(frozen=True)
 class Row:
-    """One line of the table; times in seconds. ``target_s`` is None where none is set."""
+    """One line of the table. ``target_s`` is for the median, None where none is set."""
 
     what: str
-    median_s: float
+    times: Times
     numpy_s: float | None = None
     target_s: float | None = None
 
@@ -92,19 +100,19 @@ def kernel_rows(runs: int) -> Iterator[Row]:
     """Measure every kernel with every number of threads, observers off and on."""
     for task in tasks():
         module = parse(compile_source((KERNELS / f"{task.name}.cu").read_bytes(), f"{task.name}.cu").ptx)
-        numpy_s = median_of(runs, partial(task.numpy, *task.inputs.values()))
+        numpy_s = times_of(runs, partial(task.numpy, *task.inputs.values())).median_s
         for threads in THREADS:
-            plain_s = launch_s(task, module, threads, SETS["off"], runs)
-            watched_s = launch_s(task, module, threads, SETS["all"], runs)
+            plain = launch_times(task, module, threads, SETS["off"], runs)
+            watched = launch_times(task, module, threads, SETS["all"], runs)
             last = threads == THREADS[-1]
             what = f"{task.name}, {threads} thread{'s' * (threads > 1)}"
-            yield Row(what, plain_s, numpy_s, task.target_s if last else None)
-            name = f"{what}, all observers (× {watched_s / plain_s:.1f})"
-            yield Row(name, watched_s, numpy_s, MOST_OBSERVED * plain_s)
+            yield Row(what, plain, numpy_s, task.target_s if last else None)
+            name = f"{what}, all observers (× {watched.median_s / plain.median_s:.1f})"
+            yield Row(name, watched, numpy_s, MOST_OBSERVED * plain.median_s)
 
 
-def launch_s(task: Task, module: Module, threads: int, observed: frozenset[str], runs: int) -> float:
-    """Return the median time of a launch in seconds. Raises AssertionError where the result is not NumPy's."""
+def launch_times(task: Task, module: Module, threads: int, observed: frozenset[str], runs: int) -> Times:
+    """Return the times of a launch. Raises AssertionError where the result is not NumPy's."""
     device = Device(module, cache=CodeCache(task.name), threads=threads, observed=observed)
     places = [device.allocate(name, array) for name, array in task.inputs.items()]
     places.append(device.allocate("out", np.zeros(task.outputs, np.float32)))
@@ -118,7 +126,7 @@ def launch_s(task: Task, module: Module, threads: int, observed: frozenset[str],
     launch()  # compiles
     expected = task.numpy(*task.inputs.values())
     assert np.allclose(device.array("out").data.view(np.float32), expected, rtol=1e-5)
-    return median_of(runs, launch)
+    return times_of(runs, launch)
 
 
 # ------------------------------------------------------------------------------------------------------------- commands
@@ -126,14 +134,14 @@ def launch_s(task: Task, module: Module, threads: int, observed: frozenset[str],
 
 def command_rows() -> Iterator[Row]:
     """Measure commands as whole processes."""
-    yield Row("grade list", command_s(["list"], fresh=False), target_s=0.25)
+    yield Row("grade list", command_times(["list"], fresh=False), target_s=0.25)
     solution = ["reduce_v3", "--solution", "--backend", "sim"]
-    yield Row("grade reduce_v3 --solution, empty cache", command_s(solution, fresh=True), target_s=3.0)
-    yield Row("grade reduce_v3 --solution, warm cache", command_s(solution, fresh=False), target_s=1.5)
+    yield Row("grade reduce_v3 --solution, empty cache", command_times(solution, fresh=True), target_s=3.0)
+    yield Row("grade reduce_v3 --solution, warm cache", command_times(solution, fresh=False), target_s=1.5)
 
 
-def command_s(words: list[str], *, fresh: bool, runs: int = 5) -> float:
-    """Return the median time of a command in seconds; ``fresh``: with an empty cache of ours each time."""
+def command_times(words: list[str], *, fresh: bool, runs: int = 5) -> Times:
+    """Return the times of a command; ``fresh``: with an empty cache of ours each time."""
     with tempfile.TemporaryDirectory() as folder:
         caches = iter(range(runs + 1))
 
@@ -145,43 +153,42 @@ def command_s(words: list[str], *, fresh: bool, runs: int = 5) -> float:
             )
 
         run()
-        return median_of(runs, run)
+        return times_of(runs, run)
 
 
 # ---------------------------------------------------------------------------------------------------------------- table
 
 
-def median_of(runs: int, work: Callable[[], object]) -> float:
-    """Return the median time of ``work`` in seconds."""
+def times_of(runs: int, work: Callable[[], object]) -> Times:
+    """Run ``work`` several times."""
     samples = []
     for _ in range(runs):
         start = time.perf_counter()
         work()
         samples.append(time.perf_counter() - start)
-    return statistics.median(samples)
+    return Times(statistics.median(samples), min(samples))
 
 
 def missed(row: Row) -> bool:
-    return row.target_s is not None and row.median_s > row.target_s
+    return row.target_s is not None and row.times.median_s > row.target_s
 
 
 def table(rows: list[Row]) -> str:
     """Return the rows as Markdown, which is also readable as it is."""
     lines = [
-        f"| {'what':54} | {'median':>9} | {'NumPy':>9} | {'target':>9} |     |",
-        f"|{'-' * 56}|----------:|----------:|----------:|-----|",
+        f"| {'what':54} | {'median':>10} | {'best':>10} | {'NumPy':>10} | {'target':>10} | met |",
+        f"|{'-' * 56}|{'|'.join(['-' * 11 + ':'] * 4)}|-----|",
     ]
     for row in rows:
-        mark = "" if row.target_s is None else "no" if missed(row) else "yes"
-        lines.append(
-            f"| {row.what:54} | {shown(row.median_s)} | {shown(row.numpy_s)} | {shown(row.target_s)} | {mark:3} |"
-        )
+        cells = (row.times.median_s, row.times.best_s, row.numpy_s, row.target_s)
+        met = "" if row.target_s is None else "no" if missed(row) else "yes"
+        lines.append(f"| {row.what:54} | {' | '.join(map(shown, cells))} | {met:3} |")
     return "\n".join(lines)
 
 
 def shown(seconds: float | None) -> str:
     """Return a time in milliseconds, right-aligned."""
-    return f"{'':>9}" if seconds is None else f"{seconds * 1e3:6.2f} ms"
+    return " " * 10 if seconds is None else f"{seconds * 1e3:7.2f} ms"
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from grader.simt.isa.registry import Form, Match, find
 from grader.simt.ptx import Address, Instruction, Operand, Register, Symbol, Vector
 from grader.simt.ptx.model import Label
 
-LONGEST = 256
+LONGEST = 512
 ENDS = frozenset({"branch", "exit", "barrier"})
 
 
