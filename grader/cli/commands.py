@@ -126,9 +126,14 @@ def dev() -> None:
 
 @dev.command()
 @click.argument("names", nargs=-1, metavar="[NAME…]")
+@click.option("--gpu", is_flag=True, help="Also check what is expected on a GPU.")
+@DEVICE
 @COURSE
-def check(names: tuple[str, ...], courses: tuple[Path, ...]) -> int:
-    """Check the course itself: stubs fail, solutions pass, mutants get their stated verdict."""
+def check(names: tuple[str, ...], gpu: bool, device: int, courses: tuple[Path, ...]) -> int:
+    """Check the course itself: stubs fail, solutions pass, mutants get their stated verdict.
+
+    With --course and no name, the exercises of those folders alone are checked.
+    """
     from grader.cli.machine import run_check
 
-    return run_check(names, courses)
+    return run_check(names, courses, gpu=gpu, device=device)

@@ -153,9 +153,15 @@ def _print_table(table: Table) -> None:
 # ----------------------------------------------------------------------------------------------------------- dev check
 
 
-def run_check(names: Sequence[str], courses: Sequence[Path]) -> int:
+def run_check(names: Sequence[str], courses: Sequence[Path], *, gpu: bool, device: int) -> int:
     """Check the course; the exit code is that of `grader.dev.check.run`."""
+    from grader.catalog import built_in_course
     from grader.dev.check import run
 
     catalog = load(courses)
-    return run([find(catalog, name) for name in names] or list(catalog.exercises), catalog.broken)
+    ours = built_in_course().exercises
+    chosen = [one for one in catalog.exercises if not courses or one.course.exercises != ours]
+    broken = [one for one in catalog.broken if not courses or ours not in one.path.parents]
+    if names:
+        chosen, broken = [find(catalog, name) for name in names], []
+    return run(chosen, broken, gpu=gpu, device=device)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -14,6 +13,7 @@ from grader.simt.engine.layout import Stamp
 from grader.simt.engine.memory import SHARED_BASE, SPACES
 from grader.simt.engine.operands import PARAMETER_BASE
 from grader.simt.engine.sites import Site
+from grader.simt.symbols import plain_name
 
 NAMES = {
     kinds.OUT_OF_BOUNDS: "out_of_bounds", kinds.READ_ONLY: "read_only", kinds.MISALIGNED: "misaligned",
@@ -139,7 +139,13 @@ class _Reader:
         thread = (stamp >> Stamp.THREAD) & 1023
         serial = stamp >> Stamp.SERIAL
         other = Place(word, self._thread(thread), self._block(max(0, serial - self.first_serial)), line or None)
+        if other.block != event.block and event.kind == "race" and self._has_global_atomics():
+            event = replace(event, kind="missing_fence")
         return replace(self._place(event, site.space, finding.address), accesses=(other, self._own(event, site)))
+
+    def _has_global_atomics(self) -> bool:
+        """Blocks of this kernel signal each other; a conflict between them lacks the fence before the signal."""
+        return any(site.kind == "atomic" and site.space != "shared" for site in self.kernel.sites)
 
     @property
     def first_serial(self) -> int:
@@ -193,16 +199,3 @@ class _Reader:
         return replace(
             event, space="shared", array=plain_name(name), array_bytes=size, offset=address - at, address=address
         )
-
-
-def plain_name(symbol: str) -> str:
-    """A C++ symbol's own name: ``_ZZ6reducePKfE7partial`` is ``partial``."""
-    if not symbol.startswith("_Z"):
-        return symbol.split("@")[-1].lstrip(".0123456789") or symbol
-    best = symbol
-    for match in re.finditer(r"(\d+)(?=[A-Za-z_])", symbol):
-        for start in range(match.start(1), match.end(1)):
-            size, name = int(symbol[start : match.end(1)]), symbol[match.end(1) :]
-            if len(name) >= size > 0 and name[size:] in ("", "E", "_0", "_1", "_2", "_3"):
-                best = name[:size]
-    return best

@@ -75,7 +75,7 @@ __syncthreads();
 if (last && t == 0) { float sum = 0; for (int b = 0; b < gridDim.x; ++b) sum += x[1 + b]; x[0] = sum; }"""
 
 
-@pytest.mark.parametrize(("fence", "kinds"), [("__threadfence();", []), ("", ["race"])])
+@pytest.mark.parametrize(("fence", "kinds"), [("__threadfence();", []), ("", ["missing_fence"])])
 def test_the_last_block_reads_what_others_wrote_before_a_fence(fence: str, kinds: list[str]) -> None:
     source = body(LAST_BLOCK.replace("FENCE", fence), "float* x, unsigned* count")
     ran = run(source, {"x": np.zeros(16, np.float32), "count": np.zeros(1, np.uint32)}, grid=8)

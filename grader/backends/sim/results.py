@@ -16,12 +16,15 @@ if TYPE_CHECKING:
     from grader.simt.events import Event, Place
     from grader.simt.simulate import Outcome
 
+PUBLIC_KINDS = {"left_barrier": "barrier_divergence", "warp_barrier_divergence": "deadlock"}
+"""The simulator tells more kinds apart than a diagnostic does."""
+
 WARNINGS = ("uninitialised_read", "same_value_write")
 FAILURES = {
     "out_of_bounds": "out_of_bounds", "null": "out_of_bounds", "read_only": "out_of_bounds", "misaligned": "crash",
     "trap": "crash", "assert": "crash", "bad_mask": "crash", "barrier_divergence": "timeout", "left_barrier": "timeout",
     "warp_barrier_divergence": "timeout", "deadlock": "timeout",
-    "instruction_budget": "timeout", "race": "race", "inactive_lane": "race", "missing_lanes": "race",
+    "instruction_budget": "timeout", "race": "race", "missing_fence": "race", "inactive_lane": "race", "missing_lanes": "race",
     "print_limit": "limit",
 }  # fmt: skip
 """Which verdict word a finding ends in, the first that applies; findings that are not listed are warnings."""
@@ -57,7 +60,7 @@ def diagnostic(event: Event, file: str, itemsize: Mapping[str, int]) -> Diagnost
     words = _Words(event, file, size)
     message, hint = _MESSAGES[event.kind](words)
     return Diagnostic(
-        kind=event.kind, message=message, severity="warning" if event.kind in WARNINGS else "error", file=file,
+        kind=PUBLIC_KINDS.get(event.kind, event.kind), message=message, severity="warning" if event.kind in WARNINGS else "error", file=file,
         line=event.line, kernel=event.kernel, thread=event.thread, block=event.block, space=event.space, array=event.array,
         index=words.index, address=event.offset if event.array else event.address,
         accesses=tuple(Access(a.kind, a.thread, a.block, a.line) for a in event.accesses), count=event.count, hint=hint,
@@ -157,6 +160,14 @@ def _race(w: _Words) -> Said:
     return what + ", no barrier between", "put a __syncthreads() between the two accesses"
 
 
+def _missing_fence(w: _Words) -> Said:
+    first, second = w.event.accesses
+    return (
+        f"race on {w.array}: {w.access(first, with_block=True)}, {w.access(second, with_block=True)}, in different blocks",
+        "if an atomic tells the other block that the value is there, put a __threadfence() before that atomic",
+    )
+
+
 def _same_value(w: _Words) -> Said:
     first, second = w.event.accesses
     return (
@@ -246,7 +257,7 @@ def _lanes(mask: int) -> str:
 
 
 _MESSAGES: dict[str, Callable[[_Words], Said]] = {
-    "out_of_bounds": _out_of_bounds, "null": _null, "read_only": _read_only, "misaligned": _misaligned, "race": _race,
+    "out_of_bounds": _out_of_bounds, "null": _null, "read_only": _read_only, "misaligned": _misaligned, "race": _race, "missing_fence": _missing_fence,
     "same_value_write": _same_value, "uninitialised_read": _uninitialised, "barrier_divergence": _two_barriers,
     "left_barrier": _left_barrier, "deadlock": _deadlock, "instruction_budget": _budget, "missing_lanes": _missing_lanes, "warp_barrier_divergence": _missing_lanes,
     "inactive_lane": _inactive_lane, "bad_mask": _bad_mask, "trap": _trap, "assert": _assert, "print_limit": _print_limit,

@@ -14,7 +14,9 @@ from grader.simt.isa.registry import Form, Match, find
 from grader.simt.ptx import Address, Instruction, Operand, Register, Symbol, Vector
 from grader.simt.ptx.model import Label
 
-LONGEST = 512
+LONGEST = 128
+"""Instructions of one basic block: LLVM's time grows with the square of it."""
+MAX_BLOCKS = 2_000
 ENDS = frozenset({"branch", "exit", "barrier"})
 
 
@@ -45,13 +47,20 @@ class Graph:
     blocks: list[Block]
     targets: dict[str, int]  # label -> block
     registers: dict[str, str]
+    tables: dict[str, tuple[str, ...]] = field(default_factory=dict)  # label of a `.branchtargets` -> its labels
+
+    def labels(self, operand: Operand) -> tuple[str, ...]:
+        """The labels that a branch's operand stands for: its own name, or those of its table."""
+        return self.tables.get(operand.name, (operand.name,)) if isinstance(operand, Symbol) else ()
 
 
 def build(flat: Flat) -> Graph:
     """Cut a flattened entry into blocks. Raises UnsupportedPtx for an instruction without a form."""
-    blocks, targets = _cut(flat)
-    _liveness(blocks, targets)
-    return Graph(blocks, targets, flat.registers)
+    graph = Graph(*_cut(flat), flat.registers, flat.tables)
+    if len(graph.blocks) > MAX_BLOCKS:
+        raise UnsupportedPtx(f"a kernel with more than {MAX_BLOCKS} basic blocks")
+    _liveness(graph)
+    return graph
 
 
 def _cut(flat: Flat) -> tuple[list[Block], dict[str, int]]:
@@ -120,39 +129,55 @@ def reads_and_writes(op: Op) -> tuple[set[str], set[str]]:
     return reads, writes
 
 
-def successors(block: Block, targets: dict[str, int], count: int) -> set[int]:
-    """Blocks that may follow. ``count`` is the number of blocks."""
+def successors(graph: Graph, block: Block) -> set[int]:
+    """Blocks that may follow."""
     last = block.ops[-1] if block.ops else None
     follow: set[int] = set()
     if last is not None and "branch" in last.form.tags:
-        for operand in last.instruction.operands:
-            if isinstance(operand, Symbol) and operand.name in targets:
-                follow.add(targets[operand.name])
+        names = [name for operand in last.instruction.operands for name in graph.labels(operand)]
+        follow = {graph.targets[name] for name in names if name in graph.targets}
     falls = last is None or not (last.form.tags & {"branch", "exit"}) or last.instruction.guard is not None
-    if falls and block.index + 1 < count:
+    if falls and block.index + 1 < len(graph.blocks):
         follow.add(block.index + 1)
     return follow
 
 
-def _liveness(blocks: list[Block], targets: dict[str, int]) -> None:
+def _liveness(graph: Graph) -> None:
+    """Fill in `Block.live_out`. Sets of registers are the bits of integers while they grow."""
+    index: dict[str, int] = {}
     uses, defs = [], []
-    for block in blocks:
-        read: set[str] = set()
-        written: set[str] = set()
+    for block in graph.blocks:
+        read = written = 0
         for op in block.ops:
-            r, w = reads_and_writes(op)
-            read |= r - written
+            r, w = (_bits(names, index) for names in reads_and_writes(op))
             # Lanes outside the mask keep their old value in memory, so a write never ends a register's life here.
+            read |= r & ~written
             written |= w
         uses.append(read)
         defs.append(written)
-    follow = [successors(b, targets, len(blocks)) for b in blocks]
-    live_in = [frozenset(u) for u in uses]
-    changed = True
-    while changed:
-        changed = False
-        for i in range(len(blocks) - 1, -1, -1):
-            out = frozenset().union(*(live_in[s] for s in follow[i])) if follow[i] else frozenset()
-            new = frozenset(uses[i]) | (out - defs[i])
-            if new != live_in[i] or out != blocks[i].live_out:
-                live_in[i], blocks[i].live_out, changed = new, out, True
+    for block, live in zip(graph.blocks, _live_out(graph, uses, defs), strict=True):
+        block.live_out = frozenset(name for name, bit in index.items() if live >> bit & 1)
+
+
+def _bits(names: set[str], index: dict[str, int]) -> int:
+    return sum(1 << index.setdefault(name, len(index)) for name in names)
+
+
+def _live_out(graph: Graph, uses: list[int], defs: list[int]) -> list[int]:
+    count = len(graph.blocks)
+    follow = [successors(graph, b) for b in graph.blocks]
+    before: list[list[int]] = [[] for _ in range(count)]
+    for i, targets in enumerate(follow):
+        for target in targets:
+            before[target].append(i)
+    live_in, live_out = list(uses), [0] * count
+    work = list(range(count))
+    while work:
+        i = work.pop()
+        for s in follow[i]:
+            live_out[i] |= live_in[s]
+        new = uses[i] | (live_out[i] & ~defs[i])
+        if new != live_in[i]:
+            live_in[i] = new
+            work += before[i]
+    return live_out

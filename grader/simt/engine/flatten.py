@@ -23,9 +23,12 @@ from grader.simt.ptx import (
     Vector,
 )
 from grader.simt.ptx.model import Label
-from grader.simt.ptx.tokens import type_size
+from grader.simt.ptx.tokens import SIZES, type_size
+from grader.simt.symbols import plain_name
 
-MAX_INSTRUCTIONS = 60_000
+MAX_INSTRUCTIONS = 20_000
+"""After inlining. LLVM needs up to a millisecond for each; whole unrolled kernels of a course have a few thousand."""
+MAX_DEPTH = 64
 BUILTIN_CALLS = ("vprintf", "__assertfail")
 
 
@@ -47,6 +50,7 @@ class Flat:
     items: list[Instruction | Label] = field(default_factory=list)
     registers: dict[str, str] = field(default_factory=dict)
     variables: dict[str, Variable] = field(default_factory=dict)  # .local and .shared of all inlined functions
+    tables: dict[str, tuple[str, ...]] = field(default_factory=dict)  # targets of `brx.idx`, by the table's label
 
 
 def flatten(module: Module, entry: Function) -> Flat:
@@ -70,6 +74,8 @@ class _Inliner:
         for variable in function.variables:
             if variable.space != "param":
                 self.flat.variables[names.of(variable.name)] = replace(variable, name=names.of(variable.name))
+        for label, targets in function.tables.items():
+            self.flat.tables[names.of(label)] = tuple(names.of(target) for target in targets)
         for item in function.body or ():
             if isinstance(item, Label):
                 self.flat.items.append(Label(names.of(item.name)))
@@ -80,12 +86,13 @@ class _Inliner:
                 self.flat.items.append(Instruction("bra", (), (Symbol(end),), guard, item.line))
             else:
                 self._append(names.instruction(item), names)
-        if len(self.flat.items) > MAX_INSTRUCTIONS:
-            raise UnsupportedPtx(f"more than {MAX_INSTRUCTIONS} instructions after inlining device functions")
+            if len(self.flat.items) > MAX_INSTRUCTIONS:
+                raise UnsupportedPtx(f"more than {MAX_INSTRUCTIONS} instructions after inlining device functions")
 
     def _append(self, instruction: Instruction, names: _Names) -> None:
         """Turn `ld.param` / `st.param` of call variables into moves between registers; keep everything else."""
-        if instruction.opcode in ("ld", "st") and "param" in instruction.modifiers:
+        is_move = instruction.opcode in ("ld", "st") and "param" in instruction.modifiers
+        if is_move and len(instruction.operands) == 2:
             slot = instruction.operands[1 if instruction.opcode == "ld" else 0]
             if isinstance(slot, Address) and isinstance(slot.base, Symbol) and "@" in slot.base.name:
                 self._declare(instruction, names)
@@ -102,6 +109,8 @@ class _Inliner:
 
     def _parameter_moves(self, instruction: Instruction, slot: Address) -> Iterator[Instruction]:
         kind = instruction.modifiers[-1]
+        if kind not in SIZES:
+            raise UnsupportedPtx(f"the instruction {instruction.name}", instruction.line)
         loading = instruction.opcode == "ld"
         other = instruction.operands[0 if loading else 1]
         items = other.items if isinstance(other, Vector) else (other,)
@@ -123,12 +132,14 @@ class _Inliner:
             self._builtin(call, target.name, arguments, returns)
             return
         if function is None or function.body is None:
-            raise UnsupportedPtx(f"a call of {target.name}", call.line)
+            raise UnsupportedPtx(f"a call of {plain_name(target.name)}", call.line)
         if target.name in stack:
-            raise UnsupportedPtx(f"recursion: {target.name} calls itself", call.line)
+            raise UnsupportedPtx(f"recursion: {plain_name(target.name)} calls itself", call.line)
+        if len(stack) > MAX_DEPTH or len(arguments) != len(function.parameters) or len(returns) != len(function.returns):
+            raise UnsupportedPtx(f"this call of {plain_name(target.name)}", call.line)
         self.count += 1
-        aliases = {p.name: a.name for p, a in zip(function.parameters, arguments, strict=True) if isinstance(a, Symbol)}
-        aliases |= {p.name: a.name for p, a in zip(function.returns, returns, strict=True) if isinstance(a, Symbol)}
+        pairs = (*zip(function.parameters, arguments, strict=True), *zip(function.returns, returns, strict=True))
+        aliases = {p.name: a.name for p, a in pairs if isinstance(a, Symbol)}
         end = f"@return{self.count}"
         guard_end = f"@skip{self.count}"
         if call.guard is not None:
@@ -160,7 +171,7 @@ def _call_parts(call: Instruction) -> tuple[tuple[Operand, ...], Operand, tuple[
         first = operands.pop(0)
         assert isinstance(first, Vector)
         returns = first.items
-    target = operands.pop(0)
+    target = operands.pop(0) if operands else Vector(())
     arguments = operands.pop(0) if operands else Vector(())
     return returns, target, arguments.items if isinstance(arguments, Vector) else ()
 
@@ -187,7 +198,7 @@ class _Names:
         self.prefix = prefix
         self.aliases = aliases
         labels = {item.name for item in function.body or () if isinstance(item, Label)}
-        self.own = labels | {v.name for v in function.variables}
+        self.own = labels | {v.name for v in function.variables} | set(function.tables)
 
     def of(self, name: str) -> str:
         if name in self.aliases:

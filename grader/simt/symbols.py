@@ -1,0 +1,18 @@
+"""Names of C++ symbols as people wrote them. Pure."""
+
+from __future__ import annotations
+
+import re
+
+
+def plain_name(symbol: str) -> str:
+    """A C++ symbol's own name: ``_ZZ6reducePKfE7partial`` is ``partial``."""
+    if not symbol.startswith("_Z"):
+        return symbol.split("@")[-1].lstrip(".0123456789") or symbol
+    best = symbol
+    for match in re.finditer(r"(\d+)(?=[A-Za-z_])", symbol):
+        for start in range(match.start(1), match.end(1)):
+            size, name = int(symbol[start : match.end(1)]), symbol[match.end(1) :]
+            if len(name) >= size > 0 and name[size:] in ("", "E", "_0", "_1", "_2", "_3"):
+                best = name[:size]
+    return best
