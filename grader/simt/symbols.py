@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 
+LONGEST = 1000
+
 
 def plain_name(symbol: str) -> str:
     """A C++ symbol's own name: ``_ZZ6reducePKfE7partial`` is ``partial``."""
+    if len(symbol) > LONGEST:  # nobody's name; and the search below takes the square of it
+        return symbol[:LONGEST] + "…"
     if not symbol.startswith("_Z"):
         return symbol.split("@")[-1].lstrip(".0123456789") or symbol
     best = symbol

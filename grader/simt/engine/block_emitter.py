@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from grader.simt.engine import findings
-from grader.simt.engine.blocks import Block, Op
+from grader.simt.engine.blocks import Block, Op, cost
 from grader.simt.engine.flatten import UnsupportedPtx
 from grader.simt.engine.layout import TIMED_OUT, TRAPPED, WARP, WORKER
 from grader.simt.engine.operands import OperandEmitter
 from grader.simt.engine.schedule import QUANTUM
 from grader.simt.engine.values import I1, I32, I64, Value, vec
-from grader.simt.ptx import Operand, Symbol, Vector
+from grader.simt.ptx import Operand, Vector
 
 if TYPE_CHECKING:
     from grader.simt.engine.codegen import Generator
+    from grader.simt.engine.regions import Region
 
 
 class BlockEmitter(OperandEmitter):
     """Emits one basic block, and is what its instructions' forms see as ``e``."""
 
-    def __init__(self, g: Generator, block: Block) -> None:
-        super().__init__(g, block)
+    def __init__(self, g: Generator, region: Region, block: Block) -> None:
+        super().__init__(g, region, block)
         self.ended = False
 
     # -- the block --------------------------------------------------------------------------------------------------
     def run(self) -> None:
         f = self.f
-        f.enter(self.g.code[self.block.index])
-        self.block_mask = self.mask = Value(f, self.g.masks[self.block.index])
+        f.enter(self.region.code[self.block.index])
+        self.block_mask = self.mask = Value(f, self.region.masks[self.block.index])
         if self.block.is_sync:
             self._wait_for_lanes()
         self._count_block()
@@ -40,8 +42,8 @@ class BlockEmitter(OperandEmitter):
     def _count_block(self) -> None:
         """Charge the instruction budget, and let the observers count."""
         f = self.f
-        count = len(self.block.ops)
-        WORKER.store(f, self.worker, "block_budget", WORKER.load(f, self.worker, "block_budget") - count)
+        charge = sum(cost(op) for op in self.block.ops)
+        WORKER.store(f, self.worker, "block_budget", WORKER.load(f, self.worker, "block_budget") - charge)
         self.g.observers.block(self, self.block.index)
 
     def _instruction(self, op: Op) -> None:
@@ -101,9 +103,18 @@ class BlockEmitter(OperandEmitter):
                 self.f.masked_store(value, place, lanes, 64)
 
     def target(self, operand: Operand) -> int:
-        if isinstance(operand, Symbol) and operand.name in self.g.graph.targets:
-            return self.g.graph.targets[operand.name]
-        raise self.unsupported("a branch to an unknown label")
+        """The block that a label names."""
+        targets = self.targets(operand)
+        if len(targets) != 1:
+            raise self.unsupported("a branch to several labels")
+        return targets[0]
+
+    def targets(self, operand: Operand) -> list[int]:
+        """The blocks that a label or a table of labels names."""
+        labels = self.g.graph.labels(operand)
+        if not labels or any(label not in self.g.graph.targets for label in labels):
+            raise self.unsupported("a branch to an unknown label")
+        return [self.g.graph.targets[label] for label in labels]
 
     def branch(self, target: int) -> None:
         """The executing lanes go to block ``target``, the others on to the next block."""
@@ -125,12 +136,36 @@ class BlockEmitter(OperandEmitter):
             self._go(target, self.block_mask)
             f.enter(both)
             self.g.observers.diverged(self, self.block.index)
+            self._enqueue(target, taken)
+            self._enqueue(self.block.index + 1, rest)
             if target <= self.block.index:
-                self._tick(target, taken, rest)
-            f.call(self.g.schedule.enqueue, self.warp, f.const(I32, target), taken)
-            f.call(self.g.schedule.enqueue, self.warp, f.const(I32, self.block.index + 1), rest)
-            f.goto(self.g.dispatch)
+                self._tick([])
+            f.goto(self.region.dispatch)
         self.ended = True
+
+    def branch_table(self, index: Value, targets: Sequence[int]) -> None:
+        """Each executing lane goes to the block that its ``index`` picks. An index outside the table is a trap."""
+        self._store_registers()
+        f = self.f
+        rest = f.var(self.mask)
+        for k, target in enumerate(targets):
+            lanes = index.eq(k).as_mask() & self.mask
+            rest.set(rest.get() & ~lanes)
+            with f.if_(lanes.ne(0)):
+                self._enqueue(target, lanes)
+        with f.if_(rest.get().ne(0), likely=False):
+            self.report(findings.TRAP, rest.get())
+            WORKER.store(f, self.worker, "status", TRAPPED)
+        if self.guard is not None:
+            with f.if_((self.block_mask & ~self.mask).ne(0)):
+                self._enqueue(self.block.index + 1, self.block_mask & ~self.mask)
+        if min(targets) <= self.block.index:
+            self._tick([])
+        f.goto(self.region.dispatch)
+        self.ended = True
+
+    def _enqueue(self, target: int, lanes: Value) -> None:
+        self.f.call(self.g.schedule.enqueue, self.warp, self.f.const(I32, target), lanes)
 
     def jump(self, target: int, mask: Value) -> None:
         self._store_registers()
@@ -141,17 +176,21 @@ class BlockEmitter(OperandEmitter):
         """All lanes of the block go to ``target``: directly if no other lanes of the warp are pending."""
         f = self.f
         if target <= self.block.index:
-            self._tick(target, mask, None)
-        queue = f.block("queue")
-        alone = WARP.load(f, self.warp, "pending").eq(0)
-        f.b.cbranch(alone.v, self.g.code[target], queue)
-        self.g.masks[target].add_incoming(mask.v, f.b.block)
-        f.enter(queue)
-        f.call(self.g.schedule.enqueue, self.warp, f.const(I32, target), mask)
-        f.goto(self.g.dispatch)
+            self._tick([(target, mask)])
+        if target in self.region.code:
+            queue = f.block("queue")
+            alone = WARP.load(f, self.warp, "pending").eq(0)
+            f.b.cbranch(alone.v, self.region.code[target], queue)
+            self.region.masks[target].add_incoming(mask.v, f.b.block)
+            f.enter(queue)
+        self._enqueue(target, mask)
+        f.goto(self.region.dispatch)
 
-    def _tick(self, target: int, mask: Value, rest: Value | None) -> None:
-        """On a backward jump: end a block that is out of budget, yield a warp that is out of its quantum."""
+    def _tick(self, leaving: Sequence[tuple[int, Value]]) -> None:
+        """On a backward jump: end a block that is out of budget, yield a warp that is out of its quantum.
+
+        ``leaving`` are the lanes that are not in the queue yet, with the block where they go.
+        """
         f = self.f
         spent = WORKER.load(f, self.worker, "block_budget").slt(0)
         left = WARP.load(f, self.warp, "quantum") - 1
@@ -160,15 +199,14 @@ class BlockEmitter(OperandEmitter):
         branch = f.b.cbranch((spent | left.slt(0)).v, stop, go_on)
         branch.set_weights([1, 999])
         f.enter(stop)
-        f.call(self.g.schedule.enqueue, self.warp, f.const(I32, target), mask)
-        if rest is not None:
-            f.call(self.g.schedule.enqueue, self.warp, f.const(I32, self.block.index + 1), rest)
+        for target, mask in leaving:
+            self._enqueue(target, mask)
         WARP.store(f, self.warp, "quantum", QUANTUM)
         WARP.store(f, self.warp, "rotate", self.block.index + 1)
         with f.if_(spent):
-            self.report(findings.BUDGET, mask)
+            self.report(findings.BUDGET, self.block_mask, WORKER.load(f, self.worker, "last_share"))
             WORKER.store(f, self.worker, "status", TIMED_OUT)
-        f.goto(self.g.give_up)
+        f.goto(self.region.give_up)
         f.enter(go_on)
 
     def exit(self, *, trap: bool = False) -> None:
@@ -182,13 +220,13 @@ class BlockEmitter(OperandEmitter):
             with f.if_(self.mask.ne(0)):
                 WORKER.store(f, self.worker, "status", TRAPPED)
         if self.guard is None:
-            f.goto(self.g.dispatch)
+            f.goto(self.region.dispatch)
         else:
             rest = self.block_mask & ~self.mask
             on, none = f.block("on"), f.block("none")
             f.b.cbranch(rest.eq(0).v, none, on)
             f.enter(none)
-            f.goto(self.g.dispatch)
+            f.goto(self.region.dispatch)
             f.enter(on)
             self._go(self.block.index + 1, rest)
         self.ended = True
@@ -205,11 +243,11 @@ class BlockEmitter(OperandEmitter):
         self.g.observers.barrier(self, self.block.index)
         rest = self.block_mask & ~self.mask if waits else self.block_mask
         if self.guard is None and waits:
-            f.goto(self.g.dispatch)
+            f.goto(self.region.dispatch)
         else:
             with f.if_(rest.ne(0)):
-                f.call(self.g.schedule.enqueue, self.warp, f.const(I32, after), rest)
-            f.goto(self.g.dispatch)
+                self._enqueue(after, rest)
+            f.goto(self.region.dispatch)
         self.ended = True
 
     # -- waiting lanes ----------------------------------------------------------------------------------------------
@@ -238,10 +276,10 @@ class BlockEmitter(OperandEmitter):
         self.report(findings.MISSING_LANES, self.block_mask, came_not.zext(I64), need.zext(I64))
         f.goto(go_on)
         f.enter(park)
-        f.call(self.g.schedule.enqueue, self.warp, f.const(I32, self.block.index), self.block_mask)
+        self._enqueue(self.block.index, self.block_mask)
         f.store(missing | self.block_mask, f.at(self.warp, self.g.schedule.need_at + 4 * self.block.index))
         WARP.store(f, self.warp, "parked", WARP.load(f, self.warp, "parked") | self.block_mask)
-        f.goto(self.g.dispatch)
+        f.goto(self.region.dispatch)
         f.enter(go_on)
 
     def synchronised(self, members: Value) -> None:

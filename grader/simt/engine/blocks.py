@@ -102,6 +102,15 @@ def _cut(flat: Flat) -> tuple[list[Block], dict[str, int]]:
     return blocks, targets
 
 
+COSTS = {"memory": 8, "barrier": 8, "sync": 8, "slow": 64}
+"""What an instruction with this tag is charged; others 1. About the time it takes, so that a budget bounds time too."""
+
+
+def cost(op: Op) -> int:
+    """What a warp that executes this is charged."""
+    return max((COSTS[tag] for tag in op.form.tags if tag in COSTS), default=1)
+
+
 def registers_in(operand: Operand) -> Iterator[str]:
     """Names of the registers that an operand mentions."""
     if isinstance(operand, Register):
@@ -150,7 +159,6 @@ def _liveness(graph: Graph) -> None:
         read = written = 0
         for op in block.ops:
             r, w = (_bits(names, index) for names in reads_and_writes(op))
-            # Lanes outside the mask keep their old value in memory, so a write never ends a register's life here.
             read |= r & ~written
             written |= w
         uses.append(read)

@@ -1,7 +1,7 @@
 """A kernel as one LLVM module: each basic block becomes code over 32-lane vectors.
 
-    entry ─▶ dispatch ─▶ block 0 … block n-1 ─▶ dispatch │ return to the block scheduler
-                  ▲___________________________│
+    warp ─▶ dispatch ─▶ block 0 … block n-1 ─▶ dispatch │ return to the block scheduler
+                 ▲___________________________│
 
 Registers live in the warp's state; a basic block loads what it reads, computes on values, and stores, under its lane
 mask, what is alive at its end. A block whose lanes all go the same way jumps there directly when no other lanes wait.
@@ -14,19 +14,20 @@ from dataclasses import dataclass, field
 from llvmlite import ir
 
 from grader.simt.engine.block_emitter import BlockEmitter
-from grader.simt.engine.blocks import Graph, Op, build
-from grader.simt.engine.builder import Builder
+from grader.simt.engine.blocks import Block, Graph, Op, build
 from grader.simt.engine.findings import report_function
-from grader.simt.engine.flatten import Flat, flatten
+from grader.simt.engine.flatten import Flat, UnsupportedPtx, flatten
 from grader.simt.engine.memory import MemoryCode
+from grader.simt.engine.regions import Region, warp_function
 from grader.simt.engine.schedule import Schedule
 from grader.simt.engine.sites import Site, SiteTable
-from grader.simt.engine.values import I32, PTR
 from grader.simt.observers.base import ObserverSet
 from grader.simt.ptx import Address, Module, Operand, Symbol, Vector
 from grader.simt.ptx.tokens import type_size
 
 LOCAL_GUARD = 64
+MAX_PARAMETER_BYTES = 32 << 10
+"""CUDA's limit is 4 kB, and 32764 bytes since CUDA 12.1."""
 BANK_ROW = 128
 """Bytes that one row of the 32 banks holds."""
 
@@ -77,6 +78,7 @@ class Generator:
         self.schedule = Schedule(self.ir, len(graph.blocks), self.warp_bytes, self.report, exits)
         self.memory = MemoryCode(self.ir, self.report, observers, self.sites, len(graph.blocks))
         self.symbols: list[str] = []
+        self.parameters, self.parameter_bytes = self._place_parameters()
 
     def _register_slots(self) -> dict[str, int]:
         """Byte offset of each register in the warp's state, behind its header."""
@@ -116,6 +118,18 @@ class Generator:
                 at += variable.size + LOCAL_GUARD
         return places, (at + 63) // 64 * 64
 
+    def _place_parameters(self) -> tuple[dict[str, int], int]:
+        """Offsets as in a C struct."""
+        places: dict[str, int] = {}
+        at = 0
+        for parameter in self.flat.parameters:
+            at = (at + parameter.align - 1) // parameter.align * parameter.align
+            places[parameter.name] = at
+            at += max(parameter.size, 0)
+        if at > MAX_PARAMETER_BYTES:
+            raise UnsupportedPtx(f"{at} bytes of kernel parameters")
+        return places, at
+
     def _names_used(self) -> set[str]:
         names: set[str] = set()
         for block in self.graph.blocks:
@@ -132,39 +146,11 @@ class Generator:
         return names
 
     def run(self) -> tuple[str, Kernel]:
-        f = Builder(self.ir, "warp", I32, [PTR, PTR])
-        warp, worker = f.args
-        self.f, self.warp, self.worker = f, warp, worker
-        blocks = [f.block(f"b{b.index}_") for b in self.graph.blocks]
-        self.masks = []
-        for block in blocks:
-            phi = ir.IRBuilder(block).phi(I32)
-            self.masks.append(phi)
-        self.code = blocks
-        self.dispatch, self.leave, self.give_up = f.block("dispatch"), f.block("leave"), f.block("yield")
-        f.goto(self.dispatch)
-        self._dispatch(f)
-        for block in self.graph.blocks:
-            BlockEmitter(self, block).run()
-        f.enter(self.leave)
-        f.ret(f.const(I32, 0))
-        f.enter(self.give_up)
-        f.ret(f.const(I32, 1))
-        f.finish()
-        self.schedule.build_run(f.fn)
-        return str(self.ir), self._kernel()
+        def emit(region: Region, block: Block) -> None:
+            BlockEmitter(self, region, block).run()
 
-    def _dispatch(self, f: Builder) -> None:
-        f.enter(self.dispatch)
-        index = f.call(self.schedule.next_block, self.warp)
-        some = f.block("some")
-        f.b.cbranch(index.eq(-1).v, self.leave, some)
-        f.enter(some)
-        mask = self.schedule.take(f, self.warp, index)
-        switch = f.b.switch(index.v, self.leave)
-        for i, block in enumerate(self.code):
-            switch.add_case(ir.Constant(I32, i), block)
-            self.masks[i].add_incoming(mask.v, f.b.block)
+        self.schedule.build_run(warp_function(self.ir, self.schedule, self.graph.blocks, emit))
+        return str(self.ir), self._kernel()
 
     def symbol_index(self, name: str) -> int:
         if name not in self.symbols:
@@ -172,11 +158,7 @@ class Generator:
         return self.symbols.index(name)
 
     def _kernel(self) -> Kernel:
-        parameters, at = [], 0
-        for p in self.flat.parameters:
-            at = (at + p.align - 1) // p.align * p.align
-            parameters.append((p.name, p.size, p.align))
-            at += p.size
+        parameters = tuple((p.name, p.size, p.align) for p in self.flat.parameters)
         lines = tuple(
             tuple(op.instruction.line.line if op.instruction.line else 0 for op in b.ops) for b in self.graph.blocks
         )
@@ -184,7 +166,7 @@ class Generator:
         shared = tuple((n, o, self.shared_variables[n].size) for n, o in self.shared.items())
         ordered = "fence" in tags or any(s.orders_blocks for s in self.sites.sites)
         return Kernel(
-            self.flat.name, tuple(parameters), at, shared, self.shared_bytes, self.local_bytes, self.warp_bytes,
+            self.flat.name, parameters, self.parameter_bytes, shared, self.shared_bytes, self.local_bytes, self.warp_bytes,
             tuple(self.sites.sites), lines, self._opcodes(), tuple(self.sites.lines), tuple(self.symbols), ordered, self.sites.granule,
         )  # fmt: skip
 
@@ -199,11 +181,3 @@ class Generator:
 
         return tuple(tuple(name(op) for op in b.ops) for b in self.graph.blocks)
 
-    def parameter_offset(self, name: str) -> int | None:
-        at = 0
-        for p in self.flat.parameters:
-            at = (at + p.align - 1) // p.align * p.align
-            if p.name == name:
-                return at
-            at += p.size
-        return None

@@ -22,6 +22,7 @@ from grader.simt.ptx.tokens import type_size
 
 if TYPE_CHECKING:
     from grader.simt.engine.codegen import Generator
+    from grader.simt.engine.regions import Region
 
 PARAMETER_BASE = 0x0000_6000_0000_0000
 """Where kernel parameters lie in the generic address space."""
@@ -30,12 +31,13 @@ PARAMETER_BASE = 0x0000_6000_0000_0000
 class OperandEmitter(Emitter):
     """What an instruction's form sees as ``e``, but for control flow."""
 
-    def __init__(self, g: Generator, block: Block) -> None:
+    def __init__(self, g: Generator, region: Region, block: Block) -> None:
         self.g = g
+        self.region = region
         self.block = block
-        self.f = g.f
-        self.warp: Value = g.warp
-        self.worker: Value = g.worker
+        self.f = region.f
+        self.warp: Value = region.warp
+        self.worker: Value = region.worker
         self.values: dict[str, Value] = {}
         self.dirty: set[str] = set()
         self.guard: Value | None = None
@@ -131,7 +133,7 @@ class OperandEmitter(Emitter):
         for places in (self.g.shared, self.g.local):
             if symbol.name in places:
                 return f.const(vec(I64), places[symbol.name] + symbol.offset)
-        offset = self.g.parameter_offset(symbol.name)
+        offset = self.g.parameters.get(symbol.name)
         if offset is not None:
             return f.const(vec(I64), PARAMETER_BASE + offset + symbol.offset)
         if symbol.name == "WARP_SZ":
@@ -167,14 +169,16 @@ class OperandEmitter(Emitter):
         return wide + operand.offset if operand.offset else wide
 
     def load_parameter(self, operand: Operand, bits: int) -> Value | None:
-        """A kernel parameter at a constant offset, as a splat; None where the address is not constant."""
+        """A kernel parameter at a constant offset, as a splat; None where the address is not constant, or no parameter's."""
         if not (isinstance(operand, Address) and isinstance(operand.base, Symbol)):
             return None
-        offset = self.g.parameter_offset(operand.base.name)
+        offset = self.g.parameters.get(operand.base.name)
         if offset is None:
             return None
-        base = WORKER.load(self.f, self.worker, "params")
         place = offset + operand.base.offset + operand.offset
+        if not 0 <= place <= self.g.parameter_bytes - bits // 8:
+            return None
+        base = WORKER.load(self.f, self.worker, "params")
         return self.f.splat(self.f.load(ir.IntType(bits), base, place, align=1))
 
     def load_memory(

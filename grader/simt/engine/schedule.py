@@ -14,7 +14,7 @@ from llvmlite import ir
 
 from grader.simt.engine import findings
 from grader.simt.engine.builder import Builder
-from grader.simt.engine.layout import DEADLOCKED, RUNNING, WARP, WORKER
+from grader.simt.engine.layout import DEADLOCKED, RUNNING, TIMED_OUT, WARP, WORKER
 from grader.simt.engine.values import I1, I32, I64, PTR, VOID, Value, vec
 
 QUANTUM = 2048
@@ -291,11 +291,33 @@ class Schedule:
         (worker,) = f.args
         block = f.var(WORKER.load(f, worker, "first_block"))
         last = WORKER.load(f, worker, "last_block")
-        with f.while_(lambda: block.get().ult(last) & WORKER.load(f, worker, "status").eq(RUNNING)):
-            f.call(run_block, worker, block.get())
+        stop = WORKER.load(f, worker, "stop")
+
+        def going() -> Value:
+            return block.get().ult(last) & WORKER.load(f, worker, "status").eq(RUNNING) & f.load(I32, stop).eq(0)
+
+        with f.while_(going):
+            self._budgeted(f, worker, run_block, block.get())
             block.set(block.get() + 1)
+        with f.if_(WORKER.load(f, worker, "status").ne(RUNNING)):  # the other workers' results are not needed
+            f.store(f.const(I32, 1), stop)
         f.ret()
         f.finish()
+
+    def _budgeted(self, f: Builder, worker: Value, run_block: ir.Function, block: Value) -> None:
+        """Run a block with its own budget or what is left of the worker's, whichever is less."""
+        left = WORKER.load(f, worker, "budget") - WORKER.load(f, worker, "block_cost")
+        own = WORKER.load(f, worker, "budget_per_block")
+        last_share = left.slt(own)
+        given = last_share.select(left, own)
+        for name, value in (("block_budget", given), ("block_started_with", given), ("last_share", last_share.zext(I64))):
+            WORKER.store(f, worker, name, value)
+        with f.if_else(left.slt(0)) as (none, some):
+            with none:
+                WORKER.store(f, worker, "status", TIMED_OUT)
+            with some:
+                f.call(run_block, worker, block)
+                WORKER.store(f, worker, "budget", left - given + WORKER.load(f, worker, "block_budget"))
 
     def _run_block(self, warp_function: ir.Function) -> ir.Function:
         f = Builder(self.module, "run_block", VOID, [PTR, I64])
@@ -339,7 +361,6 @@ class Schedule:
         for axis, value in enumerate((block.urem(gx), block.udiv(gx).urem(gy), block.udiv(gx * gy))):
             WORKER.store(f, worker, "ctaid", value.trunc(I32), f.const(I32, axis))
         WORKER.store(f, worker, "serial", WORKER.load(f, worker, "serial_base") + block)
-        WORKER.store(f, worker, "block_budget", WORKER.load(f, worker, "budget_per_block"))
         WORKER.store(f, worker, "alive", WORKER.load(f, worker, "threads"))
         WORKER.store(f, worker, "dirty", 0)
         WORKER.store(f, worker, "partial_sync", 0)

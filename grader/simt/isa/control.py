@@ -21,6 +21,13 @@ def bra(e: BlockEmitter, m: Match, i: Instruction) -> None:
     e.branch(e.target(i.operands[0]))
 
 
+@form("brx.idx{.uni} a, tlist", raw=True, tags=("branch",))
+def brx(e: BlockEmitter, m: Match, i: Instruction) -> None:
+    """A jump through a `.branchtargets` table; compilers make them of dense `switch` statements."""
+    index, table = i.operands
+    e.branch_table(e.read(index, "u32"), e.targets(table))
+
+
 @form("ret{.uni}", raw=True, tags=("exit",))
 def ret(e: BlockEmitter, m: Match, i: Instruction) -> None:
     e.exit()
@@ -48,7 +55,7 @@ def nanosleep(e: BlockEmitter, m: Match, i: Instruction) -> None:
     """A hint to wait; the scheduler is fair without it."""
 
 
-@form("call.vprintf d, a, b", raw=True)
+@form("call.vprintf d, a, b", raw=True, tags=("slow",))
 def vprintf(e: BlockEmitter, m: Match, i: Instruction) -> None:
     result, text, arguments = i.operands
     f = e.f

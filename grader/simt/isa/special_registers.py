@@ -39,7 +39,7 @@ def _of_worker(name: str) -> Callable[[OperandEmitter], Value]:
 def _clock(e: OperandEmitter) -> Value:
     """Instructions of the block so far: the simulator has no time, but something that grows."""
     f = e.f
-    spent = WORKER.load(f, e.worker, "budget_per_block") - WORKER.load(f, e.worker, "block_budget")
+    spent = WORKER.load(f, e.worker, "block_started_with") - WORKER.load(f, e.worker, "block_budget")
     return f.splat(spent)
 
 
