@@ -75,7 +75,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Expect:
-    """One technique expectation on the simulator's counters at the simulated size; one-sided, so a better answer passes.
+    """One technique expectation on the simulated size's counters; one-sided, so that a better answer passes.
 
     ``counter`` is a name of docs/counters.md (``sector_efficiency``, ``excess_wavefronts``, ``launches`` …), summed or
     averaged over all launches of the submission; ``per`` divides it by an expression over the sizes; ``why`` is the
@@ -92,7 +92,7 @@ class Expect:
 
 @dataclass(frozen=True)
 class Tolerance:
-    """``|got − expected| ≤ absolute + relative·|expected| + chain_eps·√chain·scale`` for real cases; exact cases allow nothing.
+    """``|got − expected| ≤ absolute + relative·|expected| + chain_eps·√chain·scale`` for real cases; exact ones: equal.
 
     ``chain`` is an expression over the sizes: the longest chain of roundings that the statement allows; its bound is
     ``eps(dtype)·√chain·scale`` with ``scale`` an expression too (a typical size of the partial results), times

@@ -83,7 +83,7 @@ class CaseResult:
 
 @dataclass(frozen=True)
 class LineCounters:
-    """Counters of one source line; ``line`` is in the student's file (code inlined from a header counts at its call)."""
+    """Counters of one source line of the student's file (code inlined from a header counts at its call)."""
 
     line: int
     counters: Mapping[str, float]

@@ -28,7 +28,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "nsight"))
 
 from launch_solution import compiled, simulated_run  # noqa: E402  # found through the line above
-from run_patterns import find, parse_ncu_csv, profile  # noqa: E402
+from run_patterns import find, parse_ncu_csv, profile  # noqa: E402  # found through the line above
 
 PAIRS: tuple[tuple[str, str], ...] = (
     ("global_load_requests", "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"),
@@ -122,8 +122,9 @@ def to_markdown(found: list[Row], head: str) -> str:
         "",
         f"Sector counts: {equal} of {len(exact)} equal. Written by `scripts/nsight_compare.py`: every solution, "
         "launched once at its simulated size, counted by the simulator and by Nsight Compute. The last column is the "
-        "profiler's count over the simulator's where they differ: ptxas turns a short `if` into predicated instructions, "
-        "which the profiler's shared requests count even where no lane is on; wavefronts count what was done.",
+        "profiler's count over the simulator's where they differ: ptxas turns a short `if` into predicated "
+        "instructions, which the profiler's shared requests count even where no lane is on; wavefronts count what "
+        "was done.",
         "",
         "| exercise | launch | counter | simulator | Nsight Compute | |",
         "|---|---|---|---|---|---|",

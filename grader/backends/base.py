@@ -73,7 +73,10 @@ class Execution:
 
 class Session(Protocol):
     def run(self, run: CaseRun) -> Execution:
-        """Run one case. Raises SubmissionError for what ends the session (a dead child, its deadline), Unsupported, GraderFault."""
+        """Run one case.
+
+        Raises SubmissionError for what ends the session (a dead child, its deadline), Unsupported, GraderFault.
+        """
 
     def close(self) -> None: ...
 

@@ -132,7 +132,7 @@ def _got(found: Wrong, index: int, plan: LaunchPlan | None) -> str:
 def _digits(value: np.generic) -> str:
     """The shortest decimal that is this value and no other of its dtype."""
     if value.dtype.kind == "f" and 1e-4 <= abs(float(value)) < 1e15:
-        return np.format_float_positional(value, unique=True, trim="0")  # type: ignore[arg-type]
+        return np.format_float_positional(value, unique=True, trim="0")  # type: ignore[arg-type]  # a float, as just checked
     return str(value)
 
 

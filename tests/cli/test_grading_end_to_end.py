@@ -197,7 +197,8 @@ def test_gpu_that_is_not_there_is_unsupported_with_the_way_out(here):
 
 def test_several_names_are_graded_in_order_and_the_largest_code_is_returned(here):
     (here / "vector_add.cu").write_text(GOOD.replace("] + b", "] - b"))
-    (here / "zero_copy.cu").write_text('extern "C" __global__ void zero_copy(const float4* x, float* out, int frames) {}')
+    kernel = 'extern "C" __global__ void zero_copy(const float4* x, float* out, int frames) {}'
+    (here / "zero_copy.cu").write_text(kernel)
     done = process("vector_add", "zero_copy", "--backend", "sim", "--json")
     document = json.loads(done.stdout)
     jsonschema.validate(document, SCHEMA)

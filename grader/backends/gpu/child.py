@@ -44,8 +44,8 @@ def main() -> None:
 
     channel, sandbox = attach()
     import cupy  # noqa: F401  # what is heavy is imported before the doors close
-    from cuda.bindings import driver  # noqa: F401
-    from cupy.cuda import function, runtime  # noqa: F401
+    from cuda.bindings import driver  # noqa: F401  # likewise
+    from cupy.cuda import function, runtime  # noqa: F401  # likewise
 
     from grader.backends.gpu.cuda import Cuda, flush_standard_output
     from grader.backends.gpu.output import Printed

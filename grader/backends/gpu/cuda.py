@@ -60,8 +60,8 @@ class CudaError(Exception):
 
 
 PRINTF_BYTES = 32 << 20
-"""Device memory for `printf`. A call takes about 256 bytes of it, however short its text, and old calls are overwritten:
-large enough that a flood is still one when it arrives as text."""
+"""Device memory for `printf`. A call takes about 256 bytes of it, however short its text, and old calls are
+overwritten: large enough that a flood is still one when it arrives as text."""
 
 
 class Cuda:

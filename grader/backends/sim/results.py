@@ -25,7 +25,7 @@ FAILURES = {
     "trap": "crash", "assert": "crash", "bad_mask": "crash", "barrier_divergence": "timeout", "left_barrier": "timeout",
     "warp_barrier_divergence": "timeout", "deadlock": "timeout",
     "instruction_budget": "timeout", "race": "race", "missing_fence": "race", "inactive_lane": "race", "missing_lanes": "race",
-    "print_limit": "limit",
+    "print_limit": "limit", "launch_limit": "limit",
 }  # fmt: skip
 """Which verdict word a finding ends in, the first that applies; findings that are not listed are warnings."""
 
@@ -209,10 +209,20 @@ def _deadlock(w: _Words) -> Said:
 
 
 def _budget(w: _Words) -> Said:
+    if w.event.detail[0]:
+        where = f" ({w.who} was at {w.here})" if w.event.line else ""
+        return (
+            f"{w.event.kernel} used up the simulator's budget of instructions for one case{where}",
+            "do less work in each thread, or look for a loop that runs longer than it should",
+        )
     return (
         f"endless loop: {w.who} still runs the loop at {w.here} after its block's instruction budget",
         "look at the loop's condition: does something change it?",
     )
+
+
+def _launch_limit(w: _Words) -> Said:
+    return f"the simulator does not run this launch of {w.event.kernel}: {w.event.text}", "look at the launch line"
 
 
 def _missing_lanes(w: _Words) -> Said:
@@ -261,4 +271,5 @@ _MESSAGES: dict[str, Callable[[_Words], Said]] = {
     "same_value_write": _same_value, "uninitialised_read": _uninitialised, "barrier_divergence": _two_barriers,
     "left_barrier": _left_barrier, "deadlock": _deadlock, "instruction_budget": _budget, "missing_lanes": _missing_lanes, "warp_barrier_divergence": _missing_lanes,
     "inactive_lane": _inactive_lane, "bad_mask": _bad_mask, "trap": _trap, "assert": _assert, "print_limit": _print_limit,
+    "launch_limit": _launch_limit,
 }  # fmt: skip
