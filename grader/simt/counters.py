@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from grader.simt.engine.codegen import Kernel
-from grader.simt.engine.device import Launched
+from grader.simt.engine.launch import Launched
 from grader.simt.engine.sites import BLOCK_COUNTERS, SITE_COUNTERS, Site
 
 SECTOR_BYTES = 32

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 
 from grader.simt.engine import findings as kinds
 from grader.simt.engine.codegen import Kernel
-from grader.simt.engine.device import Device, Dim3, Launched
+from grader.simt.engine.device import Device
 from grader.simt.engine.findings import Finding
-from grader.simt.engine.layout import Stamp
+from grader.simt.engine.launch import Dim3, Launched
+from grader.simt.engine.layout import TIMED_OUT, Stamp
 from grader.simt.engine.memory import SHARED_BASE, SPACES
 from grader.simt.engine.operands import PARAMETER_BASE
 from grader.simt.engine.sites import Site
@@ -63,7 +64,11 @@ class Event:
 def explain(device: Device, launched: Launched, grid: Dim3, block: Dim3, dynamic_shared: int) -> list[Event]:
     """All findings of a launch."""
     reader = _Reader(device, launched.kernel, grid, block, dynamic_shared)
-    return [reader.event(finding) for finding in launched.findings]
+    events = [reader.event(finding) for finding in launched.findings]
+    if launched.status == TIMED_OUT and not any(f.kind == kinds.BUDGET for f in launched.findings):
+        # It ran out between two blocks: no thread is at fault.
+        events.append(Event("instruction_budget", launched.kernel.name, None, (0, 0, 0), (0, 0, 0), detail=(1, 0)))
+    return events
 
 
 def merge(events: Sequence[Event]) -> list[Event]:

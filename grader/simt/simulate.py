@@ -17,6 +17,7 @@ import numpy.typing as npt
 from grader.simt.counters import Counters, count
 from grader.simt.engine.code_cache import CodeCache
 from grader.simt.engine.device import Device, Dim3
+from grader.simt.engine.launch import TooLarge
 from grader.simt.engine.layout import RUNNING
 from grader.simt.events import Event, explain, merge
 from grader.simt.observers import OBSERVERS
@@ -66,7 +67,9 @@ Step = Call | Fill | Upload
 
 @dataclass(frozen=True)
 class Options:
-    """``instructions_per_block`` is the budget of warp instructions that ends an endless loop, ``instructions`` of the case."""
+    """Budgets are in units of one plain warp instruction (see `blocks.cost`): of a block, which ends an endless loop
+    soon and always at the same place, and of all launches of the case.
+    """
 
     observed: frozenset[str] = frozenset(OBSERVERS)
     threads: int = 1
@@ -142,17 +145,22 @@ class _Run:
 
     def _call(self, call: Call) -> bool:
         given = [self.addresses[a].to_bytes(8, "little") if isinstance(a, str) else a for a in call.arguments]
-        budget = min(self.options.instructions_per_block, max(self.left, 1))
-        launched = self.device.launch(
-            call.kernel, call.grid, call.block, call.shared_bytes, given, budget_per_block=budget
-        )
+        try:
+            launched = self.device.launch(
+                call.kernel, call.grid, call.block, call.shared_bytes, given,
+                budget_per_block=self.options.instructions_per_block, budget=self.left,
+            )  # fmt: skip
+        except TooLarge as error:
+            self.events.append(Event("launch_limit", call.kernel, None, (0, 0, 0), (0, 0, 0), text=str(error)))
+            self.complete = False
+            return True
         if launched.rerun:
             return False
         self.calls.append(call)
         self.counters.append(count(launched))
         self.events += explain(self.device, launched, call.grid, call.block, call.shared_bytes)
         self.printed += render(launched.printed, self.device.text)
-        self.left -= int(self.counters[-1].total.get("instructions", 0))
+        self.left = max(0, self.left - launched.spent)
         self.complete = launched.status == RUNNING
         return True
 

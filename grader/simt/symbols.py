@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 
 LONGEST = 1000
+_COPY = re.compile(r"@\d+\.")
+"""What marks the names of an inlined copy of a function, and of an inner scope."""
 
 
 def plain_name(symbol: str) -> str:
     """A C++ symbol's own name: ``_ZZ6reducePKfE7partial`` is ``partial``."""
     if len(symbol) > LONGEST:  # nobody's name; and the search below takes the square of it
         return symbol[:LONGEST] + "…"
+    symbol = _COPY.sub("", symbol)
     if not symbol.startswith("_Z"):
-        return symbol.split("@")[-1].lstrip(".0123456789") or symbol
+        return symbol
     best = symbol
     for match in re.finditer(r"(\d+)(?=[A-Za-z_])", symbol):
         for start in range(match.start(1), match.end(1)):

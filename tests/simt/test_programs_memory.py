@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import struct
-
 import numpy as np
 
-from tests.simt.kernels import body
+from tests.simt.kernels import body, run
 from tests.simt.programs import Program, cases, check
 
 T = np.arange(64)
-HALF = "#include <cuda_fp16.h>\n"
 
 
 def ints(name: str, statements: str, want: object, before: str = "", block: int = 64, **more: object) -> Program:
@@ -23,8 +20,9 @@ VARIABLES = [
          "struct Row { int k[4]; float f; };\n__constant__ struct { int scale; double d; } config = {3, 0.5};\n__constant__ Row table[2] = {{{1, 2, 3, 4}, 1.5f}, {{5, 6, 7, 8}, 2.5f}};\n"),
     ints("device variables with pointers in them", "x[i] = *pointers[t % 3] + names[t & 1][t % 3] + *next_one;", [[10, 20, 30][t % 3] + ord(["abc", "xyz"][t & 1][t % 3]) + 20 for t in T],
          "__device__ int a = 10, b = 20, c[2] = {25, 30};\n__device__ int* pointers[3] = {&a, &b, c + 1};\n__device__ const char* names[2] = {\"abc\", \"xyz\"};\n__device__ int* const next_one = &b;\n"),
-    ints("device variables that kernels change", "atomicAdd(&total, t); __syncthreads(); x[i] = total + flags[t & 3]++ * 0;", 2016 + 7, "__device__ int total = 7;\n__device__ int flags[4];\n", kinds=("race",)),
-    ints("managed variables and extern shared arrays of bytes", "extern __shared__ unsigned char raw[]; double* d = (double*)raw; int* n = (int*)(d + 32); short* s = (short*)(n + 64); if (t < 32) d[t] = t + 0.5; n[t] = t * 2; s[t] = t * 3; __syncthreads(); x[i] = (int)(2 * d[(t + 1) & 31]) + n[63 - t] + s[t ^ 1];",
+    ints("device variables that kernels change", "atomicAdd(&total, t); flags[t] = t; __syncthreads(); x[i] = total + flags[63 - t];", 2016 + 7 + 63 - T,
+         "__device__ int total = 7;\n__device__ int flags[64];\n"),
+    ints("one dynamic shared array split by hand", "extern __shared__ unsigned char raw[]; double* d = (double*)raw; int* n = (int*)(d + 32); short* s = (short*)(n + 64); if (t < 32) d[t] = t + 0.5; n[t] = t * 2; s[t] = t * 3; __syncthreads(); x[i] = (int)(2 * d[(t + 1) & 31]) + n[63 - t] + s[t ^ 1];",
          [2 * ((t + 1) & 31) + 1 + 2 * (63 - t) + 3 * (t ^ 1) for t in T], shared=32 * 8 + 64 * 4 + 64 * 2),
     ints("static and dynamic shared arrays of many types", "__shared__ double d[9]; __shared__ char c[64]; __shared__ short2 p[64]; __shared__ int m[8][9]; c[t] = t; p[t] = make_short2(t, -t); m[t / 8][t % 8] = t; if (t < 9) d[t] = t / 2.0; __syncthreads(); x[i] = c[63 - t] + p[t ^ 3].y + m[t % 8][t / 8] + (int)(2 * d[t % 9]);",
          [(63 - t) - (t ^ 3) + (t % 8 * 8 + t // 8) + t % 9 for t in T]),
@@ -36,7 +34,8 @@ VARIABLES = [
          [5 + t + (t & 3) if t % 3 == 0 else t + (t & 3) + 9 if t % 3 == 1 else 77 + t + (t & 3) for t in T], "__device__ int g = 77;\n"),
     ints("a linked list in shared memory", "struct Node { int value; Node* next; }; __shared__ Node nodes[64]; nodes[t].value = t; nodes[t].next = t + 1 < 64 ? &nodes[t + 1] : nullptr; __syncthreads(); int s = 0; for (Node* n = &nodes[t]; n; n = n->next) s += n->value; x[i] = s;",
          [sum(range(t, 64)) for t in T]),
-    ints("read-only loads and cache hints", "x[i] = __ldg(x + 63 - t) + __ldcg(x) + __ldcs(x + 1); __syncthreads(); __stcs(x + t, t + x[t] * 0); __stwt(x + t, t);", T, kinds=("race",)),
+    ints("read-only loads and cache hints", "__shared__ int s[64]; s[t] = __ldg(table + 63 - t) + __ldcg(table + t) + __ldcs(table + 1) + __ldlu(table + 2); __stcs(x + t, s[t]); __stwt(x + t, s[t] + 1); __stcg(x + t, s[t] + 2);",
+         66 + 3, "__device__ int table[64] = {" + ", ".join(map(str, range(64))) + "};\n"),
     ints("alignment attributes", "struct __align__(16) V { float a, b, c; }; __shared__ V v[8]; if (t < 8) { v[t].a = t; v[t].c = 2 * t; } __syncthreads(); x[i] = sizeof(V) + v[t & 7].a + v[t & 7].c;", [16 + 3 * (t & 7) for t in T]),
     ints("clocks go forward", "long long a = clock64(); unsigned c = clock(); int s = 0; for (int k = 0; k < t; ++k) s += k * t % 7; long long b = clock64(); x[i] = b > a && clock() - c < 1000000 ? 1 : s;", 1),
     ints("the shape of the launch", "x[i] = warpSize + 100 * blockDim.x + 100000 * gridDim.x;", 32 + 6400 + 100000),
@@ -100,13 +99,9 @@ def test_printf_formats_as_c_does() -> None:
     printf("%lld %llu %ld %zu %hd\n", -5000000000ll, 18446744073709551615ull, -7l, sizeof(int), (short)-3);
     printf("%f|%8.3f|%-8.2e|%g|%.0f|%F\n", 1.5, 3.14159, 12345.678, 0.0001, 2.5, 1.0f);
     printf("%s|%8s|%-6s|%.2s|%c|%%|%p\n", s, s, s, s, 'z', (void*)0x10); printf("%*d|%-*d|%.*f\n", 6, 1, 6, 2, 3, 2.0); printf("none\n"); printf("%d %d\n", t, 7); }"""
-    from tests.simt.kernels import run
-
     printed = run(body(statements, "int* x"), {"x": np.zeros(32, np.int32)}).outcome.printed.splitlines()
     assert printed == [
         "   42|42   |00042|+42|ff|0XFF|10|4000000000", "-5000000000 18446744073709551615 -7 4 -3",
         "1.500000|   3.142|1.23e+04|0.0001|2|1.000000", "word|    word|word  |wo|z|%|0x10", "     1|2     |2.000", "none", "0 7",
     ]  # fmt: skip
 
-
-_ = struct

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from grader.simt.engine.regions import Region
 
 
+MISFITS = (AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError)
+"""What a form raises when people's assembly gives it operands of a number, shape or type that it does not take."""
+
+
 class BlockEmitter(OperandEmitter):
     """Emits one basic block, and is what its instructions' forms see as ``e``."""
 
@@ -56,12 +60,18 @@ class BlockEmitter(OperandEmitter):
             self.mask = self.block_mask & self.guard.as_mask()
             if not op.form.tags & {"branch"}:
                 self.g.observers.predicated(self, self.block.index)
+        try:
+            self._build(op)
+        except MISFITS as error:
+            raise self.unsupported(f"the operands of {op.instruction.name}") from error
+        self.guard, self.mask = None, self.block_mask
+        assert f is self.f
+
+    def _build(self, op: Op) -> None:
         if op.form.raw:
             op.form.build(self, op.match, op.instruction)
         else:
             self._plain(op)
-        self.guard, self.mask = None, self.block_mask
-        assert f is self.f
 
     def _plain(self, op: Op) -> None:
         form, operands = op.form, op.instruction.operands

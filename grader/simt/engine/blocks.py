@@ -16,7 +16,7 @@ from grader.simt.ptx.model import Label
 
 LONGEST = 128
 """Instructions of one basic block: LLVM's time grows with the square of it."""
-MAX_BLOCKS = 2_000
+MAX_BLOCKS = 1_000
 ENDS = frozenset({"branch", "exit", "barrier"})
 
 
@@ -48,6 +48,7 @@ class Graph:
     targets: dict[str, int]  # label -> block
     registers: dict[str, str]
     tables: dict[str, tuple[str, ...]] = field(default_factory=dict)  # label of a `.branchtargets` -> its labels
+    read: frozenset[str] = frozenset()  # registers that some instruction reads
 
     def labels(self, operand: Operand) -> tuple[str, ...]:
         """The labels that a branch's operand stands for: its own name, or those of its table."""
@@ -59,6 +60,7 @@ def build(flat: Flat) -> Graph:
     graph = Graph(*_cut(flat), flat.registers, flat.tables)
     if len(graph.blocks) > MAX_BLOCKS:
         raise UnsupportedPtx(f"a kernel with more than {MAX_BLOCKS} basic blocks")
+    graph.read = frozenset(name for b in graph.blocks for op in b.ops for name in reads_and_writes(op)[0])
     _liveness(graph)
     return graph
 
@@ -78,7 +80,7 @@ def _cut(flat: Flat) -> tuple[list[Block], dict[str, int]]:
             targets[item.name] = blocks[-1].index
             continue
         found = find(item)
-        if found is None:
+        if found is None or len(item.operands) != len(found[0].operands):
             raise UnsupportedPtx(f"the instruction {item.name}", item.line)
         op = Op(count, item, *found)
         count += 1

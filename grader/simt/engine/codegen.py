@@ -9,10 +9,12 @@ mask, what is alive at its end. A block whose lanes all go the same way jumps th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from llvmlite import ir
 
+from grader.simt.engine.accesses import narrowest, seeds_of_swaps
 from grader.simt.engine.block_emitter import BlockEmitter
 from grader.simt.engine.blocks import Block, Graph, Op, build
 from grader.simt.engine.findings import report_function
@@ -22,7 +24,7 @@ from grader.simt.engine.regions import Region, warp_function
 from grader.simt.engine.schedule import Schedule
 from grader.simt.engine.sites import Site, SiteTable
 from grader.simt.observers.base import ObserverSet
-from grader.simt.ptx import Address, Module, Operand, Symbol, Vector
+from grader.simt.ptx import Address, Instruction, Module, Operand, Symbol, Vector
 from grader.simt.ptx.tokens import type_size
 
 LOCAL_GUARD = 64
@@ -58,6 +60,10 @@ def generate(module: Module, entry_name: str, observers: ObserverSet) -> tuple[s
     return Generator(module, flat, build(flat), observers).run()
 
 
+def _instructions(module: Module) -> Iterator[Instruction]:
+    return (i for f in module.functions.values() for i in f.body or () if isinstance(i, Instruction))
+
+
 class Generator:
     def __init__(self, module: Module, flat: Flat, graph: Graph, observers: ObserverSet) -> None:
         self.ptx = module
@@ -68,7 +74,11 @@ class Generator:
         self.slots = self._register_slots()
         self.shared, self.shared_bytes = self._place_shared()
         self.local, self.local_bytes = self._place_local()
-        self.sites = SiteTable(graph)
+        granule = {
+            "global": narrowest(_instructions(module)),
+            "shared": narrowest(o.instruction for b in graph.blocks for o in b.ops),
+        }
+        self.sites = SiteTable(graph, granule, seeds_of_swaps(graph))
         self.report = report_function(self.ir)
         exits = [
             b.index
@@ -180,4 +190,3 @@ class Generator:
             )
 
         return tuple(tuple(name(op) for op in b.ops) for b in self.graph.blocks)
-

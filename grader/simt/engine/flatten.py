@@ -135,7 +135,11 @@ class _Inliner:
             raise UnsupportedPtx(f"a call of {plain_name(target.name)}", call.line)
         if target.name in stack:
             raise UnsupportedPtx(f"recursion: {plain_name(target.name)} calls itself", call.line)
-        if len(stack) > MAX_DEPTH or len(arguments) != len(function.parameters) or len(returns) != len(function.returns):
+        if (
+            len(stack) > MAX_DEPTH
+            or len(arguments) != len(function.parameters)
+            or len(returns) != len(function.returns)
+        ):
             raise UnsupportedPtx(f"this call of {plain_name(target.name)}", call.line)
         self.count += 1
         pairs = (*zip(function.parameters, arguments, strict=True), *zip(function.returns, returns, strict=True))

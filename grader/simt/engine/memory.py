@@ -10,6 +10,7 @@ Generic addresses: shared memory at SHARED_BASE, local memory at LOCAL_BASE, eve
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from llvmlite import ir
@@ -34,6 +35,25 @@ CACHE_SLOTS = len(SPACES)
 Combine = Callable[[Builder, Value, Sequence[Value]], Value]
 
 
+@dataclass(frozen=True)
+class Shape:
+    """What tells request functions apart. ``used`` has a bit for each element whose value matters."""
+
+    space: str
+    kind: str
+    bits: int
+    count: int
+    strong: bool
+    atomic: tuple[str, object, int] | None
+    used: int
+
+    @property
+    def name(self) -> str:
+        """The function's name, made of nothing that the PTX says."""
+        strong, atomic = "_strong" * self.strong, f"_{self.atomic[0]}" if self.atomic else ""
+        return f"{self.kind}_{self.space}_{self.bits}x{self.count}_{self.used:x}{strong}{atomic}"
+
+
 class MemoryCode:
     """Builds and remembers the request functions of one kernel."""
 
@@ -48,12 +68,15 @@ class MemoryCode:
 
     # -- what forms call --------------------------------------------------------------------------------------------
     def load(
-        self, e: OperandEmitter, op: Op, space: str, address: Value, bits: int, count: int, mask: Value, ordered: str
-    ) -> list[Value]:
+        self, e: OperandEmitter, op: Op, space: str, address: Value, bits: int, count: int, mask: Value, ordered: str,
+        used: int,
+    ) -> list[Value]:  # fmt: skip
         f = e.f
         kind = ir.IntType(bits)
         out = f.array(vec(kind), count)
-        self._call(e, op, space, "load", address, bits, count, mask, out, ordered)
+        if op.index in self.sites.seeds:
+            ordered = "relaxed"
+        self._call(e, op, space, "load", address, bits, count, mask, out, ordered, used=used)
         return [f.load(vec(kind), out, i * 4 * bits, align=4 * bits) for i in range(count)]
 
     def store(
@@ -81,7 +104,7 @@ class MemoryCode:
 
     def _call(
         self, e: OperandEmitter, op: Op, space: str, kind: str, address: Value, bits: int, count: int, mask: Value,
-        out: Value, ordered: str, atomic: tuple[str, object, int] | None = None,
+        out: Value, ordered: str, atomic: tuple[str, object, int] | None = None, used: int = -1,
     ) -> None:  # fmt: skip
         f = e.f
         named, space = space, {"const": "global", "param": "global"}.get(space, space)
@@ -90,34 +113,27 @@ class MemoryCode:
         strong = bool(ordered) and not plain
         site = self.sites.request(op, named, kind, bits * count // 8, orders_blocks=strong and space != "shared")
         line = self.sites.line_index(site)
-        fn = self._function(space, kind, bits, count, strong, atomic)
+        fn = self._function(Shape(space, kind, bits, count, strong, atomic, used & ((1 << count) - 1)))
         f.call(fn, e.warp, e.worker, address, mask, f.const(I32, site), f.const(I32, line), out)
 
     # -- functions --------------------------------------------------------------------------------------------------
-    def _function(
-        self, space: str, kind: str, bits: int, count: int, strong: bool, atomic: tuple[str, object, int] | None
-    ) -> ir.Function:
-        name = f"{kind}_{space}_{bits}x{count}{'_strong' if strong else ''}{'_' + atomic[0] if atomic else ''}"
-        existing = self.module.globals.get(name)
+    def _function(self, shape: Shape) -> ir.Function:
+        existing = self.module.globals.get(shape.name)
         if existing is not None:
             return existing
-        if space == "generic":
-            return self._generic(name, kind, bits, count, strong, atomic)
-        f = Builder(self.module, name, VOID, [PTR, PTR, vec(I64), I32, I32, I32, PTR])
-        request = _Request(self, f, space, kind, bits, count, strong, atomic)
-        request.build()
+        if shape.space == "generic":
+            return self._generic(shape)
+        f = Builder(self.module, shape.name, VOID, [PTR, PTR, vec(I64), I32, I32, I32, PTR])
+        _Request(self, f, shape).build()
         f.ret()
         f.fn.attributes.add("noinline")
         return f.finish()
 
-    def _generic(
-        self, name: str, kind: str, bits: int, count: int, strong: bool, atomic: tuple[str, object, int] | None
-    ) -> ir.Function:
+    def _generic(self, shape: Shape) -> ir.Function:
         """Sort the lanes by the window that their address lies in."""
-        parts = {
-            s: self._function(s, kind, bits, count, strong, atomic) for s in SPACES if not (atomic and s == "local")
-        }
-        f = Builder(self.module, name, VOID, [PTR, PTR, vec(I64), I32, I32, I32, PTR])
+        spaces = [s for s in SPACES if not (shape.atomic and s == "local")]
+        parts = {space: self._function(replace(shape, space=space)) for space in spaces}
+        f = Builder(self.module, shape.name, VOID, [PTR, PTR, vec(I64), I32, I32, I32, PTR])
         warp, worker, address, mask, site, line, out = f.args
         rest = f.var(mask)
         for space, base in (("shared", SHARED_BASE), ("local", LOCAL_BASE)):
@@ -160,13 +176,10 @@ class MemoryCode:
 class _Request:
     """Builds one request function."""
 
-    def __init__(
-        self, code: MemoryCode, f: Builder, space: str, kind: str, bits: int, count: int, strong: bool,
-        atomic: tuple[str, object, int] | None,
-    ) -> None:  # fmt: skip
-        self.code, self.f, self.space, self.kind = code, f, space, kind
-        self.bits, self.count, self.strong, self.atomic = bits, count, strong, atomic
-        self.width = bits * count // 8
+    def __init__(self, code: MemoryCode, f: Builder, shape: Shape) -> None:
+        self.code, self.f, self.shape = code, f, shape
+        self.space, self.kind, self.bits, self.count = shape.space, shape.kind, shape.bits, shape.count
+        self.width = shape.bits * shape.count // 8
         self.warp, self.worker, self.address, self.mask, self.site, self.line, self.out = f.args
 
     def build(self) -> None:
@@ -262,9 +275,9 @@ class _Request:
         counters = self.f.at(WORKER.load(self.f, self.worker, "counters"), site_counters)
         return Access(
             f=self.f, warp=self.warp, worker=self.worker, site=self.site, line=self.line, space=self.space, kind=self.kind,
-            bits=self.bits, count=self.count, strong=self.strong, mask=group, address=self.address, offset=offset,
+            bits=self.bits, count=self.count, strong=self.shape.strong, mask=group, address=self.address, offset=offset,
             allocation=allocation, base=base, counters=counters, out=self.out, report=self.code.report,
-            host=self._host(allocation), granule=self.code.sites.granule.get(self.space, 4),
+            host=self._host(allocation), granule=self.code.sites.granule.get(self.space, 4), used=self.shape.used,
         )  # fmt: skip
 
     def _host(self, allocation: Value) -> Value:
@@ -333,8 +346,8 @@ class _Request:
 
     def _atomic(self, places: Value, group: Value) -> None:
         f = self.f
-        assert self.atomic is not None
-        _, combine, operand_count = self.atomic
+        assert self.shape.atomic is not None
+        _, combine, operand_count = self.shape.atomic
         assert callable(combine)
         kind, size = ir.IntType(self.bits), self.bits // 8
         table = f.array(I64, LANES)

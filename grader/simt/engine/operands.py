@@ -67,6 +67,8 @@ class OperandEmitter(Emitter):
 
     def _predicate(self, register: Register) -> Value:
         value = self._register(register.name)
+        if value.type != vec(I1):
+            raise self.unsupported(f"{register.name} as a predicate")
         return value ^ self.f.const(vec(I1), 1) if register.negated else value
 
     def read(self, operand: Operand, kind: str) -> Value:
@@ -109,7 +111,9 @@ class OperandEmitter(Emitter):
 
     def _as_stored(self, value: Value, kind: str, stored: str) -> Value:
         if stored == "pred":
-            return value if value.type == vec(I1) else value.ne(0)
+            if value.type != vec(I1):
+                raise self.unsupported("a predicate as a destination for a number")
+            return value
         if value.type == vec(I1):
             value = value.zext(I32)
         if kind in PACKED:
@@ -181,13 +185,23 @@ class OperandEmitter(Emitter):
         base = WORKER.load(self.f, self.worker, "params")
         return self.f.splat(self.f.load(ir.IntType(bits), base, place, align=1))
 
+    def used(self, items: Sequence[Operand]) -> int:
+        """A bit for each of a load's destinations that some instruction reads: compilers load what nobody wants."""
+        return sum(
+            1 << k for k, item in enumerate(items) if isinstance(item, Register) and item.name in self.g.graph.read
+        )
+
     def load_memory(
-        self, space: str, address: Value, bits: int, count: int = 1, *, mask: Value | None = None, ordered: str = ""
-    ) -> list[Value]:
-        """One warp request: each lane reads ``count`` elements of ``bits`` bits from ``address`` on."""
+        self, space: str, address: Value, bits: int, count: int = 1, *, mask: Value | None = None, ordered: str = "",
+        used: int = -1,
+    ) -> list[Value]:  # fmt: skip
+        """One warp request: each lane reads ``count`` elements of ``bits`` bits from ``address`` on.
+
+        ``used`` has a bit for each element that matters: whether the others were written, and when, does not.
+        """
         assert self.op is not None
         lanes = self.mask if mask is None else mask
-        return self.g.memory.load(self, self.op, space, address, bits, count, lanes, ordered)
+        return self.g.memory.load(self, self.op, space, address, bits, count, lanes, ordered, used)
 
     def store_memory(
         self,

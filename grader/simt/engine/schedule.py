@@ -310,7 +310,11 @@ class Schedule:
         own = WORKER.load(f, worker, "budget_per_block")
         last_share = left.slt(own)
         given = last_share.select(left, own)
-        for name, value in (("block_budget", given), ("block_started_with", given), ("last_share", last_share.zext(I64))):
+        for name, value in (
+            ("block_budget", given),
+            ("block_started_with", given),
+            ("last_share", last_share.zext(I64)),
+        ):
             WORKER.store(f, worker, name, value)
         with f.if_else(left.slt(0)) as (none, some):
             with none:

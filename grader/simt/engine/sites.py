@@ -35,12 +35,13 @@ class Site:
 class SiteTable:
     """Numbers the instructions that may report or count; memory requests add themselves as they are generated."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, granule: dict[str, int], seeds: frozenset[int]) -> None:
         self.sites: list[Site] = []
         self.lines: list[int] = []
         self._by_op: dict[int, int] = {}
         self._block_of = {op.index: b.index for b in graph.blocks for op in b.ops}
-        self.granule = _granules(graph)
+        self.granule = granule  # bytes of a shadow cell, by space
+        self.seeds = seeds  # plain loads that count as relaxed, by the index of their instruction
         self.has_fences = any("fence" in op.form.tags for b in graph.blocks for op in b.ops)
 
     def of_op(self, op: Op) -> int:
@@ -67,18 +68,3 @@ class SiteTable:
         if line not in self.lines and len(self.lines) < Stamp.MAX_LINE:
             self.lines.append(line)
         return self.lines.index(line) if line in self.lines else Stamp.MAX_LINE
-
-
-def _granules(graph: Graph) -> dict[str, int]:
-    """Bytes that one shadow cell stands for: the narrowest access of the kernel (4 at most), so that cells are exact."""
-    narrowest = 4
-    for block in graph.blocks:
-        for op in block.ops:
-            if "memory" in op.form.tags:
-                narrowest = min(narrowest, _narrow(op))
-    return {"global": narrowest, "shared": narrowest}
-
-
-def _narrow(op: Op) -> int:
-    last = op.instruction.modifiers[-1]
-    return {"b8": 1, "u8": 1, "s8": 1, "b16": 2, "u16": 2, "s16": 2, "f16": 2, "bf16": 2}.get(last, 4)

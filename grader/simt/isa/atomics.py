@@ -116,7 +116,7 @@ def atom(e: BlockEmitter, m: Match, i: Instruction) -> None:
 @form(
     "atom{.ORDER}{.SCOPE}{.SPACE}.OP.TYPE d, a, b, c",
     raw=True,
-    tags=("memory",),
+    tags=("memory", "swap"),
     OP=("cas",),
     also=_MODIFIERS,
     any_order=True,

@@ -21,7 +21,7 @@ CACHE = ("ca", "cg", "cs", "lu", "cv", "wb", "wt")
 SCOPES = ("cta", "gpu", "sys", "cluster")
 
 
-@form("mov.TYPE d, a", raw=True, TYPE=("b16", "u16", "s16", "b32", "u32", "s32", "b64", "u64", "s64", "f32", "f64",
+@form("mov.TYPE d, a", raw=True, tags=("copy",), TYPE=("b16", "u16", "s16", "b32", "u32", "s32", "b64", "u64", "s64", "f32", "f64",
       "f16", "f16x2", "pred", "b128", "b8", "u8", "s8"))  # fmt: skip
 def mov(e: BlockEmitter, m: Match, i: Instruction) -> None:
     target, source = i.operands
@@ -67,7 +67,8 @@ def _load(e: BlockEmitter, m: Match, i: Instruction) -> None:
         if whole is not None:
             _spread(e, items, whole, m.TYPE)
             return
-    values = e.load_memory(space, e.address_of(source), bits, count, ordered="volatile" if m.volatile else "")
+    ordered = "volatile" if m.volatile else ""
+    values = e.load_memory(space, e.address_of(source), bits, count, ordered=ordered, used=e.used(items))
     _spread(e, items, values, m.TYPE)
 
 
@@ -96,7 +97,7 @@ PREFETCH = ("L2::64B", "L2::128B", "L2::256B")
 @form(
     "ld{.SPACE}{.CACHE}{.EVICT}{.PREFETCH}{.VEC}.TYPE d, a",
     raw=True,
-    tags=("memory",),
+    tags=("memory", "load"),
     EVICT=EVICT,
     PREFETCH=PREFETCH,
     also=LOAD_TYPES,
@@ -131,8 +132,9 @@ def ld_ordered(e: BlockEmitter, m: Match, i: Instruction) -> None:
 def ld_nc(e: BlockEmitter, m: Match, i: Instruction) -> None:
     target = i.operands[0]
     count = {"": 1, "v2": 2, "v4": 4, "v8": 8}[m.VEC]
-    values = e.load_memory("global", e.address_of(i.operands[1]), WIDTH[m.TYPE], count)
-    _spread(e, target.items if isinstance(target, Vector) else (target,), values, m.TYPE)
+    items = target.items if isinstance(target, Vector) else (target,)
+    values = e.load_memory("global", e.address_of(i.operands[1]), WIDTH[m.TYPE], count, used=e.used(items))
+    _spread(e, items, values, m.TYPE)
 
 
 @form("ldu{.SPACE}{.VEC}.TYPE d, a", raw=True, tags=("memory",), also=LOAD_TYPES)
@@ -174,12 +176,12 @@ WINDOWS = {"global": 0, "const": 0, "param": 0, "shared": SHARED_BASE, "local": 
 CVTA_SPACES = ("global", "shared", "local", "const", "param", "shared::cta", "param::entry")
 
 
-@form("cvta.SPACE.TYPE d, a", SPACE=CVTA_SPACES, TYPE=("u64", "u32"))
+@form("cvta.SPACE.TYPE d, a", tags=("copy",), SPACE=CVTA_SPACES, TYPE=("u64", "u32"))
 def cvta(e: BlockEmitter, m: Match, a: Value) -> Value:
     return a + WINDOWS[_space(m)]
 
 
-@form("cvta.to.SPACE.TYPE d, a", SPACE=CVTA_SPACES, TYPE=("u64", "u32"))
+@form("cvta.to.SPACE.TYPE d, a", tags=("copy",), SPACE=CVTA_SPACES, TYPE=("u64", "u32"))
 def cvta_to(e: BlockEmitter, m: Match, a: Value) -> Value:
     return a - WINDOWS[_space(m)]
 

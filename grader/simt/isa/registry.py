@@ -178,10 +178,10 @@ def find(instruction: Instruction) -> tuple[Form, Match] | None:
 
 
 def _fits(form: Form, operands: Sequence[Operand]) -> bool:
-    """Whether the operands have the form's number and shape; raw forms look for themselves."""
-    if form.raw or not operands:
+    """Whether the operands have the form's number and shape; raw forms look at the shapes themselves."""
+    if not operands:  # asked without any: is there such a form at all?
         return True
     pairs = zip(form.operands, operands, strict=False)
-    return len(operands) == len(form.operands) and all(
-        ("|" in name) == isinstance(operand, Vector) for name, operand in pairs if name.startswith("d")
+    return len(operands) == len(form.operands) and (
+        form.raw or all(("|" in name) == isinstance(operand, Vector) for name, operand in pairs if name.startswith("d"))
     )

@@ -46,6 +46,7 @@ class Access:
     report: ir.Function
     host: Value  # i64: host address of the allocation
     granule: int  # bytes that one shadow cell stands for
+    used: int = -1  # a bit for each element whose value matters
 
     @property
     def width(self) -> int:

@@ -151,7 +151,8 @@ class _Cells:
 
 def _cells(access: Access) -> list[_Cells]:
     count = max(1, access.width // access.granule)
-    return [_Cells(access, k, contiguous=count == 1 and access.base is not None) for k in range(count)]
+    wanted = [k for k in range(count) if access.used >> (8 * access.granule * k // access.bits) & 1]
+    return [_Cells(access, k, contiguous=count == 1 and access.base is not None) for k in wanted]
 
 
 def _stamp(access: Access) -> Value:
