@@ -12,16 +12,17 @@ _CONVERSION = re.compile(r"%([-+ #0]*)(\*|\d*)(?:\.(\*|\d*))?(hh|h|ll|l|z|j|t|L)
 WIDEST = 256
 
 
-def render(printed: bytes, text_at: Callable[[int], str]) -> str:
-    """All records in order. ``text_at(address)`` reads a C string of device memory."""
+def render(printed: bytes, text_at: Callable[[int], str], limit: int) -> str:
+    """All records in order, up to one character more than ``limit``. ``text_at(address)`` reads a C string of memory."""
     out = []
-    at = 0
-    while at + HEADER <= len(printed):
+    at = length = 0
+    while at + HEADER <= len(printed) and length <= limit:
         address, _, _, size = struct.unpack_from("<QQII", printed, at)
         arguments = printed[at + HEADER : at + HEADER + size]
         out.append(format_one(text_at(address), arguments, text_at))
+        length += len(out[-1])
         at += HEADER + size
-    return "".join(out)
+    return "".join(out)[: limit + 1]
 
 
 class _Arguments:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from grader.simt.counters import Counters, count
 from grader.simt.engine.code_cache import CodeCache
 from grader.simt.engine.device import Device, Dim3
-from grader.simt.engine.launch import TooLarge
+from grader.simt.engine.launch import Launched, TooLarge
 from grader.simt.engine.layout import RUNNING
 from grader.simt.events import Event, explain, merge
 from grader.simt.observers import OBSERVERS
@@ -159,10 +159,18 @@ class _Run:
         self.calls.append(call)
         self.counters.append(count(launched))
         self.events += explain(self.device, launched, call.grid, call.block, call.shared_bytes)
-        self.printed += render(launched.printed, self.device.text)
+        self._print(launched)
         self.left = max(0, self.left - launched.spent)
         self.complete = launched.status == RUNNING
         return True
+
+    def _print(self, launched: Launched) -> None:
+        limit = self.options.printf_bytes
+        self.printed += render(launched.printed, self.device.text, limit - len(self.printed))
+        if len(self.printed) > limit:  # the records were short, what they print is not
+            self.printed = self.printed[:limit]
+            if not any(event.kind == "print_limit" for event in self.events):
+                self.events.append(Event("print_limit", launched.kernel.name, None, (0, 0, 0), (0, 0, 0)))
 
     def outcome(self) -> Outcome:
         memory = {name: self.device.array(name).data for name in self.names}

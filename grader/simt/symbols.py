@@ -16,6 +16,9 @@ def plain_name(symbol: str) -> str:
     symbol = _COPY.sub("", symbol)
     if not symbol.startswith("_Z"):
         return symbol
+    plain = re.match(r"_Z(\d+)", symbol)  # a function of no namespace: its parameters' types follow
+    if plain:
+        return symbol[plain.end() :][: int(plain.group(1))]
     best = symbol
     for match in re.finditer(r"(\d+)(?=[A-Za-z_])", symbol):
         for start in range(match.start(1), match.end(1)):

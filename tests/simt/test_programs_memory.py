@@ -35,7 +35,7 @@ VARIABLES = [
     ints("a linked list in shared memory", "struct Node { int value; Node* next; }; __shared__ Node nodes[64]; nodes[t].value = t; nodes[t].next = t + 1 < 64 ? &nodes[t + 1] : nullptr; __syncthreads(); int s = 0; for (Node* n = &nodes[t]; n; n = n->next) s += n->value; x[i] = s;",
          [sum(range(t, 64)) for t in T]),
     ints("read-only loads and cache hints", "__shared__ int s[64]; s[t] = __ldg(table + 63 - t) + __ldcg(table + t) + __ldcs(table + 1) + __ldlu(table + 2); __stcs(x + t, s[t]); __stwt(x + t, s[t] + 1); __stcg(x + t, s[t] + 2);",
-         66 + 3, "__device__ int table[64] = {" + ", ".join(map(str, range(64))) + "};\n"),
+         66 + 2, "__device__ int table[64] = {" + ", ".join(map(str, range(64))) + "};\n"),
     ints("alignment attributes", "struct __align__(16) V { float a, b, c; }; __shared__ V v[8]; if (t < 8) { v[t].a = t; v[t].c = 2 * t; } __syncthreads(); x[i] = sizeof(V) + v[t & 7].a + v[t & 7].c;", [16 + 3 * (t & 7) for t in T]),
     ints("clocks go forward", "long long a = clock64(); unsigned c = clock(); int s = 0; for (int k = 0; k < t; ++k) s += k * t % 7; long long b = clock64(); x[i] = b > a && clock() - c < 1000000 ? 1 : s;", 1),
     ints("the shape of the launch", "x[i] = warpSize + 100 * blockDim.x + 100000 * gridDim.x;", 32 + 6400 + 100000),

@@ -39,6 +39,12 @@ EXERCISE = Exercise(
             hint="pack the working threads into the first warps: `if (t < s)` instead of a test with %",
         ),
         Expect(
+            "shared_atomic_requests",
+            at_most=0,
+            why="Atomics on one word of shared memory are done one after the other: that is a row of additions, no tree.",
+            hint="let each thread write a word of its own, and add the words in pairs",
+        ),
+        Expect(
             "global_requests",
             at_most=0.04,
             per="n",

@@ -145,8 +145,9 @@ class SimSession:
                 self._end()
             kind = answer.get("is")
             if kind == "want":
-                self._child.channel.send({"code": store.load(answer["key"])})
-                deadline += COMPILE_S
+                kept = store.load(answer["key"])
+                self._child.channel.send({"code": kept})
+                deadline += 0 if kept else COMPILE_S
             elif kind == "keep":
                 store.save(answer["key"], answer["code"])
                 deadline = min(time.monotonic() + timeout_s, self._ends)
@@ -181,7 +182,7 @@ def _too_slow() -> SubmissionError:
 
 def _unsupported(answer: dict[str, Any], name: str) -> Unsupported:
     line = answer.get("line")
-    message = f"the simulator does not know {answer['what']}" + (f" ({name}:{line})" if line else "")
+    message = f"the simulator cannot run {answer['what']}" + (f" ({name}:{line})" if line else "")
     found = Diagnostic(kind="unsupported", message=message, file=name, line=line)
     return Unsupported(
         message, diagnostics=(found,), hint="run it on a GPU with --backend gpu, or write it in another way"

@@ -29,6 +29,8 @@ FAILURES = {
 }  # fmt: skip
 """Which verdict word a finding ends in, the first that applies; findings that are not listed are warnings."""
 
+SAME_LINE = "one line does both: in a loop, end the loop's body with __syncthreads(); else let one thread do it, or use atomicAdd"
+
 ELEMENT_BYTES = 4  # of an array whose type PTX does not tell
 
 
@@ -152,11 +154,13 @@ def _race(w: _Words) -> Said:
             what + ", in different blocks of one launch",
             "blocks run in any order: use an atomic, or a second launch",
         )
-    if first.line == second.line:
+    if first.line == second.line and first.kind == second.kind:
         return (
             what + ", no barrier between",
-            "the line runs again in the next round: end the loop's body with __syncthreads()",
+            "give every thread an element of its own: two of them compute the same index",
         )
+    if first.line == second.line:
+        return what + ", no barrier between", SAME_LINE
     return what + ", no barrier between", "put a __syncthreads() between the two accesses"
 
 
@@ -170,9 +174,10 @@ def _missing_fence(w: _Words) -> Said:
 
 def _same_value(w: _Words) -> Said:
     first, second = w.event.accesses
+    blocks = (first.block, second.block) if first.block != second.block else (None, None)
     return (
-        f"two threads write the same value to {w.array}: {w.thread(first.thread)} at {w.at(first.line)}, "
-        f"{w.thread(second.thread)} at {w.at(second.line)}",
+        f"two threads write the same value to {w.array}: {w.thread(first.thread, blocks[0])} at {w.at(first.line)}, "
+        f"{w.thread(second.thread, blocks[1])} at {w.at(second.line)}",
         "harmless here, but one writer is enough",
     )
 

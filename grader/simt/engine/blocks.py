@@ -104,13 +104,14 @@ def _cut(flat: Flat) -> tuple[list[Block], dict[str, int]]:
     return blocks, targets
 
 
-COSTS = {"memory": 8, "barrier": 8, "sync": 8, "slow": 64}
-"""What an instruction with this tag is charged; others 1. About the time it takes, so that a budget bounds time too."""
+COSTS = {"memory": 32, "barrier": 16, "sync": 16, "slow": 64, "special": 16, "matrix": 256}
+"""What an instruction with this tag, or of this chapter, is charged; others 1. A unit takes 1 to 4 ns with all observers on,
+so that a budget bounds time too."""
 
 
 def cost(op: Op) -> int:
     """What a warp that executes this is charged."""
-    return max((COSTS[tag] for tag in op.form.tags if tag in COSTS), default=1)
+    return max(COSTS.get(word, 1) for word in (op.form.chapter, *op.form.tags))
 
 
 def registers_in(operand: Operand) -> Iterator[str]:

@@ -21,6 +21,8 @@ from grader.simt.engine.values import I32, I64, PTR, VOID
 
 PER_SITE = 2
 """Findings kept of each kind and site."""
+COST = 512
+"""What a finding is charged, in units of `blocks.cost`, kept or not."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ def report_function(module: ir.Module) -> ir.Function:
     worker, kind, site, thread, lanes, address, other = f.args
     count = WORKER.load(f, worker, "finding_count")
     table = WORKER.load(f, worker, "findings")
+    f.add_to(WORKER.at(f, worker, "block_budget"), 0, -COST)
     alike = f.var(f.const(I32, 0))
     with f.loop(count) as i:
         row = f.at(table, i * FINDING.size)

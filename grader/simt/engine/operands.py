@@ -74,7 +74,7 @@ class OperandEmitter(Emitter):
     def read(self, operand: Operand, kind: str) -> Value:
         if isinstance(operand, Immediate):
             return self.immediate(operand, kind)
-        if isinstance(operand, Symbol):
+        if isinstance(operand, Symbol) and isinstance(ELEMENT.get(kind), ir.IntType) and kind != "pred":
             return self.symbol(operand).resize(ELEMENT[kind])
         if not isinstance(operand, Register):
             raise UnsupportedPtx(f"an operand of {self.op.instruction.name}" if self.op else "an operand", self._line())
