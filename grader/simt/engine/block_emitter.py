@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from grader.simt.engine import findings
 from grader.simt.engine.blocks import Block, Op, cost
 from grader.simt.engine.flatten import UnsupportedPtx
-from grader.simt.engine.layout import TIMED_OUT, TRAPPED, WARP, WORKER
+from grader.simt.engine.layout import RUNNING, TIMED_OUT, TRAPPED, WARP, WORKER
 from grader.simt.engine.operands import OperandEmitter
 from grader.simt.engine.schedule import QUANTUM
 from grader.simt.engine.values import I1, I32, I64, Value, vec
@@ -197,7 +197,7 @@ class BlockEmitter(OperandEmitter):
         f.goto(self.region.dispatch)
 
     def _tick(self, leaving: Sequence[tuple[int, Value]]) -> None:
-        """On a backward jump: end a block that is out of budget, yield a warp that is out of its quantum.
+        """On a backward jump: end a block that is out of budget or at fault, yield a warp that is out of its quantum.
 
         ``leaving`` are the lanes that are not in the queue yet, with the block where they go.
         """
@@ -206,14 +206,15 @@ class BlockEmitter(OperandEmitter):
         left = WARP.load(f, self.warp, "quantum") - 1
         WARP.store(f, self.warp, "quantum", left)
         stop, go_on = f.block("tick"), f.block("tock")
-        branch = f.b.cbranch((spent | left.slt(0)).v, stop, go_on)
+        running = WORKER.load(f, self.worker, "status").eq(RUNNING)
+        branch = f.b.cbranch((spent | left.slt(0) | ~running).v, stop, go_on)
         branch.set_weights([1, 999])
         f.enter(stop)
         for target, mask in leaving:
             self._enqueue(target, mask)
         WARP.store(f, self.warp, "quantum", QUANTUM)
         WARP.store(f, self.warp, "rotate", self.block.index + 1)
-        with f.if_(spent):
+        with f.if_(spent & running):
             self.report(findings.BUDGET, self.block_mask, WORKER.load(f, self.worker, "last_share"))
             WORKER.store(f, self.worker, "status", TIMED_OUT)
         f.goto(self.region.give_up)

@@ -119,21 +119,21 @@ def _load(e: BlockEmitter, m: Match, i: Instruction, fragment: Fragment, *, rows
         e.write(item, held[n % len(held)], "b32")
 
 
-@form("wmma.load.ROLE.sync.aligned.LAYOUT.SHAPE{.SPACE}.TYPE d, a, stride", raw=True, tags=("sync", "memory"),
+@form("wmma.load.ROLE.sync.aligned.LAYOUT.SHAPE{.SPACE}.TYPE d, a{, stride}", raw=True, tags=("sync", "memory"),
       ROLE=("a", "b"), LAYOUT=LAYOUTS, SHAPE=WMMA_SHAPES, SPACE=SPACES, TYPE=("f16", "bf16", *BYTES))  # fmt: skip
-@form("wmma.load.ROLE.sync.aligned.LAYOUT.SHAPE{.SPACE}.TYPE d, a, stride", raw=True, tags=("sync", "memory"),
+@form("wmma.load.ROLE.sync.aligned.LAYOUT.SHAPE{.SPACE}.TYPE d, a{, stride}", raw=True, tags=("sync", "memory"),
       ROLE=("a", "b"), LAYOUT=LAYOUTS, SHAPE=("m16n16k8",), SPACE=SPACES, TYPE=("tf32",))  # fmt: skip
 def wmma_load(e: BlockEmitter, m: Match, i: Instruction) -> None:
     _load(e, m, i, operand(m.ROLE, Shape.parse(m.SHAPE), m.TYPE, wmma=True), rows=True)
 
 
-@form("wmma.load.c.sync.aligned.LAYOUT.SHAPE{.SPACE}.TYPE d, a, stride", raw=True, tags=("sync", "memory"),
+@form("wmma.load.c.sync.aligned.LAYOUT.SHAPE{.SPACE}.TYPE d, a{, stride}", raw=True, tags=("sync", "memory"),
       LAYOUT=LAYOUTS, SHAPE=(*WMMA_SHAPES, "m16n16k8"), SPACE=SPACES, TYPE=(*HALVES, "s32"))  # fmt: skip
 def wmma_load_c(e: BlockEmitter, m: Match, i: Instruction) -> None:
     _load(e, m, i, accumulator(Shape.parse(m.SHAPE), m.TYPE), rows=False)
 
 
-@form("wmma.store.d.sync.aligned.LAYOUT.SHAPE{.SPACE}.TYPE a, b, stride", raw=True, tags=("sync", "memory"),
+@form("wmma.store.d.sync.aligned.LAYOUT.SHAPE{.SPACE}.TYPE a, b{, stride}", raw=True, tags=("sync", "memory"),
       LAYOUT=LAYOUTS, SHAPE=(*WMMA_SHAPES, "m16n16k8"), SPACE=SPACES, TYPE=(*HALVES, "s32"))  # fmt: skip
 def wmma_store(e: BlockEmitter, m: Match, i: Instruction) -> None:
     _wait(e)

@@ -8,7 +8,7 @@ The syntax line is the manual's: literal modifiers (``.rn``), optional ones (``{
 (``.TYPE``) whose choices are keywords of the decorator. Matching gives a `Match`: ``m.TYPE`` is the text that stood
 there, ``m.sat`` says whether an optional literal was present, ``{.RND}`` gives its text or "".
 
-Operands: names that begin with ``d`` are destinations (``d|dp`` writes two), the others are sources, read before the
+Operands (a last one in braces, ``{, stride}``, may be missing): names that begin with ``d`` are destinations (``d|dp`` writes two), the others are sources, read before the
 function is called. All have type ``TYPE`` unless ``operands=`` says otherwise: ``operands={"c": "u32", "d": "DTYPE"}``
 names a type or a placeholder; ``"wide:TYPE"`` is the type of twice the width, and ``"bits:TYPE"`` the untyped bits.
 The function gets the emitter ``e``, the match ``m`` and a `Value` of 32 lanes for each source, and gives the
@@ -155,7 +155,7 @@ def form(
     for match in _SLOT.finditer(head[len(opcode) :]):
         name, optional = match.group(1) or match.group(2), match.group(1) is not None
         slots.append(Slot(name, frozenset(known.get(name, (name,))), optional))
-    names = tuple(part.strip() for part in tail.split(",")) if tail.strip() else ()
+    names = tuple(part.strip(" {}") for part in tail.split(",")) if tail.strip() else ()
 
     def register(build: Callable[..., Any]) -> Callable[..., Any]:
         chapter = build.__module__.rpartition(".")[2]
@@ -182,6 +182,7 @@ def _fits(form: Form, operands: Sequence[Operand]) -> bool:
     if not operands:  # asked without any: is there such a form at all?
         return True
     pairs = zip(form.operands, operands, strict=False)
-    return len(operands) == len(form.operands) and (
+    least = len(form.operands) - form.syntax.count("{,")
+    return least <= len(operands) <= len(form.operands) and (
         form.raw or all(("|" in name) == isinstance(operand, Vector) for name, operand in pairs if name.startswith("d"))
     )
