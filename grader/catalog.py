@@ -37,11 +37,12 @@ class Catalog:
     def find(self, text: str) -> CourseExercise:
         """The one exercise that ``text`` means: its name, its number, or a unique part of its name.
 
-        A number is the one that `list` shows (``Exercise.order``: 403); a smaller one that is nobody's number is a
-        position in the list, counted from 1. Raises UsageError with the candidates.
+        A number is the one that `list` shows (``Exercise.order``: 403), and never a part of a name. Raises UsageError
+        with the candidates; for another number these are the exercises of its chapter.
         """
         self._raise_if_broken(text)
-        found = next((hits for rule in _RULES if (hits := rule(self.exercises, text.strip()))), ())
+        wanted = text.strip()
+        found = next((hits for rule in _RULES if (hits := rule(self.exercises, wanted))), ())
         if len(found) == 1:
             return found[0]
         if found:
@@ -56,9 +57,21 @@ class Catalog:
     def _unknown(self, text: str) -> UsageError:
         from grader.expressions import did_you_mean
 
+        if _is_number(text.strip()):
+            hint = self._in_chapter(text.strip()) or "`grade list` shows the numbers"
+            return UsageError(f"there is no exercise {text.strip()}", code="unknown_exercise", hint=hint)
         names = [one.name for one in self.exercises] + [one.name for one in self.broken]
         hint = did_you_mean(text, names) or "`grade list` shows all exercises"
         return UsageError(f"there is no exercise {text!r}", code="unknown_exercise", hint=hint)
+
+    def _in_chapter(self, number: str) -> str:
+        """``4 is the chapter reduction: 403 reduce_v3``, for 4 as for 499; "" where there is no such chapter."""
+        chapter = int(number) // 100 or int(number)
+        members = [one for one in self.exercises if one.number // 100 == chapter]
+        if not members:
+            return ""
+        title = members[0].chapter.partition("_")[2].replace("_", " ") or members[0].chapter
+        return f"{chapter} is the chapter {title}: " + ", ".join(f"{one.number} {one.name}" for one in members)
 
 
 def load_catalog(courses: Sequence[Path] = ()) -> Catalog:
@@ -94,22 +107,20 @@ def _by_name(exercises: Sequence[CourseExercise], text: str) -> list[CourseExerc
 
 
 def _by_number(exercises: Sequence[CourseExercise], text: str) -> list[CourseExercise]:
-    if not (text.isascii() and text.isdigit()):
-        return []
-    return [one for one in exercises if one.number == int(text)]
+    return [one for one in exercises if str(one.number) == text]
 
 
-def _by_position(exercises: Sequence[CourseExercise], text: str) -> list[CourseExercise]:
-    if not (text.isascii() and text.isdigit()) or len(text) > 4:
-        return []
-    return list(exercises[int(text) - 1 : int(text)]) if int(text) else []
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 9  # more digits are nobody's chapter
 
 
 def _by_part(exercises: Sequence[CourseExercise], text: str) -> list[CourseExercise]:
-    return [one for one in exercises if text and text.casefold() in one.name.casefold()]
+    if not text or _is_number(text):
+        return []
+    return [one for one in exercises if text.casefold() in one.name.casefold()]
 
 
-_RULES = (_by_name, _by_number, _by_position, _by_part)
+_RULES = (_by_name, _by_number, _by_part)
 
 
 def _ambiguous(text: str, found: Sequence[CourseExercise]) -> UsageError:

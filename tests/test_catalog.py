@@ -73,8 +73,8 @@ def test_a_host_exercise_has_its_host_file() -> None:
     assert zero_copy.host_file.name == "zero_copy_host.py"
 
 
-@pytest.mark.parametrize("text", ["total", "102", "2", "tot", "TOTAL", " total "])
-def test_an_exercise_is_found_by_name_number_position_and_part(mini: Catalog, text: str) -> None:
+@pytest.mark.parametrize("text", ["total", "102", " 102 ", "tot", "TOTAL", " total "])
+def test_an_exercise_is_found_by_name_number_and_part(mini: Catalog, text: str) -> None:
     assert mini.find(text).name == "total"
 
 
@@ -84,10 +84,26 @@ def test_a_whole_name_wins_over_parts_of_others(write: Write) -> None:
     assert catalog.find("scan").number == 901
 
 
-def test_a_number_of_an_exercise_wins_over_a_position(write: Write) -> None:
-    catalog = load_catalog([write("odd_one", order=2)])
-    assert catalog.find("2").name == "odd_one"
-    assert catalog.exercises[0].name == "odd_one"
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("1", "1 is the chapter first: 101 scale, 102 total"),
+        ("199", "1 is the chapter first: 101 scale, 102 total"),
+        ("2", "`grade list` shows the numbers"),
+        ("0", "`grade list` shows the numbers"),
+    ],
+)
+def test_another_number_lists_what_is_in_its_chapter(mini: Catalog, text: str, hint: str) -> None:
+    numbers = [one.number for one in mini.exercises]
+    assert numbers == [101, 102]
+    with pytest.raises(UsageError, match=f"there is no exercise {text}") as caught:
+        mini.find(text)
+    assert caught.value.hint == hint
+
+
+def test_a_number_is_never_a_part_of_a_name() -> None:
+    with pytest.raises(UsageError, match="there is no exercise 3"):
+        load_catalog().find("3")  # reduce_v3 has one in it
 
 
 def test_an_ambiguous_part_lists_the_candidates(mini: Catalog) -> None:

@@ -75,6 +75,14 @@ def test_exact_cases_compare_with_the_answer_rounded_to_the_dtype() -> None:
     assert judged(np.array([2049], dtype=np.float16), [2048]) is None  # 2049 is no half
 
 
+def test_a_single_nan_among_other_wrong_elements_is_one_of_them() -> None:
+    alone = wrong(floats(1, np.nan, 3), [1, 2, 3])
+    assert alone.guess.startswith("it is NaN: ")
+    others = wrong(floats(5, np.nan, 3), [1, 2, 3])
+    assert (others.index, others.wrong) == (0, 2)
+    assert others.guess.startswith("1 of them is NaN: ")
+
+
 def test_nan_and_infinity_are_right_only_where_they_are_expected() -> None:
     kinds: tuple[Kind, ...] = ("exact", "real")
     for values in kinds:

@@ -28,7 +28,8 @@ MAX_SEED = 2**53 - 1  # what every reader of JSON keeps exactly
 def cli() -> None:
     """Grade a CUDA kernel: is it right, does it use the technique of the step, how close is it to the peak?
 
-    NAME is an exercise, its number, or a part of its name. The file graded is --file, else ./NAME.cu.
+    NAME is an exercise, its number, or a part of its name. The file graded is --file, else ./NAME.cu,
+    else, in a clone of warpgrade, the stub in its exercises/.
     """
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from grader.catalog import Broken, Catalog, CourseExercise, load_catalog
-from grader.cli.output import print_json, print_line, print_text, screen
+from grader.cli.output import print_json, print_line, print_text, screen, wrapped
+from grader.cli.routing import HELP
 from grader.errors import UsageError
 
 LIST_SCHEMA = "warpgrade/list/1"
@@ -20,7 +21,8 @@ def load(courses: Sequence[Path]) -> Catalog:
     from grader.cli.commands import cli
 
     catalog = load_catalog(courses)
-    clash = next((one for one in catalog.exercises if one.name in cli.commands), None)
+    taken = {*cli.commands, HELP}
+    clash = next((one for one in catalog.exercises if one.name in taken), None)
     if clash is not None:
         raise UsageError(
             f"the exercise in {clash.folder} is called {clash.name!r}, which is a command",
@@ -41,8 +43,9 @@ def find(catalog: Catalog, text: str) -> CourseExercise:
 
         visible = [name for name, command in cli.commands.items() if not command.hidden]
         near = get_close_matches(text, visible, n=1)
-        if error.code == "unknown_exercise" and near and "did you mean" not in error.hint:
-            raise UsageError(error.message, code=error.code, hint=f"did you mean `grade {near[0]}`?") from None
+        meant = "--version" if text == "version" else "".join(near)
+        if error.code == "unknown_exercise" and meant and "did you mean" not in error.hint:
+            raise UsageError(error.message, code=error.code, hint=f"did you mean `grade {meant}`?") from None
         raise
 
 
@@ -55,7 +58,7 @@ def show_list(courses: Sequence[Path], *, as_json: bool) -> int:
     if as_json:
         print_json(list_document(catalog))
         return 0
-    for line in list_lines(catalog):
+    for line in list_lines(catalog, screen().width):
         print_line(line)
     return 0
 
@@ -85,7 +88,7 @@ def _record(one: CourseExercise) -> dict[str, Any]:
     }
 
 
-def list_lines(catalog: Catalog) -> Iterator[str]:
+def list_lines(catalog: Catalog, width: int = 80) -> Iterator[str]:
     """Yield the list as people read it: number, name and the one idea, under each chapter."""
     widest = max((len(one.name) for one in catalog.exercises), default=0)
     for at, (chapter, members) in enumerate(groupby(catalog.exercises, key=lambda one: one.chapter)):
@@ -94,10 +97,12 @@ def list_lines(catalog: Catalog) -> Iterator[str]:
         yield _chapter_title(chapter)
         for one in members:
             note = " (needs a GPU)" if one.exercise.host else ""
-            yield f"  {one.number:>4}  {one.name:<{widest}}  {one.exercise.idea}{note}"
+            line = f"  {one.number:>4}  {one.name:<{widest}}  {one.exercise.idea}{note}"
+            yield wrapped(line, width=width, indent=" " * (widest + 10))
     yield from _broken_lines(catalog.broken)
     yield ""
-    yield "`grade show NAME` explains one, `grade start NAME` puts its stub here, `grade NAME` grades it."
+    closing = "`grade show NAME` explains one, `grade start NAME` puts its stub here, `grade NAME` grades it."
+    yield wrapped(closing, width=width)
 
 
 def _chapter_title(chapter: str) -> str:
@@ -126,7 +131,7 @@ def show_statement(name: str, courses: Sequence[Path], *, no_color: bool) -> int
     shown = screen(no_color=no_color)
     text = one.statement.read_text(encoding="utf-8", errors="replace")
     print_text(statement_text(text, width=shown.width, color=shown.color, unicode=shown.unicode))
-    print_line(_how_to_go_on(one))
+    print_line(wrapped(_how_to_go_on(one), width=shown.width))
     return 0
 
 
@@ -169,8 +174,8 @@ def _copy(source: Path) -> None:
 def _started(one: CourseExercise, sources: Sequence[Path]) -> str:
     files = " and ".join(f"./{path.name}" for path in sources)
     return (
-        f"{one.name}: {one.exercise.idea}.\n"
+        wrapped(f"{one.name}: {one.exercise.idea}.", width=screen().width) + "\n"
         f"  1. `grade show {one.name}` explains the task.\n"
-        f"  2. Open {files} and write the kernel.\n"
+        f"  2. Open {files} and do that where it says YOUR CODE.\n"
         f"  3. `grade {one.name}` grades it."
     )

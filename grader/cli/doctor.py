@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Literal
 
-from grader.cli.output import print_line, print_text, screen
+from grader.cli.output import print_line, print_text, screen, wrapped
 from grader.errors import WarpgradeError
 
+WIDTH = 80
+UNBROKEN = 4096  # for rich: a path stays whole, so that it can be copied
 State = Literal["ok", "missing", "optional"]
 
 INSTALL = "pip install 'warpgrade[cuda12]'"
@@ -34,7 +36,7 @@ def show_doctor(*, no_color: bool) -> int:
     shown = screen(no_color=no_color)
     print_text(to_text(found, color=shown.color, unicode=shown.unicode))
     for line in conclusion(found):
-        print_line(line)
+        print_line(wrapped(line, width=WIDTH))
     return 4 if any(check.state == "missing" for check in found) else 0
 
 
@@ -72,15 +74,16 @@ def to_text(found: Sequence[Check], *, color: bool, unicode: bool) -> str:
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
+    table.add_column(no_wrap=True)
+    room = WIDTH - 5 - max(len(check.name) for check in found)
     for check in found:
         symbol, style = _SYMBOLS[check.state]
-        detail = Text(safe(check.detail, lines=True))
+        detail = Text("\n".join(wrapped(line, width=room) for line in safe(check.detail, lines=True).split("\n")))
         if check.remedy:
-            detail.append(f"\n→ {safe(check.remedy)}", style="cyan")
+            detail.append("\n" + wrapped(f"→ {safe(check.remedy)}", width=room, indent="  "), style="cyan")
         table.add_row(Text(symbol, style=style), Text(check.name), detail)
     file = StringIO()
-    Console(file=file, width=80, force_terminal=color, no_color=not color, highlight=False).print(table)
+    Console(file=file, width=UNBROKEN, force_terminal=color, no_color=not color, highlight=False).print(table)
     text = "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
     return text if unicode else to_ascii(text)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 
@@ -66,8 +67,22 @@ def _tasks(catalog: Catalog, options: Options) -> list[Task]:
         )  # fmt: skip
     if options.file is not None and options.solution:
         raise UsageError("--file and --solution exclude each other", code="file_and_solution", hint="leave one out")
+    _refuse_paths(catalog, options.names)
     found = [find(catalog, name) for name in options.names]
     return [Task(one, _file_for(one, options)) for one in found]
+
+
+def _refuse_paths(catalog: Catalog, names: Sequence[str]) -> None:
+    """Explain `grade vector_add.cu`: a file is given with --file, beside the exercise that it is for."""
+    path = next((name for name in names if "/" in name or name.endswith(".cu")), None)
+    if path is None:
+        return
+    stem = Path(path).stem
+    name = stem if any(one.name == stem for one in catalog.exercises) else "NAME"
+    raise UsageError(
+        f"{path!r} is a file, and an exercise is wanted", code="file_as_name",
+        hint=f"`grade {name} --file {shlex.quote(path)}` grades it",
+    )  # fmt: skip
 
 
 def _file_for(one: CourseExercise, options: Options) -> Path:
@@ -101,10 +116,19 @@ def in_a_clone(one: CourseExercise) -> bool:
 def _graded(catalog: Catalog, tasks: Sequence[Task], options: Options) -> Iterator[tuple[Task, Verdict]]:
     from grader.cli.machinery import Machine
     from grader.stages import grade
+    from grader.stages.advice import is_untouched
 
     machine = Machine.chosen(options.backend, options.device)
     for task in tasks:
-        yield task, grade(machine.request(catalog, task, options))
+        request = machine.request(catalog, task, options)
+        verdict = grade(request)
+        yield task, _without_notes(verdict) if is_untouched(request) else verdict
+
+
+def _without_notes(verdict: Verdict) -> Verdict:
+    """The verdict on an untouched stub: that it leaves its variables unused is no news to anybody."""
+    kept = tuple(found for found in verdict.diagnostics if found.severity == "error")
+    return replace(verdict, diagnostics=kept)
 
 
 def _import_renderer() -> None:
@@ -119,8 +143,20 @@ def _print_report(task: Task, verdict: Verdict, options: Options, *, last: bool)
     from grader.render.terminal import to_terminal
 
     shown = screen(no_color=options.no_color)
-    report = to_terminal(verdict, _text_of(task.path), width=shown.width, color=shown.color, unicode=shown.unicode)
+    report = to_terminal(
+        verdict, _text_of(task.path), graded=_which_file(task, options),
+        width=shown.width, color=shown.color, unicode=shown.unicode,
+    )  # fmt: skip
     print_text(report if last else report + "\n")
+
+
+def _which_file(task: Task, options: Options) -> str:
+    """Words for the course's own stub, which is graded where the person has no file."""
+    from grader.stages.advice import shown
+
+    if options.file is not None or task.path != task.exercise.stub:
+        return ""
+    return f"{shown(task.path)} (there is no ./{task.path.name} here)"
 
 
 def _text_of(path: Path) -> str:

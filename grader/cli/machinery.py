@@ -60,9 +60,15 @@ class Machine:
             limits=_limits(options.timeout),
             stub=one.stub,
             hints=one.hints,
-            next_exercise=_following(catalog, one),
+            next_exercise=self._following(catalog, one),
         )
         return request if self.gpu is None else _with_gpu(request, one, self.gpu, options)
+
+    def _following(self, catalog: Catalog, one: CourseExercise) -> str:
+        """The name of the next exercise that can be graded here, "" after the last."""
+        at = [other.name for other in catalog.exercises].index(one.name) + 1
+        rest = catalog.exercises[at:]
+        return next((other.name for other in rest if self.gpu is not None or simulable(other.exercise)), "")
 
     def _target(self, requires: str) -> str:
         """The compute capability to compile for: this GPU's, at most 8.0, but at least what the exercise requires."""
@@ -111,10 +117,3 @@ def _limits(timeout_s: float | None) -> Limits:
     if timeout_s is None:
         return limits
     return replace(limits, launch_s=min(limits.launch_s, timeout_s), total_s=timeout_s)
-
-
-def _following(catalog: Catalog, one: CourseExercise) -> str:
-    """The name of the exercise after ``one``, "" after the last."""
-    names = [other.name for other in catalog.exercises]
-    at = names.index(one.name) + 1
-    return names[at] if at < len(names) else ""

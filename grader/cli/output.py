@@ -54,6 +54,22 @@ def print_line(text: str, *, to_stderr: bool = False) -> None:
     _write(stream, (shown if _unicode(stream) else to_ascii(shown)) + "\n")
 
 
+def wrapped(text: str, *, width: int, indent: str = "") -> str:
+    """``text`` in lines of at most ``width`` characters; all but the first begin with ``indent``.
+
+    Lines break only at spaces outside of backticks: a path or a command stays whole, even where it is too long.
+    """
+    import re
+    from textwrap import wrap
+
+    glued = re.sub("`[^`]*`", lambda command: command[0].replace(" ", _GLUE), text)
+    lines = wrap(glued, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines).replace(_GLUE, " ")
+
+
+_GLUE = "\0"  # stands for a space at which no line breaks
+
+
 def print_json(document: Mapping[str, Any]) -> None:
     """Write the one document of a ``--json`` command."""
     from grader.render.json import dumps

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 DEFAULT = "grade"  # the hidden command that takes exercise names
+HELP = "help"  # `grade help show` is `grade show --help`
 _ALONE = frozenset({"-h", "--help", "--version"})
 
 
@@ -18,6 +19,8 @@ class GradeGroup(click.Group):
         """Return ``words`` with a command in front: the first plain word if it is one, else the grading command."""
         if not words or (words[0] in _ALONE and len(words) == 1):
             return words or ["--help"]
+        if words[0] == HELP:
+            return [*(word for word in words[1:2] if word in self.commands), "--help"]
         at = self._first_plain(words)
         if at is not None and words[at] in self.commands:
             return [words[at], *words[:at], *words[at + 1 :]]

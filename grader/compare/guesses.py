@@ -53,7 +53,8 @@ def _nan(found: Wrong) -> str:
     count = int((np.isnan(found.got) & found.wrong & ~is_poison(found.got)).sum())
     if not count:
         return ""
-    number = "it is" if count == 1 else f"{count} of them are"
+    alone = count == int(found.wrong.sum()) == 1
+    number = "it is" if alone else f"{count} of them {'is' if count == 1 else 'are'}"
     return f"{number} NaN: 0/0, inf − inf, or a value that was never written before it was read"
 
 

@@ -193,7 +193,8 @@ def _no_kernel(name: Fragment, program: Program) -> SubmissionError:
     if not names:
         hint = f'a kernel begins with extern "C" __global__ void {name.text}(…)'
         return invalid(f"{program.name} holds no kernel, and the launch line starts {name.text}", name, hint=hint)
-    hint = did_you_mean(name.text, names) or f"the kernels are {', '.join(names)}"
+    only = f"did you mean {names[0]!r}?" if len(names) == 1 else f"the kernels are {', '.join(names)}"
+    hint = did_you_mean(name.text, names) or only
     return invalid(f"there is no kernel {name.text} in {program.name}", name, hint=hint)
 
 

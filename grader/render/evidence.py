@@ -76,21 +76,22 @@ def counter_table(launches: Sequence[LaunchRecord]) -> Iterator[RenderableType]:
     from rich.table import Table
     from rich.text import Text
 
-    counted = [launch for launch in launches if launch.counters]
-    columns = [name for name in COLUMNS if any(name in launch.counters for launch in counted)]
+    shown = [launch for launch in launches if launch.counters]
+    columns = [name for name in COLUMNS if any(name in launch.counters for launch in shown)]
     if not columns:
         return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("  launch", no_wrap=True, max_width=36)
     for name in columns:
         table.add_column(COLUMNS[name], justify="right", no_wrap=True)
-    for launch in counted[:LAUNCHES_SHOWN]:
+    for launch in shown[:LAUNCHES_SHOWN]:
         cells = [number(launch.counters.get(name)) for name in columns]
         table.add_row(Text(f"  {_launch_words(launch)}"), *cells)
     yield ""
     yield table
-    if len(counted) > LAUNCHES_SHOWN:
-        yield Text(f"  … {len(counted) - LAUNCHES_SHOWN} more launches (all of them with --json)", style="dim")
+    if len(shown) > LAUNCHES_SHOWN:
+        more = f"{len(shown) - LAUNCHES_SHOWN} more launch{'es' if len(shown) - LAUNCHES_SHOWN > 1 else ''}"
+        yield Text(f"  … {more} (all of them with --json)", style="dim")
 
 
 def _launch_words(launch: LaunchRecord) -> str:

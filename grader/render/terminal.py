@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from grader.render.evidence import counter_table, evidence_rows, marks_of, speed_rows
 from grader.render.excerpt import excerpt
-from grader.render.text import safe, size_words, to_ascii
+from grader.render.text import counted, safe, size_words, to_ascii
 from grader.verdict import Diagnostic, StageResult, Verdict
 
 if TYPE_CHECKING:
@@ -34,9 +34,18 @@ OTHERS_SHOWN = 3
 
 
 def to_terminal(
-    verdict: Verdict, source: str = "", *, width: int = 80, color: bool = True, unicode: bool = True
+    verdict: Verdict,
+    source: str = "",
+    *,
+    graded: str = "",
+    width: int = 80,
+    color: bool = True,
+    unicode: bool = True,
 ) -> str:
-    """Return the report; ``source`` is the graded file's text, for the excerpt. ASCII only without ``unicode``."""
+    """Return the report; ``source`` is the graded file's text, for the excerpt. ASCII only without ``unicode``.
+
+    ``graded`` says which file this is about, where a person may not expect it.
+    """
     from rich.console import Console
 
     file = StringIO()
@@ -44,7 +53,7 @@ def to_terminal(
         file=file, width=width, force_terminal=color, no_color=not color, color_system="standard" if color else None,
         highlight=False, markup=False, emoji=False, legacy_windows=False,
     )  # fmt: skip
-    for part in _parts(verdict, source, width):
+    for part in _parts(verdict, source, graded, width):
         console.print(part)
     text = "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
     return text if unicode else to_ascii(text)
@@ -55,9 +64,11 @@ def primary(verdict: Verdict) -> Diagnostic | None:
     return next((found for found in verdict.diagnostics if found.severity == "error"), None)
 
 
-def _parts(verdict: Verdict, source: str, width: int) -> Iterator[RenderableType]:
+def _parts(verdict: Verdict, source: str, graded: str, width: int) -> Iterator[RenderableType]:
     yield _headline(verdict)
     yield _strip(verdict.stages)
+    if graded:
+        yield _labelled("graded:", graded)
     found = primary(verdict)
     if found is not None:
         yield from _finding(verdict, found, source, width)
@@ -134,7 +145,7 @@ def _case_words(verdict: Verdict) -> str:
     if failed is None or verdict.verdict == "invalid":  # a launch line is wrong at any size
         return ""
     passed = sum(case.status == "passed" for case in verdict.cases)
-    others = f"; {passed} others passed" if passed else ", the first one"
+    others = f"; {counted(passed, 'other')} passed" if passed else ", the first one"
     return f"{size_words(failed.size)}, {failed.values} values, {BACKENDS[failed.backend]}{others}"
 
 
@@ -163,7 +174,7 @@ def _numbers(verdict: Verdict) -> Iterator[RenderableType]:
 
 def _passed_words(verdict: Verdict) -> str:
     largest = max(verdict.cases, key=lambda case: sum(case.size.values()))
-    return f"{len(verdict.cases)} cases, the largest with {size_words(largest.size)}"
+    return f"{counted(len(verdict.cases), 'case')}, the largest with {size_words(largest.size)}"
 
 
 def _printed(printed: str) -> Iterator[RenderableType]:
@@ -177,7 +188,7 @@ def _printed(printed: str) -> Iterator[RenderableType]:
     for line in lines[:PRINTED_LINES]:
         yield Text(f"  │ {line}", no_wrap=True, overflow="ellipsis")
     if len(lines) > PRINTED_LINES:
-        yield Text(f"  │ … {len(lines) - PRINTED_LINES} more lines (all of them with --json)", style="dim")
+        yield Text(f"  │ … {counted(len(lines) - PRINTED_LINES, 'more line')} (all of them with --json)", style="dim")
 
 
 def _closing(verdict: Verdict) -> Iterator[RenderableType]:

@@ -67,6 +67,11 @@ def size_words(size: Mapping[str, int]) -> str:
     return ", ".join(f"{name}={value}" for name, value in size.items())
 
 
+def counted(count: int, noun: str) -> str:
+    """Return e.g. ``1 case`` or ``3 cases``."""
+    return f"{count} {noun}" + ("" if count == 1 else "s")
+
+
 def index_words(index: Sequence[int]) -> str:
     """Return a 3-D index as people write it: ``7`` when only x is used, else ``(7, 1, 0)``."""
     return str(index[0]) if not any(index[1:]) else "({})".format(", ".join(map(str, index)))

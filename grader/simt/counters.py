@@ -1,7 +1,8 @@
 """What a profiler would count, from the engine's raw counters: for each launch, and for each source line. Pure.
 
 Names are explained in docs/counters.md. Requests, sectors and wavefronts are those of PTX instructions; the
-sectors of atomics are counted apart, as profilers do. `active_lanes` is the mean number of lanes of an executed instruction.
+sectors of atomics are counted apart, as profilers do. `active_lanes` is the mean number of lanes of an executed
+instruction.
 """
 
 from __future__ import annotations

@@ -20,7 +20,8 @@ NAMES = {
     kinds.OUT_OF_BOUNDS: "out_of_bounds", kinds.READ_ONLY: "read_only", kinds.MISALIGNED: "misaligned",
     kinds.RACE_WRITE_WRITE: "race", kinds.RACE_READ_WRITE: "race", kinds.RACE_WRITE_READ: "race",
     kinds.SAME_VALUE_WRITE: "same_value_write", kinds.UNINITIALISED: "uninitialised_read",
-    kinds.BARRIER_DIVERGENCE: "barrier_divergence", kinds.LEFT_BARRIER: "left_barrier", kinds.DEADLOCK: "deadlock", kinds.BUDGET: "instruction_budget",
+    kinds.BARRIER_DIVERGENCE: "barrier_divergence", kinds.LEFT_BARRIER: "left_barrier", kinds.DEADLOCK: "deadlock",
+    kinds.BUDGET: "instruction_budget",
     kinds.MISSING_LANES: "missing_lanes", kinds.INACTIVE_LANE: "inactive_lane", kinds.BAD_MASK: "bad_mask",
     kinds.TRAP: "trap", kinds.ASSERTION: "assert", kinds.PRINT_LIMIT: "print_limit",
 }  # fmt: skip

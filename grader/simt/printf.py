@@ -13,7 +13,7 @@ WIDEST = 256
 
 
 def render(printed: bytes, text_at: Callable[[int], str], limit: int) -> str:
-    """All records in order, up to one character more than ``limit``. ``text_at(address)`` reads a C string of memory."""
+    """All records in order, up to one character more than ``limit``. ``text_at(address)`` reads a C string."""
     out = []
     at = length = 0
     while at + HEADER <= len(printed) and length <= limit:

@@ -9,6 +9,8 @@ from pathlib import Path
 from grader.stages.records import Request
 from grader.verdict import EXIT_CODES, Diagnostic, StageResult
 
+READ_LIMIT = 1 << 20  # bytes; no stub is longer
+
 _BY_WORD: Mapping[str, str] = {
     "wrong": "{hints}",
     "slow": "{hints}",
@@ -33,7 +35,9 @@ def next_step(request: Request, word: str, stages: tuple[StageResult, ...], foun
     if word == "pass":
         return _after_pass(request, stages)
     if word not in EXIT_CODES and is_untouched(request):  # what exits 3, 4 or 5 is not about the file
-        return _untouched(request)
+        return _untouched(request, word)
+    if word == "invalid" and _is_empty(request.path):
+        return _write_the_stub(request)
     if found is not None and found.hint:
         return _sentence(found.hint)
     return _BY_WORD[word].format(
@@ -43,22 +47,48 @@ def next_step(request: Request, word: str, stages: tuple[StageResult, ...], foun
 
 def is_untouched(request: Request) -> bool:
     """Whether the graded file is still the stub, byte for byte."""
+    stub = None if request.stub is None else _content(request.stub)
+    return stub is not None and _content(request.path) == stub
+
+
+def _is_empty(path: Path) -> bool:
+    content = _content(path)
+    return content is not None and not content.strip()
+
+
+def _content(path: Path) -> bytes | None:
+    """The bytes of a file of ordinary size; None for anything else, such as a pipe, whose end may never come."""
     try:
-        return request.stub is not None and request.path.read_bytes() == request.stub.read_bytes()
+        return path.read_bytes() if path.is_file() and path.stat().st_size <= READ_LIMIT else None
     except OSError:
-        return False
+        return None
 
 
-def _untouched(request: Request) -> str:
+def _write_the_stub(request: Request) -> str:
+    name = request.exercise.name
+    if request.path == request.stub:  # nothing is left to copy
+        return f"`git checkout {shown(request.path)}` brings the stub back."
+    if request.path.resolve() == Path(f"{name}.cu").resolve():
+        return f"`grade start {name} --force` writes the stub again."
+    return f"`grade start {name}` puts the stub into this folder, as {name}.cu."
+
+
+def _untouched(request: Request, word: str) -> str:
     name = request.exercise.name
     if request.stub is not None and request.path.resolve() == request.stub.resolve():
         where = f"open {shown(request.path)}, or copy it here with `grade start {name}`,"
     else:
         where = f"open {shown(request.path)}"
-    return (
-        f"This is still the untouched stub: {where} and write the kernel; then run `{_again(request)}`. "
-        f"`grade show {name}` explains the task."
+    return f"This is still the untouched stub: {where} and {_task(request, word)}; then run `{_again(request)}`." + (
+        "" if word in _RIGHT_ALREADY else f" `grade show {name}` explains the task."
     )
+
+
+_RIGHT_ALREADY = frozenset({"technique", "slow"})  # a stub that works: what it lacks is in the statement
+
+
+def _task(request: Request, word: str) -> str:
+    return f"do what `grade show {request.exercise.name}` asks" if word in _RIGHT_ALREADY else "write the kernel"
 
 
 def _after_pass(request: Request, stages: tuple[StageResult, ...]) -> str:
@@ -66,8 +96,15 @@ def _after_pass(request: Request, stages: tuple[StageResult, ...]) -> str:
     speed = ""
     if fast.status == "not_graded" and request.exercise.target is not None and request.gpu is None:
         speed = "On a machine with an NVIDIA GPU, `grade` also measures how fast it is. "
-    following = f"Next exercise: `grade start {request.next_exercise}`." if request.next_exercise else ""
-    return (speed + following).strip() or "That was the last exercise."
+    return speed + _following(request)
+
+
+def _following(request: Request) -> str:
+    if request.next_exercise:
+        return f"Next exercise: `grade start {request.next_exercise}`."
+    if request.gpu is None:
+        return "That was the last exercise that needs no GPU; `grade list` marks those that need one."
+    return "That was the last exercise."
 
 
 def _read_hints(request: Request) -> str:

@@ -200,7 +200,9 @@ def _stage_of(report: Report) -> str:
 def _counted(reports: Sequence[Report]) -> str:
     words = {"sim": "the simulator", "gpu": "the GPU"}
     counts = [(sum(o.word is None for o in report.outcomes), words[report.backend]) for report in reports]
-    return ", ".join(f"{count} cases on {where}" for count, where in counts if count)
+    from grader.render.text import counted
+
+    return ", ".join(f"{counted(count, 'case')} on {where}" for count, where in counts if count)
 
 
 def _told(counter: str, launches: Sequence[LaunchRecord]) -> str:

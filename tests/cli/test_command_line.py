@@ -15,7 +15,9 @@ import pytest
 from grader.catalog import load_catalog
 from grader.cli import main
 from grader.cli.commands import cli
-from grader.cli.grading import Options, _file_for
+from grader.cli.grading import Options, Task, _file_for, _which_file
+from grader.cli.machinery import Machine
+from grader.cli.output import wrapped
 from grader.errors import UsageError
 
 SCHEMA = json.loads(files("grader.render").joinpath("run.schema.json").read_text())
@@ -85,6 +87,9 @@ def run(capsys):
         (["--json"], ["grade", "--json"]),
         (["--", "list"], ["grade", "--", "list"]),
         (["--help"], ["--help"]),
+        (["help"], ["--help"]),
+        (["help", "show"], ["show", "--help"]),
+        (["help", "reduce_v3"], ["--help"]),
         ([], ["--help"]),
     ],
 )
@@ -112,6 +117,12 @@ def test_version_is_one_line(run):
     ("words", "code_word", "said", "hint"),
     [
         (["vectr_add"], "unknown_exercise", "there is no exercise 'vectr_add'", "did you mean 'vector_add'?"),
+        (["version"], "unknown_exercise", "there is no exercise 'version'", "did you mean `grade --version`?"),
+        (["4"], "unknown_exercise", "there is no exercise 4", "4 is the chapter reduction: 403 reduce_v3"),
+        (["vector_add.cu"], "file_as_name", "is a file", "`grade vector_add --file vector_add.cu`"),
+        (["./vector_add.cu"], "file_as_name", "is a file", "`grade vector_add --file ./vector_add.cu`"),
+        (["e/my.cu"], "file_as_name", "is a file", "`grade NAME --file e/my.cu`"),
+        (["my own.cu"], "file_as_name", "is a file", "`grade NAME --file 'my own.cu'`"),
         (["lst"], "unknown_exercise", "there is no exercise 'lst'", "did you mean `grade list`?"),
         (["twice", "--course", "COURSE"], "ambiguous_exercise", "twice_it, twice_more", "write one of these names"),
         (["vector_add", "--bogus"], "usage", "no such option", "grade --help"),
@@ -192,6 +203,22 @@ def test_file_option_and_solution_option_come_before_both(here):
     assert _file_for(one, Options(("vector_add",), solution=True)) == one.solution
 
 
+def test_grading_the_courses_stub_for_want_of_a_file_here_is_said(here):
+    one = load_catalog().find("vector_add")
+    words = _which_file(Task(one, one.stub), Options(("vector_add",)))
+    assert words.endswith("vector_add.cu (there is no ./vector_add.cu here)")
+    assert _which_file(Task(one, Path("vector_add.cu")), Options(("vector_add",))) == ""
+    assert _which_file(Task(one, one.stub), Options(("vector_add",), file=one.stub)) == ""
+
+
+def test_without_a_gpu_the_next_exercise_is_one_that_needs_none():
+    catalog = load_catalog()
+    before = catalog.exercises[[one.name for one in catalog.exercises].index("zero_copy") - 1]
+    machine = Machine("auto", None, "no GPU")
+    assert machine._following(catalog, before) == ""
+    assert machine._following(catalog, catalog.exercises[0]) == catalog.exercises[1].name
+
+
 def test_broken_link_here_is_the_file_that_is_meant(here):
     (here / "vector_add.cu").symlink_to(here / "gone.cu")
     assert _file_for(load_catalog().find("vector_add"), Options(("vector_add",))) == Path("vector_add.cu")
@@ -214,6 +241,22 @@ def test_list_shows_number_name_and_idea_under_their_chapter(run, here, course, 
     at = next(number for number, line in enumerate(lines) if line.split()[:2] == ["9001", "twice_it"])
     assert lines[at - 1] == "1 · first"
     assert lines[at].endswith("twice \\x1b[31mred")
+
+
+@pytest.mark.parametrize("words", [["list"], ["start", "zero_copy"], ["show", "zero_copy"], ["doctor"]])
+def test_lines_are_wrapped_at_words(run, here, monkeypatch, words):
+    monkeypatch.setenv("COLUMNS", "80")
+    _, out, _ = run(*words)
+    prose = [line for line in out.splitlines() if "/" not in line and "`" not in line]
+    assert prose
+    assert max(map(len, prose)) <= 80
+
+
+def test_wrapping_keeps_a_path_and_a_command_whole():
+    text = "look at /a/very/long/path-with-a-hyphen/x.cu and run `grade start it`"
+    assert wrapped(text, width=20, indent="  ").splitlines() == [
+        "look at", "  /a/very/long/path-with-a-hyphen/x.cu", "  and run", "  `grade start it`",
+    ]  # fmt: skip
 
 
 def test_list_as_json_has_every_exercise(run, here, course, tmp_path):

@@ -82,6 +82,26 @@ def test_untouched_stub_exits_1_and_says_that_it_is_the_stub(here, name):
     code, verdict = graded(name)
     assert code == 1
     assert verdict["next_step"].startswith("This is still the untouched stub")
+    assert verdict["diagnostics"][1:] == []  # above all no notes of unused variables
+    asks = "write the kernel" if verdict["verdict"] == "wrong" else f"do what `grade show {name}` asks"
+    assert asks in verdict["next_step"]
+
+
+def test_empty_file_is_told_what_writes_the_exercises_stub(here):
+    (here / "mine.cu").write_text(" \n")
+    assert "`grade start vector_add` puts" in graded("vector_add", "--file", "mine.cu")[1]["next_step"]
+    (here / "vector_add.cu").write_text("")
+    code, verdict = graded("vector_add")
+    assert (code, verdict["verdict"]) == (1, "invalid")
+    assert verdict["next_step"] == "`grade start vector_add --force` writes the stub again."
+
+
+def test_after_the_last_exercise_without_a_gpu_none_that_needs_one_is_proposed(here):
+    last = [one for one in load_catalog().exercises if not one.exercise.host][-1]
+    code, verdict = graded(last.name, "--solution")
+    assert code == 0
+    assert "grade start" not in verdict["next_step"]
+    assert "That was the last exercise that needs no GPU" in verdict["next_step"]
 
 
 def test_host_exercise_without_a_gpu_is_unsupported_with_the_reason(here):

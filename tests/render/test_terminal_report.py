@@ -30,6 +30,18 @@ def test_second_line_shows_each_stage_with_its_symbol():
     assert second.split("   ") == ["  ✔ compiles", "✘ runs", "✔ correct", "– technique", "○ not graded: fast"]
 
 
+def test_unexpected_file_is_named_above_the_finding():
+    third = report(RACY, graded="there/a.cu (there is no ./a.cu here)").splitlines()[2]
+    assert third == "  graded:   there/a.cu (there is no ./a.cu here)"
+
+
+def test_one_is_counted_in_the_singular():
+    assert re.search(r"right +1 case, ", report(replace(PASSED, cases=PASSED.cases[:1])))
+    failed = replace(PASSED.cases[0], status="failed")
+    assert "; 1 other passed" in report(replace(RACY, cases=(PASSED.cases[0], failed)))
+    assert "; 2 others passed" in report(replace(RACY, cases=(PASSED.cases[0], PASSED.cases[0], failed)))
+
+
 def test_race_shows_both_lines_of_code_and_marks_which_wrote_and_which_read():
     lines = report(RACY).splitlines()
     assert any(line.startswith("  ▶  6 │     partial[tid] = tid < m") and line.endswith("write") for line in lines)

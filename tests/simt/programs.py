@@ -1,12 +1,13 @@
 """Whole CUDA programs with a reference in Python: the shape of the data-driven tests `test_programs_*.py`.
 
-    Program("a name that is a sentence", source, {"x": start}, lambda a: {"x": a["x"] + 1})
+Program("a name that is a sentence", source, {"x": start}, lambda a: {"x": a["x"] + 1})
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ class Program:
     name: str
     source: str
     arrays: Arrays
-    want: Callable[[Arrays], Arrays]
+    want: Callable[[Arrays], Mapping[str, Any]]
     scalars: tuple[int | float | bytes, ...] = ()
     grid: int | tuple[int, int, int] = 1
     block: int | tuple[int, int, int] = 32

@@ -1,4 +1,4 @@
-"""Nothing that a kernel does takes the simulator more than moments: every excess ends in a finding, at the same place each time."""
+"""Nothing that a kernel does takes the simulator more than moments: every excess ends in a finding, always the same."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ def test_an_endless_loop_ends_at_the_same_place_on_any_number_of_threads(who: st
 def test_a_slow_kernel_ends_with_the_budget_of_the_case(threads: int) -> None:
     slow = "float v = t; for (int k = 0; k < 3000; ++k) v = v * 1.5f + k; if (v == 2.0f) x[t] = v;"
     outcome = case(slow, grid=500, threads=threads, budget=1_000_000)
-    assert [(e.kind, e.detail[0], e.block) for e in outcome.events] == [("instruction_budget", 1, outcome.events[0].block)]
+    assert [(e.kind, e.detail[0], e.block) for e in outcome.events] == [
+        ("instruction_budget", 1, outcome.events[0].block)
+    ]
     assert outcome.events[0].block == case(slow, grid=500, budget=1_000_000).events[0].block
     assert not outcome.complete
 
@@ -96,13 +98,16 @@ def test_a_flood_of_output_is_cut(call: str) -> None:
 
 
 def test_widths_of_output_are_bounded() -> None:
-    outcome = case(r'if (t == 0) printf("%999999999d|%.999999999f|%*d|%.*s\n", 1, 1.0, 2000000000, 3, 2000000000, "x");')
+    outcome = case(
+        r'if (t == 0) printf("%999999999d|%.999999999f|%*d|%.*s\n", 1, 1.0, 2000000000, 3, 2000000000, "x");'
+    )
     assert len(outcome.printed) < 2000
     assert outcome.complete
 
 
 CHAIN = "__device__ __noinline__ float f0(float v, int t) { return v * t + 1; }\n" + "\n".join(
-    f"__device__ __noinline__ float f{i}(float v, int t) {{ return f{i - 1}(v, t) + f{i - 1}(v + 1, t); }}" for i in range(1, 21)
+    f"__device__ __noinline__ float f{i}(float v, int t) {{ return f{i - 1}(v, t) + f{i - 1}(v + 1, t); }}"
+    for i in range(1, 21)
 )
 UNSUPPORTED = [
     ("x[t] = f20(t, t);", CHAIN + "\n", "instructions"),
@@ -113,7 +118,9 @@ UNSUPPORTED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("statements", "before", "word"), UNSUPPORTED, ids=[u[2] + str(k) for k, u in enumerate(UNSUPPORTED)])
+@pytest.mark.parametrize(
+    ("statements", "before", "word"), UNSUPPORTED, ids=[u[2] + str(k) for k, u in enumerate(UNSUPPORTED)]
+)
 def test_code_that_would_not_end_is_refused(statements: str, before: str, word: str) -> None:
     program = compile_source(body(statements, "float* x", before).encode(), NAME)
     with pytest.raises(UnsupportedPtx, match=word):
@@ -130,7 +137,9 @@ def test_recursion_and_function_pointers_are_refused_with_their_line() -> None:
 
 def test_a_large_unrolled_kernel_runs() -> None:
     terms = "".join(f"v = v * y[{k}] + {k % 7}.0f;" for k in range(1200))
-    ran = run(body(f"float v = 0; {terms} x[i] = v;", "float* x, float* y"), {"x": X, "y": np.full(1200, 0.5, np.float32)})
+    ran = run(
+        body(f"float v = 0; {terms} x[i] = v;", "float* x, float* y"), {"x": X, "y": np.full(1200, 0.5, np.float32)}
+    )
     want = np.float32(0)
     for k in range(1200):
         want = np.float32(want * np.float32(0.5) + np.float32(k % 7))
@@ -140,7 +149,11 @@ def test_a_large_unrolled_kernel_runs() -> None:
 def test_a_kernel_of_several_regions_runs_as_one() -> None:
     """More basic blocks than one LLVM function holds, with jumps forward and back between them."""
     steps = "".join(f"if (s & {1 << k % 20}) {{ s = s * 3 + {k}; x[t] = s; }}" for k in range(150))
-    ran = run(body(f"int s = t; for (int k = 0; k < 3; ++k) {{ {steps} }} x[i] = s;", "int* x"), {"x": np.zeros(64, np.int32)}, block=64)
+    ran = run(
+        body(f"int s = t; for (int k = 0; k < 3; ++k) {{ {steps} }} x[i] = s;", "int* x"),
+        {"x": np.zeros(64, np.int32)},
+        block=64,
+    )
     assert ran.arrays["x"].tolist() == [_many_steps(t) for t in range(64)]
 
 

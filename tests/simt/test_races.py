@@ -105,3 +105,31 @@ def test_reading_an_output_before_writing_it_is_reported() -> None:
 def test_bytes_beside_each_other_do_not_race() -> None:
     bytes_ = np.zeros(64, np.uint8)
     assert run(body("x[i] = t;", "unsigned char* x"), {"x": bytes_}, block=64).kinds == []
+
+
+SWAP_LOOP = """unsigned* a = (unsigned*)x; unsigned old = *a, assumed;
+do { assumed = old;
+old = atomicCAS(a, assumed, __float_as_uint(__uint_as_float(assumed) + 1.0f)); } while (old != assumed);"""
+
+
+def test_a_plain_load_may_seed_a_compare_and_swap_loop() -> None:
+    ran = run(body(SWAP_LOOP), {"x": np.zeros(64, np.float32)}, 64, block=64, grid=2)
+    assert ran.kinds == []
+    assert ran.arrays["x"][0] == 128
+
+
+def test_a_plain_load_elsewhere_races_with_a_compare_and_swap() -> None:
+    ran = run(body(SWAP_LOOP + "\nx[1 + i] = x[0];"), {"x": np.zeros(65, np.float32)}, 64, block=64)
+    assert set(ran.kinds) == {"race"}
+    assert {a.line for e in ran.events for a in e.accesses} >= {7}
+
+
+def test_elements_that_a_wide_load_reads_for_nobody_do_not_count() -> None:
+    """The compiler reads the whole of an aligned struct; another thread may own the rest of it."""
+    before = "struct __align__(16) V { float a, b, c; };\n"
+    own = "__shared__ V v[32]; v[t].a = t; v[t].c = 2 * t; __syncthreads();"
+    ran = run(
+        body(own + "x[i] = v[t].a + v[t].c; v[31 - t].b = 1;", before=before), {"x": np.zeros(64, np.float32)}, 64
+    )
+    assert ran.kinds == []
+    assert ran.arrays["x"][:32].tolist() == [3 * t for t in range(32)]

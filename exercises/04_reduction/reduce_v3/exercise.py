@@ -41,7 +41,7 @@ EXERCISE = Exercise(
         Expect(
             "shared_atomic_requests",
             at_most=0,
-            why="Atomics on one word of shared memory are done one after the other: that is a row of additions, no tree.",
+            why="Atomics on one word of shared memory are done one after the other: a row of additions, no tree.",
             hint="let each thread write a word of its own, and add the words in pairs",
         ),
         Expect(

@@ -86,10 +86,15 @@ class SimSession:
     def load(self, threads: int) -> None:
         """Hand the program over."""
         request = {
-            "do": "load", "ptx": self.program.ptx, "name": self.program.name, "key": self.program.key, "threads": threads,
-            "printf_bytes": self._limits.printf_bytes, "instructions": self._limits.instructions,
+            "do": "load",
+            "ptx": self.program.ptx,
+            "name": self.program.name,
+            "key": self.program.key,
+            "threads": threads,
+            "printf_bytes": self._limits.printf_bytes,
+            "instructions": self._limits.instructions,
             "instructions_per_block": self._limits.instructions_per_block,
-        }  # fmt: skip
+        }
         self._send(request)
         ready, _ = self._await(START_S)
         self.sandbox = str(ready.get("sandbox", "none"))
@@ -153,6 +158,8 @@ class SimSession:
                 deadline = min(time.monotonic() + timeout_s, self._ends)
             elif kind == "unsupported":
                 raise self._stop(_unsupported(answer, self.program.name))
+            elif kind == "full":
+                raise self._stop(_too_large())
             elif kind == "fault":
                 raise self._stop(GraderFault(f"the simulator failed: {answer['message']}"))
             else:
@@ -177,6 +184,14 @@ def _too_slow() -> SubmissionError:
         "timeout",
         "the kernel did not end within the time limit on the simulator",
         hint="look for a loop whose condition never becomes false",
+    )
+
+
+def _too_large() -> SubmissionError:
+    return SubmissionError(
+        "limit",
+        "the simulator ran out of memory for this kernel",
+        hint="use smaller local arrays, fewer threads in a block, or less memory in all",
     )
 
 

@@ -69,6 +69,8 @@ class _Server:
             )
         except PtxSyntaxError as error:
             self.channel.send({"is": "unsupported", "what": f"this PTX: {error}", "line": None})
+        except MemoryError:
+            self.channel.send({"is": "full"})
         except ChannelClosed:
             raise
         except Exception as error:

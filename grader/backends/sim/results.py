@@ -24,12 +24,13 @@ FAILURES = {
     "out_of_bounds": "out_of_bounds", "null": "out_of_bounds", "read_only": "out_of_bounds", "misaligned": "crash",
     "trap": "crash", "assert": "crash", "bad_mask": "crash", "barrier_divergence": "timeout", "left_barrier": "timeout",
     "warp_barrier_divergence": "timeout", "deadlock": "timeout",
-    "instruction_budget": "timeout", "race": "race", "missing_fence": "race", "inactive_lane": "race", "missing_lanes": "race",
+    "instruction_budget": "timeout", "race": "race", "missing_fence": "race", "inactive_lane": "race",
+    "missing_lanes": "race",
     "print_limit": "limit", "launch_limit": "limit",
 }  # fmt: skip
 """Which verdict word a finding ends in, the first that applies; findings that are not listed are warnings."""
 
-SAME_LINE = "one line does both: in a loop, end the loop's body with __syncthreads(); else let one thread do it, or use atomicAdd"
+SAME_LINE = "one line does both: in a loop, end its body with __syncthreads(); else let one thread do it, or atomicAdd"
 
 ELEMENT_BYTES = 4  # of an array whose type PTX does not tell
 
@@ -62,11 +63,22 @@ def diagnostic(event: Event, file: str, itemsize: Mapping[str, int]) -> Diagnost
     words = _Words(event, file, size)
     message, hint = _MESSAGES[event.kind](words)
     return Diagnostic(
-        kind=PUBLIC_KINDS.get(event.kind, event.kind), message=message, severity="warning" if event.kind in WARNINGS else "error", file=file,
-        line=event.line, kernel=event.kernel, thread=event.thread, block=event.block, space=event.space, array=event.array,
-        index=words.index, address=event.offset if event.array else event.address,
-        accesses=tuple(Access(a.kind, a.thread, a.block, a.line) for a in event.accesses), count=event.count, hint=hint,
-    )  # fmt: skip
+        kind=PUBLIC_KINDS.get(event.kind, event.kind),
+        message=message,
+        severity="warning" if event.kind in WARNINGS else "error",
+        file=file,
+        line=event.line,
+        kernel=event.kernel,
+        thread=event.thread,
+        block=event.block,
+        space=event.space,
+        array=event.array,
+        index=words.index,
+        address=event.offset if event.array else event.address,
+        accesses=tuple(Access(a.kind, a.thread, a.block, a.line) for a in event.accesses),
+        count=event.count,
+        hint=hint,
+    )
 
 
 class _Words:
@@ -167,7 +179,8 @@ def _race(w: _Words) -> Said:
 def _missing_fence(w: _Words) -> Said:
     first, second = w.event.accesses
     return (
-        f"race on {w.array}: {w.access(first, with_block=True)}, {w.access(second, with_block=True)}, in different blocks",
+        f"race on {w.array}: {w.access(first, with_block=True)}, {w.access(second, with_block=True)}, "
+        "in different blocks",
         "if an atomic tells the other block that the value is there, put a __threadfence() before that atomic",
     )
 
@@ -198,8 +211,8 @@ def _two_barriers(w: _Words) -> Said:
 def _left_barrier(w: _Words) -> Said:
     gone, waiting = w.event.accesses
     return (
-        f"the barrier at {w.here} stands in a branch: {w.thread(waiting.thread)} waits there, {w.thread(gone.thread)} of the "
-        "same warp never comes",
+        f"the barrier at {w.here} stands in a branch: {w.thread(waiting.thread)} waits there, "
+        f"{w.thread(gone.thread)} of the same warp never comes",
         "every thread of the block must reach the same __syncthreads(): move it out of the if",
     )
 
@@ -221,8 +234,8 @@ def _budget(w: _Words) -> Said:
             "do less work in each thread, or look for a loop that runs longer than it should",
         )
     return (
-        f"endless loop: {w.who} still runs the loop at {w.here} after its block's instruction budget",
-        "look at the loop's condition: does something change it?",
+        f"endless or far too long: {w.who} is still in the loop at {w.here} after its block's instruction budget",
+        "does something make the loop's condition false? If so: does every thread walk over the whole array?",
     )
 
 
@@ -272,9 +285,13 @@ def _lanes(mask: int) -> str:
 
 
 _MESSAGES: dict[str, Callable[[_Words], Said]] = {
-    "out_of_bounds": _out_of_bounds, "null": _null, "read_only": _read_only, "misaligned": _misaligned, "race": _race, "missing_fence": _missing_fence,
+    "out_of_bounds": _out_of_bounds, "null": _null, "read_only": _read_only, "misaligned": _misaligned, "race": _race,
+    "missing_fence": _missing_fence,
     "same_value_write": _same_value, "uninitialised_read": _uninitialised, "barrier_divergence": _two_barriers,
-    "left_barrier": _left_barrier, "deadlock": _deadlock, "instruction_budget": _budget, "missing_lanes": _missing_lanes, "warp_barrier_divergence": _missing_lanes,
-    "inactive_lane": _inactive_lane, "bad_mask": _bad_mask, "trap": _trap, "assert": _assert, "print_limit": _print_limit,
+    "left_barrier": _left_barrier,
+    "deadlock": _deadlock, "instruction_budget": _budget, "missing_lanes": _missing_lanes,
+    "warp_barrier_divergence": _missing_lanes,
+    "inactive_lane": _inactive_lane, "bad_mask": _bad_mask, "trap": _trap, "assert": _assert,
+    "print_limit": _print_limit,
     "launch_limit": _launch_limit,
 }  # fmt: skip

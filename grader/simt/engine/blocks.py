@@ -80,7 +80,7 @@ def _cut(flat: Flat) -> tuple[list[Block], dict[str, int]]:
             targets[item.name] = blocks[-1].index
             continue
         found = find(item)
-        if found is None or len(item.operands) != len(found[0].operands):
+        if found is None or not found[0].takes(len(item.operands)):
             raise UnsupportedPtx(f"the instruction {item.name}", item.line)
         op = Op(count, item, *found)
         count += 1
@@ -105,8 +105,8 @@ def _cut(flat: Flat) -> tuple[list[Block], dict[str, int]]:
 
 
 COSTS = {"memory": 32, "barrier": 16, "sync": 16, "slow": 64, "special": 16, "matrix": 256}
-"""What an instruction with this tag, or of this chapter, is charged; others 1. A unit takes 1 to 4 ns with all observers on,
-so that a budget bounds time too."""
+"""What an instruction with this tag, or of this chapter, is charged; others 1. A unit takes 1 to 4 ns with all
+observers on, so that a budget bounds time too."""
 
 
 def cost(op: Op) -> int:

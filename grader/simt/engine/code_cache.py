@@ -36,7 +36,7 @@ def engine_key() -> str:
 
 
 class CodeCache:
-    """Finds or makes the machine code of an entry. ``load(key)`` gives bytes or None; ``save(key, bytes)`` keeps them."""
+    """Finds or makes an entry's machine code. ``load(key)`` gives bytes or None; ``save(key, bytes)`` keeps them."""
 
     def __init__(
         self,

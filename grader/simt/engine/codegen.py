@@ -105,7 +105,7 @@ class Generator:
     def _place_shared(self) -> tuple[dict[str, int], int]:
         """Offsets of shared arrays: as the compiler packs them, but each moved on by whole rows of banks.
 
-        The gaps catch an index that runs over one array's end; a multiple of 128 bytes leaves every element in its bank.
+        The gaps catch an index that runs over an array's end; a multiple of 128 bytes leaves elements in their banks.
         """
         used = [v for v in (*self.ptx.variables.values(), *self.flat.variables.values()) if v.space == "shared"]
         named = self._names_used()
@@ -176,8 +176,10 @@ class Generator:
         shared = tuple((n, o, self.shared_variables[n].size) for n, o in self.shared.items())
         ordered = "fence" in tags or any(s.orders_blocks for s in self.sites.sites)
         return Kernel(
-            self.flat.name, parameters, self.parameter_bytes, shared, self.shared_bytes, self.local_bytes, self.warp_bytes,
-            tuple(self.sites.sites), lines, self._opcodes(), tuple(self.sites.lines), tuple(self.symbols), ordered, self.sites.granule,
+            self.flat.name, parameters, self.parameter_bytes, shared, self.shared_bytes, self.local_bytes,
+            self.warp_bytes,
+            tuple(self.sites.sites), lines, self._opcodes(), tuple(self.sites.lines), tuple(self.symbols), ordered,
+            self.sites.granule,
         )  # fmt: skip
 
     def _opcodes(self) -> tuple[tuple[str, ...], ...]:

@@ -27,7 +27,8 @@ def host_key() -> str:
     import llvmlite
 
     _prepare()
-    return f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()} {llvmlite.__version__} {llvm.llvm_version_info}"
+    versions = f"{llvmlite.__version__} {llvm.llvm_version_info}"
+    return f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()} {versions}"
 
 
 def _target_machine(level: int) -> llvm.TargetMachine:

@@ -74,7 +74,7 @@ WARP = Layout(
         ("wait_alive", I32, 32),
     ]
 )  # fmt: skip
-"""Followed by the pending bitmap (i64 words), the lane masks and needed lanes by basic block (i32), and the registers."""
+"""Followed by the pending bitmap (i64 words), lane masks and needed lanes by basic block (i32), and the registers."""
 
 ALLOCATION = Layout([("low", I64), ("size", I64), ("host", I64), ("shadow", I64), ("flags", I64)])
 INITIALISED, READ_ONLY = 1, 2

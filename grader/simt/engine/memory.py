@@ -93,7 +93,7 @@ class MemoryCode:
         self, e: OperandEmitter, op: Op, space: str, address: Value, bits: int, combine: object, name: str,
         operands: Sequence[Value], mask: Value,
     ) -> Value:  # fmt: skip
-        """``combine(f, old, operands) -> new`` on scalar integers of ``bits`` bits; ``name`` tells combinations apart."""
+        """``combine(f, old, operands) -> new`` on integers of ``bits`` bits; ``name`` tells combinations apart."""
         f = e.f
         kind = vec(ir.IntType(bits))
         out = f.array(kind, 1 + len(operands))
@@ -108,7 +108,7 @@ class MemoryCode:
     ) -> None:  # fmt: skip
         f = e.f
         named, space = space, {"const": "global", "param": "global"}.get(space, space)
-        # A volatile store orders nothing by itself: without any fence in the kernel, one to shared memory is a plain one.
+        # A volatile store orders nothing by itself: in a kernel without fences, one to shared memory is a plain one.
         plain = ordered == "volatile" and kind == "store" and space == "shared" and not self.sites.has_fences
         strong = bool(ordered) and not plain
         site = self.sites.request(op, named, kind, bits * count // 8, orders_blocks=strong and space != "shared")
@@ -274,7 +274,8 @@ class _Request:
         site_counters = self.code.counters_at + self.site.zext(I64) * (8 * len(SITE_COUNTERS))
         counters = self.f.at(WORKER.load(self.f, self.worker, "counters"), site_counters)
         return Access(
-            f=self.f, warp=self.warp, worker=self.worker, site=self.site, line=self.line, space=self.space, kind=self.kind,
+            f=self.f, warp=self.warp, worker=self.worker, site=self.site, line=self.line,
+            space=self.space, kind=self.kind,
             bits=self.bits, count=self.count, strong=self.shape.strong, mask=group, address=self.address, offset=offset,
             allocation=allocation, base=base, counters=counters, out=self.out, report=self.code.report,
             host=self._host(allocation), granule=self.code.sites.granule.get(self.space, 4), used=self.shape.used,

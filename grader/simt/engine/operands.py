@@ -1,7 +1,7 @@
 """Operands of one basic block's instructions: registers, symbols, memory requests, findings.
 
-Registers are loaded from the warp's state when first read and kept as values; `BlockEmitter` stores what is alive at the
-block's end.
+Registers are loaded from the warp's state when first read and kept as values; `BlockEmitter` stores what is alive at
+the block's end.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ class OperandEmitter(Emitter):
         return wide + operand.offset if operand.offset else wide
 
     def load_parameter(self, operand: Operand, bits: int) -> Value | None:
-        """A kernel parameter at a constant offset, as a splat; None where the address is not constant, or no parameter's."""
+        """A kernel parameter at a constant offset, as a splat; None where the address is no such thing."""
         if not (isinstance(operand, Address) and isinstance(operand.base, Symbol)):
             return None
         offset = self.g.parameters.get(operand.base.name)

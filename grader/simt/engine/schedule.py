@@ -64,7 +64,7 @@ class Schedule:
         return f.finish()
 
     def _next_block(self) -> ir.Function:
-        """next_block(warp) -> index of the basic block to run, or -1: the lowest from ``rotate`` on that has free lanes."""
+        """next_block(warp) -> the basic block to run, or -1: the lowest from ``rotate`` on that has free lanes."""
         f = Builder(self.module, "next_block", I32, [PTR])
         (warp,) = f.args
         with f.if_(WARP.load(f, warp, "pending").eq(0)):
@@ -142,7 +142,7 @@ class Schedule:
 
     # -- barriers ---------------------------------------------------------------------------------------------------
     def _arrive(self) -> ir.Function:
-        """arrive(worker, warp, mask, barrier, count, resume, site, waits): lanes reach a barrier; ``count`` 0: all threads."""
+        """arrive(worker, warp, mask, barrier, count, resume, site, waits): at a barrier; ``count`` 0: all threads."""
         f = Builder(self.module, "arrive", VOID, [PTR, PTR, I32, I32, I32, I32, I32, I32])
         worker, warp, mask, barrier, count, resume, site, waits = f.args
         lanes = f.popcount(mask)
@@ -220,8 +220,8 @@ class Schedule:
         with f.if_(left.ne(0), likely=False):
             base = WARP.load(f, warp, "index") * 32
             missing = (base + f.first_lane(left)).zext(I64)
-            f.call(self.report, worker, f.const(I32, findings.LEFT_BARRIER), site.get(), base + f.first_lane(came.get()),
-                   came.get(), missing, left.zext(I64))  # fmt: skip
+            f.call(self.report, worker, f.const(I32, findings.LEFT_BARRIER), site.get(),
+                   base + f.first_lane(came.get()),                   came.get(), missing, left.zext(I64))  # fmt: skip
 
     def _resume(self, f: Builder, worker: Value, warp: Value, i: Value, site: object, first: object) -> None:
         """Let one group of lanes go on; groups that waited at different barrier instructions are a finding."""
@@ -356,8 +356,8 @@ class Schedule:
             arrived = WORKER.load(f, worker, "arrived", barrier).zext(I64)
             expected = WORKER.load(f, worker, "expected", barrier).zext(I64)
             other = (arrived << 32) | expected
-            f.call(self.report, worker, f.const(I32, findings.DEADLOCK), WARP.load(f, warp, "wait_site", i), thread, mask,
-                   barrier.zext(I64), other)  # fmt: skip
+            f.call(self.report, worker, f.const(I32, findings.DEADLOCK), WARP.load(f, warp, "wait_site", i), thread,
+                   mask,                   barrier.zext(I64), other)  # fmt: skip
         WORKER.store(f, worker, "status", DEADLOCKED)
 
     def _start_block(self, f: Builder, worker: Value, block: Value) -> None:

@@ -63,7 +63,7 @@ class SiteTable:
         return index
 
     def line_index(self, site: int) -> int:
-        """Where the site's line stands in the line table of the stamps; the last entry stands for all that do not fit."""
+        """Where the site's line stands in the stamps' line table; the last entry stands for all that do not fit."""
         line = self.sites[site].line
         if line not in self.lines and len(self.lines) < Stamp.MAX_LINE:
             self.lines.append(line)

@@ -10,6 +10,7 @@ from grader.simt.isa.emit import ELEMENT, Emitter
 from grader.simt.isa.integer import high_product
 from grader.simt.isa.registry import Example, Match, form
 
+CARRY = ("carry",)
 TYPES = ("u32", "s32", "u64", "s64", "b32", "b64")
 ONES = 0xFFFFFFFF
 
@@ -40,22 +41,22 @@ def _difference(e: Emitter, a: Value, b: Value, *, borrows_in: bool, borrows_out
     return total
 
 
-@form("add.cc.TYPE d, a, b", TYPE=TYPES, examples=[Example("add.cc.u32", ([ONES], [2]), [1])])
+@form("add.cc.TYPE d, a, b", tags=CARRY, TYPE=TYPES, examples=[Example("add.cc.u32", ([ONES], [2]), [1])])
 def add_cc(e: Emitter, m: Match, a: Value, b: Value) -> Value:
     return _sum(e, a, b, carries_in=False, carries_out=True)
 
 
-@form("addc{.cc}.TYPE d, a, b", TYPE=TYPES, examples=[Example("addc.u32", ([ONES], [2]), [1])])
+@form("addc{.cc}.TYPE d, a, b", tags=CARRY, TYPE=TYPES, examples=[Example("addc.u32", ([ONES], [2]), [1])])
 def addc(e: Emitter, m: Match, a: Value, b: Value) -> Value:
     return _sum(e, a, b, carries_in=True, carries_out=m.cc)
 
 
-@form("sub.cc.TYPE d, a, b", TYPE=TYPES, examples=[Example("sub.cc.u64", ([1], [2]), [2**64 - 1])])
+@form("sub.cc.TYPE d, a, b", tags=CARRY, TYPE=TYPES, examples=[Example("sub.cc.u64", ([1], [2]), [2**64 - 1])])
 def sub_cc(e: Emitter, m: Match, a: Value, b: Value) -> Value:
     return _difference(e, a, b, borrows_in=False, borrows_out=True)
 
 
-@form("subc{.cc}.TYPE d, a, b", TYPE=TYPES, examples=[Example("subc.cc.s32", ([1], [2]), [-1])])
+@form("subc{.cc}.TYPE d, a, b", tags=CARRY, TYPE=TYPES, examples=[Example("subc.cc.s32", ([1], [2]), [-1])])
 def subc(e: Emitter, m: Match, a: Value, b: Value) -> Value:
     return _difference(e, a, b, borrows_in=True, borrows_out=m.cc)
 
@@ -66,6 +67,7 @@ def _product(m: Match, a: Value, b: Value) -> Value:
 
 @form(
     "mad.HALF.cc.TYPE d, a, b, c",
+    tags=CARRY,
     HALF=("lo", "hi"),
     TYPE=("u32", "s32", "u64", "s64"),
     examples=[
@@ -79,6 +81,7 @@ def mad_cc(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
 
 @form(
     "madc.HALF{.cc}.TYPE d, a, b, c",
+    tags=CARRY,
     HALF=("lo", "hi"),
     TYPE=("u32", "s32", "u64", "s64"),
     examples=[Example("madc.hi.u64", ([2**63], [6], [1]), [4])],

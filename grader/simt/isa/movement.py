@@ -21,7 +21,8 @@ CACHE = ("ca", "cg", "cs", "lu", "cv", "wb", "wt")
 SCOPES = ("cta", "gpu", "sys", "cluster")
 
 
-@form("mov.TYPE d, a", raw=True, tags=("copy",), TYPE=("b16", "u16", "s16", "b32", "u32", "s32", "b64", "u64", "s64", "f32", "f64",
+@form("mov.TYPE d, a", raw=True, tags=("copy",),
+      TYPE=("b16", "u16", "s16", "b32", "u32", "s32", "b64", "u64", "s64", "f32", "f64",
       "f16", "f16x2", "pred", "b128", "b8", "u8", "s8"))  # fmt: skip
 def mov(e: BlockEmitter, m: Match, i: Instruction) -> None:
     target, source = i.operands
@@ -164,8 +165,8 @@ def st_volatile(e: BlockEmitter, m: Match, i: Instruction) -> None:
     _store(e, m, i, "volatile")
 
 
-@form("st.ORDER.SCOPE{.SPACE}{.EVICT}{.VEC}.TYPE a, b", raw=True, tags=("memory", "fence"), ORDER=("relaxed", "release"),
-      EVICT=EVICT, also=LOAD_TYPES)  # fmt: skip
+@form("st.ORDER.SCOPE{.SPACE}{.EVICT}{.VEC}.TYPE a, b", raw=True, tags=("memory", "fence"),
+      ORDER=("relaxed", "release"),      EVICT=EVICT, also=LOAD_TYPES)  # fmt: skip
 def st_ordered(e: BlockEmitter, m: Match, i: Instruction) -> None:
     if m.ORDER == "release":
         e.fence(m.SCOPE)

@@ -8,10 +8,11 @@ The syntax line is the manual's: literal modifiers (``.rn``), optional ones (``{
 (``.TYPE``) whose choices are keywords of the decorator. Matching gives a `Match`: ``m.TYPE`` is the text that stood
 there, ``m.sat`` says whether an optional literal was present, ``{.RND}`` gives its text or "".
 
-Operands (a last one in braces, ``{, stride}``, may be missing): names that begin with ``d`` are destinations (``d|dp`` writes two), the others are sources, read before the
-function is called. All have type ``TYPE`` unless ``operands=`` says otherwise: ``operands={"c": "u32", "d": "DTYPE"}``
-names a type or a placeholder; ``"wide:TYPE"`` is the type of twice the width, and ``"bits:TYPE"`` the untyped bits.
-The function gets the emitter ``e``, the match ``m`` and a `Value` of 32 lanes for each source, and gives the
+Operands: names that begin with ``d`` are destinations (``d|dp`` writes two), the others are sources, read before the
+function is called; a last one in braces (``{, stride}``) may be missing. All have type ``TYPE`` unless ``operands=``
+says otherwise: ``operands={"c": "u32", "d": "DTYPE"}`` names a type or a placeholder; ``"wide:TYPE"`` is the type of
+twice the width, and ``"bits:TYPE"`` the untyped bits. The function gets the emitter ``e``, the match ``m`` and a
+`Value` of 32 lanes for each source, and gives the
 destination's `Value` (a tuple for two). A *raw* form (``raw=True``: memory, control, synchronisation) gets the
 `Instruction` instead, and reads and writes operands itself.
 """
@@ -37,7 +38,7 @@ class Example:
     """An executed example: test vector and line of the manual. ``sources`` are lists by lane (short ones repeat).
 
     ``text`` is the mnemonic with its modifiers, or a whole instruction for raw forms. Floats are Python floats, or
-    ints for bit patterns (``0x7fc00000``). ``gives`` is the destination by lane (for two destinations: a pair of lists).
+    ints for bit patterns (``0x7fc00000``). ``gives`` is the destination by lane (for two: a pair of lists).
     """
 
     text: str
@@ -115,6 +116,10 @@ class Form:
             return WIDE[text]
         return f"b{WIDTH[text]}" if prefix == "bits" else text
 
+    def takes(self, count: int) -> bool:
+        """Whether an instruction of this form may have so many operands."""
+        return len(self.operands) - self.syntax.count("{,") <= count <= len(self.operands)
+
     @property
     def destinations(self) -> tuple[str, ...]:
         return tuple(part for name in self.operands for part in name.split("|") if part.startswith("d"))
@@ -145,8 +150,8 @@ def form(
 
     ``also`` holds more choices, for tables that several forms share. ``any_order``: compilers and people write these
     modifiers in more than one order. ``tags`` tell the engine what no opcode should be asked: ``branch``, ``exit`` and
-    ``barrier`` end a basic block, ``sync`` starts one (it may wait for lanes), ``result`` (a barrier that gives a value),
-    ``memory`` (the last modifier is an element's type), ``fence``, ``carry`` (uses the condition code).
+    ``barrier`` end a basic block, ``sync`` starts one (it may wait for lanes), ``result`` (a barrier that gives a
+    value), ``memory`` (the last modifier is an element's type), ``fence``, ``carry`` (uses the condition code).
     """
     head, _, tail = syntax.partition(" ")
     opcode = re.split(r"[.{]", head, maxsplit=1)[0]
@@ -182,7 +187,6 @@ def _fits(form: Form, operands: Sequence[Operand]) -> bool:
     if not operands:  # asked without any: is there such a form at all?
         return True
     pairs = zip(form.operands, operands, strict=False)
-    least = len(form.operands) - form.syntax.count("{,")
-    return least <= len(operands) <= len(form.operands) and (
+    return form.takes(len(operands)) and (
         form.raw or all(("|" in name) == isinstance(operand, Vector) for name, operand in pairs if name.startswith("d"))
     )

@@ -166,7 +166,7 @@ def _stamp(access: Access) -> Value:
 
 
 def _suspects(access: Access, mine: Value, other: Value) -> Value:
-    """Quick test: another thread of this launch did it, and not both accesses are atomic. For shared memory: of this block."""
+    """Quick test: another thread of this launch (shared memory: block) did it, and not both accesses are atomic."""
     f = access.f
     thread_bits = ((1 << 64) - 1) ^ ((1 << Stamp.THREAD) - 1)
     same_thread = ((mine ^ other) & thread_bits).eq(0)
@@ -314,7 +314,7 @@ def _mark_chunks(access: Access) -> None:
 
 
 def _publish(module: ir.Module) -> ir.Function:
-    """publish(worker): an atomic releases this block if a fence came after its last store, and acquires what others released."""
+    """publish(worker): an atomic releases this block if a fence followed its last store, and acquires the others'."""
     existing = module.globals.get("publish")
     if existing is not None:
         return existing
@@ -332,7 +332,7 @@ def _publish(module: ir.Module) -> ir.Function:
 
 
 def _warp_order(module: ir.Module) -> ir.Function:
-    """warp_order(warp, worker, lanes): these lanes have synchronised. All of the warp: its clock and its row move on."""
+    """warp_order(warp, worker, lanes): these lanes have synchronised. All of them: the warp's clock and row move on."""
     existing = module.globals.get("warp_order")
     if existing is not None:
         return existing

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A place in the source that was compiled: file index of the PTX `.file` table, line, column (1-based; 0 unknown)."""
+    """A place in the compiled source: file index of the PTX `.file` table, line, column (1-based; 0 unknown)."""
 
     file: int
     line: int

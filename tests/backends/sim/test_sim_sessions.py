@@ -1,0 +1,114 @@
+"""A simulator session: what ends it is told with the documented error, and the next one works as usual."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import grader.backends.sim as sim
+from grader.backends.base import Buffer, CaseRun, Execution, Limits
+from grader.backends.sim import SimBackend, SimSession
+from grader.compile import compile_source
+from grader.errors import GraderFault, SubmissionError, Unsupported
+from grader.launch import Launch, LaunchPlan
+
+GOOD = "x[threadIdx.x] = threadIdx.x;"
+COUNT = 64
+
+
+def case(block: int = 32) -> CaseRun:
+    plan = LaunchPlan(steps=(Launch(kernel="k", args=("x",), grid=(1, 1, 1), block=(block, 1, 1)),))
+    return CaseRun(plan, (Buffer("x", "f4", COUNT, "out"),))
+
+
+def session(statements: str, limits: Limits | None = None) -> SimSession:
+    source = f'extern "C" __global__ void k(float* x) {{\n{statements}\n}}\n'
+    return SimBackend(threads=1).open(compile_source(source.encode(), "k.cu"), limits or Limits())
+
+
+@pytest.fixture(autouse=True)
+def an_honest_kernel_runs_afterwards() -> Iterator[None]:
+    """Whatever a test did to its session, the next submission gets its usual result."""
+    yield
+    with session(GOOD) as fresh:
+        done = fresh.run(case())
+    assert done.failure is None
+    assert done.outputs["x"][:32].tolist() == list(range(32))
+
+
+def test_many_cases_run_in_one_session_on_fresh_memory() -> None:
+    with session("x[threadIdx.x] += 1;") as one:
+        runs = [one.run(case()) for _ in range(3)]
+    assert {r.outputs["x"].tobytes() for r in runs} == {runs[0].outputs["x"].tobytes()}
+
+
+@pytest.mark.parametrize(("name", "verdict"), [("SIGSEGV", "crash"), ("SIGABRT", "limit"), ("SIGKILL", "limit")])
+def test_a_child_that_dies_of_a_signal_ends_its_session_only(name: str, verdict: str) -> None:
+    with session(GOOD) as one:
+        os.kill(one._child.pid, signal.Signals[name])
+        one._child.wait(5.0)
+        for _ in range(2):  # the second time without asking the child
+            with pytest.raises(SubmissionError, match=name) as ended:
+                one.run(case())
+            assert ended.value.verdict == verdict
+
+
+def test_a_child_that_hangs_is_ended_at_the_deadline() -> None:
+    with session(GOOD, Limits(launch_s=0.3)) as one:
+        os.kill(one._child.pid, signal.SIGSTOP)
+        with pytest.raises(SubmissionError, match="time limit") as ended:
+            one.run(case())
+        assert ended.value.verdict == "timeout"
+        assert one._child.returncode is not None
+
+
+def test_an_endless_loop_is_a_finding_and_the_session_goes_on() -> None:
+    with session("while (x[63] != 0.5f) __syncwarp();") as one:
+        assert _kinds(one.run(case())) == ("timeout", "instruction_budget")
+        assert _kinds(one.run(case())) == ("timeout", "instruction_budget")
+
+
+def test_a_block_that_needs_too_much_memory_is_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sim, "ADDRESS_SPACE", 700 << 20)
+    big = "float a[120000]; for (int k = 0; k < 120000; k += 999) a[k + threadIdx.x % 999] = k; x[threadIdx.x % 64] = a[threadIdx.x * 9];"
+    with session(big) as one, pytest.raises(SubmissionError, match="memory") as ended:
+        one.run(case(block=1024))
+    assert ended.value.verdict == "limit"
+
+
+def test_what_the_simulator_cannot_run_is_said_with_its_line() -> None:
+    with session("\n" + 'asm volatile("nanotrap.b32;");') as one, pytest.raises(Unsupported) as ended:
+        one.run(case())
+    assert "nanotrap.b32" in str(ended.value)
+    assert ended.value.diagnostics[0].line == 3
+
+
+def test_text_that_is_no_ptx_is_unsupported() -> None:
+    with pytest.raises(Unsupported, match="this PTX"), session('asm volatile("add.s32 [[[[%0;" :: "r"(1));'):
+        pass
+
+
+def test_the_sandbox_is_told() -> None:
+    with session(GOOD) as one:
+        assert one.sandbox
+
+
+def test_a_fault_of_the_simulator_is_not_the_submissions(monkeypatch: pytest.MonkeyPatch) -> None:
+    with session(GOOD) as one:
+        monkeypatch.setattr("grader.backends.sim.request.case_request", lambda run, program: {"do": "run"})
+        with pytest.raises(GraderFault, match="simulator failed"):
+            one.run(case())
+
+
+def _kinds(execution: Execution) -> tuple[str | None, str]:
+    return execution.failure, execution.diagnostics[0].kind
+
+
+def test_outputs_that_were_not_written_hold_poison() -> None:
+    with session("if (threadIdx.x < 3) x[threadIdx.x] = 1;") as one:
+        out = one.run(case()).outputs["x"]
+    assert np.isnan(out[3:]).all()

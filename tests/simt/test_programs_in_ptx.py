@@ -1,0 +1,99 @@
+"""Operands of PTX instructions, as small PTX programs: widths, halves, guards, carries, vectors, addresses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from grader.simt.engine.code_cache import CodeCache
+from grader.simt.engine.flatten import UnsupportedPtx
+from grader.simt.ptx import parse
+from grader.simt.simulate import Call, Memory, Options, simulate
+from tests.simt.kernels import Array
+
+T = np.arange(32)
+HEAD = """.version 8.8
+.target sm_80
+.address_size 64
+.const .b32 table[4] = {10, 20, 30, 40};
+.visible .entry k(.param .u64 k_param_0, .param .align 4 .b8 k_param_1[12])
+{
+.reg .b16 %h<9>; .reg .f16 %x<3>; .reg .b32 %r<20>; .reg .b64 %rd<20>; .reg .f32 %f<9>; .reg .f64 %fd<3>; .reg .pred %p<9>;
+.reg .b8 %b<3>; .local .align 8 .b8 mine[64]; .shared .align 8 .b8 ours[512];
+ld.param.u64 %rd1, [k_param_0]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 8; add.s64 %rd2, %rd1, %rd2;
+"""
+
+
+def run(body: str, result: str = "%r2", kind: str = "u32") -> Array:
+    """32 threads run ``body``; gives each thread's ``result`` (zero-extended to 64 bits)."""
+    end = f"\nst.global.{kind} [%rd2], {result}; ret; }}\n"
+    memory = Memory("x", np.zeros(256, np.uint8), True)
+    call = Call("k", (1, 1, 1), (32, 1, 1), 0, ("x", np.array([7, 8, 9], np.uint32).tobytes()))
+    outcome = simulate(
+        parse(HEAD + body + end), [memory], [call], cache=CodeCache(body + end), options=Options(observed=frozenset())
+    )
+    assert not outcome.events, outcome.events
+    return outcome.memory["x"].view(np.uint64)
+
+
+CASES = {
+    # carry
+    "a carry goes from one addition to the next": ("mov.u32 %r3, -16; add.cc.u32 %r4, %r3, %r1; addc.u32 %r2, 5, 0;", 5 + (T >= 16)),
+    "a carry chain of three words": ("mov.u32 %r3, -1; add.cc.u32 %r4, %r3, %r1; addc.cc.u32 %r5, %r3, 0; addc.u32 %r2, 0, 0;", T >= 1),
+    "a borrow goes from one subtraction to the next": ("sub.cc.u32 %r4, %r1, 16; subc.u32 %r2, 5, 0;", 5 - (T < 16)),
+    "a carry lives on in another basic block": ("mov.u32 %r3, -16; add.cc.u32 %r4, %r3, %r1; setp.lt.u32 %p1, %r1, 40; @%p1 bra L; mov.u32 %r9, 1; L: addc.u32 %r2, 0, 0;", T >= 16),
+    "a guarded addition leaves the others' carry alone": ("mov.u32 %r3, -1; setp.lt.u32 %p1, %r1, 8; add.cc.u32 %r4, %r3, 1; @%p1 add.cc.u32 %r4, 0, 0; addc.u32 %r2, 0, 0;", T >= 8),
+    "a product's carry lives on in another basic block": ("mov.u32 %r3, -1; mad.lo.cc.u32 %r4, %r3, 1, %r1; bra L; L: madc.hi.u32 %r2, %r3, 1, 7;", 7 + (T >= 1)),
+    # guards
+    "a guarded move keeps the other lanes": ("mov.u32 %r2, 5; setp.lt.u32 %p1, %r1, 9; @%p1 mov.u32 %r2, %r1;", np.where(T < 9, T, 5)),
+    "a negated guard": ("mov.u32 %r2, 5; setp.lt.u32 %p1, %r1, 9; @!%p1 mov.u32 %r2, %r1;", np.where(T < 9, 5, T)),
+    "a guarded predicate": ("setp.lt.u32 %p1, %r1, 9; setp.lt.u32 %p2, %r1, 20; @%p1 setp.eq.u32 %p2, %r1, 3; selp.u32 %r2, 1, 0, %p2;", np.where(T < 9, T == 3, T < 20)),
+    "a guarded load reads for its lanes only": ("mov.u32 %r2, 1; setp.lt.u32 %p1, %r1, 2; mov.u64 %rd5, 0; @%p1 mov.u64 %rd5, %rd1; @%p1 ld.global.u32 %r2, [%rd5];", np.where(T < 2, 0, 1)),
+    "a guarded exit": ("setp.ge.u32 %p1, %r1, 7; mov.u32 %r2, 3; @%p1 exit;", np.where(T < 7, 3, 0)),
+    "a guarded branch that nobody takes": ("setp.gt.u32 %p1, %r1, 99; mov.u32 %r2, 3; @%p1 bra L; add.u32 %r2, %r2, 1; L:", 4 + 0 * T),
+    "a guarded atomic": ("mov.u32 %r2, 0; setp.lt.u32 %p1, %r1, 4; mov.u64 %rd5, ours; @!%p1 bra L; st.shared.u32 [ours], 0; L: bar.sync 0; @%p1 atom.shared.add.u32 %r2, [%rd5], 1;", np.where(T < 4, T, 0)),
+    # halves of registers, widths
+    "an f16 register holds bits": ("cvt.rn.f16.u32 %x1, %r1; add.f16 %x2, %x1, %x1; mov.b16 %h1, %x2; cvt.u32.u16 %r2, %h1;", (2 * T).astype(np.float16).view(np.uint16)),
+    "an f16 in a b16 register": ("cvt.rn.f16.u32 %h1, %r1; fma.rn.f16 %h2, %h1, %h1, %h1; cvt.rn.f32.u32 %f1, %r1; cvt.f32.f16 %f2, %h2; cvt.rzi.u32.f32 %r2, %f2;", T * T + T),
+    "a pair of halves in one word": ("cvt.rn.f16.u32 %h1, %r1; mov.b32 %r3, {%h1, %h1}; add.f16x2 %r4, %r3, %r3; mov.b32 {%h2, %h3}, %r4; cvt.u32.u16 %r2, %h3;", (2 * T).astype(np.float16).view(np.uint16)),
+    "a narrow write of a wide register": ("mov.u32 %r3, 511; st.shared.u8 [ours], %r3; ld.shared.u8 %r2, [ours];", 255 + 0 * T),
+    "a signed byte in a wide register": ("mov.u32 %r3, 200; st.shared.u8 [ours], %r3; ld.shared.s8 %r4, [ours]; neg.s32 %r2, %r4;", 56 + 0 * T),
+    "a byte register": ("mov.u32 %r3, 77; cvt.u8.u32 %b1, %r3; cvt.u32.u8 %r2, %b1;", 77 + 0 * T),
+    "a double from its halves": ("mov.b64 %rd3, {%r1, 0x3ff00000}; mov.b64 %fd1, %rd3; add.f64 %fd2, %fd1, %fd1; mov.b64 {%r2, %r3}, %fd2;", T),
+    "a float immediate for a double": ("mov.f64 %fd1, 0d4008000000000000; cvt.rzi.u32.f64 %r2, %fd1;", 3 + 0 * T),
+    "bits of a float register": ("cvt.rn.f32.u32 %f1, %r1; mov.b32 %r3, %f1; shr.u32 %r2, %r3, 23;", T.astype(np.float32).view(np.uint32) >> 23),
+    # vectors
+    "a vector goes through memory in order": ("add.u32 %r3, %r1, 1; add.u32 %r4, %r1, 2; add.u32 %r5, %r1, 3; mul.wide.u32 %rd4, %r1, 16; mov.u64 %rd5, ours; add.u64 %rd6, %rd5, %rd4; st.shared.v4.u32 [%rd6], {%r1, %r3, %r4, %r5}; ld.shared.v2.u32 {%r6, %r7}, [%rd6+8]; mad.lo.u32 %r2, %r7, 100, %r6;", 100 * (T + 3) + T + 2),
+    "a vector of bytes": ("mul.wide.u32 %rd4, %r1, 4; mov.u64 %rd5, ours; add.u64 %rd6, %rd5, %rd4; cvt.u16.u32 %h1, %r1; st.shared.v4.u8 [%rd6], {%h1, 2, 3, %h1}; ld.shared.u32 %r2, [%rd6];", T + (2 << 8) + (3 << 16) + (T << 24)),
+    "an element that nobody wants": ("mov.u64 %rd5, ours; st.shared.v2.u32 [ours], {4, 5}; ld.shared.v2.u32 {_, %r2}, [ours];", 5 + 0 * T),
+    "two results": ("shfl.sync.down.b32 %r3|%p1, %r1, 4, 31, -1; selp.u32 %r2, %r3, 99, %p1;", np.where(T < 28, T + 4, 99)),
+    "a result that nobody wants": ("setp.lt.u32 %p1, %r1, 3; shfl.sync.bfly.b32 _|%p2, %r1, 1, 31, -1; selp.u32 %r2, 1, 0, %p2;", 1 + 0 * T),
+    "a predicate and its complement": ("setp.lt.and.u32 %p1|%p2, %r1, 9, 1; selp.u32 %r3, 10, 0, %p1; selp.u32 %r4, 1, 0, %p2; add.u32 %r2, %r3, %r4;", np.where(T < 9, 10, 1)),
+    # addresses
+    "constants with an offset": ("ld.const.u32 %r2, [table+8];", 30 + 0 * T),
+    "constants by register": ("and.b32 %r3, %r1, 3; mul.wide.u32 %rd4, %r3, 4; mov.u64 %rd5, table; add.u64 %rd6, %rd5, %rd4; ld.const.u32 %r2, [%rd6];", 10 + 10 * (T & 3)),
+    "parameters with an offset": ("ld.param.u32 %r2, [k_param_1+4];", 8 + 0 * T),
+    "parameters by register": ("and.b32 %r3, %r1, 1; mul.wide.u32 %rd4, %r3, 4; mov.b64 %rd5, k_param_1; add.u64 %rd6, %rd5, %rd4; ld.param.u32 %r2, [%rd6+4];", 8 + (T & 1)),
+    "local memory of each thread": ("st.local.u32 [mine+4], %r1; mov.u64 %rd5, mine; ld.local.u32 %r2, [%rd5+4];", T),
+    "a generic address of local memory": ("st.local.u32 [mine+8], %r1; mov.u64 %rd5, mine; cvta.local.u64 %rd6, %rd5; ld.u32 %r2, [%rd6+8];", T),
+    "negative offsets": ("mov.u64 %rd5, ours; st.shared.u32 [ours+4], 6; ld.shared.u32 %r2, [%rd5+4]; add.u64 %rd6, %rd5, 12; ld.shared.u32 %r3, [%rd6+-8]; add.u32 %r2, %r2, %r3;", 12 + 0 * T),
+    "the warp's size": ("mov.u32 %r2, WARP_SZ;", 32 + 0 * T),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_operands_mean_what_the_manual_says(name: str) -> None:
+    body, want = CASES[name]
+    assert run(body).tolist() == np.asarray(want).astype(np.uint64).tolist()
+
+
+@pytest.mark.parametrize(
+    ("body", "word"),
+    [("add.u32 %r2, %r1;", "add.u32"), ("mov.u32 %tid.x, %r1;", "%tid.x"), ("mov.u32 %r2, %nothing;", "%nothing"), ("mov.u64 %rd3, nowhere;", "nowhere"),
+     ("ld.global.u32 %r2, %r1;", "address"), ("bra nowhere;", "label"), ("@%r1 mov.u32 %r2, 1;", "predicate"), ("add.u32 5, %r1, %r1;", "destination"),
+     ("mov.u32 %p1, %r1;", "predicate"), ("ld.global.v2.u32 {%r2, %r3, %r4}, [%rd1];", "operands of ld.global.v2.u32"), ("brx.idx %r1, table;", "label"),
+     ("frobnicate.b32 %r2, %r1;", "frobnicate.b32")],
+)  # fmt: skip
+def test_operands_that_make_no_sense_are_refused_with_their_name(body: str, word: str) -> None:
+    with pytest.raises(UnsupportedPtx, match=word):
+        run(body)

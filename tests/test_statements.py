@@ -1,0 +1,44 @@
+"""What a terminal of 80 columns can show: code and drawings that stay in one piece."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from grader.catalog import load_catalog
+from grader.courses import CourseExercise
+
+# `grade show` and `grade hint` indent a fenced block, and 80 columns is the narrowest terminal that people still use.
+WIDEST_LINE = 74
+EXERCISES = load_catalog().exercises
+
+
+def _fenced_lines(text: str) -> Iterator[tuple[int, str]]:
+    """The lines between the fences of `text`, each with its line number from 1 up. A block without an end fails."""
+    opened = 0
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.lstrip().startswith("```"):
+            opened = 0 if opened else number
+        elif opened:
+            yield number, line
+    assert not opened, f"the block of line {opened} has no end"
+
+
+def _too_wide(page: Path) -> list[str]:
+    lines = _fenced_lines(page.read_text(encoding="utf-8"))
+    return [f"{page.name}:{number}: {len(line)} characters" for number, line in lines if len(line) > WIDEST_LINE]
+
+
+@pytest.mark.parametrize("page", ["statement", "hints", "interview"])
+@pytest.mark.parametrize("one", EXERCISES, ids=[one.name for one in EXERCISES])
+def test_no_drawing_is_wider_than_a_terminal_of_80_columns(one: CourseExercise, page: str) -> None:
+    assert _too_wide(getattr(one, page)) == []
+
+
+def test_a_line_is_measured_in_characters_and_only_inside_a_block(tmp_path: Path) -> None:
+    page = tmp_path / "README.md"
+    fits, sticks_out = "─" * WIDEST_LINE, "─" * (WIDEST_LINE + 1)
+    page.write_text(f"{sticks_out}\n```\n{fits}\n{sticks_out}\n```\n{sticks_out}\n", encoding="utf-8")
+    assert _too_wide(page) == ["README.md:4: 75 characters"]
