@@ -97,7 +97,7 @@ def ints(name: str, statements: str, function: object, before: str = "", **more:
     """A kernel that writes an int for each of 64 threads of two warps."""
     return Program(
         name, body(statements, "int* x", before), {"x": np.zeros(64, np.int32)}, each(function), block=64, **more
-    )  # type: ignore[arg-type]
+    )  # type: ignore[arg-type]  # a table row, spelled loosely
 
 
 PROGRAMS = [

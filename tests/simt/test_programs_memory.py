@@ -19,7 +19,7 @@ def ints(name: str, statements: str, want: object, before: str = "", block: int 
         lambda _: {"x": wanted},
         block=block,
         **more,
-    )  # type: ignore[arg-type]
+    )  # type: ignore[arg-type]  # a table row, spelled loosely
 
 
 VARIABLES = [

@@ -42,7 +42,7 @@ def binary(name: str, kind: str, expression: str, a: Array, b: Array, want: obje
     assert callable(want)
     return Program(
         name, body(f"{kind} v = a[i], w = b[i]; o[i] = {expression};", f"{kind}* a, {kind}* b, {kind}* o"),
-        {"a": a, "b": b, "o": np.zeros(N, a.dtype)}, lambda x: {"o": want(x["a"], x["b"])}, block=N, **more,  # type: ignore[arg-type]
+        {"a": a, "b": b, "o": np.zeros(N, a.dtype)}, lambda x: {"o": want(x["a"], x["b"])}, block=N, **more,  # type: ignore[arg-type]  # a table row
     )  # fmt: skip
 
 

@@ -26,7 +26,7 @@ def ints(name: str, statements: str, want: object, before: str = "", block: int 
         lambda _: {"x": wanted},
         block=block,
         **more,
-    )  # type: ignore[arg-type]
+    )  # type: ignore[arg-type]  # a table row, spelled loosely
 
 
 def _shuffled(source: Array) -> Array:

@@ -178,7 +178,7 @@ def test_ranges_of_registers_need_no_percent_sign() -> None:
 
 def test_labels_are_known_before_they_stand() -> None:
     function = parse(ENTRY + "{ @%p1 bra E; add.s32 %r1, %r1, 1; E: } { @%p1 bra E; E: }\nret;\n}").functions["k"]
-    targets = [i.operands[0].name for i in function.body or () if isinstance(i, Instruction) and i.opcode == "bra"]  # type: ignore[union-attr]
+    targets = [i.operands[0].name for i in function.body or () if isinstance(i, Instruction) and i.opcode == "bra"]  # type: ignore[union-attr]  # such operands have names
     labels = [i.name for i in function.body or () if not isinstance(i, Instruction)]
     assert targets == labels
     assert len(set(labels)) == 2

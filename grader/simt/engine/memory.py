@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from llvmlite import ir
 
 from grader.simt.engine import findings
-from grader.simt.engine.builder import Builder
+from grader.simt.engine.builder import Builder, Cell
 from grader.simt.engine.layout import ALLOCATION, FATAL, READ_ONLY, RUNNING, WARP, WORKER
 from grader.simt.engine.sites import BLOCK_COUNTERS, SITE_COUNTERS, SiteTable
 from grader.simt.engine.values import I32, I64, LANES, PTR, VOID, Value, vec
@@ -219,20 +219,20 @@ class _Request:
             f.store(found.get(), place)
         return found.get()
 
-    def _group(self, allocation: Value, rest: object) -> None:
+    def _group(self, allocation: Value, rest: Cell) -> None:
         """The lanes whose whole access lies in this allocation; the first lane is always dealt with."""
         f = self.f
         low = ALLOCATION.load(f, allocation, "low")
         offset = self.address - low
         room = ALLOCATION.load(f, allocation, "size") - self.width
         inside = offset.ule(room).as_mask() & f.splat(room).sge(0).as_mask()
-        group = f.var(rest.get() & inside)  # type: ignore[attr-defined]  # a Cell
+        group = f.var(rest.get() & inside)
         straddles = group.get().eq(0)
         with f.if_(straddles, likely=False):
-            lane = f.first_lane(rest.get())  # type: ignore[attr-defined]
+            lane = f.first_lane(rest.get())
             self._report(findings.OUT_OF_BOUNDS, f.const(I32, 1) << lane, self.address.lane(lane))
-            rest.set(rest.get() & (rest.get() - 1))  # type: ignore[attr-defined]
-        rest.set(rest.get() & ~group.get())  # type: ignore[attr-defined]
+            rest.set(rest.get() & (rest.get() - 1))
+        rest.set(rest.get() & ~group.get())
         if self.width > 1:
             crooked = (self.address & (self.width - 1)).ne(0).as_mask() & group.get()
             with f.if_(crooked.ne(0), likely=False):

@@ -8,12 +8,12 @@ run is a deadlock. Every choice depends on program state only, so runs repeat ex
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from llvmlite import ir
 
 from grader.simt.engine import findings
-from grader.simt.engine.builder import Builder
+from grader.simt.engine.builder import Builder, Cell
 from grader.simt.engine.layout import DEADLOCKED, RUNNING, TIMED_OUT, WARP, WORKER
 from grader.simt.engine.values import I1, I32, I64, PTR, VOID, Value, vec
 
@@ -90,7 +90,7 @@ class Schedule:
         f.fn.attributes.add("noinline")
         return f.finish()
 
-    def _next_parked(self, f: Builder, warp: Value, found: object) -> None:
+    def _next_parked(self, f: Builder, warp: Value, found: Cell) -> None:
         """All lanes that could run wait for others: one whose partners have come, else the lowest, by force."""
         alive = WARP.load(f, warp, "alive")
 
@@ -100,32 +100,31 @@ class Schedule:
             return (need & alive & ~mask).eq(0) & mask.ne(0)
 
         self._scan(f, warp, f.const(I32, 0), found, complete)
-        with f.if_else(found.get().eq(-1)) as (nobody, somebody):  # type: ignore[attr-defined]  # a Cell
+        with f.if_else(found.get().eq(-1)) as (nobody, somebody):
             with nobody:
                 WARP.store(f, warp, "forced", 1)
                 self._scan(f, warp, f.const(I32, 0), found, lambda i: f.load(I32, self._mask(f, warp, i)).ne(0))
             with somebody:  # partners that ended meanwhile never came
-                need = f.load(I32, f.at(warp, found.get().zext(I64) * 4 + self.need_at))  # type: ignore[attr-defined]
-                left = need & ~f.load(I32, self._mask(f, warp, found.get()))  # type: ignore[attr-defined]
+                need = f.load(I32, f.at(warp, found.get().zext(I64) * 4 + self.need_at))
+                left = need & ~f.load(I32, self._mask(f, warp, found.get()))
                 WARP.store(f, warp, "forced", left.ne(0).zext(I32))
 
     def _mask(self, f: Builder, warp: Value, block: Value) -> Value:
         return f.at(warp, block.zext(I64) * 4 + self.mask_at)
 
-    def _scan(self, f: Builder, warp: Value, start: Value, found: object, accept: object) -> None:
+    def _scan(self, f: Builder, warp: Value, start: Value, found: Cell, accept: Callable[[Value], Value]) -> None:
         """Set ``found`` to the first pending block from ``start`` on that ``accept`` takes."""
         word_index = f.var(start >> 6)
         below = (f.const(I64, 1) << (start & 63).zext(I64)) - 1
         keep = f.var(~below)
-        with f.while_(lambda: word_index.get().ult(self.words) & found.get().eq(-1)):  # type: ignore[attr-defined]
+        with f.while_(lambda: word_index.get().ult(self.words) & found.get().eq(-1)):
             bits = f.var(f.load(I64, f.at(warp, word_index.get().zext(I64) * 8 + self.pending_at)) & keep.get())
             keep.set(f.const(I64, -1))
-            with f.while_(lambda: bits.get().ne(0) & found.get().eq(-1)):  # type: ignore[attr-defined]
+            with f.while_(lambda: bits.get().ne(0) & found.get().eq(-1)):
                 bit = f.intrinsic("llvm.cttz.i64", I64, bits.get(), f.const(I1, 0))
                 index = word_index.get() * 64 + bit.trunc(I32)
-                assert callable(accept)
                 with f.if_(accept(index)):
-                    found.set(index)  # type: ignore[attr-defined]
+                    found.set(index)
                 bits.set(bits.get() & (bits.get() - 1))
             word_index.set(word_index.get() + 1)
 
@@ -223,17 +222,17 @@ class Schedule:
             f.call(self.report, worker, f.const(I32, findings.LEFT_BARRIER), site.get(),
                    base + f.first_lane(came.get()),                   came.get(), missing, left.zext(I64))  # fmt: skip
 
-    def _resume(self, f: Builder, worker: Value, warp: Value, i: Value, site: object, first: object) -> None:
+    def _resume(self, f: Builder, worker: Value, warp: Value, i: Value, site: Cell, first: Cell) -> None:
         """Let one group of lanes go on; groups that waited at different barrier instructions are a finding."""
         mask = WARP.load(f, warp, "wait_mask", i)
         f.call(self.enqueue, warp, WARP.load(f, warp, "wait_block", i), mask)
         here = WARP.load(f, warp, "wait_site", i)
         thread = WARP.load(f, warp, "index") * 32 + f.first_lane(mask)
-        with f.if_(site.get().eq(-1)):  # type: ignore[attr-defined]  # Cells
-            site.set(here)  # type: ignore[attr-defined]
-            first.set(thread)  # type: ignore[attr-defined]
-        with f.if_(site.get().ne(here)):  # type: ignore[attr-defined]
-            other = (site.get().zext(I64) << 32) | first.get().zext(I64)  # type: ignore[attr-defined]
+        with f.if_(site.get().eq(-1)):
+            site.set(here)
+            first.set(thread)
+        with f.if_(site.get().ne(here)):
+            other = (site.get().zext(I64) << 32) | first.get().zext(I64)
             f.call(self.report, worker, f.const(I32, findings.BARRIER_DIVERGENCE), here, thread, mask,
                    f.const(I64, 0), other)  # fmt: skip
 
@@ -251,11 +250,11 @@ class Schedule:
         f.store(f.const(row, 0), arrivals, align=64)
         known = WORKER.load(f, worker, "known")
 
-        def members() -> object:
+        def members() -> _EachWarp:
             return self.each_warp(f, worker)
 
         for phase in ("join", "spread"):
-            with members() as warp:  # type: ignore[attr-defined]
+            with members() as warp:
                 waiting = f.var(f.const(I32, 0))
                 with f.loop(WARP.load(f, warp, "waits")) as i:
                     mine = WARP.load(f, warp, "wait_barrier", i).eq(barrier)
