@@ -56,13 +56,18 @@ class Child:
 
     @property
     def stdout(self) -> str:
-        """The last 64 kB of what it wrote to standard output so far."""
-        return self._output.text()
+        """The last 64 kB of what it wrote to standard output so far; all of its last words once it has ended."""
+        return self._text(self._output)
 
     @property
     def stderr(self) -> str:
-        """The last 64 kB of what it wrote to standard error so far."""
-        return self._errors.text()
+        """The last 64 kB of what it wrote to standard error so far; all of its last words once it has ended."""
+        return self._text(self._errors)
+
+    def _text(self, tail: _Tail) -> str:
+        if self._process.returncode is not None:
+            tail.join()  # the pipe may still hold what it wrote before it died
+        return tail.text()
 
     @property
     def returncode(self) -> int | None:

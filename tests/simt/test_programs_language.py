@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
 from tests.simt.kernels import body
-from tests.simt.programs import Program, cases, check
+from tests.simt.programs import Arrays, Program, cases, check
 
 F = np.arange(64, dtype=np.float32)
 
@@ -88,16 +89,15 @@ def _sort8(t: int) -> list[int]:
     return sorted((t * 37 + k * 101) % 64 for k in range(8))
 
 
-def each(function: object) -> object:
-    assert callable(function)
-    return lambda a: {"x": [function(int(t)) for t in range(64)]}
+def each(function: Callable[[int], int]) -> Callable[[Arrays], Arrays]:
+    return lambda _: {"x": np.array([function(t) for t in range(64)])}
 
 
-def ints(name: str, statements: str, function: object, before: str = "", **more: object) -> Program:
+def ints(name: str, statements: str, function: Callable[[int], int], before: str = "", **more: Any) -> Program:
     """A kernel that writes an int for each of 64 threads of two warps."""
     return Program(
         name, body(statements, "int* x", before), {"x": np.zeros(64, np.int32)}, each(function), block=64, **more
-    )  # type: ignore[arg-type]  # a table row, spelled loosely
+    )  # a table row, spelled loosely
 
 
 PROGRAMS = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tests.simt.kernels import body, run
@@ -10,7 +12,7 @@ from tests.simt.programs import Program, cases, check
 T = np.arange(64)
 
 
-def ints(name: str, statements: str, want: object, before: str = "", block: int = 64, **more: object) -> Program:
+def ints(name: str, statements: str, want: Any, before: str = "", block: int = 64, **more: Any) -> Program:
     wanted = np.broadcast_to(np.asarray(want), block).astype(np.int32)
     return Program(
         name,
@@ -19,7 +21,7 @@ def ints(name: str, statements: str, want: object, before: str = "", block: int 
         lambda _: {"x": wanted},
         block=block,
         **more,
-    )  # type: ignore[arg-type]  # a table row, spelled loosely
+    )  # a table row, spelled loosely
 
 
 VARIABLES = [
