@@ -97,7 +97,7 @@ def ints(name: str, statements: str, function: Callable[[int], int], before: str
     """A kernel that writes an int for each of 64 threads of two warps."""
     return Program(
         name, body(statements, "int* x", before), {"x": np.zeros(64, np.int32)}, each(function), block=64, **more
-    )  # a table row, spelled loosely
+    )
 
 
 PROGRAMS = [

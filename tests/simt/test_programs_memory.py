@@ -21,7 +21,7 @@ def ints(name: str, statements: str, want: Any, before: str = "", block: int = 6
         lambda _: {"x": wanted},
         block=block,
         **more,
-    )  # a table row, spelled loosely
+    )
 
 
 VARIABLES = [

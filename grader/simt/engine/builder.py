@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from llvmlite import ir
@@ -208,12 +208,11 @@ class Builder:
         self.enter(after)
 
     @contextmanager
-    def while_(self, condition: object) -> Iterator[None]:
+    def while_(self, condition: Callable[[], Value]) -> Iterator[None]:
         """Loop while ``condition()`` (a function that builds it) gives true."""
         head, body, after = self.block("while"), self.block("do"), self.block("done")
         self.goto(head)
         self.enter(head)
-        assert callable(condition)
         self.b.cbranch(condition().v, body, after)
         self.enter(body)
         yield

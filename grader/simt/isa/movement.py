@@ -200,3 +200,8 @@ def isspacep(e: BlockEmitter, m: Match, a: Value) -> Value:
 @form("prefetch{.SPACE}.LEVEL a", raw=True, SPACE=SPACES, LEVEL=("L1", "L2", "L2::evict_last", "L2::evict_normal"))
 def prefetch(e: BlockEmitter, m: Match, i: Instruction) -> None:
     """Only a hint; the simulator has no caches."""
+
+
+@form("prefetchu.L1 a", raw=True)
+def prefetchu(e: BlockEmitter, m: Match, i: Instruction) -> None:
+    """Only a hint, like `prefetch`."""

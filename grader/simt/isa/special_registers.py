@@ -79,8 +79,6 @@ READERS: dict[str, Callable[[OperandEmitter], Value]] = {
     "%globaltimer_hi": lambda e: (_clock(e) >> 32).trunc(I32),
     "%dynamic_smem_size": _of_worker("dynamic_shared"),
     "%total_smem_size": _total_shared,
-    "%envreg1": _constant(0),
-    "%envreg2": _constant(0),
 }
 
 
