@@ -5,15 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from grader.exercise import Array, Exercise, Expect, Size, Target, Tolerance, Values, Work
+    from grader.api import grade
+    from grader.exercise import AlsoTimed, Array, Exercise, Expect, Size, Target, Tolerance, Values, Work
 
 __version__ = "0.1.0"
 
-__all__ = ["Array", "Exercise", "Expect", "Size", "Target", "Tolerance", "Values", "Work"]
+__all__ = ["AlsoTimed", "Array", "Exercise", "Expect", "Size", "Target", "Tolerance", "Values", "Work", "grade"]
 
 
 def __getattr__(name: str) -> Any:
-    """The words of an ``exercise.py``, imported when one asks for them: child processes never do."""
+    """The words of an ``exercise.py``, and `grade`, imported when one asks for them: child processes never do."""
+    if name == "grade":
+        from grader.api import grade
+
+        return grade
+    if name == "load_ipython_extension":
+        from grader.notebook import load_ipython_extension
+
+        return load_ipython_extension
     if name in __all__:
         from grader import exercise
 

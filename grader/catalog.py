@@ -7,8 +7,8 @@ A broken ``exercise.py`` is kept as the error it is, so that the others can stil
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.courses import Broken, Course, CourseExercise, built_in_course, course_at, exercise_files, read_exercise
@@ -33,6 +33,10 @@ class Catalog:
 
     exercises: tuple[CourseExercise, ...]
     broken: tuple[Broken, ...] = ()
+
+    def ladder(self, one: CourseExercise) -> tuple[CourseExercise, ...]:
+        """All steps of its ladder, in order; itself alone where it is in none."""
+        return tuple(other for other in self.exercises if other is one or same_ladder(one, other))
 
     def find(self, text: str) -> CourseExercise:
         """The one exercise that ``text`` means: its name, its number, or a unique part of its name.
@@ -83,7 +87,19 @@ def load_catalog(courses: Sequence[Path] = ()) -> Catalog:
         fine, wrong = _without_twins([one for one in loaded if isinstance(one, CourseExercise)])
         by_name |= {one.name: one for one in fine}
         broken += [one for one in loaded if isinstance(one, Broken)] + wrong
-    return Catalog(tuple(sorted(by_name.values(), key=lambda one: (one.number, one.name))), tuple(broken))
+    exercises = sorted(by_name.values(), key=lambda one: (one.number, one.name))
+    return Catalog(tuple(_with_inheritance(exercises)), tuple(broken))
+
+
+def _with_inheritance(exercises: Sequence[CourseExercise]) -> Iterator[CourseExercise]:
+    """Each step of a ladder with the technique of the steps before it, nearest first."""
+    for at, one in enumerate(exercises):
+        earlier = [other for other in exercises[:at] if same_ladder(one, other)]
+        yield replace(one, inherited=tuple(e for other in reversed(earlier) for e in other.exercise.technique))
+
+
+def same_ladder(one: CourseExercise, other: CourseExercise) -> bool:
+    return bool(one.exercise.ladder) and (one.course, one.exercise.ladder) == (other.course, other.exercise.ladder)
 
 
 def _without_twins(loaded: Sequence[CourseExercise]) -> tuple[list[CourseExercise], list[Broken]]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from grader.errors import UsageError
-from grader.exercise import Array, Exercise
+from grader.exercise import Array, Exercise, Expect
 
 MAX_EXERCISE_BYTES = 256 << 10
 
@@ -40,6 +40,12 @@ class CourseExercise:
     folder: Path
     chapter: str
     course: Course
+    inherited: tuple[Expect, ...] = ()  # the technique of the earlier steps of its ladder
+
+    @property
+    def graded(self) -> Exercise:
+        """The exercise as a submission is graded on it: its own technique first, then the earlier steps'."""
+        return replace(self.exercise, technique=self.exercise.technique + self.inherited)
 
     @property
     def name(self) -> str:
@@ -83,6 +89,11 @@ class CourseExercise:
     @property
     def solution_host_file(self) -> Path | None:
         return existing(self.course.solutions / self.chapter / f"{self.name}_host.py")
+
+    @property
+    def ladder_page(self) -> Path | None:
+        """The story of its ladder: ``reduce.md`` in the chapter's folder."""
+        return existing(self.folder.parent / f"{self.exercise.ladder}.md") if self.exercise.ladder else None
 
     @property
     def kernels_ref(self) -> Path:
@@ -171,7 +182,7 @@ def _exercise_in(path: Path) -> Exercise:
 _FAULTS: tuple[tuple[Callable[[Exercise], bool], str], ...] = (
     (lambda e: type(e.order) is not int, "order must be an integer: chapter × 100 + row"),
     (lambda e: not _is_tuple_of(e.arrays, Array), "arrays must be a tuple of Array(...): a single one needs a comma"),
-    (lambda e: not e.inputs or not e.outputs, "arrays needs an input and an output (role='out')"),
+    (lambda e: not e.outputs, "arrays needs an output (role='out')"),
     (lambda e: len({a.name for a in e.arrays}) < len(e.arrays), "two arrays have the same name"),
     (lambda e: not _is_tuple_of(e.small, Mapping), "small must be a tuple of sizes such as {'n': 1023}"),
     (lambda e: not all(map(_is_size, (*e.small, e.simulated))), "a size maps names to positive integers"),

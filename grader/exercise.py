@@ -61,16 +61,26 @@ class Target:
     """What ``fast`` asks for at the timed size.
 
     ``of`` is ``"peak"`` or ``"ceiling"`` (the measured ceiling of the same bytes, mix and bytes per thread);
-    ``unit`` names the peak: ``bandwidth``, ``fp32``, ``fp16_tensor``, ``transfer``. ``fraction`` is the pass line on
-    ``gpu``, the model it was set on; ``note`` says where the figure comes from, with its date.
+    ``unit`` names the peak: ``bandwidth``, ``fp32``, ``fp16_tensor``, ``transfer``. Pass lines come from the profile of
+    the GPU (`grader.profiles`), which `grade calibrate` writes; ``fraction`` is the line on ``gpu`` where no profile
+    has one, and ``note`` then says where it comes from. ``reach`` is what the solution has to reach on an H200.
     """
 
     unit: Literal["bandwidth", "fp32", "fp16_tensor", "transfer"]
-    fraction: float
+    fraction: float = 0.0
+    reach: float = 0.0
     of: Literal["peak", "ceiling"] = "peak"
     ceiling: str = ""  # a kernel of kernels_ref/ceilings/, e.g. "add_f32x1": "" where none is comparable
     gpu: str = "NVIDIA H200"
     note: str = ""
+
+
+@dataclass(frozen=True)
+class AlsoTimed:
+    """A further size that `grade bench` times and nobody is graded on; ``reach`` as in `Target`."""
+
+    size: Size
+    reach: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -79,7 +89,7 @@ class Expect:
 
     ``counter`` is a name of docs/counters.md (``sector_efficiency``, ``excess_wavefronts``, ``launches`` …), summed or
     averaged over all launches of the submission; ``per`` divides it by an expression over the sizes; ``why`` is the
-    sentence shown when it is missed, ``hint`` the next step.
+    sentence shown when it is missed, ``hint`` the next step. Later steps of the same ladder inherit it.
     """
 
     counter: str
@@ -128,7 +138,10 @@ class Exercise:
     checker: str = (
         ""  # "module:function": the trusted check of a timed output on the device; default: the oracle's name
     )
+    also_timed: tuple[AlsoTimed, ...] = ()
     baseline: str = ""  # "module:function" of kernels_ref/baselines: the library call timed beside it by `bench`
+    rivals: tuple[str, ...] = ()  # further ones, "module:function" too; a library that is not installed is left out
+    ladder: str = ""  # steps of one ladder share arrays and sizes; each is graded on the earlier steps' technique too
     requires: str = "sm_70"  # least compute capability
     host: bool = False  # NAME_host.py stands beside the .cu, and runs on a GPU only
     points: tuple[int, int, int] = (60, 20, 20)  # correct, technique, fast

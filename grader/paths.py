@@ -1,4 +1,4 @@
-"""Where warpgrade keeps what it can make again."""
+"""Where warpgrade keeps what it can make again, and what it cannot."""
 
 from __future__ import annotations
 
@@ -19,3 +19,17 @@ def cache_folder(*parts: str) -> Path:
     from platformdirs import user_cache_path
 
     return user_cache_path("warpgrade", appauthor=False).joinpath(*parts)
+
+
+def data_folder(*parts: str) -> Path:
+    """Folder of what is a person's own: their progress, and the profiles of their GPUs.
+
+    ``WARPGRADE_DATA`` overrides the place; otherwise it is the platform's data folder (``~/.local/share/warpgrade`` on
+    Linux). The folder is not created: whoever writes there creates it.
+    """
+    override = os.environ.get("WARPGRADE_DATA")
+    if override:
+        return Path(override).expanduser().absolute().joinpath(*parts)
+    from platformdirs import user_data_path
+
+    return user_data_path("warpgrade", appauthor=False).joinpath(*parts)

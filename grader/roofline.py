@@ -15,7 +15,7 @@ from statistics import median
 from grader.device import Gpu
 from grader.exercise import Target
 from grader.timing import Summary
-from grader.verdict import Measurement
+from grader.verdict import Measurement, Roof
 
 TOO_FAST = 1.05
 """A rate above this many times the peak is impossible: work was skipped, or the grader is wrong."""
@@ -131,7 +131,9 @@ def impossible(work: float, median_s: float, peak: float | None) -> bool:
 
 
 def line_in_words(target: Target) -> str:
-    """The pass line as people read it: "0.70 of peak", "0.0265 of peak", "0.95 of the ceiling copy_f32x4"."""
+    """The pass line as people read it: "0.70 of peak", "0.95 of the ceiling copy_f32x4"; "none" where none is known."""
+    if not target.fraction:
+        return "none"
     whole = "peak" if target.of == "peak" else f"the ceiling {target.ceiling}".rstrip()
     return f"{line_fraction(target.fraction)} of {whole}"
 
@@ -159,8 +161,16 @@ def measurement(
         fraction_of_ceiling=_part(achieved, ceiling_rate),
         line=line_in_words(target),
         line_fraction=target.fraction,
-        provisional=gpu_name != target.gpu,
+        provisional=bool(target.fraction) and gpu_name != target.gpu,
     )
+
+
+def roof(bytes_moved: float, flops: float, median_s: float, unit: str, limits: Peaks) -> Roof | None:
+    """Where a run stands on the roofline; None for work without flop or bytes, or where no peak is known."""
+    compute = limits.fp16_tensor if unit == "fp16_tensor" else limits.fp32
+    if not (bytes_moved and flops and compute) or unit == "transfer":
+        return None
+    return Roof(flops / bytes_moved, rate(flops, median_s), limits.bandwidth, compute)
 
 
 def _part(achieved: float, whole: float | None) -> float | None:

@@ -61,6 +61,7 @@ class Diagnostic:
     accesses: tuple[Access, ...] = ()
     count: int = 1  # how many times it was seen
     hint: str = ""
+    counter: str | None = None  # of a missed expectation: the name in docs/counters.md
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,28 @@ class LineCounters:
 
 
 @dataclass(frozen=True)
+class WorstRequest:
+    """The request of a source line that touched the most sectors or took the most wavefronts: what a picture shows.
+
+    ``offsets`` has a byte offset into ``array`` for each of the 32 lanes, None for one that takes no part; ``base`` is
+    where that array starts in the block's shared memory (0 in global memory, where arrays start at a cache line).
+    """
+
+    kernel: str
+    line: int
+    space: str  # "global" | "shared"
+    kind: str  # "load" | "store" | "atomic"
+    array: str | None
+    base: int
+    block: tuple[int, int, int]
+    warp: int
+    bytes_per_lane: int
+    offsets: tuple[int | None, ...]
+    taken: int  # sectors (global) or wavefronts (shared)
+    least: int  # as few as would do for these bytes; wavefronts: one for each group of lanes
+
+
+@dataclass(frozen=True)
 class LaunchRecord:
     """One kernel launch with what was counted. Counter names: docs/counters.md."""
 
@@ -100,6 +123,17 @@ class LaunchRecord:
     counters: Mapping[str, float]
     lines: tuple[LineCounters, ...] = ()
     backend: str = "sim"
+    worst: tuple[WorstRequest, ...] = ()  # one for each line, space and kind; those first that waste most
+
+
+@dataclass(frozen=True)
+class Roof:
+    """Where a timed run stands on the device's roofline: a point, and the slope and the flat roof above it."""
+
+    intensity: float  # flop for each byte that the task must move
+    achieved: float  # flop per second
+    bandwidth: float  # peak, bytes per second
+    compute: float  # peak of the unit that computes, flop per second
 
 
 @dataclass(frozen=True)
@@ -118,6 +152,7 @@ class Measurement:
     line: str  # the pass line in words, e.g. "0.70 of peak"
     line_fraction: float | None
     provisional: bool
+    roof: Roof | None = None  # None where the task computes nothing, or a peak is not known
 
 
 @dataclass(frozen=True)
@@ -134,7 +169,8 @@ class Verdict:
     measured: Measurement | None = None
     device: str | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
-    printed: str = ""  # what the kernel wrote with printf
+    printed: str = ""  # what the kernel wrote with printf in `printed_case`
+    printed_case: CaseResult | None = None  # the failing case, or the smallest
     file: str | None = None
     sandbox: str = "landlock"  # "landlock" | "none"
     next_step: str = ""
@@ -144,6 +180,13 @@ class Verdict:
     @property
     def passed(self) -> bool:
         return self.verdict == "pass"
+
+    @property
+    def failing_case(self) -> CaseResult | None:
+        """The case that the first finding is about: the one whose own first finding it is."""
+        failed = [case for case in self.cases if case.status == "failed"]
+        about = self.diagnostics[0].message if self.diagnostics else ""
+        return next((case for case in failed if case.detail == about), failed[0] if failed else None)
 
     @property
     def exit_code(self) -> int:

@@ -15,3 +15,37 @@ Outputs = dict[str, npt.NDArray[np.float64]]
 def add(inputs: Inputs, numbers: Numbers) -> Outputs:
     """``c = a + b``, element by element. Shapes: ``a``, ``b`` and ``c`` are (n,)."""
     return {"c": np.add(inputs["a"], inputs["b"], dtype=np.float64)}
+
+
+def add_relu(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """``c = max(a + b, 0)``, element by element. Shapes: ``a``, ``b`` and ``c`` are (n,)."""
+    return {"c": np.maximum(np.add(inputs["a"], inputs["b"], dtype=np.float64), 0.0)}
+
+
+def saxpy(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """``out = alpha·x + y``, element by element, with the scalar ``alpha``; every array is (n,)."""
+    x, y = (inputs[name].astype(np.float64) for name in ("x", "y"))
+    return {"out": numbers["alpha"] * x + y}
+
+
+def calibrate(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """``out = gain·x + offset``, element by element, with two scalars. Shapes: ``x`` and ``out`` are (n,)."""
+    return {"out": numbers["gain"] * inputs["x"].astype(np.float64) + numbers["offset"]}
+
+
+def remove_drift(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """``out[r*cols + c] = x[r*cols + c] - slope·c``: the same ramp off every row; both arrays are (rows·cols,)."""
+    cols = int(numbers["cols"])
+    x = inputs["x"].astype(np.float64).reshape(-1, cols)
+    return {"out": (x - numbers["slope"] * np.arange(cols)).ravel()}
+
+
+def coordinates(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """Where every element is, in decimal, for ``hello_index``: there are no inputs.
+
+    ``line[i] = i`` is (n,); ``plane[y*width + x] = 1000·y + x``; ``box[(z*height + y)*width + x]`` has 10^6·z more.
+    """
+    width, height, depth = (np.arange(int(numbers[name]), dtype=np.float64) for name in ("width", "height", "depth"))
+    plane = (1000 * height[:, None] + width).ravel()
+    box = (1_000_000 * depth[:, None] + plane).ravel()
+    return {"line": np.arange(int(numbers["n"]), dtype=np.float64), "plane": plane, "box": box}

@@ -24,3 +24,14 @@ def regroup(inputs: Inputs, numbers: Numbers) -> Outputs:
         "merged": x.reshape(8, -1).T.ravel(),
         "columns": x.reshape(-1, 32).T.ravel(),
     }
+
+
+def transpose(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """``out[c*rows + r] = x[r*cols + c]``. ``x`` is (rows·cols,), ``out`` (cols·rows,)."""
+    x = inputs["x"].astype(np.float64).reshape(int(numbers["rows"]), int(numbers["cols"]))
+    return {"out": x.T.ravel()}
+
+
+def split_fields(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """Records of four fields, taken apart: ``planes[f*n + i] = particles[4*i + f]``; both arrays are (4·n,)."""
+    return {"planes": inputs["particles"].astype(np.float64).reshape(-1, 4).T.ravel()}

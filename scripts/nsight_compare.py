@@ -2,11 +2,11 @@
 
 python scripts/nsight_compare.py [NAME…] [--out FILE.md] [--ncu PATH] [--seed N]
 
-Needs a GPU and ncu (on PATH, or in /opt/nvidia/nsight-compute). Profiles scripts/nsight/launch_solution.py, runs the
-same launches on the simulator, and writes docs/results/<gpu>-sectors.md: global requests, sectors, and shared
-wavefronts of both (--out FILE.md writes FILE.json too). Sector counts must be equal; ptxas may merge shared loads, so
-requests and wavefronts there are to be compared as ratios. Exits 1 where a sector count differs, or a solution could
-not be compared. For known patterns, see scripts/nsight/run_patterns.py.
+Needs a GPU and ncu (on PATH, or in /opt/nvidia/nsight-compute). Does what `grade profile` does, launch by launch, and
+writes docs/results/<gpu>-sectors.md: global requests, sectors, and shared wavefronts of both (--out FILE.md writes
+FILE.json too). Sector counts must be equal; ptxas may merge shared loads, so requests and wavefronts there are to be
+compared as ratios. Exits 1 where a sector count differs, or a solution could not be compared. For known patterns, see
+scripts/nsight/run_patterns.py.
 """
 
 from __future__ import annotations
@@ -16,33 +16,17 @@ import datetime
 import json
 import re
 import subprocess
-import sys
-import tempfile
 import traceback
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE / "nsight"))
+from grader.backends.gpu.nsight import ProfiledLaunch, find_ncu, profiled
+from grader.backends.gpu.profile import EXACT, SAME, launching, simulated
 
-from launch_solution import compiled, simulated_run  # noqa: E402  # found through the line above
-from run_patterns import find, parse_ncu_csv, profile  # noqa: E402  # found through the line above
-
-PAIRS: tuple[tuple[str, str], ...] = (
-    ("global_load_requests", "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"),
-    ("global_load_sectors", "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"),
-    ("global_store_requests", "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"),
-    ("global_store_sectors", "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"),
-    ("shared_load_requests", "smsp__inst_executed_op_shared_ld.sum"),
-    ("shared_load_wavefronts", "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"),
-    ("shared_store_requests", "smsp__inst_executed_op_shared_st.sum"),
-    ("shared_store_wavefronts", "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum"),
-)
+PAIRS = tuple((counter, metric) for counter, metric in SAME.items() if counter.startswith(("global", "shared")))
 """The simulator's counter, and the profiler's metric for the same thing."""
-
-EXACT = frozenset({"global_load_sectors", "global_store_sectors"})
 
 
 @dataclass(frozen=True)
@@ -63,52 +47,40 @@ class Row:
 
 def compare(name: str, ncu: str, seed: int) -> list[Row]:
     """All counters of all launches of one solution."""
+    from grader.backends.gpu.launch_once import compiled, simulated_run
     from grader.catalog import load_catalog
 
     one = load_catalog().find(name)
-    program = compiled(one)
-    run = simulated_run(one, program, seed)
-    simulated = simulate(program, run)
-    profiled = profiled_launches(program, run, name, ncu, seed)
-    if len(profiled) != len(simulated):
-        seen = [launch["kernel"] for launch in profiled]
-        raise SystemExit(f"{name}: ncu saw {len(profiled)} launches {seen}, the simulator {len(simulated)}")
+    assert one.solution is not None
+    program = compiled(one.solution)
+    run = simulated_run(one.exercise, program, seed)
+    counted = simulated(program, run)
+    launches = profiled_launches(program, run, name, one.solution, ncu, seed)
+    if len(launches) != len(counted):
+        seen = [launch.kernel for launch in launches]
+        raise SystemExit(f"{name}: ncu saw {len(launches)} launches {seen}, the simulator {len(counted)}")
     return [
         row
-        for number, (mine, theirs) in enumerate(zip(simulated, profiled, strict=True), start=1)
-        for row in rows(name, number, mine, theirs)
+        for number, (mine, theirs) in enumerate(zip(counted, launches, strict=True), start=1)
+        for row in rows(name, number, mine, theirs.metrics)
     ]
 
 
-def profiled_launches(program: Any, run: Any, name: str, ncu: str, seed: int) -> list[dict[str, Any]]:
+def profiled_launches(program: Any, run: Any, name: str, path: Path, ncu: str, seed: int) -> list[ProfiledLaunch]:
     """The launches as ncu counted them: of the program's own kernels, in a process of its own."""
     from grader.compile import assemble
     from grader.device import detect
 
     assemble(program, detect(0).arch)  # so that the profiled process finds all of it in the cache
-    kernels = "|".join(sorted({launch.kernel for launch in run.plan.launches}))
-    only = ["--target-processes", "all", "--kernel-name", f"regex:^({kernels})$"]
-    script = [sys.executable, str(HERE / "nsight" / "launch_solution.py"), name, "--seed", str(seed)]
-    with tempfile.TemporaryDirectory() as folder:
-        return parse_ncu_csv(profile(ncu, [*only, *script], Path(folder) / "ncu.csv"))
+    kernels = {launch.kernel for launch in run.plan.launches}
+    found = profiled(launching(name, path, seed), [metric for _, metric in PAIRS], ncu=ncu)
+    return [launch for launch in found if launch.kernel in kernels]
 
 
-def simulate(program: Any, run: Any) -> list[Any]:
-    """The launches as the simulator counted them."""
-    from grader.backends.base import Limits
-    from grader.backends.sim import SimBackend
-
-    with SimBackend().open(program, Limits(launch_s=120.0, total_s=300.0)) as session:
-        execution = session.run(run)
-    if execution.failure:
-        raise SystemExit(f"the simulator ends {program.name} with {execution.failure}: {execution.diagnostics}")
-    return list(execution.launches)
-
-
-def rows(name: str, number: int, mine: Any, theirs: Mapping[str, Any]) -> list[Row]:
+def rows(name: str, number: int, mine: Any, theirs: Mapping[str, float]) -> list[Row]:
     """One row a counter; a counter that the simulator leaves out is zero."""
     return [
-        Row(name, number, mine.kernel, counter, float(mine.counters.get(counter, 0)), theirs["metrics"].get(metric))
+        Row(name, number, mine.kernel, counter, float(mine.counters.get(counter, 0)), theirs.get(metric))
         for counter, metric in PAIRS
     ]
 
@@ -194,7 +166,7 @@ def main() -> int:
     arguments.add_argument("--ncu")
     arguments.add_argument("--seed", type=int, default=1)
     given = arguments.parse_args()
-    ncu = find("ncu", given.ncu)
+    ncu = find_ncu(given.ncu)
     found, failed = compare_all(given.names or solutions(), ncu, given.seed)
     head, usual = heading(ncu)
     out = given.out or usual

@@ -11,6 +11,8 @@ import pytest
 # what an earlier run left behind. WARPGRADE_TEST_CACHE keeps it between runs, for people who run tests often.
 _CACHE = tempfile.TemporaryDirectory(prefix="warpgrade-tests-", ignore_cleanup_errors=True)
 os.environ["WARPGRADE_CACHE"] = os.environ.get("WARPGRADE_TEST_CACHE") or _CACHE.name
+_DATA = tempfile.TemporaryDirectory(prefix="warpgrade-tests-", ignore_cleanup_errors=True)
+os.environ["WARPGRADE_DATA"] = _DATA.name
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

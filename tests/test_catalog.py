@@ -61,7 +61,7 @@ def test_an_exercise_knows_where_its_files_are(mini: Catalog) -> None:
     folder = COURSE.resolve() / "exercises" / "01_first" / "scale"
     assert (scale.folder, scale.chapter, scale.number) == (folder, "01_first", 101)
     assert all(path.is_file() for path in (scale.stub, scale.statement, scale.hints, scale.interview))
-    assert [path.name for path in scale.mutants] == ["copy.cu", "no_bounds_check.cu"]
+    assert [path.name for path in scale.mutants] == ["copy.cu", "no_bounds_check.cu", "strided.cu"]
     assert scale.solution == COURSE.resolve() / "solutions" / "01_first" / "scale.cu"
     assert scale.host_file is None
     assert scale.kernels_ref == COURSE.resolve() / "kernels_ref"
@@ -209,6 +209,53 @@ def test_a_broken_exercise_names_file_and_line_and_hides_no_other(
 def test_listing_imports_no_numpy() -> None:
     code = "import sys; from grader.catalog import load_catalog; load_catalog(); sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# -------------------------------------------------------------------------------------------------------------- ladders
+
+STEP = FINE.replace("from grader import Array, Exercise", "from grader import Array, Exercise, Expect").replace(
+    "small=", 'ladder="climb", technique=(Expect("{name}", at_most=1.0),), small='
+)
+
+
+def expected_of(one: CourseExercise) -> list[str]:
+    return [expect.counter for expect in one.graded.technique]
+
+
+def test_a_step_is_graded_on_its_own_technique_then_on_the_earlier_steps_nearest_first(write: Write) -> None:
+    write("climb_b", STEP, order=902)
+    write("climb_a", STEP, order=901)
+    write("climb_d", STEP.replace('technique=(Expect("{name}", at_most=1.0),), ', ""), order=904)
+    catalog = load_catalog([write("climb_c", STEP, order=903)])
+    graded = {name: expected_of(catalog.find(f"climb_{name}")) for name in "abcd"}
+    assert graded == {
+        "a": ["climb_a"],
+        "b": ["climb_b", "climb_a"],
+        "c": ["climb_c", "climb_b", "climb_a"],
+        "d": ["climb_c", "climb_b", "climb_a"],
+    }
+    assert [expect.counter for expect in catalog.find("climb_c").exercise.technique] == ["climb_c"]
+
+
+def test_a_ladder_has_its_steps_in_order_and_an_exercise_of_none_is_alone(write: Write) -> None:
+    write("climb_b", STEP, order=902)
+    write("plain", order=900)
+    write("other_a", STEP.replace("climb", "other"), order=903)
+    catalog = load_catalog([write("climb_a", STEP, order=901)])
+    assert [one.name for one in catalog.ladder(catalog.find("climb_b"))] == ["climb_a", "climb_b"]
+    assert [one.name for one in catalog.ladder(catalog.find("plain"))] == ["plain"]
+    assert expected_of(catalog.find("other_a")) == ["other_a"]
+    assert expected_of(catalog.find("plain")) == []
+
+
+def test_ladders_of_the_same_name_in_other_courses_do_not_mix(tmp_path: Path) -> None:
+    for course, name, order in (("one", "climb_a", 901), ("two", "climb_b", 902)):
+        folder = tmp_path / course / name
+        folder.mkdir(parents=True)
+        (folder / "exercise.py").write_text(STEP.replace("{name}", name).replace("{order}", str(order)))
+    catalog = load_catalog([tmp_path / "one", tmp_path / "two"])
+    assert expected_of(catalog.find("climb_b")) == ["climb_b"]
+    assert [one.name for one in catalog.ladder(catalog.find("climb_b"))] == ["climb_b"]
 
 
 # -------------------------------------------------------------------------------------------------------------- oracles

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from grader.catalog import load_catalog
 from grader.compile.toolchain import find_toolchain
-from grader.courses import CourseExercise
-from grader.dev.check import Report, start_check
+from grader.courses import CourseExercise, course_at, exercise_files, read_exercise
+from grader.dev.check import Report, run, start_check
 from grader.dev.laboratory import Laboratory
 
 CATALOG = load_catalog()
@@ -33,6 +34,16 @@ def test_stub_solution_and_wrong_answers_are_as_the_exercise_says(
     one: CourseExercise, report_of: Callable[[CourseExercise], Report]
 ) -> None:
     assert [str(problem) for problem in report_of(one).problems] == []
+
+
+@NO_COMPILER
+@pytest.mark.slow
+def test_the_miniature_course_of_the_tests_is_in_order(capsys: pytest.CaptureFixture[str]) -> None:
+    course = course_at(Path(__file__).parent / "course")
+    read = [read_exercise(path, course) for path in exercise_files(course.exercises)]
+    exercises = [one for one in read if isinstance(one, CourseExercise)]
+    assert (len(read), len(exercises)) == (2, 2)
+    assert run(exercises) == 0, capsys.readouterr().out
 
 
 def test_every_exercise_can_be_read() -> None:

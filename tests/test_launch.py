@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -204,6 +205,13 @@ def test_passes_need_scratch_only_between_them() -> None:
     one = f"// scratch p: float[n]\n{line}"
     assert len(plan(one, {"n": 257}).launches) == 2
     assert "would read and write the one scratch array 'p'" in complaint(one, {"n": 65537}).message
+
+
+def test_passes_need_an_input_to_begin_with() -> None:
+    script = parse_launches(f"// passes m=n until 1 by 1: add(src, dst, m): grid=1 block=1\n{CODE}", file="add.cu")
+    without = replace(ADD, arrays=(Array("c", "float32", "n", role="out"),))
+    with pytest.raises(SubmissionError, match="has none"):
+        script.resolve(without, {"n": 1000}, DeviceLimits(), None)
 
 
 def test_src_and_dst_exist_in_passes_only() -> None:

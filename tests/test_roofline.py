@@ -95,6 +95,22 @@ def test_a_measurement_shows_both_fractions():
     assert (measured.unit, measured.line, measured.provisional) == ("B", "0.70 of peak", False)
 
 
+def test_a_run_stands_below_both_roofs():
+    limits = roofline.peaks(H200)
+    found = roofline.roof(12e9, 1e9, 3e-3, "bandwidth", limits)
+    assert found is not None
+    assert (found.intensity, found.achieved) == (pytest.approx(1 / 12), pytest.approx(1e9 / 3e-3))
+    assert (found.bandwidth, found.compute) == (limits.bandwidth, limits.fp32)
+    tensor = roofline.roof(1e9, 1e12, 1e-2, "fp16_tensor", limits)
+    assert tensor is not None
+    assert tensor.compute == limits.fp16_tensor
+
+
+@pytest.mark.parametrize(("moved", "flops", "unit"), [(1e9, 0, "bandwidth"), (0, 1e9, "fp32"), (1e9, 1e9, "transfer")])
+def test_work_without_arithmetic_has_no_place_on_the_roofline(moved, flops, unit):
+    assert roofline.roof(moved, flops, 1e-3, unit, roofline.peaks(H200)) is None
+
+
 @pytest.mark.parametrize(("fraction", "words"), [(0.7, "0.70"), (0.175, "0.175"), (0.0265, "0.0265"), (0.9, "0.90")])
 def test_a_line_is_told_with_all_its_decimals(fraction, words):
     assert roofline.line_fraction(fraction) == words

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -434,7 +435,12 @@ def test_with_a_gpu_both_run_and_speed_is_graded(request_for):
 
 @pytest.mark.parametrize(
     ("word", "status", "points", "code"),
-    [("slow", "failed", (80, 100), 1), ("cheat", "failed", (80, 100), 1), ("inconclusive", "not_graded", (80, 80), 3)],
+    [
+        ("slow", "failed", (80, 100), 1),
+        ("cheat", "failed", (80, 100), 1),
+        ("inconclusive", "not_graded", (80, 80), 3),
+        ("unsupported", "not_graded", (80, 80), 4),
+    ],
 )
 def test_word_of_the_timing_is_the_verdict(request_for, word, status, points, code):
     speed = Speed(word, "measured", MEASURED, (Diagnostic(word, "measured"),))
@@ -535,7 +541,95 @@ def test_impossible_launch_is_invalid_at_the_size_where_it_is(request_for):
         verdict = grade(request)
     assert verdict.verdict == "invalid"
     assert verdict.diagnostics[0].line == 1
+    assert statuses(verdict) == {
+        "compiles": "failed", "runs": "skipped", "correct": "skipped", "technique": "skipped", "fast": "not_graded",
+    }  # fmt: skip
+    assert (verdict.score, verdict.max_score) == (0, 80)
+
+
+def test_word_of_a_later_stage_from_a_case_never_passes_for_running(request_for):
+    verdict = grade(request_for(FakeBackend(behave=lambda run: replace(honest(run), failure="wrong"))))
+    assert verdict.verdict == "wrong"
     assert statuses(verdict)["runs"] == "failed"
+
+
+# ----------------------------------------------------------------------------------------------- printed, and beside it
+
+
+def printing(at: int, answer=honest) -> Callable[[CaseRun], Execution]:
+    """A kernel that says its size, from size ``at`` on."""
+
+    def behave(run: CaseRun) -> Execution:
+        return replace(answer(run), printed=f"n={size_of(run)}\n" if size_of(run) >= at else "")
+
+    return behave
+
+
+def test_printed_output_is_the_failing_cases(request_for):
+    verdict = grade(request_for(FakeBackend(behave=printing(1, answer=wrong_at(8)))))
+    assert verdict.printed == "n=8\n"
+    assert verdict.printed_case == verdict.failing_case
+    assert dict(verdict.printed_case.size) == {"n": 8}
+
+
+def test_printed_output_after_a_pass_is_the_smallest_cases_that_printed(request_for):
+    verdict = grade(request_for(FakeBackend(behave=printing(8))))
+    assert verdict.passed
+    assert (verdict.printed, dict(verdict.printed_case.size)) == ("n=8\n", {"n": 8})
+
+
+def test_printed_output_is_another_cases_where_the_failing_one_is_silent(request_for):
+    def behave(run):
+        return replace(wrong_at(8)(run), printed="first\n" if size_of(run) == 1 else "")
+
+    verdict = grade(request_for(FakeBackend(behave=behave)))
+    assert (verdict.printed, dict(verdict.printed_case.size)) == ("first\n", {"n": 1})
+
+
+def test_nothing_printed_has_no_case(request_for):
+    verdict = grade(request_for(FakeBackend()))
+    assert (verdict.printed, verdict.printed_case) == ("", None)
+
+
+def test_failing_case_is_the_one_that_the_finding_is_about(request_for):
+    simulator = FakeBackend(behave=wrong_at(33))
+    verdict = grade(request_for(simulator, FakeBackend("gpu", behave=wrong_at(8))))
+    assert verdict.failing_case is not None
+    assert (verdict.failing_case.backend, dict(verdict.failing_case.size)) == ("gpu", {"n": 8})
+    assert "at n=8" in verdict.diagnostics[0].message
+
+
+def test_wrong_element_is_shown_with_its_input(request_for):
+    verdict = grade(request_for(FakeBackend(behave=wrong_at(8))))
+    assert re.search(r"expected (-?\d+\.0) \(x\[7\] = -?\d+\.0\); 1 of 8", verdict.diagnostics[0].message)
+
+
+@pytest.mark.parametrize("word", ["wrong", "out_of_bounds"])
+def test_parameter_of_another_type_is_a_likely_cause_and_the_next_step(request_for, word):
+    source = SOURCE.replace("float *y", "double *y")
+
+    def stray(run):
+        found = Diagnostic("out_of_bounds", "y is over", array="y", hint="look")
+        return replace(honest(run), failure="out_of_bounds", diagnostics=(found,))
+
+    request = request_for(FakeBackend(behave=wrong_at(1) if word == "wrong" else stray))
+    request.path.write_text(source)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("grader.compile.compile_source", lambda *_, target: replace(PROGRAM, source=source))
+        verdict = grade(request)
+    assert verdict.verdict == word
+    assert verdict.diagnostics[-1].severity == "note"
+    assert "declares `double *y`, but y holds float" in verdict.diagnostics[-1].message
+    assert verdict.next_step == "Declare `float *y`, as the arrays are."
+
+
+def test_parameter_of_another_type_is_no_news_after_a_pass(request_for):
+    source = SOURCE.replace("float *y", "double *y")
+    request = request_for(FakeBackend())
+    request.path.write_text(source)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("grader.compile.compile_source", lambda *_, target: replace(PROGRAM, source=source))
+        assert grade(request).diagnostics == ()
 
 
 def test_untouched_stub_is_told_kindly_whatever_its_verdict(request_for):

@@ -5,21 +5,46 @@ Modules that a command needs are imported inside it: ``grade --help`` and ``grad
 
 from __future__ import annotations
 
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import click
 
 from grader import __version__
+from grader.cli.completion import SHELLS, complete_names
 from grader.cli.routing import GradeGroup
 
 COURSE = click.option(
     "--course", "courses", multiple=True, type=click.Path(path_type=Path), metavar="DIR",
     help="Also use the exercises in this folder; may be given several times.",
 )  # fmt: skip
+NAME = click.argument("name", shell_complete=complete_names)
+OPTIONAL_NAME = click.argument("name", required=False, metavar="[NAME]", shell_complete=complete_names)
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 NO_COLOR = click.option("--no-color", is_flag=True, help="Print without colours (also: NO_COLOR=1).")
 DEVICE = click.option("--device", type=click.IntRange(min=0), default=0, metavar="N", help="Which GPU, from 0.")
+BACKENDS = ("auto", "gpu", "sim")
+BACKEND = click.option("--backend", type=click.Choice(BACKENDS), default="auto", help="Where it runs.")
+
+
+def _finite(_: click.Context, option: click.Parameter, value: float | None) -> float | None:
+    """Refuse ``nan`` and ``inf``, which are numbers to Python."""
+    if value is not None and not isfinite(value):
+        raise click.BadParameter(f"{value} is no time", param=option)
+    return value
+
+
+TIMEOUT = click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    callback=_finite,
+    metavar="SECONDS",
+    help="Stop a submission after this long.",
+)
+NO_SANDBOX = click.option(
+    "--no-sandbox", is_flag=True, help="Run a host file with your own rights where files cannot be closed."
+)
 MAX_SEED = 2**53 - 1  # what every reader of JSON keeps exactly
 
 
@@ -34,19 +59,23 @@ def cli() -> None:
 
 
 @cli.command("grade", hidden=True)
-@click.argument("names", nargs=-1, required=True, metavar="NAME…")
+@click.argument("names", nargs=-1, required=True, metavar="NAME…", shell_complete=complete_names)
 @click.option("--file", type=click.Path(path_type=Path), metavar="PATH", help="Grade this file.")
 @click.option("--solution", is_flag=True, help="Grade the course's own solution.")
-@click.option("--backend", type=click.Choice(["auto", "gpu", "sim"]), default="auto", help="Where it runs.")
+@BACKEND
 @DEVICE
 @click.option("--seed", type=click.IntRange(0, MAX_SEED), metavar="N", help="Use the inputs of an earlier run.")
+@TIMEOUT
+@NO_SANDBOX
 @click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="SECONDS",
-    help="Stop a submission after this long.",
-)
-@click.option("--no-sandbox", is_flag=True, help="Run a host file with your own rights where files cannot be closed.")
+    "--junitxml", "junit", type=click.Path(path_type=Path), metavar="FILE",
+    help="Also write the results as JUnit XML, for continuous integration.",
+)  # fmt: skip
+@click.option(
+    "--html", type=click.Path(path_type=Path), metavar="FILE",
+    help="Also write the report as a web page: the source with its counters, pictures, the roofline.",
+)  # fmt: skip
+@click.option("--no-record", is_flag=True, help="Leave this run out of your progress.")
 @AS_JSON
 @NO_COLOR
 @COURSE
@@ -68,7 +97,7 @@ def list_exercises(as_json: bool, courses: tuple[Path, ...]) -> int:
 
 
 @cli.command()
-@click.argument("name")
+@NAME
 @NO_COLOR
 @COURSE
 def show(name: str, no_color: bool, courses: tuple[Path, ...]) -> int:
@@ -79,7 +108,7 @@ def show(name: str, no_color: bool, courses: tuple[Path, ...]) -> int:
 
 
 @cli.command()
-@click.argument("name")
+@NAME
 @click.option("--force", is_flag=True, help="Overwrite a file that is already here.")
 @COURSE
 def start(name: str, force: bool, courses: tuple[Path, ...]) -> int:
@@ -87,6 +116,96 @@ def start(name: str, force: bool, courses: tuple[Path, ...]) -> int:
     from grader.cli.course import start_exercise
 
     return start_exercise(name, courses, force=force)
+
+
+@cli.command("next")
+@click.option("--start", is_flag=True, help="Also copy its stub into this folder.")
+@COURSE
+def next_exercise(start: bool, courses: tuple[Path, ...]) -> int:
+    """Say which exercise comes next.
+
+    It is the first one that is open behind the one passed last, among those that can be graded on this machine.
+    """
+    from grader.cli.habits import show_next
+
+    return show_next(courses, start=start)
+
+
+@cli.command()
+@OPTIONAL_NAME
+@click.option("--again", is_flag=True, help="Repeat the hints that were shown.")
+@NO_COLOR
+@COURSE
+def hint(name: str | None, again: bool, no_color: bool, courses: tuple[Path, ...]) -> int:
+    """Show a hint, one more each time.
+
+    Without NAME, for the exercise graded last.
+    """
+    from grader.cli.habits import show_hint
+
+    return show_hint(name, courses, again=again, no_color=no_color)
+
+
+@cli.command()
+@NAME
+@click.option("--spoil", is_flag=True, help="Show it before you have passed.")
+@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write it to a new file instead.")
+@NO_COLOR
+@COURSE
+def solution(name: str, spoil: bool, output: Path | None, no_color: bool, courses: tuple[Path, ...]) -> int:
+    """Show the solution of an exercise that you have passed."""
+    from grader.cli.habits import show_solution
+
+    return show_solution(name, courses, spoil=spoil, output=output, no_color=no_color)
+
+
+@cli.command()
+@NAME
+@COURSE
+def reset(name: str, courses: tuple[Path, ...]) -> int:
+    """Put the stub back, and keep what you wrote as NAME.cu.bak."""
+    from grader.cli.habits import reset_exercise
+
+    return reset_exercise(name, courses)
+
+
+@cli.command()
+@OPTIONAL_NAME
+@BACKEND
+@DEVICE
+@TIMEOUT
+@NO_SANDBOX
+@NO_COLOR
+@COURSE
+def watch(name: str | None, courses: tuple[Path, ...], **options: Any) -> int:
+    """Grade a file each time it is saved.
+
+    Without NAME, whichever exercise's file in this folder is saved. Keys: h shows a hint, n goes on to the next
+    exercise, l lists them, Enter grades again, q quits.
+    """
+    from grader.cli.watching import watch_files
+
+    return watch_files(name, courses, options)
+
+
+@cli.command()
+@click.option("--export", type=click.Path(path_type=Path), metavar="FILE", help="Write it to a .json or .csv file.")
+@AS_JSON
+@COURSE
+def progress(export: Path | None, as_json: bool, courses: tuple[Path, ...]) -> int:
+    """Show what you have passed, how well, and when."""
+    from grader.cli.progress import show_progress
+
+    return show_progress(courses, as_json=as_json, export=export)
+
+
+@cli.command()
+@click.argument("shell", type=click.Choice(SHELLS))
+def completion(shell: str) -> int:
+    """Print what makes your shell complete names and options."""
+    from grader.cli.completion import print_completion
+
+    return print_completion(shell)
 
 
 @cli.command()
@@ -100,18 +219,47 @@ def doctor(no_color: bool) -> int:
 
 @cli.command()
 @DEVICE
+@click.option("--block", type=click.IntRange(min=1), metavar="THREADS", help="How many blocks of so many threads fit?")
+@click.option("--registers", type=click.IntRange(min=1), metavar="N", help="Registers of each thread; default: 32.")
+@click.option("--shared", type=click.IntRange(min=0), metavar="BYTES", help="Shared memory of each block; default: 0.")
+@click.option("--arch", metavar="sm_XY", help="Answer for this architecture instead of the GPU here.")
 @AS_JSON
-def device(device: int, as_json: bool) -> int:
-    """Show a GPU's peaks and what the simplest kernels reach on it."""
+def device(
+    device: int, block: int | None, registers: int | None, shared: int | None, arch: str | None, as_json: bool
+) -> int:
+    """Show a GPU's peaks and what the simplest kernels reach on it; with --block, how many blocks fit."""
+    if any(given is not None for given in (block, registers, shared, arch)):
+        from grader.cli.resident import Question, show_occupancy
+
+        return show_occupancy(Question(arch, block or 256, registers or 32, shared or 0), device, as_json=as_json)
     from grader.cli.machine import show_device
 
     return show_device(device, as_json=as_json)
 
 
 @cli.command()
-@click.argument("names", nargs=-1, metavar="[NAME…]")
+@NAME
+@click.option("--file", type=click.Path(path_type=Path), metavar="PATH", help="Profile this file.")
+@click.option("--solution", is_flag=True, help="Profile the course's own solution.")
+@click.option("--ncu", metavar="PATH", help="Nsight Compute, where it is not found by itself.")
 @DEVICE
-@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Also write the table as Markdown.")
+@AS_JSON
+@COURSE
+def profile(
+    name: str, file: Path | None, solution: bool, ncu: str | None, device: int, as_json: bool, courses: tuple[Path, ...]
+) -> int:
+    """Count with Nsight Compute what the simulator counted."""
+    from grader.cli.profile import show_profile
+
+    return show_profile(name, file, courses, solution=solution, device=device, ncu=ncu, as_json=as_json)
+
+
+@cli.command()
+@click.argument("names", nargs=-1, metavar="[NAME…]", shell_complete=complete_names)
+@DEVICE
+@click.option(
+    "--output", type=click.Path(path_type=Path), metavar="FILE", help="Also write the table as Markdown, and FILE.json."
+)
 @COURSE
 def bench(names: tuple[str, ...], device: int, output: Path | None, courses: tuple[Path, ...]) -> int:
     """Time the solutions on this GPU, with the library's time beside each."""
@@ -120,13 +268,43 @@ def bench(names: tuple[str, ...], device: int, output: Path | None, courses: tup
     return run_bench(names, courses, device=device, output=output)
 
 
+@cli.command()
+@click.argument("names", nargs=-1, metavar="[NAME…]", shell_complete=complete_names)
+@DEVICE
+@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the profile here instead.")
+@click.option("--use", "profile", type=click.Path(path_type=Path), metavar="FILE", help="Take over this profile.")
+@COURSE
+def calibrate(
+    names: tuple[str, ...], device: int, output: Path | None, profile: Path | None, courses: tuple[Path, ...]
+) -> int:
+    """Time the solutions on this GPU and draw its pass lines from them."""
+    from grader.cli import calibrate as calibration
+
+    if profile is not None and (names or output is not None):
+        raise click.UsageError("--use takes over a whole profile: leave NAME and --output out")
+    if profile is not None:
+        return calibration.use_profile(profile)
+    return calibration.calibrate(names, courses, device=device, output=output)
+
+
 @cli.group()
 def dev() -> None:
     """For people who write exercises."""
 
 
 @dev.command()
-@click.argument("names", nargs=-1, metavar="[NAME…]")
+@click.argument("name")
+@click.option("--chapter", default="", metavar="NN_NAME", help="The folder above it; default: the course's last one.")
+@click.option("--course", type=click.Path(path_type=Path), metavar="DIR", help="The course; default: this clone's.")
+def new(name: str, chapter: str, course: Path | None) -> int:
+    """Make the folder of a new exercise, complete and small, to be changed into what you want."""
+    from grader.cli.authoring import make_exercise
+
+    return make_exercise(name, chapter, course)
+
+
+@dev.command()
+@click.argument("names", nargs=-1, metavar="[NAME…]", shell_complete=complete_names)
 @click.option("--gpu", is_flag=True, help="Also check what is expected on a GPU.")
 @DEVICE
 @COURSE

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -58,9 +59,17 @@ def show_list(courses: Sequence[Path], *, as_json: bool) -> int:
     if as_json:
         print_json(list_document(catalog))
         return 0
-    for line in list_lines(catalog, screen().width):
+    for line in list_lines(catalog, screen().width, passed=_passed(catalog)):
         print_line(line)
     return 0
+
+
+def _passed(catalog: Catalog) -> frozenset[str]:
+    """The names of the exercises that the person has passed."""
+    from grader.cli.history import key_of, progress
+
+    keys = progress().passed()
+    return frozenset(one.name for one in catalog.exercises if key_of(one) in keys) if keys else frozenset()
 
 
 def list_document(catalog: Catalog) -> dict[str, Any]:
@@ -82,30 +91,33 @@ def _record(one: CourseExercise) -> dict[str, Any]:
         "requires": exercise.requires,
         "host": exercise.host,
         "timed": exercise.timed is not None and exercise.target is not None,
-        "technique": bool(exercise.technique),
+        "technique": bool(one.graded.technique),
         "points": dict(zip(("correct", "technique", "fast"), exercise.points, strict=True)),
         "has_solution": one.solution is not None,
     }
 
 
-def list_lines(catalog: Catalog, width: int = 80) -> Iterator[str]:
-    """Yield the list as people read it: number, name and the one idea, under each chapter."""
+def list_lines(catalog: Catalog, width: int = 80, *, passed: Collection[str] = ()) -> Iterator[str]:
+    """Yield the list as people read it: number, name and the one idea, under each chapter; ✔ before what is passed."""
     widest = max((len(one.name) for one in catalog.exercises), default=0)
     for at, (chapter, members) in enumerate(groupby(catalog.exercises, key=lambda one: one.chapter)):
         if at:
             yield ""
-        yield _chapter_title(chapter)
+        yield chapter_title(chapter)
         for one in members:
             note = " (needs a GPU)" if one.exercise.host else ""
-            line = f"  {one.number:>4}  {one.name:<{widest}}  {one.exercise.idea}{note}"
+            mark = "✔" if one.name in passed else " "
+            line = f"{mark} {one.number:>4}  {one.name:<{widest}}  {one.exercise.idea}{note}"
             yield wrapped(line, width=width, indent=" " * (widest + 10))
     yield from _broken_lines(catalog.broken)
     yield ""
     closing = "`grade show NAME` explains one, `grade start NAME` puts its stub here, `grade NAME` grades it."
     yield wrapped(closing, width=width)
+    if passed:
+        yield "✔ marks what you have passed; `grade next` says how to go on."
 
 
-def _chapter_title(chapter: str) -> str:
+def chapter_title(chapter: str) -> str:
     number, _, title = chapter.partition("_")
     return f"{int(number)} · {title.replace('_', ' ')}" if number.isdigit() and title else chapter or "exercises"
 
@@ -122,26 +134,41 @@ def _broken_lines(broken: Sequence[Broken]) -> Iterator[str]:
 
 
 def show_statement(name: str, courses: Sequence[Path], *, no_color: bool) -> int:
-    """Print the statement of one exercise, rendered, and where its files are."""
-    one = find(load(courses), name)
-    if not one.statement.is_file():
+    """Print the statement of one exercise, or the page of a ladder, rendered, and how to go on."""
+    catalog = load(courses)
+    steps = [one for one in catalog.exercises if one.ladder_page is not None and one.exercise.ladder == name.strip()]
+    one = steps[0] if steps else find(catalog, name)
+    page = one.ladder_page if steps else one.statement
+    if page is None or not page.is_file():
         raise UsageError(f"{one.name} has no statement at {one.statement}", code="bad_exercise")
     from grader.render.statement import statement_text
 
     shown = screen(no_color=no_color)
-    text = one.statement.read_text(encoding="utf-8", errors="replace")
-    print_text(statement_text(text, width=shown.width, color=shown.color, unicode=shown.unicode))
-    print_line(wrapped(_how_to_go_on(one), width=shown.width))
+    text = page.read_text(encoding="utf-8", errors="replace")
+    statement = statement_text(text, width=shown.width, color=shown.color, unicode=shown.unicode)
+    closing = f"`grade show {one.name}` explains its first step." if steps else _how_to_go_on(one)
+    _paged(statement, wrapped(closing, width=shown.width))
     return 0
 
 
-def _how_to_go_on(one: CourseExercise) -> str:
-    from grader.stages.advice import shown
+def _paged(text: str, closing: str) -> None:
+    """Print both; through the person's pager where they are more than the terminal's screen."""
+    import click
 
+    lines = text.count("\n") + closing.count("\n") + 1
+    if sys.stdin.isatty() and sys.stdout.isatty() and lines >= shutil.get_terminal_size((80, 24)).lines:
+        click.echo_via_pager(f"{text}{closing}\n")  # it strips colours where the pager does not show them
+    else:
+        print_text(text)
+        print_line(closing)
+
+
+def _how_to_go_on(one: CourseExercise) -> str:
     here = Path(f"{one.name}.cu")
     first = f"Edit ./{here}" if here.is_file() else f"`grade start {one.name}` puts the stub here"
-    hints = f" Hints: {shown(one.hints)}." if one.hints.is_file() else ""
-    return f"{first}; `grade {one.name}` grades it.{hints}"
+    hints = f" `grade hint {one.name}` gives a hint." if one.hints.is_file() else ""
+    ladder = f" `grade show {one.exercise.ladder}` tells of the whole ladder." if one.ladder_page else ""
+    return f"{first}; `grade {one.name}` grades it.{hints}{ladder}"
 
 
 # --------------------------------------------------------------------------------------------------------------- start

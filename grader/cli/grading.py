@@ -31,6 +31,9 @@ class Options:
     as_json: bool = False
     no_color: bool = False
     no_sandbox: bool = False
+    no_record: bool = False
+    junit: Path | None = None
+    html: Path | None = None
     courses: tuple[Path, ...] = ()
 
 
@@ -46,9 +49,9 @@ def grade_all(options: Options) -> int:
     """Grade every name in order; return the largest exit code. Every name is understood before the first is graded."""
     started = perf_counter()
     catalog = load(options.courses)
-    tasks = _tasks(catalog, options)
+    tasks = tasks_of(catalog, options)
     if not options.as_json:
-        in_background(_import_renderer)
+        in_background(_import_the_rest)
     verdicts = []
     for task, verdict in _graded(catalog, tasks, options):
         verdicts.append(verdict)
@@ -56,10 +59,15 @@ def grade_all(options: Options) -> int:
             _print_report(task, verdict, options, last=len(verdicts) == len(tasks))
     if options.as_json:
         _print_document(verdicts, perf_counter() - started)
+    if options.junit is not None:
+        _write_junit(options.junit, verdicts)
+    if options.html is not None:
+        _write_html(options.html, tasks, verdicts)
     return max(verdict.exit_code for verdict in verdicts)
 
 
-def _tasks(catalog: Catalog, options: Options) -> list[Task]:
+def tasks_of(catalog: Catalog, options: Options) -> list[Task]:
+    """The exercise and the file of every name. Raises UsageError for a name or a file that is none."""
     if options.file is not None and len(options.names) > 1:
         raise UsageError(
             "--file names one file, but there are several exercises", code="file_for_several",
@@ -69,7 +77,7 @@ def _tasks(catalog: Catalog, options: Options) -> list[Task]:
         raise UsageError("--file and --solution exclude each other", code="file_and_solution", hint="leave one out")
     _refuse_paths(catalog, options.names)
     found = [find(catalog, name) for name in options.names]
-    return [Task(one, _file_for(one, options)) for one in found]
+    return [Task(one, file_for(one, options)) for one in found]
 
 
 def _refuse_paths(catalog: Catalog, names: Sequence[str]) -> None:
@@ -85,7 +93,8 @@ def _refuse_paths(catalog: Catalog, names: Sequence[str]) -> None:
     )  # fmt: skip
 
 
-def _file_for(one: CourseExercise, options: Options) -> Path:
+def file_for(one: CourseExercise, options: Options) -> Path:
+    """The file that these options mean. Raises UsageError where there is none."""
     if options.file is not None:
         return options.file
     if options.solution:
@@ -114,6 +123,7 @@ def in_a_clone(one: CourseExercise) -> bool:
 
 
 def _graded(catalog: Catalog, tasks: Sequence[Task], options: Options) -> Iterator[tuple[Task, Verdict]]:
+    from grader.cli.history import recorder
     from grader.cli.machinery import Machine
     from grader.stages import grade
     from grader.stages.advice import is_untouched
@@ -121,8 +131,13 @@ def _graded(catalog: Catalog, tasks: Sequence[Task], options: Options) -> Iterat
     machine = Machine.chosen(options.backend, options.device)
     for task in tasks:
         request = machine.request(catalog, task, options)
+        record = recorder(task.exercise, task.path)
         verdict = grade(request)
-        yield task, _without_notes(verdict) if is_untouched(request) else verdict
+        try:
+            yield task, _without_notes(verdict) if is_untouched(request) else verdict
+        finally:  # behind the report, which need not wait for the disk
+            if not (options.solution or options.no_record):
+                record(verdict)
 
 
 def _without_notes(verdict: Verdict) -> Verdict:
@@ -131,11 +146,11 @@ def _without_notes(verdict: Verdict) -> Verdict:
     return replace(verdict, diagnostics=kept)
 
 
-def _import_renderer() -> None:
-    """Import rich while the children work."""
+def _import_the_rest() -> None:
+    """Import rich and the database while the children work."""
     from importlib import import_module
 
-    for name in ("grader.render.terminal", "rich.console", "rich.table"):
+    for name in ("grader.render.terminal", "rich.console", "rich.table", "grader.practice.database", "sqlite3"):
         import_module(name)
 
 
@@ -173,3 +188,24 @@ def _print_document(verdicts: Sequence[Verdict], elapsed_s: float) -> None:
 
     print_json(run_document(verdicts, versions=versions(), elapsed_s=elapsed_s))
     sys.stdout.flush()
+
+
+def _write_junit(path: Path, verdicts: Sequence[Verdict]) -> None:
+    from datetime import UTC, datetime
+
+    from grader.cli.output import write_file
+    from grader.render.junit import to_junit
+
+    write_file(path, to_junit(verdicts, timestamp=datetime.now(UTC).isoformat(timespec="seconds")))
+
+
+def _write_html(path: Path, tasks: Sequence[Task], verdicts: Sequence[Verdict]) -> None:
+    from grader.cli.output import write_file
+    from grader.render.html import Graded, to_html
+    from grader.render.json import versions
+
+    graded = [
+        Graded(verdict, _text_of(task.path), task.exercise.exercise.idea)
+        for task, verdict in zip(tasks, verdicts, strict=True)
+    ]
+    write_file(path, to_html(graded, versions=versions()))

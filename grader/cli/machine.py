@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grader.cli.course import find, load
-from grader.cli.output import print_json, print_line, print_text, screen
-from grader.errors import UsageError
+from grader.cli.output import print_json, print_line, print_text, screen, write_file
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -84,47 +83,52 @@ def run_bench(names: Sequence[str], courses: Sequence[Path], *, device: int, out
     """Time the solutions of the named exercises (default: all). Exit 1 where one does not pass its line."""
     from grader.backends.gpu import GpuBackend
     from grader.backends.gpu.bench import bench
-    from grader.backends.gpu.bench_report import to_markdown
+    from grader.backends.gpu.bench_report import to_json, to_markdown
 
     catalog = load(courses)
     exercises = [find(catalog, name) for name in names] or list(catalog.exercises)
     report = bench(exercises, GpuBackend(device), secrets.randbits(53), lambda name: print_line(name, to_stderr=True))
     _print_table(bench_table(report))
     if output is not None:
-        _write(output, to_markdown(report))
-    return 0 if all(row.word == "pass" for row in report.rows) else 1
+        write_file(output, to_markdown(report))
+        write_file(output.with_suffix(".json"), to_json(report))
+    return 0 if all(row.good for row in report.rows) else 1
 
 
 def bench_table(report: BenchReport) -> Table:
     """Return one row per solution: its time and rate, and the library beside it."""
-    table = _table("exercise", "median", "of peak", "of ceiling", "line", "fast", "library", "of peak")
+    table = _table("exercise", "size", "median", "of peak", "of ceiling", "line", "fast", "library", "of peak")
     for row in report.rows:
-        table.add_row(*_bench_cells(row))
+        for cells in _bench_cells(row):
+            table.add_row(*cells)
     return table
 
 
-def _bench_cells(row: BenchRow) -> list[str]:
-    from grader.render.text import duration, percent
+def _bench_cells(row: BenchRow) -> list[list[str]]:
+    """The solution beside the first library, then a line for each further library."""
+    from grader.render.text import duration
 
     found = row.measured
     if found is None:
-        return [row.exercise, row.problem]
-
-    def part(value: float | None) -> str:
-        return "–" if value is None else percent(value)
-
-    library = "–" if row.library_s is None else duration(row.library_s)
-    return [
-        row.exercise, duration(found.median_s), part(found.fraction_of_peak), part(found.fraction_of_ceiling),
-        found.line, row.word, library, part(row.library_fraction),
+        return [[row.exercise, row.size, row.problem]]
+    beside = [[library.name, duration(library.seconds), _part(library.fraction)] for library in row.libraries]
+    line = [found.line, row.word] if found.line_fraction else ["–", "–"]
+    first = [
+        row.exercise, row.size, duration(found.median_s), _part(found.fraction_of_peak),
+        _part(found.fraction_of_ceiling), *line,
     ]  # fmt: skip
+    rows = [first + _joined(beside[:1])]
+    return rows + [[""] * len(first) + _joined([one]) for one in beside[1:]]
 
 
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}", code="cannot_write") from None
+def _joined(library: list[list[str]]) -> list[str]:
+    return [f"{name} {seconds}" for name, seconds, _ in library] + [part for *_, part in library] or ["–", "–"]
+
+
+def _part(value: float | None) -> str:
+    from grader.render.text import percent
+
+    return "–" if value is None else percent(value)
 
 
 def _table(*headings: str) -> Table:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from grader.cli.history import tell_once
 from grader.errors import Unsupported
 from grader.stages import Request, capability, simulable
 
@@ -44,8 +45,8 @@ class Machine:
 
     def request(self, catalog: Catalog, task: Task, options: Options) -> Request:
         """Everything that grading one file needs."""
-        one = task.exercise
-        exercise = one.exercise
+        one = self._with_line(task.exercise)
+        exercise = one.graded
         simulator = _simulator() if self.backend != "gpu" and simulable(exercise) else None
         request = Request(
             exercise=exercise,
@@ -63,6 +64,16 @@ class Machine:
             next_exercise=self._following(catalog, one),
         )
         return request if self.gpu is None else _with_gpu(request, one, self.gpu, options)
+
+    def _with_line(self, one: CourseExercise) -> CourseExercise:
+        """The exercise with the pass line of this GPU's profile."""
+        if self.gpu is None:
+            return one
+        from grader.profiles import known_on, with_line
+
+        if trouble := known_on(self.gpu.name).trouble:
+            tell_once(trouble)
+        return replace(one, exercise=with_line(one.exercise, self.gpu.name))
 
     def _following(self, catalog: Catalog, one: CourseExercise) -> str:
         """The name of the next exercise that can be graded here, "" after the last."""
@@ -116,4 +127,4 @@ def _limits(timeout_s: float | None) -> Limits:
     limits = Limits()
     if timeout_s is None:
         return limits
-    return replace(limits, launch_s=min(limits.launch_s, timeout_s), total_s=timeout_s)
+    return replace(limits, launch_s=timeout_s, total_s=timeout_s)

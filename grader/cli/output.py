@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TextIO
 
 NARROWEST, WIDEST = 40, 100
@@ -81,3 +82,13 @@ def _write(stream: TextIO, text: str) -> None:
     encoding = getattr(stream, "encoding", None) or "utf-8"
     stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
     stream.flush()
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a file that somebody asked for. Raises UsageError where that cannot be."""
+    from grader.errors import UsageError
+
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}", code="cannot_write") from None

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 DEFAULT = "grade"  # the hidden command that takes exercise names
 HELP = "help"  # `grade help show` is `grade show --help`
@@ -25,6 +30,16 @@ class GradeGroup(click.Group):
         if at is not None and words[at] in self.commands:
             return [words[at], *words[:at], *words[at + 1 :]]
         return [DEFAULT, *words]
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """What a first word may be: a command or an exercise, or an option of either."""
+        from grader.cli.completion import complete_names
+
+        found = super().shell_complete(ctx, incomplete)
+        if incomplete.startswith("-"):
+            default = self.commands[DEFAULT]
+            return default.shell_complete(click.Context(default, parent=ctx), incomplete) + found
+        return found + complete_names(ctx, None, incomplete)
 
     def _first_plain(self, words: list[str]) -> int | None:
         """The place of the first word that is neither an option nor an option's value."""

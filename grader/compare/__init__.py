@@ -11,8 +11,8 @@ self_test.py    zeros, constants, copies and lower precisions that must be rejec
 
 from __future__ import annotations
 
-from grader.compare.mismatch import Mismatch, compare
+from grader.compare.mismatch import Mismatch, compare, digits
 from grader.compare.self_test import forgeries, rejects, self_test
 from grader.compare.tolerance import allowed_error, chain_error
 
-__all__ = ["Mismatch", "allowed_error", "chain_error", "compare", "forgeries", "rejects", "self_test"]
+__all__ = ["Mismatch", "allowed_error", "chain_error", "compare", "digits", "forgeries", "rejects", "self_test"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from grader.launch import LaunchPlan
 
     Arrays = Mapping[str, npt.NDArray[np.generic]]
+    Beside = Callable[[str, int], str]
 
 
 @dataclass(frozen=True)
@@ -55,12 +56,14 @@ def compare(
     inputs: Arrays,
     *,
     plan: LaunchPlan | None = None,
+    beside: Beside | None = None,
 ) -> Mismatch | None:
     """The first output that is wrong, in the exercise's order; None if all are right.
 
     ``values`` is ``"exact"`` (nothing is allowed) or ``"real"`` (the exercise's tolerance). ``expected`` holds 1-D
-    float64 arrays by output name. ``plan`` helps to say which thread should have written the element. Raises
-    GraderFault where an array is missing or has the wrong length.
+    float64 arrays by output name. ``plan`` helps to say which thread should have written the element; ``beside`` is
+    asked for words about an element (its inputs, say). Raises GraderFault where an array is missing or has the wrong
+    length.
     """
     for array in exercise.outputs:
         count = element_count(array, size)
@@ -69,7 +72,7 @@ def compare(
         wrong = ~right(exercise, size, values, got, oracle)
         if wrong.any():
             found = Wrong(array, size, got, rounded_to(oracle, got.dtype), wrong, inputs)
-            return _mismatch(found, exercise, values, plan)
+            return _mismatch(found, plan, beside)
     return None
 
 
@@ -82,11 +85,13 @@ def _of_length(arrays: Arrays, array: Array, count: int, source: str) -> npt.NDA
     return found
 
 
-def _mismatch(found: Wrong, exercise: Exercise, values: Kind, plan: LaunchPlan | None) -> Mismatch:
+def _mismatch(found: Wrong, plan: LaunchPlan | None, beside: Beside | None) -> Mismatch:
     index = int(np.argmax(found.wrong))
     position = _position(found.array, found.size, index)
     writer = likely_writer(plan, len(found.got), index) if plan else None
     words = guess(found)
+    never_written = bool(is_poison(found.got)[index])
+    inputs = beside(found.array.name, index) if beside and not never_written else ""
     return Mismatch(
         array=found.array.name,
         index=index,
@@ -95,10 +100,10 @@ def _mismatch(found: Wrong, exercise: Exercise, values: Kind, plan: LaunchPlan |
         expected=float(found.expected[index]),
         wrong=int(found.wrong.sum()),
         count=len(found.got),
-        never_written=bool(is_poison(found.got)[index]),
+        never_written=never_written,
         guess=words,
         likely_writer=writer,
-        message=_message(found, index, position, writer, _got(found, index, plan), words),
+        message=_message(found, index, position, writer, _values(found, index, plan, inputs), words),
     )
 
 
@@ -106,13 +111,13 @@ def _mismatch(found: Wrong, exercise: Exercise, values: Kind, plan: LaunchPlan |
 
 
 def _message(
-    found: Wrong, index: int, position: tuple[int, int] | None, writer: tuple[int, int] | None, got: str, words: str
+    found: Wrong, index: int, position: tuple[int, int] | None, writer: tuple[int, int] | None, values: str, words: str
 ) -> str:
     """``c[1022] at n=1023: got 0.0, expected 1.25; 1 of 1023 elements is wrong; …``."""
     row = f" (row {position[0]}, column {position[1]})" if position else ""
     case = ", ".join(f"{name}={value}" for name, value in found.size.items())
     parts = (
-        f"{found.array.name}[{index}]{row} at {case}: {got}, expected {_digits(found.expected[index])}",
+        f"{found.array.name}[{index}]{row} at {case}: {values}",
         _how_many(int(found.wrong.sum()), len(found.got)),
         words,
         f"it is probably thread {writer[1]} of block {writer[0]} that writes it" if writer else "",
@@ -120,16 +125,22 @@ def _message(
     return "; ".join(part for part in parts if part)
 
 
+def _values(found: Wrong, index: int, plan: LaunchPlan | None, inputs: str) -> str:
+    """``got 3.0, expected 8.0 (a[37] = 3.0, b[37] = 5.0)``."""
+    made_of = f" ({inputs})" if inputs else ""
+    return f"{_got(found, index, plan)}, expected {digits(found.expected[index])}{made_of}"
+
+
 def _got(found: Wrong, index: int, plan: LaunchPlan | None) -> str:
     """``got 0.0``, or that nobody wrote it: arithmetic on a NaN keeps its bits, so scratch may be where it is from."""
     value = found.got[index]
     if not is_poison(found.got)[index] or value.dtype.itemsize == 1:
-        return f"got {_digits(value)}"
+        return f"got {digits(value)}"
     from_scratch = plan is not None and plan.scratch and value.dtype.kind == "f"
     return "never written, or computed from scratch that was not" if from_scratch else "never written"
 
 
-def _digits(value: np.generic) -> str:
+def digits(value: np.generic) -> str:
     """The shortest decimal that is this value and no other of its dtype."""
     if value.dtype.kind == "f" and 1e-4 <= abs(float(value)) < 1e15:
         return np.format_float_positional(value, unique=True, trim="0")  # type: ignore[arg-type]  # a float, as just checked

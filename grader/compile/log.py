@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from grader.compile.advice import Advisor
 from grader.verdict import Diagnostic
 
 DIAGNOSTIC_LIMIT = 20
@@ -30,14 +31,6 @@ _FROM = re.compile(r"at line (\d+)(?: of (.*?))?$")
 _CANNOT_OPEN = re.compile(r'(cannot open source file ".*?").*', re.DOTALL)
 _SUMMARY = re.compile(
     r"\s{0,9}(?:and )?\d{1,9} (?:catastrophic )?errors? detected|Compilation terminated|Error limit reached"
-)
-
-_HINTS = (
-    (re.compile(r"cannot open source file"), "only CUDA's own headers can be included: write the rest into this file"),
-    (re.compile(r'identifier "__half2?" is undefined|identifier "half2?" is undefined'), "#include <cuda_fp16.h>"),
-    (re.compile(r'identifier "__nv_bfloat16\d?" is undefined'), "#include <cuda_bf16.h>"),
-    (re.compile(r'"(?:nv)?cuda::wmma"|"wmma" .*(?:undefined|not)|has no member "wmma"'), "#include <mma.h>"),
-    (re.compile(r'"(?:cooperative_groups|cg)" .*(?:undefined|must be)'), "#include <cooperative_groups.h>"),
 )
 
 
@@ -59,7 +52,8 @@ def clean(text: str) -> str:
 
 def read_log(log: str, name: str, source: str) -> Report:
     """Sort NVRTC's log for the file ``name`` with the text ``source``."""
-    messages = [_diagnostic(chunk, name, source.split("\n")) for chunk in _chunks(log)]
+    lines, advisor = source.split("\n"), Advisor(source)
+    messages = [_diagnostic(chunk, name, lines, advisor) for chunk in _chunks(log)]
     errors = [message for message in _with_notes(messages) if message.severity != "warning"]
     count = sum(message.severity == "error" for message in messages)
     warnings = [message for message in messages if message.severity == "warning" and message.line is not None]
@@ -80,7 +74,7 @@ def _chunks(log: str) -> Iterator[list[str]]:
         yield chunk
 
 
-def _diagnostic(chunk: list[str], name: str, lines: list[str]) -> Diagnostic:
+def _diagnostic(chunk: list[str], name: str, lines: list[str], advisor: Advisor) -> Diagnostic:
     head = _HEAD.match(chunk[0])
     assert head is not None  # every chunk begins with one
     caret = next((i for i, text in enumerate(chunk) if i > 1 and text.strip() == "^"), None)
@@ -97,7 +91,7 @@ def _diagnostic(chunk: list[str], name: str, lines: list[str]) -> Diagnostic:
         line=line,
         column=column,
         source=clean(shown) if shown is not None and len(shown) <= SOURCE_LIMIT else None,
-        hint=next((hint for pattern, hint in _HINTS if pattern.search(text)), ""),
+        hint=advisor.hint(text, shown or "", column),
     )
 
 

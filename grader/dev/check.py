@@ -17,6 +17,7 @@ from grader.dev.claims import claim_problems
 from grader.dev.expectations import BadExpectation, Expectation, read_expectation
 from grader.dev.facts import fact_problems
 from grader.dev.laboratory import Laboratory
+from grader.dev.ladders import ladder_problems, ladders
 from grader.dev.problem import Problem
 from grader.dev.sources import source_problems
 from grader.dev.statements import text_problems
@@ -34,6 +35,7 @@ class Report:
     name: str
     problems: tuple[Problem, ...]
     summary: str = ""
+    solution: Verdict | None = None  # on the simulator
 
 
 def run(
@@ -56,6 +58,9 @@ def run(
         for check in checks:
             reports.append(check())
             print_line("\n".join(lines(reports[-1])))
+    for ladder in _ladders(exercises, reports):
+        reports.append(ladder)
+        print_line("\n".join(lines(ladder)))
     found = sum(len(report.problems) for report in reports)
     spent = f"{perf_counter() - started:.0f} s"
     print_line(f"\n{len(exercises)} exercises, {found} problem{'s' * (found != 1)}, {spent}")
@@ -86,7 +91,7 @@ def start_check(one: CourseExercise, laboratory: Laboratory, *, gpu: bool = Fals
         for found in graded:
             problems += verdict_problems(one, found, expected)
         problems += claim_problems(one, graded[0].by_name)
-        return Report(one.name, tuple(problems), _summary(graded, expected))
+        return Report(one.name, tuple(problems), _summary(graded, expected), graded[0].solution)
 
     return finish
 
@@ -113,7 +118,7 @@ def _start(
             return laboratory.simulated(one, path, counting=word == "technique")
         return laboratory.on_gpu(one, path, "auto" if word in ALONE else "gpu")
 
-    stub = queue(one.stub, "wrong") if one.stub.is_file() else None
+    stub = queue(one.stub, "technique") if one.stub.is_file() else None  # a stub may be right, and lack the technique
     solution = queue(one.solution, "pass") if one.solution is not None else None
     mutants = {path: queue(path, e.words[backend]) for path, e in expected.items() if backend in e.words}
     return lambda: Graded(
@@ -135,6 +140,14 @@ def _told(graded: Graded, expected: Mapping[Path, Expectation]) -> str:
     solution = graded.solution.verdict if graded.solution else "none"
     mutants = f"{as_stated} of {len(graded.mutants)} wrong answers as stated"
     return f"{graded.backend}: stub {stub}, solution {solution}, {mutants}"
+
+
+def _ladders(exercises: Sequence[CourseExercise], reports: Sequence[Report]) -> Iterator[Report]:
+    """A report for each ladder, made of what its steps' solutions were seen to do."""
+    launches = {report.name: report.solution.launches for report in reports if report.solution is not None}
+    for name, steps in ladders(exercises):
+        problems = tuple(ladder_problems(steps, launches))
+        yield Report(f"ladder {name}", problems, f"{len(steps)} steps, each told from the one before" * (not problems))
 
 
 def _broken(one: Broken) -> Report:

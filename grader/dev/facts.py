@@ -34,9 +34,9 @@ def _idea(one: CourseExercise) -> Iterator[str]:
 
 
 def _technique(one: CourseExercise) -> Iterator[str]:
-    from grader.stages.technique import AMOUNTS, LARGEST, WEIGHTS
+    from grader.stages.technique import AMOUNTS, LARGEST, LEAST, WEIGHTS
 
-    known = AMOUNTS | LARGEST | set(WEIGHTS)
+    known = AMOUNTS | LARGEST | LEAST | set(WEIGHTS)
     for expect in one.exercise.technique:
         if expect.counter not in known:
             yield f"there is no counter {expect.counter!r}"
@@ -58,14 +58,30 @@ def _target(one: CourseExercise) -> Iterator[str]:
         return
     if exercise.timed is None:
         yield "it has a target, but no timed size"
-    if not target.note:
+    if target.fraction and not target.note:
         yield "the target's note does not say where the pass line comes from"
+    yield from _line(one)
     if target.of == "ceiling" and not target.ceiling:
         yield "the target is a fraction of a ceiling, but names none"
     if target.ceiling and find(one.course, "ceilings", "CEILINGS", target.ceiling) is None:
         yield f"there is no ceiling {target.ceiling!r}"
     if not exercise.host and find(one.course, "device", "CHECKS", exercise.checker or exercise.oracle) is None:
         yield f"no trusted check on the device for {exercise.checker or exercise.oracle!r}"
+
+
+def _line(one: CourseExercise) -> Iterator[str]:
+    """A pass line somewhere: in a profile, else in the target; and a solution that reaches what it has to."""
+    from grader.profiles import REFERENCE, lines_on
+
+    target = one.exercise.target
+    assert target is not None
+    line = lines_on(REFERENCE).get(one.name)
+    if line is None and not target.fraction:
+        yield "it has no pass line: `grade calibrate` on a GPU, or a fraction in its target"
+    if line is not None and line.of != target.of:
+        yield f"its line is a fraction of the {line.of}, its target one of the {target.of}: calibrate it again"
+    if line is not None and line.solution < target.reach and not target.note:
+        yield f"the solution reached {line.solution:g} of {target.reach:g}, and the target's note does not say why"
 
 
 def _comparison(one: CourseExercise) -> Iterator[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from grader.courses import CourseExercise
 from grader.dev.problem import Problem
+from grader.profiles import REFERENCE, with_line
 from grader.verdict import STAGES, VERDICTS
 
 HINTS = QUESTIONS = 2
@@ -117,17 +118,17 @@ def _graded(one: CourseExercise, rows: list[list[str]]) -> Iterator[str]:
     """The table of stages: known words, and the figures of exercise.py."""
     told = {row[0]: row[-1] for row in rows}
     yield from (f"there is no stage {name!r}" for name in told if name not in STAGES)
-    asked = {value for e in one.exercise.technique for value in (e.at_least, e.at_most) if value is not None}
+    asked = {value for e in one.graded.technique for value in (e.at_least, e.at_most) if value is not None}
     for figure in _ASKED.findall(told.get("technique", "")):
         if float(figure) not in asked:
             yield f"it asks for {figure} under technique, which exercise.py does not"
-    target = one.exercise.target
+    target = with_line(one.exercise, REFERENCE).target
     for figure in _FRACTION.findall(told.get("fast", ""))[:1]:
         if target is None or float(figure) != target.fraction:
-            yield f"its pass line is {figure}, that of exercise.py {target.fraction if target else 'none'}"
+            yield f"its pass line is {figure}, that on an H200 {target.fraction if target else 'none'}"
     if "secret" in told.get("correct", "") and not one.exercise.secret:
         yield "it speaks of secret sizes, of which exercise.py has none"
-    if one.exercise.technique and "technique" not in told:
+    if one.graded.technique and "technique" not in told:
         yield "it does not say what technique is graded"
 
 
@@ -137,7 +138,7 @@ def _reports(one: CourseExercise, rows: list[list[str]]) -> Iterator[str]:
         word = (re.findall(r"`(\w+)`", row[0]) or [row[0]])[0]
         if word not in VERDICTS:
             yield f"{word!r} is no verdict word"
-        elif word == "technique" and not one.exercise.technique:
+        elif word == "technique" and not one.graded.technique:
             yield "it explains the verdict `technique`, which this exercise does not give"
         elif word == "slow" and one.exercise.target is None:
             yield "it explains the verdict `slow`, which this exercise does not give"

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from grader.expressions import did_you_mean
+from grader.launch.parameters import C_TYPES
 from grader.launch.plan import DeviceLimits, Dim3, Launch
 from grader.launch.script import ConstantLine, LaunchLine
 from grader.launch.source import SourceText, signature
@@ -219,7 +220,8 @@ def check_constant(line: ConstantLine, array: Array, size: Size, program: Progra
     symbols = {match[2]: int(match[1]) // 8 * int(match[3] or 1) for match in _CONST_VARIABLE.finditer(program.ptx)}
     name = line.symbol.text
     if name not in symbols:
-        hint = did_you_mean(name, symbols) or f"declare it at file scope: __constant__ {array.dtype} {name}[…];"
+        c_type = C_TYPES.get(array.dtype, array.dtype)
+        hint = did_you_mean(name, symbols) or f"declare it at file scope: __constant__ {c_type} {name}[…];"
         raise invalid(f"there is no __constant__ array {name} in {program.name}", line.symbol, hint=hint)
     count = element_count(array, size)
     if count * element_bytes(array) > symbols[name]:

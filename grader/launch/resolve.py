@@ -222,6 +222,9 @@ def _passes(case: _Case, line: PassesLine) -> list[Launch]:
     ``src`` is the first input, then what the pass before wrote; ``dst`` is each scratch array in turn, and the first
     output in the last pass. A pass at m is the last one if m's next value is the ``until`` value.
     """
+    if not case.exercise.inputs:
+        what = "the first pass reads an input, and this exercise has none"
+        raise invalid(what, line.at, hint="write a `// launch` line instead")
     launches: list[Launch] = []
     value, until, src = case.integer(line.start), case.integer(line.until), case.exercise.inputs[0].name
     while len(launches) < MAX_PASSES:

@@ -82,6 +82,10 @@ class LaunchScript:
     integers: Integers
     text: SourceText
 
+    @property
+    def starts_a_kernel(self) -> bool:
+        return any(isinstance(line, LaunchLine | PassesLine) for line in self.lines)
+
     def resolve(
         self,
         exercise: Exercise,

@@ -18,6 +18,7 @@ COLUMNS: Mapping[str, str] = {
     "excess_wavefronts": "bank excess",
     "active_lanes": "lanes",
     "instructions": "instructions",
+    "registers": "regs",
 }
 """Counters that the table shows, with their headings, where a launch has them; docs/counters.md explains all."""
 

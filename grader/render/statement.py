@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from io import StringIO
 from typing import TYPE_CHECKING
 
@@ -20,9 +21,18 @@ def statement_text(markdown: str, *, width: int = 80, color: bool = True, unicod
         file=file, width=width, force_terminal=color, no_color=not color, color_system="standard" if color else None,
         legacy_windows=False,
     )  # fmt: skip
-    console.print(_with_drawings(safe(markdown, lines=True)), crop=False)
+    console.print(_with_drawings(safe(_without_unseen(markdown), lines=True)), crop=False)
     text = "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
     return text if unicode else to_ascii(text)
+
+
+def _without_unseen(markdown: str) -> str:
+    """The text without comments and pictures, which a terminal does not show: no blank lines stand for them."""
+    seen = _UNSEEN.sub("", markdown)
+    return re.sub(r"\n{3,}", "\n\n", seen)
+
+
+_UNSEEN = re.compile(r"^(?:<!--.*?-->|!\[[^\n]*\]\([^\n]*\))[ \t]*\n?", re.MULTILINE | re.DOTALL)
 
 
 def _with_drawings(markdown: str) -> Markdown:

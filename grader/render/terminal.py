@@ -11,13 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import StringIO
 from typing import TYPE_CHECKING
 
+from grader.render.access_picture import picture_of
 from grader.render.evidence import counter_table, evidence_rows, marks_of, speed_rows
 from grader.render.excerpt import excerpt
 from grader.render.text import counted, safe, size_words, to_ascii
-from grader.verdict import Diagnostic, StageResult, Verdict
+from grader.verdict import CaseResult, Diagnostic, StageResult, Verdict
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Group, RenderableType
     from rich.table import Table
     from rich.text import Text
 
@@ -29,6 +30,7 @@ SYMBOLS: Mapping[str, str] = {"passed": "✔", "failed": "✘", "skipped": "–"
 STATUS_STYLES: Mapping[str, str] = {"passed": "green", "failed": "bold red", "skipped": "dim"}
 BACKENDS: Mapping[str, str] = {"sim": "on the simulator", "gpu": "on the GPU", "sim+gpu": "on simulator and GPU"}
 
+CODE_LINE = "// "  # begins a line of code in a next step
 PRINTED_LINES = 12
 OTHERS_SHOWN = 3
 
@@ -54,7 +56,7 @@ def to_terminal(
         highlight=False, markup=False, emoji=False, legacy_windows=False,
     )  # fmt: skip
     for part in _parts(verdict, source, graded, width):
-        console.print(part)
+        console.print(part, crop=False)
     text = "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
     return text if unicode else to_ascii(text)
 
@@ -74,7 +76,7 @@ def _parts(verdict: Verdict, source: str, graded: str, width: int) -> Iterator[R
         yield from _finding(verdict, found, source, width)
     yield from _others(verdict, found)
     yield from _numbers(verdict)
-    yield from _printed(verdict.printed)
+    yield from _printed(verdict)
     yield from _closing(verdict)
 
 
@@ -118,6 +120,10 @@ def _finding(verdict: Verdict, found: Diagnostic, source: str, width: int) -> It
     if rows:
         yield ""
         yield _rows(rows)
+    drawn = picture_of(found, verdict.launches, width)
+    if drawn:
+        yield ""
+    yield from drawn
 
 
 def _code(verdict: Verdict, found: Diagnostic, source: str, width: int) -> list[Text]:
@@ -141,12 +147,16 @@ def _file_line(found: Diagnostic) -> Text:
 
 
 def _case_words(verdict: Verdict) -> str:
-    failed = next((case for case in verdict.cases if case.status == "failed"), None)
+    failed = verdict.failing_case
     if failed is None or verdict.verdict == "invalid":  # a launch line is wrong at any size
         return ""
     passed = sum(case.status == "passed" for case in verdict.cases)
     others = f"; {counted(passed, 'other')} passed" if passed else ", the first one"
-    return f"{size_words(failed.size)}, {failed.values} values, {BACKENDS[failed.backend]}{others}"
+    return f"{_one_case(failed)}{others}"
+
+
+def _one_case(case: CaseResult) -> str:
+    return f"{size_words(case.size)}, {case.values} values, {BACKENDS[case.backend]}"
 
 
 def _others(verdict: Verdict, found: Diagnostic | None) -> Iterator[RenderableType]:
@@ -177,16 +187,17 @@ def _passed_words(verdict: Verdict) -> str:
     return f"{counted(len(verdict.cases), 'case')}, the largest with {size_words(largest.size)}"
 
 
-def _printed(printed: str) -> Iterator[RenderableType]:
+def _printed(verdict: Verdict) -> Iterator[RenderableType]:
     from rich.text import Text
 
-    if not printed:
+    if not verdict.printed:
         return
-    lines = safe(printed.replace("\r\n", "\n"), lines=True).rstrip("\n").split("\n")
+    case = f" at {_one_case(verdict.printed_case)}" if verdict.printed_case is not None else ""
+    lines = safe(verdict.printed.replace("\r\n", "\n"), lines=True).rstrip("\n").split("\n")
     yield ""
-    yield Text("  printed by the kernel", style="dim")
+    yield Text(f"  printed by the kernel{case}", style="dim")
     for line in lines[:PRINTED_LINES]:
-        yield Text(f"  │ {line}", no_wrap=True, overflow="ellipsis")
+        yield Text(f"  │ {line}")
     if len(lines) > PRINTED_LINES:
         yield Text(f"  │ … {counted(len(lines) - PRINTED_LINES, 'more line')} (all of them with --json)", style="dim")
 
@@ -201,7 +212,27 @@ def _closing(verdict: Verdict) -> Iterator[RenderableType]:
         yield _labelled("note:", note)
     if verdict.next_step:
         yield ""
-        yield _labelled("next:", verdict.next_step, style="bold cyan")
+        yield from _next_step(verdict.next_step)
+
+
+def _unwrapped(text: Text) -> Group:
+    """``text`` with its own word about wrapping, which a console forgets where it joins texts."""
+    from rich.console import Group
+
+    return Group(text)
+
+
+def _next_step(step: str) -> Iterator[RenderableType]:
+    """The words wrapped; lines of code below them never, so that they can be copied."""
+    from rich.text import Text
+
+    lines = step.split("\n")
+    code = [line for line in lines if line.startswith(CODE_LINE)]
+    yield _labelled("next:", "\n".join(line for line in lines if line not in code), style="bold cyan")
+    if code:
+        yield ""
+    for line in code:
+        yield _unwrapped(Text(safe(line), no_wrap=True, overflow="ignore", style="cyan"))
 
 
 def _indented(message: str, style: str) -> RenderableType:

@@ -14,8 +14,8 @@ _HIDDEN = frozenset(
 
 _ASCII = {
     "✔": "+", "✘": "x", "–": "-", "—": "-", "−": "-", "…": "...", "≥": ">=", "≤": "<=", "×": "x", "·": "-", "│": "|",
-    "▶": ">", "→": "->", "█": "#", "░": ".", "┃": "|", "µ": "u", "⋮": ":", "─": "-", "√": "sqrt", "±": "+-", "’": "'",
-    "▲": "^", "┊": "|", "“": '"', "”": '"', "≠": "!=", "○": "o", "³": "^3", "²": "^2",
+    "▶": ">", "→": "->", "█": "#", "▒": "+", "░": ".", "┃": "|", "µ": "u", "⋮": ":", "─": "-", "√": "sqrt", "±": "+-",
+    "’": "'", "▲": "^", "┊": "|", "“": '"', "”": '"', "≠": "!=", "○": "o", "³": "^3", "²": "^2",
 }  # fmt: skip
 
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
@@ -82,3 +82,8 @@ def number(value: float | None) -> str:
     if value is None or value != value:
         return "–"
     return f"{value:.0f}" if float(value).is_integer() and abs(value) < 1e15 else f"{value:.4g}"
+
+
+def cut(text: str, most: int = 4000) -> str:
+    """Return at most ``most`` characters, and an … where there were more."""
+    return text if len(text) <= most else text[:most] + "…"

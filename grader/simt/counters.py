@@ -16,7 +16,7 @@ from grader.simt.engine.launch import Launched
 from grader.simt.engine.sites import BLOCK_COUNTERS, SITE_COUNTERS, Site
 
 SECTOR_BYTES = 32
-BARRIERS = ("bar", "barrier")
+BARRIERS = ("bar.sync", "bar.cta", "bar.red", "bar.arrive", "barrier")  # of a block: not `bar.warp.sync`
 KINDS = ("load", "store", "atomic")
 SPACES = ("global", "shared")
 
@@ -91,7 +91,7 @@ def derive(raw: Mapping[str, int]) -> dict[str, float]:
     sectors = of("global_load_sectors") + of("global_store_sectors")
     requested = of("global_load_bytes") + of("global_store_bytes")
     plain = of("global_load_requests") + of("global_store_requests")
-    out["global_requests"] = float(plain + of("global_atomic_requests"))
+    out["global_requests"] = float(plain)
     out["shared_requests"] = float(of("shared_load_requests") + of("shared_store_requests"))
     out["shared_bytes"] = float(of("shared_load_bytes") + of("shared_store_bytes"))
     if sectors:

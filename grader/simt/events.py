@@ -26,6 +26,7 @@ NAMES = {
     kinds.TRAP: "trap", kinds.ASSERTION: "assert", kinds.PRINT_LIMIT: "print_limit",
 }  # fmt: skip
 NULL_PAGE = 4096
+SHARED_WINDOW = 1 << 24  # bytes of addresses that are taken for shared memory
 _SPACE_NAMES = {index: name for name, index in SPACES.items()}
 
 
@@ -60,12 +61,16 @@ class Event:
     detail: tuple[int, ...] = ()
     text: str = ""
     count: int = 1
+    dynamic: bool = False  # the array is sized by the launch, as `extern __shared__` is
+    call: int | None = None  # which launch of the case, from 0
 
 
-def explain(device: Device, launched: Launched, grid: Dim3, block: Dim3, dynamic_shared: int) -> list[Event]:
-    """All findings of a launch."""
+def explain(
+    device: Device, launched: Launched, grid: Dim3, block: Dim3, dynamic_shared: int, *, call: int | None = None
+) -> list[Event]:
+    """All findings of a launch, the ``call``-th of its case."""
     reader = _Reader(device, launched.kernel, grid, block, dynamic_shared)
-    events = [reader.event(finding) for finding in launched.findings]
+    events = [replace(reader.event(finding), call=call) for finding in launched.findings]
     if launched.status == TIMED_OUT and not any(f.kind == kinds.BUDGET for f in launched.findings):
         # It ran out between two blocks: no thread is at fault.
         events.append(Event("instruction_budget", launched.kernel.name, None, (0, 0, 0), (0, 0, 0), detail=(1, 0)))
@@ -172,7 +177,7 @@ class _Reader:
         if space == "generic":
             space, address = (
                 ("shared", address - SHARED_BASE)
-                if SHARED_BASE <= address < SHARED_BASE + (1 << 24)
+                if SHARED_BASE <= address < SHARED_BASE + SHARED_WINDOW
                 else ("global", address)
             )
         if space == "shared":
@@ -195,13 +200,23 @@ class _Reader:
         )
 
     def _shared(self, event: Event, address: int) -> Event:
-        rows: Sequence[tuple[str, int, int]] = [
-            (name, at, size if size >= 0 else self.dynamic) for name, at, size in self.kernel.shared
+        rows: Sequence[tuple[str, int, int, bool]] = [
+            (name, at, size if size >= 0 else self.dynamic, size < 0) for name, at, size in self.kernel.shared
         ]
-        below = [r for r in rows if r[1] <= address]
-        if not below:
+        if not rows:
             return replace(event, space="shared", address=address)
-        name, at, size = max(below, key=lambda r: (r[1], r[2]))
+        address = _signed(address)
+        below = [r for r in rows if r[1] <= address] or [min(rows, key=lambda r: r[1])]
+        name, at, size, dynamic = max(below, key=lambda r: (r[1], r[2]))
         return replace(
-            event, space="shared", array=plain_name(name), array_bytes=size, offset=address - at, address=address
-        )
+            event, space="shared", array=plain_name(name), array_bytes=size, offset=address - at, address=address,
+            dynamic=dynamic,
+        )  # fmt: skip
+
+
+def _signed(address: int) -> int:
+    """An address in shared memory, negative where it was computed so: before the first array."""
+    for bits in (32, 64):
+        if (1 << bits) - SHARED_WINDOW <= address < 1 << bits:
+            return address - (1 << bits)
+    return address

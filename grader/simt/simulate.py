@@ -23,8 +23,11 @@ from grader.simt.events import Event, explain, merge
 from grader.simt.observers import OBSERVERS
 from grader.simt.printf import render
 from grader.simt.ptx import Module
+from grader.simt.requests import Request, worst_requests
 
 Bytes = npt.NDArray[np.uint8]
+
+RECORD_ROOM = 32  # bytes of a printf record for each character that it prints: the limit is one of text
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +48,7 @@ class Call:
     block: Dim3
     shared_bytes: int
     arguments: tuple[str | bytes, ...]
+    parameters: tuple[str, ...] = ()  # their names in the source, where they are known
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,7 @@ class Outcome:
     memory: Mapping[str, Bytes]
     calls: tuple[Call, ...]
     counters: tuple[Counters, ...]
+    worst: tuple[tuple[Request, ...], ...]  # of each call, for pictures
     events: tuple[Event, ...]
     printed: str
     complete: bool
@@ -113,12 +118,17 @@ class _Run:
     ) -> None:
         self.options = options
         self.device = Device(
-            module, cache=cache, threads=threads, observed=options.observed, printf_bytes=options.printf_bytes
+            module,
+            cache=cache,
+            threads=threads,
+            observed=options.observed,
+            printf_bytes=RECORD_ROOM * options.printf_bytes,
         )
         self.addresses = {m.name: self.device.allocate(m.name, m.data, initialised=m.initialised) for m in memories}
         self.names = list(self.addresses)
         self.calls: list[Call] = []
         self.counters: list[Counters] = []
+        self.worst: list[tuple[Request, ...]] = []
         self.events: list[Event] = []
         self.printed = ""
         self.complete = True
@@ -158,7 +168,9 @@ class _Run:
             return False
         self.calls.append(call)
         self.counters.append(count(launched))
-        self.events += explain(self.device, launched, call.grid, call.block, call.shared_bytes)
+        self.worst.append(worst_requests(self.device, launched, call.grid, call.shared_bytes))
+        at = len(self.calls) - 1
+        self.events += explain(self.device, launched, call.grid, call.block, call.shared_bytes, call=at)
         self._print(launched)
         self.left = max(0, self.left - launched.spent)
         self.complete = launched.status == RUNNING
@@ -175,5 +187,11 @@ class _Run:
     def outcome(self) -> Outcome:
         memory = {name: self.device.array(name).data for name in self.names}
         return Outcome(
-            memory, tuple(self.calls), tuple(self.counters), tuple(merge(self.events)), self.printed, self.complete
+            memory,
+            tuple(self.calls),
+            tuple(self.counters),
+            tuple(self.worst),
+            tuple(merge(self.events)),
+            self.printed,
+            self.complete,
         )

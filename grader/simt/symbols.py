@@ -25,4 +25,19 @@ def plain_name(symbol: str) -> str:
             size, name = int(symbol[start : match.end(1)]), symbol[match.end(1) :]
             if len(name) >= size > 0 and name[size:] in ("", "E", "_0", "_1", "_2", "_3"):
                 best = name[:size]
-    return best
+    return best if best != symbol else _last_of_nested(symbol)
+
+
+_NESTED = re.compile(r"N[KVRO]*(?=\d)")
+
+
+def _last_of_nested(symbol: str) -> str:
+    """A member function's own name, behind which its parameters' types stand: ``_ZN1A1fEi`` is ``f``."""
+    for match in _NESTED.finditer(symbol):
+        name, at = "", match.end()
+        while size := re.compile(r"\d{1,4}").match(symbol, at):
+            at = size.end() + int(size[0])
+            name = symbol[size.end() : at]
+        if name and symbol[at : at + 1] == "E":
+            return name
+    return symbol

@@ -21,7 +21,7 @@ from grader.stages import judge
 from grader.stages.advice import next_step
 from grader.stages.background import in_background
 from grader.stages.fault import as_fault
-from grader.stages.records import Finding, Report, Request, Submission
+from grader.stages.records import Report, Request, Submission
 from grader.verdict import Diagnostic, StageResult, Verdict
 
 if TYPE_CHECKING:
@@ -80,9 +80,12 @@ def _graded(request: Request) -> Verdict:
 def _compile(request: Request, source: bytes) -> Submission:
     from grader.compile import compile_source
     from grader.launch import parse_launches
+    from grader.stages.launchlines import require_launch
 
     program = compile_source(source, request.path.name, target=request.target)
-    return Submission(program, parse_launches(program.source, file=request.path.name))
+    script = parse_launches(program.source, file=request.path.name)
+    require_launch(request, script)
+    return Submission(program, script)
 
 
 def _make_cases(request: Request, compiling: Future[Submission], booking: Future[CaseBook]) -> None:
@@ -127,8 +130,7 @@ def _job(request: Request, backend: Backend, submission: Submission, book: CaseB
 
 def _judged(request: Request, submission: Submission, reports: Sequence[Report]) -> Verdict:
     kernels = ", ".join(entry.name for entry in submission.program.entries)
-    compiled = Finding("compiles", "passed", detail=f"{kernels} for {submission.program.target}")
-    found = (compiled, *judge.findings(request, reports))
+    found = judge.findings(request, reports, f"{kernels} for {submission.program.target}")
     word, stages = judge.settle(found)
     if word == "error":
         stages = judge.cut_short(request, "runs", word, next(item.detail for item in found if item.word == "error"))
@@ -136,12 +138,14 @@ def _judged(request: Request, submission: Submission, reports: Sequence[Report])
     verdict = _verdict(request, word, stages, judge.with_source(diagnostics, submission.program))
     speeds = [report.speed for report in reports if report.speed is not None]
     outcomes = [outcome for report in reports for outcome in report.outcomes]
+    verdict = replace(verdict, cases=tuple(outcome.result for outcome in outcomes))
+    printed, printed_case = judge.printed(outcomes, verdict.failing_case)
     return replace(
         verdict,
-        cases=tuple(outcome.result for outcome in outcomes),
         launches=judge.counted_launches(reports),
         measured=speeds[0].measured if speeds else None,
-        printed=next((outcome.printed for outcome in outcomes if outcome.printed), ""),
+        printed=printed,
+        printed_case=printed_case,
         notes=_notes(submission),
         sandbox=max(report.sandbox for report in reports),  # "none" sorts behind "landlock"
     )

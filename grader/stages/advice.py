@@ -101,7 +101,7 @@ def _after_pass(request: Request, stages: tuple[StageResult, ...]) -> str:
 
 def _following(request: Request) -> str:
     if request.next_exercise:
-        return f"Next exercise: `grade start {request.next_exercise}`."
+        return f"Next exercise: `grade start {request.next_exercise}`, or what `grade next` proposes."
     if request.gpu is None:
         return "That was the last exercise that needs no GPU; `grade list` marks those that need one."
     return "That was the last exercise."
@@ -109,7 +109,7 @@ def _following(request: Request) -> str:
 
 def _read_hints(request: Request) -> str:
     if request.hints is not None and request.hints.is_file():
-        return f"Read hint 1 in {shown(request.hints)}."
+        return f"`grade hint {request.exercise.name}` gives a hint."
     return f"`grade show {request.exercise.name}` explains the task."
 
 
@@ -128,7 +128,8 @@ def _place(found: Diagnostic | None) -> str:
 def _sentence(text: str) -> str:
     first = text.split(" ", 1)[0]
     begun = text[:1].upper() + text[1:] if first.isalpha() else text  # a name or an expression stays as it is
-    return begun + ("" if text.endswith((".", "!", "?", "`")) else ".")
+    shows_code = text.rpartition("\n")[2].startswith("//")
+    return begun + ("" if shows_code or text.endswith((".", "!", "?", "`")) else ".")
 
 
 def shown(path: Path) -> str:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from grader.errors import SubmissionError, Unsupported, WarpgradeError
 from grader.exercise import Exercise
 from grader.stages import technique
-from grader.stages.records import Finding, Report, Request
+from grader.stages.records import Finding, Outcome, Report, Request
 from grader.stages.words import failure_stage
-from grader.verdict import STAGES, Diagnostic, LaunchRecord, StageResult, Status
+from grader.verdict import STAGES, CaseResult, Diagnostic, LaunchRecord, StageResult, Status
 
 if TYPE_CHECKING:
     from grader.compile import Program
@@ -40,10 +40,11 @@ def ungraded(request: Request) -> Mapping[str, str]:
     return {stage: reason for stage, reason in reasons.items() if reason}
 
 
-def findings(request: Request, reports: Sequence[Report]) -> tuple[Finding, ...]:
-    """Return a finding for each stage after ``compiles``; the simulator's report comes first."""
+def findings(request: Request, reports: Sequence[Report], compiled: str) -> tuple[Finding, ...]:
+    """Return a finding for each stage; the simulator's report comes first. ``compiled`` says what the compiler made."""
     left_out = {name: Finding(name, "not_graded", detail=why) for name, why in ungraded(request).items()}
     return (
+        compiles(reports, compiled),
         runs(reports),
         correct(reports),
         left_out.get("technique") or technique_finding(request.exercise, reports, request.path.name),
@@ -51,16 +52,30 @@ def findings(request: Request, reports: Sequence[Report]) -> tuple[Finding, ...]
     )
 
 
+def compiles(reports: Sequence[Report], compiled: str) -> Finding:
+    """The file was compiled; whether its launch lines fit is known only when they are resolved, size by size."""
+    return _first_failure("compiles", reports) or Finding("compiles", "passed", detail=compiled)
+
+
 def runs(reports: Sequence[Report]) -> Finding:
     """The first backend's failure that is about running: a fault, a hang, a stray access, a race."""
+    return _first_failure("runs", reports) or Finding("runs", "passed", detail=_counted(reports))
+
+
+def _first_failure(stage: str, reports: Sequence[Report]) -> Finding | None:
     for report in reports:
-        failed = next((outcome for outcome in report.outcomes if outcome.word), None)
+        failed = next((outcome for outcome in report.outcomes if outcome.word and _ends(outcome.word, stage)), None)
         if failed is not None:
             assert failed.word is not None
-            return _failed("runs", failed.word, failed.diagnostics)
-        if report.stop is not None and _stage_of(report) == "runs":
-            return _stopped("runs", report)
-    return Finding("runs", "passed", detail=_counted(reports))
+            return _failed(stage, failed.word, failed.diagnostics)
+        if report.stop is not None and _stage_of(report) == stage:
+            return _stopped(stage, report)
+    return None
+
+
+def _ends(word: str, stage: str) -> bool:
+    """Whether a case's word belongs to ``stage``: of a case, everything but a launch that does not fit is running."""
+    return stage == ("compiles" if failure_stage(word) == "compiles" else "runs")
 
 
 def correct(reports: Sequence[Report]) -> Finding:
@@ -93,22 +108,35 @@ def technique_finding(exercise: Exercise, reports: Sequence[Report], file: str) 
 
 
 def fast(reports: Sequence[Report]) -> Finding:
-    """The timing's word. An inconclusive timing leaves the maximum: nothing was shown either way."""
+    """The timing's word. Inconclusive or impossible here, it leaves the maximum: nothing was shown either way."""
     gpu = next(report for report in reports if report.backend == "gpu")
     if gpu.speed is None:
         return _stopped("fast", gpu) if gpu.stop and _stage_of(gpu) == "fast" else Finding("fast", "skipped")
     speed = gpu.speed
+    if speed.word == "unlined":
+        return Finding("fast", "not_graded", detail=speed.detail)
     found = speed.diagnostics or ((Diagnostic(speed.word, speed.detail),) if speed.word != "pass" else ())
     return Finding("fast", _SPEED_STATUS.get(speed.word, "failed"), speed.word, speed.detail, found)
 
 
-_SPEED_STATUS: Mapping[str, Status] = {"pass": "passed", "inconclusive": "not_graded"}
+_SPEED_STATUS: Mapping[str, Status] = {
+    "pass": "passed",
+    "inconclusive": "not_graded",
+    "unsupported": "not_graded",
+}
 
 
 def counted_launches(reports: Iterable[Report]) -> tuple[LaunchRecord, ...]:
     """The launches of the simulated size, with their counters."""
     counted = (o for report in reports if report.backend == "sim" for o in report.outcomes if o.case.counters)
     return next((outcome.launches for outcome in counted), ())
+
+
+def printed(outcomes: Sequence[Outcome], failing: CaseResult | None) -> tuple[str, CaseResult | None]:
+    """What the kernel printed in the failing case, and that case; else in the smallest case that printed anything."""
+    told = [outcome for outcome in outcomes if outcome.printed]
+    told.sort(key=lambda outcome: outcome.result != failing)  # stable: the smallest stay first
+    return (told[0].printed, told[0].result) if told else ("", None)
 
 
 def settle(found: Sequence[Finding]) -> tuple[str, tuple[StageResult, ...]]:

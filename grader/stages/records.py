@@ -101,7 +101,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Speed:
-    """What timing came to: the word of ``fast`` (``pass``, ``slow``, ``inconclusive``, ``cheat``) and the figures."""
+    """What timing came to: the word of ``fast`` (one of `grader.stages.words.TIMING_WORDS`) and the figures."""
 
     word: str
     detail: str

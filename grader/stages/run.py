@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeError
 from grader.launch import DeviceLimits
 from grader.stages.cases import CaseBook, CaseData, case_run, plan_of
+from grader.stages.causes import MISREAD_SHOWS, inputs_there, misreads, with_note
 from grader.stages.records import Case, Outcome, Report, Speed, Submission
+from grader.stages.shape import Shaped, with_shape
 from grader.stages.words import TIMING_WORDS, failure_word
 from grader.verdict import Diagnostic
 
@@ -74,7 +77,10 @@ def run_job(job: Job) -> Report:
 
 def _timed(timer: Timer, session: Session) -> Speed | None:
     """The timing. Raises SubmissionError where a timed launch shows a wrong output or a stray write."""
-    speed = timer(session)
+    try:
+        speed = timer(session)
+    except Unsupported as error:  # the answer was right; it is this machine that cannot time it
+        return Speed("unsupported", error.message)
     if speed is not None and speed.word not in TIMING_WORDS:
         raise SubmissionError(speed.word, speed.detail, diagnostics=speed.diagnostics)
     return speed
@@ -102,9 +108,15 @@ def run_case(job: Job, session: Session, case: Case) -> Outcome:
         return Outcome(case, job.backend.name, error.verdict, diagnostics=error.diagnostics)
     word = failure_word(execution)
     wrong = _wrong(job, case, data, plan, execution) if word in (None, "race") else None
-    return Outcome(
-        case, job.backend.name, word, wrong, execution.diagnostics, execution.launches, execution.printed
-    )  # fmt: skip
+    launches = execution.launches
+    if case.counters and word is None:
+        launches = with_shape(Shaped(job.exercise, job.submission, case.size, job.device_limits), launches)
+    found = execution.diagnostics
+    if wrong is not None or word in MISREAD_SHOWS:
+        reads = misreads(job.exercise, job.submission, plan)
+        found = with_note(found, reads)
+        wrong = replace(wrong, hint=found[-1].hint) if wrong is not None and reads else wrong
+    return Outcome(case, job.backend.name, word, wrong, found, launches, execution.printed)
 
 
 def _wrong(job: Job, case: Case, data: CaseData, plan: LaunchPlan, execution: Execution) -> Diagnostic | None:
@@ -112,7 +124,10 @@ def _wrong(job: Job, case: Case, data: CaseData, plan: LaunchPlan, execution: Ex
     from grader.compare import compare
 
     exercise = job.exercise
-    found = compare(exercise, case.size, case.values, execution.outputs, data.expected, data.inputs, plan=plan)
+    found = compare(
+        exercise, case.size, case.values, execution.outputs, data.expected, data.inputs, plan=plan,
+        beside=partial(inputs_there, exercise, case, job.book),
+    )  # fmt: skip
     if found is not None:
         return _told(found)
     if execution.inputs_changed:

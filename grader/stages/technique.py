@@ -23,13 +23,16 @@ WEIGHTS: Mapping[str, str] = {
 }
 """Ratio counter -> the counter that it is a ratio over."""
 
-LARGEST = frozenset({"bytes_per_lane"})
+LARGEST = frozenset({"bytes_per_lane", "shared_memory_bytes", "registers", "spill_bytes", "grid_growth"})
 """Counters of which the largest launch counts: they are a property of each launch, not an amount of work."""
+
+LEAST = frozenset({"occupancy"})
+"""Counters of which the least launch counts."""
 
 _KINDS = ("load", "store", "atomic")
 AMOUNTS = frozenset(
     {"launches", "instructions", "thread_instructions", "branches", "divergent_branches", "barriers", "shuffles"}
-    | {"wmma_instructions", "global_requests", "sectors", "shared_requests", "shared_bytes", "wavefronts"}
+    | {"threads", "wmma_instructions", "global_requests", "sectors", "shared_requests", "shared_bytes", "wavefronts"}
     | {"excess_wavefronts"}
     | {f"global_{kind}_{what}" for kind in _KINDS for what in ("requests", "bytes", "sectors")}
     | {f"shared_{kind}_{what}" for kind in _KINDS for what in ("requests", "bytes", "wavefronts")}
@@ -66,6 +69,8 @@ def total(counter: str, launches: Sequence[LaunchRecord]) -> float:
         return _weighted(counter, WEIGHTS[counter], counted)
     if counter in LARGEST:
         return max((float(launch.counters[counter]) for launch in counted), default=0.0)
+    if counter in LEAST:
+        return min((float(launch.counters[counter]) for launch in counted), default=math.nan)
     if not counted and counter not in AMOUNTS:
         raise GraderFault(f"the exercise expects something of {counter!r}, which the simulator does not count")
     return math.fsum(launch.counters[counter] for launch in counted)
@@ -129,4 +134,5 @@ def diagnostic(miss: Miss, file: str) -> Diagnostic:
         line=miss.line,
         kernel=miss.kernel,
         hint=expect.hint,
+        counter=expect.counter,
     )

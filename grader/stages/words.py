@@ -45,12 +45,20 @@ def failure_word(execution: Execution) -> str | None:
     return WORDS.get(execution.failure, execution.failure)
 
 
-TIMING_WORDS = ("pass", "slow", "inconclusive", "cheat")
-"""The words that the stage `fast` may come to."""
+_TIMED = ("pass", "slow", "inconclusive", "cheat")
+TIMING_WORDS = (*_TIMED, "unsupported", "unlined")
+"""The words that the stage `fast` may come to; `unsupported`: this GPU cannot be timed for the exercise; `unlined`: it
+was timed, but no pass line is known.
+"""
 
-_STAGES: Mapping[str, str] = {"wrong": "correct", "technique": "technique"} | dict.fromkeys(TIMING_WORDS, "fast")
+_STAGES: Mapping[str, str] = {
+    **dict.fromkeys(("compile_error", "invalid", "policy"), "compiles"),
+    "wrong": "correct",
+    "technique": "technique",
+    **dict.fromkeys(_TIMED, "fast"),
+}
 
 
 def failure_stage(word: str) -> str:
-    """Return the stage that a word ends; a word of running where it is none of the later stages'."""
+    """Return the stage that a word of a backend ends: ``runs``, where it is of no other stage."""
     return _STAGES.get(word, "runs")

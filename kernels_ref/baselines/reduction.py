@@ -16,3 +16,21 @@ def sum(arrays: Arrays, numbers: Numbers) -> Run:
     import cupy
 
     return partial(cupy.sum, arrays["x"], out=arrays["out"].reshape(()))
+
+
+def cupy_sum(arrays: Arrays, numbers: Numbers) -> Run:
+    """CuPy's own reduction kernel, without CUB."""
+    import cupy
+    from cupy import _core
+
+    x, out = arrays["x"], arrays["out"].reshape(())
+
+    def run() -> None:
+        accelerators = _core.get_routine_accelerators()
+        _core.set_routine_accelerators([])
+        try:
+            cupy.sum(x, out=out)
+        finally:
+            _core.set_routine_accelerators(accelerators)
+
+    return run

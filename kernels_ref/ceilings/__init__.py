@@ -64,9 +64,13 @@ CEILINGS: Mapping[str, Ceiling] = {
     "read_f32x4": _stream("read, float4, grid-stride", "read_f32x4", "read.cu", "x", 16, "8 * sm_count", sink=True),
     "write_f32x4": _stream("write, four floats a thread", "write_f32x4", "write.cu", "y", 16),
     "copy_f32x1": _stream("copy, one float a thread", "copy_f32x1", "copy.cu", "xy", 4),
+    "copy_f32x1_8": _stream(
+        "copy, eight floats a thread, one at a time", "copy_f32x1_8", "copy.cu", "xy", 4, "cdiv(n, 2048)"
+    ),
     "copy_f32x4": _stream("copy, four floats a thread", "copy_f32x4", "copy.cu", "xy", 16),
     "add_f32x1": _stream("add, one float a thread", "add_f32x1", "add.cu", "abc", 4),
     "add_f32x4": _stream("add, four floats a thread", "add_f32x4", "add.cu", "abc", 16),
+    "add_f16x8": _stream("add, eight halves a thread", "add_f16x8", "add.cu", "abc", 16),
     "host_read_f32x4": Ceiling(
         what="read mapped host memory, float4, grid-stride",
         unit="B",

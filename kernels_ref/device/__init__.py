@@ -13,6 +13,7 @@ An argument is the name of
     an array, or a scratch array    its address
     ``findings``, ``explanation``   the address of 24 or 16 bytes, see judge.cuh
     a size of the case              a 64-bit integer
+    a scalar of the exercise        a double
     ``relative``, ``absolute``      a double each: |got - expected| <= absolute + relative·|expected|
 
 or a decimal number, which is a 64-bit integer. The chain's bound of a `Tolerance` belongs to ``absolute``; both are 0
@@ -74,6 +75,32 @@ CHECKS: Mapping[str, Check] = {
         steps=(Step("check_add", ("a", "b", "c", "n", *_BOUNDS), grid="min(cdiv(n, 256), 8192)"),),
         explain=Step("explain_add", ("a", "b", *_FOUND), grid="1", block=1),
     ),
+    "elementwise:saxpy": Check(
+        sources=("judge.cuh", "check_saxpy.cu"),
+        steps=(Step("check_saxpy", ("x", "y", "out", "alpha", "n", *_BOUNDS), grid="min(cdiv(n, 256), 8192)"),),
+        explain=Step("explain_saxpy", ("x", "y", "alpha", *_FOUND), grid="1", block=1),
+    ),
+    "elementwise:calibrate": Check(
+        sources=("judge.cuh", "check_calibrate.cu"),
+        steps=(Step("check_calibrate", ("x", "out", "gain", "offset", "n", *_BOUNDS), grid="min(cdiv(n, 256), 8192)"),),
+        explain=Step("explain_calibrate", ("x", "gain", "offset", *_FOUND), grid="1", block=1),
+    ),
+    "elementwise:remove_drift": Check(
+        sources=("judge.cuh", "check_remove_drift.cu"),
+        steps=(
+            Step(
+                "check_remove_drift",
+                ("x", "out", "slope", "rows", "cols", *_BOUNDS),
+                grid="min(cdiv(rows*cols, 256), 8192)",
+            ),
+        ),
+        explain=Step("explain_remove_drift", ("x", "slope", "cols", *_FOUND), grid="1", block=1),
+    ),
+    "elementwise:add_relu": Check(
+        sources=("judge.cuh", "check_add_relu.cu"),
+        steps=(Step("check_add_relu", ("a", "b", "c", "n", *_BOUNDS), grid="min(cdiv(n, 256), 8192)"),),
+        explain=Step("explain_add_relu", ("a", "b", *_FOUND), grid="1", block=1),
+    ),
     "reduction:sum": Check(
         sources=("judge.cuh", "check_sum.cu"),
         steps=(
@@ -82,6 +109,18 @@ CHECKS: Mapping[str, Check] = {
         ),
         explain=Step("explain_sum", ("partial", "1024", "explanation"), grid="1"),
         scratch=(Scratch("partial", "1024"),),
+    ),
+    "layout:transpose": Check(
+        sources=("judge.cuh", "check_transpose.cu"),
+        steps=(
+            Step("check_transpose", ("x", "out", "rows", "cols", *_BOUNDS), grid="min(cdiv(rows*cols, 256), 8192)"),
+        ),
+        explain=Step("explain_transpose", ("x", "rows", "cols", *_FOUND), grid="1", block=1),
+    ),
+    "layout:split_fields": Check(
+        sources=("judge.cuh", "check_split_fields.cu"),
+        steps=(Step("check_split_fields", ("particles", "planes", "n", *_BOUNDS), grid="min(cdiv(4*n, 256), 8192)"),),
+        explain=Step("explain_split_fields", ("particles", "n", *_FOUND), grid="1", block=1),
     ),
     "softmax:rows": Check(
         sources=("judge.cuh", "check_softmax.cu"),

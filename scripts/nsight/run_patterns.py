@@ -2,7 +2,7 @@
 
 python scripts/nsight/run_patterns.py [--out FOLDER] [--ncu PATH] [--nvcc PATH] [--blocks N] [--rounds N] [--keep-going]
 
-Needs nvcc, ncu and a GPU; nothing of `grader`. Writes patterns.json (one record per pattern: its addresses and every
+Needs nvcc, ncu and a GPU. Writes patterns.json (one record per pattern: its addresses and every
 counter) and patterns.csv, and prints one line per pattern: requests, sectors per request, wavefronts per request.
 """
 
@@ -14,10 +14,11 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
+
+from grader.backends.gpu.nsight import profiled
 
 HERE = Path(__file__).resolve().parent
 
@@ -60,62 +61,19 @@ COLUMNS = {
 }
 
 
-def find(tool: str, given: str | None) -> str:
-    """The path of a CUDA tool: as given, on PATH, in CUDA_PATH, or in the usual folders."""
-    places = [os.environ.get("CUDA_PATH", ""), "/usr/local/cuda"]
-    nsight = sorted(Path("/opt/nvidia/nsight-compute").glob("*"), reverse=True)
-    candidates = [given, shutil.which(tool), *(f"{p}/bin/{tool}" for p in places), *(f"{p}/{tool}" for p in nsight)]
-    for path in candidates:
+def find_nvcc(given: str | None) -> str:
+    """The path of nvcc: as given, on PATH, in CUDA_PATH, or in the usual folder."""
+    roots = [os.environ.get("CUDA_PATH", ""), "/usr/local/cuda"]
+    for path in (given, shutil.which("nvcc"), *(f"{root}/bin/nvcc" for root in roots)):
         if path and Path(path).is_file():
             return path
-    raise SystemExit(f"{tool} was not found: install the CUDA toolkit, or pass --{tool} PATH")
+    raise SystemExit("nvcc was not found: install the CUDA toolkit, or pass --nvcc PATH")
 
 
 def build(nvcc: str, folder: Path) -> Path:
     program = folder / "patterns"
     subprocess.run([nvcc, "-O3", "-arch=native", "-o", str(program), str(HERE / "patterns.cu")], check=True)
     return program
-
-
-def profile(ncu: str, command: list[str], log: Path) -> str:
-    """Run `command` under ncu and return its CSV log. The clocks are left as they are: counts do not depend on them."""
-    options = ["--clock-control", "none", "--cache-control", "none", "--metrics", ",".join(METRICS)]
-    layout = ["--csv", "--page", "raw", "--print-units", "base", "--log-file", str(log)]
-    finished = subprocess.run([ncu, *options, *layout, *command], capture_output=True, text=True)
-    if finished.returncode:
-        log_text = log.read_text()[-4000:] if log.exists() else ""
-        print(finished.stdout[-2000:], finished.stderr[-2000:], log_text, sep="\n", file=sys.stderr)
-        raise SystemExit(f"ncu ended with {finished.returncode}")
-    return log.read_text()
-
-
-def number(text: str) -> float | None:
-    try:
-        return float(text.replace(",", ""))
-    except ValueError:
-        return None
-
-
-def parse_ncu_csv(text: str) -> list[dict[str, Any]]:
-    """One record per launch, in launch order: its kernel name, and each metric's value (None where ncu has none)."""
-    lines = [line for line in text.splitlines() if line.startswith('"')]
-    rows = list(csv.DictReader(lines))
-    if rows and "Metric Name" in rows[0]:
-        return _from_long(rows)
-    return [_from_wide(row) for row in rows if row.get("ID")]
-
-
-def _from_wide(row: dict[str, str]) -> dict[str, Any]:
-    metrics = {name: number(row.get(name) or "") for name in METRICS}
-    return {"kernel": row.get("Kernel Name", ""), "metrics": metrics}
-
-
-def _from_long(rows: list[dict[str, str]]) -> list[dict[str, Any]]:
-    launches: dict[str, dict[str, Any]] = {}
-    for row in rows:
-        launch = launches.setdefault(row["ID"], {"kernel": row["Kernel Name"], "metrics": {}})
-        launch["metrics"][row["Metric Name"]] = number(row["Metric Value"])
-    return list(launches.values())
 
 
 def table(records: list[dict[str, Any]]) -> str:
@@ -152,16 +110,17 @@ def main() -> None:
     arguments.add_argument("--rounds", default="16", help="requests of each warp")
     given = arguments.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        program = build(find("nvcc", given.nvcc), Path(folder))
+        program = build(find_nvcc(given.nvcc), Path(folder))
         listing = subprocess.run([str(program), "--list"], check=True, capture_output=True, text=True).stdout
         patterns = [json.loads(line) for line in listing.splitlines()]
         command = [str(program), given.blocks, given.rounds]
-        text = profile(find("ncu", given.ncu), command, Path(folder) / "ncu.csv")
-    launches = parse_ncu_csv(text)
+        launches = profiled(command, METRICS, ncu=given.ncu)
     if len(launches) != len(patterns):
-        count = f"{len(launches)} launches for {len(patterns)} patterns"
-        raise SystemExit(f"ncu reports {count}; the log began:\n{text[:2000]}")
-    records = [pattern | launch for pattern, launch in zip(patterns, launches, strict=True)]
+        raise SystemExit(f"ncu reports {len(launches)} launches for {len(patterns)} patterns")
+    records = [
+        pattern | {"kernel": launch.kernel, "metrics": {name: launch.metrics.get(name) for name in METRICS}}
+        for pattern, launch in zip(patterns, launches, strict=True)
+    ]
     write(records, given.out)
     print(table(records))
 

@@ -15,8 +15,8 @@ import pytest
 from grader.catalog import load_catalog
 from grader.cli import main
 from grader.cli.commands import cli
-from grader.cli.grading import Options, Task, _file_for, _which_file
-from grader.cli.machinery import Machine
+from grader.cli.grading import Options, Task, _which_file, file_for
+from grader.cli.machinery import Machine, _limits
 from grader.cli.output import wrapped
 from grader.errors import UsageError
 
@@ -118,7 +118,7 @@ def test_version_is_one_line(run):
     [
         (["vectr_add"], "unknown_exercise", "there is no exercise 'vectr_add'", "did you mean 'vector_add'?"),
         (["version"], "unknown_exercise", "there is no exercise 'version'", "did you mean `grade --version`?"),
-        (["4"], "unknown_exercise", "there is no exercise 4", "4 is the chapter reduction: 403 reduce_v3"),
+        (["4"], "unknown_exercise", "there is no exercise 4", "4 is the chapter reduction: 401 reduce_v1"),
         (["vector_add.cu"], "file_as_name", "is a file", "`grade vector_add --file vector_add.cu`"),
         (["./vector_add.cu"], "file_as_name", "is a file", "`grade vector_add --file ./vector_add.cu`"),
         (["e/my.cu"], "file_as_name", "is a file", "`grade NAME --file e/my.cu`"),
@@ -191,16 +191,16 @@ def test_ctrl_c_is_one_line_and_130(run, monkeypatch):
 def test_file_here_comes_before_the_courses_stub(here, monkeypatch):
     monkeypatch.setattr("grader.cli.grading.in_a_clone", lambda one: True)
     one = load_catalog().find("vector_add")
-    assert _file_for(one, Options(("vector_add",))) == one.stub
+    assert file_for(one, Options(("vector_add",))) == one.stub
     (here / "vector_add.cu").write_text("x")
-    assert _file_for(one, Options(("vector_add",))) == Path("vector_add.cu")
+    assert file_for(one, Options(("vector_add",))) == Path("vector_add.cu")
 
 
 def test_file_option_and_solution_option_come_before_both(here):
     one = load_catalog().find("vector_add")
     (here / "vector_add.cu").write_text("x")
-    assert _file_for(one, Options(("vector_add",), file=Path("other.cu"))) == Path("other.cu")
-    assert _file_for(one, Options(("vector_add",), solution=True)) == one.solution
+    assert file_for(one, Options(("vector_add",), file=Path("other.cu"))) == Path("other.cu")
+    assert file_for(one, Options(("vector_add",), solution=True)) == one.solution
 
 
 def test_grading_the_courses_stub_for_want_of_a_file_here_is_said(here):
@@ -219,15 +219,21 @@ def test_without_a_gpu_the_next_exercise_is_one_that_needs_none():
     assert machine._following(catalog, catalog.exercises[0]) == catalog.exercises[1].name
 
 
+@pytest.mark.parametrize("seconds", [0.5, 300.0])
+def test_timeout_option_sets_the_limit_of_one_case_too(seconds):
+    limits = _limits(seconds)
+    assert (limits.launch_s, limits.total_s) == (seconds, seconds)
+
+
 def test_broken_link_here_is_the_file_that_is_meant(here):
     (here / "vector_add.cu").symlink_to(here / "gone.cu")
-    assert _file_for(load_catalog().find("vector_add"), Options(("vector_add",))) == Path("vector_add.cu")
+    assert file_for(load_catalog().find("vector_add"), Options(("vector_add",))) == Path("vector_add.cu")
 
 
 def test_installed_package_never_grades_its_own_stub(here, monkeypatch):
     monkeypatch.setattr("grader.cli.grading.in_a_clone", lambda one: False)
     with pytest.raises(UsageError, match=r"there is no vector_add\.cu") as caught:
-        _file_for(load_catalog().find("vector_add"), Options(("vector_add",)))
+        file_for(load_catalog().find("vector_add"), Options(("vector_add",)))
     assert "grade start vector_add" in caught.value.hint
 
 
@@ -285,6 +291,37 @@ def test_show_renders_the_statement(run, here, course, tmp_path):
     assert code == 0
     assert "Double it." in out
     assert "`grade start twice_it` puts the stub here" in out
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a pseudo-terminal")
+@pytest.mark.parametrize(("lines", "paged"), [(10, True), (400, False)])
+def test_statement_longer_than_the_screen_goes_through_the_pager(tmp_path, lines, paged):
+    pager = tmp_path / "pager"
+    pager.write_text("#!/bin/sh\necho PAGED\ncat\n")
+    pager.chmod(0o755)
+    text = on_a_terminal("show", "vector_add", LINES=str(lines), COLUMNS="80", PAGER=str(pager), TERM="xterm")
+    assert ("PAGED" in text) is paged
+    assert "What the kernel must do" in text
+    assert "`grade vector_add` grades it" in text
+
+
+def on_a_terminal(*words: str, **environment: str) -> str:
+    """What the command writes to a terminal that it has to itself."""
+    import pty
+
+    main, side = pty.openpty()
+    command = [sys.executable, "-m", "grader.cli", *words]
+    child = subprocess.Popen(command, stdin=side, stdout=side, stderr=side, env={**os.environ, **environment})
+    os.close(side)
+    pieces = []
+    try:
+        while piece := os.read(main, 4096):
+            pieces.append(piece)
+    except OSError:  # the other side is closed
+        pass
+    os.close(main)
+    child.wait(30)
+    return b"".join(pieces).decode()
 
 
 def test_show_lets_no_control_character_of_a_course_through(run, here, course, tmp_path):
@@ -389,3 +426,12 @@ def test_host_file_is_looked_for_beside_the_kernel_and_a_mutants_is_the_solution
     assert host_file(one, mine).name == "mine_host.py"
     without = [path for path in one.mutants if not path.with_name(f"{path.stem}_host.py").exists()]
     assert {host_file(one, path) for path in without} == {one.solution_host_file}
+
+
+def test_a_ladder_has_a_page_of_its_own_that_every_step_names(capsys):
+    assert main(["show", "reduce", "--no-color"]) == 0
+    page = capsys.readouterr().out
+    assert "The reduction ladder" in page
+    assert "`grade show reduce_v1` explains its first step." in page.replace("\n", " ")
+    assert main(["show", "reduce_v3", "--no-color"]) == 0
+    assert "`grade show reduce` tells of the whole ladder" in capsys.readouterr().out.replace("\n", " ")

@@ -258,3 +258,16 @@ def _children_of(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
             return children
         os.sched_yield()
     raise AssertionError("no child was started")
+
+
+def test_the_page_shows_the_picture_of_what_the_report_is_about(here):
+    path = changed(
+        here, "int i = blockIdx.x * blockDim.x + threadIdx.x;", "int i = threadIdx.x * gridDim.x + blockIdx.x;"
+    )
+    done = process("vector_add", "--file", path, "--backend", "sim", "--html", "page.html")
+    assert done.returncode == 1
+    assert b"32 sectors = 1024 bytes moved for 128 wanted (12.5 %); 4 sectors would do" in done.stdout
+    page = (here / "page.html").read_text(encoding="utf-8")
+    assert page.startswith("<!DOCTYPE html>")
+    assert page.count('class="cell used"') >= 5
+    assert '<td class="text"><pre>        c[i] = a[i] + b[i];</pre>' in page

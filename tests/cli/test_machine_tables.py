@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from io import StringIO
 
 import pytest
 from rich.console import Console
 
-from grader.backends.gpu.bench_report import BenchReport, BenchRow, CeilingRow
+from grader.backends.gpu.bench_report import BenchReport, BenchRow, CeilingRow, LibraryTime
 from grader.cli import main
 from grader.cli.doctor import Check, checks, conclusion, to_text
 from grader.cli.machine import bench_table, ceiling_table, device_document, device_lines
@@ -53,9 +54,22 @@ def test_device_as_json_has_everything_as_numbers():
     assert document["ceilings"][1]["fraction"] is None
 
 
+LIBRARIES = (LibraryTime("elementwise:add", 1.2e-3, 0.553), LibraryTime("elementwise:torch", 1.1e-3, 0.601))
+
+
+def test_a_row_is_good_where_it_passes_its_line_and_reaches_what_it_has_to():
+    row = BenchRow("vector_add", "n=1", "pass", MEASURED, "add_f32x1")
+    assert row.good
+    assert replace(row, reach=0.7).good
+    assert not replace(row, reach=0.8).good
+    assert not replace(row, word="slow").good
+    assert replace(row, word="inconclusive", measured=replace(MEASURED, line_fraction=0.0)).good
+    assert not BenchRow("vector_add", "n=1", problem="it crashed").good
+
+
 def test_bench_shows_each_solution_with_the_library_beside_it_and_problems_in_words():
     rows = (
-        BenchRow("vector_add", "n=1", "pass", MEASURED, "add_f32x1", 1.2e-3, 0.553),
+        BenchRow("vector_add", "n=1", "pass", MEASURED, "add_f32x1", libraries=LIBRARIES),
         BenchRow("reduce_v3", "n=1", problem="it crashed"),
     )
     lines = text_of(bench_table(BenchReport(GPU, (), "2026-01-01", rows))).splitlines()
@@ -63,6 +77,7 @@ def test_bench_shows_each_solution_with_the_library_beside_it_and_problems_in_wo
     assert "910 µs" in first
     assert "72.9 %" in first
     assert first.rstrip().endswith("55.3 %")
+    assert [line.split()[-2:] for line in lines if "torch" in line] == [["60.1", "%"]]
     assert any("it crashed" in line for line in lines)
 
 

@@ -88,10 +88,60 @@ def test_windows_line_ends_do_not_show(refused: Refusal) -> None:
 
 @pytest.mark.parametrize(
     ("code", "header"),
-    [("__half h;", "cuda_fp16.h"), ("__nv_bfloat16 h;", "cuda_bf16.h")],
+    [
+        ("__half h;", "cuda_fp16.h"), ("half2 h;", "cuda_fp16.h"), ("__nv_bfloat16 h;", "cuda_bf16.h"),
+        ("auto g = cooperative_groups::this_grid();", "cooperative_groups.h"), ("this_grid();", "cooperative_groups.h"),
+        ("cuda::atomic_ref<float> r(*a);", "cuda/atomic"), ("nvcuda::wmma::matrix_a *m;", "mma.h"),
+    ],
+)  # fmt: skip
+def test_a_name_that_needs_a_header_tells_which(refused: Refusal, code: str, header: str) -> None:
+    assert refused(kernel(code)).hint == f"add `#include <{header}>` at the top"
+
+
+INCLUDE, USING = "#include <mma.h>\n", "using namespace nvcuda;\n"
+BOTH = "add `#include <mma.h>` at the top, and below it `using namespace nvcuda;`"
+ONLY_USING = "add `using namespace nvcuda;` below `#include <mma.h>`, or write `nvcuda::wmma`"
+
+
+@pytest.mark.parametrize(
+    ("head", "name", "hint"),
+    [
+        ("", "wmma::accumulator", BOTH),
+        ("// " + INCLUDE, "wmma::accumulator", BOTH),
+        (USING, "wmma::accumulator", "add `#include <mma.h>` at the top"),
+        (INCLUDE, "wmma::accumulator", ONLY_USING),
+        (INCLUDE + "// " + USING, "wmma::accumulator", ONLY_USING),
+        (INCLUDE + "using namespace wmma;\n", "wmma::accumulator", ONLY_USING),
+        (INCLUDE, "accumulator", ONLY_USING),
+        (INCLUDE + USING, "accumulator", "write `wmma::accumulator`"),
+        ("", "accumulator", ""),  # perhaps a variable of theirs
+    ],
 )
-def test_a_type_that_needs_a_header_names_it(refused: Refusal, code: str, header: str) -> None:
-    assert header in refused(f'extern "C" __global__ void k(float *a) {{ {code} }}').hint
+def test_wmma_lacks_its_header_or_its_namespace_and_the_hint_says_which(
+    refused: Refusal, head: str, name: str, hint: str
+) -> None:
+    assert refused(head + kernel(f"{name} *c;")).diagnostics[0].hint == hint
+
+
+def test_the_hints_for_wmma_lead_to_a_file_that_compiles(compiled: Compile) -> None:
+    assert compiled(INCLUDE + USING + kernel("wmma::accumulator *c = 0; a[0] = !c;"))
+    assert compiled(INCLUDE + kernel("nvcuda::wmma::accumulator *c = 0; a[0] = !c;"))
+
+
+def test_a_fragment_that_wmma_does_not_have_is_told_so(refused: Refusal) -> None:
+    error = refused(INCLUDE + USING + kernel("wmma::fragment<wmma::matrix_a, 16, 16, 16, float> f;"))
+    assert "row_major or col_major" in error.hint
+
+
+def test_an_alias_of_cooperative_groups_needs_its_declaration(refused: Refusal) -> None:
+    error = refused("#include <cooperative_groups.h>\n" + kernel("cg::this_grid();"))
+    assert error.hint == "add `namespace cg = cooperative_groups;` below the #include"
+    reduce = "namespace cg = cooperative_groups;\n" + kernel("cg::reduce(cg::this_grid(), 1, 2);")
+    assert refused("#include <cooperative_groups.h>\n" + reduce).hint.count("cooperative_groups/reduce.h") == 1
+
+
+def kernel(statement: str) -> str:
+    return f'extern "C" __global__ void k(float *a)\n{{\n    {statement}\n}}\n'
 
 
 def test_a_flood_of_warnings_does_not_hide_the_error_behind_it(refused: Refusal) -> None:

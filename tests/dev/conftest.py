@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from grader.courses import Course, CourseExercise, course_at, read_exercise
+from grader.exercise import Target
 
 MINIATURE = Path(__file__).resolve().parent.parent / "course"
 Read = Callable[[str], CourseExercise]
@@ -33,5 +35,12 @@ def exercise(course: Course) -> Read:
 
 @pytest.fixture
 def scale(exercise: Read) -> CourseExercise:
-    """One launch, a float parameter, a target and an expectation on a counter."""
+    """One launch, a float parameter and an expectation on a counter; not timed."""
     return exercise("scale")
+
+
+@pytest.fixture
+def timed(scale: CourseExercise) -> CourseExercise:
+    """The same with a pass line. The course has no trusted check for it, so it cannot be timed."""
+    target = Target(unit="bandwidth", fraction=0.5, note="tests")
+    return replace(scale, exercise=replace(scale.exercise, timed={"n": 2**24}, target=target))

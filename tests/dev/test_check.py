@@ -10,7 +10,7 @@ from samples import WASTEFUL, verdict
 
 from grader.backends.base import Limits
 from grader.compile.toolchain import find_toolchain
-from grader.courses import Broken, CourseExercise
+from grader.courses import Broken
 from grader.dev import check
 from grader.dev.kept import ChildPool, KeptSimulator
 from grader.dev.laboratory import Laboratory, request, seed_of
@@ -20,30 +20,10 @@ from grader.verdict import Verdict
 
 needs_nvrtc = pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed")
 
-STRIDED = """\
-// expect: sim=technique
-// Neighbouring threads take elements that lie 32 apart.
-
-// launch scale(x, y, factor, n): grid=cdiv(n, 1024) block=1024
-
-extern "C" __global__ void scale(const float* x, float* y, float factor, int n)
-{
-    int i = blockIdx.x * 1024 + (threadIdx.x % 32) * 32 + threadIdx.x / 32;
-    if (i < n)
-        y[i] = factor * x[i];
-}
-"""
-
-
-def complete(one: CourseExercise) -> CourseExercise:
-    """The exercise with what the miniature course leaves out: a third wrong answer; and without its pass line."""
-    (one.folder / "wrong" / "strided.cu").write_text(STRIDED)
-    return replace(one, exercise=replace(one.exercise, target=None))
-
 
 @needs_nvrtc
 def test_a_complete_exercise_is_ok_in_one_line_and_exit_code_0(scale, capsys):
-    assert check.run([complete(scale)]) == 0
+    assert check.run([scale]) == 0
     first, _, last = capsys.readouterr().out.rstrip().splitlines()
     words = " ".join(first.split())
     assert words == "ok scale sim: stub wrong, solution pass, 3 of 3 wrong answers as stated"
@@ -52,14 +32,13 @@ def test_a_complete_exercise_is_ok_in_one_line_and_exit_code_0(scale, capsys):
 
 @needs_nvrtc
 def test_everything_that_is_wrong_is_told_below_the_exercise_and_the_exit_code_is_1(scale, capsys):
-    one = complete(scale)
-    solved = one.solution.read_text()
-    one.stub.write_text(solved)
-    one.solution.write_text(solved.replace("factor *", "2.0f *"))
-    mutant = one.folder / "wrong" / "copy.cu"
+    solved = scale.solution.read_text()
+    scale.stub.write_text(solved)
+    scale.solution.write_text(solved.replace("factor *", "2.0f *"))
+    mutant = scale.folder / "wrong" / "copy.cu"
     mutant.write_text(mutant.read_text().replace("expect: wrong", "expect: race"))
-    one.hints.unlink()
-    assert check.run([one]) == 1
+    scale.hints.unlink()
+    assert check.run([scale]) == 1
     told = capsys.readouterr().out
     for words in (
         "FAIL  scale", "no `YOUR CODE`", "is not in the solution", "the untouched stub must not pass: pass",
@@ -74,7 +53,7 @@ def test_everything_that_is_wrong_is_told_below_the_exercise_and_the_exit_code_i
 def test_an_exercise_that_cannot_be_read_fails_the_check(scale, capsys):
     path = scale.folder / "exercise.py"
     broken = Broken("other", path, 3, UsageError("exercise.py:3: a syntax error"))
-    assert check.run([complete(scale)], [broken]) == 1
+    assert check.run([scale], [broken]) == 1
     told = capsys.readouterr().out
     assert "FAIL  other" in told
     assert "a syntax error" in told
@@ -125,14 +104,13 @@ class Ledger:
 
 
 def test_each_backend_is_asked_about_the_files_that_name_it(scale):
-    one = complete(scale)
-    race = one.folder / "wrong" / "copy.cu"
+    race = scale.folder / "wrong" / "copy.cu"
     race.write_text(race.read_text().replace("expect: wrong", "expect: race"))
-    one.stub.rename(one.folder / "kept")
+    scale.stub.rename(scale.folder / "kept")
     ledger = Ledger(
         {"scale.cu": "pass", "copy.cu": "race", "no_bounds_check.cu": "out_of_bounds", "strided.cu": "technique"}
     )
-    report = check.start_check(one, ledger, gpu=True)()
+    report = check.start_check(scale, ledger, gpu=True)()
     assert sorted(ledger.asked) == [
         ("auto", "copy.cu"),  # a GPU alone never says "race"
         ("gpu", "no_bounds_check.cu"), ("gpu", "scale.cu"),
@@ -149,11 +127,10 @@ def test_each_backend_is_asked_about_the_files_that_name_it(scale):
 @needs_nvrtc
 @pytest.mark.parametrize("counting", [False, True])
 def test_a_kept_child_gives_the_verdicts_of_a_fresh_one(scale, counting):
-    one = complete(scale)
     pool = ChildPool()
     kept = KeptSimulator(pool, counting=counting)
-    for path in (one.solution, one.folder / "wrong" / "no_bounds_check.cu", one.folder / "wrong" / "strided.cu"):
-        asked = request(one, path, "sim")
+    for path in (scale.solution, scale.folder / "wrong" / "no_bounds_check.cu", scale.folder / "wrong" / "strided.cu"):
+        asked = request(scale, path, "sim")
         fresh, again = grade(asked), grade(replace(asked, simulator=kept))
         assert replace(again, elapsed_s=0.0) == replace(fresh, elapsed_s=0.0)
     assert len(pool._idle) == 1
@@ -204,5 +181,5 @@ def test_the_laboratory_leaves_no_process_behind(scale):
 
 def test_the_seed_of_a_file_is_its_own_and_always_the_same(scale, exercise):
     seeds = {seed_of(one, path) for one in (scale, exercise("total")) for path in (one.stub, *one.mutants)}
-    assert len(seeds) == 6
+    assert len(seeds) == 8
     assert seed_of(scale, scale.stub) == seed_of(scale, scale.stub)

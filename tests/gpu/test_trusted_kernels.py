@@ -24,17 +24,35 @@ ROOT = built_in_course().kernels_ref
 DEVICE, CEILINGS = device_data(built_in_course()), ceiling_data(built_in_course()).CEILINGS
 SIZES = {
     "elementwise:add": {"n": 100_003},
+    "elementwise:saxpy": {"n": 100_003},
+    "elementwise:add_relu": {"n": 100_003},
+    "elementwise:calibrate": {"n": 100_003},
+    "elementwise:remove_drift": {"rows": 37, "cols": 1025},
     "reduction:sum": {"n": 100_003},
     "softmax:rows": {"rows": 37, "cols": 1025},
+    "layout:transpose": {"rows": 37, "cols": 1025},
+    "layout:split_fields": {"n": 10_007},
     "gemm:matmul": {"m": 48, "n": 160, "k": 80},
 }
 SHAPES = {
     "elementwise:add": {"a": ("float32", "n"), "b": ("float32", "n")},
+    "elementwise:saxpy": {"x": ("float32", "n"), "y": ("float32", "n")},
+    "elementwise:add_relu": {"a": ("float16", "n"), "b": ("float16", "n")},
+    "elementwise:calibrate": {"x": ("float32", "n")},
+    "elementwise:remove_drift": {"x": ("float32", "rows*cols")},
     "reduction:sum": {"x": ("float32", "n")},
     "softmax:rows": {"x": ("float32", "rows*cols")},
+    "layout:transpose": {"x": ("float32", "rows*cols")},
+    "layout:split_fields": {"particles": ("float32", "4*n")},
     "gemm:matmul": {"A": ("float16", "m*k"), "B": ("float16", "k*n")},
 }
-RELATIVE, ABSOLUTE = 1e-5, 1e-4
+SCALARS = {
+    "elementwise:saxpy": {"alpha": 2.5},
+    "elementwise:calibrate": {"gain": 1.5, "offset": 0.75},
+    "elementwise:remove_drift": {"slope": 0.75},
+}
+OUTPUT_TYPES = {"elementwise:add_relu": "float16"}  # float32 where not named
+RELATIVE, ABSOLUTE = {"float32": 1e-5, "float16": 2**-10}, 1e-4
 
 
 @cache
@@ -71,24 +89,26 @@ class OnDevice:
         import cupy
 
         self.name, self.check, self.size = name, DEVICE.CHECKS[name], SIZES[name]
+        self.dtype = OUTPUT_TYPES.get(name, "float32")
+        self.numbers = {**SCALARS.get(name, {}), **self.size}
         inputs = {
             key: make_array(Array(key, dtype, count), evaluate_integer(count, self.size), 7, "real")  # type: ignore[arg-type]  # the dtypes of SHAPES
             for key, (dtype, count) in SHAPES[name].items()
         }
-        ((self.output, self.expected),) = resolve_reference(name, built_in_course())(inputs, self.size).items()
+        ((self.output, self.expected),) = resolve_reference(name, built_in_course())(inputs, self.numbers).items()
         self.arrays = {key: cupy.asarray(value) for key, value in inputs.items()}
         for scratch in self.check.scratch:
             count = evaluate_integer(scratch.count, self.size)
             self.arrays[scratch.name] = cupy.asarray(np.random.default_rng(1).integers(0, 2, count).astype(np.float64))
 
-    def judge(self, output: npt.NDArray[np.float32]) -> tuple[int, int, float]:
+    def judge(self, output: npt.NDArray[np.generic]) -> tuple[int, int, float]:
         """Bad elements, the index explained, and what was expected there."""
         import cupy
 
         findings = cupy.asarray(np.array([0, 2**64 - 1, 0], np.uint64))
         explanation = cupy.zeros(2, cupy.float64)
         known = {**self.arrays, self.output: cupy.asarray(output), "findings": findings, "explanation": explanation}
-        values = {**self.size, "relative": RELATIVE, "absolute": ABSOLUTE}
+        values = {**self.numbers, "relative": RELATIVE[self.dtype], "absolute": ABSOLUTE}
         loaded = module(*(ROOT / "device" / source for source in self.check.sources))
         for step in (*self.check.steps, self.check.explain):
             args = tuple(
@@ -102,14 +122,14 @@ class OnDevice:
 @pytest.mark.parametrize("name", DEVICE.CHECKS)
 def test_a_check_passes_the_oracles_output(name: str) -> None:
     task = OnDevice(name)
-    assert task.judge(task.expected.astype(np.float32))[0] == 0
+    assert task.judge(task.expected.astype(task.dtype))[0] == 0
 
 
 @pytest.mark.parametrize("name", DEVICE.CHECKS)
 @pytest.mark.parametrize("change", ["off", "nan"])
 def test_a_check_finds_one_wrong_element_and_says_what_it_should_be(name: str, change: str) -> None:
     task = OnDevice(name)
-    output = task.expected.astype(np.float32)
+    output = task.expected.astype(task.dtype)
     wrong = len(output) // 2
     output[wrong] = np.nan if change == "nan" else output[wrong] + 0.25
     bad, index, expected = task.judge(output)
@@ -120,7 +140,7 @@ def test_a_check_finds_one_wrong_element_and_says_what_it_should_be(name: str, c
 @pytest.mark.parametrize("name", DEVICE.CHECKS)
 def test_a_check_refuses_zeros(name: str) -> None:
     task = OnDevice(name)
-    assert task.judge(np.zeros_like(task.expected, np.float32))[0] > 0
+    assert task.judge(np.zeros_like(task.expected, task.dtype))[0] > 0
 
 
 @pytest.mark.parametrize("dtype", DEVICE.GENERATED_TYPES)

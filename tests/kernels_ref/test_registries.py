@@ -49,7 +49,7 @@ def test_the_arguments_and_grids_of_a_check_are_known_for_its_exercise(name: str
     names = (
         {array.name for array in exercise.arrays} | {scratch.name for scratch in check.scratch} | set(exercise.timed)
     )
-    names |= {"relative", "absolute", "findings", "explanation"}
+    names |= {"relative", "absolute", "findings", "explanation", *exercise.scalars}
     for step in (*check.steps, check.explain):
         assert [arg for arg in step.args if arg not in names and not arg.isdecimal()] == []
         assert evaluate_integer(step.grid, exercise.timed) >= 1

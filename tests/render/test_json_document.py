@@ -9,7 +9,7 @@ from importlib.resources import files
 import jsonschema
 import numpy as np
 import pytest
-from verdict_samples import HOSTILE, PASSED, RACE, RACY, plainly
+from verdict_samples import HOSTILE, PASSED, RACE, RACY, WASTEFUL, plainly
 
 from grader.errors import UsageError
 from grader.render.json import dumps, error_document, plain, run_document, usage_document, versions
@@ -45,6 +45,15 @@ def test_verdict_has_exactly_the_documented_keys():
     assert [stage["name"] for stage in read["stages"]] == ["compiles", "runs", "correct", "technique", "fast"]
     assert read["measured"]["fraction_of_peak"] == 0.71
     assert read["launches"][0]["lines"] == [{"line": 6, "counters": {"sector_efficiency": 1.0}}]
+
+
+def test_worst_requests_and_the_roofline_are_told_lane_by_lane_and_number_by_number():
+    read = check(document(WASTEFUL))["results"][0]
+    worst = read["launches"][0]["worst"][0]
+    assert (worst["offsets"][:3], worst["taken"], worst["least"]) == ([0, 8, 16], 8, 4)
+    assert read["measured"]["roof"] == {
+        "intensity": 1 / 12, "achieved": 1.4e11, "bandwidth": 4.8e12, "compute": 6.69e13,
+    }  # fmt: skip
 
 
 def test_schema_allows_no_other_key():

@@ -138,6 +138,22 @@ def test_printed_output_stands_in_its_own_section_and_is_cut():
     assert "38 more lines" in text
 
 
+def test_printed_output_names_its_case():
+    text = report(replace(RACY, printed="x\n", printed_case=RACY.cases[1]))
+    assert "printed by the kernel at n=33, exact values, on the simulator" in text
+
+
+def test_case_shown_is_the_findings_own():
+    cases = (*RACY.cases, replace(RACY.cases[1], size={"n": 77}, detail=RACY.diagnostics[0].message, backend="gpu"))
+    assert "n=77, exact values, on the GPU" in report(replace(RACY, cases=cases))
+
+
+def test_lines_of_code_in_the_next_step_are_never_wrapped():
+    line = "// launch " + "x" * 200
+    text = report(replace(RACY, next_step=f"Copy these:\n{line}\n// zero out"), width=60)
+    assert text.endswith(f"Copy these:\n\n{line}\n// zero out\n")
+
+
 def test_finding_without_the_files_text_shows_the_line_that_it_carries():
     found = Diagnostic("compile_error", "expected a ;", file="a.cu", line=3, column=5, source="int x")
     lines = report(replace(RACY, diagnostics=(found,)), source="").splitlines()

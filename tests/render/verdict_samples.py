@@ -12,9 +12,11 @@ from grader.verdict import (
     LaunchRecord,
     LineCounters,
     Measurement,
+    Roof,
     StageResult,
     Status,
     Verdict,
+    WorstRequest,
 )
 
 SOURCE = """\
@@ -32,6 +34,14 @@ extern "C" __global__ void reduce_v3(const float *src, float *dst, int m)
     if (tid == 0) dst[blockIdx.x] = partial[0];
 }
 """
+
+
+def request(offsets: list[int], *, space: str = "global", taken: int, least: int) -> WorstRequest:
+    """A load of floats at line 10."""
+    return WorstRequest("vector_add", 10, space, "load", "src", 0, (0, 0, 0), 0, 4, tuple(offsets), taken, least)
+
+
+STRIDED = request([8 * lane for lane in range(32)], taken=8, least=4)
 
 
 def stages(*statuses: Status) -> tuple[StageResult, ...]:
@@ -120,3 +130,64 @@ def plainly(verdict: Verdict, word: str) -> Verdict:
     """A verdict of each word, with one finding."""
     found = () if word == "pass" else (Diagnostic(word, f"this is about {word}", line=10, hint="do this"),)
     return replace(verdict, verdict=word, diagnostics=found, next_step="Do this.")
+
+
+WASTEFUL = Verdict(
+    exercise="vector_add",
+    backend="sim+gpu",
+    verdict="technique",
+    score=60,
+    max_score=100,
+    seed=3,
+    stages=stages("passed", "passed", "passed", "failed", "skipped"),
+    cases=PASSED.cases,
+    launches=(
+        LaunchRecord(
+            "vector_add",
+            (4096, 1, 1),
+            (256, 1, 1),
+            1024,
+            {"instructions": 720896.0, "sectors": 196608.0, "sector_efficiency": 0.5, "excess_wavefronts": 32768.0},
+            lines=(
+                LineCounters(6, {"instructions": 98304.0, "wavefronts": 65536.0, "excess_wavefronts": 32768.0}),
+                LineCounters(10, {"instructions": 622592.0, "sectors": 196608.0, "sector_efficiency": 0.5}),
+            ),
+            worst=(
+                STRIDED,
+                request([128 * lane for lane in range(32)], taken=32, least=4),
+                request([8 * lane for lane in range(32)], space="shared", taken=2, least=1),
+            ),
+        ),
+    ),
+    measured=Measurement(
+        2.1e-3,
+        (2.0e-3, 2.2e-3),
+        30,
+        "B",
+        1.7e12,
+        4.8e12,
+        0.354,
+        3.44e12,
+        0.494,
+        "0.70 of peak",
+        0.70,
+        False,
+        roof=Roof(1 / 12, 1.4e11, 4.8e12, 6.69e13),
+    ),
+    diagnostics=(
+        Diagnostic(
+            "technique",
+            "sector efficiency is 0.5; this step asks for at least 0.99. Line 10 stands out with 0.5.",
+            file="vector_add.cu",
+            line=10,
+            kernel="vector_add",
+            hint="let the index grow by one from one thread to the next: `blockIdx.x * blockDim.x + threadIdx.x`",
+            counter="sector_efficiency",
+        ),
+    ),
+    device="NVIDIA H200",
+    file="vector_add.cu",
+    next_step="Let the index grow by one from one thread to the next.",
+    elapsed_s=2.5,
+    notes=("vector_add.cu(4): warning: variable `k` was declared but never referenced",),
+)

@@ -19,7 +19,7 @@ from grader.simt.isa import FORMS
 from grader.simt.ptx import parse
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = ("setup", "try", "test", "check", "fix", "docs", "bench")
+COMMANDS = ("setup", "try", "test", "check", "fix", "docs", "bench", "ladders")
 
 # ------------------------------------------------------------------------------------------------------ generated pages
 

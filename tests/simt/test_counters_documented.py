@@ -31,6 +31,10 @@ x[t] = v + c0 + c1 + q;
 """A kernel that does everything which a counter counts."""
 
 
+SHAPE = {"threads", "shared_memory_bytes", "registers", "spill_bytes", "occupancy", "grid_growth"}
+"""Counters of the launch itself, which the stages add."""
+
+
 def documented() -> set[str]:
     """The first column of the document's tables."""
     return set(re.findall(r"^\| `(\w+)` \|", DOCUMENT.read_text(), flags=re.MULTILINE))
@@ -38,7 +42,7 @@ def documented() -> set[str]:
 
 def test_a_kernel_that_does_everything_shows_every_documented_counter_and_no_other() -> None:
     ran = run(EVERYTHING, {"x": np.ones(64, np.float32)}, 64)
-    assert set(ran.total) == documented()
+    assert set(ran.total) == documented() - SHAPE
 
 
 def test_every_counter_of_a_source_line_is_documented() -> None:

@@ -127,12 +127,33 @@ def test_code_that_would_not_end_is_refused(statements: str, before: str, word: 
         generate(parse(program.ptx, NAME), "k", observer_set(frozenset()))
 
 
-def test_recursion_and_function_pointers_are_refused_with_their_line() -> None:
-    for statements, before, _ in UNSUPPORTED[1:3]:
-        program = compile_source(body("\n" + statements, "float* x", before).encode(), NAME)
-        with pytest.raises(UnsupportedPtx) as refused:
-            generate(parse(program.ptx, NAME), "k", observer_set(frozenset()))
-        assert refused.value.line is not None
+VIRTUAL = "struct A { __device__ virtual int f() { return 1; } }; struct B : A { __device__ int f() { return 2; } };\n"
+MUTUAL = (
+    "__device__ __noinline__ int odd(int n);\n"
+    "__device__ __noinline__ int even(int n) { return n < 1 ? 1 : 3 * odd(n - 1); }\n"
+    "__device__ __noinline__ int odd(int n) { return n < 1 ? 0 : 2 + even(n - 1); }\n"
+)
+REFUSED = [
+    ("x[t] = f(t);", UNSUPPORTED[1][1], 1, "recursion: f calls itself", "as a loop"),
+    ("x[t] = even(t);", MUTUAL, 3, "recursion: even calls itself through odd", "as a loop"),
+    ("x[t] = fs[t & 1](t);", UNSUPPORTED[2][1], 6, "a call through a function pointer (or of a virtual function)", "if or switch"),
+    ("A a; B b; A* p = t % 2 ? &a : &b; x[t] = p->f();", VIRTUAL, 6, "a call through a function pointer (or of a virtual function)", "if or switch"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("statements", "before", "line", "what", "hint"), REFUSED, ids=["self", "mutual", "pointer", "virtual"]
+)
+def test_recursion_and_function_pointers_are_refused_with_their_line_and_what_to_write(
+    statements: str, before: str, line: int, what: str, hint: str
+) -> None:
+    program = compile_source(body("\n" + statements, "float* x", before).encode(), NAME)
+    with pytest.raises(UnsupportedPtx) as refused:
+        generate(parse(program.ptx, NAME), "k", observer_set(frozenset()))
+    assert refused.value.what == what
+    assert hint in refused.value.hint
+    assert refused.value.line is not None
+    assert refused.value.line.line == line
 
 
 def test_a_large_unrolled_kernel_runs() -> None:

@@ -102,6 +102,11 @@ WARPS = [
         np.where(T < 32, 496 + 10000 * 31 + 4, 1520 + 10000 * 63 - 3200000 + (63 & 36)),
     ),
     ints(
+        "reductions of the groups of a match",
+        "x[i] = __reduce_add_sync(__match_any_sync(~0u, t % 5), t) - __reduce_max_sync(t & 4 ? 0xf0f0f0f0u : 0x0f0f0f0fu, -t);",
+        [sum(q for q in range(b, b + 32) if q % 5 == t % 5) + b + (t & 4) for t, b in zip(T, BASE, strict=True)],
+    ),
+    ints(
         "a warp reduction of the lanes that are left",
         "int v = 0; if (t % 32 < 20) { v = 1; unsigned m = __activemask(); for (int d = 16; d > 0; d >>= 1) { int w = __shfl_down_sync(m, v, d); if (t % 32 + d < 20) v += w; } } x[i] = t % 32 == 0 ? v : 0;",
         np.where(LANE == 0, 20, 0),

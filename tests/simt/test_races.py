@@ -50,6 +50,12 @@ def test_syncwarp_of_half_a_warp_orders_that_half_only() -> None:
     assert "race" in run(shared(statements.format(step=16)), {"x": X}, 256, block=32).kinds
 
 
+def test_groups_of_a_warp_that_synchronise_together_are_ordered_each_for_itself() -> None:
+    statements = "s[t] = x[i]; __syncwarp(t < 16 ? 0xffff : 0xffff0000u);\nx[i] = s[t ^ {step}];"
+    assert run(shared(statements.format(step=1)), {"x": X}, 256, block=32).kinds == []
+    assert "race" in run(shared(statements.format(step=16)), {"x": X}, 256, block=32).kinds
+
+
 def test_a_named_barrier_orders_its_warps() -> None:
     sync = 'if (t < 64) asm volatile("bar.sync 1, 64;" ::: "memory");'
     statements = f"s[t] = x[i]; {sync}\nif (t < {{last}}) x[i] = s[t ^ {{step}}];"

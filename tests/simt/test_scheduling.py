@@ -73,6 +73,12 @@ def test_a_partly_filled_warp_runs_its_threads_only() -> None:
     assert run(body("x[i] = 1;"), {"x": X}, 256, block=40, grid=2).arrays["x"].sum() == 80
 
 
+def test_barriers_of_the_block_are_counted_and_those_of_a_warp_are_not() -> None:
+    statements = "__syncthreads(); __syncwarp(); x[i] = __syncthreads_or(t > 5); __syncwarp();"
+    ran = run(body(statements), {"x": X}, 256, block=256)
+    assert ran.total["barriers"] == 2 * 8
+
+
 def test_shuffles_clamp_at_their_segment() -> None:
     ran = run(body("x[i] = __shfl_down_sync(0xffffffffu, (float)t, 3, 8);"), {"x": X}, 256)
     assert ran.arrays["x"][:32].tolist() == [t + 3 if t % 8 + 3 < 8 else t for t in range(32)]
@@ -82,6 +88,13 @@ def test_reading_a_lane_that_takes_no_part_is_reported() -> None:
     ran = run(body("if (t < 8)\nx[i] = __shfl_down_sync(0xff, (float)t, 4, 16);"), {"x": X}, 256)
     assert ran.kinds == ["inactive_lane"]
     assert ran.events[0].line == 5
+
+
+def test_reading_a_lane_that_the_mask_does_not_name_is_reported() -> None:
+    halves = "unsigned m = t < 16 ? 0xffff : 0xffff0000u;\nx[i] = __shfl_xor_sync(m, (float)t, {});"
+    assert run(body(halves.format(8)), {"x": X}, 256).kinds == []
+    ran = run(body(halves.format(16)), {"x": X}, 256)
+    assert (ran.kinds, ran.events[0].line, ran.events[0].detail[0]) == (["inactive_lane"], 5, 16)
 
 
 def test_a_mask_that_does_not_name_its_lane_is_reported() -> None:

@@ -6,7 +6,8 @@ to_markdown(report)                            docs/results/<gpu>.md
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -14,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 from grader import roofline
 from grader.backends.base import Limits
 from grader.backends.gpu import wire
-from grader.backends.gpu.bench_report import BenchReport, BenchRow, CeilingRow
+from grader.backends.gpu.bench_report import BenchReport, BenchRow, CeilingRow, LibraryTime
 from grader.backends.gpu.findings import size_in_words
 from grader.errors import WarpgradeError
+from grader.profiles import with_line
 
 if TYPE_CHECKING:
     from grader.backends.gpu import GpuBackend, GpuSession
@@ -33,18 +35,36 @@ LINK_BYTES = 256 << 20
 
 
 def bench(
-    exercises: Iterable[CourseExercise], backend: GpuBackend, seed: int, tell: Callable[[str], None] = lambda name: None
+    exercises: Iterable[CourseExercise],
+    backend: GpuBackend,
+    seed: int,
+    tell: Callable[[str], None] = lambda name: None,
+    *,
+    alone: bool = False,
 ) -> BenchReport:
     """Time the solution of every exercise that has a timed size. ``tell`` hears each name before it is measured.
 
-    A solution that fails becomes a row with its ``problem``; nothing is raised for it.
+    ``alone`` leaves further sizes and libraries out. A solution that fails becomes a row with its ``problem``.
     """
     rows = []
     for one in exercises:
         if one.exercise.timed is not None and one.solution is not None:
             tell(one.name)
-            rows.append(_row(one, backend, seed))
+            rows += [_row(sized, backend, seed) for sized in _sizes(_alone(one) if alone else one, backend.gpu)]
     return BenchReport(backend.gpu, versions(backend.gpu), _today(), tuple(rows))
+
+
+def _alone(one: CourseExercise) -> CourseExercise:
+    return replace(one, exercise=replace(one.exercise, also_timed=(), baseline="", rivals=()))
+
+
+def _sizes(one: CourseExercise, gpu: Gpu) -> Iterator[CourseExercise]:
+    """The exercise with its pass line on this GPU, then once for each further size, on which no line is drawn."""
+    exercise = with_line(one.exercise, gpu.name)
+    yield replace(one, exercise=exercise)
+    for also in exercise.also_timed:
+        target = replace(exercise.target, fraction=0.0, reach=also.reach) if exercise.target else None
+        yield replace(one, exercise=replace(exercise, timed=also.size, target=target))
 
 
 def _row(one: CourseExercise, backend: GpuBackend, seed: int) -> BenchRow:
@@ -63,8 +83,8 @@ def _kernel_row(one: CourseExercise, backend: GpuBackend, seed: int, size: str) 
     with backend.open(program, LIMITS) as session:
         speed = SpeedTest(one, backend, seed, LIMITS)(session)
     with backend.open_empty(LIMITS) as session:
-        library_s = _library_s(one, session, backend.gpu, program, seed)
-    return _finished(one, backend.gpu, size, speed, library_s)
+        library = _libraries(one, session, backend.gpu, program, seed)
+    return _finished(one, backend.gpu, size, speed, library)
 
 
 def _host_row(one: CourseExercise, backend: GpuBackend, seed: int, size: str) -> BenchRow:
@@ -79,11 +99,11 @@ def _host_row(one: CourseExercise, backend: GpuBackend, seed: int, size: str) ->
     with host.open(_compiled(one, backend), LIMITS) as session:
         speed = timer(session)
     with backend.open_empty(LIMITS) as empty:
-        library_s = _host_library_s(one, empty)
-    return _finished(one, backend.gpu, size, speed, library_s)
+        library = _host_libraries(one, empty)
+    return _finished(one, backend.gpu, size, speed, library)
 
 
-def _finished(one: CourseExercise, gpu: Gpu, size: str, speed: Any, library_s: float | None) -> BenchRow:
+def _finished(one: CourseExercise, gpu: Gpu, size: str, speed: Any, library: Mapping[str, float]) -> BenchRow:
     target = one.exercise.target
     if speed is None or target is None:
         return BenchRow(one.name, size, problem="there is no target")
@@ -93,18 +113,20 @@ def _finished(one: CourseExercise, gpu: Gpu, size: str, speed: Any, library_s: f
         word=speed.word,
         measured=speed.measured,
         ceiling_name=target.ceiling,
-        library_s=library_s,
-        library_fraction=_library_fraction(one, gpu, speed.measured, library_s),
+        of=target.of,
+        reach=target.reach,
+        libraries=tuple(
+            LibraryTime(name, seconds, _library_fraction(one, gpu, speed.measured, seconds))
+            for name, seconds in library.items()
+        ),
         problem="" if speed.measured else speed.detail,
     )
 
 
-def _library_fraction(
-    one: CourseExercise, gpu: Gpu, measured: Measurement | None, library_s: float | None
-) -> float | None:
+def _library_fraction(one: CourseExercise, gpu: Gpu, measured: Measurement | None, library_s: float) -> float | None:
     """The library's rate on the same work, over the same peak (over the ceiling, where there is no peak)."""
     target, size = one.exercise.target, one.exercise.timed
-    if library_s is None or target is None or size is None or measured is None:
+    if target is None or size is None or measured is None:
         return None
     whole = roofline.peak_of(target.unit, roofline.peaks(gpu)) or measured.ceiling
     return roofline.rate(work_of(one), library_s) / whole if whole else None
@@ -133,38 +155,52 @@ def _compiled(one: CourseExercise, backend: GpuBackend) -> Program:
 # ------------------------------------------------------------------------------------------------------- libraries
 
 
-def _library_s(one: CourseExercise, session: GpuSession, gpu: Gpu, program: Program, seed: int) -> float | None:
-    """The library's median time on the same arrays; None where the exercise names no baseline."""
+def _libraries(one: CourseExercise, session: GpuSession, gpu: Gpu, program: Program, seed: int) -> dict[str, float]:
+    """Each library's median time on the same arrays, by its name in kernels_ref/baselines; not those not installed."""
     from grader.backends.gpu.setup import prepare
 
-    if not one.exercise.baseline:
-        return None
+    if not _library_names(one):
+        return {}
     setup = prepare(one, program, gpu, seed)
     real = next(variant for variant in setup.run.variants if variant.kind == "real")
-    request = _library_request(one, [s for s in setup.run.shapes if s.role != "scratch"]) | {
+    shapes = [s for s in setup.run.shapes if s.role != "scratch"]
+    common = {
         "host": False,
         "l2_bytes": gpu.l2_bytes,
         "generator": setup.modules["generate"],
         "generate": [wire.trusted_to_json(launch) for launch in real.generate],
     }
-    return float(median(session.call(request, LIMITS.launch_s)["seconds"]))
+    return _library_times(one, session, shapes, common)
 
 
-def _host_library_s(one: CourseExercise, session: GpuSession) -> float | None:
+def _host_libraries(one: CourseExercise, session: GpuSession) -> dict[str, float]:
+    """As `_libraries`, for arrays in pinned host memory."""
     from grader.inputs import element_count
 
-    if not one.exercise.baseline or one.exercise.timed is None:
-        return None
-    size = one.exercise.timed
+    size = one.exercise.timed or {}
     shapes = [wire.Shape(a.name, a.dtype, element_count(a, size), a.role) for a in one.exercise.arrays]
-    request = _library_request(one, shapes) | {"host": True}
-    return float(median(session.call(request, LIMITS.launch_s)["seconds"]))
+    return _library_times(one, session, shapes, {"host": True})
 
 
-def _library_request(one: CourseExercise, shapes: list[wire.Shape]) -> dict[str, Any]:
+def _library_names(one: CourseExercise) -> list[str]:
+    return [name for name in (one.exercise.baseline, *one.exercise.rivals) if name]
+
+
+def _library_times(
+    one: CourseExercise, session: GpuSession, shapes: list[wire.Shape], common: Mapping[str, Any]
+) -> dict[str, float]:
+    found = {}
+    for name in _library_names(one):
+        seconds = session.call({**_library_request(one, name, shapes), **common}, LIMITS.launch_s)["seconds"]
+        if seconds:
+            found[name] = float(median(seconds))
+    return found
+
+
+def _library_request(one: CourseExercise, name: str, shapes: list[wire.Shape]) -> dict[str, Any]:
     from grader.backends.gpu.reference import baseline_source
 
-    module, _, function = one.exercise.baseline.partition(":")
+    module, _, function = name.partition(":")
     size = one.exercise.timed or {}
     return {
         "do": "library",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,23 +11,48 @@ if TYPE_CHECKING:
     from grader.verdict import Measurement
 
 _COLUMNS = (
-    "exercise", "size", "median", "95 % interval", "reached", "of peak", "of ceiling", "line", "`fast`",
-    "library", "of peak",
+    "exercise", "size", "median", "95 % interval", "reached", "of peak", "of ceiling", "to reach", "line", "`fast`",
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
+class LibraryTime:
+    """A library call on the same arrays: its name in kernels_ref/baselines, seconds, and fraction of the same peak."""
+
+    name: str
+    seconds: float
+    fraction: float | None
+
+
+@dataclass(frozen=True)
 class BenchRow:
-    """One solution. ``word`` is what `fast` says; a row with a ``problem`` has no figures."""
+    """One solution. ``word`` is what `fast` says; a row with a ``problem`` has no figures.
+
+    ``reach`` is what the solution has to reach, as a fraction of what ``of`` says; 0 where nothing is asked.
+    """
 
     exercise: str
     size: str
     word: str = ""
     measured: Measurement | None = None
     ceiling_name: str = ""
-    library_s: float | None = None
-    library_fraction: float | None = None
+    of: str = "peak"
+    reach: float = 0.0
+    libraries: tuple[LibraryTime, ...] = ()
     problem: str = ""
+
+    @property
+    def fraction(self) -> float | None:
+        """What the solution reached, of what its line is a fraction of."""
+        if self.measured is None:
+            return None
+        return self.measured.fraction_of_peak if self.of == "peak" else self.measured.fraction_of_ceiling
+
+    @property
+    def good(self) -> bool:
+        """Whether it passes its line, where it has one, and reaches what it has to."""
+        lined = self.measured is not None and bool(self.measured.line_fraction)
+        return (self.word == "pass" or not lined) and (self.fraction or 0.0) >= self.reach and not self.problem
 
 
 @dataclass(frozen=True)
@@ -50,6 +76,15 @@ class CeilingRow:
     fraction: float | None
 
 
+def to_json(report: BenchReport) -> str:
+    """The report as ``warpgrade/bench/1``, for pages that are made of it."""
+    from dataclasses import asdict
+
+    from grader.render.json import dumps, plain
+
+    return dumps({"schema": "warpgrade/bench/1", **plain(asdict(report))}) + "\n"
+
+
 def to_markdown(report: BenchReport) -> str:
     """The report as docs/results/<gpu>.md."""
     gpu = report.gpu
@@ -60,27 +95,60 @@ def to_markdown(report: BenchReport) -> str:
         f"{gpu.l2_bytes >> 20} MiB L2. " + ", ".join(f"{name} {text}" for name, text in report.versions) + ".",
         "",
         "Written by `grade bench`: medians between CUDA events, the L2 emptied before each sample, every timed output "
-        "verified. The interval is the 95 % bootstrap interval of the median. The library is timed in the same run, on "
-        "the same arrays; fractions are of the peak that the exercise names, or of the ceiling where there is none.",
+        "verified. The interval is the 95 % bootstrap interval of the median. Fractions are of the peak that the "
+        "exercise names. *To reach* is what the solution has to reach, of the peak or of the ceiling (c).",
         "",
-        "| " + " | ".join(_COLUMNS) + " |",
-        "|" + "---|" * len(_COLUMNS),
+        *table(_COLUMNS, map(_cells, report.rows)),
+        "",
+        *_libraries(report.rows),
     ]
-    return "\n".join([*heading, *(_line(row) for row in report.rows), ""])
+    return "\n".join(heading)
 
 
-def _line(row: BenchRow) -> str:
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """The lines of a Markdown table."""
+    head = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+    return head + ["| " + " | ".join(map(_cell, row)) + " |" for row in rows]
+
+
+def _cell(text: str) -> str:
+    """``text`` on one line, without what would begin another cell: a problem's words may be the compiler's."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def _cells(row: BenchRow) -> list[str]:
     found = row.measured
     if found is None:
-        return f"| {row.exercise} | {row.size} | {row.problem} | | | | | | {row.word} | | |"
+        return [row.exercise, row.size, row.problem, "", "", "", "", "", "", row.word]
     low, high = found.interval_s
     ceiling = f"{_fraction(found.fraction_of_ceiling)} {row.ceiling_name}" if found.fraction_of_ceiling else "–"
-    cells = [
+    reach = f"{'c' * (row.of == 'ceiling')}{row.reach:g}" if row.reach else "–"
+    return [
         row.exercise, row.size, _time(found.median_s), f"{_time(low)} to {_time(high)}",
-        f"{_rate(found.achieved, found.unit)}", _fraction(found.fraction_of_peak), ceiling, found.line, row.word,
-        _time(row.library_s) if row.library_s else "–", _fraction(row.library_fraction),
+        f"{_rate(found.achieved, found.unit)}", _fraction(found.fraction_of_peak), ceiling, reach,
+        found.line if found.line_fraction else "–", row.word if found.line_fraction else "–",
     ]  # fmt: skip
-    return "| " + " | ".join(cells) + " |"
+
+
+def _libraries(rows: Iterable[BenchRow]) -> list[str]:
+    """The table of libraries, each beside the solution."""
+    found = [(row, library) for row in rows for library in row.libraries if row.measured is not None]
+    if not found:
+        return []
+    cells = [
+        [row.exercise, row.size, library.name, _time(library.seconds), _fraction(library.fraction),
+         f"× {library.seconds / row.measured.median_s:.2f}" if row.measured else ""]
+        for row, library in found
+    ]  # fmt: skip
+    return [
+        "## Libraries, in the same run",
+        "",
+        "On the same arrays, timed in the same way; fractions as above, or of the ceiling where there is no peak. The "
+        "last column is the library's time over the solution's: above 1 the solution is faster.",
+        "",
+        *table(("exercise", "size", "library", "median", "of peak", "time"), cells),
+        "",
+    ]
 
 
 def _time(seconds: float) -> str:

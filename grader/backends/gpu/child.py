@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from grader.backends import plans
 from grader.backends.gpu import wire
 from grader.backends.gpu.faults import diagnostic, fault_of, is_sticky
 from grader.errors import GraderFault, SubmissionError, Unsupported
@@ -118,7 +119,7 @@ class Worker:
     def _answer(self, message: dict[str, Any], arrays: Arrays) -> Answer:
         action = self._actions[message["do"]]
         plan = message.get("plan") or message.get("timed", {}).get("plan")
-        return self._guarded(lambda: action(message, arrays), plan and wire.plan_from_json(plan))
+        return self._guarded(lambda: action(message, arrays), plan and plans.plan_from_json(plan))
 
     def _guarded(self, action: Callable[[], Answer], plan: LaunchPlan | None) -> Answer:
         """Do it; whatever goes wrong becomes an answer."""
@@ -189,7 +190,7 @@ class Worker:
         from grader.backends.gpu.cuda import CudaError
         from grader.backends.gpu.program import LoadedProgram
 
-        entries = wire.entries_from_json(message["entries"])
+        entries = plans.entries_from_json(message["entries"])
         try:
             self._program = LoadedProgram(self._device, bytes(message["cubin"]), entries, self._support)
         except CudaError as error:
@@ -205,7 +206,7 @@ class Worker:
         assert self._program is not None
         runner = CaseRunner(self._device, self._arena, self._guards, self._program)
         shapes = wire.shapes_from_json(message["shapes"])
-        outcome = runner.run(wire.plan_from_json(message["plan"]), shapes, arrays)
+        outcome = runner.run(plans.plan_from_json(message["plan"]), shapes, arrays)
         printed, too_much = self._printed.take()
         answer = {
             "done": True,

@@ -44,8 +44,14 @@ def time_ceiling(device: Cuda, support: Any, cubin: bytes | None, request: Mappi
 def time_library(
     device: Cuda, support: Any, arena: Arena, request: Mapping[str, Any], shapes: tuple[Shape, ...]
 ) -> list[float]:
-    """Seconds of a library call on arrays of these shapes; ``request`` holds the baseline's source and function."""
-    run = _prepared(request, {shape.name: device.as_cupy(arena.address(shape.name), shape) for shape in shapes})
+    """Seconds of a library call on arrays of these shapes; ``request`` holds the baseline's source and function.
+
+    The list is empty where that library is not installed.
+    """
+    try:
+        run = _prepared(request, {shape.name: device.as_cupy(arena.address(shape.name), shape) for shape in shapes})
+    except ImportError:
+        return []
     l2 = L2(device, support, request["l2_bytes"])
     with device.stream:
         seconds = _samples(device, l2, run)
@@ -54,10 +60,13 @@ def time_library(
 
 
 def time_host_library(device: Cuda, request: Mapping[str, Any], shapes: tuple[Shape, ...]) -> list[float]:
-    """Seconds of a library call on arrays in pinned host memory, by the clock: it returns when its output is there."""
+    """As `time_library` on arrays in pinned host memory, by the clock: the call returns when its output is there."""
     import time
 
-    run = _prepared(request, {shape.name: device.pinned_array(shape) for shape in shapes})
+    try:
+        run = _prepared(request, {shape.name: device.pinned_array(shape) for shape in shapes})
+    except ImportError:
+        return []
     seconds = []
     for _ in range(WARM_UPS + SAMPLES):
         start = time.perf_counter()

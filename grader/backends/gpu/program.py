@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from grader.backends.gpu.arguments import resolve
+from grader.backends.arguments import resolve
 from grader.backends.gpu.buffers import Place
 from grader.backends.gpu.cuda import CudaError, Device, Function, Module
 from grader.backends.gpu.elf import state_sections

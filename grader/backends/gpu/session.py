@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from grader.backends import plans
 from grader.backends.base import CaseRun, Execution, Limits
 from grader.backends.gpu import wire
 from grader.channel import ChannelBroken, ChannelClosed, ChannelTimeout
@@ -136,7 +138,10 @@ class ChildSession:
         message = f"the kernel did not finish within {seconds:.3g} s"
         if time.monotonic() >= self._ends:
             message = f"all runs together did not finish within {self._limits.total_s:.3g} s"
-        hint = "look for a loop whose condition never becomes false, or threads that wait for one another"
+        more = (
+            f"if the kernel only has much to do, `--timeout {math.ceil(2 * self._limits.total_s)}` gives it more time"
+        )
+        hint = f"look for a loop whose condition never becomes false, or threads that wait for one another; {more}"
         found = Diagnostic(kind="timeout", message=message, hint=hint)
         return SubmissionError("timeout", message, diagnostics=(found,), hint=hint)
 
@@ -173,7 +178,7 @@ class GpuSession(ChildSession):
 
     def load(self, cubin: bytes) -> None:
         """Hand the assembled program over. Raises GraderFault, SubmissionError (``limit``)."""
-        answer = self._load({"do": "load", "cubin": cubin, "entries": wire.entries_to_json(self.program.entries)})
+        answer = self._load({"do": "load", "cubin": cubin, "entries": plans.entries_to_json(self.program.entries)})
         self.restored_by = str(answer.get("restored_by", ""))
 
     def run(self, run: CaseRun) -> Execution:
@@ -184,7 +189,7 @@ class GpuSession(ChildSession):
         """
         request = {
             "do": "run",
-            "plan": wire.plan_to_json(run.plan),
+            "plan": plans.plan_to_json(run.plan),
             "shapes": wire.shapes_to_json(wire.shapes_of(run.buffers)),
         }
         self._send(request, {b.name: b.data for b in run.buffers if b.data is not None})

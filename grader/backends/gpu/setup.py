@@ -23,11 +23,15 @@ if TYPE_CHECKING:
     from grader.device import Gpu
     from grader.exercise import Exercise, Size
     from grader.launch import LaunchPlan
+    from grader.roofline import Peaks
+    from grader.verdict import Roof
 
 
 @dataclass(frozen=True)
 class Setup:
-    """One timed size on one GPU. ``work`` is in bytes or flop, as the target's unit counts; ``peak`` is per second."""
+    """One timed size on one GPU. ``work`` is in bytes or flop, as the target's unit counts; ``peak`` is per second;
+    ``bytes_and_flops`` is all of the work.
+    """
 
     run: TimedRun
     modules: Mapping[str, bytes]
@@ -35,7 +39,16 @@ class Setup:
     work: float
     ceiling_work: float
     peak: float | None
-    published: bool
+    bytes_and_flops: tuple[float, float]
+    unit: str
+    limits: Peaks
+
+    @property
+    def published(self) -> bool:
+        return self.limits.published
+
+    def roof(self, median_s: float) -> Roof | None:
+        return roofline.roof(*self.bytes_and_flops, median_s, self.unit, self.limits)
 
 
 def prepare(one: CourseExercise, program: Program, gpu: Gpu, seed: int, *, samples: int = 30) -> Setup:
@@ -128,7 +141,9 @@ def _setup(
         work=float(evaluate(text, size)),
         ceiling_work=ceiling[0].work if ceiling else 0.0,
         peak=roofline.peak_of(unit, limits),
-        published=limits.published,
+        bytes_and_flops=(float(evaluate(exercise.work.bytes, size)), float(evaluate(exercise.work.flops, size))),
+        unit=unit,
+        limits=limits,
     )
 
 

@@ -99,7 +99,10 @@ class _Pool:
     def measured(self) -> Measurement:
         assert self.target is not None
         summary = timing.summarise(self.seconds)
-        return roofline.measurement(summary, self.setup.work, self.target, self.gpu_name, self.setup.peak, self.ceiling)
+        measured = roofline.measurement(
+            summary, self.setup.work, self.target, self.gpu_name, self.setup.peak, self.ceiling
+        )
+        return replace(measured, roof=self.setup.roof(summary.median_s))
 
     @property
     def ceiling(self) -> float | None:
@@ -120,7 +123,12 @@ class _Pool:
 
     @property
     def decided(self) -> bool:
-        return bool(self.seconds) and (self.impossible or self.decision != "inconclusive")
+        return bool(self.seconds) and (self.impossible or not self.lined or self.decision != "inconclusive")
+
+    @property
+    def lined(self) -> bool:
+        """Whether there is a pass line at all."""
+        return self.target is not None and self.target.fraction > 0
 
     def speed(self) -> Speed:
         """The stage's word, its sentence and its figures."""
@@ -128,6 +136,8 @@ class _Pool:
             return Speed("inconclusive", BUSY)
         if self.impossible:
             return Speed("cheat" if self.setup.published else "inconclusive", CHEAT, self.measured)
+        if not self.lined:
+            return Speed("unlined", in_words(self.measured), self.measured)
         word = {"passed": "pass"}.get(self.decision, self.decision)
         return Speed(word, in_words(self.measured), self.measured)
 
@@ -140,5 +150,7 @@ def in_words(measured: Measurement) -> str:
     if measured.fraction_of_ceiling is not None:
         parts.append(f"{measured.fraction_of_ceiling:.3f} of the ceiling")
     told = ", ".join(parts) or f"{measured.achieved:.3g} {measured.unit}/s"
+    if not measured.line_fraction:
+        return f"{told}; no pass line is known here: `grade calibrate` draws one"
     line = f"the line is {measured.line}" + (" (set on another GPU)" if measured.provisional else "")
     return f"{told}; {line}"

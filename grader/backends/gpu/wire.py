@@ -1,4 +1,4 @@
-"""Launch plans, buffers and findings as JSON and back: what crosses the pipe to the GPU child. Pure."""
+"""Buffers, timed runs and findings as JSON and back: what crosses the pipe to the GPU child beside plans. Pure."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from grader.backends.base import Buffer
-from grader.compile import Entry, Parameter
-from grader.launch import Constant, Dim3, Launch, LaunchPlan, Scratch, Zero
+from grader.backends.plans import Json, dim3, plan_from_json, plan_to_json
+from grader.launch import Dim3, LaunchPlan
 from grader.verdict import Diagnostic
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -109,26 +107,12 @@ class RawSamples:
 # ------------------------------------------------------------------------------------------------------- to JSON
 
 
-def plan_to_json(plan: LaunchPlan) -> Json:
-    """A plan as plain dicts; each step says what it is."""
-    steps = [asdict(step) | {"is": type(step).__name__} for step in plan.steps]
-    return {
-        "steps": steps,
-        "scratch": [asdict(s) for s in plan.scratch],
-        "constants": [asdict(c) for c in plan.constants],
-    }
-
-
 def shapes_of(buffers: Sequence[Buffer]) -> tuple[Shape, ...]:
     return tuple(Shape(b.name, b.dtype, b.count, b.role) for b in buffers)
 
 
 def shapes_to_json(shapes: Sequence[Shape]) -> list[Json]:
     return [asdict(shape) for shape in shapes]
-
-
-def entries_to_json(entries: Sequence[Entry]) -> list[Json]:
-    return [asdict(entry) for entry in entries]
 
 
 def trusted_to_json(launch: Trusted) -> Json:
@@ -150,30 +134,8 @@ def diagnostics_to_json(diagnostics: Sequence[Diagnostic]) -> list[Json]:
 # ----------------------------------------------------------------------------------------------------- from JSON
 
 
-def plan_from_json(data: Mapping[str, Any]) -> LaunchPlan:
-    return LaunchPlan(
-        steps=tuple(_step(step) for step in data["steps"]),
-        scratch=tuple(Scratch(**s) for s in data["scratch"]),
-        constants=tuple(Constant(**c) for c in data["constants"]),
-    )
-
-
-def _step(data: Mapping[str, Any]) -> Launch | Zero:
-    fields = {key: value for key, value in data.items() if key != "is"}
-    if data["is"] == "Zero":
-        return Zero(**fields)
-    triples = {key: _dim3(fields[key]) for key in ("grid", "block", "cluster")}
-    return Launch(**(fields | triples | {"args": tuple(fields["args"])}))
-
-
 def shapes_from_json(data: Sequence[Mapping[str, Any]]) -> tuple[Shape, ...]:
     return tuple(Shape(**shape) for shape in data)
-
-
-def entries_from_json(data: Sequence[Mapping[str, Any]]) -> tuple[Entry, ...]:
-    return tuple(
-        Entry(e["name"], tuple(Parameter(**p) for p in e["parameters"]), e["static_shared_bytes"]) for e in data
-    )
 
 
 def timed_run_from_json(data: Mapping[str, Any]) -> TimedRun:
@@ -208,14 +170,9 @@ def _launches(data: Sequence[Mapping[str, Any]]) -> tuple[Trusted, ...]:
 
 def trusted_from_json(data: Mapping[str, Any]) -> Trusted:
     args = tuple((kind, value) for kind, value in data["args"])
-    return Trusted(**(dict(data) | {"grid": _dim3(data["grid"]), "block": _dim3(data["block"]), "args": args}))
+    return Trusted(**(dict(data) | {"grid": dim3(data["grid"]), "block": dim3(data["block"]), "args": args}))
 
 
 def diagnostics_from_json(data: Sequence[Mapping[str, Any]]) -> tuple[Diagnostic, ...]:
     """Diagnostics as the GPU child makes them: without accesses, which only the simulator sees."""
     return tuple(Diagnostic(**{key: value for key, value in d.items() if key != "accesses"}) for d in data)
-
-
-def _dim3(values: Sequence[int]) -> Dim3:
-    x, y, z = values
-    return (x, y, z)

@@ -8,16 +8,18 @@ The child is started before it is needed (`start`), because importing LLVM takes
 
 from __future__ import annotations
 
+import math
 import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from grader.backends.base import CaseRun, Execution, Limits
+from grader.backends.plans import dim3
 from grader.backends.sim import store
 from grader.channel import ChannelClosed, ChannelTimeout, Sandbox, spawn
 from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeError
 from grader.launch import DeviceLimits
-from grader.verdict import Access, Diagnostic, LaunchRecord, LineCounters
+from grader.verdict import Access, Diagnostic, LaunchRecord, LineCounters, WorstRequest
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,7 +80,7 @@ class SimSession:
     def __init__(self, child: Child, program: Program, limits: Limits) -> None:
         self._child = child
         self._limits = limits
-        self._ends = time.monotonic() + limits.total_s
+        self._ends = time.monotonic() + START_S
         self._stopped: WarpgradeError | None = None
         self.program = program
         self.sandbox = "none"
@@ -145,7 +147,7 @@ class SimSession:
                 answer, arrays = self._child.channel.receive(max(0.0, deadline - time.monotonic()))
             except ChannelTimeout:
                 self._child.kill()
-                raise self._stop(_too_slow()) from None
+                raise self._stop(self._too_slow(timeout_s)) from None
             except ChannelClosed:
                 self._end()
             kind = answer.get("is")
@@ -165,6 +167,20 @@ class SimSession:
             else:
                 return answer, arrays
 
+    def _too_slow(self, timeout_s: float) -> SubmissionError:
+        """The clock ended it, and the budgets did not: long work is as likely as a loop without an end."""
+        together, total_s = time.monotonic() >= self._ends, self._limits.total_s
+        limit = f"{total_s:g} s for all cases together" if together else f"{timeout_s:g} s for one case"
+        message = (
+            f"the time limit of {limit} on the simulator ended the kernel; its budget of instructions was not used up, "
+            "so it need not be an endless loop"
+        )
+        hint = (
+            f"if the kernel only has much to do, `--timeout {math.ceil(2 * total_s)}` gives it more time; "
+            "else look for a loop whose condition never becomes false"
+        )
+        return SubmissionError("timeout", message, hint=hint)
+
     def _end(self) -> None:
         """The child is gone: say why, and end the session."""
         self._child.wait(5.0)
@@ -179,14 +195,6 @@ class SimSession:
         return error
 
 
-def _too_slow() -> SubmissionError:
-    return SubmissionError(
-        "timeout",
-        "the kernel did not end within the time limit on the simulator",
-        hint="look for a loop whose condition never becomes false",
-    )
-
-
 def _too_large() -> SubmissionError:
     return SubmissionError(
         "limit",
@@ -198,18 +206,17 @@ def _too_large() -> SubmissionError:
 def _unsupported(answer: dict[str, Any], name: str) -> Unsupported:
     line = answer.get("line")
     message = f"the simulator cannot run {answer['what']}" + (f" ({name}:{line})" if line else "")
-    found = Diagnostic(kind="unsupported", message=message, file=name, line=line)
-    return Unsupported(
-        message, diagnostics=(found,), hint="run it on a GPU with --backend gpu, or write it in another way"
-    )
+    hint = answer.get("hint") or "run it on a GPU with --backend gpu, or write it in another way"
+    found = Diagnostic(kind="unsupported", message=message, file=name, line=line, hint=hint)
+    return Unsupported(message, diagnostics=(found,), hint=hint)
 
 
 def _execution(answer: dict[str, Any], outputs: Arrays, elapsed_s: float) -> Execution:
     launches = tuple(
         LaunchRecord(
-            kernel=r["kernel"], grid=_dim3(r["grid"]), block=_dim3(r["block"]), shared_bytes=r["shared_bytes"],
+            kernel=r["kernel"], grid=dim3(r["grid"]), block=dim3(r["block"]), shared_bytes=r["shared_bytes"],
             counters=r["counters"], lines=tuple(LineCounters(line["line"], line["counters"]) for line in r["lines"]),
-            backend="sim",
+            backend="sim", worst=tuple(_worst(r["kernel"], w) for w in r["worst"]),
         )
         for r in answer["launches"]
     )  # fmt: skip
@@ -221,10 +228,10 @@ def _execution(answer: dict[str, Any], outputs: Arrays, elapsed_s: float) -> Exe
 
 
 def _diagnostic(data: dict[str, Any]) -> Diagnostic:
-    accesses = tuple(Access(a["kind"], _dim3(a["thread"]), _dim3(a["block"]), a["line"]) for a in data["accesses"])
-    places = {name: _dim3(data[name]) for name in ("thread", "block") if data[name] is not None}
+    accesses = tuple(Access(a["kind"], dim3(a["thread"]), dim3(a["block"]), a["line"]) for a in data["accesses"])
+    places = {name: dim3(data[name]) for name in ("thread", "block") if data[name] is not None}
     return Diagnostic(**(data | {"accesses": accesses} | places))
 
 
-def _dim3(values: list[int]) -> tuple[int, int, int]:
-    return values[0], values[1], values[2]
+def _worst(kernel: str, data: dict[str, Any]) -> WorstRequest:
+    return WorstRequest(kernel, **(data | {"block": dim3(data["block"]), "offsets": tuple(data["offsets"])}))

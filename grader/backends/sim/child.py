@@ -65,8 +65,11 @@ class _Server:
                 self._run(message, arrays)
         except UnsupportedPtx as error:
             self.channel.send(
-                {"is": "unsupported", "what": error.what, "line": error.line.line if error.line else None}
-            )
+                {
+                    "is": "unsupported", "what": error.what, "hint": error.hint,
+                    "line": error.line.line if error.line else None,
+                }
+            )  # fmt: skip
         except PtxSyntaxError as error:
             self.channel.send({"is": "unsupported", "what": f"this PTX: {error}", "line": None})
         except MemoryError:
@@ -142,4 +145,5 @@ def _step(step: dict[str, Any]) -> Step:
     if step["do"] == "upload":
         return Upload(step["symbol"], step["buffer"])
     arguments = tuple(a["buffer"] if "buffer" in a else bytes.fromhex(a["bytes"]) for a in step["arguments"])
-    return Call(step["kernel"], tuple(step["grid"]), tuple(step["block"]), step["shared_bytes"], arguments)
+    names = tuple(step["parameters"])
+    return Call(step["kernel"], tuple(step["grid"]), tuple(step["block"]), step["shared_bytes"], arguments, names)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from grader.backends.arguments import scalar
 from grader.backends.base import CaseRun
-from grader.backends.gpu.arguments import scalar
 from grader.compile import Entry, Program
 from grader.errors import GraderFault
 from grader.launch import Launch, Zero
+from grader.launch.parameters import parameter_names
 
 
 def case_request(run: CaseRun, program: Program) -> dict[str, Any]:
@@ -30,6 +31,7 @@ def _call(launch: Launch, program: Program) -> dict[str, Any]:
     return {
         "do": "call", "kernel": launch.kernel, "grid": launch.grid, "block": launch.block,
         "shared_bytes": launch.shared_bytes, "arguments": _arguments(launch, entry),
+        "parameters": parameter_names(program.source, launch.kernel),
     }  # fmt: skip
 
 

@@ -6,15 +6,16 @@ thread 17 at reduce_v3.cu:18, no barrier between".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from grader.backends.sim.bounds import Said, out_of_bounds
 from grader.verdict import Access, Diagnostic
 
 if TYPE_CHECKING:
     from grader.simt.events import Event, Place
-    from grader.simt.simulate import Outcome
+    from grader.simt.simulate import Call, Outcome
 
 PUBLIC_KINDS = {"left_barrier": "barrier_divergence", "warp_barrier_divergence": "deadlock"}
 """The simulator tells more kinds apart than a diagnostic does."""
@@ -32,6 +33,9 @@ FAILURES = {
 
 SAME_LINE = "one line does both: in a loop, end its body with __syncthreads(); else let one thread do it, or atomicAdd"
 
+WHOLE_WARP = ("wmma", "mma", "ldmatrix", "movmatrix")
+"""Instructions without a mask: each lane holds a part of the matrix."""
+
 ELEMENT_BYTES = 4  # of an array whose type PTX does not tell
 
 
@@ -42,25 +46,37 @@ def describe(outcome: Outcome, file: str, itemsize: Mapping[str, int]) -> dict[s
             "kernel": call.kernel, "grid": call.grid, "block": call.block, "shared_bytes": call.shared_bytes,
             "counters": dict(counters.total),
             "lines": [{"line": line, "counters": dict(values)} for line, values in counters.lines.items()],
+            "worst": [asdict(request) for request in worst],
         }
-        for call, counters in zip(outcome.calls, outcome.counters, strict=True)
+        for call, counters, worst in zip(outcome.calls, outcome.counters, outcome.worst, strict=True)
     ]  # fmt: skip
     kinds = [e.kind for e in outcome.events]
     failure = next((word for kind, word in FAILURES.items() if kind in kinds), None)
     if failure is None and not outcome.complete:
         failure = "timeout"
     ordered = sorted(outcome.events, key=lambda e: list(FAILURES).index(e.kind) if e.kind in FAILURES else 99)
-    diagnostics = [diagnostic(e, file, itemsize) for e in ordered]
+    diagnostics = [diagnostic(e, file, itemsize, known_as(e, outcome.calls)) for e in ordered]
     return {
         "launches": launches, "diagnostics": [asdict(d) for d in diagnostics], "failure": failure,
         "printed": outcome.printed,
     }  # fmt: skip
 
 
-def diagnostic(event: Event, file: str, itemsize: Mapping[str, int]) -> Diagnostic:
-    """One finding in words."""
+def known_as(event: Event, calls: Sequence[Call]) -> str:
+    """What the kernel calls the event's array, "" where that is not known: ``src``, or ``src or dst`` for both."""
+    if event.call is None or event.space in ("shared", "local") or event.call >= len(calls):
+        return ""
+    call = calls[event.call]
+    if len(call.parameters) != len(call.arguments):  # macros hide the signature
+        return ""
+    pairs = zip(call.parameters, call.arguments, strict=True)
+    return " or ".join(dict.fromkeys(name for name, argument in pairs if name and argument == event.array))
+
+
+def diagnostic(event: Event, file: str, itemsize: Mapping[str, int], known_as: str = "") -> Diagnostic:
+    """One finding in words; ``known_as`` is what the kernel calls the array."""
     size = itemsize.get(event.array or "", event.width or ELEMENT_BYTES)
-    words = _Words(event, file, size)
+    words = Words(event, file, size, known_as)
     message, hint = _MESSAGES[event.kind](words)
     return Diagnostic(
         kind=PUBLIC_KINDS.get(event.kind, event.kind),
@@ -81,11 +97,12 @@ def diagnostic(event: Event, file: str, itemsize: Mapping[str, int]) -> Diagnost
     )
 
 
-class _Words:
+class Words:
     """Pieces of messages about one event."""
 
-    def __init__(self, event: Event, file: str, size: int) -> None:
+    def __init__(self, event: Event, file: str, size: int, known_as: str = "") -> None:
         self.event, self.file, self.size = event, file, size
+        self.name = known_as or event.array or ""  # as the student's kernel has it
 
     @property
     def index(self) -> int | None:
@@ -93,12 +110,23 @@ class _Words:
 
     @property
     def array(self) -> str:
-        """``shared partial[49]``, or the address where no array is near."""
+        """``shared partial[49]``, ``src[3] (array x)``, or the address where no array is near."""
         e = self.event
         if e.array is None or e.offset is None:
             where = f"address {e.address:#x}" if e.address is not None else "memory"
             return f"{e.space} {where}" if e.space else where
-        return f"{'' if e.space in (None, 'global') else f'{e.space} '}{e.array}[{self.index}]"
+        return self.element + (f" ({self.other_name})" if self.other_name else "")
+
+    @property
+    def element(self) -> str:
+        """``shared partial[49]`` or ``src[3]``, of an array that is known."""
+        space = self.event.space
+        return f"{'' if space in (None, 'global') else f'{space} '}{self.name}[{self.index}]"
+
+    @property
+    def other_name(self) -> str:
+        """``array x``, where the kernel calls it something else."""
+        return f"array {self.event.array}" if self.name != self.event.array else ""
 
     def thread(self, thread: tuple[int, int, int], block: tuple[int, int, int] | None = None) -> str:
         """``thread 5 of block 2``; indices in 3-D only where needed."""
@@ -127,29 +155,15 @@ def _indices(dims: tuple[int, int, int]) -> str:
     return f"({dims[0]}, {dims[1]}, {dims[2]})" if dims[2] else f"({dims[0]}, {dims[1]})"
 
 
-Said = tuple[str, str]
-
-
-def _out_of_bounds(w: _Words) -> Said:
-    e = w.event
-    verb = {"write": "writes", "atomic": "updates"}.get(e.accesses[0].kind if e.accesses else "read", "reads")
-    holds = ""
-    if e.array_bytes is not None and e.array:
-        count = e.array_bytes // w.size
-        holds = f", but {e.array} has {count} element{'s' if count != 1 else ''}"
-        holds += f" (0 to {count - 1})" if count > 1 else ""
-    return f"{w.who} {verb} {w.array}{holds}, at {w.here}", "check the index against the size before the access"
-
-
-def _null(w: _Words) -> Said:
+def _null(w: Words) -> Said:
     return f"{w.who} uses a null pointer at {w.here}", "check which pointer the launch line passes here"
 
 
-def _read_only(w: _Words) -> Said:
+def _read_only(w: Words) -> Said:
     return f"{w.who} writes to constant memory ({w.array}) at {w.here}", "constant memory is written from the host only"
 
 
-def _misaligned(w: _Words) -> Said:
+def _misaligned(w: Words) -> Said:
     wide = w.event.width
     return (
         f"{w.who} makes a misaligned access of {wide} bytes to {w.array} at {w.here}",
@@ -157,7 +171,7 @@ def _misaligned(w: _Words) -> Said:
     )
 
 
-def _race(w: _Words) -> Said:
+def _race(w: Words) -> Said:
     first, second = w.event.accesses
     blocks = first.block != second.block
     what = f"race on {w.array}: {w.access(first, with_block=blocks)}, {w.access(second, with_block=blocks)}"
@@ -176,7 +190,7 @@ def _race(w: _Words) -> Said:
     return what + ", no barrier between", "put a __syncthreads() between the two accesses"
 
 
-def _missing_fence(w: _Words) -> Said:
+def _missing_fence(w: Words) -> Said:
     first, second = w.event.accesses
     return (
         f"race on {w.array}: {w.access(first, with_block=True)}, {w.access(second, with_block=True)}, "
@@ -185,7 +199,7 @@ def _missing_fence(w: _Words) -> Said:
     )
 
 
-def _same_value(w: _Words) -> Said:
+def _same_value(w: Words) -> Said:
     first, second = w.event.accesses
     blocks = (first.block, second.block) if first.block != second.block else (None, None)
     return (
@@ -195,11 +209,11 @@ def _same_value(w: _Words) -> Said:
     )
 
 
-def _uninitialised(w: _Words) -> Said:
+def _uninitialised(w: Words) -> Said:
     return f"{w.who} reads {w.array} at {w.here} before anything wrote it", "write every element before it is read"
 
 
-def _two_barriers(w: _Words) -> Said:
+def _two_barriers(w: Words) -> Said:
     first, second = w.event.accesses
     return (
         f"threads of one block wait at different barriers: {w.thread(first.thread)} at {w.at(first.line)}, "
@@ -208,7 +222,7 @@ def _two_barriers(w: _Words) -> Said:
     )
 
 
-def _left_barrier(w: _Words) -> Said:
+def _left_barrier(w: Words) -> Said:
     gone, waiting = w.event.accesses
     return (
         f"the barrier at {w.here} stands in a branch: {w.thread(waiting.thread)} waits there, "
@@ -217,7 +231,7 @@ def _left_barrier(w: _Words) -> Said:
     )
 
 
-def _deadlock(w: _Words) -> Said:
+def _deadlock(w: Words) -> Said:
     barrier, arrived, expected = w.event.detail
     of = f"; {arrived} of {expected} threads have come to barrier {barrier}" if expected else ""
     return (
@@ -226,7 +240,7 @@ def _deadlock(w: _Words) -> Said:
     )
 
 
-def _budget(w: _Words) -> Said:
+def _budget(w: Words) -> Said:
     if w.event.detail[0]:
         where = f" ({w.who} was at {w.here})" if w.event.line else ""
         return (
@@ -239,41 +253,48 @@ def _budget(w: _Words) -> Said:
     )
 
 
-def _launch_limit(w: _Words) -> Said:
+def _launch_limit(w: Words) -> Said:
     return f"the simulator does not run this launch of {w.event.kernel}: {w.event.text}", "look at the launch line"
 
 
-def _missing_lanes(w: _Words) -> Said:
+def _missing_lanes(w: Words) -> Said:
     missing = w.event.detail[0] & 0xFFFFFFFF
+    opcode = w.event.instruction.partition(".")[0]
+    if opcode in WHOLE_WARP:
+        return (
+            f"{opcode} at {w.here} needs all 32 lanes of the warp, but {_lanes(missing)} "
+            f"{'does' if missing.bit_count() == 1 else 'do'} not take part, seen by {w.who}",
+            "let whole warps execute it: no return and no branch before it, blocks of a multiple of 32 threads",
+        )
     return (
         f"the mask at {w.here} names lanes that never arrive ({_lanes(missing)}), seen by {w.who}",
         "name only the lanes that execute it, or move it out of the branch",
     )
 
 
-def _inactive_lane(w: _Words) -> Said:
+def _inactive_lane(w: Words) -> Said:
     return (
         f"{w.who} reads lane {w.event.detail[0]} at {w.here}, which does not take part: the value is undefined",
         "let all lanes of the warp execute the shuffle, and ignore what you do not need",
     )
 
 
-def _bad_mask(w: _Words) -> Said:
+def _bad_mask(w: Words) -> Said:
     return (
         f"{w.who} executes {w.event.instruction} at {w.here} with a mask that does not name it",
         "add the lane to the mask",
     )
 
 
-def _trap(w: _Words) -> Said:
+def _trap(w: Words) -> Said:
     return f"{w.who} stops the kernel with a trap at {w.here}", ""
 
 
-def _assert(w: _Words) -> Said:
+def _assert(w: Words) -> Said:
     return f"assertion failed: {w.event.text} ({w.who}, {w.here})", ""
 
 
-def _print_limit(w: _Words) -> Said:
+def _print_limit(w: Words) -> Said:
     return f"printf at {w.here} wrote more than the limit of 64 kB", "print from one thread only: if (threadIdx.x == 0)"
 
 
@@ -284,8 +305,8 @@ def _lanes(mask: int) -> str:
     return ("lane " if len(named) == 1 else "lanes ") + ", ".join(map(str, named))
 
 
-_MESSAGES: dict[str, Callable[[_Words], Said]] = {
-    "out_of_bounds": _out_of_bounds, "null": _null, "read_only": _read_only, "misaligned": _misaligned, "race": _race,
+_MESSAGES: dict[str, Callable[[Words], Said]] = {
+    "out_of_bounds": out_of_bounds, "null": _null, "read_only": _read_only, "misaligned": _misaligned, "race": _race,
     "missing_fence": _missing_fence,
     "same_value_write": _same_value, "uninitialised_read": _uninitialised, "barrier_divergence": _two_barriers,
     "left_barrier": _left_barrier,

@@ -23,6 +23,11 @@ MISFITS = (AssertionError, AttributeError, IndexError, KeyError, TypeError, Valu
 """What a form raises when people's assembly gives it operands of a number, shape or type that it does not take."""
 
 
+def _takes_whole_warp(op: Op) -> bool:
+    """Whether all 32 lanes must execute this together: a ``.sync.aligned`` operation that names no lanes."""
+    return "sync" in op.form.tags and "membermask" not in op.form.operands
+
+
 class BlockEmitter(OperandEmitter):
     """Emits one basic block, and is what its instructions' forms see as ``e``."""
 
@@ -60,6 +65,8 @@ class BlockEmitter(OperandEmitter):
             self.mask = self.block_mask & self.guard.as_mask()
             if not op.form.tags & {"branch"}:
                 self.g.observers.predicated(self, self.block.index)
+        if _takes_whole_warp(op):
+            self._check_whole_warp()
         try:
             self._build(op)
         except MISFITS as error:
@@ -266,12 +273,11 @@ class BlockEmitter(OperandEmitter):
         """Before a ``.sync`` operation: if named lanes are elsewhere, park this group until they come."""
         f = self.f
         self.op = op = self.block.ops[0]
-        names = op.form.operands
-        where = names.index("membermask") if "membermask" in names else None
-        if where is None:
+        whole = _takes_whole_warp(op)
+        if whole:
             need = f.const(I32, -1)
         else:
-            members = self.read(op.instruction.operands[where], "b32")
+            members = self.read(op.instruction.operands[op.form.operands.index("membermask")], "b32")
             chosen = self.block_mask.as_lanes().select(members, 0)
             need = f.overloaded("llvm.vector.reduce.or", chosen, result=I32)
         missing = need & WARP.load(f, self.warp, "alive") & ~self.block_mask
@@ -283,8 +289,9 @@ class BlockEmitter(OperandEmitter):
         f.b.cbranch(force.v, forced, park)
         f.enter(forced)
         WARP.store(f, self.warp, "forced", 0)
-        came_not = f.load(I32, f.at(self.warp, self.g.schedule.need_at + 4 * self.block.index)) & ~self.block_mask
-        self.report(findings.MISSING_LANES, self.block_mask, came_not.zext(I64), need.zext(I64))
+        if not whole:  # else `_check_whole_warp` finds all that are missing
+            came_not = f.load(I32, f.at(self.warp, self.g.schedule.need_at + 4 * self.block.index)) & ~self.block_mask
+            self.report(findings.MISSING_LANES, self.block_mask, came_not.zext(I64), need.zext(I64))
         f.goto(go_on)
         f.enter(park)
         self._enqueue(self.block.index, self.block_mask)
@@ -292,6 +299,13 @@ class BlockEmitter(OperandEmitter):
         WARP.store(f, self.warp, "parked", WARP.load(f, self.warp, "parked") | self.block_mask)
         f.goto(self.region.dispatch)
         f.enter(go_on)
+
+    def _check_whole_warp(self) -> None:
+        """Lanes that diverged, returned, or never were (a block of 16 threads): their part of a matrix is missing."""
+        f = self.f
+        absent = ~self.mask
+        with f.if_(absent.ne(0) & self.mask.ne(0), likely=False):
+            self.report(findings.MISSING_LANES, self.mask, absent.zext(I64), f.const(I64, 0xFFFFFFFF))
 
     def synchronised(self, members: Value) -> None:
         """After a ``.sync`` operation: what the named lanes did happens before what they do next."""

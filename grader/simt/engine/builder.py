@@ -236,6 +236,19 @@ class Builder:
             rest.set(rest.get() & (rest.get() - 1))
             yield lane
 
+    @contextmanager
+    def each_group(self, members: Value, mask: Value) -> Iterator[Value]:
+        """For each group of a warp operation, its lanes: those of ``mask`` that the group's first lane names.
+
+        Lanes that name different masks may execute an operation together; each group then acts for itself.
+        """
+        rest = self.var(mask)
+        with self.while_(lambda: rest.get().ne(0)):
+            lane = self.first_lane(rest.get())
+            group = members.lane(lane) & mask
+            rest.set(rest.get() & (rest.get() - 1) & ~group)
+            yield group
+
 
 class Arm:
     """One side of `Builder.if_else`."""

@@ -187,7 +187,7 @@ class Generator:
             first = op.instruction.modifiers[:1]
             return (
                 ".".join((op.instruction.opcode, *first))
-                if op.instruction.opcode in ("wmma", "mma")
+                if op.instruction.opcode in ("wmma", "mma", "bar")
                 else op.instruction.opcode
             )
 

@@ -162,11 +162,17 @@ class Device:
         return self._writes, self._reads[worker]
 
     def serials(self, count: int) -> int:
-        """Running numbers for ``count`` blocks; when they run out, all shadows start anew."""
+        """Running numbers for ``count`` blocks; when they run out, numbers of earlier launches are used again."""
         if self._serial + count > Stamp.MAX_SERIAL:
             self._serial = 1
-            self._writes, self._reads = None, []
-            self.arrays = [replace(array, initialised=True) for array in self.arrays]
+            self._forget()
         self.last_serial_base = self._serial
         self._serial += count
         return self.last_serial_base
+
+    def _forget(self) -> None:
+        """Who wrote and read in earlier launches, all of which are over; but not that something was written."""
+        if self._writes is not None:
+            stamps = self._writes.view(np.uint64)
+            stamps[:] = stamps != 0  # 1: a stamp of block 0, and serials begin with 1
+        self._reads = []

@@ -31,14 +31,18 @@ MAX_INSTRUCTIONS = 20_000
 MAX_DEPTH = 64
 BUILTIN_CALLS = ("vprintf", "__assertfail")
 
+POINTER = "choose with if or switch, or make the function a template's parameter"
+RECURSION = "write it as a loop, with an array as its stack where one is needed"
+
 
 class UnsupportedPtx(Exception):
-    """Raised when the simulator cannot run something; names the instruction and its source line."""
+    """Raised when the simulator cannot run something; names it and its source line, and what to write instead."""
 
-    def __init__(self, what: str, line: Line | None = None) -> None:
+    def __init__(self, what: str, line: Line | None = None, *, hint: str = "") -> None:
         super().__init__(what)
         self.what = what
         self.line = line
+        self.hint = hint
 
 
 @dataclass
@@ -126,7 +130,9 @@ class _Inliner:
     def _call(self, call: Instruction, stack: tuple[str, ...]) -> None:
         returns, target, arguments = _call_parts(call)
         if not isinstance(target, Symbol):
-            raise UnsupportedPtx("a call through a function pointer", call.line)
+            raise UnsupportedPtx(
+                "a call through a function pointer (or of a virtual function)", call.line, hint=POINTER
+            )
         function = self.module.functions.get(target.name)
         if target.name in BUILTIN_CALLS:
             self._builtin(call, target.name, arguments, returns)
@@ -134,7 +140,7 @@ class _Inliner:
         if function is None or function.body is None:
             raise UnsupportedPtx(f"a call of {plain_name(target.name)}", call.line)
         if target.name in stack:
-            raise UnsupportedPtx(f"recursion: {plain_name(target.name)} calls itself", call.line)
+            raise UnsupportedPtx(_recursion(stack, target.name), call.line, hint=RECURSION)
         if (
             len(stack) > MAX_DEPTH
             or len(arguments) != len(function.parameters)
@@ -165,6 +171,12 @@ class _Inliner:
         values = tuple(slot(a) for a in arguments)
         results = tuple(slot(r, "b32") for r in returns)
         self.flat.items.append(Instruction("call", (name,), (*results, *values), call.guard, call.line))
+
+
+def _recursion(stack: tuple[str, ...], name: str) -> str:
+    """``f calls itself``, or by way of which functions; ``stack`` is what is being inlined."""
+    between = [plain_name(function) for function in stack[stack.index(name) + 1 :]]
+    return f"recursion: {plain_name(name)} calls itself" + (f" through {', '.join(between)}" if between else "")
 
 
 def _call_parts(call: Instruction) -> tuple[tuple[Operand, ...], Operand, tuple[Operand, ...]]:

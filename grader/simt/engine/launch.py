@@ -15,10 +15,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from grader.simt.engine.clocks import RANKS
 from grader.simt.engine.code_cache import Loaded
 from grader.simt.engine.codegen import MAX_PARAMETER_BYTES, Kernel
 from grader.simt.engine.findings import Finding
-from grader.simt.engine.layout import ALLOCATION, FINDING, INITIALISED, MAX_FINDINGS, READ_ONLY, RUNNING, WORKER, Stamp
+from grader.simt.engine.layout import (
+    ALLOCATION,
+    FINDING,
+    INITIALISED,
+    MAX_FINDINGS,
+    READ_ONLY,
+    RUNNING,
+    WORKER,
+    WORST,
+    Stamp,
+)
 from grader.simt.engine.memory import CACHE_SLOTS
 from grader.simt.engine.operands import PARAMETER_BASE
 from grader.simt.engine.sites import BLOCK_COUNTERS, SITE_COUNTERS
@@ -39,6 +50,8 @@ WORKER_BYTES = 1 << 30
 WORKERS_BYTES = 2 << 30
 """Largest memory of all workers together; with fewer workers it is less."""
 
+MAX_BLOCKS = Stamp.MAX_SERIAL - 1
+"""Of one launch: each has a serial of its own in the shadow stamps."""
 
 BLOCK_COST, WARP_COST, BYTES_PER_COST = 64, 16, 64
 """What starting a block is charged, in units of `blocks.cost`: once, for each warp, and for its shared memory."""
@@ -50,12 +63,13 @@ class TooLarge(Exception):
 
 @dataclass(frozen=True)
 class Launched:
-    """What one launch did. ``counters`` are u64 by basic block and by site (see `grader.simt.engine.sites`)."""
+    """What one launch did. Counters are u64 by basic block and by site (see `grader.simt.engine.sites`)."""
 
     kernel: Kernel
     status: int
     blocks: npt.NDArray[np.uint64]
     sites: npt.NDArray[np.uint64]
+    worst: Bytes  # a WORST for each site
     findings: tuple[Finding, ...]
     printed: bytes
     spent: int  # of the budget
@@ -111,7 +125,9 @@ class Launch:
             raise TooLarge(f"{self.kernel.shared_bytes + self.dynamic} bytes of shared memory in each block")
         if self.worker_bytes > WORKER_BYTES:
             raise TooLarge(f"{self.worker_bytes} bytes of registers and local memory in each block")
-        most = min(Stamp.MAX_SERIAL - 1, self.budget // self.block_cost)
+        if self.block_count > MAX_BLOCKS:
+            raise TooLarge(f"a grid of {self.block_count} blocks; it tells at most {MAX_BLOCKS} of a launch apart")
+        most = self.budget // self.block_cost
         if self.block_count > most:
             raise TooLarge(f"a grid of {self.block_count} blocks, more than the {most} that this case may still start")
 
@@ -141,16 +157,16 @@ class Launch:
         split = len(BLOCK_COUNTERS) * len(self.kernel.block_lines)
         sites = np.stack([w.counters[split:].reshape(-1, len(SITE_COUNTERS)) for w in runs])
         merged = counters[split:].reshape(-1, len(SITE_COUNTERS)).copy()
-        worst, place = SITE_COUNTERS.index("worst"), SITE_COUNTERS.index("worst_address")
-        for i in range(merged.shape[0]):
-            best = int(np.argmax(sites[:, i, worst]))
-            merged[i, [worst, place]] = sites[best, i, [worst, place]]
+        worst = SITE_COUNTERS.index("worst")
+        merged[:, worst] = sites[:, :, worst].max(axis=0)
+        first = sites[:, :, worst].argmax(axis=0)  # of the workers, who have their blocks in order
+        records = np.stack([w.worst for w in runs])[first, np.arange(merged.shape[0])]
         found = tuple(f for w in runs for f in w.findings())
         status = next((w.status for w in runs if w.status != RUNNING), RUNNING)
         rerun = len(runs) > 1 and (bool(found) or status != RUNNING or _overlap(runs))
         blocks = counters[:split].reshape(-1, len(BLOCK_COUNTERS))
         printed, spent = b"".join(w.printed() for w in runs), sum(w.spent for w in runs)
-        return Launched(self.kernel, status, blocks, merged, found, printed, spent, rerun)
+        return Launched(self.kernel, status, blocks, merged, records, found, printed, spent, rerun)
 
     def _parameters(self, arguments: Sequence[bytes]) -> Bytes:
         out = _aligned(max(self.kernel.parameter_bytes, 1) + 64)
@@ -224,6 +240,7 @@ class Worker:
         self.first, self.last = n * index // count, n * (index + 1) // count
         sites = len(kernel.sites)
         self.counters = np.zeros(len(BLOCK_COUNTERS) * len(kernel.block_lines) + len(SITE_COUNTERS) * sites, np.uint64)
+        self.worst = _aligned(WORST.size * sites).reshape(sites, WORST.size)
         self.findings_table = _aligned(MAX_FINDINGS * FINDING.size)
         self.printed_bytes = _aligned(launch.device.printf_bytes + 64)
         # Shadow stamps of shared memory carry running block numbers of this device, so the cells may be reused.
@@ -233,7 +250,7 @@ class Worker:
             "local": _aligned(kernel.local_bytes * launch.warps * 32 + 512),
             "site_cache": _aligned(8 * CACHE_SLOTS * sites + 64),
             "shared_writes": _aligned(8 * cells), "shared_reads": _aligned(8 * cells), "known": _aligned(128 * 32),
-            "lane_known": _aligned(4096 * 32), "arrivals": _aligned(128 * 16),
+            "lane_known": _aligned(4096 * 32), "arrivals": _aligned(128 * 16), "ranks": _aligned(4 * RANKS),
             "released": _aligned(4 * n + 64 if kernel.global_order else 64),
             "chunks": _aligned((launch.device.shadow_bytes + MAX_PARAMETER_BYTES) // CHUNK_CELLS + 64),
         }  # fmt: skip
@@ -252,7 +269,7 @@ class Worker:
             "allocations": launch.table.ctypes.data, "shared_allocations": launch.shared_table.ctypes.data,
             "local_allocations": launch.local_table.ctypes.data, "counters": self.counters.ctypes.data,
             "findings": self.findings_table.ctypes.data, "printed": self.printed_bytes.ctypes.data,
-            "stop": launch.stop.ctypes.data,
+            "stop": launch.stop.ctypes.data, "worst": self.worst.ctypes.data,
         }  # fmt: skip
         numbers = {
             "allocation_count": launch.table.size // ALLOCATION.size,
@@ -262,6 +279,8 @@ class Worker:
             "last_block": self.last, "serial_base": serial, "budget_per_block": launch.budget_per_block,
             "budget": self.budget, "block_cost": launch.block_cost,
             "printed_limit": launch.device.printf_bytes, "sequence": 1,
+            "global_cells": self.memory["global_writes"].size // 8,
+            "shared_cells": self.memory["shared_writes"].size // 8,
         }  # fmt: skip
         for name, value in (pointers | numbers).items():
             at = WORKER.offset[name]

@@ -4,6 +4,7 @@ WORKER      one for each CPU thread: where everything lies, the current block, b
 WARP        one for each warp of the block: which lanes wait where, then the registers
 ALLOCATION  one line of an address table
 FINDING     one diagnostic as generated code writes it
+WORST       the request of a site that took the most, for a picture of it
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ WORKER = Layout(
         ("local_allocations", PTR),
         ("site_cache", PTR), ("shared", PTR), ("local", PTR), ("counters", PTR), ("findings", PTR), ("printed", PTR),
         ("global_writes", PTR), ("global_reads", PTR), ("shared_writes", PTR), ("shared_reads", PTR),
-        ("chunks", PTR), ("released", PTR), ("known", PTR), ("lane_known", PTR), ("arrivals", PTR), ("symbols", PTR),
+        ("chunks", PTR), ("released", PTR), ("known", PTR), ("lane_known", PTR), ("arrivals", PTR), ("ranks", PTR),
+        ("symbols", PTR), ("global_cells", I64), ("shared_cells", I64),
+        ("worst", PTR),
         ("allocation_count", I64), ("shared_allocation_count", I64),
         ("local_allocation_count", I64), ("shared_bytes", I64), ("local_bytes", I64),
         ("first_block", I64), ("last_block", I64), ("serial", I64), ("serial_base", I64),
@@ -84,6 +87,18 @@ FINDING = Layout(
     [("kind", I32), ("site", I32), ("thread", I32), ("lanes", I32), ("block", I64), ("address", I64), ("other", I64)]
 )
 MAX_FINDINGS = 256
+
+WORST = Layout(
+    [
+        ("address", I64, 32),
+        ("block", I64),
+        ("taken", I32),
+        ("least", I32),
+        ("lanes", I32),
+        ("warp", I32),
+        ("shared", I32),
+    ]
+)
 
 RUNNING, TIMED_OUT, TRAPPED, DEADLOCKED, FATAL = range(5)
 """Values of a worker's status; a status other than RUNNING ends the worker's blocks."""

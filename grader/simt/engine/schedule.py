@@ -14,6 +14,7 @@ from llvmlite import ir
 
 from grader.simt.engine import findings
 from grader.simt.engine.builder import Builder, Cell
+from grader.simt.engine.clocks import make_room
 from grader.simt.engine.layout import DEADLOCKED, RUNNING, TIMED_OUT, WARP, WORKER
 from grader.simt.engine.values import I1, I32, I64, PTR, VOID, Value, vec
 
@@ -159,6 +160,7 @@ class Schedule:
             index = WARP.load(f, warp, "index").zext(I64)
             place = f.at(WORKER.load(f, worker, "arrivals"), barrier.zext(I64) * 128)
             row = f.at(WORKER.load(f, worker, "known"), index * 128)
+            f.call(make_room(self.module), worker, warp)
             merged = f.overloaded("llvm.umax", f.load(vec(I32), place, align=64), f.load(vec(I32), row, align=64))
             f.store(merged, place, align=64)
             clock = WARP.load(f, warp, "clock") + 1
@@ -243,6 +245,8 @@ class Schedule:
             return existing
         f = Builder(self.module, "order", VOID, [PTR, I32])
         worker, barrier = f.args
+        with self.each_warp(f, worker) as warp:  # all of them before any is joined
+            f.call(make_room(self.module), worker, warp)
         row = vec(I32)
         joined = f.array(I32, 32)
         arrivals = f.at(WORKER.load(f, worker, "arrivals"), barrier.zext(I64) * 128)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from grader.simt.engine.blocks import Graph, Op
 
 BLOCK_COUNTERS = ("executions", "active_lanes", "predicated_off", "predicated", "divergent")
-SITE_COUNTERS = ("requests", "bytes", "sectors", "wavefronts", "ideal_wavefronts", "worst", "worst_address", "lanes")
+SITE_COUNTERS = ("requests", "bytes", "sectors", "wavefronts", "ideal_wavefronts", "worst", "lanes")
 
 
 @dataclass(frozen=True)

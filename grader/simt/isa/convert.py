@@ -7,9 +7,19 @@ from __future__ import annotations
 
 from grader.simt.engine.values import F32, F64, I32, Value
 from grader.simt.isa.emit import ELEMENT, Emitter, is_signed
-from grader.simt.isa.formats import as_bits, canonical, finite, flush, from_integer, is_nan, narrow, relu, widen
+from grader.simt.isa.formats import (
+    as_bits,
+    canonical,
+    finite,
+    flush,
+    from_integer,
+    is_nan,
+    narrow,
+    relu,
+    saturate,
+    widen,
+)
 from grader.simt.isa.registry import WIDTH, Example, Match, form
-from grader.simt.isa.rounding import saturate
 
 INTS = ("u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64")
 FLOATS = ("f16", "bf16", "f32", "f64")

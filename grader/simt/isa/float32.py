@@ -12,20 +12,9 @@ from collections.abc import Callable
 
 from grader.simt.engine.values import F32, F64, Value
 from grader.simt.isa.emit import Emitter
+from grader.simt.isa.formats import as_bits, as_float, canonical, flush, magnitude, saturate
 from grader.simt.isa.registry import Example, Match, form
-from grader.simt.isa.rounding import (
-    ROUNDINGS,
-    TESTS,
-    arithmetic,
-    as_float,
-    bits,
-    canonical,
-    classify,
-    extremum,
-    flush,
-    magnitude,
-    saturate,
-)
+from grader.simt.isa.rounding import ROUNDINGS, TESTS, arithmetic, classify, extremum
 
 F32_ONLY = ("f32",)
 INFINITY, NAN = float("inf"), 0x7FFFFFFF
@@ -135,7 +124,7 @@ def div_approx(e: Emitter, m: Match, a: Value, b: Value) -> Value:
     """``a · (1/b)``: the reciprocal of a divisor above 2^126 counts as zero, as in ``__fdividef``."""
     quotient = _rounded(e, m, "fdiv", a, b)
     is_lost = (magnitude(b) - 0x7E800001).ult(0x7F800000 - 0x7E800001)  # above 2^126 and finite
-    return canonical(is_lost.select(a * as_float(bits(b) & 0x80000000), quotient))
+    return canonical(is_lost.select(a * as_float(as_bits(b) & 0x80000000), quotient))
 
 
 @form(
@@ -203,7 +192,7 @@ def _extremum(e: Emitter, m: Match, operation: str, a: Value, b: Value) -> Value
     if not m.xorsign:
         return extremum(e.f, operation, a, b, propagate_nan=m.NaN)
     smaller = extremum(e.f, operation, as_float(magnitude(a)), as_float(magnitude(b)), propagate_nan=m.NaN)
-    return as_float(magnitude(smaller) | ((bits(a) ^ bits(b)) & 0x80000000))
+    return as_float(magnitude(smaller) | ((as_bits(a) ^ as_bits(b)) & 0x80000000))
 
 
 @form(

@@ -9,18 +9,9 @@ from __future__ import annotations
 
 from grader.simt.engine.values import Value
 from grader.simt.isa.emit import Emitter
+from grader.simt.isa.formats import as_bits, as_float, canonical, flush
 from grader.simt.isa.registry import Example, Match, form
-from grader.simt.isa.rounding import (
-    ROUNDINGS,
-    TESTS,
-    arithmetic,
-    as_float,
-    bits,
-    canonical,
-    classify,
-    extremum,
-    flush,
-)
+from grader.simt.isa.rounding import ROUNDINGS, TESTS, arithmetic, classify, extremum
 
 F64_ONLY = ("f64",)
 INFINITY, NAN = float("inf"), 0xFFF8000000000000
@@ -128,9 +119,9 @@ def sqrt(e: Emitter, m: Match, a: Value) -> Value:
 
 def _gross(e: Emitter, a: Value, *, root: bool) -> Value:
     """Reciprocal of the (root of the) operand's upper word, with its own lower word zero; subnormals count as zero."""
-    upper = as_float(bits(flush(a)) & UPPER_WORD)
+    upper = as_float(as_bits(flush(a)) & UPPER_WORD)
     near = 1.0 / (arithmetic(e.f, "sqrt", "", upper) if root else upper)
-    return as_float(bits(canonical(flush(near))) & UPPER_WORD)
+    return as_float(as_bits(canonical(flush(near))) & UPPER_WORD)
 
 
 @form(

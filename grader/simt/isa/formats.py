@@ -1,6 +1,7 @@
-"""Float formats by name, with the two that LLVM knows badly: f16 (no rounding but to nearest) and bf16 (integers here).
+"""Float formats and their bits: f64, f32, f16, and bf16, which LLVM does not know (it is integers here).
 
-What is common to f32 and f64 alone is in `rounding`; this module converts between formats, rounding once.
+What GPUs add to IEEE's floats is here for all of them: flushing, saturation, the one NaN; and conversions that round
+once. A function that takes a ``kind`` needs it for bf16 and for floats that come as integers; else the value tells it.
 """
 
 from __future__ import annotations
@@ -29,44 +30,77 @@ def infinity_bits(kind: str) -> int:
     return sign_mask(kind) - (1 << MANTISSA[kind])
 
 
+def smallest_normal(kind: str) -> int:
+    return 1 << MANTISSA[kind]
+
+
+def canonical_nan(kind: str) -> int:
+    """The NaN that NVIDIA GPUs give: from the PTX manual; f64's as ptxas writes it in its own sequences."""
+    return 0xFFF8000000000000 if kind == "f64" else sign_mask(kind) - 1
+
+
+def kind_of(value: Value) -> str:
+    """The format of a value that LLVM knows as a float."""
+    assert value.is_float
+    return f"f{value.bits}"
+
+
+# -- bits --------------------------------------------------------------------------------------------------------------
 def as_bits(value: Value) -> Value:
     """A float's bits as integers of its width."""
     return value.bitcast(ELEMENT[f"b{value.bits}"]) if value.is_float else value
+
+
+def as_float(value: Value) -> Value:
+    """A bit pattern's float value."""
+    return value.bitcast(ELEMENT[f"f{value.bits}"])
 
 
 def _like(value: Value, bits: Value) -> Value:
     return bits.bitcast(value.type.element) if value.is_float else bits
 
 
-def is_nan(value: Value, kind: str) -> Value:
+def magnitude(value: Value, kind: str = "") -> Value:
+    """The bit pattern without its sign: orders like the absolute value, NaN above infinity."""
+    return as_bits(value) & (sign_mask(kind or kind_of(value)) - 1)
+
+
+def is_nan(value: Value, kind: str = "") -> Value:
     """Whether a value of the format is not a number, told from its bits."""
-    return (as_bits(value) & (sign_mask(kind) - 1)).ugt(infinity_bits(kind))
+    kind = kind or kind_of(value)
+    return magnitude(value, kind).ugt(infinity_bits(kind))
 
 
-def flush(value: Value, kind: str) -> Value:
-    """Subnormal numbers become zero of the same sign (``.ftz``)."""
+def flush(value: Value, kind: str = "") -> Value:
+    """Subnormal numbers become zeros of the same sign (``.ftz``)."""
+    kind = kind or kind_of(value)
     bits = as_bits(value)
-    tiny = (bits & infinity_bits(kind)).eq(0)
+    tiny = magnitude(value, kind).ult(smallest_normal(kind))
     return _like(value, tiny.select(bits & sign_mask(kind), bits))
 
 
-def canonical(value: Value, kind: str) -> Value:
-    """Every NaN becomes the one that GPUs give: all bits below the sign are set."""
-    bits = as_bits(value)
-    return _like(value, is_nan(value, kind).select(sign_mask(kind) - 1, bits))
+def canonical(value: Value, kind: str = "") -> Value:
+    """NaN replaced by the hardware's own. In integers, because LLVM thinks that one NaN is as good as another."""
+    kind = kind or kind_of(value)
+    return _like(value, is_nan(value, kind).select(canonical_nan(kind), as_bits(value)))
+
+
+def saturate(value: Value) -> Value:
+    """Clamped to 0 … 1; NaN becomes +0 (``.sat``)."""
+    return value.fcmp(">", 0.0).select(value.fcmp("<", 1.0).select(value, 1.0), 0.0)
 
 
 def relu(value: Value, kind: str) -> Value:
     """Negative numbers become +0; NaN becomes the canonical one (``.relu``)."""
     bits = as_bits(value)
     clamped = bits.slt(0).select(0, bits)
-    return _like(value, is_nan(value, kind).select(sign_mask(kind) - 1, clamped))
+    return _like(value, is_nan(value, kind).select(canonical_nan(kind), clamped))
 
 
 def finite(value: Value, kind: str) -> Value:
     """Infinities become the largest numbers (``.satfinite``)."""
     bits = as_bits(value)
-    infinite = (bits & (sign_mask(kind) - 1)).eq(infinity_bits(kind))
+    infinite = magnitude(value, kind).eq(infinity_bits(kind))
     return _like(value, infinite.select(bits - 1, bits))
 
 
@@ -125,7 +159,7 @@ def _narrow_bf16(value: Value, rounding: str) -> Value:
     elif rounding in ("rm", "rp"):
         outward = bits.slt(0) if rounding == "rm" else bits.sge(0)
         bits = bits + outward.select(bits.f.const(bits.type, 0xFFFF), 0)
-    return is_nan(value, "f32").select(0x7FFF, bits >> 16).trunc(I16)
+    return is_nan(value).select(canonical_nan("bf16"), bits >> 16).trunc(I16)
 
 
 def odd_sum(a: Value, b: Value) -> Value:

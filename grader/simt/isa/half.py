@@ -21,12 +21,12 @@ from grader.simt.isa.formats import (
     narrow,
     odd_sum,
     relu,
+    saturate,
     scalar_name,
     sign_mask,
     widen,
 )
 from grader.simt.isa.registry import Example, Match, form
-from grader.simt.isa.rounding import saturate
 
 F16 = ("f16", "f16x2")
 BF16 = ("bf16", "bf16x2")

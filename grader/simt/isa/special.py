@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 from grader.simt.engine.builder import Builder
 from grader.simt.engine.values import F32, F64, I64, Value, mangle
 from grader.simt.isa.emit import Emitter
+from grader.simt.isa.formats import canonical, flush
 from grader.simt.isa.registry import Example, Match, form
-from grader.simt.isa.rounding import canonical, flush
 
 F32_ONLY = ("f32",)
 INFINITY, NAN = float("inf"), 0x7FFFFFFF

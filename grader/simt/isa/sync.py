@@ -180,14 +180,16 @@ _REDUCTIONS = {"add": "add", "min": "min", "max": "max", "and": "and", "or": "or
 def redux(e: BlockEmitter, m: Match, i: Instruction) -> None:
     f = e.f
     result, operand, mask = i.operands
-    members = _members(e, mask)
-    first = members.lane(f.first_lane(e.mask) & 31) & e.mask
+    members, value = _members(e, mask), e.read(operand, m.TYPE)
     neutral = {"add": 0, "or": 0, "xor": 0, "and": -1, "min": 0x7FFFFFFF if m.TYPE == "s32" else -1,
                "max": -0x80000000 if m.TYPE == "s32" else 0}[m.OP]  # fmt: skip
     sign = {"min": "s" if m.TYPE == "s32" else "u", "max": "s" if m.TYPE == "s32" else "u"}.get(m.OP, "")
-    chosen = first.as_lanes().select(e.read(operand, m.TYPE), neutral)
-    total = f.overloaded(f"llvm.vector.reduce.{sign}{m.OP}", chosen, result=I32)
-    e.write(result, f.splat(total), m.TYPE)
+    totals = f.var(f.const(vec(I32), 0))
+    with f.each_group(members, e.mask) as group:
+        chosen = group.as_lanes().select(value, neutral)
+        total = f.overloaded(f"llvm.vector.reduce.{sign}{m.OP}", chosen, result=I32)
+        totals.set(group.as_lanes().select(f.splat(total), totals.get()))
+    e.write(result, totals.get(), m.TYPE)
 
 
 @form("shfl.sync.MODE.TYPE d, a, b, c, membermask", raw=True, MODE=("up", "down", "bfly", "idx"),
@@ -197,7 +199,7 @@ def shfl(e: BlockEmitter, m: Match, i: Instruction) -> None:
     f = e.f
     target, source, offset, clamp, mask = i.operands
     value, b, c = e.read(source, "b32"), e.read(offset, "b32") & 31, e.read(clamp, "b32")
-    _members(e, mask)
+    members = _members(e, mask)
     lane = f.iota(I32)
     segment, limit = (c >> 8) & 31, c & 31
     top = (lane & segment) | (limit & ~segment)
@@ -209,7 +211,7 @@ def shfl(e: BlockEmitter, m: Match, i: Instruction) -> None:
         "idx": lambda: (low | (b & ~segment), (low | (b & ~segment)).sle(top)),
     }[m.MODE]()
     j = inside.select(j, lane) & 31
-    _check_sources(e, j)
+    _check_sources(e, j, members)
     result = _permute(e, value, j)
     if isinstance(target, Vector):
         e.write(target.items[1], inside, "pred")
@@ -217,10 +219,10 @@ def shfl(e: BlockEmitter, m: Match, i: Instruction) -> None:
     e.write(target, result, "b32")
 
 
-def _check_sources(e: BlockEmitter, j: Value) -> None:
-    """Reading a lane that does not execute the instruction gives an undefined value."""
+def _check_sources(e: BlockEmitter, j: Value, members: Value) -> None:
+    """Reading a lane that does not execute the instruction, or that the mask does not name, is undefined."""
     f = e.f
-    idle = ((f.splat(e.mask) >> j) & 1).eq(0).as_mask() & e.mask
+    idle = (((f.splat(e.mask) & members) >> j) & 1).eq(0).as_mask() & e.mask
     with f.if_(idle.ne(0), likely=False):
         e.report(findings.INACTIVE_LANE, idle, j.lane(f.first_lane(idle)).zext(I64))
 

@@ -19,7 +19,7 @@ from llvmlite import ir
 from grader.simt.engine.builder import Builder
 from grader.simt.engine.values import I32, I64, LANES, Value, vec
 from grader.simt.observers.base import Access, Observer
-from grader.simt.observers.counting import add_site, raise_site
+from grader.simt.observers.counting import add_site, note_worst
 
 BANKS = 32
 WORD_BYTES = 4
@@ -45,7 +45,7 @@ class Banks(Observer):
         taken, groups = packed & 0xFFFF, packed >> 16
         add_site(access, "wavefronts", taken)
         add_site(access, "ideal_wavefronts", groups)
-        raise_site(access, "worst", taken, "worst_address", access.address.lane(f.first_lane(access.mask)))
+        note_worst(access, taken, groups)
 
 
 def wavefronts(module: ir.Module, words: int, *, doubles: bool) -> ir.Function:

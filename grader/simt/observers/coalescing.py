@@ -14,7 +14,7 @@ from llvmlite import ir
 from grader.simt.engine.builder import Builder
 from grader.simt.engine.values import I1, I32, I64, vec
 from grader.simt.observers.base import Access, Observer
-from grader.simt.observers.counting import add_site, raise_site
+from grader.simt.observers.counting import add_site, note_worst
 
 SECTOR_SHIFT = 5
 
@@ -30,7 +30,7 @@ class Coalescing(Observer):
         add_site(access, "bytes", lanes * access.width)
         sectors = f.call(distinct(f.module), access.address >> SECTOR_SHIFT, access.mask)
         add_site(access, "sectors", sectors)
-        raise_site(access, "worst", sectors, "worst_address", access.address.lane(f.first_lane(access.mask)))
+        note_worst(access, sectors, f.const(I32, 0))
 
 
 def distinct(module: ir.Module) -> ir.Function:

@@ -1,12 +1,15 @@
-"""Counters in the worker's array: adding to one from generated code."""
+"""Counters in the worker's array: adding to one from generated code; and the worst request of each site."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from grader.simt.engine.layout import WORKER
+from llvmlite import ir
+
+from grader.simt.engine.builder import Builder
+from grader.simt.engine.layout import WARP, WORKER, WORST
 from grader.simt.engine.sites import BLOCK_COUNTERS, SITE_COUNTERS
-from grader.simt.engine.values import I64, Value
+from grader.simt.engine.values import I32, I64, PTR, VOID, Value, vec
 from grader.simt.observers.base import Access
 
 if TYPE_CHECKING:
@@ -27,11 +30,33 @@ def add_site(access: Access, name: str, amount: Value | int) -> None:
     access.f.add_to(access.counters, 8 * SITE_COUNTERS.index(name), given)
 
 
-def raise_site(access: Access, name: str, value: Value, address_name: str, address: Value) -> None:
-    """Keep the largest value seen at the site, with its address."""
+def note_worst(access: Access, taken: Value, least: Value) -> None:
+    """Keep the site's request that took the most, the first of equals: the same one on any number of threads."""
     f = access.f
-    place = f.at(access.counters, 8 * SITE_COUNTERS.index(name))
-    wide = value.zext(I64)
-    with f.if_(f.load(I64, place).ult(wide)):
-        f.store(wide, place)
-        f.store(address, access.counters, 8 * SITE_COUNTERS.index(address_name))
+    with f.if_(f.load(I64, access.counters, 8 * SITE_COUNTERS.index("worst")).ult(taken.zext(I64)), likely=False):
+        shared = f.const(I32, access.space == "shared")
+        f.call(
+            _keep_worst(f.module), access.worker, access.warp, access.counters, access.site, access.address,
+            access.mask, taken, least, shared,
+        )  # fmt: skip
+
+
+def _keep_worst(module: ir.Module) -> ir.Function:
+    """keep_worst(worker, warp, counters, site, addresses, lanes, taken, least, shared): write the site's record."""
+    existing = module.globals.get("keep_worst")
+    if existing is not None:
+        return existing
+    f = Builder(module, "keep_worst", VOID, [PTR, PTR, PTR, I32, vec(I64), I32, I32, I32, I32])
+    worker, warp, counters, site, addresses, lanes, taken, least, shared = f.args
+    f.store(taken.zext(I64), counters, 8 * SITE_COUNTERS.index("worst"))
+    record = f.at(WORKER.load(f, worker, "worst"), site.zext(I64) * WORST.size)
+    f.store(addresses, WORST.at(f, record, "address"), align=64)
+    block = WORKER.load(f, worker, "serial") - WORKER.load(f, worker, "serial_base")
+    given = (("block", block), ("taken", taken), ("least", least), ("lanes", lanes),
+             ("warp", WARP.load(f, warp, "index")), ("shared", shared))  # fmt: skip
+    for name, value in given:
+        WORST.store(f, record, name, value)
+    f.ret()
+    f.fn.attributes.add("noinline")
+    f.fn.attributes.add("cold")
+    return f.finish()

@@ -17,6 +17,7 @@ from llvmlite import ir
 
 from grader.simt.engine import findings
 from grader.simt.engine.builder import Builder
+from grader.simt.engine.clocks import make_room
 from grader.simt.engine.layout import ALLOCATION, INITIALISED, WARP, WORKER, Stamp
 from grader.simt.engine.values import I1, I32, I64, PTR, Value, vec
 from grader.simt.observers.base import Access, Observer
@@ -110,8 +111,9 @@ class Shadow(Observer):
 
     def warp_sync(self, e: BlockEmitter, members: Value) -> None:
         f = e.f
-        named = members.lane(f.first_lane(e.mask) & 31)
-        f.call(_warp_order(f.module), e.warp, e.worker, named & e.mask)
+        for_group = _warp_order(f.module)
+        with f.each_group(members, e.mask) as group:
+            f.call(for_group, e.warp, e.worker, group)
 
 
 class _Cells:
@@ -339,6 +341,7 @@ def _warp_order(module: ir.Module) -> ir.Function:
     f = Builder(module, "warp_order", ir.VoidType(), [PTR, PTR, I32])
     warp, worker, lanes = f.args
     index = WARP.load(f, warp, "index").zext(I64)
+    f.call(make_room(module), worker, warp)
     clock = WARP.load(f, warp, "clock") + 1
     WARP.store(f, warp, "clock", clock)
     whole = (WARP.load(f, warp, "alive") & ~lanes).eq(0)

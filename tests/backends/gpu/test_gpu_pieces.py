@@ -8,8 +8,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from grader.backends import plans
+from grader.backends.arguments import resolve, scalar
 from grader.backends.gpu import faults, wire
-from grader.backends.gpu.arguments import resolve, scalar
 from grader.backends.gpu.buffers import ALIGNMENT, GRANULE, HALF_GUARD, element, lay_out
 from grader.backends.gpu.ceilings import sized
 from grader.compile import Entry, Parameter
@@ -133,7 +134,7 @@ def test_an_error_that_no_submission_causes_is_none_of_them():
 
 
 def test_a_plan_survives_the_wire():
-    assert wire.plan_from_json(json.loads(json.dumps(wire.plan_to_json(PLAN)))) == PLAN
+    assert plans.plan_from_json(json.loads(json.dumps(plans.plan_to_json(PLAN)))) == PLAN
 
 
 def test_a_timed_run_survives_the_wire():
@@ -159,7 +160,7 @@ def test_samples_survive_the_wire():
 
 def test_entries_survive_the_wire():
     entries = (Entry("k", (Parameter("u64", 8, 8),), 128),)
-    assert wire.entries_from_json(json.loads(json.dumps(wire.entries_to_json(entries)))) == entries
+    assert plans.entries_from_json(json.loads(json.dumps(plans.entries_to_json(entries)))) == entries
 
 
 # --------------------------------------------------------------------------------------------------------------- elf

@@ -9,14 +9,14 @@ import pytest
 
 from grader.backends.base import Limits
 from grader.backends.gpu import speed as speed_module
-from grader.backends.gpu.bench_report import BenchReport, BenchRow, to_markdown
+from grader.backends.gpu.bench_report import BenchReport, BenchRow, LibraryTime, to_markdown
 from grader.backends.gpu.speed import SpeedTest
 from grader.backends.gpu.wire import Mismatch, RawSamples
 from grader.device import Gpu
 from grader.errors import Unsupported
 from grader.exercise import Target
 from grader.launch import DeviceLimits
-from grader.verdict import Diagnostic
+from grader.verdict import Diagnostic, Roof
 
 GPU = Gpu(0, "NVIDIA H200", (9, 0), 132, 1.98e9, 3.2e9, 6016, 60 << 20, 141 << 30, DeviceLimits())
 PEAK = 4814e9
@@ -58,7 +58,7 @@ def judge(monkeypatch, first, *fresh, target=TARGET, published=True, peak=PEAK, 
     """The speed that follows from the first process's samples and those of fresh ones, and how many were opened."""
     setup = SimpleNamespace(
         run=SimpleNamespace(judged="c"), modules={}, size=timed, work=WORK, ceiling_work=WORK, peak=peak,
-        published=published,
+        published=published, roof=lambda median_s: Roof(0.25, WORK / 4 / median_s, 4.8e12, 6.7e13),
     )  # fmt: skip
     monkeypatch.setattr(speed_module, "prepare", lambda *_: setup)
     sessions = [FakeSession(samples) for samples in fresh]
@@ -75,6 +75,7 @@ def test_above_the_line_is_a_pass(monkeypatch):
     assert speed.measured.fraction_of_peak == pytest.approx(0.712, rel=1e-3)
     assert "0.712 of peak" in speed.detail
     assert "the line is 0.70 of peak" in speed.detail
+    assert speed.measured.roof.achieved == pytest.approx(speed.measured.achieved / 4)
 
 
 def test_far_below_the_line_is_slow_at_once(monkeypatch):
@@ -162,6 +163,14 @@ def test_without_a_target_outputs_are_verified_and_nothing_is_judged(monkeypatch
     assert judge(monkeypatch, samples, target=None)[0].word == "wrong"
 
 
+def test_without_a_pass_line_the_figures_are_told_and_nothing_is_judged(monkeypatch):
+    speed, fresh = judge(monkeypatch, at(0.5), target=replace(TARGET, fraction=0.0))
+    assert (speed.word, fresh) == ("unlined", 0)
+    assert "0.500 of peak" in speed.detail
+    assert "`grade calibrate` draws one" in speed.detail
+    assert not speed.measured.provisional
+
+
 def test_without_a_timed_size_nothing_is_timed(monkeypatch):
     assert judge(monkeypatch, at(0.5), timed=None)[0] is None
 
@@ -174,13 +183,18 @@ def test_a_gpu_without_the_memory_is_unsupported(monkeypatch):
 def test_the_bench_table_shows_solution_ceiling_and_library(monkeypatch):
     ceiling_s = (WORK / (0.72 * PEAK),) * 10
     speed, _ = judge(monkeypatch, at(0.71, ceiling_s=ceiling_s))
-    row = BenchRow("vector_add", "n = 268435456", "pass", speed.measured, "add_f32x1", 1.27e-3, 0.526)
+    libraries = (LibraryTime("elementwise:add", 1.27e-3, 0.526), LibraryTime("elementwise:torch", 0.9424e-3, None))
+    row = BenchRow("vector_add", "n = 268435456", "pass", speed.measured, "add_f32x1", reach=0.7, libraries=libraries)
     failed = BenchRow("reduce_v3", "n = 4", problem="the kernel did not finish")
     text = to_markdown(BenchReport(GPU, (("driver", "580.95.05"),), "2025-01-31", (row, failed)))
     assert text.startswith("# NVIDIA H200\n\n2025-01-31. 132 SMs, 1980 MHz, 6016-bit bus, 60 MiB L2. driver 580.95.05.")
     cells = next(line for line in text.splitlines() if "vector_add" in line).split(" | ")
     assert cells[2:] == [
-        "942.4 µs", "942.4 µs to 942.4 µs", "3418 GB/s", "0.710", "0.986 add_f32x1", "0.70 of peak", "pass",
-        "1.270 ms", "0.526 |",
+        "942.4 µs", "942.4 µs to 942.4 µs", "3418 GB/s", "0.710", "0.986 add_f32x1", "0.7", "0.70 of peak",
+        "pass |",
     ]  # fmt: skip
+    assert [line.split(" | ")[2:] for line in text.splitlines() if "elementwise" in line] == [
+        ["elementwise:add", "1.270 ms", "0.526", "× 1.35 |"],
+        ["elementwise:torch", "942.4 µs", "–", "× 1.00 |"],
+    ]
     assert "| reduce_v3 | n = 4 | the kernel did not finish |" in text

@@ -112,3 +112,15 @@ def test_outputs_that_were_not_written_hold_poison() -> None:
     with session("if (threadIdx.x < 3) x[threadIdx.x] = 1;") as one:
         out = one.run(case()).outputs["x"]
     assert np.isnan(out[3:]).all()
+
+
+def test_what_the_simulator_cannot_run_names_its_line_and_what_to_write_instead() -> None:
+    recursion = (
+        "struct F { __device__ __noinline__ static int f(int n) { return n < 2 ? n : f(n - 1) + f(n - 2); } };\n"
+    )
+    with session(recursion + "x[threadIdx.x] = F::f(threadIdx.x);") as one, pytest.raises(Unsupported) as refused:
+        one.run(case())
+    assert refused.value.message == "the simulator cannot run recursion: f calls itself (k.cu:2)"
+    (found,) = refused.value.diagnostics
+    assert (found.line, found.hint) == (2, refused.value.hint)
+    assert "as a loop" in found.hint

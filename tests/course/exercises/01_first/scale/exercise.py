@@ -1,4 +1,4 @@
-from grader import Array, Exercise, Expect, Target, Tolerance, Values, Work
+from grader import Array, Exercise, Expect, Tolerance, Values, Work
 
 EXERCISE = Exercise(
     name="scale",
@@ -13,9 +13,7 @@ EXERCISE = Exercise(
     oracle="mini:scale",
     small=tuple({"n": n} for n in (1, 31, 33, 257)),
     simulated={"n": 4096},
-    timed={"n": 2**24},
     work=Work(bytes="8 * n", flops="n"),
-    target=Target(unit="bandwidth", fraction=0.5, note="a line for tests"),
     technique=(
         Expect(
             "sector_efficiency",

@@ -1,6 +1,6 @@
-"""Launch one exercise's solution once at its simulated size, in this process, for a profiler to watch.
+"""Launch one submission once at its simulated size, in this process, for a profiler to watch.
 
-python scripts/nsight/launch_solution.py NAME [--seed N]
+python -m grader.backends.gpu.launch_once NAME FILE [--course DIR]… [--seed N] [--device N]
 
 The launches are those that the simulator runs: the plan is made for the simulated device, so that a grid sized from
 `sm_count` is the same here and there.
@@ -9,25 +9,30 @@ The launches are those that the simulator runs: the plan is made for the simulat
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from grader.backends.base import Buffer, CaseRun
-from grader.catalog import CourseExercise, load_catalog
-from grader.compile import Program, compile_source
-from grader.inputs import element_count, make_inputs
-from grader.launch import parse_launches
+
+if TYPE_CHECKING:
+    from grader.compile import Program
+    from grader.exercise import Exercise
 
 TARGET = "sm_80"
 
 
-def compiled(one: CourseExercise) -> Program:
-    """The solution, compiled as for the simulator."""
-    assert one.solution is not None
-    return compile_source(one.solution.read_bytes(), one.solution.name, target=TARGET)
+def compiled(path: Path) -> Program:
+    """The file, compiled as for the simulator."""
+    from grader.compile import compile_source, read_submission
+
+    return compile_source(read_submission(path), path.name, target=TARGET)
 
 
-def simulated_run(one: CourseExercise, program: Program, seed: int) -> CaseRun:
+def simulated_run(exercise: Exercise, program: Program, seed: int) -> CaseRun:
     """The case at the simulated size, with real inputs."""
-    exercise = one.exercise
+    from grader.inputs import element_count, make_inputs
+    from grader.launch import parse_launches
+
     plan = parse_launches(program.source, file=program.name).resolve(exercise, exercise.simulated, program=program)
     data = make_inputs(exercise, exercise.simulated, seed, "real")
     buffers = [Buffer(a.name, a.dtype, len(data[a.name]), "in", data[a.name]) for a in exercise.inputs]
@@ -36,8 +41,8 @@ def simulated_run(one: CourseExercise, program: Program, seed: int) -> CaseRun:
     return CaseRun(plan, tuple(buffers))
 
 
-def launch_on_gpu(program: Program, run: CaseRun) -> None:
-    """The plan's launches on GPU 0, by the grader's own loader."""
+def launch(program: Program, run: CaseRun, device: int = 0) -> None:
+    """The plan's launches on the GPU, by the grader's own loader."""
     from grader.backends.gpu.arena import Arena
     from grader.backends.gpu.cuda import Cuda
     from grader.backends.gpu.program import LoadedProgram
@@ -45,13 +50,13 @@ def launch_on_gpu(program: Program, run: CaseRun) -> None:
     from grader.compile import assemble
     from grader.device import detect
 
-    cuda = Cuda(0)
+    cuda = Cuda(device)
     arena = Arena(cuda)
     arena.lay_out(shapes_of(run.buffers))
     for buffer in run.buffers:
         if buffer.data is not None:
             arena.upload(buffer.name, buffer.data)
-    loaded = LoadedProgram(cuda, assemble(program, detect(0).arch), program.entries)
+    loaded = LoadedProgram(cuda, assemble(program, detect(device).arch), program.entries)
     loaded.set_constants(run.plan.constants, arena.layout.places, arena.base)
     loaded.prepare(run.plan)
     loaded.queue(run.plan, arena.addresses(), arena.sizes())
@@ -59,13 +64,19 @@ def launch_on_gpu(program: Program, run: CaseRun) -> None:
 
 
 def main() -> None:
-    arguments = argparse.ArgumentParser(description="Launch one solution once, for a profiler.")
+    """Read the command line and launch."""
+    from grader.catalog import load_catalog
+
+    arguments = argparse.ArgumentParser(description="Launch one submission once, for a profiler.")
     arguments.add_argument("name")
+    arguments.add_argument("file", type=Path)
+    arguments.add_argument("--course", type=Path, action="append", default=[])
     arguments.add_argument("--seed", type=int, default=1)
+    arguments.add_argument("--device", type=int, default=0)
     given = arguments.parse_args()
-    one = load_catalog().find(given.name)
-    program = compiled(one)
-    launch_on_gpu(program, simulated_run(one, program, given.seed))
+    exercise = load_catalog(given.course).find(given.name).exercise
+    program = compiled(given.file)
+    launch(program, simulated_run(exercise, program, given.seed), given.device)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,26 @@
+// expect: crash
+// The odd halves are taken from the front: the packs behind them no longer lie at multiples of 16 bytes.
+
+// launch add_relu(a, b, c, n): grid=cdiv(n, 8*256) block=256
+
+#include <cuda_fp16.h>
+
+union Pack {
+    uint4 whole;
+    __half2 pair[4];
+};
+
+extern "C" __global__ void add_relu(const __half* a, const __half* b, __half* c, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n / 8) {
+        Pack u, v;
+        u.whole = reinterpret_cast<const uint4*>(a + n % 8)[i];
+        v.whole = reinterpret_cast<const uint4*>(b + n % 8)[i];
+        for (int k = 0; k < 4; ++k)
+            u.pair[k] = __hmax2(__hadd2(u.pair[k], v.pair[k]), __float2half2_rn(0.0f));
+        reinterpret_cast<uint4*>(c + n % 8)[i] = u.whole;
+    }
+    if (i < n % 8)
+        c[i] = __hmax(__hadd(a[i], b[i]), __float2half(0.0f));
+}

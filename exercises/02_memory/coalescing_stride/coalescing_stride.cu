@@ -1,0 +1,27 @@
+// coalescing_stride: out[i] = gain * x[i] + offset, with PER_THREAD elements for each thread.
+//
+// A block has PER_THREAD * blockDim.x elements, one behind the other. Which of them are whose is the question here.
+
+// launch calibrate(x, out, gain, offset, n): grid=cdiv(n, PER_THREAD*256) block=256
+
+constexpr int PER_THREAD = 8;
+
+// One thread's work: the elements first, first + step, first + 2 * step, …, those that exist. All loads stand before
+// the first store, so that they are under way together.
+__device__ void calibrate_some(const float* x, float* out, float gain, float offset, int n, int first, int step)
+{
+    float value[PER_THREAD];
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; ++k)
+        if (first + k * step < n)
+            value[k] = x[first + k * step];
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; ++k)
+        if (first + k * step < n)
+            out[first + k * step] = gain * value[k] + offset;
+}
+
+extern "C" __global__ void calibrate(const float* x, float* out, float gain, float offset, int n)
+{
+    // YOUR CODE: first, this thread's first element, and step, the way to its next one. Then call calibrate_some.
+}

@@ -1,0 +1,12 @@
+// expect: sim=out_of_bounds
+// r * cols + c < rows * cols is no check of two indices: a column behind the last one is the next row's first.
+
+// launch transpose_v1(x, out, rows, cols): grid=(cdiv(rows, 32), cdiv(cols, 8)) block=(32, 8)
+
+extern "C" __global__ void transpose_v1(const float* x, float* out, int rows, int cols)
+{
+    int r = blockIdx.x * blockDim.x + threadIdx.x;
+    int c = blockIdx.y * blockDim.y + threadIdx.y;
+    if (r * cols + c < rows * cols)
+        out[c * rows + r] = x[r * cols + c];
+}

@@ -1,0 +1,49 @@
+from grader import Array, Exercise, Expect, Target, Values, Work
+
+# The floats are only moved: integers of up to 24 bits must arrive unchanged, and no 11-bit format carries them.
+WIDE = Values(exact_low=-(2**24) + 1, exact_high=2**24 - 1)
+
+EXERCISE = Exercise(
+    name="transpose_v2",
+    order=205,
+    idea="a tile through shared memory: both sides coalesced",
+    ladder="transpose",
+    arrays=(
+        Array("x", "float32", "rows*cols", values=WIDE),
+        Array("out", "float32", "rows*cols", role="out"),
+    ),
+    oracle="layout:transpose",
+    # Squares hide an exchanged rows and cols, so nearly none is one; 36 x 68 is for loads of four floats.
+    small=(
+        {"rows": 1, "cols": 1},
+        {"rows": 1, "cols": 7},
+        {"rows": 33, "cols": 1},
+        {"rows": 2, "cols": 3},
+        {"rows": 31, "cols": 33},
+        {"rows": 32, "cols": 32},
+        {"rows": 64, "cols": 32},
+        {"rows": 33, "cols": 65},
+        {"rows": 36, "cols": 68},
+        {"rows": 127, "cols": 64},
+        {"rows": 100, "cols": 257},
+        {"rows": 1025, "cols": 3},
+    ),
+    secret={"rows": (2, 300, 1), "cols": (2, 300, 1)},
+    # Whole tiles up to 256 x 256: what a solution does at the edges, it may do slowly. The small sizes have the edges.
+    simulated={"rows": 768, "cols": 1280},
+    timed={"rows": 8192, "cols": 8192},
+    work=Work(bytes="8*rows*cols"),
+    target=Target(
+        unit="bandwidth",
+        ceiling="copy_f32x1",
+    ),
+    technique=(
+        Expect(
+            "sector_efficiency",
+            at_least=0.99,
+            why="The lanes of a warp lie rows apart in x or in out: of each sector of 32 bytes only a part is used.",
+            hint="read the tile by rows and write it by columns: threadIdx.x is first the column, then the row",
+        ),
+    ),
+    baseline="layout:transpose",
+)

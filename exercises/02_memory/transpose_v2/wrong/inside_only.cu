@@ -1,0 +1,20 @@
+// expect: wrong
+// Each tile is transposed inside, but goes where it came from: blockIdx.x and blockIdx.y have to change sides, too.
+
+#define TILE 16
+
+// launch transpose_v2(x, out, rows, cols): grid=(cdiv(cols, TILE), cdiv(rows, TILE)) block=(TILE, TILE)
+
+extern "C" __global__ void transpose_v2(const float* x, float* out, int rows, int cols)
+{
+    __shared__ float tile[TILE][TILE];
+    int c = blockIdx.x * TILE + threadIdx.x;
+    int r = blockIdx.y * TILE + threadIdx.y;
+    if (r < rows && c < cols)
+        tile[threadIdx.y][threadIdx.x] = x[r * cols + c];
+    __syncthreads();
+    c = blockIdx.y * TILE + threadIdx.y;
+    r = blockIdx.x * TILE + threadIdx.x;
+    if (c < cols && r < rows)
+        out[c * rows + r] = tile[threadIdx.x][threadIdx.y];
+}

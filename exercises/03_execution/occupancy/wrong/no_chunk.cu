@@ -1,0 +1,33 @@
+// expect: sim=technique gpu=pass
+// y comes straight from global memory: no shared memory is needed, and none of it is shared.
+
+// launch occupancy(x, y, out, n, m): grid=cdiv(n, BLOCK * OWN) block=BLOCK
+
+#define BLOCK 256
+#define OWN 8
+#define CHUNK 1024
+
+extern "C" __global__ void __launch_bounds__(BLOCK, 64 * 32 / BLOCK) occupancy(const float* x, const float* y, float* out, int n, int m)
+{
+    // Neighbouring threads have neighbouring points; a thread's next point lies a block further.
+    float point[OWN], sum[OWN];
+    int first = blockIdx.x * BLOCK * OWN + threadIdx.x;
+    for (int k = 0; k < OWN; k++) {
+        int i = first + k * BLOCK;
+        point[k] = i < n ? x[i] : 0.0f;
+        sum[k] = 0.0f;
+    }
+
+    for (int start = 0; start < m; start += CHUNK) {
+        int count = min(CHUNK, m - start);
+        for (int j = 0; j < count; j++)
+            for (int k = 0; k < OWN; k++)
+                sum[k] += fabsf(point[k] - y[start + j]);
+    }
+
+    for (int k = 0; k < OWN; k++) {
+        int i = first + k * BLOCK;
+        if (i < n)
+            out[i] = sum[k];
+    }
+}

@@ -1,0 +1,24 @@
+// expect: sim=technique
+// A thread adds elements 2i and 2i + 1: right, but the lanes of a warp leave gaps, and all sectors are fetched twice.
+
+// scratch ping, pong: float[cdiv(n, 512)]
+// passes m=n until 1 by cdiv(m, 512): reduce_v4(src, dst, m): grid=cdiv(m, 512) block=256 shared=256*4
+
+extern "C" __global__ void reduce_v4(const float* src, float* dst, int m)
+{
+    extern __shared__ float partial[];
+    int t = threadIdx.x;
+    int i = 2 * (blockIdx.x * blockDim.x + t);
+    float sum = i < m ? src[i] : 0.0f;
+    if (i + 1 < m)
+        sum += src[i + 1];
+    partial[t] = sum;
+    __syncthreads();
+    for (int s = blockDim.x / 2; s > 0; s /= 2) {
+        if (t < s)
+            partial[t] += partial[t + s];
+        __syncthreads();
+    }
+    if (t == 0)
+        dst[blockIdx.x] = partial[0];
+}

@@ -1,0 +1,25 @@
+// expect: sim=technique gpu=slow
+// reduce_v4 as it was: eight warps stop at nine barriers, and in six steps seven of them have nothing to do.
+
+// scratch ping, pong: float[cdiv(n, 512)]
+// passes m=n until 1 by cdiv(m, 512): reduce_v5(src, dst, m): grid=cdiv(m, 512) block=256 shared=256*4
+
+extern "C" __global__ void reduce_v5(const float* src, float* dst, int m)
+{
+    extern __shared__ float partial[];
+    int t = threadIdx.x;
+    int i = blockIdx.x * (2 * blockDim.x) + t;
+    int j = i + blockDim.x;
+    float sum = i < m ? src[i] : 0.0f;
+    if (j < m)
+        sum += src[j];
+    partial[t] = sum;
+    __syncthreads();
+    for (int s = blockDim.x / 2; s > 0; s /= 2) {
+        if (t < s)
+            partial[t] += partial[t + s];
+        __syncthreads();
+    }
+    if (t == 0)
+        dst[blockIdx.x] = partial[0];
+}

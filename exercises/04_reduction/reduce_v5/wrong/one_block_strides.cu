@@ -1,0 +1,30 @@
+// expect: sim=pass gpu=slow
+// One block walks through the whole array: right, and all multiprocessors but one have nothing to do.
+
+// launch reduce_v5(x, out, n): grid=1 block=1024 shared=1024*4
+
+extern "C" __global__ void reduce_v5(const float* src, float* dst, int m)
+{
+    extern __shared__ float partial[];
+    int t = threadIdx.x;
+    float sum = 0.0f;
+    for (int i = t; i < m; i += blockDim.x)
+        sum += src[i];
+    partial[t] = sum;
+    __syncthreads();
+    for (int s = blockDim.x / 2; s > 32; s /= 2) {
+        if (t < s)
+            partial[t] += partial[t + s];
+        __syncthreads();
+    }
+    if (t < 32) {
+#pragma unroll
+        for (int s = 32; s > 0; s /= 2) {
+            if (t < s)
+                partial[t] += partial[t + s];
+            __syncwarp();
+        }
+    }
+    if (t == 0)
+        dst[0] = partial[0];
+}

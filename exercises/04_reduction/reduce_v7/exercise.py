@@ -1,0 +1,51 @@
+from grader import Array, Exercise, Expect, Target, Tolerance, Values, Work
+
+# The sum of n such integers stays near 147·√n: below 2^24 up to 2^28 of them, so floats add them exactly in any order;
+# from a few hundred on it passes 2^11, where fp16 and tf32 lose the last bits.
+ZERO_MEAN = Values(exact_low=-255, exact_high=255)
+
+EXERCISE = Exercise(
+    name="reduce_v7",
+    order=407,
+    ladder="reduce",
+    idea="many elements per thread: a grid that strides, with vector loads",
+    arrays=(
+        Array("x", "float32", "n", values=ZERO_MEAN),
+        Array("out", "float32", "1", role="out"),
+    ),
+    oracle="reduction:sum",
+    small=tuple({"n": n} for n in (1, 2, 31, 33, 127, 255, 256, 257, 1000, 1023, 1025, 4099, 65537)),
+    secret={"n": (3, 70000, 1)},
+    simulated={"n": 2**20},
+    timed={"n": 2**28},
+    work=Work(bytes="4 * n + 4", flops="n - 1"),
+    target=Target(
+        unit="bandwidth",
+        reach=0.93,
+        ceiling="read_f32x4",
+    ),
+    technique=(
+        # Four elements or more for each thread: 2048 threads on each of 108 multiprocessors are 0.211 threads per
+        # element, a fixed grid of 1024 blocks of 256 threads 0.2502.
+        Expect(
+            "threads",
+            at_most=0.26,
+            per="n",
+            why="There is a thread for every few elements, and each pays for its index and its share of the tree.",
+            hint="choose the grid by the GPU, say 8 * sm_count blocks of 256: then a thread takes many elements",
+        ),
+        # 1/32 where a lane loads a float, 1/64 for a float2, 1/128 for a float4.
+        Expect(
+            "global_load_requests",
+            at_most=0.02,
+            per="n",
+            why="Elements are loaded one by one: a lane's load can carry 16 bytes for the price of 4.",
+            hint="load float4s through a `const float4*`, and the last m % 4 elements one by one",
+        ),
+    ),
+    # The longest chain that the statement allows: one addition for each block of 256, on top of the trees. Uniform
+    # inputs make partial sums near √n; a chain of L additions then errs by about 0.12·eps·√(n·L).
+    tolerance=Tolerance(chain="cdiv(n, 256) + 64", scale="sqrt(n)", chain_factor=1.5),
+    baseline="reduction:sum",
+    rivals=("reduction:cupy_sum", "pytorch:sum"),
+)

@@ -1,0 +1,68 @@
+// reduce_v7: the sum of n floats; many elements per thread, loaded four at a time.
+//
+// The grid is chosen to fill the GPU, not to cover the array: its threads walk over src together until all is added.
+// Then one block adds up the sums of the blocks, with the same kernel: src has m elements, dst one for each block.
+
+constexpr int THREADS = 256;
+
+// A block is worth starting for 16 elements of each thread; 8 blocks of 256 threads fill a multiprocessor.
+
+// scratch sums: float[8 * sm_count]
+// launch reduce_v7(x, sums, n): grid=min(cdiv(n, 16 * THREADS), 8 * sm_count) block=THREADS
+// launch reduce_v7(sums, out, min(cdiv(n, 16 * THREADS), 8 * sm_count)): grid=1 block=THREADS
+
+// The tree of reduce_v6: adds up a word for each thread of the block. Thread 0 then finds the sum in word 0.
+template <int BLOCK>
+__device__ void add_up(float* partial, int t)
+{
+    // Barrier: from here on threads read words that other threads have stored.
+    __syncthreads();
+
+#pragma unroll
+    for (int s = BLOCK / 2; s > 32; s /= 2) {
+        if (t < s)
+            partial[t] += partial[t + s];
+
+        // Barrier: the next step reads sums that other warps make in this one.
+        __syncthreads();
+    }
+
+    if (t < 32) {
+#pragma unroll
+        for (int s = 32; s > 0; s /= 2) {
+            if (t < s)
+                partial[t] += partial[t + s];
+
+            // Barrier of the warp: the next step reads what other lanes have written in this one.
+            __syncwarp();
+        }
+    }
+}
+
+__device__ float sum_of(float4 v)
+{
+    return (v.x + v.y) + (v.z + v.w);
+}
+
+// 8 blocks of 256 threads fill a multiprocessor if a thread keeps to 32 registers: the bound says so to the compiler.
+extern "C" __global__ void __launch_bounds__(THREADS, 8) reduce_v7(const float* src, float* dst, int m)
+{
+    __shared__ float partial[THREADS];
+
+    int t = threadIdx.x;
+    int thread = blockIdx.x * THREADS + t;
+    int threads = gridDim.x * THREADS;
+
+    // 16 bytes for each lane and request. Arrays begin at a multiple of 16 bytes; m need not be a multiple of 4.
+    const float4* src4 = reinterpret_cast<const float4*>(src);
+    int m4 = m / 4;
+    int i = thread;
+    float sum = 0.0f;
+
+    // YOUR CODE: thread `thread` of all `threads` adds up its share: float4s, then the last one to three elements.
+
+    partial[t] = sum;
+    add_up<THREADS>(partial, t);
+    if (t == 0)
+        dst[blockIdx.x] = partial[0];
+}

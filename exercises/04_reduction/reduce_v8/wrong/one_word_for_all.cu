@@ -1,0 +1,61 @@
+// expect: sim=technique
+// Every warp adds its sum to one word with an atomic: they queue there, one after the other.
+
+constexpr int THREADS = 256;
+
+// scratch sums: float[8 * sm_count]
+// launch reduce_v8(x, sums, n): grid=min(cdiv(n, 16 * THREADS), 8 * sm_count) block=THREADS
+// launch reduce_v8(sums, out, min(cdiv(n, 16 * THREADS), 8 * sm_count)): grid=1 block=THREADS
+
+__device__ float warp_sum(float v)
+{
+#pragma unroll
+    for (int s = 16; s > 0; s /= 2)
+        v += __shfl_down_sync(0xffffffff, v, s);
+    return v;
+}
+
+__device__ float block_sum(float v)
+{
+    __shared__ float total;
+    if (threadIdx.x == 0)
+        total = 0.0f;
+    __syncthreads();
+    int lane = threadIdx.x % 32;
+    v = warp_sum(v);
+    if (lane == 0)
+        atomicAdd(&total, v);
+    __syncthreads();
+    return total;
+}
+
+__device__ float sum_of(float4 v)
+{
+    return (v.x + v.y) + (v.z + v.w);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 8) reduce_v8(const float* src, float* dst, int m)
+{
+    int thread = blockIdx.x * THREADS + threadIdx.x;
+    int threads = gridDim.x * THREADS;
+    const float4* src4 = reinterpret_cast<const float4*>(src);
+    int m4 = m / 4;
+    int i = thread;
+    float sum = 0.0f;
+    for (; i + 3 * threads < m4; i += 4 * threads) {
+        float4 a = src4[i];
+        float4 b = src4[i + threads];
+        float4 c = src4[i + 2 * threads];
+        float4 d = src4[i + 3 * threads];
+        sum += (sum_of(a) + sum_of(b)) + (sum_of(c) + sum_of(d));
+    }
+#pragma unroll 1
+    for (; i < m4; i += threads)
+        sum += sum_of(src4[i]);
+    int last = 4 * m4 + thread;
+    if (last < m)
+        sum += src[last];
+    sum = block_sum(sum);
+    if (threadIdx.x == 0)
+        dst[blockIdx.x] = sum;
+}

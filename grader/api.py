@@ -1,0 +1,100 @@
+"""The Python call: `grader.grade("reduce_v3", "my_reduce.cu")` gives the record that every renderer draws from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf
+from os import PathLike
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Literal
+
+from grader.errors import UsageError
+from grader.verdict import Verdict
+
+if TYPE_CHECKING:
+    from grader.catalog import Catalog, CourseExercise
+    from grader.cli.grading import Options
+
+FilePath = str | PathLike[str]
+
+
+def grade(
+    name: str | int,
+    file: FilePath | None = None,
+    *,
+    source: str | None = None,
+    backend: Literal["auto", "gpu", "sim"] = "auto",
+    device: int = 0,
+    seed: int | None = None,
+    timeout_s: float | None = None,
+    courses: FilePath | Sequence[FilePath] = (),
+    record: bool = False,
+) -> Verdict:
+    """Grade one file, or a text given as ``source``, and return the verdict.
+
+    name:     an exercise, its number, or a unique part of its name
+    file:     the file to grade; default: ./NAME.cu
+    backend:  as the option --backend of the command
+    courses:  a folder with further exercises, or several
+    record:   whether the run counts for `grade progress`
+
+    Raises UsageError for a name, a file, a course or a number that is none. Whatever a submission does is a verdict.
+
+    >>> verdict = grade("vector_add", source="not CUDA", backend="sim")  # doctest: +SKIP
+    >>> verdict.verdict, verdict.passed
+    ('compile_error', False)
+    """
+    from grader.catalog import load_catalog
+    from grader.cli.grading import Options
+
+    _check(backend, device, seed, timeout_s)
+    if file is not None and source is not None:
+        raise UsageError("file and source exclude each other", code="file_and_source", hint="leave one out")
+    folders = (courses,) if isinstance(courses, str | PathLike) else courses
+    catalog = load_catalog([Path(course) for course in folders])
+    one = catalog.find(str(name))
+    options = Options(names=(one.name,), backend=backend, device=device, seed=seed, timeout=timeout_s)
+    if source is None:
+        return _graded(catalog, one, Path(file or f"{one.name}.cu"), options, record=record)
+    with TemporaryDirectory(prefix="warpgrade-") as folder:
+        path = Path(folder) / f"{one.name}.cu"
+        path.write_bytes(_encoded(source))
+        return replace(_graded(catalog, one, path, options, record=record), file=path.name)
+
+
+def _graded(catalog: Catalog, one: CourseExercise, path: Path, options: Options, *, record: bool) -> Verdict:
+    from grader.cli.grading import Task
+    from grader.cli.history import recorder
+    from grader.cli.machinery import Machine
+    from grader.stages import grade as graded
+
+    machine = Machine.chosen(options.backend, options.device)
+    keep = recorder(one, path) if record else None
+    verdict = graded(machine.request(catalog, Task(one, path), options))
+    if keep is not None:
+        keep(verdict)
+    return verdict
+
+
+def _check(backend: str, device: int, seed: int | None, timeout_s: float | None) -> None:
+    """What click checks for the command."""
+    from grader.cli.commands import BACKENDS, MAX_SEED
+
+    faults = (
+        (backend not in BACKENDS, f"the backend {backend!r} is none of {', '.join(BACKENDS)}"),
+        (device < 0, f"GPUs are counted from 0, not {device}"),
+        (seed is not None and not 0 <= seed <= MAX_SEED, f"the seed {seed} is not within 0 and 2^53 - 1"),
+        (timeout_s is not None and not 0 < timeout_s < inf, f"a timeout of {timeout_s} s is no time"),
+    )
+    for wrong, words in faults:
+        if wrong:
+            raise UsageError(words, code="bad_option")
+
+
+def _encoded(source: str) -> bytes:
+    try:
+        return source.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(f"the source cannot be written as UTF-8: {error.reason}", code="not_text") from None

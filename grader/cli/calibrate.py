@@ -1,0 +1,149 @@
+"""``grade calibrate``: what the solutions reach on this GPU, and the pass lines drawn from it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader.cli.course import find, load
+from grader.cli.output import print_line, screen, wrapped
+from grader.errors import UsageError
+from grader.profiles import Line, Profile, Reached, lines_of, own_file, read_profile, save, separated
+from grader.roofline import TOO_FAST
+
+if TYPE_CHECKING:
+    from grader.backends.gpu.bench_report import BenchReport, BenchRow
+    from grader.catalog import Catalog, CourseExercise
+
+
+def calibrate(names: Sequence[str], courses: Sequence[Path], *, device: int, output: Path | None) -> int:
+    """Time the solutions and write the GPU's profile. Exit 1 where one could not be measured."""
+    from grader.backends.gpu import GpuBackend
+    from grader.backends.gpu.bench import bench
+
+    catalog = load(courses)
+    exercises = _timed(catalog, names)
+    backend = GpuBackend(device)
+    path = output or own_file(backend.gpu.name)
+    older = _older(path, backend.gpu.name, mine=output is None)
+    report = bench(exercises, backend, secrets.randbits(53), lambda name: print_line(name, to_stderr=True), alone=True)
+    measured = profile_of(report)
+    if measured.lines:
+        whole = merged(older, measured, catalog)
+        _show(whole, measured.lines)  # before the file, which may not be writable: the figures took minutes
+        save(whole, path)
+        print_line("")
+        _tell(
+            f"{path} holds these lines for every {whole.gpu}. `grade calibrate --use FILE` takes them over elsewhere."
+        )
+    without = [row for row in report.rows if row.exercise not in measured.lines]
+    for row in without:
+        _tell(f"{row.exercise} has no line: {why_none(row)}")
+    return 1 if without else 0
+
+
+def _timed(catalog: Catalog, names: Sequence[str]) -> list[CourseExercise]:
+    """The exercises to measure: the named ones, else all that are timed. Raises UsageError where one is not."""
+    chosen = [find(catalog, name) for name in names]
+    for one in chosen:
+        if one.exercise.timed is None or one.exercise.target is None or one.solution is None:
+            lacks = "solution" if one.solution is None else "timed size"
+            hint = "`grade calibrate` without a name measures all that can be"
+            raise UsageError(f"{one.name} has no {lacks}, so it has no pass line", code="not_timed", hint=hint)
+    every = [one for one in catalog.exercises if one.exercise.target is not None and one.solution is not None]
+    return list({one.name: one for one in chosen}.values()) if names else every
+
+
+def _older(path: Path, gpu: str, *, mine: bool) -> Profile | None:
+    """The profile that is there and stays but for what is measured now. Raises UsageError before it is overwritten.
+
+    This user's own profile, where it is damaged, makes room for the new one.
+    """
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder", code="cannot_write", hint="--output names a file")
+    if not path.exists():
+        return None
+    try:
+        older = read_profile(path)
+    except UsageError as error:
+        if mine:
+            _tell(f"{error.message}; a new one takes its place")
+            return None
+        raise UsageError(error.message, code=error.code, hint="--output names a new file or a profile") from None
+    if older.gpu != gpu:
+        message = f"{path} is the profile of an {older.gpu}, and this GPU is an {gpu}"
+        raise UsageError(message, code="other_gpu", hint="write to another file: each model has its own")
+    return older
+
+
+def profile_of(report: BenchReport) -> Profile:
+    """The profile that a bench report gives, of those rows that can be believed."""
+    reached = [Reached(row.exercise, row.fraction or 0.0, row.of) for row in report.rows if not why_none(row)]
+    return Profile(report.gpu.name, report.date, dict(report.versions), lines_of(reached))
+
+
+def why_none(row: BenchRow) -> str:
+    """Why no line can be drawn from this row, in words; "" where one can."""
+    if row.measured is None:
+        return row.problem or "it was not measured"
+    if row.fraction is None or not (isfinite(row.fraction) and row.fraction > 0):
+        return f"the {row.of} of this GPU is not known"
+    if row.fraction > TOO_FAST:
+        return f"it reached {row.fraction:.2f} of the {row.of}, which cannot be: the {row.of} is wrong on this GPU"
+    return ""
+
+
+def merged(older: Profile | None, newer: Profile, catalog: Catalog) -> Profile:
+    """Both profiles in one. Whether a step is separated from the timed one before it is seen over all their lines."""
+    both = newer if older is None else older.with_lines(newer)
+    return replace(both, lines=separated(both.lines, _before(both.lines, catalog)))
+
+
+def _before(lines: Mapping[str, Line], catalog: Catalog) -> dict[str, str]:
+    """Each step's predecessor on its ladder, among those that have a line."""
+    lined = [one for one in catalog.exercises if one.name in lines]
+    before = {}
+    for one in lined:
+        steps = [other.name for other in catalog.ladder(one) if other.name in lines]
+        at = steps.index(one.name)
+        if at:
+            before[one.name] = steps[at - 1]
+    return before
+
+
+def use_profile(path: Path) -> int:
+    """Take over a profile that somebody has measured on the same model; its lines go before those of one's own."""
+    if not path.is_file():
+        raise UsageError(f"there is no file {path}", code="cannot_read", hint="`grade calibrate` writes a profile")
+    profile = read_profile(path)
+    target = own_file(profile.gpu)
+    older = _older(target, profile.gpu, mine=True)
+    save(profile if older is None else older.with_lines(profile), target)
+    count = len(profile.lines)
+    _tell(f"{count} pass line{'s' * (count != 1)} for every {profile.gpu}, measured on {profile.date}.")
+    return 0
+
+
+def _tell(text: str) -> None:
+    print_line(wrapped(text, width=screen().width))
+
+
+def _show(whole: Profile, names: Collection[str]) -> None:
+    for line in profile_lines({name: line for name, line in whole.lines.items() if name in names}):
+        print_line(line)
+
+
+def profile_lines(lines: Mapping[str, Line]) -> Iterator[str]:
+    """Yield the lines as a table in words."""
+    widest = max(map(len, ("exercise", *lines)))
+    yield f"{'exercise':<{widest}}  solution    line  of"
+    for name, line in lines.items():
+        yield f"{name:<{widest}}  {line.solution:>8.3f}  {line.fraction:>6.3g}  {line.of}{_note(line)}"
+
+
+def _note(line: Line) -> str:
+    return "" if line.separated else "   no faster than the step before: technique alone tells them apart"

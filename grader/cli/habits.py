@@ -1,0 +1,282 @@
+"""``grade hint``, ``grade reset``, ``grade solution`` and ``grade next``: what people ask for between two gradings."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader.catalog import Catalog, CourseExercise
+from grader.cli.course import find, load, start_exercise
+from grader.cli.history import key_of, progress
+from grader.cli.output import print_line, print_text, screen, wrapped
+from grader.errors import UsageError
+
+if TYPE_CHECKING:
+    from grader.practice.following import Following
+
+# ---------------------------------------------------------------------------------------------------------------- hint
+
+
+def show_hint(name: str | None, courses: Sequence[Path], *, again: bool, no_color: bool) -> int:
+    """Print the next hint; with ``again``, those that were shown."""
+    catalog = load(courses)
+    one = find(catalog, name) if name is not None else _graded_last(catalog)
+    (repeat_hints if again else give_hint)(one, no_color=no_color)
+    return 0
+
+
+def give_hint(one: CourseExercise, *, no_color: bool) -> None:
+    """Print the next hint of an exercise and remember it; after the last, say so."""
+    hints = _hints_of(one)
+    history, key = progress(), key_of(one)
+    seen = min(history.hints_seen().get(key, 0), len(hints))
+    if seen == len(hints):
+        say(
+            f"{one.name}: {'that was the only hint' if seen == 1 else f'you have seen all {seen} hints'}. "
+            f"`grade hint {one.name} --again` repeats {'it' if seen == 1 else 'them'}, {_to_the_solution(one)}."
+        )
+        return
+    number = seen + 1
+    _print_hint(one, hints, number, no_color=no_color)
+    kept = history.saw_hint(*key, number)
+    say(_after_hint(one, number, len(hints)) if kept else f"All hints are in {one.hints}.")
+
+
+def repeat_hints(one: CourseExercise, *, no_color: bool) -> None:
+    """Print the hints of an exercise that were shown before."""
+    hints = _hints_of(one)
+    seen = min(progress().hints_seen().get(key_of(one), 0), len(hints))
+    for number in range(1, seen + 1):
+        _print_hint(one, hints, number, no_color=no_color)
+    say(_after_hint(one, seen, len(hints)) if seen else f"{one.name}: no hint yet; `grade hint {one.name}` shows one.")
+
+
+def _hints_of(one: CourseExercise) -> tuple[str, ...]:
+    from grader.practice.hints import hints_in
+
+    try:
+        hints = hints_in(one.hints.read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        hints = ()
+    if not hints:
+        hint = f"`grade show {one.name}` explains the task"
+        raise UsageError(f"{one.name} has no hints", code="no_hints", hint=hint)
+    return hints
+
+
+def _print_hint(one: CourseExercise, hints: Sequence[str], number: int, *, no_color: bool) -> None:
+    from grader.render.statement import statement_text
+
+    shown = screen(no_color=no_color)
+    print_line(f"{one.name}, hint {number} of {len(hints)}\n")
+    print_text(statement_text(hints[number - 1], width=shown.width, color=shown.color, unicode=shown.unicode) + "\n")
+
+
+def _after_hint(one: CourseExercise, number: int, count: int) -> str:
+    earlier = f"; `grade hint {one.name} --again` repeats all so far" if number > 1 else ""
+    if number < count:
+        return f"`grade hint {one.name}` gives the next one{earlier}."
+    return f"That was the last hint: {_to_the_solution(one)}{earlier}."
+
+
+def _to_the_solution(one: CourseExercise) -> str:
+    if one.solution is None:
+        return f"`grade show {one.name}` explains the task"
+    spoil = "" if key_of(one) in progress().passed() else " --spoil"
+    return f"`grade solution {one.name}{spoil}` shows the solution"
+
+
+def _graded_last(catalog: Catalog) -> CourseExercise:
+    last = progress().last()
+    found = [one for one in catalog.exercises if last is not None and key_of(one) == (last.course, last.exercise)]
+    if not found:
+        what = (
+            "nothing was graded yet" if last is None else f"{last.exercise}, graded last, is in a course not named here"
+        )
+        raise UsageError(f"a hint for which exercise? {what}", code="usage", hint="`grade hint NAME` says which")
+    return found[0]
+
+
+# --------------------------------------------------------------------------------------------------------------- reset
+
+MOST_KEPT = 1000  # earlier texts of one exercise, beside each other
+
+
+def reset_exercise(name: str, courses: Sequence[Path]) -> int:
+    """Put the stub back over the file here, and a host exercise's Python file; what was there is kept beside it."""
+    one = find(load(courses), name)
+    sources = [path for path in (one.stub, one.host_file) if path is not None]
+    for path in sources:
+        _check_resettable(one, path)
+    for path in sources:
+        print_line(_reset(path))
+    return 0
+
+
+def _check_resettable(one: CourseExercise, source: Path) -> None:
+    here = Path(source.name)
+    if not here.exists():
+        hint = f"`grade start {one.name}` puts the stub here"
+        raise UsageError(f"there is no {here} in this folder", code="no_submission", hint=hint)
+    if not here.is_file():
+        raise UsageError(f"./{here} is no file", code="is_a_directory")
+    if here.samefile(source):
+        raise UsageError(
+            f"./{here} is the course's own stub", code="is_the_stub", hint=f"`git checkout {here}` brings it back"
+        )
+
+
+def _reset(source: Path) -> str:
+    """Reset one file, and return what was done in words."""
+    here = Path(source.name)
+    try:
+        stub, mine = source.read_bytes(), here.read_bytes()
+        if mine == stub:
+            return f"./{here} is the untouched stub already."
+        kept = _keep(here, mine)
+        here.write_bytes(stub)
+    except OSError as error:
+        where = error.filename or here
+        raise UsageError(f"cannot write {where}: {error.strerror}", code="cannot_write") from None
+    return f"./{here} is the stub again; what you wrote is in ./{kept}."
+
+
+def _keep(path: Path, content: bytes) -> Path:
+    """Write ``content`` beside ``path``, under a name that is free: ``.bak``, ``.bak.2`` …"""
+    for number in range(1, MOST_KEPT):
+        kept = path.with_name(f"{path.name}.bak" + (f".{number}" if number > 1 else ""))
+        try:
+            with kept.open("xb") as file:
+                file.write(content)
+        except FileExistsError:
+            continue
+        return kept
+    raise UsageError(f"{MOST_KEPT - 1} earlier texts are kept beside {path}", code="exists", hint="delete some *.bak")
+
+
+# ------------------------------------------------------------------------------------------------------------ solution
+
+
+def show_solution(name: str, courses: Sequence[Path], *, spoil: bool, output: Path | None, no_color: bool) -> int:
+    """Print the course's solution, or write it to ``output``, once the exercise was passed."""
+    one = find(load(courses), name)
+    if one.solution is None:
+        raise UsageError(f"the course has no solution of {one.name}", code="no_solution")
+    if not spoil and key_of(one) not in progress().passed():
+        raise UsageError(
+            f"you have not passed {one.name} yet, and the solution is worth more afterwards", code="not_passed",
+            hint=f"`grade hint {one.name}` helps; `grade solution {one.name} --spoil` shows it all the same",
+        )  # fmt: skip
+    files = [path for path in (one.solution, one.solution_host_file) if path is not None]
+    if output is not None:
+        for source, path in zip(files, (output, output.with_name(f"{output.stem}_host.py")), strict=False):
+            _write_new(path, source)
+    else:
+        _print_sources(files, no_color=no_color)
+    return 0
+
+
+def _write_new(path: Path, source: Path) -> None:
+    try:
+        with path.open("xb") as file:
+            file.write(source.read_bytes())
+    except FileExistsError:
+        raise UsageError(f"{path} is already here", code="exists", hint="give --output another name") from None
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}", code="cannot_write") from None
+    print_line(f"The solution is in {path}.")
+
+
+def _print_sources(files: Sequence[Path], *, no_color: bool) -> None:
+    """Each file as it is where a program reads it; coloured, with control characters made visible, for people."""
+    for path in files:
+        text = path.read_text(encoding="utf-8", errors="replace")
+        if len(files) > 1:
+            comment = "#" if path.suffix == ".py" else "//"
+            text = f"{comment} {path.name}\n\n{text}" + ("" if path == files[-1] else "\n")
+        print_text(_for_people(text, path, no_color=no_color) if sys.stdout.isatty() else text)
+
+
+def _for_people(text: str, path: Path, *, no_color: bool) -> str:
+    from grader.render.source import source_text
+    from grader.render.text import safe
+
+    shown = screen(no_color=no_color)
+    return source_text(text, path.suffix) if shown.color else safe(text, lines=True)
+
+
+# ---------------------------------------------------------------------------------------------------------------- next
+
+
+def show_next(courses: Sequence[Path], *, start: bool) -> int:
+    """Print which exercise comes next and why; with ``start``, copy its stub here unless it is here."""
+    catalog = load(courses)
+    one, found = next_exercise(catalog)
+    if one is None:
+        say(all_passed(catalog))
+        return 0
+    here = Path(f"{one.name}.cu")
+    if start and not here.exists():
+        say(why_next(found))
+        return start_exercise(one.name, courses, force=False)
+    say(f"{one.number}  {one.name}: {one.exercise.idea}.")
+    say(why_next(found))
+    if here.exists():
+        say(f"./{here} is here: `grade {one.name}` grades it, `grade show {one.name}` explains the task.")
+    else:
+        say(f"`grade start {one.name}` puts its stub here, and so does `grade next --start`.")
+    return 0
+
+
+def next_exercise(catalog: Catalog) -> tuple[CourseExercise | None, Following]:
+    """The first exercise that is open behind the one passed last, None where all are passed that can be graded here."""
+    from grader.practice.following import following
+
+    found = following(
+        [key_of(one) for one in catalog.exercises],
+        progress().passes(),
+        lambda at: gradable_here(catalog.exercises[at]),
+    )
+    return (None if found.at is None else catalog.exercises[found.at]), found
+
+
+def why_next(found: Following) -> str:
+    """Why an exercise is the next one, in a sentence or two."""
+    from grader.practice.progress import local_day
+
+    if found.after is None:
+        return "Next is the first exercise that you have not passed."
+    words = f"Next after {found.after.exercise}, which you passed on {local_day(found.after.at)}."
+    if found.open_before:
+        before = "1 exercise before it is" if found.open_before == 1 else f"{found.open_before} exercises before it are"
+        words += f" {before} still open: `grade progress` shows which."
+    return words
+
+
+def gradable_here(one: CourseExercise) -> bool:
+    """Whether the simulator or a GPU of this machine can grade the exercise."""
+    from grader.stages import simulable
+
+    return simulable(one.exercise) or _has_gpu()
+
+
+@cache
+def _has_gpu() -> bool:
+    from grader.device import count
+
+    return count() > 0
+
+
+def all_passed(catalog: Catalog) -> str:
+    """What is said to who has passed everything that can be graded here."""
+    if all(gradable_here(one) for one in catalog.exercises):
+        return f"You have passed all {len(catalog.exercises)} exercises."
+    return "You have passed every exercise that needs no GPU; `grade list` marks those that need one."
+
+
+def say(text: str) -> None:
+    """Print a message in lines of the screen's width."""
+    print_line(wrapped(text, width=screen().width))

@@ -1,0 +1,74 @@
+"""The person's progress as the commands use it: which runs are recorded, and under which name an exercise is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from grader.catalog import CourseExercise, built_in_course
+from grader.cli.output import print_line
+from grader.practice.progress import BUILT_IN, Progress, Run, now, own_progress
+from grader.verdict import Verdict
+
+HASHED_BYTES = 1 << 20  # what is larger is no source
+
+
+def progress() -> Progress:
+    """The progress of the person at the keyboard; a trouble with its file is one line on standard error."""
+    return own_progress(tell_once)
+
+
+@cache
+def tell_once(message: str) -> None:
+    """Print a trouble, once: `grade watch` would otherwise repeat it at each save."""
+    print_line(f"grade: {message}", to_stderr=True)
+
+
+def key_of(one: CourseExercise) -> tuple[str, str]:
+    """What an exercise is known by: its course and its name."""
+    return BUILT_IN if one.course == built_in_course() else str(one.course.exercises), one.name
+
+
+def recorder(one: CourseExercise, path: Path) -> Callable[[Verdict], None]:
+    """Return what records a verdict on the file, as the file is now; for a file of the course's own, nothing does."""
+    if _is_the_courses(one, path):
+        return lambda verdict: None
+    course, name = key_of(one)
+    digest = _sha256(path)
+
+    def record(verdict: Verdict) -> None:
+        progress().record(_run(course, name, verdict, digest))
+
+    return record
+
+
+def _run(course: str, name: str, verdict: Verdict, digest: str | None) -> Run:
+    measured = verdict.measured
+    return Run(
+        now(), course, name, verdict.verdict, verdict.score, verdict.max_score, verdict.backend,
+        median_s=measured.median_s if measured else None,
+        fraction_of_peak=measured.fraction_of_peak if measured else None,
+        gpu=verdict.device if "gpu" in verdict.backend else None,
+        file_sha256=digest,
+    )  # fmt: skip
+
+
+def _is_the_courses(one: CourseExercise, path: Path) -> bool:
+    """Whether the file is a solution or a wrong answer that ships with the course: its verdict is nobody's progress."""
+    try:
+        real = path.resolve()
+    except (OSError, RuntimeError):  # a loop of links
+        return False
+    return one.course.solutions.resolve() in real.parents or real.parent == (one.folder / "wrong").resolve()
+
+
+def _sha256(path: Path) -> str | None:
+    from hashlib import sha256
+
+    try:
+        if path.is_file() and path.stat().st_size <= HASHED_BYTES:
+            return sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        pass
+    return None

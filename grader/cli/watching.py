@@ -1,0 +1,190 @@
+"""``grade watch``: grades at each save, and answers a few keys.
+
+keyboard ──┐
+           ├──events──▶ Watch.run: one at a time, in the main thread
+saves ─────┘
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Event, Thread
+from time import strftime
+from typing import Any
+
+from grader.catalog import Catalog
+from grader.cli.course import load, show_list, start_exercise
+from grader.cli.failures import BROKEN_PIPE, guarded
+from grader.cli.grading import Options, Task, grade_all, tasks_of
+from grader.cli.habits import all_passed, give_hint, next_exercise, say, why_next
+from grader.cli.output import print_line, print_text
+from grader.errors import UsageError
+from grader.practice.keyboard import END, Keyboard
+from grader.practice.saves import Saves, newest_first, wake_at_saves
+
+SAVED = "saved"  # an event that is no key
+CLEAR = "\x1b[2J\x1b[H"
+QUITS = frozenset({"q", END})
+
+
+def watch_files(name: str | None, courses: tuple[Path, ...], options: Mapping[str, Any]) -> int:
+    """Grade one exercise's file, or without a name every exercise's file in this folder, each time it is saved."""
+    catalog = load(courses)
+    current = _named(catalog, name) if name is not None else _newest(catalog)
+    return Watch(catalog, current, Options((), courses=courses, **options), follows=name is None).run()
+
+
+def _named(catalog: Catalog, name: str) -> Task:
+    return tasks_of(catalog, Options((name,)))[0]
+
+
+def _newest(catalog: Catalog) -> Task:
+    here = {task.path: task for task in _tasks_here(catalog)}
+    if not here:
+        raise UsageError(
+            "there is no exercise's file in this folder", code="no_submission",
+            hint="`grade start NAME` puts a stub here, and `grade watch NAME` watches it",
+        )  # fmt: skip
+    return here[newest_first(here)[0]]
+
+
+def _tasks_here(catalog: Catalog) -> list[Task]:
+    try:
+        names = {path.name for path in Path().iterdir()}
+    except OSError:  # the folder has gone; it may come back
+        return []
+    return [Task(one, Path(f"{one.name}.cu")) for one in catalog.exercises if f"{one.name}.cu" in names]
+
+
+def _files_of(task: Task) -> tuple[Path, ...]:
+    """All files whose save matters: a host exercise has a Python file beside the kernel."""
+    host = task.path.with_name(f"{task.path.stem}_host.py")
+    return (task.path, host) if task.exercise.exercise.host else (task.path,)
+
+
+class Watch:
+    """The loop. ``follows``: every exercise's file in this folder is watched, and a saved one becomes the current."""
+
+    def __init__(self, catalog: Catalog, current: Task, options: Options, *, follows: bool) -> None:
+        self._catalog = catalog
+        self._current = current
+        self._options = options
+        self._follows = follows
+        self._events: SimpleQueue[str] = SimpleQueue()
+        self._saves = Saves()
+        self._grading = False
+        self._keyboard = Keyboard(self._pressed)
+        self._actions: Mapping[str, Callable[[], None]] = {
+            "h": self._hint, "n": self._next, "l": self._list, "\n": self._grade, "\r": self._grade,
+        }  # fmt: skip
+
+    def run(self) -> int:
+        """Grade once, then at every save, until somebody quits."""
+        stop = Event()
+        folders = {Path.cwd(), self._current.path.absolute().parent}
+        watcher = Thread(target=wake_at_saves, args=(folders, lambda: self._events.put(SAVED), stop), daemon=True)
+        with self._keyboard:
+            watcher.start()
+            try:
+                return self._answer_events()
+            finally:
+                stop.set()
+                watcher.join()
+
+    def _answer_events(self) -> int:
+        self._look()
+        code = self._do(self._grade)
+        while code != BROKEN_PIPE:
+            event = self._events.get()
+            if event in QUITS:
+                return 0
+            if event == SAVED:
+                code = self._do(self._grade) if self._look() else 0
+            elif event in self._actions:
+                code = self._do(self._actions[event])
+        return code
+
+    def _pressed(self, key: str) -> None:
+        """A key, in the keyboard's thread. Nobody who quits waits for a grading; its children end with this process."""
+        if key.lower() in QUITS and self._grading:
+            self._keyboard.restore()
+            os._exit(0)
+        self._events.put(key.lower())
+
+    def _do(self, action: Callable[[], None]) -> int:
+        """Carry out an action, then say what can be done; whatever goes wrong is one message, and watching goes on."""
+
+        def run(words: list[str]) -> int:
+            action()
+            return 0
+
+        code = guarded(run, [])
+        return code if code == BROKEN_PIPE else guarded(lambda words: self._print_footer(), [])
+
+    # -- what is watched
+
+    def _look(self) -> bool:
+        """Whether a watched file was saved; where several were, the newest becomes the current one."""
+        tasks: Iterable[Task] = _tasks_here(self._catalog) if self._follows else [self._current]
+        owner = {file: task for task in tasks for file in _files_of(task)}
+        saved = self._saves.look(owner)
+        if saved:
+            self._current = owner[saved[0]]
+        return bool(saved)
+
+    # -- what is done
+
+    def _grade(self) -> None:
+        self._grading = True
+        self._saves.look(_files_of(self._current))  # what is graded now need not be graded again
+        try:
+            self._clear()
+            print_line(f"{self._current.path}, {strftime('%H:%M:%S')}\n")
+            grade_all(replace(self._options, names=(self._current.exercise.name,), file=self._current.path))
+        finally:
+            self._grading = False
+
+    def _hint(self) -> None:
+        print_line("")
+        give_hint(self._current.exercise, no_color=self._options.no_color)
+
+    def _list(self) -> None:
+        self._clear()
+        show_list(self._options.courses, as_json=False)
+
+    def _next(self) -> None:
+        """Go on to the next exercise; its stub is copied where it is not here yet."""
+        one, found = next_exercise(self._catalog)
+        if one is None or one.name == self._current.exercise.name:
+            say("\n" + (f"{one.name} is not passed yet: it is the next one." if one else all_passed(self._catalog)))
+            return
+        self._clear()
+        say(why_next(found))
+        path = Path(f"{one.name}.cu")
+        if path.exists():
+            say(f"{one.name}: {one.exercise.idea}.")
+            say(f"./{path} is here already: Enter grades it.")
+        else:
+            start_exercise(one.name, self._options.courses, force=False)
+        self._current = Task(one, path)
+        self._look()  # what was just written is no save
+        self._current = Task(one, path)
+
+    # -- what is shown
+
+    def _clear(self) -> None:
+        if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
+            print_text(CLEAR)
+        else:
+            print_text("\n")
+
+    def _print_footer(self) -> int:
+        what = "the exercises here" if self._follows else str(self._current.path)
+        keys = "h hint   n next   l list   Enter again   q quit" if self._keyboard.listens else "Ctrl-C ends it"
+        print_line(f"\nwatching {what}:   {keys}")
+        return 0

@@ -1,0 +1,117 @@
+"""`grade dev new NAME`: the files of a new exercise, complete and small, which pass `grade dev check` at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from grader.courses import Course, CourseExercise
+from grader.errors import UsageError
+
+SKELETON = Path(__file__).parent / "skeleton"
+FIRST_CHAPTER = "01_first"
+MOST_IN_A_CHAPTER = 99
+_NAME = re.compile(r"[a-z][a-z0-9_]{1,40}")
+_CHAPTER = re.compile(r"(\d{1,2})_[a-z0-9_]+")
+_WORD_OF_C = re.compile(
+    "alignas|alignof|and|and_eq|asm|auto|bitand|bitor|bool|break|case|catch|char|class|compl|concept|const|consteval|"
+    "constexpr|constinit|const_cast|continue|decltype|default|delete|do|double|dynamic_cast|else|enum|explicit|export|"
+    "extern|false|float|for|friend|goto|if|inline|int|long|main|mutable|namespace|new|noexcept|not|not_eq|nullptr|"
+    "operator|or|or_eq|private|protected|public|register|reinterpret_cast|requires|return|short|signed|sizeof|static|"
+    "static_assert|static_cast|struct|switch|template|this|thread_local|throw|true|try|typedef|typeid|typename|union|"
+    "unsigned|using|virtual|void|volatile|wchar_t|while|xor|xor_eq"
+)
+"""What a kernel cannot be called."""
+
+
+def new_exercise(name: str, chapter: str, course: Course, existing: Sequence[CourseExercise]) -> tuple[Path, ...]:
+    """Write the exercise's files and return them. Nothing that exists is overwritten.
+
+    ``chapter`` "" is the course's last one. Raises UsageError for a name or chapter that cannot be, and for a place
+    that is taken or cannot be written to.
+    """
+    _check_name(name, existing)
+    chapter = chapter or _last_chapter(existing)
+    facts = {"name": name, "order": _order(chapter, existing)}
+    files = dict(_files(name, chapter, course, facts))
+    taken = [path for path in (course.exercises / chapter / name, *files) if _is_there(path)]
+    if taken:
+        raise UsageError(f"{taken[0]} is already there", code="exists", hint="choose another name")
+    _write(files)
+    return tuple(files)
+
+
+def _check_name(name: str, existing: Sequence[CourseExercise]) -> None:
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"an exercise cannot be called {name!r}", code="bad_name",
+            hint="use lower-case letters, digits and _, as in coalescing_stride",
+        )  # fmt: skip
+    if _WORD_OF_C.fullmatch(name):
+        raise UsageError(
+            f"an exercise cannot be called {name!r}: its kernel has the same name, and that is a word of C++",
+            code="bad_name", hint="choose another name",
+        )  # fmt: skip
+    twin = next((one for one in existing if one.name == name), None)
+    if twin is not None:
+        raise UsageError(f"{twin.folder} is already there", code="exists", hint="choose another name")
+
+
+def _last_chapter(existing: Sequence[CourseExercise]) -> str:
+    """The chapter with the largest number; chapters without one, as a plain course has them, do not count."""
+    numbered = [(int(found[1]), found[0]) for one in existing if (found := _CHAPTER.fullmatch(one.chapter))]
+    return max(numbered, default=(0, FIRST_CHAPTER))[1]
+
+
+def _order(chapter: str, existing: Sequence[CourseExercise]) -> int:
+    """Chapter × 100 + the first row after the chapter's last."""
+    number = _CHAPTER.fullmatch(chapter)
+    if number is None:
+        hint = "a chapter is a number and a name: 02_memory"
+        raise UsageError(f"{chapter!r} is no chapter", code="bad_chapter", hint=hint)
+    first = 100 * int(number[1])
+    rows = [one.number - first for one in existing if 0 <= one.number - first <= MOST_IN_A_CHAPTER]
+    if max(rows, default=0) == MOST_IN_A_CHAPTER:
+        raise UsageError(f"chapter {chapter} is full", code="bad_chapter", hint="start another with --chapter")
+    return first + max(rows, default=0) + 1
+
+
+def _files(name: str, chapter: str, course: Course, facts: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(SKELETON), undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True,
+        autoescape=False,  # source code and Markdown, made of a name that `new_exercise` has checked
+    )  # fmt: skip
+    folder = course.exercises / chapter / name
+    for template in sorted(path.relative_to(SKELETON) for path in SKELETON.rglob("*.j2")):
+        target = f"{name}.cu" if template.name == "kernel.cu.j2" else template.with_suffix("").as_posix()
+        text = environment.get_template(template.as_posix())
+        yield folder / target, text.render(facts, solution=False)
+        if template.name == "kernel.cu.j2":
+            yield course.solutions / chapter / f"{name}.cu", text.render(facts, solution=True)
+
+
+def _is_there(path: Path) -> bool:
+    """Whether something is at ``path``, a link that leads nowhere too."""
+    try:
+        return path.exists() or path.is_symlink()
+    except OSError as error:
+        raise _cannot_write(path, error) from None
+
+
+def _write(files: Mapping[Path, str]) -> None:
+    for path, text in files.items():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("x", encoding="utf-8") as file:
+                file.write(text)
+        except OSError as error:
+            raise _cannot_write(path, error) from None
+
+
+def _cannot_write(path: Path, error: OSError) -> UsageError:
+    hint = "--course DIR names another place"
+    return UsageError(f"cannot write {path}: {error.strerror}", code="cannot_write", hint=hint)

@@ -1,0 +1,103 @@
+"""The notebook magic: a cell that begins with ``%%grade reduce_v3`` is graded, and its page appears below.
+
+    %load_ext grader
+
+    %%grade reduce_v3 --backend sim
+    // passes m=n until 1 by cdiv(m, 256): …
+
+Needs nothing of IPython but what hands the cell over: the result is an object that knows how to show itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any, NoReturn
+
+from grader.errors import UsageError, WarpgradeError
+from grader.verdict import Verdict
+
+HEIGHT = "70vh"
+USAGE = "%%grade NAME [--backend auto|gpu|sim] [--seed N] [--timeout SECONDS] [--device N] [--course DIR] [--save FILE]"
+
+
+@dataclass(frozen=True, repr=False)
+class Graded:
+    """What a graded cell shows: the page in a frame of its own, or the terminal's report where there are no pages."""
+
+    verdict: Verdict
+    page: str
+    text: str
+
+    def _repr_html_(self) -> str:
+        """A frame keeps the page's styles and the notebook's apart."""
+        style = f"width: 100%; height: {HEIGHT}; border: 1px solid #8888; resize: vertical; overflow: auto"
+        title = escape(f"{self.verdict.exercise}: {self.verdict.verdict}", quote=True)
+        return f'<iframe title="{title}" style="{style}" sandbox srcdoc="{escape(self.page, quote=True)}"></iframe>'
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, repr=False)
+class Refused:
+    """A line that could not be understood, in words."""
+
+    error: WarpgradeError
+
+    def __repr__(self) -> str:
+        hint = f"\n{self.error.hint}" if self.error.hint else ""
+        return f"grade: {self.error.message}{hint}"
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Called by ``%load_ext grader``."""
+    shell.register_magic_function(grade_cell, "cell", "grade")
+
+
+def grade_cell(line: str, cell: str) -> Graded | Refused:
+    """Grade the cell's text on the exercise that the line names. A wrong line is answered in words, not raised."""
+    try:
+        return _graded(_words(line), cell)
+    except WarpgradeError as error:
+        return Refused(error)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, code="usage", hint=USAGE)
+
+
+def _words(line: str) -> argparse.Namespace:
+    parser = _Parser(prog="%%grade", add_help=False)
+    parser.add_argument("name")
+    parser.add_argument("--backend", choices=("auto", "gpu", "sim"), default="auto")
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--timeout", type=float)
+    parser.add_argument("--device", type=int, default=0)
+    parser.add_argument("--course", type=Path, action="append", default=[])
+    parser.add_argument("--save", type=Path)
+    try:
+        return parser.parse_args(shlex.split(line))
+    except ValueError as error:
+        raise UsageError(f"{error} in {line!r}", code="usage", hint=USAGE) from None
+
+
+def _graded(words: argparse.Namespace, cell: str) -> Graded:
+    from grader.api import grade
+    from grader.render import html, terminal
+    from grader.render.json import versions
+
+    verdict = grade(
+        words.name, source=cell, backend=words.backend, device=words.device, seed=words.seed,
+        timeout_s=words.timeout, courses=words.course, record=True,
+    )  # fmt: skip
+    if words.save is not None:
+        from grader.cli.output import write_file
+
+        write_file(words.save, cell)
+    page = html.to_html([html.Graded(verdict, cell)], versions=versions())
+    return Graded(verdict, page, terminal.to_terminal(verdict, cell, width=80, color=False, unicode=True))

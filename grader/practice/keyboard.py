@@ -1,0 +1,140 @@
+"""Single key presses of a terminal: read without Enter and without echo, and the terminal left as it was, always."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+END = "\x04"  # what Ctrl-D sends, and what is reported when the terminal has gone
+_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|.)?", re.DOTALL)  # what an arrow or a function key sends
+_ENDING = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")
+_BACKGROUND_PAUSE_S = 0.2
+
+
+class Keyboard:
+    """Calls ``press`` in a thread of its own with every key, while it is entered.
+
+    Where standard input is no terminal, or belongs to another program, ``listens`` is False and nothing happens.
+    """
+
+    def __init__(self, press: Callable[[str], None]) -> None:
+        self.listens = False
+        self._press = press
+        self._saved: list[Any] | None = None
+        self._handlers: dict[int, Any] = {}
+        self._closed = threading.Event()
+
+    def __enter__(self) -> Self:
+        self.listens = _is_ours()
+        if self.listens:
+            self._input = sys.stdin.fileno()
+            self._wake_reader, self._wake_writer = os.pipe()
+            self._take_signals()
+            self._read_single_keys()
+            self._thread = threading.Thread(target=self._listen, daemon=True)
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.listens:
+            self._closed.set()
+            os.write(self._wake_writer, b".")
+            self._thread.join()
+            self.restore()
+            for number, handler in self._handlers.items():
+                signal.signal(number, handler)
+            os.close(self._wake_reader)
+            os.close(self._wake_writer)
+
+    def restore(self) -> None:
+        """Leave the terminal as it was found; may be called at any time, from any thread."""
+        import termios
+
+        if self._saved is not None and _in_foreground(self._input):
+            termios.tcsetattr(self._input, termios.TCSANOW, self._saved)
+
+    # -- the terminal
+
+    def _read_single_keys(self) -> None:
+        import termios
+        import tty
+
+        if _in_foreground(self._input):
+            self._saved = self._saved or termios.tcgetattr(self._input)
+            tty.setcbreak(self._input, termios.TCSANOW)
+
+    def _listen(self) -> None:
+        while not self._closed.is_set():
+            ready, _, _ = select.select([self._input, self._wake_reader], [], [])
+            if self._wake_reader in ready:
+                return
+            if not _in_foreground(self._input):  # what is typed now is for another program
+                self._closed.wait(_BACKGROUND_PAUSE_S)
+                continue
+            pressed = self._read()
+            for key in _SEQUENCE.sub("", pressed.decode("ascii", "ignore")):
+                self._press(key)
+            if pressed == END.encode():
+                return
+
+    def _read(self) -> bytes:
+        try:
+            return os.read(self._input, 64) or END.encode()
+        except OSError:
+            return END.encode()
+
+    # -- signals: the terminal first, then whatever would have happened
+
+    def _take_signals(self) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            return
+        handlers = dict.fromkeys(_ENDING, self._ending) | {"SIGTSTP": self._stopping, "SIGCONT": self._continuing}
+        for name, handler in handlers.items():
+            number = getattr(signal, name)
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                self._handlers[number] = signal.signal(number, handler)
+
+    def _ending(self, number: int, frame: FrameType | None) -> None:
+        self.restore()
+        before = self._handlers[number]
+        if callable(before):
+            before(number, frame)
+        else:
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
+
+    def _stopping(self, number: int, frame: FrameType | None) -> None:
+        self.restore()
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)  # stops here until SIGCONT, or not at all where nobody could continue it
+        signal.signal(number, self._stopping)
+        self._read_single_keys()
+
+    def _continuing(self, number: int, frame: FrameType | None) -> None:
+        self._read_single_keys()
+
+
+def _is_ours() -> bool:
+    """Whether standard input is a terminal that this program may read."""
+    try:
+        import termios  # noqa: F401 (Windows has none)
+
+        return sys.stdin.isatty() and _in_foreground(sys.stdin.fileno())
+    except (ImportError, AttributeError, ValueError, OSError):
+        return False
+
+
+def _in_foreground(descriptor: int) -> bool:
+    try:
+        return os.tcgetpgrp(descriptor) == os.getpgrp()
+    except OSError:
+        return False

@@ -1,0 +1,107 @@
+"""PyTorch's calls, for comparison only: nothing here is installed with warpgrade. Where it is missing, `bench` leaves
+these out.
+
+Arrays are shared, not copied; the work goes to the stream that CuPy uses at the moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Arrays = Mapping[str, Any]
+Numbers = Mapping[str, float]
+Run = Callable[[], Any]
+
+
+def add(arrays: Arrays, numbers: Numbers) -> Run:
+    """``torch.add(a, b, out=c)``."""
+    import torch
+
+    a, b, c = _tensors(arrays, "a", "b", "c")
+    return _queued(lambda: torch.add(a, b, out=c))
+
+
+def add_relu(arrays: Arrays, numbers: Numbers) -> Run:
+    """``torch.add(a, b, out=c).relu_()``: two kernels, as eager PyTorch runs it."""
+    import torch
+
+    a, b, c = _tensors(arrays, "a", "b", "c")
+    return _queued(lambda: torch.add(a, b, out=c).relu_())
+
+
+def saxpy(arrays: Arrays, numbers: Numbers) -> Run:
+    """``torch.add(y, x, alpha=alpha, out=out)``."""
+    import torch
+
+    x, y, out = _tensors(arrays, "x", "y", "out")
+    alpha = float(numbers["alpha"])
+    return _queued(lambda: torch.add(y, x, alpha=alpha, out=out))
+
+
+def sum(arrays: Arrays, numbers: Numbers) -> Run:
+    """``torch.sum(x)``, into ``out``."""
+    import torch
+
+    x, out = _tensors(arrays, "x", "out")
+    return _queued(lambda: torch.sum(x, dim=0, keepdim=True, out=out))
+
+
+def transpose(arrays: Arrays, numbers: Numbers) -> Run:
+    """``out.copy_(x.T)``."""
+    x, out = _tensors(arrays, "x", "out")
+    rows, cols = int(numbers["rows"]), int(numbers["cols"])
+    source, target = x.view(rows, cols).T, out.view(cols, rows)
+    return _queued(lambda: target.copy_(source))
+
+
+def softmax(arrays: Arrays, numbers: Numbers) -> Run:
+    """``torch.softmax`` over the rows; it allocates its result."""
+    import torch
+
+    (x,) = _tensors(arrays, "x")
+    rows = x.view(int(numbers["rows"]), int(numbers["cols"]))
+    return _queued(lambda: torch.softmax(rows, dim=1))
+
+
+def calibrate(arrays: Arrays, numbers: Numbers) -> Run:
+    """``torch.add(offset, x, alpha=gain, out=out)``: one kernel, with ``offset`` spread over all elements."""
+    import torch
+
+    x, out = _tensors(arrays, "x", "out")
+    offset, gain = x.new_full((1,), numbers["offset"]), float(numbers["gain"])
+    return _queued(lambda: torch.add(offset, x, alpha=gain, out=out))
+
+
+def remove_drift(arrays: Arrays, numbers: Numbers) -> Run:
+    """``torch.sub(x, ramp, out=out)``, with one row of ``slope * column`` for all rows, made before."""
+    import torch
+
+    x, out = (array.view(int(numbers["rows"]), int(numbers["cols"])) for array in _tensors(arrays, "x", "out"))
+    ramp = torch.arange(x.shape[1], dtype=x.dtype, device=x.device) * float(numbers["slope"])
+    return _queued(lambda: torch.sub(x, ramp, out=out))
+
+
+def split_fields(arrays: Arrays, numbers: Numbers) -> Run:
+    """``planes.copy_(particles.T)``."""
+    particles, planes = _tensors(arrays, "particles", "planes")
+    source, target = particles.view(-1, 4).T, planes.view(4, -1)
+    return _queued(lambda: target.copy_(source))
+
+
+def _tensors(arrays: Arrays, *names: str) -> list[Any]:
+    import torch
+
+    return [torch.from_dlpack(arrays[name]) for name in names]
+
+
+def _queued(call: Callable[[], Any]) -> Run:
+    """``call``, on CuPy's current stream."""
+    import cupy
+    import torch
+
+    def run() -> Any:
+        with torch.cuda.stream(torch.cuda.ExternalStream(cupy.cuda.get_current_stream().ptr)):
+            return call()
+
+    return run

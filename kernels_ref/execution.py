@@ -1,0 +1,52 @@
+"""Oracles for kernels that are about how warps execute: divergence and occupancy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+Inputs = Mapping[str, npt.NDArray[np.generic]]
+Numbers = Mapping[str, float]
+Outputs = dict[str, npt.NDArray[np.float64]]
+
+RUN = 8
+"""Words that a sensor sends before it is the other one's turn."""
+POLYNOMIAL = 0xEDB88320
+"""Of CRC-32, lowest bit first, as Ethernet and zlib use it."""
+ROWS = 256
+"""Distances are added up for so many points at a time, so that the table of all pairs is never in memory."""
+
+
+def decode(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """Runs of 8 words of two sensors in turn, for ``divergence``; ``x`` and ``out`` are (n,), 32-bit words.
+
+    Where ``i // 8`` is even, ``out[i]`` is what 20 steps of xorshift32 make of ``x[i]``, else 32 steps of a CRC-32.
+    """
+    x = inputs["x"].astype(np.uint32)
+    of_b = np.arange(len(x)) // RUN % 2 == 1
+    return {"out": np.where(of_b, _crc_steps(x), _xorshift_steps(x)).astype(np.float64)}
+
+
+def _xorshift_steps(x: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+    """G. Marsaglia's generator with the shifts 13, 17 and 5 ("Xorshift RNGs", 2003)."""
+    for _ in range(20):
+        x = x ^ x << np.uint32(13)
+        x = x ^ x >> np.uint32(17)
+        x = x ^ x << np.uint32(5)
+    return x
+
+
+def _crc_steps(x: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+    """32 steps of the register of a CRC-32, with no bits shifted in: ``zlib.crc32`` without its two inversions."""
+    for _ in range(32):
+        x = x >> np.uint32(1) ^ np.uint32(POLYNOMIAL) * (x & np.uint32(1))
+    return x
+
+
+def distances(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """``out[i] = Σ |x[i] - y[j]|`` over all j, for ``occupancy``. ``x`` and ``out`` are (n,), ``y`` is (m,)."""
+    x, y = (inputs[name].astype(np.float64) for name in ("x", "y"))
+    parts = [np.abs(x[at : at + ROWS, None] - y).sum(axis=1) for at in range(0, len(x), ROWS)]
+    return {"out": np.concatenate(parts)}

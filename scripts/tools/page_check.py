@@ -1,0 +1,105 @@
+"""Whether the pages of --html hold in a browser: html-validate, axe-core, no sideways scrolling on a phone, their size.
+
+    python scripts/tools/page_check.py [--modules DIR] [--output DIR] [PAGE…]
+
+Without PAGE, sample verdicts of every kind are made into pages. DIR is where `npm install axe-core html-validate
+puppeteer-core` was run; Chromium and Node are those on the path. Exit code 1: problems; 2: something is not installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+PACKAGES = ("axe-core", "html-validate", "puppeteer-core")
+LARGEST = 1_000_000
+
+
+def main() -> int:
+    """Make the pages, check them, print what is wrong."""
+    arguments = argparse.ArgumentParser(description="Check the pages of --html in Chromium.")
+    arguments.add_argument("pages", nargs="*", type=Path, help="pages to check instead of the samples")
+    arguments.add_argument("--modules", type=Path, default=Path.cwd(), help="the folder with node_modules")
+    arguments.add_argument("--output", type=Path, help="keep the sample pages here")
+    given = arguments.parse_args()
+    if missing := not_installed(given.modules):
+        print(f"not installed: {', '.join(missing)}", file=sys.stderr)
+        return 2
+    with tempfile.TemporaryDirectory() as temporary:
+        pages = given.pages or written(given.output or Path(temporary))
+        problems = [*too_large(pages), *in_the_browser(pages, given.modules)]
+    print("\n".join(problems) if problems else f"{len(pages)} pages, no problem")
+    return 1 if problems else 0
+
+
+def not_installed(modules: Path) -> list[str]:
+    """What this check needs and does not find."""
+    programs = [] if any(map(shutil.which, BROWSERS)) else ["chromium"]
+    programs += [] if shutil.which("node") else ["node"]
+    return programs + [name for name in PACKAGES if not (modules / "node_modules" / name).is_dir()]
+
+
+def written(folder: Path) -> list[Path]:
+    """The sample pages as files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for name, page in sample_pages().items():
+        paths.append(folder.resolve() / f"{name}.html")
+        paths[-1].write_text(page, encoding="utf-8")
+    return paths
+
+
+def sample_pages() -> Mapping[str, str]:
+    """A page for each kind of verdict, a long source, many submissions."""
+    sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "render")]
+    samples = importlib.import_module("verdict_samples")
+    from grader.render.html import Graded, to_html
+    from grader.render.roofline_drawing import Point
+    from grader.verdict import VERDICTS
+
+    race, source, wasteful = samples.RACY, samples.SOURCE, samples.WASTEFUL
+    ladder = tuple(Point(f"reduce_v{i}", 1 / 12, i * 2e10) for i in range(1, 6))
+    wide = "// " + "a very long line of the source " * 40 + "\n"
+    pages = {
+        "technique": [Graded(wasteful, source, "one thread, one element", ladder)],
+        "passed": [Graded(samples.PASSED, source)],
+        "race": [Graded(race, source)],
+        "hostile": [Graded(samples.HOSTILE, source)],
+        "long": [Graded(wasteful, source + wide * 3000)],
+        "nothing": [Graded(replace(race, cases=(), diagnostics=(), next_step="", file=None, seed=None))],
+        "several": [Graded(one, source) for one in (wasteful, samples.PASSED, race, samples.HOSTILE, race)],
+        "many": [Graded(samples.plainly(race, word), source * 20) for word in VERDICTS] * 6,
+    }
+    return {name: to_html(graded, versions={"warpgrade": "0"}) for name, graded in pages.items()}
+
+
+def too_large(pages: Sequence[Path]) -> Iterator[str]:
+    """The pages over the limit."""
+    for page in pages:
+        if page.stat().st_size > LARGEST:
+            yield f"{page}: {page.stat().st_size} bytes"
+
+
+def in_the_browser(pages: Sequence[Path], modules: Path) -> list[str]:
+    """What html-validate, axe-core and a narrow window say."""
+    browser = next(filter(None, map(shutil.which, BROWSERS)))
+    script = Path(__file__).with_suffix(".cjs")
+    found = subprocess.run(
+        ["node", str(script), browser, *(str(page.resolve()) for page in pages)],
+        env=os.environ | {"NODE_PATH": str(modules.resolve() / "node_modules")}, capture_output=True, text=True,
+    )  # fmt: skip
+    return found.stdout.splitlines() + ([f"node: {found.stderr[-2000:]}"] if found.returncode else [])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+// reduce_v7: the sum of n floats; many elements per thread, loaded four at a time.
+//
+// The grid is chosen to fill the GPU, not to cover the array: its threads walk over src together until all is added.
+// Then one block adds up the sums of the blocks, with the same kernel: src has m elements, dst one for each block.
+
+constexpr int THREADS = 256;
+
+// A block is worth starting for 16 elements of each thread; 8 blocks of 256 threads fill a multiprocessor.
+
+// scratch sums: float[8 * sm_count]
+// launch reduce_v7(x, sums, n): grid=min(cdiv(n, 16 * THREADS), 8 * sm_count) block=THREADS
+// launch reduce_v7(sums, out, min(cdiv(n, 16 * THREADS), 8 * sm_count)): grid=1 block=THREADS
+
+// The tree of reduce_v6: adds up a word for each thread of the block. Thread 0 then finds the sum in word 0.
+template <int BLOCK>
+__device__ void add_up(float* partial, int t)
+{
+    // Barrier: from here on threads read words that other threads have stored.
+    __syncthreads();
+
+#pragma unroll
+    for (int s = BLOCK / 2; s > 32; s /= 2) {
+        if (t < s)
+            partial[t] += partial[t + s];
+
+        // Barrier: the next step reads sums that other warps make in this one.
+        __syncthreads();
+    }
+
+    if (t < 32) {
+#pragma unroll
+        for (int s = 32; s > 0; s /= 2) {
+            if (t < s)
+                partial[t] += partial[t + s];
+
+            // Barrier of the warp: the next step reads what other lanes have written in this one.
+            __syncwarp();
+        }
+    }
+}
+
+__device__ float sum_of(float4 v)
+{
+    return (v.x + v.y) + (v.z + v.w);
+}
+
+// 8 blocks of 256 threads fill a multiprocessor if a thread keeps to 32 registers: the bound says so to the compiler.
+extern "C" __global__ void __launch_bounds__(THREADS, 8) reduce_v7(const float* src, float* dst, int m)
+{
+    __shared__ float partial[THREADS];
+
+    int t = threadIdx.x;
+    int thread = blockIdx.x * THREADS + t;
+    int threads = gridDim.x * THREADS;
+
+    // 16 bytes for each lane and request. Arrays begin at a multiple of 16 bytes; m need not be a multiple of 4.
+    const float4* src4 = reinterpret_cast<const float4*>(src);
+    int m4 = m / 4;
+    int i = thread;
+    float sum = 0.0f;
+
+    // Four loads that do not wait for each other: 64 bytes of each thread are under way at a time.
+    for (; i + 3 * threads < m4; i += 4 * threads) {
+        float4 a = src4[i];
+        float4 b = src4[i + threads];
+        float4 c = src4[i + 2 * threads];
+        float4 d = src4[i + 3 * threads];
+        sum += (sum_of(a) + sum_of(b)) + (sum_of(c) + sum_of(d));
+    }
+
+    // What is left of the whole float4s: at most three for each thread, which are not worth unrolling.
+#pragma unroll 1
+    for (; i < m4; i += threads)
+        sum += sum_of(src4[i]);
+
+    // The last one to three elements.
+    int last = 4 * m4 + thread;
+    if (last < m)
+        sum += src[last];
+
+    partial[t] = sum;
+    add_up<THREADS>(partial, t);
+    if (t == 0)
+        dst[blockIdx.x] = partial[0];
+}

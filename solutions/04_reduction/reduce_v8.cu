@@ -1,0 +1,79 @@
+// reduce_v8: the sum of n floats; a warp adds up its sums in registers, and shared memory holds a word for each warp.
+//
+// The grid fills the GPU, and its threads walk over src together, as in reduce_v7. Then one block adds up the sums of
+// the blocks, with the same kernel: src has m elements, dst one for each block.
+
+constexpr int THREADS = 256;
+constexpr int WARPS = THREADS / 32;
+
+// scratch sums: float[8 * sm_count]
+// launch reduce_v8(x, sums, n): grid=min(cdiv(n, 16 * THREADS), 8 * sm_count) block=THREADS
+// launch reduce_v8(sums, out, min(cdiv(n, 16 * THREADS), 8 * sm_count)): grid=1 block=THREADS
+
+// The sum over a warp, right in lane 0. All 32 lanes must take part.
+__device__ float warp_sum(float v)
+{
+    // Lane l adds what lane l + s holds. A shuffle orders its lanes by itself: no barrier, no shared memory.
+#pragma unroll
+    for (int s = 16; s > 0; s /= 2)
+        v += __shfl_down_sync(0xffffffff, v, s);
+    return v;
+}
+
+// The sum over the block, right in thread 0.
+__device__ float block_sum(float v)
+{
+    __shared__ float warp_sums[WARPS];
+    int lane = threadIdx.x % 32;
+    int warp = threadIdx.x / 32;
+
+    v = warp_sum(v);
+    if (lane == 0)
+        warp_sums[warp] = v;
+
+    // Barrier: the first warp reads the words of all warps. It is the only one left.
+    __syncthreads();
+
+    // Lanes without a word of their own bring 0: the whole warp takes part in the shuffles.
+    if (warp == 0)
+        v = warp_sum(lane < WARPS ? warp_sums[lane] : 0.0f);
+    return v;
+}
+
+__device__ float sum_of(float4 v)
+{
+    return (v.x + v.y) + (v.z + v.w);
+}
+
+// 8 blocks of 256 threads fill a multiprocessor if a thread keeps to 32 registers: the bound says so to the compiler.
+extern "C" __global__ void __launch_bounds__(THREADS, 8) reduce_v8(const float* src, float* dst, int m)
+{
+    int thread = blockIdx.x * THREADS + threadIdx.x;
+    int threads = gridDim.x * THREADS;
+
+    const float4* src4 = reinterpret_cast<const float4*>(src);
+    int m4 = m / 4;
+    int i = thread;
+    float sum = 0.0f;
+
+    // Four loads that do not wait for each other, as in reduce_v7.
+    for (; i + 3 * threads < m4; i += 4 * threads) {
+        float4 a = src4[i];
+        float4 b = src4[i + threads];
+        float4 c = src4[i + 2 * threads];
+        float4 d = src4[i + 3 * threads];
+        sum += (sum_of(a) + sum_of(b)) + (sum_of(c) + sum_of(d));
+    }
+#pragma unroll 1
+    for (; i < m4; i += threads)
+        sum += sum_of(src4[i]);
+
+    // The last one to three elements.
+    int last = 4 * m4 + thread;
+    if (last < m)
+        sum += src[last];
+
+    sum = block_sum(sum);
+    if (threadIdx.x == 0)
+        dst[blockIdx.x] = sum;
+}

@@ -1,0 +1,173 @@
+"""`grade bench`: further sizes, libraries, and those that are not installed; sessions are faked."""
+
+from __future__ import annotations
+
+import json
+from contextlib import nullcontext
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from grader.backends.gpu import bench as module
+from grader.backends.gpu.bench import bench
+from grader.backends.gpu.bench_report import BenchReport, BenchRow, to_json, to_markdown
+from grader.backends.gpu.libraries import SAMPLES, time_host_library, time_library
+from grader.catalog import load_catalog
+from grader.device import Gpu
+from grader.errors import GraderFault
+from grader.exercise import AlsoTimed
+from grader.launch import DeviceLimits
+
+GPU = Gpu(0, "NVIDIA H200", (9, 0), 132, 1.98e9, 3.2e9, 6016, 60 << 20, 141 << 30, DeviceLimits())
+ADD = load_catalog().find("vector_add")
+BACKEND = SimpleNamespace(gpu=GPU)
+
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> list[tuple]:
+    """Lets nothing be measured; holds each size, line and figure to reach, and the libraries, that would have been."""
+    seen: list[tuple] = []
+
+    def row(one, backend, seed, size):
+        target = one.exercise.target
+        seen.append((dict(one.exercise.timed), target.fraction, target.reach, module._library_names(one)))
+        return BenchRow(one.name, size)
+
+    monkeypatch.setattr(module, "_kernel_row", row)
+    return seen
+
+
+def also(*sizes: AlsoTimed):
+    return replace(ADD, exercise=replace(ADD.exercise, also_timed=sizes, baseline="elementwise:add", rivals=("p:add",)))
+
+
+# --------------------------------------------------------------------------------------------------------------- sizes
+
+
+def test_further_sizes_have_rows_of_their_own_without_a_line(measured):
+    report = bench([also(AlsoTimed({"n": 1000}, reach=0.4), AlsoTimed({"n": 7}))], BACKEND, 1)
+    assert [row.size for row in report.rows] == [f"n = {ADD.exercise.timed['n']}", "n = 1000", "n = 7"]
+    (first, second, third) = measured
+    assert first[1] > 0
+    assert [second[1:3], third[1:3]] == [(0.0, 0.4), (0.0, 0.0)]
+
+
+def test_alone_there_are_neither_further_sizes_nor_libraries(measured):
+    bench([also(AlsoTimed({"n": 1000}))], BACKEND, 1, alone=True)
+    assert [row[3] for row in measured] == [[]]
+
+
+def test_libraries_are_the_baseline_then_the_rivals(measured):
+    bench([also()], BACKEND, 1)
+    assert measured[0][3] == ["elementwise:add", "p:add"]
+
+
+def test_what_is_not_timed_or_has_no_solution_is_left_out(measured):
+    untimed = replace(ADD, exercise=replace(ADD.exercise, timed=None))
+    elsewhere = replace(ADD, chapter="99_nowhere")
+    heard: list[str] = []
+    assert bench([untimed, elsewhere], BACKEND, 1, heard.append).rows == ()
+    assert heard == []
+
+
+def test_a_solution_that_fails_is_a_row_with_its_problem(monkeypatch):
+    def fails(*_):
+        raise GraderFault("the child died")
+
+    monkeypatch.setattr(module, "_kernel_row", fails)
+    (row,) = bench([replace(ADD, exercise=replace(ADD.exercise, also_timed=()))], BACKEND, 1).rows
+    assert (row.problem, row.good) == ("the child died", False)
+
+
+# ----------------------------------------------------------------------------------------------------------- libraries
+
+
+def test_a_library_that_is_not_installed_is_left_out_and_others_stay():
+    answers = {"add": [3e-3, 1e-3, 2e-3], "gone": []}
+    session = SimpleNamespace(call=lambda request, limit_s: {"seconds": answers[request["function"]]})
+    one = replace(ADD, exercise=replace(ADD.exercise, baseline="elementwise:gone", rivals=("elementwise:add",)))
+    assert module._library_times(one, session, [], {}) == {"elementwise:add": 2e-3}
+
+
+def test_a_request_carries_the_baselines_source_and_the_sizes():
+    request = module._library_request(ADD, "elementwise:add", [])
+    assert (request["do"], request["function"], request["name"]) == ("library", "add", "baselines/elementwise.py")
+    assert "def add(" in request["source"]
+    assert request["numbers"] == ADD.exercise.timed
+
+
+def test_a_baseline_module_that_does_not_exist_is_named():
+    with pytest.raises(GraderFault, match=r"baselines/nowhere\.py"):
+        module._library_request(ADD, "nowhere:add", [])
+
+
+class Device:
+    """The part of a device that library calls meet; its clock counts what was run."""
+
+    def __init__(self) -> None:
+        self.stream = nullcontext()
+        self.runs = 0
+
+    def pinned_array(self, shape) -> np.ndarray:
+        return np.zeros(shape.count, shape.dtype)
+
+    def as_cupy(self, address, shape) -> np.ndarray:
+        return np.zeros(4)
+
+    def event(self) -> None: ...
+    def record(self, event) -> None: ...
+    def synchronise(self) -> None: ...
+    def elapsed_s(self, start, stop) -> float:
+        return 1e-3
+
+
+def asked(source: str) -> dict:
+    return {"source": source, "name": "baselines/x.py", "function": "f", "numbers": {"n": 3}, "l2_bytes": 0}
+
+
+MISSING = "def f(arrays, numbers):\n    import a_library_that_nobody_has\n"
+HERE = "calls = []\ndef f(arrays, numbers):\n    return lambda: calls.append(numbers['n'])\n"
+BROKEN = "def f(arrays, numbers):\n    return arrays['nothing']\n"
+
+
+@pytest.fixture(params=["device", "host"])
+def timed(request, monkeypatch):
+    """Times a library's source on either kind of arrays."""
+    monkeypatch.setattr("grader.backends.gpu.libraries.L2", lambda *_: SimpleNamespace(empty=int, free=int))
+    if request.param == "host":
+        return lambda source: time_host_library(Device(), asked(source), ())
+    arena = SimpleNamespace(address=lambda name: 0)
+    return lambda source: time_library(Device(), None, arena, asked(source), ())
+
+
+def test_a_missing_library_gives_no_times(timed):
+    assert timed(MISSING) == []
+
+
+def test_an_installed_library_gives_a_time_for_each_sample(timed):
+    assert len(timed(HERE)) == SAMPLES
+
+
+def test_a_baseline_that_is_wrong_is_not_taken_for_a_missing_one(timed):
+    with pytest.raises(KeyError):
+        timed(BROKEN)
+
+
+# -------------------------------------------------------------------------------------------------------------- report
+
+
+def test_words_of_a_problem_cannot_break_the_table():
+    row = BenchRow("vector_add", "n=1", problem="one | two\nthree")
+    (line,) = (
+        line for line in to_markdown(BenchReport(GPU, (), "2026-01-01", (row,))).splitlines() if "vector" in line
+    )
+    assert "one \\| two three" in line
+
+
+def test_the_document_holds_every_row_and_no_number_that_json_lacks():
+    row = BenchRow("vector_add", "n=1", reach=float("nan"))
+    document = json.loads(to_json(BenchReport(GPU, (("driver", "580"),), "2026-01-01", (row,))))
+    assert (document["schema"], document["rows"][0]["exercise"]) == ("warpgrade/bench/1", "vector_add")
+    assert document["rows"][0]["reach"] is None

@@ -1,0 +1,171 @@
+"""What the simulator's findings say: how far an access reaches, how much there is, and by which name."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+
+import pytest
+
+from grader.backends.base import Buffer, CaseRun, Execution, Limits
+from grader.backends.sim import SimBackend
+from grader.compile import compile_source
+from grader.errors import SubmissionError
+from grader.launch import Launch, LaunchPlan
+from grader.verdict import Diagnostic
+
+
+def run(parameters: str, statements: str, *arrays: Buffer, shared: int = 0, launches: int = 1) -> Execution:
+    """Launch one warp of a kernel on ``arrays``."""
+    source = f'extern "C" __global__ void k({parameters}) {{\n{statements}\n}}\n'
+    names = tuple(array.name for array in arrays)
+    launch = Launch(kernel="k", args=names, grid=(1, 1, 1), block=(32, 1, 1), shared_bytes=shared)
+    with SimBackend(threads=1).open(compile_source(source.encode(), "k.cu"), Limits()) as session:
+        return session.run(CaseRun(LaunchPlan((launch,) * launches), arrays))
+
+
+def found(kind: str, *how: str | Buffer, shared: int = 0) -> Diagnostic:
+    execution = run(*how, shared=shared)  # type: ignore[arg-type]  # the same arguments
+    return next(one for one in execution.diagnostics if one.kind == kind)
+
+
+def floats(name: str, count: int) -> Buffer:
+    return Buffer(name, "float32", count, "out")
+
+
+ONLY_THREAD_0 = "if (threadIdx.x == 0) "
+
+
+# ----------------------------------------------------------------------------------------------------------- wide ones
+
+
+def test_vector_of_which_only_the_first_element_exists_is_told_in_bytes() -> None:
+    one = found("out_of_bounds", "float2* b", ONLY_THREAD_0 + "b[0] = make_float2(1, 2);", floats("b", 1))
+    assert "writes 8 bytes at b[0] (elements 0 and 1), but b has 1 element and ends after 4 bytes, at k.cu:2" in (
+        one.message
+    )
+
+
+def test_vector_beyond_the_last_whole_one_names_its_elements() -> None:
+    one = found("out_of_bounds", "float4* x", ONLY_THREAD_0 + "x[255] = make_float4(1, 2, 3, 4);", floats("x", 1022))
+    assert "writes 16 bytes at x[1020] (elements 1020 to 1023), but x has 1022 elements, at k.cu:2" in one.message
+    assert "16 bytes are 4 elements" in one.hint
+
+
+def test_access_of_one_element_is_told_as_before() -> None:
+    one = found("out_of_bounds", "float* x", ONLY_THREAD_0 + "x[5] = 1;", floats("x", 5))
+    assert one.message == "thread 0 of block 0 writes x[5], but x has 5 elements (0 to 4), at k.cu:2"
+
+
+# ------------------------------------------------------------------------------------------------------- shared memory
+
+TILE = "extern __shared__ float tile[]; "
+
+
+def test_too_little_dynamic_shared_memory_is_told_in_bytes_of_the_launch_line() -> None:
+    one = found("out_of_bounds", "float* x", TILE + "tile[threadIdx.x] = 1; x[0] = tile[0];", floats("x", 1), shared=64)
+    assert one.message == (
+        "thread 16 of block 0 writes shared tile[16], bytes 64 to 67, but the launch line's shared= gives 64 bytes, "
+        "at k.cu:2"
+    )
+    assert one.hint.startswith("shared= is the bytes of one block, and this access needs 68 or more")
+    assert one.hint.endswith("shared=N*4")
+
+
+def test_launch_line_without_dynamic_shared_memory_is_told_so() -> None:
+    one = found("out_of_bounds", "float* x", TILE + "tile[threadIdx.x] = 1; x[0] = tile[0];", floats("x", 1))
+    assert "writes shared tile[0], bytes 0 to 3, but the launch line has no shared=" in one.message
+
+
+def test_array_of_fixed_size_is_not_the_launch_lines_fault() -> None:
+    fixed = "__shared__ float tile[16]; tile[threadIdx.x] = 1; x[0] = tile[0];"
+    one = found("out_of_bounds", "float* x", fixed, floats("x", 1))
+    assert "shared tile[16], but tile has 16 elements (0 to 15)" in one.message
+    assert "shared=" not in one.message + one.hint
+
+
+@pytest.mark.parametrize("shared", ["extern __shared__ float tile[]; ", "__shared__ float tile[32]; "])
+def test_index_before_the_array_is_negative(shared: str) -> None:
+    statements = shared + "int t = threadIdx.x; tile[t] = 1; __syncwarp(); x[t] = tile[t - 1];"
+    one = found("out_of_bounds", "float* x", statements, floats("x", 32), shared=128 if "extern" in shared else 0)
+    assert "thread 0 of block 0 reads shared tile[-1], but tile has 32 elements (0 to 31)" in one.message
+    assert (one.index, one.address) == (-1, -4)
+
+
+# --------------------------------------------------------------------------------------------------------------- names
+
+
+def test_stray_access_bears_the_parameters_name_and_the_arrays() -> None:
+    one = found("out_of_bounds", "float* dst", ONLY_THREAD_0 + "dst[9] = 1;", floats("out", 9))
+    assert "writes dst[9] (array out), but dst has 9 elements" in one.message
+    assert one.array == "out"
+
+
+def test_wide_stray_access_bears_both_names() -> None:
+    one = found("out_of_bounds", "float2* dst", ONLY_THREAD_0 + "dst[1] = make_float2(1, 2);", floats("out", 3))
+    assert "at dst[2] (elements 2 and 3 of array out), but dst has 3 elements" in one.message
+
+
+def test_race_bears_both_names() -> None:
+    one = found("race", "float* __restrict__ dst", "dst[0] = threadIdx.x;", floats("out", 1))
+    assert one.message.startswith("race on dst[0] (array out): written by thread ")
+
+
+def test_uninitialised_read_bears_both_names() -> None:
+    one = found("uninitialised_read", "float *dst, const float *src", "dst[threadIdx.x] = src[threadIdx.x];",
+                floats("out", 32), floats("ping", 32))  # fmt: skip
+    assert "reads src[0] (array ping) at k.cu:2 before anything wrote it" in one.message
+
+
+def test_array_passed_twice_bears_both_parameters() -> None:
+    x = floats("x", 9)
+    source = "float* a, float* b"
+    launch = Launch(kernel="k", args=("x", "x"), grid=(1, 1, 1), block=(1, 1, 1))
+    program = compile_source(f'extern "C" __global__ void k({source}) {{ b[9] = a[0]; }}'.encode(), "k.cu")
+    with SimBackend(threads=1).open(program, Limits()) as session:
+        execution = session.run(CaseRun(LaunchPlan((launch,)), (x,)))
+    assert any("writes a or b[9] (array x)" in one.message for one in execution.diagnostics)
+
+
+def test_signature_behind_a_macro_leaves_the_arrays_name() -> None:
+    source = '#define ARGS float* dst\nextern "C" __global__ void k(ARGS) { dst[9] = 1; }\n'
+    launch = Launch(kernel="k", args=("out",), grid=(1, 1, 1), block=(1, 1, 1))
+    with SimBackend(threads=1).open(compile_source(source.encode(), "k.cu"), Limits()) as session:
+        execution = session.run(CaseRun(LaunchPlan((launch,)), (floats("out", 9),)))
+    assert "writes out[9], but out has 9 elements" in execution.diagnostics[0].message
+
+
+# ------------------------------------------------------------------------------------------------------ print and time
+
+
+def test_printing_is_limited_for_each_case_and_not_for_all_together() -> None:
+    source = 'extern "C" __global__ void k(float* x) { for (int k = 0; k < 60; ++k) printf("%020d\\n", k); x[0] = 1; }'
+    launch = Launch(kernel="k", args=("x",), grid=(1, 1, 1), block=(32, 1, 1))
+    case = CaseRun(LaunchPlan((launch,)), (floats("x", 1),))
+    with SimBackend(threads=1).open(compile_source(source.encode(), "k.cu"), Limits()) as session:
+        cases = [session.run(case) for _ in range(3)]  # 40 kB each
+    assert [one.failure for one in cases] == [None] * 3
+    assert [len(one.printed) for one in cases] == [32 * 60 * 21] * 3
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        (Limits(launch_s=0.2, total_s=50.0), "the time limit of 0.2 s for one case on the simulator"),
+        (Limits(launch_s=9.0, total_s=0.2), "the time limit of 0.2 s for all cases together on the simulator"),
+    ],
+    ids=["case", "session"],
+)
+def test_time_limit_says_which_one_it_was_and_what_gives_more(limits: Limits, said: str) -> None:
+    source = 'extern "C" __global__ void k(float* x) { x[0] = 1; }'
+    launch = Launch(kernel="k", args=("x",), grid=(1, 1, 1), block=(1, 1, 1))
+    case = CaseRun(LaunchPlan((launch,)), (floats("x", 1),))
+    with SimBackend(threads=1).open(compile_source(source.encode(), "k.cu"), limits) as session:
+        os.kill(session._child.pid, signal.SIGSTOP)
+        with pytest.raises(SubmissionError) as ended:
+            session.run(case)
+    assert ended.value.verdict == "timeout"
+    assert said in ended.value.message
+    assert "its budget of instructions was not used up" in ended.value.message
+    assert f"`--timeout {math.ceil(2 * limits.total_s)}`" in ended.value.hint

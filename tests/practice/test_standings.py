@@ -1,0 +1,113 @@
+"""Runs summed up, and shown: as a table, as JSON, as CSV."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from io import StringIO
+
+import pytest
+
+from grader.practice.export import progress_document, runs_csv
+from grader.practice.progress import COLUMNS, Run
+from grader.practice.standings import Place, summary
+from grader.practice.table import table_lines
+
+PLACES = [
+    Place("", "vector_add", 102, "01_basics"),
+    Place("", "hello", 103, "01_basics"),
+    Place("", "reduce_v3", 403, "04_reduction"),
+]
+
+
+def run(exercise: str, verdict: str, score: int = 0, day: int = 1, **more) -> Run:
+    return Run(f"2026-11-{day:02}T12:00:00Z", more.pop("course", ""), exercise, verdict, score, 80, "sim", **more)
+
+
+RUNS = [
+    run("vector_add", "compile_error", day=1),
+    run("vector_add", "pass", 80, day=2),
+    replace(run("vector_add", "pass", 100, day=3, fraction_of_peak=0.71, gpu="NVIDIA H200"), max_score=100),
+    run("vector_add", "race", 0, day=4),
+    run("reduce_v3", "technique", 60, day=5),
+    run("reduce_v3", "unsupported", day=6),
+]
+
+
+def test_standing_has_the_best_run_the_first_pass_and_the_number_of_tries():
+    vector_add, hello, reduce_v3 = summary(PLACES, RUNS, {("", "vector_add"): 2}).standings
+    assert (vector_add.state, vector_add.tries, vector_add.hints_seen) == ("passed", 4, 2)
+    assert vector_add.best == vector_add.fastest == RUNS[2]
+    assert (vector_add.passed_at, vector_add.last_at) == (RUNS[1].at, RUNS[3].at)
+    assert (hello.state, hello.tries, hello.best, hello.fastest, hello.last_at) == ("new", 0, None, None, None)
+    assert (reduce_v3.state, reduce_v3.tries, reduce_v3.best) == ("tried", 1, RUNS[4])
+
+
+@pytest.mark.parametrize("verdict", ["unsupported", "error"])
+def test_run_that_says_nothing_about_the_file_is_no_try(verdict):
+    assert summary(PLACES, [run("hello", verdict)], {}).standings[1].state == "new"
+
+
+def test_pass_with_fewer_points_is_better_than_a_failure_with_more():
+    passed = run("hello", "pass", 80)
+    slow = replace(run("hello", "slow", 90), max_score=100)
+    assert summary(PLACES, [slow, passed, slow], {}).standings[1].best == passed
+
+
+def test_speed_that_cannot_be_believed_is_no_best():
+    cheat = run("hello", "cheat", fraction_of_peak=9.0, gpu="g")
+    slow = run("hello", "slow", fraction_of_peak=0.5, gpu="g")
+    assert summary(PLACES, [slow, cheat], {}).standings[1].fastest == slow
+
+
+def test_exercises_of_other_courses_are_counted_only():
+    elsewhere = [run("twice", "pass", 80, course="/teacher"), run("vector_add", "pass", 80, course="/teacher")]
+    found = summary(PLACES, elsewhere, {})
+    assert (found.elsewhere, found.tries, found.count("new")) == (2, 0, 3)
+
+
+def test_table_reads_chapter_by_chapter():
+    lines = list(table_lines(summary(PLACES, RUNS, {}), title=str.upper, day=lambda at: at[:10]))
+    assert lines == [
+        "01_BASICS: 1 of 2 passed",
+        "✔  102  vector_add  100 of 100  71.0 % of peak  4 tries   2026-11-02",
+        "   103  hello",
+        "",
+        "04_REDUCTION: 0 of 1 passed",
+        "○  403  reduce_v3     60 of 80                 1 try     not yet, last tried 2026-11-05",
+        "",
+        "1 of 3 exercises passed, 1 tried, 5 runs.",
+    ]
+
+
+def test_table_says_that_other_courses_have_runs_too():
+    found = summary(PLACES, [run("twice", "pass", 80, course="/teacher")], {})
+    last = list(table_lines(found, title=str, day=str))[-1]
+    assert last == "0 of 3 exercises passed, 0 runs; 1 exercise of other courses: --course DIR shows them."
+
+
+def test_document_has_every_exercise_and_every_run():
+    document = json.loads(json.dumps(progress_document(summary(PLACES, RUNS, {}), RUNS)))
+    assert document["schema"] == "warpgrade/progress/1"
+    assert document["totals"] == {"exercises": 3, "passed": 1, "tried": 1, "tries": 5}
+    assert document["exercises"][0] == {
+        "course": "", "name": "vector_add", "number": 102, "chapter": "01_basics", "state": "passed", "tries": 4,
+        "hints_seen": 0, "best_score": 100, "max_score": 100, "best_fraction_of_peak": 0.71, "gpu": "NVIDIA H200",
+        "passed_at": "2026-11-02T12:00:00Z", "last_at": "2026-11-04T12:00:00Z",
+    }  # fmt: skip
+    assert document["exercises"][1]["best_score"] is None
+    assert len(document["runs"]) == len(RUNS)
+    assert tuple(document["runs"][0]) == COLUMNS
+
+
+def test_csv_is_read_back_as_it_was():
+    rows = list(csv.DictReader(StringIO(runs_csv(RUNS))))
+    assert [row["verdict"] for row in rows] == [run.verdict for run in RUNS]
+    assert rows[2]["fraction_of_peak"] == "0.71"
+    assert rows[0]["gpu"] == ""
+
+
+def test_text_that_a_spreadsheet_would_compute_is_quoted():
+    (row,) = csv.DictReader(StringIO(runs_csv([run("=1+1", "pass", course='@evil,"x"\ny')])))
+    assert (row["exercise"], row["course"]) == ("'=1+1", '\'@evil,"x"\ny')

@@ -1,0 +1,60 @@
+"""Lines of the student's file: what is cut from long ones, and where the caret stands."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.render.excerpt import excerpt
+from grader.render.text import to_ascii
+
+LONG = "".join(f"{number:03} " for number in range(100))  # 400 characters, each number where it says: 4 · number
+
+
+def rows(source: str, *, line: int = 1, column: int | None = None, mark: str = "", width: int = 60) -> list[str]:
+    caret = None if column is None else (line, column)
+    return [row.plain for row in excerpt(source, {line: mark}, caret=caret, width=width)]
+
+
+@pytest.mark.parametrize("column", [1, 30, 52, 53, 54, 200, 201, 380, 399])
+@pytest.mark.parametrize("mark", ["", "read"])
+def test_caret_of_a_long_line_stays_in_sight_below_its_character(column, mark):
+    row, caret = rows(LONG, column=column, mark=mark)
+    assert len(row) <= 60
+    assert caret.count("^") == 1
+    assert len(caret) <= 60
+    assert row[caret.index("^")] == LONG.rstrip()[column - 1 : column]
+    assert row.endswith(f"  {mark}" if mark else "")
+
+
+def test_caret_stands_below_its_character_in_plain_ascii_too():
+    row, caret = (to_ascii(line) for line in rows(LONG, column=201))
+    assert row[caret.index("^") :].startswith("050 ")
+
+
+def test_line_cut_at_both_ends_says_so():
+    row, _ = rows(LONG, column=200)
+    code = row.split("│ ")[1]
+    assert (code[0], code[-1]) == ("…", "…")
+
+
+def test_line_cut_at_its_start_shows_its_end():
+    row, _ = rows(LONG, column=398)
+    assert row.endswith("098 099")
+    assert row.split("│ ")[1].startswith("…")
+
+
+def test_line_without_a_column_shows_its_start():
+    (row,) = rows(LONG)
+    assert row.split("│ ")[1].startswith("000 001")
+    assert row.endswith("…")
+
+
+def test_line_that_fits_is_whole():
+    row, caret = rows("\tint x = 1;", column=6)
+    assert row.endswith("    int x = 1;")
+    assert row[caret.index("^")] == "x"
+
+
+def test_caret_behind_the_last_character_stands_there():
+    row, caret = rows("int x", column=6)
+    assert caret.index("^") == len(row)
