@@ -8,7 +8,7 @@ from grader.compile import compile_source
 from grader.exercise import Array, Exercise, Expect
 from grader.launch import DeviceLimits, parse_launches
 from grader.stages.records import Submission
-from grader.stages.shape import Shaped, with_shape
+from grader.stages.shape import Shaped, question_of, with_shape
 from grader.stages.technique import total
 from grader.verdict import LaunchRecord
 
@@ -102,3 +102,11 @@ def test_occupancy_is_that_of_the_assembled_kernel():
 def test_the_least_occupied_launch_counts():
     launches = [LaunchRecord("k", (1, 1, 1), (32, 1, 1), 0, {"occupancy": value}) for value in (0.5, 0.25, 1.0)]
     assert total("occupancy", launches) == 0.25
+
+
+def test_the_question_is_about_the_least_occupied_launch():
+    first = LaunchRecord("k", (1, 1, 1), (32, 1, 1), 0, {"occupancy": 1.0, "registers": 16.0})
+    second = LaunchRecord(
+        "k", (1, 1, 1), (64, 2, 1), 0, {"occupancy": 0.5, "registers": 44.0, "shared_memory_bytes": 8.0}
+    )
+    assert question_of([first, second]) == "`grade device --arch sm_80 --block 128 --registers 44 --shared 8`"

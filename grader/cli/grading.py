@@ -62,7 +62,7 @@ def grade_all(options: Options) -> int:
     if options.junit is not None:
         _write_junit(options.junit, verdicts)
     if options.html is not None:
-        _write_html(options.html, tasks, verdicts)
+        _write_html(options.html, catalog, tasks, verdicts)
     return max(verdict.exit_code for verdict in verdicts)
 
 
@@ -199,13 +199,19 @@ def _write_junit(path: Path, verdicts: Sequence[Verdict]) -> None:
     write_file(path, to_junit(verdicts, timestamp=datetime.now(UTC).isoformat(timespec="seconds")))
 
 
-def _write_html(path: Path, tasks: Sequence[Task], verdicts: Sequence[Verdict]) -> None:
+def _write_html(path: Path, catalog: Catalog, tasks: Sequence[Task], verdicts: Sequence[Verdict]) -> None:
+    from grader.cli.history import ladder_points
     from grader.cli.output import write_file
     from grader.render.html import Graded, to_html
     from grader.render.json import versions
 
     graded = [
-        Graded(verdict, _text_of(task.path), task.exercise.exercise.idea)
+        Graded(
+            verdict,
+            _text_of(task.path),
+            task.exercise.exercise.idea,
+            ladder_points(catalog, task.exercise, verdict),
+        )
         for task, verdict in zip(tasks, verdicts, strict=True)
     ]
     write_file(path, to_html(graded, versions=versions()))

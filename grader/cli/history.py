@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from grader.catalog import CourseExercise, built_in_course
+from grader.catalog import Catalog, CourseExercise, built_in_course
 from grader.cli.output import print_line
 from grader.practice.progress import BUILT_IN, Progress, Run, now, own_progress
 from grader.verdict import Verdict
+
+if TYPE_CHECKING:
+    from grader.render.roofline_drawing import Point
 
 HASHED_BYTES = 1 << 20  # what is larger is no source
 
@@ -72,3 +76,22 @@ def _sha256(path: Path) -> str | None:
     except OSError:
         pass
     return None
+
+
+def ladder_points(catalog: Catalog, one: CourseExercise, verdict: Verdict) -> tuple[Point, ...]:
+    """The person's best runs of the other steps of this ladder, on the GPU of this run: points of its roofline.
+
+    All steps do the same work, so a step's point differs from this run's in its rate alone.
+    """
+    measured = verdict.measured
+    if measured is None or measured.roof is None or not measured.fraction_of_peak or verdict.device is None:
+        return ()
+    from grader.practice.standings import best_fractions
+    from grader.render.roofline_drawing import Point
+
+    best = best_fractions(progress().runs(), verdict.device)
+    unit = measured.roof.achieved / measured.fraction_of_peak
+    others = [step for step in catalog.ladder(one) if step.name != one.name]
+    return tuple(
+        Point(step.name, measured.roof.intensity, best[key_of(step)] * unit) for step in others if key_of(step) in best
+    )

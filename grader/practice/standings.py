@@ -81,3 +81,13 @@ def _standing(place: Place, runs: Sequence[Run], hints_seen: int) -> Standing:
         passed_at=passes[0].at if passes else None,
         last_at=tries[-1].at if tries else None,
     )
+
+
+def best_fractions(runs: Sequence[Run], gpu: str) -> dict[tuple[str, str], float]:
+    """The largest fraction of peak that was reached on a GPU model, by course and name of the exercise."""
+    best: dict[tuple[str, str], float] = {}
+    for run in runs:
+        if run.gpu == gpu and run.fraction_of_peak and run.verdict in _MEASURED:
+            key = (run.course, run.exercise)
+            best[key] = max(best.get(key, 0.0), run.fraction_of_peak)
+    return best

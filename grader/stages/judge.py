@@ -15,6 +15,7 @@ from grader.errors import SubmissionError, Unsupported, WarpgradeError
 from grader.exercise import Exercise
 from grader.stages import technique
 from grader.stages.records import Finding, Outcome, Report, Request
+from grader.stages.shape import question_of
 from grader.stages.words import failure_stage
 from grader.verdict import STAGES, CaseResult, Diagnostic, LaunchRecord, StageResult, Status
 
@@ -100,11 +101,19 @@ def technique_finding(exercise: Exercise, reports: Sequence[Report], file: str) 
     size = exercise.simulated
     missed = [miss for expect in exercise.technique if (miss := technique.evaluate(expect, launches, size))]
     if missed:
-        found = tuple(technique.diagnostic(miss, file) for miss in missed)
+        found = tuple(_missed(miss, launches, file) for miss in missed)
         return Finding("technique", "failed", "technique", found[0].message, found)
     return Finding(
         "technique", "passed", detail="; ".join(_told(expect.counter, launches) for expect in exercise.technique)
     )
+
+
+def _missed(miss: technique.Miss, launches: Sequence[LaunchRecord], file: str) -> Diagnostic:
+    """A missed expectation; with the command that shows what limits the resident warps, where they are too few."""
+    found = technique.diagnostic(miss, file)
+    if miss.expect.counter != "occupancy":
+        return found
+    return replace(found, hint=f"{found.hint.rstrip('.')}; {question_of(launches)} shows what limits it".lstrip("; "))
 
 
 def fast(reports: Sequence[Report]) -> Finding:

@@ -94,3 +94,11 @@ def _residency(launch: LaunchRecord, needs: Resources, shared_bytes: int) -> Map
     spilled = needs.spill_store_bytes + needs.spill_load_bytes
     counters = {"registers": float(registers), "occupancy": found.fraction}
     return counters | ({"spill_bytes": float(spilled)} if spilled else {})
+
+
+def question_of(launches: Sequence[LaunchRecord]) -> str:
+    """The command that explains the least occupied launch: what limits it, and what each resource would allow."""
+    least = min(launches, key=lambda launch: launch.counters.get("occupancy", math.inf))
+    counters = least.counters
+    words = f"--block {math.prod(least.block)} --registers {counters.get('registers', 1):.0f}"
+    return f"`grade device --arch sm_80 {words} --shared {counters.get('shared_memory_bytes', 0):.0f}`"

@@ -13,8 +13,9 @@ extern "C" __global__ void read_f32x1(const unsigned int* x, long long n, unsign
 
 __device__ unsigned int mix(uint4 v) { return v.x ^ v.y ^ v.z ^ v.w; }
 
-// Four floats a load, grid-stride, four loads under way in each thread. Also reads mapped host memory.
-extern "C" __global__ void __launch_bounds__(256, 8) read_f32x4(const uint4* x, long long n, unsigned int* sink)
+// Four floats a load, grid-stride, four loads under way in each thread; up to 1024 threads a block, and 2048 on each
+// multiprocessor. Also reads mapped host memory.
+extern "C" __global__ void __launch_bounds__(1024, 2) read_f32x4(const uint4* x, long long n, unsigned int* sink)
 {
     long long step = (long long)gridDim.x * blockDim.x;
     long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;

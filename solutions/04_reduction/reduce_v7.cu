@@ -3,13 +3,14 @@
 // The grid is chosen to fill the GPU, not to cover the array: its threads walk over src together until all is added.
 // Then one block adds up the sums of the blocks, with the same kernel: src has m elements, dst one for each block.
 
-constexpr int THREADS = 256;
+constexpr int THREADS = 1024;
 
-// A block is worth starting for 16 elements of each thread; 8 blocks of 256 threads fill a multiprocessor.
+// 2 blocks of 1024 threads fill a multiprocessor; 6 are three whole waves. A block is worth starting for 16 elements of
+// each thread.
 
-// scratch sums: float[8 * sm_count]
-// launch reduce_v7(x, sums, n): grid=min(cdiv(n, 16 * THREADS), 8 * sm_count) block=THREADS
-// launch reduce_v7(sums, out, min(cdiv(n, 16 * THREADS), 8 * sm_count)): grid=1 block=THREADS
+// scratch sums: float[6 * sm_count]
+// launch reduce_v7(x, sums, n): grid=min(cdiv(n, 16 * THREADS), 6 * sm_count) block=THREADS
+// launch reduce_v7(sums, out, min(cdiv(n, 16 * THREADS), 6 * sm_count)): grid=1 block=THREADS
 
 // The tree of reduce_v6: adds up a word for each thread of the block. Thread 0 then finds the sum in word 0.
 template <int BLOCK>
@@ -44,8 +45,8 @@ __device__ float sum_of(float4 v)
     return (v.x + v.y) + (v.z + v.w);
 }
 
-// 8 blocks of 256 threads fill a multiprocessor if a thread keeps to 32 registers: the bound says so to the compiler.
-extern "C" __global__ void __launch_bounds__(THREADS, 8) reduce_v7(const float* src, float* dst, int m)
+// 2 blocks of 1024 threads fill a multiprocessor if a thread keeps to 32 registers: the bound says so to the compiler.
+extern "C" __global__ void __launch_bounds__(THREADS, 2) reduce_v7(const float* src, float* dst, int m)
 {
     __shared__ float partial[THREADS];
 

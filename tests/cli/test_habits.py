@@ -13,11 +13,11 @@ import pytest
 
 from grader.catalog import load_catalog
 from grader.cli import main
-from grader.cli.history import key_of, progress, recorder
+from grader.cli.history import key_of, ladder_points, progress, recorder
 from grader.cli.output import Screen
 from grader.practice.progress import Run, now
 from grader.stages import simulable
-from grader.verdict import Measurement, Verdict
+from grader.verdict import Measurement, Roof, Verdict
 
 EXERCISE_PY = """\
 from grader import Array, Exercise
@@ -397,3 +397,38 @@ def test_solution_and_wrong_answers_of_the_course_are_nobodys_progress():
     assert progress().runs() == ()
     recorder(one, one.stub)(verdict("wrong"))
     assert len(progress().runs()) == 1
+
+
+# --------------------------------------------------------------------------------------------------- points of a ladder
+
+
+def timed(exercise: str, fraction: float, gpu: str = "NVIDIA H200", word: str = "pass") -> Verdict:
+    """A timed run of a reduction: 0.25 flop a byte, so a quarter of the bandwidth in flop a second."""
+    roof = Roof(0.25, 0.25 * fraction * 4.8e12, 4.8e12, 66.9e12)
+    measured = Measurement(
+        1e-3, (1e-3, 1e-3), 30, "B", fraction * 4.8e12, 4.8e12, fraction, None, None, "none", 0.0, False, roof=roof
+    )
+    return Verdict(exercise, "sim+gpu", word, 100, 100, 1, (), measured=measured, device=gpu)
+
+
+def test_the_best_runs_of_the_other_steps_are_points_of_this_runs_roofline(tmp_path: Path):
+    catalog = load_catalog()
+    mine = tmp_path / "mine.cu"
+    mine.write_text("x")
+    for name, fraction, gpu, word in (
+        ("reduce_v1", 0.05, "NVIDIA H200", "slow"),
+        ("reduce_v1", 0.08, "NVIDIA H200", "pass"),
+        ("reduce_v2", 0.9, "another GPU", "pass"),
+        ("reduce_v3", 0.18, "NVIDIA H200", "pass"),
+        ("vector_add", 0.7, "NVIDIA H200", "pass"),
+        ("reduce_v9", 3.0, "NVIDIA H200", "cheat"),
+    ):
+        recorder(catalog.find(name), mine)(timed(name, fraction, gpu, word))
+    points = ladder_points(catalog, catalog.find("reduce_v3"), timed("reduce_v3", 0.2))
+    assert [(p.label, p.intensity, pytest.approx(p.achieved)) for p in points] == [("reduce_v1", 0.25, 0.096e12)]
+
+
+def test_a_run_that_was_not_timed_has_no_points():
+    catalog = load_catalog()
+    verdict = Verdict("reduce_v3", "sim", "pass", 80, 80, 1, ())
+    assert ladder_points(catalog, catalog.find("reduce_v3"), verdict) == ()

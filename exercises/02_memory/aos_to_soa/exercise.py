@@ -19,6 +19,7 @@ EXERCISE = Exercise(
     work=Work(bytes="32 * n"),
     target=Target(
         unit="bandwidth",
+        reach=0.95,
         of="ceiling",
         ceiling="copy_f32x4",
     ),

@@ -36,15 +36,18 @@ EXERCISE = Exercise(
     work=Work(bytes="8*rows*cols", flops="2*rows*cols"),
     target=Target(
         unit="bandwidth",
+        reach=0.95,
         of="ceiling",
         ceiling="copy_f32x1",
     ),
     technique=(
+        # Aligned to 16 bytes it is 0.889. An aligned loop whose lanes make unequal numbers of rounds may be unrolled so
+        # that a row's last warp goes on in two groups: 0.97 with blocks of 256 threads, 0.90 with blocks of 64.
         Expect(
             "sector_efficiency",
-            at_least=0.99,
+            at_least=0.9,
             why="Warps begin in the middle of a sector: 5 sectors a request, where 4 hold 32 floats.",
-            hint="move all threads of a row to the left, until start + c of its first thread is divisible by 8",
+            hint="move all threads of a row to the left, until start + c of the first thread is divisible by 8",
         ),
     ),
     # One rounding of the result; the product is exact for columns below 2^22.

@@ -22,6 +22,7 @@ EXERCISE = Exercise(
     work=Work(bytes="8 * n", flops="2 * n"),
     target=Target(
         unit="bandwidth",
+        reach=0.95,
         of="ceiling",
         ceiling="copy_f32x1_8",
     ),

@@ -26,13 +26,14 @@ EXERCISE = Exercise(
     ),
     technique=(
         # Four elements or more for each thread: 2048 threads on each of 108 multiprocessors are 0.211 threads per
-        # element, a fixed grid of 1024 blocks of 256 threads 0.2502.
+        # element, a fixed grid of 1024 blocks of 256 threads 0.2502. Several waves need a smaller grid at this size.
         Expect(
             "threads",
             at_most=0.26,
             per="n",
             why="There is a thread for every few elements, and each pays for its index and its share of the tree.",
-            hint="choose the grid by the GPU, say 8 * sm_count blocks of 256: then a thread takes many elements",
+            hint="choose the grid by the GPU, with a block of 1024 for 16 elements of each thread at most: "
+            "min(cdiv(n, 16 * THREADS), 6 * sm_count)",
         ),
         # 1/32 where a lane loads a float, 1/64 for a float2, 1/128 for a float4.
         Expect(

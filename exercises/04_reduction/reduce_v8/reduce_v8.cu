@@ -3,12 +3,12 @@
 // The grid fills the GPU, and its threads walk over src together, as in reduce_v7. Then one block adds up the sums of
 // the blocks, with the same kernel: src has m elements, dst one for each block.
 
-constexpr int THREADS = 256;
+constexpr int THREADS = 1024;
 constexpr int WARPS = THREADS / 32;
 
-// scratch sums: float[8 * sm_count]
-// launch reduce_v8(x, sums, n): grid=min(cdiv(n, 16 * THREADS), 8 * sm_count) block=THREADS
-// launch reduce_v8(sums, out, min(cdiv(n, 16 * THREADS), 8 * sm_count)): grid=1 block=THREADS
+// scratch sums: float[6 * sm_count]
+// launch reduce_v8(x, sums, n): grid=min(cdiv(n, 16 * THREADS), 6 * sm_count) block=THREADS
+// launch reduce_v8(sums, out, min(cdiv(n, 16 * THREADS), 6 * sm_count)): grid=1 block=THREADS
 
 // The sum over a warp, right in lane 0. All 32 lanes must take part.
 __device__ float warp_sum(float v)
@@ -35,8 +35,8 @@ __device__ float sum_of(float4 v)
     return (v.x + v.y) + (v.z + v.w);
 }
 
-// 8 blocks of 256 threads fill a multiprocessor if a thread keeps to 32 registers: the bound says so to the compiler.
-extern "C" __global__ void __launch_bounds__(THREADS, 8) reduce_v8(const float* src, float* dst, int m)
+// 2 blocks of 1024 threads fill a multiprocessor if a thread keeps to 32 registers: the bound says so to the compiler.
+extern "C" __global__ void __launch_bounds__(THREADS, 2) reduce_v8(const float* src, float* dst, int m)
 {
     int thread = blockIdx.x * THREADS + threadIdx.x;
     int threads = gridDim.x * THREADS;

@@ -3,11 +3,11 @@
 // Blocks cannot wait for each other, but they can be counted: each draws a ticket when its sum is stored. The block
 // with the last ticket knows that all other sums are there.
 
-constexpr int THREADS = 256;
+constexpr int THREADS = 1024;
 constexpr int WARPS = THREADS / 32;
 
-// scratch sums: float[8 * sm_count]
-// launch reduce_v9(x, sums, out, n): grid=min(cdiv(n, 16 * THREADS), 8 * sm_count) block=THREADS
+// scratch sums: float[6 * sm_count]
+// launch reduce_v9(x, sums, out, n): grid=min(cdiv(n, 16 * THREADS), 6 * sm_count) block=THREADS
 
 // Tickets drawn so far in this launch. The last one sets the count back to 0, for the launch after this.
 __device__ unsigned int tickets = 0;
@@ -56,8 +56,8 @@ __device__ float sum_of(float4 v)
     return (v.x + v.y) + (v.z + v.w);
 }
 
-// 8 blocks of 256 threads fill a multiprocessor if a thread keeps to 32 registers: the bound says so to the compiler.
-extern "C" __global__ void __launch_bounds__(THREADS, 8) reduce_v9(const float* x, float* sums, float* out, int n)
+// 2 blocks of 1024 threads fill a multiprocessor if a thread keeps to 32 registers: the bound says so to the compiler.
+extern "C" __global__ void __launch_bounds__(THREADS, 2) reduce_v9(const float* x, float* sums, float* out, int n)
 {
     int thread = blockIdx.x * THREADS + threadIdx.x;
     int threads = gridDim.x * THREADS;

@@ -1,11 +1,11 @@
 // expect: sim=technique
 // A grid that strides, but each load brings 4 bytes: four times as many requests for the same sectors.
 
-constexpr int THREADS = 256;
+constexpr int THREADS = 1024;
 
-// scratch sums: float[8 * sm_count]
-// launch reduce_v7(x, sums, n): grid=min(cdiv(n, 16 * THREADS), 8 * sm_count) block=THREADS
-// launch reduce_v7(sums, out, min(cdiv(n, 16 * THREADS), 8 * sm_count)): grid=1 block=THREADS
+// scratch sums: float[6 * sm_count]
+// launch reduce_v7(x, sums, n): grid=min(cdiv(n, 16 * THREADS), 6 * sm_count) block=THREADS
+// launch reduce_v7(sums, out, min(cdiv(n, 16 * THREADS), 6 * sm_count)): grid=1 block=THREADS
 
 template <int BLOCK>
 __device__ void add_up(float* partial, int t)
@@ -28,7 +28,7 @@ __device__ void add_up(float* partial, int t)
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 8) reduce_v7(const float* src, float* dst, int m)
+extern "C" __global__ void __launch_bounds__(THREADS, 2) reduce_v7(const float* src, float* dst, int m)
 {
     __shared__ float partial[THREADS];
     int t = threadIdx.x;

@@ -1,11 +1,11 @@
 // expect: wrong
 // The stride is one block, not the grid: every block goes over all that lies behind its start.
 
-constexpr int THREADS = 256;
+constexpr int THREADS = 1024;
 
-// scratch sums: float[8 * sm_count]
-// launch reduce_v7(x, sums, n): grid=min(cdiv(n, 16 * THREADS), 8 * sm_count) block=THREADS
-// launch reduce_v7(sums, out, min(cdiv(n, 16 * THREADS), 8 * sm_count)): grid=1 block=THREADS
+// scratch sums: float[6 * sm_count]
+// launch reduce_v7(x, sums, n): grid=min(cdiv(n, 16 * THREADS), 6 * sm_count) block=THREADS
+// launch reduce_v7(sums, out, min(cdiv(n, 16 * THREADS), 6 * sm_count)): grid=1 block=THREADS
 
 template <int BLOCK>
 __device__ void add_up(float* partial, int t)
@@ -33,7 +33,7 @@ __device__ float sum_of(float4 v)
     return (v.x + v.y) + (v.z + v.w);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 8) reduce_v7(const float* src, float* dst, int m)
+extern "C" __global__ void __launch_bounds__(THREADS, 2) reduce_v7(const float* src, float* dst, int m)
 {
     __shared__ float partial[THREADS];
     int t = threadIdx.x;

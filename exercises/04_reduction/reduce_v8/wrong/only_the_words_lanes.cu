@@ -1,5 +1,5 @@
 // expect: sim=race
-// Only the 8 lanes that have a word shuffle, but the mask names 32.
+// Only the 8 lanes that have a word in a block of 256 shuffle, but the mask names 32.
 
 constexpr int THREADS = 256;
 constexpr int WARPS = THREADS / 32;

@@ -1,5 +1,5 @@
 // expect: sim=out_of_bounds
-// All 32 lanes read a word, but there is one for each of 8 warps only.
+// All 32 lanes read a word, but a block of 256 threads has one for each of its 8 warps only.
 
 constexpr int THREADS = 256;
 constexpr int WARPS = THREADS / 32;

@@ -1,11 +1,11 @@
 // expect: sim=technique
 // Every block adds onto out: one launch, but the last bits depend on who comes first, and out needs a zero.
 
-constexpr int THREADS = 256;
+constexpr int THREADS = 1024;
 constexpr int WARPS = THREADS / 32;
 
 // zero out
-// launch reduce_v9(x, out, n): grid=min(cdiv(n, 16 * THREADS), 8 * sm_count) block=THREADS
+// launch reduce_v9(x, out, n): grid=min(cdiv(n, 16 * THREADS), 6 * sm_count) block=THREADS
 
 __device__ float warp_sum(float v)
 {
@@ -34,7 +34,7 @@ __device__ float sum_of(float4 v)
     return (v.x + v.y) + (v.z + v.w);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 8) reduce_v9(const float* x, float* out, int n)
+extern "C" __global__ void __launch_bounds__(THREADS, 2) reduce_v9(const float* x, float* out, int n)
 {
     int thread = blockIdx.x * THREADS + threadIdx.x;
     int threads = gridDim.x * THREADS;

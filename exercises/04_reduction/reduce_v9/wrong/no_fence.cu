@@ -1,11 +1,11 @@
 // expect: sim=race
 // No fence: the ticket may be seen before the sum, and the last block adds what lay there before.
 
-constexpr int THREADS = 256;
+constexpr int THREADS = 1024;
 constexpr int WARPS = THREADS / 32;
 
-// scratch sums: float[8 * sm_count]
-// launch reduce_v9(x, sums, out, n): grid=min(cdiv(n, 16 * THREADS), 8 * sm_count) block=THREADS
+// scratch sums: float[6 * sm_count]
+// launch reduce_v9(x, sums, out, n): grid=min(cdiv(n, 16 * THREADS), 6 * sm_count) block=THREADS
 
 __device__ unsigned int tickets = 0;
 
@@ -44,7 +44,7 @@ __device__ float sum_of(float4 v)
     return (v.x + v.y) + (v.z + v.w);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 8) reduce_v9(const float* x, float* sums, float* out, int n)
+extern "C" __global__ void __launch_bounds__(THREADS, 2) reduce_v9(const float* x, float* sums, float* out, int n)
 {
     int thread = blockIdx.x * THREADS + threadIdx.x;
     int threads = gridDim.x * THREADS;

@@ -1,12 +1,12 @@
 // expect: sim=technique
-// reduce_v8: the second launch waits for the whole of the first, for a thousand numbers.
+// reduce_v8: the second launch waits for the whole of the first, for hundreds of numbers.
 
-constexpr int THREADS = 256;
+constexpr int THREADS = 1024;
 constexpr int WARPS = THREADS / 32;
 
-// scratch sums: float[8 * sm_count]
-// launch reduce_v9(x, sums, n): grid=min(cdiv(n, 16 * THREADS), 8 * sm_count) block=THREADS
-// launch reduce_v9(sums, out, min(cdiv(n, 16 * THREADS), 8 * sm_count)): grid=1 block=THREADS
+// scratch sums: float[6 * sm_count]
+// launch reduce_v9(x, sums, n): grid=min(cdiv(n, 16 * THREADS), 6 * sm_count) block=THREADS
+// launch reduce_v9(sums, out, min(cdiv(n, 16 * THREADS), 6 * sm_count)): grid=1 block=THREADS
 
 __device__ float warp_sum(float v)
 {
@@ -35,7 +35,7 @@ __device__ float sum_of(float4 v)
     return (v.x + v.y) + (v.z + v.w);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 8) reduce_v9(const float* src, float* dst, int m)
+extern "C" __global__ void __launch_bounds__(THREADS, 2) reduce_v9(const float* src, float* dst, int m)
 {
     int thread = blockIdx.x * THREADS + threadIdx.x;
     int threads = gridDim.x * THREADS;

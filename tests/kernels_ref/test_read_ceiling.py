@@ -1,0 +1,61 @@
+"""The ceiling of reading, in the launch shapes of its two entries: what it claims to read, it reads."""
+
+from __future__ import annotations
+
+import re
+import struct
+from typing import Any
+
+import numpy as np
+import pytest
+
+from grader.backends.gpu.ceilings import sized
+from grader.backends.gpu.reference import ceiling_data
+from grader.compile.toolchain import find_toolchain
+from grader.courses import built_in_course
+
+NEEDS_NVRTC = pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed")
+COURSE = built_in_course()
+CEILINGS = COURSE.kernels_ref / "ceilings"
+TABLE: dict[str, Any] = dict(ceiling_data(COURSE).CEILINGS)
+NEVER = 0x5CA1AB1E
+"""As in read.cu: the value that, alone among zeros, makes a thread store it."""
+
+
+@pytest.mark.parametrize("name", [name for name, ceiling in TABLE.items() if ceiling.kernel])
+def test_a_ceilings_block_is_within_the_launch_bounds_of_its_kernel(name: str) -> None:
+    ceiling = TABLE[name]
+    text = (CEILINGS / ceiling.file).read_text()
+    found = re.search(rf"__global__ void (?:__launch_bounds__\((\d+)[^)]*\) )?{ceiling.kernel}\(", text)
+    assert found is not None
+    assert ceiling.block <= int(found[1] or 1024)
+
+
+def test_the_best_reader_fills_the_gpu_with_whole_waves_of_blocks() -> None:
+    ceiling = sized("read_f32x4", TABLE["read_f32x4"], work_bytes=2**30, work_flops=0, sm_count=132)
+    (launch,) = ceiling.launches
+    assert launch.grid[0] * launch.block[0] % (132 * 2048) == 0
+
+
+@NEEDS_NVRTC
+@pytest.mark.parametrize("name", ["read_f32x4", "host_read_f32x4"])
+@pytest.mark.parametrize("load", [0, 6 * 1024 + 5, 24 * 1024 - 1, 24 * 1024 + 7, -1])
+def test_the_reader_sees_every_part_of_its_array(name: str, load: int) -> None:
+    """A value planted in one load is found: in the first or a later load of a round, and in the rest behind them."""
+    from grader.compile import compile_source
+    from grader.simt.engine.code_cache import CodeCache
+    from grader.simt.ptx import parse
+    from grader.simt.simulate import Call, Memory, simulate
+
+    built = compile_source((CEILINGS / "read.cu").read_bytes(), "read.cu")
+    loads = 24 * 1024 + 1027  # a whole round of the larger grid, three of the smaller one, and a rest
+    x = np.zeros((loads, 4), np.uint32)
+    x[load, load % 4] = NEVER
+    arrays = {"x": x, "sink": np.zeros(1, np.uint32)}
+    memories = [Memory(key, np.frombuffer(data.tobytes(), np.uint8), True) for key, data in arrays.items()]
+    (launch,) = sized(name, TABLE[name], work_bytes=x.nbytes, work_flops=0, sm_count=1).launches
+    call = Call("read_f32x4", launch.grid, launch.block, 0, ("x", struct.pack("<q", loads), "sink"))
+    outcome = simulate(parse(built.ptx, built.name), memories, [call], cache=CodeCache(built.key))
+    assert outcome.complete
+    assert outcome.events == ()
+    assert outcome.memory["sink"].view(np.uint32)[0] == NEVER
