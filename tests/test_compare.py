@@ -166,7 +166,7 @@ def test_an_element_that_was_never_written_is_called_so() -> None:
     got[-1:] = poison("float32", 1)
     found = wrong(got, COUNTING)
     assert found.never_written
-    assert found.message == "y[99] at n=100: never written, expected 100.0; 1 of 100 elements is wrong"
+    assert found.message == "y[99] at n=100: it was never written; expected 100.0; 1 of 100 elements is wrong"
 
 
 def test_a_difference_in_the_last_bit_shows_in_the_digits() -> None:
@@ -177,7 +177,9 @@ def test_a_difference_in_the_last_bit_shows_in_the_digits() -> None:
 def test_what_a_pass_computed_from_unwritten_scratch_is_not_said_to_be_unwritten() -> None:
     through_scratch = LaunchPlan((), (Scratch("ping", "float32", 4),))
     found = wrong(poison("float32", 1), [48], plan=through_scratch)
-    assert found.message == "y[0] at n=1: never written, or computed from scratch that was not, expected 48.0"
+    assert found.message == (
+        "y[0] at n=1: it was never written, or was computed from scratch values that were never written; expected 48.0"
+    )
 
 
 def test_numbers_are_written_plainly_where_they_are_of_ordinary_size() -> None:
@@ -220,6 +222,18 @@ def test_the_guess_says_what_a_wrong_array_looks_like(got: npt.NDArray[Any], gue
     found = wrong(got, COUNTING, inputs={"x": np.cos(COUNTING).astype(np.float32)})
     assert guess in found.guess
     assert found.guess in found.message
+
+
+def test_neighbours_values_here_and_there_are_no_index_that_is_off_by_one() -> None:
+    got = np.where(COUNTING % 2 == 1, COUNTING, COUNTING - 1).astype(np.float32)  # each odd word again in the next
+    assert "off by one" not in wrong(got, COUNTING).guess
+    assert "off by one" not in wrong(np.roll(COUNTING // 90, 1).astype(np.float32), COUNTING // 90).guess
+
+
+def test_row_and_column_are_those_of_two_sizes_only() -> None:
+    got = COUNTING.astype(np.float32) + 7
+    size = {"rows": 4, "n": 100}
+    assert wrong(got, COUNTING, of=exercise(count="25*rows"), size=size).position is None
 
 
 def test_a_transposed_matrix_is_recognised_by_its_shape() -> None:

@@ -15,6 +15,7 @@ from grader.errors import GraderFault, SubmissionError, Unsupported
 from grader.exercise import Array, Exercise, Expect, Target, Tolerance, Work
 from grader.scoring import score
 from grader.stages import Request, capability, grade, simulable
+from grader.stages.advice import next_step
 from grader.stages.records import Speed
 from grader.stages.technique import diagnostic, evaluate, total
 from grader.stages.words import failure_word, word_of
@@ -640,9 +641,61 @@ def test_untouched_stub_is_told_kindly_whatever_its_verdict(request_for):
     assert "`grade show double_it`" in verdict.next_step
 
 
+def test_untouched_stub_earns_no_points_although_it_may_be_right(request_for):
+    request = request_for(FakeBackend())
+    assert grade(request).score > 0
+    verdict = grade(replace(request, stub=request.path))
+    assert (verdict.verdict, verdict.score) == ("pass", 0)
+
+
+def test_how_far_it_is_is_told_case_by_case(request_for):
+    heard: list[str] = []
+    verdict = grade(replace(request_for(FakeBackend()), tell=heard.append))
+    count = len(verdict.cases)
+    assert heard == ["compiling", *(f"case {number} of {count}" for number in range(1, count + 1))]
+
+
+def test_where_two_backends_work_each_says_which_it_is(request_for):
+    heard: list[str] = []
+    request = request_for(FakeBackend(), FakeBackend("gpu"))
+    grade(replace(request, tell=heard.append))
+    assert any(words.endswith(" on the simulator") for words in heard)
+    assert any(words.endswith(" on the GPU") for words in heard)
+
+
 def test_machine_that_lacks_something_is_told_of_that_and_not_of_the_stub(request_for):
     request = request_for(None, None, wanted="gpu")
     assert "stub" not in grade(replace(request, stub=request.path)).next_step
+
+
+def test_statement_with_a_row_for_the_verdict_is_the_next_step(request_for, tmp_path):
+    stub = tmp_path / "stub.cu"
+    stub.write_text(SOURCE + "// more\n")
+    request = replace(request_for(FakeBackend(behave=wrong_at(1))), stub=stub)
+    assert "If it does not pass" not in grade(request).next_step
+    rows = "# t\n\n## If it does not pass\n\n| report | meaning |\n|---|---|\n| `{}` from n = 1 on | why |\n"
+    (tmp_path / "README.md").write_text(rows.format("wrong"))
+    assert grade(request).next_step.startswith("`grade show double_it` lists causes of `wrong` at its end")
+    (tmp_path / "README.md").write_text(rows.format("race"))
+    assert "If it does not pass" not in grade(request).next_step
+
+
+def test_wrong_output_beside_an_uninitialised_read_leads_to_that_first(request_for):
+    warning = Diagnostic("uninitialised_read", "reads", severity="warning", line=7)
+    step = next_step(request_for(None), "wrong", (), (Diagnostic("wrong", "no"), warning))
+    assert step.startswith("Begin with the warning: line 7 reads what nothing has written. ")
+
+
+def test_all_lines_with_errors_are_named(request_for):
+    def found(line, hint=""):
+        return Diagnostic("compile_error", "no", line=line, hint=hint)
+
+    def step(*diagnostics):
+        return next_step(request_for(None), "compile_error", (), diagnostics)
+
+    assert step(found(4), found(9), found(4), found(12)).startswith("Correct lines 4, 9 and 12, then run")
+    assert step(found(4)).startswith("Correct line 4, then run")
+    assert step(found(4, "Add it."), found(9)) == "Add it. Line 9 has an error too."
 
 
 def test_changed_file_is_no_stub(request_for, tmp_path):

@@ -51,5 +51,5 @@ def _ctrl_c_ends_at_once() -> Iterator[None]:
 
 
 def _interrupted(number: int, frame: object) -> NoReturn:
-    os.write(2, b"grade: interrupted\n")
+    os.write(2, (b"\n" if os.isatty(2) else b"") + b"grade: interrupted\n")
     os._exit(INTERRUPTED)

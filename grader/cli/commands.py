@@ -53,7 +53,9 @@ MAX_SEED = 2**53 - 1  # what every reader of JSON keeps exactly
 def cli() -> None:
     """Grade a CUDA kernel: is it right, does it use the technique of the step, how close is it to the peak?
 
-    NAME is an exercise, its number, or a part of its name. The file graded is --file, else ./NAME.cu,
+    New here? `grade next` says where to begin, and `grade list` shows all exercises.
+
+    NAME is an exercise, its number, a part of its name, or a file with its name. Graded is --file, else ./NAME.cu,
     else, in a clone of warpgrade, the stub in its exercises/.
     """
 
@@ -148,6 +150,18 @@ def hint(name: str | None, again: bool, no_color: bool, courses: tuple[Path, ...
 
 @cli.command()
 @NAME
+@click.option("--answers", is_flag=True, help="Also show the answers.")
+@NO_COLOR
+@COURSE
+def interview(name: str, answers: bool, no_color: bool, courses: tuple[Path, ...]) -> int:
+    """Ask what interviewers ask about an exercise; with --answers, answer it too."""
+    from grader.cli.interview import show_interview
+
+    return show_interview(name, courses, answers=answers, no_color=no_color)
+
+
+@cli.command()
+@NAME
 @click.option("--spoil", is_flag=True, help="Show it before you have passed.")
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write it to a new file instead.")
 @NO_COLOR
@@ -181,7 +195,7 @@ def watch(name: str | None, courses: tuple[Path, ...], **options: Any) -> int:
     """Grade a file each time it is saved.
 
     Without NAME, whichever exercise's file in this folder is saved. Keys: h shows a hint, n goes on to the next
-    exercise, l lists them, Enter grades again, q quits.
+    exercise, l lists them, Enter grades again, ? explains the keys, q quits.
     """
     from grader.cli.watching import watch_files
 

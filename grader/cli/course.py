@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from grader.catalog import Broken, Catalog, CourseExercise, load_catalog
+from grader.catalog import Broken, Catalog, CourseExercise, built_in_course, load_catalog
 from grader.cli.output import print_json, print_line, print_text, screen, wrapped
 from grader.cli.routing import HELP
 from grader.errors import UsageError
@@ -40,14 +40,28 @@ def find(catalog: Catalog, text: str) -> CourseExercise:
     try:
         return catalog.find(text)
     except UsageError as error:
-        from difflib import get_close_matches
-
         visible = [name for name, command in cli.commands.items() if not command.hidden]
-        near = get_close_matches(text, visible, n=1)
-        meant = "--version" if text == "version" else "".join(near)
-        if error.code == "unknown_exercise" and meant and "did you mean" not in error.hint:
+        meant = _command_meant(text.strip().lower(), [*visible, HELP])
+        certain = text.strip().lower() in {meant, *_OTHER_WORDS}
+        if error.code == "unknown_exercise" and meant and (certain or "did you mean" not in error.hint):
             raise UsageError(error.message, code=error.code, hint=f"did you mean `grade {meant}`?") from None
         raise
+
+
+_OTHER_WORDS = {
+    "version": "--version", "man": HELP, "usage": HELP, "commands": HELP, "ls": "list", "exercises": "list",
+    "explain": "show", "begin": "start", "init": "start", "status": "progress", "questions": "interview",
+}  # fmt: skip
+"""What other tools call it, and people type first."""
+
+
+def _command_meant(word: str, commands: Sequence[str]) -> str:
+    """The command that somebody who typed ``word`` may have had in mind, or ""."""
+    from difflib import get_close_matches
+
+    if word in commands:
+        return word
+    return _OTHER_WORDS.get(word) or "".join(get_close_matches(word, commands, n=1))
 
 
 # ---------------------------------------------------------------------------------------------------------------- list
@@ -113,8 +127,22 @@ def list_lines(catalog: Catalog, width: int = 80, *, passed: Collection[str] = (
     yield ""
     closing = "`grade show NAME` explains one, `grade start NAME` puts its stub here, `grade NAME` grades it."
     yield wrapped(closing, width=width)
+    if missing := missing_chapters(catalog):
+        yield wrapped(missing, width=width)
     if passed:
         yield "✔ marks what you have passed; `grade next` says how to go on."
+
+
+def missing_chapters(catalog: Catalog) -> str:
+    """A sentence on the gaps in this course's own numbering, so that nobody takes them for a broken installation."""
+    own = built_in_course()
+    numbers = (one.chapter.partition("_")[0] for one in catalog.exercises if one.course == own)
+    here = {int(number) for number in numbers if number.isdigit()}
+    gaps = [str(number) for number in range(1, max(here, default=0)) if number not in here]
+    if not gaps:
+        return ""
+    which = f"Chapter {gaps[0]} is" if len(gaps) == 1 else f"Chapters {', '.join(gaps[:-1])} and {gaps[-1]} are"
+    return f"{which} not written yet: nothing is missing from your installation."
 
 
 def chapter_title(chapter: str) -> str:
@@ -147,11 +175,11 @@ def show_statement(name: str, courses: Sequence[Path], *, no_color: bool) -> int
     text = page.read_text(encoding="utf-8", errors="replace")
     statement = statement_text(text, width=shown.width, color=shown.color, unicode=shown.unicode)
     closing = f"`grade show {one.name}` explains its first step." if steps else _how_to_go_on(one)
-    _paged(statement, wrapped(closing, width=shown.width))
+    print_paged(statement, wrapped(closing, width=shown.width))
     return 0
 
 
-def _paged(text: str, closing: str) -> None:
+def print_paged(text: str, closing: str) -> None:
     """Print both; through the person's pager where they are more than the terminal's screen."""
     import click
 
@@ -167,8 +195,9 @@ def _how_to_go_on(one: CourseExercise) -> str:
     here = Path(f"{one.name}.cu")
     first = f"Edit ./{here}" if here.is_file() else f"`grade start {one.name}` puts the stub here"
     hints = f" `grade hint {one.name}` gives a hint." if one.hints.is_file() else ""
+    questions = f" `grade interview {one.name}` asks what interviewers ask about it." if one.interview.is_file() else ""
     ladder = f" `grade show {one.exercise.ladder}` tells of the whole ladder." if one.ladder_page else ""
-    return f"{first}; `grade {one.name}` grades it.{hints}{ladder}"
+    return f"{first}; `grade {one.name}` grades it.{hints}{questions}{ladder}"
 
 
 # --------------------------------------------------------------------------------------------------------------- start

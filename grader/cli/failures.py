@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from grader.cli import INTERRUPTED
 from grader.errors import UsageError, WarpgradeError
+
+if TYPE_CHECKING:
+    import click
 
 BROKEN_PIPE = 141
 
@@ -39,10 +43,22 @@ def _understood(error: Exception) -> WarpgradeError:
         return error
     if isinstance(error, click.ClickException):
         message = error.format_message().rstrip(".")
-        return UsageError(message[:1].lower() + message[1:], code="usage", hint="`grade --help` shows what there is")
+        return UsageError(message[:1].lower() + message[1:], code="usage", hint=_way_out(error))
     from grader.stages.fault import as_fault
 
     return as_fault(error)
+
+
+def _way_out(error: click.ClickException) -> str:
+    """Where to look: at the names for who left out an exercise's, else at the help."""
+    import click
+
+    missing = error.param if isinstance(error, click.MissingParameter) else None
+    words = error.ctx.command_path.split() if isinstance(error, click.MissingParameter) and error.ctx else []
+    if missing is not None and missing.name in ("name", "names") and len(words) == 2:  # not `grade dev new`
+        typed = " ".join(dict.fromkeys(words))  # the grading command's own path is `grade grade`
+        return f"`grade list` shows the names; for example `{typed} vector_add`"
+    return "`grade --help` shows what there is"
 
 
 def _report(error: WarpgradeError, *, as_json: bool) -> int:

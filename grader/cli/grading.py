@@ -11,7 +11,7 @@ from time import perf_counter
 
 from grader.catalog import Catalog, CourseExercise, built_in_course
 from grader.cli.course import find, load
-from grader.cli.output import print_json, print_text, screen
+from grader.cli.output import print_json, print_line, print_text, screen
 from grader.errors import UsageError
 from grader.stages.background import in_background
 from grader.verdict import Verdict
@@ -61,8 +61,10 @@ def grade_all(options: Options) -> int:
         _print_document(verdicts, perf_counter() - started)
     if options.junit is not None:
         _write_junit(options.junit, verdicts)
+        print_line(f"The results are in {options.junit}.", to_stderr=True)
     if options.html is not None:
         _write_html(options.html, catalog, tasks, verdicts)
+        print_line(f"The page is in {options.html}: open it in a browser.", to_stderr=True)
     return max(verdict.exit_code for verdict in verdicts)
 
 
@@ -75,22 +77,32 @@ def tasks_of(catalog: Catalog, options: Options) -> list[Task]:
         )  # fmt: skip
     if options.file is not None and options.solution:
         raise UsageError("--file and --solution exclude each other", code="file_and_solution", hint="leave one out")
-    _refuse_paths(catalog, options.names)
-    found = [find(catalog, name) for name in options.names]
-    return [Task(one, file_for(one, options)) for one in found]
+    return [_task(catalog, name, options) for name in options.names]
 
 
-def _refuse_paths(catalog: Catalog, names: Sequence[str]) -> None:
-    """Explain `grade vector_add.cu`: a file is given with --file, beside the exercise that it is for."""
-    path = next((name for name in names if "/" in name or name.endswith(".cu")), None)
-    if path is None:
-        return
-    stem = Path(path).stem
-    name = stem if any(one.name == stem for one in catalog.exercises) else "NAME"
+def _task(catalog: Catalog, name: str, options: Options) -> Task:
+    """One name's task. ``vector_add.cu``, what the Tab key makes of it, is the file and the exercise of its name."""
+    if "/" not in name and not name.endswith(".cu"):
+        one = find(catalog, name)
+        return Task(one, file_for(one, options))
+    path = Path(name)
+    meant = next((one for one in catalog.exercises if f"{one.name}.cu" == path.name), None)
+    if meant is not None and path.is_file() and options.file is None and not options.solution:
+        return Task(meant, path)
     raise UsageError(
-        f"{path!r} is a file, and an exercise is wanted", code="file_as_name",
-        hint=f"`grade {name} --file {shlex.quote(path)}` grades it",
-    )  # fmt: skip
+        f"{name!r} is a file, and an exercise is wanted" if path.exists() else f"there is no file {name!r}",
+        code="file_as_name",
+        hint=_how_to_grade(meant, path),
+    )
+
+
+def _how_to_grade(meant: CourseExercise | None, path: Path) -> str:
+    if meant is not None and not path.exists():
+        return f"`grade start {meant.name}` puts the stub here, and `grade {meant.name}` grades it"
+    if not path.exists():
+        return "`grade list` shows the exercises"
+    name = "NAME" if meant is None else meant.name
+    return f"`grade {name} --file {shlex.quote(str(path))}` grades it for the exercise {name}"
 
 
 def file_for(one: CourseExercise, options: Options) -> Path:
@@ -125,6 +137,7 @@ def in_a_clone(one: CourseExercise) -> bool:
 def _graded(catalog: Catalog, tasks: Sequence[Task], options: Options) -> Iterator[tuple[Task, Verdict]]:
     from grader.cli.history import recorder
     from grader.cli.machinery import Machine
+    from grader.cli.waiting import waiting
     from grader.stages import grade
     from grader.stages.advice import is_untouched
 
@@ -132,7 +145,8 @@ def _graded(catalog: Catalog, tasks: Sequence[Task], options: Options) -> Iterat
     for task in tasks:
         request = machine.request(catalog, task, options)
         record = recorder(task.exercise, task.path)
-        verdict = grade(request)
+        with waiting(task.exercise.name, quiet=options.as_json) as tell:
+            verdict = grade(replace(request, tell=tell))
         try:
             yield task, _without_notes(verdict) if is_untouched(request) else verdict
         finally:  # behind the report, which need not wait for the disk

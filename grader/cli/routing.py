@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 DEFAULT = "grade"  # the hidden command that takes exercise names
-HELP = "help"  # `grade help show` is `grade show --help`
+HELP = "help"  # `grade help show` is `grade show --help`, and `grade help vector_add` is `grade show vector_add`
 _ALONE = frozenset({"-h", "--help", "--version"})
 
 
@@ -25,11 +25,17 @@ class GradeGroup(click.Group):
         if not words or (words[0] in _ALONE and len(words) == 1):
             return words or ["--help"]
         if words[0] == HELP:
-            return [*(word for word in words[1:2] if word in self.commands), "--help"]
+            return self._helped(words[1:])
         at = self._first_plain(words)
         if at is not None and words[at] in self.commands:
             return [words[at], *words[:at], *words[at + 1 :]]
         return [DEFAULT, *words]
+
+    def _helped(self, about: list[str]) -> list[str]:
+        """Help with a command, or with an exercise, which its statement is; without either, the help of all."""
+        if about and about[0] not in (HELP, *self.commands) and not about[0].startswith("-"):
+            return ["show", *about]
+        return [*(word for word in about[:1] if word in self.commands), "--help"]
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """What a first word may be: a command or an exercise, or an option of either."""

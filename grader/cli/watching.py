@@ -30,6 +30,15 @@ from grader.practice.saves import Saves, newest_first, wake_at_saves
 SAVED = "saved"  # an event that is no key
 CLEAR = "\x1b[2J\x1b[H"
 QUITS = frozenset({"q", END})
+GONE_AFTER = 2  # looks, a second apart where nothing else happens
+_BACK = "It is graded again when it is back."
+KEYS = """
+  h      a hint for the exercise, one more each time
+  n      the next exercise: its stub is copied into this folder, if it is not here
+  l      the list of exercises
+  Enter  grade again
+  ?      these keys
+  q      quit; so do Ctrl-D and Ctrl-C"""
 
 
 def watch_files(name: str | None, courses: tuple[Path, ...], options: Mapping[str, Any]) -> int:
@@ -78,9 +87,10 @@ class Watch:
         self._events: SimpleQueue[str] = SimpleQueue()
         self._saves = Saves()
         self._grading = False
+        self._looks_without = 0
         self._keyboard = Keyboard(self._pressed)
         self._actions: Mapping[str, Callable[[], None]] = {
-            "h": self._hint, "n": self._next, "l": self._list, "\n": self._grade, "\r": self._grade,
+            "h": self._hint, "n": self._next, "l": self._list, "\n": self._grade, "\r": self._grade, "?": self._explain,
         }  # fmt: skip
 
     def run(self) -> int:
@@ -104,7 +114,7 @@ class Watch:
             if event in QUITS:
                 return 0
             if event == SAVED:
-                code = self._do(self._grade) if self._look() else 0
+                code = self._do(self._grade) if self._look() else self._notice_the_gone()
             elif event in self._actions:
                 code = self._do(self._actions[event])
         return code
@@ -137,6 +147,13 @@ class Watch:
             self._current = owner[saved[0]]
         return bool(saved)
 
+    def _notice_the_gone(self) -> int:
+        """Say once that the current file has gone. Editors that rename take it away for a moment: look twice."""
+        self._looks_without = 0 if self._current.path.exists() else self._looks_without + 1
+        if self._looks_without != GONE_AFTER:
+            return 0
+        return self._do(lambda: say(f"\n./{self._current.path} has gone: the report above is of what it was. {_BACK}"))
+
     # -- what is done
 
     def _grade(self) -> None:
@@ -152,6 +169,9 @@ class Watch:
     def _hint(self) -> None:
         print_line("")
         give_hint(self._current.exercise, no_color=self._options.no_color)
+
+    def _explain(self) -> None:
+        print_line(KEYS)
 
     def _list(self) -> None:
         self._clear()
@@ -171,6 +191,7 @@ class Watch:
             say(f"./{path} is here already: Enter grades it.")
         else:
             start_exercise(one.name, self._options.courses, force=False)
+            say(f"The stub was not here: it has been copied to ./{path}, and is graded when you save it.")
         self._current = Task(one, path)
         self._look()  # what was just written is no save
         self._current = Task(one, path)
@@ -185,6 +206,8 @@ class Watch:
 
     def _print_footer(self) -> int:
         what = "the exercises here" if self._follows else str(self._current.path)
-        keys = "h hint   n next   l list   Enter again   q quit" if self._keyboard.listens else "Ctrl-C ends it"
+        keys = (
+            "h hint   n next   l list   Enter again   ? keys   q quit" if self._keyboard.listens else "Ctrl-C ends it"
+        )
         print_line(f"\nwatching {what}:   {keys}")
         return 0

@@ -128,7 +128,8 @@ def _message(
 def _values(found: Wrong, index: int, plan: LaunchPlan | None, inputs: str) -> str:
     """``got 3.0, expected 8.0 (a[37] = 3.0, b[37] = 5.0)``."""
     made_of = f" ({inputs})" if inputs else ""
-    return f"{_got(found, index, plan)}, expected {digits(found.expected[index])}{made_of}"
+    got = _got(found, index, plan)
+    return f"{got}{',' if got.startswith('got') else ';'} expected {digits(found.expected[index])}{made_of}"
 
 
 def _got(found: Wrong, index: int, plan: LaunchPlan | None) -> str:
@@ -137,7 +138,8 @@ def _got(found: Wrong, index: int, plan: LaunchPlan | None) -> str:
     if not is_poison(found.got)[index] or value.dtype.itemsize == 1:
         return f"got {digits(value)}"
     from_scratch = plan is not None and plan.scratch and value.dtype.kind == "f"
-    return "never written, or computed from scratch that was not" if from_scratch else "never written"
+    unwritten = "it was never written"
+    return f"{unwritten}, or was computed from scratch values that were never written" if from_scratch else unwritten
 
 
 def digits(value: np.generic) -> str:
@@ -157,8 +159,8 @@ def _how_many(wrong: int, count: int) -> str:
 
 def _position(array: Array, size: Size, index: int) -> tuple[int, int] | None:
     """Row and column of an array whose count is written ``rows*cols``."""
-    match = re.fullmatch(r"\s*(\w+)\s*\*\s*([A-Za-z_]\w*)\s*", array.count)
-    columns = size.get(match[2]) if match else None
+    match = re.fullmatch(r"\s*(\w+)\s*\*\s*(\w+)\s*", array.count)
+    columns = size.get(match[2]) if match and match[1] in size else None  # 32*rows is no matrix of rows columns
     return divmod(index, columns) if columns else None
 
 

@@ -45,6 +45,17 @@ _FIXED = (
 )
 
 
+_BUILT_IN = (
+    "__syncthreads", "__syncwarp", "__threadfence", "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize",
+    "__shfl_sync", "__shfl_down_sync", "__shfl_up_sync", "__shfl_xor_sync", "__ballot_sync", "__activemask",
+    "__shared__", "__global__", "__device__", "__restrict__", "atomicAdd", "atomicMax", "atomicMin", "atomicCAS",
+)  # fmt: skip
+"""Names that CUDA C gives, and that people misspell."""
+
+_DIM3_ALONE = re.compile(r"\b(blockDim|gridDim|threadIdx|blockIdx)\b(?!\s*\.)")
+_ASSIGNED = re.compile(r"\b([A-Za-z_]\w{0,60})\s*\[[^=;]{0,200}\]\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)")
+
+
 class Advisor:
     """Advice on one file's errors."""
 
@@ -60,8 +71,31 @@ class Advisor:
             return next(filter(None, map(self._on_namespace, _names_at(line, column))), "")
         if match := _NO_MEMBER.search(message):
             return self._include(match[1])
-        match = _UNDEFINED.search(message)
-        return self._on_identifier(match[1]) if match else ""
+        if match := _UNDEFINED.search(message):
+            return self._on_identifier(match[1])
+        return next(
+            (hint for pattern, look in _BY_LINE if pattern.search(message) and (hint := look(self, line[:_LOOKED_AT]))),
+            "",
+        )
+
+    def on_dim3(self, line: str) -> str:
+        """blockDim without .x: three numbers where one is wanted."""
+        match = _DIM3_ALONE.search(line)
+        return f"did you mean `{match[1]}.x`? {match[1]} has three parts, .x, .y and .z" if match else ""
+
+    def on_const(self, line: str) -> str:
+        """Assigning through a pointer to const, as inputs are."""
+        names = dict.fromkeys(match[1] for match in _ASSIGNED.finditer(line))
+        const = (
+            n for n in names if re.search(rf"\bconst\b[^,;(){{}}]{{0,80}}\*[^,;(){{}}]{{0,40}}\b{n}\b", self._code)
+        )
+        return next(
+            (f"`{n}` points to const: inputs must not be changed, so store the result elsewhere" for n in const), ""
+        )
+
+    def on_pointer(self, line: str) -> str:
+        """``s =* 2`` is ``s = *2``."""
+        return "did you mean `*=`?" if re.search(r"=\*", line) else ""
 
     def _on_namespace(self, path: str) -> str:
         """``path`` is what stands there: ``wmma::fragment``, ``cuda::std::atomic``, ``cg``."""
@@ -85,7 +119,12 @@ class Advisor:
             return self._on_wmma(qualified=False) or f"write `wmma::{name}`"
         if name in _IN_GROUPS:
             return self._include("cooperative_groups") or f"write `cooperative_groups::{name}`"
-        return self._include(name) if _HEADERS.get(name, "").startswith("cuda_") else ""
+        if _HEADERS.get(name, "").startswith("cuda_"):
+            return self._include(name)
+        from grader.expressions import did_you_mean
+
+        near = did_you_mean(name, _BUILT_IN).replace("'", "`")
+        return near if name not in _BUILT_IN else ""
 
     def _include(self, name: str) -> str:
         header = _HEADERS.get(name)
@@ -106,6 +145,13 @@ class Advisor:
     def _uses_nvcuda(self) -> bool:
         return _USING.search(self._code) is not None
 
+
+_BY_LINE = (
+    (re.compile(r"\b(?:dim3|uint3)\b"), Advisor.on_dim3),
+    (re.compile(r"must be a modifiable lvalue"), Advisor.on_const),
+    (re.compile(r"must be a pointer"), Advisor.on_pointer),
+)
+"""What a message says, and where to look for its cause in the line."""
 
 _PATH = re.compile(r"\w+(?:\s*::\s*\w+)*")
 _LOOKED_AT = 300  # characters of a line

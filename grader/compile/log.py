@@ -28,6 +28,7 @@ _HEAD = re.compile(
     r"(?: #\d+(?:-[A-Z])?)?: (?P<message>.*)$"
 )
 _FROM = re.compile(r"at line (\d+)(?: of (.*?))?$")
+_ASIDE = re.compile(r"(?:operand|argument|object) types? (?:are|is|list is)\b")
 _CANNOT_OPEN = re.compile(r'(cannot open source file ".*?").*', re.DOTALL)
 _SUMMARY = re.compile(
     r"\s{0,9}(?:and )?\d{1,9} (?:catastrophic )?errors? detected|Compilation terminated|Error limit reached"
@@ -79,7 +80,7 @@ def _diagnostic(chunk: list[str], name: str, lines: list[str], advisor: Advisor)
     assert head is not None  # every chunk begins with one
     caret = next((i for i, text in enumerate(chunk) if i > 1 and text.strip() == "^"), None)
     continued = chunk[1 : len(chunk) if caret is None else caret - 1]
-    message = " ".join([head["message"], *(text.strip() for text in continued)])
+    message = _joined([head["message"], *(text.strip() for text in continued)])
     line, column, inside = _place(head, chunk, caret, name)
     shown = lines[line - 1].rstrip("\r") if line is not None and 0 < line <= len(lines) else None
     text = _worded(message, head, inside)
@@ -93,6 +94,14 @@ def _diagnostic(chunk: list[str], name: str, lines: list[str], advisor: Advisor)
         source=clean(shown) if shown is not None and len(shown) <= SOURCE_LIMIT else None,
         hint=advisor.hint(text, shown or "", column),
     )
+
+
+def _joined(parts: list[str]) -> str:
+    """The lines of one message as one; what NVRTC tells on a line of its own stays apart."""
+    message = parts[0]
+    for part in parts[1:]:
+        message += ("; " if _ASIDE.match(part) and message[-1:] not in ".:;" else " ") + part
+    return message
 
 
 def _place(head: re.Match[str], chunk: list[str], caret: int | None, name: str) -> tuple[int | None, int | None, str]:
@@ -139,5 +148,7 @@ def _shown(message: Diagnostic) -> str:
     head = f"{message.file}({message.line}): warning: {message.message}"
     if message.source is None or message.column is None:
         return head
-    margin = "".join("\t" if c == "\t" else " " for c in message.source[: message.column - 1])
-    return f"{head}\n  {message.source}\n  {margin}^"
+    code = message.source.lstrip()
+    before = code[: max(0, message.column - 1 - (len(message.source) - len(code)))]
+    margin = "".join("\t" if c == "\t" else " " for c in before)
+    return f"{head}\n  {code}\n  {margin}^"

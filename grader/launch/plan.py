@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 Dim3 = tuple[int, int, int]
 
@@ -35,6 +35,7 @@ class Launch:
     cooperative: bool = False
     cluster: Dim3 = (1, 1, 1)
     line: int = 0
+    leaves: int | None = field(default=None, compare=False)  # of a pass: the elements that `by` says it leaves
 
 
 @dataclass(frozen=True)

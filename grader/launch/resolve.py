@@ -232,7 +232,8 @@ def _passes(case: _Case, line: PassesLine) -> list[Launch]:
         after = here.integer(line.by)
         _check_progress(here, line, value, after, until)
         dst = case.exercise.outputs[0].name if after == until else _next_scratch(case, line, len(launches), src)
-        launches.append(_launch(here.with_names({}, {"src": src, "dst": dst}), line.launch))
+        launch = _launch(here.with_names({}, {"src": src, "dst": dst}), line.launch)
+        launches.append(replace(launch, leaves=after))
         if after == until:
             return launches
         value, src = after, dst

@@ -22,6 +22,9 @@ COLUMNS: Mapping[str, str] = {
 }
 """Counters that the table shows, with their headings, where a launch has them; docs/counters.md explains all."""
 
+ROLES: Mapping[str, str] = {"exit": "not there", "barrier": "waits"}
+"""What a thread does in a finding, where the kind of its access is no plain word for it."""
+
 LAUNCHES_SHOWN = 4
 BAR = 40  # characters of the bar that stands for the whole peak
 
@@ -31,8 +34,8 @@ def evidence_rows(found: Diagnostic, case: str = "") -> list[Row]:
     rows = [
         ("where", _thread_words(found)),
         ("memory", _memory_words(found) if found.kind != "wrong" else ""),  # the message begins with it
-        *((access.kind, _access_words(access)) for access in found.accesses),
-        ("seen", f"{found.count} times" if found.count > 1 else ""),
+        *((_role(access), _access_words(access)) for access in found.accesses),
+        ("seen", "more than once; this is the first" if found.count > 1 else ""),
         ("case", case),
     ]
     return [(label, text) for label, text in rows if text]
@@ -43,10 +46,14 @@ def marks_of(found: Diagnostic) -> dict[int, str]:
     marks: dict[int, str] = {}
     for access in found.accesses:
         if access.line is not None:
-            marks[access.line] = " and ".join(dict.fromkeys([*filter(None, [marks.get(access.line)]), access.kind]))
+            marks[access.line] = " and ".join(dict.fromkeys([*filter(None, [marks.get(access.line)]), _role(access)]))
     if found.line is not None:
         marks.setdefault(found.line, "")
     return marks
+
+
+def _role(access: Access) -> str:
+    return ROLES.get(access.kind, access.kind)
 
 
 def _thread_words(found: Diagnostic) -> str:

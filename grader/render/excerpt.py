@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,12 +24,18 @@ class _Window:
 
 
 def excerpt(
-    source: str, marks: Mapping[int, str], *, caret: tuple[int, int] | None = None, width: int = 80
+    source: str,
+    marks: Mapping[int, str],
+    *,
+    caret: tuple[int, int] | None = None,
+    width: int = 80,
+    names: Sequence[str] = (),
 ) -> list[Text]:
     """Return the marked lines with their neighbours; ``marks`` maps a line number, from 1, to a word beside it.
 
     ``caret`` is a line and a column, from 1. A gap between two places is drawn as ``⋮``. A line that is too long is
-    cut, so that the caret's column stays in sight.
+    cut, so that the caret's column stays in sight; without a caret, in a marked line, the first of ``names`` with an
+    index behind it.
     """
     lines = source.splitlines()
     known = sorted(line for line in marks if 1 <= line <= len(lines))
@@ -39,11 +46,18 @@ def excerpt(
         if previous and line > previous + 1:
             drawn.append(_gap(digits))
         mark, column = marks.get(line), caret[1] if caret is not None and line == caret[0] else None
-        window = _window(lines[line - 1], column, width - 7 - digits - len(_beside(mark)))
+        focus = column or (_column_of(lines[line - 1], names) if mark is not None else None)
+        window = _window(lines[line - 1], focus, width - 7 - digits - len(_beside(mark)))
         drawn.append(_row(line, window.text, mark, digits))
-        if window.caret is not None:
+        if window.caret is not None and column is not None:
             drawn.append(_caret(window, digits))
     return drawn
+
+
+def _column_of(code: str, names: Sequence[str]) -> int | None:
+    """The column of the index of the first of ``names`` that stands in ``code``: that is where the mistake may be."""
+    found = (re.search(rf"\b{re.escape(name)}\s*\[", code) for name in names)
+    return next((match.end() for match in found if match), None)
 
 
 def _around(line: int, last: int) -> range:

@@ -7,6 +7,7 @@ Nothing here computes a result or looks at the machine; the caller says how wide
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import StringIO
 from typing import TYPE_CHECKING
@@ -33,6 +34,7 @@ BACKENDS: Mapping[str, str] = {"sim": "on the simulator", "gpu": "on the GPU", "
 CODE_LINE = "// "  # begins a line of code in a next step
 PRINTED_LINES = 12
 OTHERS_SHOWN = 3
+SIZES_SHOWN = 8
 
 
 def to_terminal(
@@ -132,11 +134,16 @@ def _code(verdict: Verdict, found: Diagnostic, source: str, width: int) -> list[
     own = found.file is None or verdict.file is None or _base(found.file) == _base(verdict.file)
     caret = (found.line, found.column) if found.line and found.column else None
     if own and source and marks:
-        return excerpt(source, marks, caret=caret, width=width)
+        return excerpt(source, marks, caret=caret, width=width, names=_names(found))
     if found.source and found.line:
         alone = "\n" * (found.line - 1) + found.source
         return excerpt(alone, {found.line: ""}, caret=caret, width=width)[1:]
     return []
+
+
+def _names(found: Diagnostic) -> tuple[str, ...]:
+    """What the message says is accessed: the kernel's name of an array, which need not be the array's own."""
+    return tuple(dict.fromkeys(re.findall(r"\b([A-Za-z_]\w*)\[", found.message))) if found.column is None else ()
 
 
 def _file_line(found: Diagnostic) -> Text:
@@ -152,7 +159,18 @@ def _case_words(verdict: Verdict) -> str:
         return ""
     passed = sum(case.status == "passed" for case in verdict.cases)
     others = f"; {counted(passed, 'other')} passed" if passed else ", the first one"
-    return f"{_one_case(failed)}{others}"
+    return f"{_one_case(failed)}{others}{_right_sizes(verdict, failed)}"
+
+
+def _right_sizes(verdict: Verdict, failed: CaseResult) -> str:
+    """`` (right at n=1, 31, 33)``, of sizes that are one number: where it begins to fail says much about the cause."""
+    if len(failed.size) != 1:
+        return ""
+    (name, limit), *_ = failed.size.items()
+    passed = dict.fromkeys(case.size[name] for case in verdict.cases if case.status == "passed" and name in case.size)
+    passed.pop(limit, None)
+    dots = "…, " if len(passed) > SIZES_SHOWN else ""
+    return f" (right at {name}={dots}{', '.join(map(str, [*passed][-SIZES_SHOWN:]))})" if passed else ""
 
 
 def _one_case(case: CaseResult) -> str:
@@ -165,7 +183,8 @@ def _others(verdict: Verdict, found: Diagnostic | None) -> Iterator[RenderableTy
     if others:
         yield ""
     for other in others[:OTHERS_SHOWN]:
-        place = f" (line {other.line})" if other.line else ""
+        told = other.line is None or f"{other.file}:{other.line}" in other.message
+        place = "" if told else f" (line {other.line})"
         yield _labelled(f"{other.severity}:", f"{other.message}{place}")
     if len(others) > OTHERS_SHOWN:
         yield _labelled("", f"and {len(others) - OTHERS_SHOWN} more (all of them with --json)")

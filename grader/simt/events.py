@@ -42,7 +42,10 @@ class Place:
 
 @dataclass(frozen=True)
 class Event:
-    """One finding. ``offset`` is in bytes from the start of ``array``; ``detail`` depends on the kind."""
+    """One finding. ``offset`` is in bytes from the start of ``array``; ``detail`` depends on the kind.
+
+    ``accesses`` of a race are two; one, where the other thread is not known.
+    """
 
     kind: str
     kernel: str
@@ -152,7 +155,10 @@ class _Reader:
         other = Place(word, self._thread(thread), self._block(max(0, serial - self.first_serial)), line or None)
         if other.block != event.block and event.kind == "race" and self._has_global_atomics():
             event = replace(event, kind="missing_fence")
-        return replace(self._place(event, site.space, finding.address), accesses=(other, self._own(event, site)))
+        own = self._own(event, site)
+        known = (other.thread, other.block) != (own.thread, own.block)
+        # Else the cell had several readers, and the one that its stamp names is the writer itself: no conflict.
+        return replace(self._place(event, site.space, finding.address), accesses=(other, own) if known else (own,))
 
     def _has_global_atomics(self) -> bool:
         """Blocks of this kernel signal each other; a conflict between them lacks the fence before the signal."""

@@ -7,7 +7,7 @@ Every trouble of a submission becomes a verdict here; only UsageError (a path th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
@@ -18,7 +18,7 @@ from grader.errors import Unsupported, UsageError, WarpgradeError
 from grader.exercise import Exercise
 from grader.scoring import score
 from grader.stages import judge
-from grader.stages.advice import next_step
+from grader.stages.advice import is_untouched, next_step
 from grader.stages.background import in_background
 from grader.stages.fault import as_fault
 from grader.stages.records import Report, Request, Submission
@@ -63,6 +63,7 @@ def _graded(request: Request) -> Verdict:
     from grader.compile import read_submission
 
     source = read_submission(request.path)
+    request.tell("compiling")
     compiling = in_background(lambda: _compile(request, source))
     booking: Future[CaseBook] = Future()
     running = [
@@ -125,7 +126,15 @@ def _job(request: Request, backend: Backend, submission: Submission, book: CaseB
     counted = (simulated_case(request.exercise),) if backend is request.simulator else ()
     timer = request.timer if backend is request.gpu else None
     cases = (*small_cases(request.exercise, request.seed), *counted)
-    return Job(request.exercise, submission, book, cases, backend, request.limits, timer)
+    return Job(request.exercise, submission, book, cases, backend, request.limits, timer, _teller(request, backend))
+
+
+def _teller(request: Request, backend: Backend) -> Callable[[str], None]:
+    """What tells how far a backend is; where two are at work, with the word for which of them."""
+    if request.simulator is None or request.gpu is None:
+        return request.tell
+    where = "on the simulator" if backend is request.simulator else "on the GPU"
+    return lambda words: request.tell(f"{words} {where}")
 
 
 def _judged(request: Request, submission: Submission, reports: Sequence[Report]) -> Verdict:
@@ -164,14 +173,14 @@ def _verdict(
         exercise=request.exercise.name,
         backend=request.backend,
         verdict=word,
-        score=points,
+        score=0 if is_untouched(request) else points,  # a stub that computes rightly is nobody's work
         max_score=maximum,
         seed=request.seed,
         stages=stages,
         device=request.device,
         diagnostics=diagnostics,
         file=str(request.path),
-        next_step=next_step(request, word, stages, diagnostics[0] if diagnostics else None),
+        next_step=next_step(request, word, stages, diagnostics),
     )
 
 

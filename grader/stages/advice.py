@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from grader.stages.causes import listed
 from grader.stages.records import Request
 from grader.verdict import EXIT_CODES, Diagnostic, StageResult
 
+CAUSES = "If it does not pass"  # the statement's heading above its table of reports and their meaning
+LINES_NAMED = 5
 READ_LIMIT = 1 << 20  # bytes; no stub is longer
 
 _BY_WORD: Mapping[str, str] = {
-    "wrong": "{hints}",
-    "slow": "{hints}",
-    "technique": "{hints}",
-    "race": "Put a barrier between the two accesses. {hints}",
+    "wrong": "{unset}{table}{hints}",
+    "slow": "{table}{hints}",
+    "technique": "{table}{hints}",
+    "race": "Put a barrier between the two accesses. {table}{hints}",
     "out_of_bounds": "Compare the index with the array's length before the access; the last block sticks out.",
     "compile_error": "Correct {place}, then run `{again}` again.",
     "invalid": "Correct {place}, then run `{again}` again.",
@@ -30,8 +33,9 @@ _BY_WORD: Mapping[str, str] = {
 }
 
 
-def next_step(request: Request, word: str, stages: tuple[StageResult, ...], found: Diagnostic | None) -> str:
-    """Return what to do next, in one or two sentences."""
+def next_step(request: Request, word: str, stages: tuple[StageResult, ...], diagnostics: Sequence[Diagnostic]) -> str:
+    """Return what to do next, in one or two sentences; the first of ``diagnostics`` settled the verdict."""
+    found = diagnostics[0] if diagnostics else None
     if word == "pass":
         return _after_pass(request, stages)
     if word not in EXIT_CODES and is_untouched(request):  # what exits 3, 4 or 5 is not about the file
@@ -39,10 +43,11 @@ def next_step(request: Request, word: str, stages: tuple[StageResult, ...], foun
     if word == "invalid" and _is_empty(request.path):
         return _write_the_stub(request)
     if found is not None and found.hint:
-        return _sentence(found.hint)
+        return _sentence(found.hint) + _more_lines(word, diagnostics)
     return _BY_WORD[word].format(
-        hints=_read_hints(request), name=request.exercise.name, again=_again(request), place=_place(found)
-    )
+        hints=_read_hints(request), name=request.exercise.name, again=_again(request),
+        place=_place(word, diagnostics), table=_table(request, word), unset=_unset(diagnostics),
+    )  # fmt: skip
 
 
 def is_untouched(request: Request) -> bool:
@@ -119,10 +124,39 @@ def _again(request: Request) -> str:
     return f"grade {request.exercise.name}" + ("" if same else f" --file {shown(request.path)}")
 
 
-def _place(found: Diagnostic | None) -> str:
-    if found is None or found.line is None:
-        return "the file"
-    return f"line {found.line}"
+def _place(word: str, diagnostics: Sequence[Diagnostic]) -> str:
+    """``line 4``; of a compiler's errors all lines: ``lines 4, 9 and 12``."""
+    lines = _wrong_lines(diagnostics if word == "compile_error" else diagnostics[:1])
+    return f"line{'s' * (len(lines) > 1)} {listed(map(str, lines))}" if lines else "the file"
+
+
+def _more_lines(word: str, diagnostics: Sequence[Diagnostic]) -> str:
+    lines = _wrong_lines(diagnostics)[1:] if word == "compile_error" else []
+    one = len(lines) == 1
+    which = f"{'Line' if one else 'Lines'} {listed(map(str, lines))} {'has an error' if one else 'have errors'} too"
+    return f" {which}." if lines else ""
+
+
+def _wrong_lines(diagnostics: Sequence[Diagnostic]) -> list[int]:
+    """The lines with errors: the first error's line first."""
+    lines = (found.line for found in diagnostics if found.severity == "error" and found.line is not None)
+    return list(dict.fromkeys(lines))[:LINES_NAMED]
+
+
+def _unset(diagnostics: Sequence[Diagnostic]) -> str:
+    """A value that was read before it was written is the likely cause; only a warning tells of it."""
+    read = next((found for found in diagnostics if found.kind == "uninitialised_read" and found.line), None)
+    return "" if read is None else f"Begin with the warning: line {read.line} reads what nothing has written. "
+
+
+def _table(request: Request, word: str) -> str:
+    """Where the statement has a row for the verdict's word: words that lead there."""
+    content = _content(request.stub.parent / "README.md") if request.stub is not None else None
+    statement = (content or b"").decode(errors="replace")
+    rows = statement.partition(f"\n## {CAUSES}")[2]
+    if f"\n| `{word}`" not in rows:
+        return ""
+    return f'`grade show {request.exercise.name}` lists causes of `{word}` at its end, under "{CAUSES}". '
 
 
 def _sentence(text: str) -> str:

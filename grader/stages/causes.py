@@ -47,21 +47,22 @@ def _said(reads: Sequence[Misread]) -> str:
     """``k declares `const double *a` and `double *c`, but a and c hold float: probably the cause``."""
     kernel = reads[0].kernel
     own = [one for one in reads if one.kernel == kernel]
-    declared = _listed(dict.fromkeys(f"`{one.parameter.declared}`" for one in own))
+    declared = listed(dict.fromkeys(f"`{one.parameter.declared}`" for one in own))
     holds = {
-        dtype: _listed(dict.fromkeys(one.array for one in own if one.dtype == dtype))
+        dtype: listed(dict.fromkeys(one.array for one in own if one.dtype == dtype))
         for dtype in dict.fromkeys(one.dtype for one in own)
     }
-    arrays = _listed(f"{names} hold{'' if ' ' in names else 's'} {C_TYPES[dtype]}" for dtype, names in holds.items())
+    arrays = listed(f"{names} hold{'' if ' ' in names else 's'} {C_TYPES[dtype]}" for dtype, names in holds.items())
     return f"{kernel} declares {declared}, but {arrays}: probably this is the cause"
 
 
 def _declare(reads: Sequence[Misread]) -> str:
-    return f"declare {_listed(dict.fromkeys(f'`{one.should_be}`' for one in reads))}, as the arrays are"
+    return f"declare {listed(dict.fromkeys(f'`{one.should_be}`' for one in reads))}, as the arrays are"
 
 
-def _listed(words: Iterable[str]) -> str:
-    *most, last = words
+def listed(words: Iterable[str]) -> str:
+    """``a, b and c``."""
+    *most, last = [*words] or [""]
     return f"{', '.join(most)} and {last}" if most else last
 
 

@@ -27,12 +27,16 @@ if TYPE_CHECKING:
     Oracle = Callable[[Arrays, Mapping[str, float]], Mapping[str, npt.NDArray[np.float64]]]
 
 
+def _nobody_listens(words: str) -> None:
+    pass
+
+
 @dataclass(frozen=True)
 class Request:
     """One submission to grade. ``oracle`` is called once, late, because it imports NumPy; a backend may be None.
 
     ``why_no_gpu`` says why ``gpu`` is None, in words for the report; ``stub`` is the exercise's own stub and ``hints``
-    its hints file, both for the advice at the end.
+    its hints file, both for the advice at the end. ``tell`` hears how far it is, from any thread.
     """
 
     exercise: Exercise
@@ -50,6 +54,7 @@ class Request:
     stub: Path | None = None
     hints: Path | None = None
     next_exercise: str = ""
+    tell: Callable[[str], None] = _nobody_listens
 
     @property
     def backend(self) -> str:

@@ -12,6 +12,7 @@ from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeEr
 from grader.launch import DeviceLimits
 from grader.stages.cases import CaseBook, CaseData, case_run, plan_of
 from grader.stages.causes import MISREAD_SHOWS, inputs_there, misreads, with_note
+from grader.stages.clearer import clearer, uneven_passes
 from grader.stages.records import Case, Outcome, Report, Speed, Submission
 from grader.stages.shape import Shaped, with_shape
 from grader.stages.words import TIMING_WORDS, failure_word
@@ -28,7 +29,10 @@ Timer = Callable[["Session"], Speed | None]
 
 @dataclass(frozen=True)
 class Job:
-    """One submission on one backend. ``timer`` is called in the same session after all cases passed."""
+    """One submission on one backend. ``timer`` is called in the same session after all cases passed.
+
+    ``tell`` hears which case is next.
+    """
 
     exercise: Exercise
     submission: Submission
@@ -37,6 +41,7 @@ class Job:
     backend: Backend
     limits: Limits
     timer: Timer | None = None
+    tell: Callable[[str], None] = lambda words: None
 
     @property
     def device_limits(self) -> DeviceLimits:
@@ -69,6 +74,7 @@ def run_job(job: Job) -> Report:
             for outcome in _outcomes(job, session):
                 outcomes.append(outcome)
             if job.timer is not None and all(_fine(outcome) for outcome in outcomes):
+                job.tell("timing")
                 speed = _timed(job.timer, session)
     except (SubmissionError, Unsupported, GraderFault) as error:
         stop = error
@@ -87,7 +93,8 @@ def _timed(timer: Timer, session: Session) -> Speed | None:
 
 
 def _outcomes(job: Job, session: Session) -> Iterator[Outcome]:
-    for case in job.cases:
+    for number, case in enumerate(job.cases, start=1):
+        job.tell(f"case {number} of {len(job.cases)}")
         outcome = run_case(job, session, case)
         yield outcome
         if outcome.wrong is not None or outcome.word not in (None, "race"):
@@ -107,15 +114,19 @@ def run_case(job: Job, session: Session, case: Case) -> Outcome:
     except SubmissionError as error:
         return Outcome(case, job.backend.name, error.verdict, diagnostics=error.diagnostics)
     word = failure_word(execution)
+    source = job.submission.program.source
     wrong = _wrong(job, case, data, plan, execution) if word in (None, "race") else None
+    wrong = wrong and clearer(wrong, source, plan)
     launches = execution.launches
     if case.counters and word is None:
         launches = with_shape(Shaped(job.exercise, job.submission, case.size, job.device_limits), launches)
-    found = execution.diagnostics
+    found = tuple(clearer(one, source, plan) for one in execution.diagnostics)
     if wrong is not None or word in MISREAD_SHOWS:
         reads = misreads(job.exercise, job.submission, plan)
         found = with_note(found, reads)
         wrong = replace(wrong, hint=found[-1].hint) if wrong is not None and reads else wrong
+    if wrong is not None or word is not None:
+        found = (*found, *uneven_passes(found, plan))
     return Outcome(case, job.backend.name, word, wrong, found, launches, execution.printed)
 
 

@@ -32,19 +32,22 @@ from grader.verdict import LaunchRecord
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results"
-BAR = 20
-"""Characters of a bar that reaches the peak."""
-
-COUNTERS: tuple[tuple[str, str, str], ...] = (
-    ("instructions", "instructions", "an element"),
-    ("barriers", "barriers", "1000 elements"),
-    ("shared_requests", "shared requests", "1000 elements"),
-    ("excess_wavefronts", "excess wavefronts", "1000 elements"),
-    ("sector_efficiency", "sector efficiency", ""),
-    ("launches", "launches", ""),
+COUNTERS: tuple[tuple[str, str, int], ...] = (
+    ("instructions", "instructions", 1000),
+    ("barriers", "barriers", 1000),
+    ("shared_requests", "shared", 1000),
+    ("excess_wavefronts", "excess", 1000),
+    ("sector_efficiency", "sectors", 0),
+    ("launches", "launches", 0),
 )
-"""Counter, its words, and what it is counted for; a column stands only where the steps differ in it."""
-PER = {"an element": 1, "1000 elements": 1000}
+"""Counter, the head of its column, and for how many elements it is counted (0: a ratio, or the whole submission).
+
+A column stands only where the steps differ in it by more than a twentieth.
+"""
+WORDS = {
+    "instructions": "instructions", "barriers": "barriers", "shared_requests": "requests to shared memory",
+    "excess_wavefronts": "excess wavefronts", "sector_efficiency": "sector efficiency", "launches": "of the whole task",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -63,9 +66,9 @@ class Step:
 
         return max(element_count(array, self.one.exercise.simulated) for array in self.one.exercise.inputs)
 
-    def counter(self, name: str, per: str) -> float:
+    def counter(self, name: str, per: int) -> float:
         found = total(name, self.launches)
-        return found * PER[per] / self.elements if per else found
+        return found * per / self.elements if per else found
 
 
 def main() -> int:
@@ -138,22 +141,24 @@ def filled(text: str, part: str, content: str, path: Path) -> str:
 
 
 def table(steps: Sequence[Step], report: Mapping[str, Any]) -> str:
-    """The steps: time, fraction as a number and as a bar, and the counters in which they differ."""
-    shown = [entry for entry in COUNTERS if len({figure(step.counter(entry[0], entry[2])) for step in steps}) > 1]
-    heads = ["step", "median", "of peak", ""] + [f"{words} per {per}" if per else words for _, words, per in shown]
+    """The steps: time, fraction of peak, and the counters in which they differ."""
+    shown = [entry for entry in COUNTERS if _differ([step.counter(entry[0], entry[2]) for step in steps])]
+    heads = ["step", "median", "of peak", *(head for _, head, _ in shown)]
     rows = [
-        [f"`{step.one.name}`", time(step.median_s), f"{step.fraction:.3f}", bar(step.fraction)]
+        [f"`{step.one.name}`", time(step.median_s), f"{step.fraction:.3f}"]
         + [figure(step.counter(counter, per)) for counter, _, per in shown]
         for step in steps
     ]
     size = ", ".join(f"{name} = {value}" for name, value in (steps[0].one.exercise.timed or {}).items())
-    head = f"{report['gpu']['name']}, {report['date']}, {size}; counters from the simulator."
-    return "\n".join([head, "", *markdown_table(heads, rows)])
+    legend = ", ".join(f"*{head}*: {WORDS[counter]}" for counter, head, _ in shown if head != WORDS[counter])
+    head = f"{report['gpu']['name']}, {report['date']}, {size}. Counters are the simulator's, for each 1000 elements."
+    return "\n".join([f"{head} {legend}.".replace(" .", "") if legend else head, "", *markdown_table(heads, rows)])
 
 
-def bar(fraction: float) -> str:
-    full = min(BAR, max(1, round(BAR * fraction)))
-    return "█" * full + "░" * (BAR - full)
+def _differ(values: Sequence[float]) -> bool:
+    """Whether a column tells the steps apart."""
+    known = [value for value in values if not isnan(value)]
+    return len(known) > 1 and max(known) - min(known) > 0.05 * max(known)
 
 
 def time(seconds: float) -> str:
@@ -164,7 +169,7 @@ def figure(value: float) -> str:
     """A counter as it is shown; a ratio over nothing is a dash."""
     if isnan(value):
         return "–"
-    return in_words(round(value, 1 if value >= 10 else 2))
+    return in_words(float(round(value)) if value >= 10 else round(value, 2))
 
 
 def alternative(steps: Sequence[Step]) -> str:

@@ -1,14 +1,17 @@
 // reduce_v8: the sum of n floats; a warp adds up its sums in registers, and shared memory holds a word for each warp.
 //
-// The grid fills the GPU, and its threads walk over src together, as in reduce_v7. Then one block adds up the sums of
-// the blocks, with the same kernel: src has m elements, dst one for each block.
+// The threads of the grid walk over src together, as in reduce_v7. Then one block adds up the sums of the blocks, with
+// the same kernel: src has m elements, dst one for each block.
 
 constexpr int THREADS = 1024;
 constexpr int WARPS = THREADS / 32;
 
-// scratch sums: float[6 * sm_count]
-// launch reduce_v8(x, sums, n): grid=min(cdiv(n, 16 * THREADS), 6 * sm_count) block=THREADS
-// launch reduce_v8(sums, out, min(cdiv(n, 16 * THREADS), 6 * sm_count)): grid=1 block=THREADS
+// At most so many blocks: far more than fit at once, as reduce_v7 explains.
+#define BLOCKS 4096
+
+// scratch sums: float[BLOCKS]
+// launch reduce_v8(x, sums, n): grid=min(cdiv(n, 16 * THREADS), BLOCKS) block=THREADS
+// launch reduce_v8(sums, out, min(cdiv(n, 16 * THREADS), BLOCKS)): grid=1 block=THREADS
 
 // The sum over a warp, right in lane 0. All 32 lanes must take part.
 __device__ float warp_sum(float v)

@@ -6,8 +6,11 @@
 constexpr int THREADS = 1024;
 constexpr int WARPS = THREADS / 32;
 
-// scratch sums: float[6 * sm_count]
-// launch reduce_v9(x, sums, out, n): grid=min(cdiv(n, 16 * THREADS), 6 * sm_count) block=THREADS
+// At most so many blocks: far more than fit at once, as reduce_v7 explains, but not too many for one counter.
+#define BLOCKS 4096
+
+// scratch sums: float[BLOCKS]
+// launch reduce_v9(x, sums, out, n): grid=min(cdiv(n, 16 * THREADS), BLOCKS) block=THREADS
 
 // Tickets drawn so far in this launch. The last one sets the count back to 0, for the launch after this.
 __device__ unsigned int tickets = 0;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from importlib.resources import files
@@ -15,7 +16,8 @@ import pytest
 from grader.catalog import load_catalog
 from grader.cli import main
 from grader.cli.commands import cli
-from grader.cli.grading import Options, Task, _which_file, file_for
+from grader.cli.course import missing_chapters
+from grader.cli.grading import Options, Task, _which_file, file_for, tasks_of
 from grader.cli.machinery import Machine, _limits
 from grader.cli.output import wrapped
 from grader.errors import UsageError
@@ -89,7 +91,10 @@ def run(capsys):
         (["--help"], ["--help"]),
         (["help"], ["--help"]),
         (["help", "show"], ["show", "--help"]),
-        (["help", "reduce_v3"], ["--help"]),
+        (["help", "reduce_v3"], ["show", "reduce_v3"]),
+        (["help", "twice", "--course", "x"], ["show", "twice", "--course", "x"]),
+        (["help", "--json"], ["--help"]),
+        (["help", "help"], ["--help"]),
         ([], ["--help"]),
     ],
 )
@@ -119,10 +124,12 @@ def test_version_is_one_line(run):
         (["vectr_add"], "unknown_exercise", "there is no exercise 'vectr_add'", "did you mean 'vector_add'?"),
         (["version"], "unknown_exercise", "there is no exercise 'version'", "did you mean `grade --version`?"),
         (["4"], "unknown_exercise", "there is no exercise 4", "4 is the chapter reduction: 401 reduce_v1"),
-        (["vector_add.cu"], "file_as_name", "is a file", "`grade vector_add --file vector_add.cu`"),
-        (["./vector_add.cu"], "file_as_name", "is a file", "`grade vector_add --file ./vector_add.cu`"),
-        (["e/my.cu"], "file_as_name", "is a file", "`grade NAME --file e/my.cu`"),
+        (["vector_add.cu"], "file_as_name", "there is no file 'vector_add.cu'", "`grade start vector_add` puts"),
+        (["e/my.cu"], "file_as_name", "there is no file 'e/my.cu'", "`grade list`"),
         (["my own.cu"], "file_as_name", "is a file", "`grade NAME --file 'my own.cu'`"),
+        (["hlep"], "unknown_exercise", "there is no exercise 'hlep'", "did you mean `grade help`?"),
+        (["START"], "unknown_exercise", "there is no exercise 'START'", "did you mean `grade start`?"),
+        (["man"], "unknown_exercise", "there is no exercise 'man'", "did you mean `grade help`?"),
         (["lst"], "unknown_exercise", "there is no exercise 'lst'", "did you mean `grade list`?"),
         (["twice", "--course", "COURSE"], "ambiguous_exercise", "twice_it, twice_more", "write one of these names"),
         (["vector_add", "--bogus"], "usage", "no such option", "grade --help"),
@@ -130,7 +137,8 @@ def test_version_is_one_line(run):
         (["vector_add", "--seed", "-1"], "usage", "-1 is not in the range", "grade --help"),
         (["vector_add", "--timeout", "0"], "usage", "0.0 is not in the range", "grade --help"),
         (["vector_add", "--seed"], "usage", "requires an argument", "grade --help"),
-        (["--solution"], "usage", "missing argument", "grade --help"),
+        (["--solution"], "usage", "missing argument", "`grade list` shows the names; for example `grade vector_add`"),
+        (["dev", "new"], "usage", "missing argument 'NAME'", "`grade --help`"),
         (["vector_add", "reduce_v3", "--file", "x.cu"], "file_for_several", "--file names one file", "one by one"),
         (["vector_add", "--file", "x.cu", "--solution"], "file_and_solution", "exclude each other", "leave one out"),
         (["vector_add", "--course", "nowhere"], "bad_course", "nowhere does not exist", ""),
@@ -139,6 +147,7 @@ def test_version_is_one_line(run):
     ],
 )
 def test_wrong_use_exits_2_with_one_message_and_a_hint(run, here, course, tmp_path, words, code_word, said, hint):
+    Path("my own.cu").touch()
     words = [str(tmp_path / "course") if word == "COURSE" else word for word in words]
     code, out, err = run(*words)
     assert (code, out) == (2, "")
@@ -151,6 +160,38 @@ def test_wrong_use_exits_2_with_one_message_and_a_hint(run, here, course, tmp_pa
         document = json.loads(out)
         jsonschema.validate(document, SCHEMA)
         assert document["error"]["code"] == code_word
+
+
+@pytest.mark.parametrize("command", ["show", "start", "reset", "solution", "interview", "profile"])
+def test_command_without_a_name_says_where_the_names_are(run, here, command):
+    code, _, err = run(command)
+    assert code == 2
+    assert f"`grade list` shows the names; for example `grade {command} vector_add`" in err
+
+
+def test_file_with_an_exercises_name_is_graded_for_it(here):
+    (here / "vector_add.cu").touch()
+    (here / "deeper").mkdir()
+    (here / "deeper" / "reduce_v1.cu").touch()
+    tasks = tasks_of(load_catalog(), Options(("vector_add.cu", "deeper/reduce_v1.cu")))
+    found = [(task.exercise.name, str(task.path)) for task in tasks]
+    assert found == [("vector_add", "vector_add.cu"), ("reduce_v1", "deeper/reduce_v1.cu")]
+
+
+def test_file_as_name_and_another_file_or_the_solution_contradict_each_other(here):
+    (here / "vector_add.cu").touch()
+    for more in ({"file": Path("x.cu")}, {"solution": True}):
+        with pytest.raises(UsageError, match="is a file"):
+            tasks_of(load_catalog(), Options(("vector_add.cu",), **more))
+
+
+def test_gaps_in_the_numbering_are_no_broken_installation(run, here, course, tmp_path):
+    chapters = {one.chapter[:2] for one in load_catalog().exercises}
+    missing = missing_chapters(load_catalog())
+    gaps = [str(number) for number in range(1, int(max(chapters))) if f"{number:02}" not in chapters]
+    assert re.findall(r"\d+", missing) == gaps
+    (tmp_path / "course" / "01_first").rename(tmp_path / "course" / "90_late")
+    assert missing_chapters(load_catalog([tmp_path / "course"])) == missing  # a course of one's own has no gaps
 
 
 def test_exercise_named_like_a_command_is_refused(run, here, course, tmp_path):

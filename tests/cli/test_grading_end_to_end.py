@@ -267,6 +267,7 @@ def test_the_page_shows_the_picture_of_what_the_report_is_about(here):
     done = process("vector_add", "--file", path, "--backend", "sim", "--html", "page.html")
     assert done.returncode == 1
     assert b"32 sectors = 1024 bytes moved for 128 wanted (12.5 %); 4 sectors would do" in done.stdout
+    assert done.stderr == b"The page is in page.html: open it in a browser.\n"
     page = (here / "page.html").read_text(encoding="utf-8")
     assert page.startswith("<!DOCTYPE html>")
     assert page.count('class="cell used"') >= 5

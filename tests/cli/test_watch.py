@@ -134,7 +134,9 @@ def test_every_way_of_saving_is_graded_and_the_screen_cleared_between(here, watc
     path = here / "vector_add.cu"
     path.write_text(BAD)
     terminal = watching("vector_add")
-    assert "WRONG" in terminal.until(FOOTER)
+    first = terminal.until(FOOTER)
+    assert "WRONG" in first
+    assert "grading vector_add … case 1 of " in first
     for save in (saved_in_place, saved_by_replacing, saved_with_a_backup):
         save(path, GOOD)
         report = terminal.until(FOOTER)
@@ -161,9 +163,12 @@ def test_keys_give_a_hint_the_list_and_the_next_exercise(here, watching):
     assert "hint 2" not in listed
     terminal.press("\n")
     assert "PASS" in terminal.until(FOOTER)
+    terminal.press("?")
+    assert "its stub is copied into this folder" in terminal.until(FOOTER)
     terminal.press("n")
     said = terminal.until(FOOTER)
     assert "Next after vector_add" in said
+    assert "The stub was not here: it has been copied to ./" in said
     (started,) = set(here.glob("*.cu")) - {here / "vector_add.cu"}
     terminal.press("n")
     assert f"{started.stem} is not passed yet" in terminal.until(FOOTER)
@@ -223,6 +228,7 @@ def test_file_that_goes_and_comes_back_is_graded_again(here, watching):
     terminal = watching("vector_add")
     terminal.until(FOOTER)
     path.unlink()
+    assert "./vector_add.cu has gone" in terminal.until(FOOTER)
     terminal.press("\n")
     assert "vector_add.cu" in terminal.until(FOOTER)
     path.write_text(BAD)
@@ -263,7 +269,7 @@ def _until(lines, words: str) -> str:
     ("words", "said"),
     [
         (["watch"], "no exercise's file in this folder"),
-        (["watch", "vector_add.cu"], "is a file, and an exercise is wanted"),
+        (["watch", "vector_add.cu"], "there is no file 'vector_add.cu'"),
         (["watch", "nothing_like_it"], "there is no exercise"),
     ],
 )

@@ -154,3 +154,28 @@ def test_warnings_are_limited(compiled: Compile) -> None:
         'extern "C" __global__ void k(float *a)\n{\n' + "    { int unused; }\n" * 500 + "    *a = 1;\n}\n"
     ).log
     assert log.count("warning") == 20
+
+
+@pytest.mark.parametrize(
+    ("statement", "hint"),
+    [
+        ("int i = blockIdx.x * blockDim + threadIdx.x;", "did you mean `blockDim.x`? blockDim has three parts"),
+        ("int i = threadIdx;", "did you mean `threadIdx.x`? threadIdx has three parts"),
+        ("_syncthreads();", "did you mean `__syncthreads`?"),
+        ("float v = src[threadidx.x];", "did you mean `threadIdx`?"),
+        ("src[0] += 1;", "`src` points to const: inputs must not be changed"),
+        ("int s = 1; s =* 2;", "did you mean `*=`?"),
+    ],
+)
+def test_common_slips_are_recognised(refused: Refusal, statement: str, hint: str) -> None:
+    error = refused(f'extern "C" __global__ void k(const float* src, float* dst)\n{{\n    {statement}\n}}\n')
+    assert error.diagnostics[0].hint.startswith(hint)
+
+
+def test_name_that_resembles_nothing_gets_no_advice(refused: Refusal) -> None:
+    assert refused('extern "C" __global__ void k(float* a)\n{\n    lenght = 1;\n}\n').diagnostics[0].hint == ""
+
+
+def test_types_of_operands_stand_apart_from_the_message(refused: Refusal) -> None:
+    error = refused('extern "C" __global__ void k(int* a)\n{\n    a[0] = 1 + blockDim;\n}\n')
+    assert "matches these operands; operand types are: int + const dim3" in error.diagnostics[0].message

@@ -31,24 +31,29 @@ def test_a_ceilings_block_is_within_the_launch_bounds_of_its_kernel(name: str) -
     assert ceiling.block <= int(found[1] or 1024)
 
 
-def test_the_best_reader_fills_the_gpu_with_whole_waves_of_blocks() -> None:
-    ceiling = sized("read_f32x4", TABLE["read_f32x4"], work_bytes=2**30, work_flops=0, sm_count=132)
+@pytest.mark.parametrize("sm_count", [1, 108, 132])
+def test_the_best_reader_gives_each_thread_one_round_of_four_loads(sm_count: int) -> None:
+    ceiling = sized("read_f32x4", TABLE["read_f32x4"], work_bytes=2**30, work_flops=0, sm_count=sm_count)
     (launch,) = ceiling.launches
-    assert launch.grid[0] * launch.block[0] % (132 * 2048) == 0
+    assert launch.grid[0] * launch.block[0] * 4 * 16 == 2**30
 
 
 @NEEDS_NVRTC
 @pytest.mark.parametrize("name", ["read_f32x4", "host_read_f32x4"])
-@pytest.mark.parametrize("load", [0, 6 * 1024 + 5, 24 * 1024 - 1, 24 * 1024 + 7, -1])
+@pytest.mark.parametrize("load", [0, 7 * 1024 + 5, 21 * 1024 - 1, 21 * 1024 + 7, 24 * 1024 + 7, -1])
 def test_the_reader_sees_every_part_of_its_array(name: str, load: int) -> None:
-    """A value planted in one load is found: in the first or a later load of a round, and in the rest behind them."""
+    """A value planted in one load is found: in the first or a later load of a round, and in the rest behind them.
+
+    ``read_f32x4`` starts 7 blocks of 1024 threads here. Its first 4099 threads make a whole round, whose fourth loads
+    begin at 21 * 1024; the others have three loads each. ``host_read_f32x4`` has whole rounds up to 24 * 1024.
+    """
     from grader.compile import compile_source
     from grader.simt.engine.code_cache import CodeCache
     from grader.simt.ptx import parse
     from grader.simt.simulate import Call, Memory, simulate
 
     built = compile_source((CEILINGS / "read.cu").read_bytes(), "read.cu")
-    loads = 24 * 1024 + 1027  # a whole round of the larger grid, three of the smaller one, and a rest
+    loads = 24 * 1024 + 1027  # a round of the larger grid, not quite full; three of the smaller one, and a rest
     x = np.zeros((loads, 4), np.uint32)
     x[load, load % 4] = NEVER
     arrays = {"x": x, "sink": np.zeros(1, np.uint32)}

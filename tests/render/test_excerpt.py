@@ -49,6 +49,15 @@ def test_line_without_a_column_shows_its_start():
     assert row.endswith("…")
 
 
+def test_line_without_a_column_shows_the_index_of_the_named_array():
+    code = "    " + "total = 1 + " * 9 + "tile[32 * lane];  // " + "why " * 20
+    (row,) = [row.plain for row in excerpt(code, {1: "read"}, width=60, names=("missing", "tile"))]
+    assert "tile[32 * lane]" in row
+    assert len(row) <= 60
+    (row,) = [row.plain for row in excerpt("tile[0] = 1;", {1: ""}, width=60, names=("tile",))]
+    assert row.endswith("│ tile[0] = 1;")
+
+
 def test_line_that_fits_is_whole():
     row, caret = rows("\tint x = 1;", column=6)
     assert row.endswith("    int x = 1;")

@@ -42,6 +42,21 @@ def test_one_is_counted_in_the_singular():
     assert "; 2 others passed" in report(replace(RACY, cases=(PASSED.cases[0], PASSED.cases[0], failed)))
 
 
+def test_sizes_that_are_right_stand_beside_the_one_that_fails():
+    at = {n: replace(PASSED.cases[0], size={"n": n}) for n in (1, 31, 257)}
+    cases = (at[1], at[1], at[31], replace(at[257], status="failed"))
+    assert re.search(r"n=257, .*; 3 others passed\s+\(right\s+at\s+n=1,\s+31\)", report(replace(RACY, cases=cases)))
+    half = (at[1], at[257], replace(at[257], status="failed"))  # exact values were right there
+    assert re.search(r"\(right\s+at\s+n=1\)", report(replace(RACY, cases=half)))
+
+
+def test_place_is_told_once():
+    warning = Diagnostic("uninitialised_read", "thread 0 reads x[1] at k.cu:5", severity="warning", file="k.cu", line=5)
+    text = report(replace(RACY, diagnostics=(*RACY.diagnostics, warning)))
+    assert "k.cu:5" in text
+    assert "(line 5)" not in text
+
+
 def test_race_shows_both_lines_of_code_and_marks_which_wrote_and_which_read():
     lines = report(RACY).splitlines()
     assert any(line.startswith("  ▶  6 │     partial[tid] = tid < m") and line.endswith("write") for line in lines)

@@ -139,3 +139,30 @@ def test_elements_that_a_wide_load_reads_for_nobody_do_not_count() -> None:
     )
     assert ran.kinds == []
     assert ran.arrays["x"][:32].tolist() == [3 * t for t in range(32)]
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        "s[t] = 1; __syncthreads();\nif (2 * t + 1 < 256) s[t] += s[2 * t + 1];",
+        "s[t] = 1; __syncthreads();\nif (t < 128) s[t] += s[2 * t];",
+        "s[t] = 1; __syncthreads();\nint sum = 0; for (int k = 0; k < 256; ++k) sum += s[k];\ns[t] = sum;",
+        "int own = s[t];\nint other = s[t ^ 32];\ns[t] = own + other;",
+        "int other = s[t ^ 32];\nint own = s[t];\ns[t] = own + other;",
+    ],
+)
+def test_no_race_names_one_thread_twice(statements: str) -> None:
+    ran = run(shared(statements + "\n__syncthreads(); x[i] = s[t];"), {"x": X}, 256, block=256)
+    races = [e for e in ran.events if e.kind == "race"]
+    assert races
+    for race in races:
+        assert len({(a.thread, a.block) for a in race.accesses}) == len(race.accesses)
+    assert max(len(race.accesses) for race in races) == 2
+
+
+def test_writer_that_alone_is_known_among_the_readers_is_named_alone() -> None:
+    # Nobody wrote the words before, so nothing tells that thread 0, the first to read word 0, will write it.
+    statements = "int sum = s[0]; __syncwarp();\nif (t == 31) s[0] = sum;"
+    ran = run(shared(statements + "\n__syncthreads(); x[i] = s[t];"), {"x": X}, 256, block=64)
+    race = next(e for e in ran.events if e.kind == "race")
+    assert len({a.thread for a in race.accesses}) == len(race.accesses)

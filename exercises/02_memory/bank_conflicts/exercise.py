@@ -23,7 +23,7 @@ EXERCISE = Exercise(
             "excess_wavefronts",
             at_most=0,
             why="Lanes of a warp use different words of one bank, and take turns.",
-            hint="write down i for lanes 0, 1, 2 … there: i % 32 is the bank. Then change the kernel's slot function",
+            hint="write down the slot for lanes 0, 1, 2 … there: slot % 32 is the bank. Then change the slot function",
         ),
         # Each kernel stores and loads each row of 32 words once: 6 requests. Without one of the kernels it is 4; an
         # 8-byte load of pairs, or one tile shared by two kernels, still makes 4.5 or more.

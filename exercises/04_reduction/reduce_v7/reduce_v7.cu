@@ -1,16 +1,18 @@
 // reduce_v7: the sum of n floats; many elements per thread, loaded four at a time.
 //
-// The grid is chosen to fill the GPU, not to cover the array: its threads walk over src together until all is added.
+// The grid stops growing at some number of blocks: its threads walk over src together until all is added.
 // Then one block adds up the sums of the blocks, with the same kernel: src has m elements, dst one for each block.
 
 constexpr int THREADS = 1024;
 
-// 2 blocks of 1024 threads fill a multiprocessor; 6 are three whole waves. A block is worth starting for 16 elements of
-// each thread.
+// At most so many blocks: far more than fit at once, so that a multiprocessor that is done early takes the next one, but
+// not as many as a long array would allow, because each has its start, its tree and its sum. A block is worth starting
+// for 16 elements of each thread: one round of four float4s.
+#define BLOCKS 4096
 
-// scratch sums: float[6 * sm_count]
-// launch reduce_v7(x, sums, n): grid=min(cdiv(n, 16 * THREADS), 6 * sm_count) block=THREADS
-// launch reduce_v7(sums, out, min(cdiv(n, 16 * THREADS), 6 * sm_count)): grid=1 block=THREADS
+// scratch sums: float[BLOCKS]
+// launch reduce_v7(x, sums, n): grid=min(cdiv(n, 16 * THREADS), BLOCKS) block=THREADS
+// launch reduce_v7(sums, out, min(cdiv(n, 16 * THREADS), BLOCKS)): grid=1 block=THREADS
 
 // The tree of reduce_v6: adds up a word for each thread of the block. Thread 0 then finds the sum in word 0.
 template <int BLOCK>

@@ -6,6 +6,7 @@ thread 17 at reduce_v3.cu:18, no barrier between".
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -54,12 +55,19 @@ def describe(outcome: Outcome, file: str, itemsize: Mapping[str, int]) -> dict[s
     failure = next((word for kind, word in FAILURES.items() if kind in kinds), None)
     if failure is None and not outcome.complete:
         failure = "timeout"
-    ordered = sorted(outcome.events, key=lambda e: list(FAILURES).index(e.kind) if e.kind in FAILURES else 99)
-    diagnostics = [diagnostic(e, file, itemsize, known_as(e, outcome.calls)) for e in ordered]
+    ordered = sorted(outcome.events, key=_rank)
+    diagnostics = [diagnostic(e, file, itemsize, known_as(e, outcome.calls), _block(e, outcome.calls)) for e in ordered]
     return {
         "launches": launches, "diagnostics": [asdict(d) for d in diagnostics], "failure": failure,
         "printed": outcome.printed,
     }  # fmt: skip
+
+
+def _rank(event: Event) -> tuple[int, bool]:
+    """The finding that settles the verdict first; of races those that name both threads."""
+    kinds = list(FAILURES)
+    at = kinds.index(event.kind) if event.kind in kinds else len(kinds)
+    return at, event.kind == "race" and len(event.accesses) < 2
 
 
 def known_as(event: Event, calls: Sequence[Call]) -> str:
@@ -73,10 +81,21 @@ def known_as(event: Event, calls: Sequence[Call]) -> str:
     return " or ".join(dict.fromkeys(name for name, argument in pairs if name and argument == event.array))
 
 
-def diagnostic(event: Event, file: str, itemsize: Mapping[str, int], known_as: str = "") -> Diagnostic:
-    """One finding in words; ``known_as`` is what the kernel calls the array."""
+def _block(event: Event, calls: Sequence[Call]) -> tuple[int, int, int]:
+    """The block's shape in the launch of the event; zeros where that is not known."""
+    return calls[event.call].block if event.call is not None and event.call < len(calls) else (0, 0, 0)
+
+
+def diagnostic(
+    event: Event,
+    file: str,
+    itemsize: Mapping[str, int],
+    known_as: str = "",
+    block: tuple[int, int, int] = (0, 0, 0),
+) -> Diagnostic:
+    """One finding in words; ``known_as`` is what the kernel calls the array, ``block`` the shape of the blocks."""
     size = itemsize.get(event.array or "", event.width or ELEMENT_BYTES)
-    words = Words(event, file, size, known_as)
+    words = Words(event, file, size, known_as, math.prod(block))
     message, hint = _MESSAGES[event.kind](words)
     return Diagnostic(
         kind=PUBLIC_KINDS.get(event.kind, event.kind),
@@ -100,8 +119,8 @@ def diagnostic(event: Event, file: str, itemsize: Mapping[str, int], known_as: s
 class Words:
     """Pieces of messages about one event."""
 
-    def __init__(self, event: Event, file: str, size: int, known_as: str = "") -> None:
-        self.event, self.file, self.size = event, file, size
+    def __init__(self, event: Event, file: str, size: int, known_as: str = "", block_threads: int = 0) -> None:
+        self.event, self.file, self.size, self.block_threads = event, file, size, block_threads
         self.name = known_as or event.array or ""  # as the student's kernel has it
 
     @property
@@ -132,6 +151,12 @@ class Words:
         """``thread 5 of block 2``; indices in 3-D only where needed."""
         out = f"thread {_indices(thread)}"
         return out if block is None else f"{out} of block {_indices(block)}"
+
+    def counts_the_grid(self, index: int) -> bool:
+        """Whether ``index`` is that of the event's thread in a whole 1-D grid."""
+        (thread, *rest), (block, *others) = self.event.thread, self.event.block
+        flat = not any((*rest, *others))
+        return flat and block > 0 and self.block_threads > 0 and index == block * self.block_threads + thread
 
     @property
     def who(self) -> str:
@@ -172,14 +197,13 @@ def _misaligned(w: Words) -> Said:
 
 
 def _race(w: Words) -> Said:
+    if len(w.event.accesses) == 1:
+        return _race_with_some(w)
     first, second = w.event.accesses
     blocks = first.block != second.block
     what = f"race on {w.array}: {w.access(first, with_block=blocks)}, {w.access(second, with_block=blocks)}"
     if blocks:
-        return (
-            what + ", in different blocks of one launch",
-            "blocks run in any order: use an atomic, or a second launch",
-        )
+        return what + ", in different blocks of one launch", _between_blocks(w)
     if first.line == second.line and first.kind == second.kind:
         return (
             what + ", no barrier between",
@@ -188,6 +212,21 @@ def _race(w: Words) -> Said:
     if first.line == second.line:
         return what + ", no barrier between", SAME_LINE
     return what + ", no barrier between", "put a __syncthreads() between the two accesses"
+
+
+def _race_with_some(w: Words) -> Said:
+    """The cell had several readers; of those only the writer itself is known by its number."""
+    (own,) = w.event.accesses
+    said = f"race on {w.array}: {w.access(own, with_block=False)}, and read by another thread with no barrier between"
+    return said, SAME_LINE
+
+
+def _between_blocks(w: Words) -> str:
+    first, second = w.event.accesses
+    if first.kind == second.kind == "write" and first.line == second.line and w.index == 0:
+        meant = f"did each block mean {w.name}[blockIdx.x]? "
+        return f"{meant}If the element is meant for all of them: use an atomic, or a second launch"
+    return "blocks run in any order: use an atomic, or a second launch"
 
 
 def _missing_fence(w: Words) -> Said:
@@ -216,8 +255,8 @@ def _uninitialised(w: Words) -> Said:
 def _two_barriers(w: Words) -> Said:
     first, second = w.event.accesses
     return (
-        f"threads of one block wait at different barriers: {w.thread(first.thread)} at {w.at(first.line)}, "
-        f"{w.thread(second.thread)} at {w.at(second.line)}",
+        f"barrier divergence: threads of one block wait at different barriers, {w.thread(first.thread)} at "
+        f"{w.at(first.line)} and {w.thread(second.thread)} at {w.at(second.line)}, so the kernel never ends",
         "every thread of the block must reach the same __syncthreads(): move it out of the if",
     )
 
@@ -225,8 +264,8 @@ def _two_barriers(w: Words) -> Said:
 def _left_barrier(w: Words) -> Said:
     gone, waiting = w.event.accesses
     return (
-        f"the barrier at {w.here} stands in a branch: {w.thread(waiting.thread)} waits there, "
-        f"{w.thread(gone.thread)} of the same warp never comes",
+        f"barrier divergence: the barrier at {w.here} stands in a branch; {w.thread(waiting.thread)} waits there, "
+        f"{w.thread(gone.thread)} of the same warp never comes, so the kernel never ends",
         "every thread of the block must reach the same __syncthreads(): move it out of the if",
     )
 
@@ -234,6 +273,7 @@ def _left_barrier(w: Words) -> Said:
 def _deadlock(w: Words) -> Said:
     barrier, arrived, expected = w.event.detail
     of = f"; {arrived} of {expected} threads have come to barrier {barrier}" if expected else ""
+    of += "; so the kernel never ends"
     return (
         f"deadlock: {w.who} waits at {w.here} for threads that never come{of}",
         "every thread that the barrier counts must reach it",
@@ -248,8 +288,10 @@ def _budget(w: Words) -> Said:
             "do less work in each thread, or look for a loop that runs longer than it should",
         )
     return (
-        f"endless or far too long: {w.who} is still in the loop at {w.here} after its block's instruction budget",
-        "does something make the loop's condition false? If so: does every thread walk over the whole array?",
+        f"endless or far too long: {w.who} is still in the loop at {w.here} when its block has "
+        "run as many instructions as the simulator allows a block (its instruction budget)",
+        "does the loop's condition ever become false? If so, the loop is only long: does every thread walk over the "
+        "whole array?",
     )
 
 

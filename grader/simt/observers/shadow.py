@@ -3,7 +3,9 @@
 A cell stands for `granule` bytes and holds two stamps (see `Stamp`): the last write and the last read. Two accesses of
 one block are ordered when the later warp knows the earlier warp's clock: barriers join what warps know, operations of
 a warp (`.sync`) move its own row on. Accesses of different blocks of one launch are ordered only by a fence and an
-atomic on the one side and an atomic on the other. A cell with several unordered readers keeps the first and a flag.
+atomic on the one side and an atomic on the other. A cell with several unordered readers keeps one of them and a flag:
+the first, unless that is the thread that wrote the cell last. It is likely to be the next writer too, and a race is
+better told with another thread's read.
 
 The same stamps say whether memory was ever written: shared memory in this block, global memory since it was allocated.
 """
@@ -57,7 +59,7 @@ class Shadow(Observer):
         if access.kind == "load":
             if self.races:
                 self._conflict(access, mine, written, findings.RACE_WRITE_READ, access.mask)
-                cell.store("reads", _merge_reader(access, mine, cell.load("reads")))
+                cell.store("reads", _merge_reader(access, mine, cell.load("reads"), written))
             return
         if self.races:
             self._conflict(access, mine, written, findings.RACE_WRITE_WRITE, access.mask)
@@ -170,8 +172,7 @@ def _stamp(access: Access) -> Value:
 def _suspects(access: Access, mine: Value, other: Value) -> Value:
     """Quick test: another thread of this launch (shared memory: block) did it, and not both accesses are atomic."""
     f = access.f
-    thread_bits = ((1 << 64) - 1) ^ ((1 << Stamp.THREAD) - 1)
-    same_thread = ((mine ^ other) & thread_bits).eq(0)
+    same_thread = _same_thread(mine, other)
     several = (other & (1 << Stamp.SEVERAL)).ne(0)
     origin = "serial" if access.space == "shared" else "serial_base"
     recent = (other >> Stamp.SERIAL).uge(f.splat(WORKER.load(f, access.worker, origin)))
@@ -179,6 +180,12 @@ def _suspects(access: Access, mine: Value, other: Value) -> Value:
     if access.strong:
         found = found & (other & (1 << Stamp.ATOMIC)).eq(0)
     return found
+
+
+def _same_thread(one: Value, other: Value) -> Value:
+    """Whether two stamps are of the same thread of the same block."""
+    thread_bits = ((1 << 64) - 1) ^ ((1 << Stamp.THREAD) - 1)
+    return ((one ^ other) & thread_bits).eq(0)
 
 
 def _unordered(module: ir.Module, space: str) -> ir.Function:
@@ -231,14 +238,15 @@ def _know_by_lane(
         f.store(f.overloaded("llvm.umax", known, f.load(I32, knows)), knows)
 
 
-def _merge_reader(access: Access, mine: Value, old: Value) -> Value:
+def _merge_reader(access: Access, mine: Value, old: Value, written: Value) -> Value:
     """The cell's new read stamp: ours, unless another thread's unordered read must be remembered too."""
     f = access.f
     merged = f.var(mine)
     others = _suspects(access, mine, old).as_mask() & access.mask
     with f.if_(others.ne(0)):
         unordered = f.call(_unordered(f.module, access.space), access.warp, access.worker, old, others)
-        merged.set(unordered.as_lanes().select(old | (1 << Stamp.SEVERAL), mine))
+        kept = _same_thread(old, written).select(mine, old)
+        merged.set(unordered.as_lanes().select(kept | (1 << Stamp.SEVERAL), mine))
     return merged.get()
 
 

@@ -169,3 +169,38 @@ def test_time_limit_says_which_one_it_was_and_what_gives_more(limits: Limits, sa
     assert said in ended.value.message
     assert "its budget of instructions was not used up" in ended.value.message
     assert f"`--timeout {math.ceil(2 * limits.total_s)}`" in ended.value.hint
+
+
+# ------------------------------------------------------------------------------------------------- whose fault it is
+
+
+def test_shared_memory_with_an_element_for_each_thread_is_not_blamed() -> None:
+    statements = TILE + "int t = threadIdx.x; tile[t] = 1; __syncwarp(); x[0] = tile[t + 1];"
+    one = found("out_of_bounds", "float* x", statements, floats("x", 1), shared=128)
+    assert "reads shared tile[32], but tile has 32 elements (0 to 31)" in one.message
+    assert one.hint.startswith(
+        "shared=128 gives the block 32 elements, 0 to 31: is the index too large, or a condition"
+    )
+
+
+def test_index_of_the_whole_grid_is_not_one_of_shared_memory() -> None:
+    source = 'extern "C" __global__ void k(float* x) { extern __shared__ float tile[];\n'
+    source += "int i = blockIdx.x * blockDim.x + threadIdx.x; tile[i] = 1; x[i] = tile[i]; }"
+    launch = Launch(kernel="k", args=("x",), grid=(2, 1, 1), block=(32, 1, 1), shared_bytes=128)
+    with SimBackend(threads=1).open(compile_source(source.encode(), "k.cu"), Limits()) as session:
+        execution = session.run(CaseRun(LaunchPlan((launch,)), (floats("x", 64),)))
+    assert execution.diagnostics[0].hint.startswith("each block has a tile of its own: index it with threadIdx.x")
+
+
+def test_every_block_storing_at_index_0_is_asked_whether_it_meant_its_own() -> None:
+    source = 'extern "C" __global__ void k(float* x) { if (threadIdx.x == 0) x[0] = blockIdx.x; }'
+    launch = Launch(kernel="k", args=("x",), grid=(2, 1, 1), block=(32, 1, 1))
+    with SimBackend(threads=1).open(compile_source(source.encode(), "k.cu"), Limits()) as session:
+        execution = session.run(CaseRun(LaunchPlan((launch,)), (floats("x", 2),)))
+    assert execution.diagnostics[0].hint.startswith("did each block mean x[blockIdx.x]?")
+
+
+def test_barrier_that_some_threads_never_reach_says_that_the_kernel_never_ends() -> None:
+    one = found("barrier_divergence", "float* x", "if (threadIdx.x < 9) __syncthreads();\nx[0] = 1;", floats("x", 1))
+    assert one.message.startswith("barrier divergence: the barrier at k.cu:2 stands in a branch")
+    assert one.message.endswith("so the kernel never ends")

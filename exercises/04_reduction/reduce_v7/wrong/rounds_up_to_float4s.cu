@@ -2,10 +2,11 @@
 // The last float4 sticks out when m is not a multiple of 4.
 
 constexpr int THREADS = 1024;
+#define BLOCKS 4096
 
-// scratch sums: float[6 * sm_count]
-// launch reduce_v7(x, sums, n): grid=min(cdiv(n, 16 * THREADS), 6 * sm_count) block=THREADS
-// launch reduce_v7(sums, out, min(cdiv(n, 16 * THREADS), 6 * sm_count)): grid=1 block=THREADS
+// scratch sums: float[BLOCKS]
+// launch reduce_v7(x, sums, n): grid=min(cdiv(n, 16 * THREADS), BLOCKS) block=THREADS
+// launch reduce_v7(sums, out, min(cdiv(n, 16 * THREADS), BLOCKS)): grid=1 block=THREADS
 
 template <int BLOCK>
 __device__ void add_up(float* partial, int t)

@@ -2,8 +2,9 @@
 // The second launch is missing: all blocks write their sums to out, which has one element.
 
 constexpr int THREADS = 1024;
+#define BLOCKS 4096
 
-// launch reduce_v7(x, out, n): grid=min(cdiv(n, 16 * THREADS), 6 * sm_count) block=THREADS
+// launch reduce_v7(x, out, n): grid=min(cdiv(n, 16 * THREADS), BLOCKS) block=THREADS
 
 template <int BLOCK>
 __device__ void add_up(float* partial, int t)

@@ -3,10 +3,11 @@
 
 constexpr int THREADS = 256;
 constexpr int WARPS = THREADS / 32;
+#define BLOCKS 4096
 
-// scratch sums: float[8 * sm_count]
-// launch reduce_v8(x, sums, n): grid=min(cdiv(n, 16 * THREADS), 8 * sm_count) block=THREADS
-// launch reduce_v8(sums, out, min(cdiv(n, 16 * THREADS), 8 * sm_count)): grid=1 block=THREADS
+// scratch sums: float[BLOCKS]
+// launch reduce_v8(x, sums, n): grid=min(cdiv(n, 16 * THREADS), BLOCKS) block=THREADS
+// launch reduce_v8(sums, out, min(cdiv(n, 16 * THREADS), BLOCKS)): grid=1 block=THREADS
 
 __device__ float warp_sum(float v)
 {

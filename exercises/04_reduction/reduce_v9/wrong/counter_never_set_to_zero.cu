@@ -3,10 +3,11 @@
 
 constexpr int THREADS = 1024;
 constexpr int WARPS = THREADS / 32;
+#define BLOCKS 4096
 
-// scratch sums: float[6 * sm_count]
+// scratch sums: float[BLOCKS]
 // scratch tickets: unsigned int[1]
-// launch reduce_v9(x, sums, tickets, out, n): grid=min(cdiv(n, 16 * THREADS), 6 * sm_count) block=THREADS
+// launch reduce_v9(x, sums, tickets, out, n): grid=min(cdiv(n, 16 * THREADS), BLOCKS) block=THREADS
 
 __device__ float warp_sum(float v)
 {

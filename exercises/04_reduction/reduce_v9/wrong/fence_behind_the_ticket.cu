@@ -3,9 +3,10 @@
 
 constexpr int THREADS = 1024;
 constexpr int WARPS = THREADS / 32;
+#define BLOCKS 4096
 
-// scratch sums: float[6 * sm_count]
-// launch reduce_v9(x, sums, out, n): grid=min(cdiv(n, 16 * THREADS), 6 * sm_count) block=THREADS
+// scratch sums: float[BLOCKS]
+// launch reduce_v9(x, sums, out, n): grid=min(cdiv(n, 16 * THREADS), BLOCKS) block=THREADS
 
 __device__ unsigned int tickets = 0;
 
