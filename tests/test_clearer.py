@@ -120,3 +120,26 @@ def test_return_before_the_store_is_asked_about() -> None:
         clearer(said, source, PLAN).hint == "does the thread that should write out[0] return before it does, in line 3?"
     )
     assert clearer(said, source.replace("return", "// return"), PLAN) == said
+
+
+# ----------------------------------------------------------------------------------------------------- rounds of a loop
+
+TREE = """part[t] = src[t]; __syncthreads();
+for (int s = 32; s > 0; s /= 2) {
+    if (t < s)
+        part[t] += part[t + s];
+%s}
+if (t == 0) src[0] = part[0];"""
+
+
+def test_a_line_that_runs_again_without_a_barrier_is_told_so() -> None:
+    one = first(TREE % "")
+    assert one.kind == "race"
+    assert one.hint.startswith("line 6 runs again in the next round of the loop in line 4")
+    assert one.hint.endswith("end the loop's body with __syncthreads()")
+
+
+def test_a_line_in_which_threads_share_one_element_is_no_matter_of_rounds() -> None:
+    one = first("for (int s = 0; s < 2; ++s) {\n    part[0] += t;\n}\nsrc[t] = part[0];")
+    assert one.kind == "race"
+    assert "runs again in the next round" not in one.hint

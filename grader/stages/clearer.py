@@ -217,7 +217,27 @@ def _unordered(read: _Read) -> str:
         if name == "__syncwarp" and not _in_one_warp(read):
             return _one_warp(line)
     whole = [line for line, name, _ in between if name == "__syncthreads"]
-    return _passed_by(read, min(first, last), whole[0]) if whole else ""
+    if whole:
+        return _passed_by(read, min(first, last), whole[0])
+    return _next_round(read, first) if first == last else ""
+
+
+def _next_round(read: _Read, line: int) -> str:
+    """One line of a loop reads one element of an array and writes another, and no barrier parts its rounds."""
+    loop = _loop_around(read, line)
+    name = re.escape(_own_name(read.found))
+    elements = {_plain(index) for index in re.findall(rf"\b{name}\s*\[([^\]]*)\]", read.text(line))}
+    if loop is None or len(elements) < 2:
+        return ""
+    depth = _depth(read.text(loop))
+    body = range(line, min(line + FAR, len(read.lines)) + 1)
+    end = next((at for at in body if read.text(at).strip() and _depth(read.text(at)) <= depth), line + FAR)
+    if any(name == "__syncthreads" for _, name, _ in read.barriers(loop, end)):
+        return ""
+    return (
+        f"line {line} runs again in the next round of the loop in line {loop}, on what other threads have just "
+        "written: end the loop's body with __syncthreads()"
+    )
 
 
 def _in_one_warp(read: _Read) -> bool:

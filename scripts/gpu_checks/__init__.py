@@ -80,6 +80,11 @@ def honest(backend: GpuBackend) -> None:
 
 
 def courses() -> dict[str, Any]:
-    from grader.catalog import load_catalog
+    """The exercises by name, with the H200's pass lines."""
+    from dataclasses import replace
 
-    return {one.name: one for one in load_catalog().exercises}
+    from grader.catalog import load_catalog
+    from grader.profiles import REFERENCE, with_line
+
+    exercises = load_catalog().exercises
+    return {one.name: replace(one, exercise=with_line(one.exercise, REFERENCE)) for one in exercises}

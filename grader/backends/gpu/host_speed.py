@@ -99,6 +99,8 @@ class HostSpeedTest:
         peak = roofline.peak_of(target.unit, roofline.peaks(self.backend.gpu))
         measured = roofline.measurement(timing.summarise(seconds), work, target, self.backend.gpu.name, peak, ceiling)
         line_s = roofline.line_s(work, target, peak, ceiling)
+        if not target.fraction:
+            return Speed("unlined", in_words(measured), measured)
         if line_s is None:
             return Speed("inconclusive", "the link's own speed could not be measured here", measured)
         if roofline.impossible(work, measured.median_s, ceiling):
