@@ -143,3 +143,12 @@ def test_a_line_in_which_threads_share_one_element_is_no_matter_of_rounds() -> N
     one = first("for (int s = 0; s < 2; ++s) {\n    part[0] += t;\n}\nsrc[t] = part[0];")
     assert one.kind == "race"
     assert "runs again in the next round" not in one.hint
+
+
+def test_lanes_of_the_last_warp_are_told_that_they_do_not_run_in_step() -> None:
+    one = first("part[t] = src[t]; __syncthreads();\nif (t < 32) {\n    part[t] += part[t + 32];\n"
+                "    part[t] += part[t + 16];\n}\nif (t == 0) src[0] = part[0];")  # fmt: skip
+    assert one.kind == "race"
+    assert one.hint.startswith("both threads are lanes of one warp")
+    assert "__syncwarp()" in one.hint
+    assert "__syncthreads" not in one.hint

@@ -267,7 +267,7 @@ def test_the_probable_writer_is_named_where_each_thread_has_one_element() -> Non
     got[70] = 0
     found = wrong(got, COUNTING, plan=plan_of((4, 32)))
     assert found.likely_writer == (2, 6)
-    assert "it is probably thread 6 of block 2 that writes it" in found.message
+    assert "it is probably thread 6 of block 2 that should write it" in found.message
 
 
 @pytest.mark.parametrize("plan", [plan_of((2, 32)), plan_of((40, 32)), plan_of((4, 32), (4, 32)), None])

@@ -120,7 +120,7 @@ def _message(
         f"{found.array.name}[{index}]{row} at {case}: {values}",
         _how_many(int(found.wrong.sum()), len(found.got)),
         words,
-        f"it is probably thread {writer[1]} of block {writer[0]} that writes it" if writer else "",
+        f"it is probably thread {writer[1]} of block {writer[0]} that should write it" if writer else "",
     )
     return "; ".join(part for part in parts if part)
 

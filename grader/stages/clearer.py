@@ -25,6 +25,7 @@ FAR = 12  # lines in which the barrier at a loop's end is looked for
 _ASKS = re.compile(r"([^?=,;{}]{1,80}?)\?")
 _BARRIER = re.compile(r"(?<!\w)(__syncthreads|__syncwarp)\s*([(;])")
 _KEEPS = re.compile("shared= is the bytes|whole groups|of its own")  # hints that know better
+_ONE_WARP = re.compile(r"<\s*32\b|<=\s*31\b|/\s*32\s*==\s*0|<\s*warpSize\b")
 _RETURN = re.compile(r"(?<!\w)return\s*;")
 
 
@@ -219,15 +220,39 @@ def _unordered(read: _Read) -> str:
     whole = [line for line, name, _ in between if name == "__syncthreads"]
     if whole:
         return _passed_by(read, min(first, last), whole[0])
+    if _in_last_warp(read, min(first, last)) and _of_two_elements(read, first if first == last else 0):
+        return _within_warp(first == last)
     return _next_round(read, first) if first == last else ""
+
+
+def _in_last_warp(read: _Read, line: int) -> bool:
+    """Whether two lanes of one warp meet where only that warp works: a condition says so on this line or above it."""
+    alone = any(_ONE_WARP.search(read.text(at)) for at in range(max(1, line - FAR), line + 1))
+    return alone and read.found.space == "shared" and _in_one_warp(read)
+
+
+def _of_two_elements(read: _Read, line: int) -> bool:
+    """Whether a line names two elements of the array, as a step of a tree does; several lines (0) are no matter."""
+    name = re.escape(_own_name(read.found))
+    found = {_plain(index) for index in re.findall(rf"\b{name}\s*\[([^\]]*)\]", read.text(line))}
+    return not line or len(found) > 1
+
+
+def _within_warp(one_line: bool) -> str:
+    """Two lanes of one warp, which do not run in step."""
+    lanes = "both threads are lanes of one warp, and the lanes of a warp do not run in step: put a __syncwarp() between"
+    if not one_line:
+        return f"{lanes} the two accesses"
+    return (
+        f"{lanes} a step and the next, and let only the lanes that add take part (`if (t < s)`); or read, "
+        "__syncwarp(), write"
+    )
 
 
 def _next_round(read: _Read, line: int) -> str:
     """One line of a loop reads one element of an array and writes another, and no barrier parts its rounds."""
     loop = _loop_around(read, line)
-    name = re.escape(_own_name(read.found))
-    elements = {_plain(index) for index in re.findall(rf"\b{name}\s*\[([^\]]*)\]", read.text(line))}
-    if loop is None or len(elements) < 2:
+    if loop is None or not _of_two_elements(read, line):
         return ""
     depth = _depth(read.text(loop))
     body = range(line, min(line + FAR, len(read.lines)) + 1)

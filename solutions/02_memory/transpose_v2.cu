@@ -1,6 +1,6 @@
 // transpose_v2: out is x with rows and columns exchanged, through a tile in shared memory.
 //
-// A block reads a tile of 16 x 16 floats by its rows and writes it by its columns, so that the lanes of a warp are
+// A block fills a tile of 16 x 16 floats by its rows and takes it out by its columns, so that the lanes of a warp are
 // neighbours in x and in out.
 
 #define TILE 16 // rows and columns of a tile: a row of it is 64 bytes, two whole sectors

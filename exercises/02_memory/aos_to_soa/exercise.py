@@ -28,7 +28,7 @@ EXERCISE = Exercise(
             "sector_efficiency",
             at_least=0.99,
             why="The lanes of a warp pick single floats out of records, or write them far apart: sectors go half used.",
-            hint="load a whole particle at once: a float4, through reinterpret_cast<const float4*>(particles)",
+            hint="load a whole particle at once, a float4; and let neighbouring lanes have neighbouring particles",
         ),
     ),
     baseline="layout:split_fields",

@@ -33,6 +33,14 @@ EXERCISE = Exercise(
             why="The lanes of a warp use elements that lie apart: of each sector moved, only a part was asked for.",
             hint="let the element grow by one from lane to lane; only a thread's own elements lie step apart",
         ),
+        # One load and one store for each 32 elements: 0.0625, and a little for the ends of the blocks.
+        Expect(
+            "global_requests",
+            at_most=0.07,
+            per="n",
+            why="Elements are loaded and stored more often than once: several threads do the same ones.",
+            hint="give each block its own PER_THREAD * blockDim.x elements, and each thread its own of those",
+        ),
     ),
     # Two roundings without fma: of the product, below 2 and so by at most 2^-24, and of the sum.
     tolerance=Tolerance(relative=2**-23, absolute=2**-23),

@@ -42,7 +42,7 @@ EXERCISE = Exercise(
             "sector_efficiency",
             at_least=0.99,
             why="The lanes of a warp lie rows apart in x or in out: of each sector of 32 bytes only a part is used.",
-            hint="read the tile by rows and write it by columns: threadIdx.x is first the column, then the row",
+            hint="fill the tile by its rows, take it out by its columns: threadIdx.x is the column first, then the row",
         ),
     ),
     baseline="layout:transpose",
