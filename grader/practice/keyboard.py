@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from importlib.util import find_spec
 from types import FrameType, TracebackType
 from typing import Any, Self
 
@@ -126,9 +127,7 @@ class Keyboard:
 def _is_ours() -> bool:
     """Whether standard input is a terminal that this program may read."""
     try:
-        import termios  # noqa: F401 (Windows has none)
-
-        return sys.stdin.isatty() and _in_foreground(sys.stdin.fileno())
+        return find_spec("termios") is not None and sys.stdin.isatty() and _in_foreground(sys.stdin.fileno())
     except (ImportError, AttributeError, ValueError, OSError):
         return False
 

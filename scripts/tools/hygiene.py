@@ -1,4 +1,4 @@
-"""What no linter looks for: paths of one machine, work left undone, silenced checks without a reason.
+"""What no linter looks for: paths of one machine, work left undone, silenced checks without a reason, stray binaries.
 
 python scripts/tools/hygiene.py
 """
@@ -24,21 +24,37 @@ RULES = (
 """What must not stand in a line, and what it is called. This file, which has to name them, is left out."""
 
 
+LARGEST = 200_000
+"""Bytes of a file; what is generated in bulk does not belong here."""
+BUILT = {".whl", ".so", ".o", ".cubin", ".fatbin", ".zip", ".gz", ".sqlite3"}
+"""Suffixes of what is made elsewhere, and is never kept."""
+
+
 def main() -> int:
     """Print every finding; the exit code is 1 if there is one."""
-    found = [line for path in tracked() for line in findings(path)]
+    every = list(tracked())
+    found = [line for path in every for line in misplaced(path)]
+    found += [line for path in every if path.suffix in TEXT for line in findings(path)]
     print(*found, sep="\n", end="\n" if found else "")
     return 1 if found else 0
 
 
 def tracked() -> Iterator[Path]:
-    """Yield the text files that belong to the repository: what git knows or would add."""
+    """Yield the files that belong to the repository: what git knows or would add. This one is left out."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in listed.splitlines():
         path = ROOT / name
-        if path.suffix in TEXT and path.is_file() and path != Path(__file__).resolve():
+        if path.is_file() and path != Path(__file__).resolve():
             yield path
+
+
+def misplaced(path: Path) -> Iterator[str]:
+    """Yield why a file does not belong to the repository."""
+    if path.suffix in BUILT:
+        yield f"{path.relative_to(ROOT)}: a {path.suffix} file, which is made elsewhere"
+    elif path.stat().st_size > LARGEST:
+        yield f"{path.relative_to(ROOT)}: {path.stat().st_size} bytes, more than {LARGEST}"
 
 
 def findings(path: Path) -> Iterator[str]:

@@ -108,6 +108,22 @@ def test_a_silenced_check_with_its_reason_is_fine(line):
     assert list(hygiene.broken_rules(line)) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "size", "words"), [("ipython-9.whl", 10, ".whl file"), ("table.md", 200_001, "200001 bytes")]
+)
+def test_what_is_made_elsewhere_or_too_large_does_not_belong_here(tmp_path, monkeypatch, name, size, words):
+    monkeypatch.setattr(hygiene, "ROOT", tmp_path)
+    (tmp_path / name).write_bytes(b"x" * size)
+    (found,) = hygiene.misplaced(tmp_path / name)
+    assert words in found
+
+
+def test_a_page_of_ordinary_size_belongs_here(tmp_path, monkeypatch):
+    monkeypatch.setattr(hygiene, "ROOT", tmp_path)
+    (tmp_path / "page.md").write_text("x" * 1000)
+    assert list(hygiene.misplaced(tmp_path / "page.md")) == []
+
+
 # --------------------------------------------------------------------------------------------------- bench and commands
 
 

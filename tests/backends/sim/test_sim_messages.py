@@ -25,8 +25,8 @@ def run(parameters: str, statements: str, *arrays: Buffer, shared: int = 0, laun
         return session.run(CaseRun(LaunchPlan((launch,) * launches), arrays))
 
 
-def found(kind: str, *how: str | Buffer, shared: int = 0) -> Diagnostic:
-    execution = run(*how, shared=shared)  # type: ignore[arg-type]  # the same arguments
+def found(kind: str, parameters: str, statements: str, *arrays: Buffer, shared: int = 0) -> Diagnostic:
+    execution = run(parameters, statements, *arrays, shared=shared)
     return next(one for one in execution.diagnostics if one.kind == kind)
 
 
