@@ -12,9 +12,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.backends.base import Buffer, CaseRun
-
 if TYPE_CHECKING:
+    from grader.backends.base import CaseRun
     from grader.compile import Program
     from grader.exercise import Exercise
 
@@ -30,15 +29,15 @@ def compiled(path: Path) -> Program:
 
 def simulated_run(exercise: Exercise, program: Program, seed: int) -> CaseRun:
     """The case at the simulated size, with real inputs."""
-    from grader.inputs import element_count, make_inputs
-    from grader.launch import parse_launches
+    from grader.inputs import make_inputs
+    from grader.launch import DeviceLimits, parse_launches
+    from grader.stages.cases import CaseData, case_run, plan_of, simulated_case
+    from grader.stages.records import Submission
 
-    plan = parse_launches(program.source, file=program.name).resolve(exercise, exercise.simulated, program=program)
-    data = make_inputs(exercise, exercise.simulated, seed, "real")
-    buffers = [Buffer(a.name, a.dtype, len(data[a.name]), "in", data[a.name]) for a in exercise.inputs]
-    buffers += [Buffer(a.name, a.dtype, element_count(a, exercise.simulated), "out") for a in exercise.outputs]
-    buffers += [Buffer(s.name, s.dtype, s.count, "scratch") for s in plan.scratch]
-    return CaseRun(plan, tuple(buffers))
+    case = simulated_case(exercise)
+    submission = Submission(program, parse_launches(program.source, file=program.name))
+    data = CaseData(make_inputs(exercise, case.size, seed, case.values), expected={})
+    return case_run(exercise, case, data, plan_of(exercise, case, submission, DeviceLimits()))
 
 
 def launch(program: Program, run: CaseRun, device: int = 0) -> None:
