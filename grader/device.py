@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from grader.architecture import real, serves
 from grader.errors import Unsupported
 from grader.launch import DeviceLimits
 
@@ -59,6 +60,16 @@ class Gpu:
         """The real architecture that ptxas assembles for, e.g. ``sm_90``."""
         major, minor = self.compute_capability
         return f"sm_{major}{minor}"
+
+    def arch_for(self, target: str) -> str:
+        """What to assemble PTX of ``target`` for: ``sm_90a`` for PTX that only this generation runs."""
+        return real(self.compute_capability, target)
+
+    def why_not(self, requires: str) -> str:
+        """Why this GPU cannot run what ``requires`` names, "" if it can."""
+        if serves(self.compute_capability, requires):
+            return ""
+        return "{} has compute capability {}.{}".format(self.name, *self.compute_capability)
 
 
 def count() -> int:

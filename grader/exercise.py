@@ -53,7 +53,7 @@ class Work:
     """The least that the task must do, as expressions over the sizes: the rate is derived, never declared."""
 
     bytes: str = "0"  # each input read once, each output written once
-    flops: str = "0"
+    flops: str = "0"  # operations: of integers where the target's unit is int8
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,13 @@ class Target:
     """What ``fast`` asks for at the timed size.
 
     ``of`` is ``"peak"`` or ``"ceiling"`` (the measured ceiling of the same bytes, mix and bytes per thread);
-    ``unit`` names the peak: ``bandwidth``, ``fp32``, ``fp16_tensor``, ``transfer``. Pass lines come from the profile of
-    the GPU (`grader.profiles`), which `grade calibrate` writes; ``fraction`` is the line on ``gpu`` where no profile
-    has one, and ``note`` then says where it comes from. ``reach`` is what the solution has to reach on an H200.
+    ``unit`` names the peak: ``bandwidth``, ``fp32``, ``fp16_tensor``, ``int8`` (dp4a, whose operations `Work` counts as
+    ``flops``), ``transfer``. Pass lines come from the profile of the GPU (`grader.profiles`), which `grade calibrate`
+    writes; ``fraction`` is the line on ``gpu`` where no profile has one, and ``note`` then says where it comes from.
+    ``reach`` is what the solution has to reach on an H200.
     """
 
-    unit: Literal["bandwidth", "fp32", "fp16_tensor", "transfer"]
+    unit: Literal["bandwidth", "fp32", "fp16_tensor", "int8", "transfer"]
     fraction: float = 0.0
     reach: float = 0.0
     of: Literal["peak", "ceiling"] = "peak"

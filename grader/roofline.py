@@ -1,6 +1,6 @@
 """Peaks, ceilings and fractions: the only module that divides by time.
 
-    work (bytes or flop) ÷ median time = achieved;  achieved ÷ peak, achieved ÷ ceiling = the two fractions shown
+    work (bytes or operations) ÷ median time = achieved;  achieved ÷ peak, achieved ÷ ceiling = the two fractions shown
 
 Peaks come from a table of names first (published figures), else from formulas over what the driver reports.
 """
@@ -23,15 +23,17 @@ TOO_FAST = 1.05
 
 @dataclass(frozen=True)
 class Peaks:
-    """Upper limits of one GPU: bytes per second, and flop per second of each unit (None where it has none).
+    """Upper limits of one GPU: bytes per second, and operations per second of each unit (None where none is known).
 
-    ``published`` tells a figure of the table of names from one of the formulas.
+    ``published`` tells a figure of the table of names from one of the formulas. ``int8`` is that of dp4a on the
+    ordinary units, by formula on every GPU: datasheets give it for tensor cores only.
     """
 
     bandwidth: float
     fp32: float
     fp16_tensor: float | None
     published: bool
+    int8: float | None = None
 
     @property
     def tf32_tensor(self) -> float | None:
@@ -66,12 +68,18 @@ _HALF_RATE_ON_GEFORCE = {(8, 6), (8, 9), (12, 0)}
 _HOPPER_TENSOR_CLOCK_HZ = 1830e6  # what Hopper's published tensor peaks assume (SXM), below the reported boost clock
 _FEW_LANES = {(7, 0), (7, 2), (7, 5), (8, 0)}  # 64 fp32 lanes an SM; 128 from 8.6 on
 
+# Dp4a per SM and clock: the rate of 32-bit integer multiply-adds in the CUDA C++ programming guide's table of
+# arithmetic throughput, which has no row of its own for dp4a. At 7.0 that makes the 62 TOP/s published for a V100;
+# measurements of others agree at 8.9 and 12.0 (clpeak's issue 209: 34.8 and 42 TOP/s, 24 SMs and 30).
+_DP4A = {(7, 0): 64, (7, 2): 64, (7, 5): 64, (8, 0): 64, (8, 6): 64, (8, 7): 64, (8, 9): 64, (9, 0): 64, (12, 0): 64}
+_OPERATIONS_OF_DP4A = 8  # four products, and four additions to the sum
+
 
 def peaks(gpu: Gpu) -> Peaks:
     """The published peaks of a GPU in the table of names, else those of the formulas."""
     for pattern, bandwidth, fp32, tensor in _TABLE:
         if re.fullmatch(pattern, gpu.name):
-            return Peaks(bandwidth * 1e9, fp32 * 1e12, tensor * 1e12, published=True)
+            return Peaks(bandwidth * 1e9, fp32 * 1e12, tensor * 1e12, published=True, int8=_formula_int8(gpu))
     return formula_peaks(gpu)
 
 
@@ -79,7 +87,8 @@ def formula_peaks(gpu: Gpu) -> Peaks:
     """Peaks by arithmetic: 2 × memory clock × bus ÷ 8; 2 × SMs × lanes × clock; tensor flop per SM and clock."""
     lanes = 64 if gpu.compute_capability in _FEW_LANES else 128
     fp32 = 2 * gpu.sm_count * lanes * gpu.clock_hz
-    return Peaks(2 * gpu.memory_clock_hz * gpu.bus_width_bits / 8, fp32, _formula_tensor(gpu), published=False)
+    bandwidth = 2 * gpu.memory_clock_hz * gpu.bus_width_bits / 8
+    return Peaks(bandwidth, fp32, _formula_tensor(gpu), published=False, int8=_formula_int8(gpu))
 
 
 def _formula_tensor(gpu: Gpu) -> float | None:
@@ -93,15 +102,41 @@ def _formula_tensor(gpu: Gpu) -> float | None:
     return per_clock * gpu.sm_count * clock
 
 
+def _formula_int8(gpu: Gpu) -> float | None:
+    per_clock = _DP4A.get(gpu.compute_capability)
+    return None if per_clock is None else _OPERATIONS_OF_DP4A * per_clock * gpu.sm_count * gpu.clock_hz
+
+
 def peak_of(unit: str, limits: Peaks) -> float | None:
-    """The peak that a unit names, in B/s or FLOP/s; None where none is known (``transfer``, no tensor cores)."""
-    known = {"bandwidth": limits.bandwidth, "fp32": limits.fp32, "fp16_tensor": limits.fp16_tensor}
+    """The peak that a unit names, in what it counts per second; None where none is known (``transfer``, …)."""
+    known = {
+        "bandwidth": limits.bandwidth,
+        "fp32": limits.fp32,
+        "fp16_tensor": limits.fp16_tensor,
+        "int8": limits.int8,
+    }
     return known.get(unit)
 
 
+def limit_of(unit: str, limits: Peaks) -> float | None:
+    """What no kernel can pass: the unit's peak, or that of tensor cores where a right answer may come from them.
+
+    They multiply bytes at twice the rate of halves, at four times where fp32 accumulation halves that (GeForce); and
+    sums of several products of halves or TF32 are as precise as floats.
+    """
+    if limits.fp16_tensor is not None and unit in ("int8", "fp32"):
+        return 4 * limits.fp16_tensor if unit == "int8" else limits.fp16_tensor
+    return peak_of(unit, limits)
+
+
 def is_rate_of_bytes(unit: str) -> bool:
-    """Whether the unit counts bytes (``bandwidth``, ``transfer``) rather than flop."""
+    """Whether the unit counts bytes (``bandwidth``, ``transfer``) rather than operations."""
     return unit in ("bandwidth", "transfer")
+
+
+def counts(unit: str) -> str:
+    """What the unit counts, as rates are written: ``B``, ``FLOP``, or ``OP`` for operations on integers."""
+    return "B" if is_rate_of_bytes(unit) else "OP" if unit == "int8" else "FLOP"
 
 
 def rate(work: float, seconds: float) -> float:
@@ -147,13 +182,13 @@ def line_fraction(fraction: float) -> str:
 def measurement(
     summary: Summary, work: float, target: Target, gpu_name: str, peak: float | None, ceiling_rate: float | None
 ) -> Measurement:
-    """The record of one timed run: rates in B/s or FLOP/s, and both fractions; provisional on another GPU's line."""
+    """The record of one timed run: rates in what the unit counts, both fractions; provisional on another GPU's line."""
     achieved = rate(work, summary.median_s)
     return Measurement(
         median_s=summary.median_s,
         interval_s=summary.interval_s,
         samples=summary.samples,
-        unit="B" if is_rate_of_bytes(target.unit) else "FLOP",
+        unit=counts(target.unit),
         achieved=achieved,
         peak=peak,
         fraction_of_peak=_part(achieved, peak),
@@ -166,11 +201,12 @@ def measurement(
 
 
 def roof(bytes_moved: float, flops: float, median_s: float, unit: str, limits: Peaks) -> Roof | None:
-    """Where a run stands on the roofline; None for work without flop or bytes, or where no peak is known."""
-    compute = limits.fp16_tensor if unit == "fp16_tensor" else limits.fp32
+    """Where a run stands on the roofline; None for work without operations or bytes, or where no peak is known."""
+    compute = limits.fp32 if is_rate_of_bytes(unit) else peak_of(unit, limits)
     if not (bytes_moved and flops and compute) or unit == "transfer":
         return None
-    return Roof(flops / bytes_moved, rate(flops, median_s), limits.bandwidth, compute)
+    counted = "FLOP" if is_rate_of_bytes(unit) else counts(unit)
+    return Roof(flops / bytes_moved, rate(flops, median_s), limits.bandwidth, compute, counted)
 
 
 def _part(achieved: float, whole: float | None) -> float | None:

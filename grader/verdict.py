@@ -27,7 +27,7 @@ Status = Literal["passed", "failed", "skipped", "not_graded"]
 class Access:
     """One of the two accesses of a race, or the access that a diagnostic is about."""
 
-    kind: str  # "read" | "write" | "atomic"
+    kind: str  # "read" | "write" | "atomic" | "copy" (asynchronous)
     thread: tuple[int, int, int]
     block: tuple[int, int, int]
     line: int | None = None
@@ -130,20 +130,21 @@ class LaunchRecord:
 class Roof:
     """Where a timed run stands on the device's roofline: a point, and the slope and the flat roof above it."""
 
-    intensity: float  # flop for each byte that the task must move
-    achieved: float  # flop per second
+    intensity: float  # operations for each byte that the task must move
+    achieved: float  # operations per second
     bandwidth: float  # peak, bytes per second
-    compute: float  # peak of the unit that computes, flop per second
+    compute: float  # peak of the unit that computes, operations per second
+    unit: str = "FLOP"  # "FLOP" | "OP": operations on integers
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """A timed run. ``achieved``, ``peak`` and ``ceiling`` are in ``unit`` per second (bytes or flop)."""
+    """A timed run. ``achieved``, ``peak`` and ``ceiling`` are in ``unit`` per second (bytes or operations)."""
 
     median_s: float
     interval_s: tuple[float, float]  # 95 % bootstrap interval of the median
     samples: int
-    unit: str  # "B" | "FLOP"
+    unit: str  # "B" | "FLOP" | "OP" (operations on integers)
     achieved: float
     peak: float | None
     fraction_of_peak: float | None

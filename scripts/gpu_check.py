@@ -27,7 +27,8 @@ import gpu_checks.course
 import gpu_checks.hosts
 import gpu_checks.programs
 import gpu_checks.tables
-import gpu_checks.timed  # noqa: F401  # each registers its items
+import gpu_checks.timed
+import gpu_checks.tune  # noqa: F401  # each registers its items
 from gpu_checks import COMPARISONS, ITEMS
 
 from grader.backends.gpu import GpuBackend

@@ -466,7 +466,7 @@ def test_an_integer_for_a_float_parameter_becomes_a_float() -> None:
 
 def test_a_struct_cannot_be_passed() -> None:
     compiled = program(POINTER, POINTER, Parameter("b8", 16, 16), INT)
-    assert "only arrays, integers and floats" in complaint(LAUNCH, compiled=compiled).message
+    assert "only arrays, integers, floats and tensor maps" in complaint(LAUNCH, compiled=compiled).message
 
 
 def test_parameters_are_named_by_their_types_where_the_source_hides_them() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,10 @@ OF = {
     "blur": exercise("x weights", "out", "rows cols"),
     "block_sums": exercise("x", "out", "n"), "reduce": exercise("x", "out", "n"),
     "histogram": exercise("x", "count", "n"),
+    "copy_tiles": replace(
+        exercise("x", "out", "rows cols"),
+        arrays=(Array("x", "float32", "rows*cols"), Array("out", "float32", "rows*cols", role="out")),
+    ),
 }  # fmt: skip
 
 
@@ -46,7 +51,11 @@ def plan(lines: str, size: Size, program: Program | None = None) -> LaunchPlan:
     return script.resolve(OF[named], size, DeviceLimits(), program)
 
 
-@pytest.mark.parametrize("lines", EXAMPLES)
+def tiled(lines: str) -> bool:
+    return "tensor_map" in lines
+
+
+@pytest.mark.parametrize("lines", [lines for lines in EXAMPLES if not tiled(lines)])
 @pytest.mark.parametrize("count", [1, 1000, 100_000])
 def test_every_example_gives_a_plan_at_small_and_large_sizes(lines: str, count: int) -> None:
     wanted = len(re.findall(r"^// (?:launch|passes)", lines, re.MULTILINE))
@@ -71,6 +80,13 @@ def test_the_examples_mean_what_the_page_says() -> None:
     first, second = plan(example("block_sums"), {"n": 5000}).launches
     assert (first.args, second.args) == (("x", "partial", 5000), ("partial", "out", 5))
     assert plan(example("cooperative"), {"n": 5}).launches[0].cooperative
+
+
+def test_the_tensor_map_is_what_the_page_says() -> None:
+    made = plan(example("tensor_map"), {"rows": 6400, "cols": 64})
+    (one,) = made.tensor_maps
+    assert (one.shape, one.strides, one.box, one.swizzle) == ((6400, 64), (256,), (64, 32), 128)
+    assert made.launches[0].args == ("x_tiles", "out", 6400, 64)
 
 
 def test_the_drawing_of_the_passes_is_true() -> None:

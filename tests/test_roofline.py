@@ -68,6 +68,24 @@ def test_a_gpu_before_tensor_cores_has_no_tensor_peak():
     assert roofline.peaks(replace(H200, name="NVIDIA GeForce GTX 1080", compute_capability=(6, 1))).fp16_tensor is None
 
 
+def test_int8_is_the_formula_of_dp4a_on_every_gpu_and_not_known_where_the_rate_is_not():
+    v100 = replace(H200, name="Tesla V100-SXM2-16GB", compute_capability=(7, 0), sm_count=80, clock_hz=1530e6)
+    assert roofline.peaks(v100).int8 == pytest.approx(62e12, rel=0.02)  # as published
+    assert roofline.peaks(H200).int8 == roofline.formula_peaks(H200).int8 == 8 * 64 * 132 * 1980e6
+    assert roofline.peak_of("int8", roofline.peaks(H200)) == pytest.approx(133.8e12, rel=1e-3)
+    assert roofline.peaks(replace(H200, compute_capability=(10, 0), name="NVIDIA B200")).int8 is None
+
+
+@pytest.mark.parametrize(
+    ("unit", "counted"),
+    [("bandwidth", "B"), ("transfer", "B"), ("fp32", "FLOP"), ("fp16_tensor", "FLOP"), ("int8", "OP")],
+)
+def test_a_unit_says_what_its_rates_count(unit, counted):
+    summary = Summary(median_s=1e-3, interval_s=(0.9e-3, 1.1e-3), samples=30)
+    measured = roofline.measurement(summary, 1e9, Target(unit=unit), "NVIDIA H200", peak=None, ceiling_rate=None)
+    assert roofline.counts(unit) == measured.unit == counted
+
+
 def test_the_line_in_seconds_is_where_the_fraction_is_met():
     line_s = roofline.line_s(work=3 * 2**30, target=BANDWIDTH, peak=4814e9, ceiling_rate=None)
     assert line_s is not None
@@ -84,6 +102,21 @@ def test_only_more_than_the_peak_and_a_twentieth_is_impossible():
     assert not roofline.impossible(work=1.04e12, median_s=1.0, peak=1e12)
     assert roofline.impossible(work=1.06e12, median_s=1.0, peak=1e12)
     assert not roofline.impossible(work=1e15, median_s=1.0, peak=None)
+
+
+def test_integers_that_tensor_cores_multiply_are_not_impossible_beyond_the_peak_of_dp4a():
+    limits = roofline.peaks(H200)
+    limit = roofline.limit_of("int8", limits)
+    assert not roofline.impossible(work=1979e12, median_s=1.0, peak=limit)  # int8 on its tensor cores, as published
+    assert roofline.impossible(work=5000e12, median_s=1.0, peak=limit)
+    assert roofline.limit_of("int8", replace(limits, fp16_tensor=None)) == limits.int8
+
+
+def test_three_products_of_tf32_in_place_of_a_float_product_are_not_impossible():
+    limits = roofline.peaks(H200)
+    assert not roofline.impossible(work=160e12, median_s=1.0, peak=roofline.limit_of("fp32", limits))
+    assert roofline.impossible(work=1100e12, median_s=1.0, peak=roofline.limit_of("fp32", limits))
+    assert roofline.limit_of("fp32", replace(limits, fp16_tensor=None)) == limits.fp32
 
 
 def test_a_measurement_shows_both_fractions():
@@ -103,7 +136,10 @@ def test_a_run_stands_below_both_roofs():
     assert (found.bandwidth, found.compute) == (limits.bandwidth, limits.fp32)
     tensor = roofline.roof(1e9, 1e12, 1e-2, "fp16_tensor", limits)
     assert tensor is not None
-    assert tensor.compute == limits.fp16_tensor
+    assert (tensor.compute, tensor.unit) == (limits.fp16_tensor, "FLOP")
+    integers = roofline.roof(1e9, 1e12, 1e-1, "int8", limits)
+    assert integers is not None
+    assert (integers.compute, integers.unit) == (limits.int8, "OP")
 
 
 @pytest.mark.parametrize(("moved", "flops", "unit"), [(1e9, 0, "bandwidth"), (0, 1e9, "fp32"), (1e9, 1e9, "transfer")])

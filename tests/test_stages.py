@@ -715,3 +715,16 @@ def test_simulator_takes_what_an_a100_could_run(changes, possible):
 
 def test_architectures_are_read_as_numbers():
     assert [capability(name) for name in ("sm_70", "sm_90a", "sm_100", "sm_120f")] == [(7, 0), (9, 0), (10, 0), (12, 0)]
+
+
+def test_where_nothing_is_fetched_nothing_overlaps_and_an_expectation_of_it_is_missed():
+    idle = [launch(instructions=100.0)]
+    miss = evaluate(Expect("overlap", at_least=0.4), idle, {})
+    assert miss is not None
+    assert miss.found == 0.0
+    busy = launch(overlap=0.9, fetching_instructions=100.0)
+    assert evaluate(Expect("overlap", at_least=0.4), [*idle, busy], {}) is None
+    assert (
+        evaluate(Expect("overlap", at_least=0.4), [launch(overlap=0.0, fetching_instructions=200.0), busy], {})
+        is not None
+    )

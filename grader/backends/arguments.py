@@ -48,12 +48,19 @@ def _integer(value: int | float, kind: np.dtype[np.generic]) -> np.generic:
 
 
 def resolve(
-    values: tuple[str | int | float, ...], parameters: tuple[Parameter, ...], addresses: Mapping[str, int]
+    values: tuple[str | int | float, ...],
+    parameters: tuple[Parameter, ...],
+    addresses: Mapping[str, int],
+    maps: Mapping[str, bytes] | None = None,
 ) -> list[np.generic]:
-    """All arguments of one launch: names become addresses, numbers the parameters' types."""
-    import numpy as np
-
+    """All arguments of one launch: names become addresses or tensor maps' bytes, numbers the parameters' types."""
     if len(values) != len(parameters):
         raise SubmissionError("invalid", f"the launch gives {len(values)} arguments to {len(parameters)} parameters")
     pairs = zip(values, parameters, strict=True)
-    return [np.uint64(addresses[v]) if isinstance(v, str) else scalar(v, p) for v, p in pairs]
+    return [_named(v, addresses, maps or {}) if isinstance(v, str) else scalar(v, p) for v, p in pairs]
+
+
+def _named(name: str, addresses: Mapping[str, int], maps: Mapping[str, bytes]) -> np.generic:
+    import numpy as np
+
+    return np.void(maps[name]) if name in maps else np.uint64(addresses[name])

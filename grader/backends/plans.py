@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from grader.compile import Entry, Parameter
-from grader.launch import Constant, Dim3, Launch, LaunchPlan, Scratch, Zero
+from grader.launch import Constant, Dim3, Launch, LaunchPlan, Scratch, TensorMap, Zero
 
 Json = dict[str, Any]
 
@@ -19,6 +19,7 @@ def plan_to_json(plan: LaunchPlan) -> Json:
         "steps": steps,
         "scratch": [asdict(s) for s in plan.scratch],
         "constants": [asdict(c) for c in plan.constants],
+        "tensor_maps": [asdict(m) for m in plan.tensor_maps],
     }
 
 
@@ -27,7 +28,13 @@ def plan_from_json(data: Mapping[str, Any]) -> LaunchPlan:
         steps=tuple(_step(step) for step in data["steps"]),
         scratch=tuple(Scratch(**s) for s in data["scratch"]),
         constants=tuple(Constant(**c) for c in data["constants"]),
+        tensor_maps=tuple(_tensor_map(m) for m in data["tensor_maps"]),
     )
+
+
+def _tensor_map(data: Mapping[str, Any]) -> TensorMap:
+    lists = {key: tuple(data[key]) for key in ("shape", "strides", "box")}
+    return TensorMap(**(dict(data) | lists))
 
 
 def _step(data: Mapping[str, Any]) -> Launch | Zero:

@@ -269,6 +269,34 @@ def profile(
 
 
 @cli.command()
+@NAME
+@click.option(
+    "--set", "sets", multiple=True, metavar="NAME=V,V…",
+    help="Try these values of an integer of the file; given several times, all combinations.",
+)  # fmt: skip
+@click.option("--file", type=click.Path(path_type=Path), metavar="PATH", help="Tune this file.")
+@click.option("--solution", is_flag=True, help="Tune the course's own solution.")
+@DEVICE
+@click.option("--arch", metavar="sm_XY", help="Only say what fits on this architecture; no GPU is needed.")
+@click.option("--write", is_flag=True, help="Write the fastest values into the file.")
+@click.option(
+    "--output", type=click.Path(path_type=Path), metavar="FILE", help="Also write the table as Markdown, and FILE.json."
+)
+@AS_JSON
+@COURSE
+def tune(**options: Any) -> int:
+    """Time a file with other tile sizes, and name the fastest.
+
+    `grade tune sgemm_v5 --set BM=64,128 --set BN=64,128` tries the four combinations of two `#define`s (a `constexpr
+    int` will do as well). Each is compiled, checked and timed; those that cannot run are shown with the reason. Ctrl-C
+    shows what is measured so far.
+    """
+    from grader.cli.tune import Options, tune
+
+    return tune(Options(**options))
+
+
+@cli.command()
 @click.argument("names", nargs=-1, metavar="[NAME…]", shell_complete=complete_names)
 @DEVICE
 @click.option(

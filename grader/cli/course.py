@@ -111,6 +111,15 @@ def _record(one: CourseExercise) -> dict[str, Any]:
     }
 
 
+def needs_note(one: CourseExercise) -> str:
+    """What an exercise that no simulator runs needs, in brackets; "" for all others."""
+    from grader.architecture import SIMULATED, capability
+
+    if capability(one.exercise.requires) > SIMULATED:
+        return " (needs a GPU of compute capability {}.{})".format(*capability(one.exercise.requires))
+    return " (needs a GPU)" if one.exercise.host else ""
+
+
 def list_lines(catalog: Catalog, width: int = 80, *, passed: Collection[str] = ()) -> Iterator[str]:
     """Yield the list as people read it: number, name and the one idea, under each chapter; ✔ before what is passed."""
     widest = max((len(one.name) for one in catalog.exercises), default=0)
@@ -119,7 +128,7 @@ def list_lines(catalog: Catalog, width: int = 80, *, passed: Collection[str] = (
             yield ""
         yield chapter_title(chapter)
         for one in members:
-            note = " (needs a GPU)" if one.exercise.host else ""
+            note = needs_note(one)
             mark = "✔" if one.name in passed else " "
             line = f"{mark} {one.number:>4}  {one.name:<{widest}}  {one.exercise.idea}{note}"
             yield wrapped(line, width=width, indent=" " * (widest + 10))

@@ -260,7 +260,15 @@ def gradable_here(one: CourseExercise) -> bool:
     """Whether the simulator or a GPU of this machine can grade the exercise."""
     from grader.stages import simulable
 
-    return simulable(one.exercise) or _has_gpu()
+    return simulable(one.exercise) or (_has_gpu() and _serves(one.exercise.requires))
+
+
+def _serves(requires: str) -> bool:
+    """Whether the first GPU here is of the kind; one that is not newer than the simulated device always is."""
+    from grader.architecture import SIMULATED, capability
+    from grader.device import detect
+
+    return capability(requires) <= SIMULATED or not detect().why_not(requires)
 
 
 @cache

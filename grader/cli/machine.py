@@ -37,12 +37,12 @@ def show_device(index: int, *, as_json: bool) -> int:
         return 0
     for line in device_lines(gpu, limits):
         print_line(line)
-    _print_table(ceiling_table(rows))
+    print_table(ceiling_table(rows))
     return 0
 
 
 def device_document(gpu: Gpu, limits: Peaks, rows: Sequence[CeilingRow]) -> dict[str, Any]:
-    """Return the document ``warpgrade/device/1``: rates in bytes or flop per second."""
+    """Return the document ``warpgrade/device/1``: rates in bytes or operations per second."""
     from grader.render.json import plain
 
     document = {"device": asdict(gpu), "peaks": asdict(limits), "ceilings": [asdict(row) for row in rows]}
@@ -55,11 +55,12 @@ def device_lines(gpu: Gpu, limits: Peaks) -> list[str]:
 
     source = "published" if limits.published else "by formula: this GPU is not in the table of names"
     tensor = rate(limits.fp16_tensor, "FLOP") if limits.fp16_tensor is not None else "none"
+    int8 = rate(limits.int8, "OP") if limits.int8 is not None else "not known"
     return [
         f"{gpu.name} (number {gpu.index}), {gpu.arch}, {gpu.sm_count} SMs, "
         f"{gpu.memory_bytes / 2**30:.0f} GiB, L2 {gpu.l2_bytes / 2**20:.0f} MiB",
         f"peaks, {source}: memory {rate(limits.bandwidth, 'B')}, fp32 {rate(limits.fp32, 'FLOP')}, "
-        f"fp16 tensor {tensor}",
+        f"fp16 tensor {tensor}, int8 (dp4a, by formula) {int8}",
         "",
     ]
 
@@ -88,7 +89,7 @@ def run_bench(names: Sequence[str], courses: Sequence[Path], *, device: int, out
     catalog = load(courses)
     exercises = [find(catalog, name) for name in names] or list(catalog.exercises)
     report = bench(exercises, GpuBackend(device), secrets.randbits(53), lambda name: print_line(name, to_stderr=True))
-    _print_table(bench_table(report))
+    print_table(bench_table(report))
     if output is not None:
         write_file(output, to_markdown(report))
         write_file(output.with_suffix(".json"), to_json(report))
@@ -141,7 +142,8 @@ def _table(*headings: str) -> Table:
     return table
 
 
-def _print_table(table: Table) -> None:
+def print_table(table: Table) -> None:
+    """Write a table of rich, without colours, at least 100 characters wide."""
     from io import StringIO
 
     from rich.console import Console

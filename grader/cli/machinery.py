@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from grader.architecture import capability
 from grader.cli.history import tell_once
 from grader.errors import Unsupported
-from grader.stages import Request, capability, simulable
+from grader.stages import Request, simulable
 
 if TYPE_CHECKING:
     from grader.backends.base import Backend, Limits
@@ -45,6 +46,14 @@ class Machine:
 
     def request(self, catalog: Catalog, task: Task, options: Options) -> Request:
         """Everything that grading one file needs."""
+        return self._for(task.exercise)._request(catalog, task, options)
+
+    def _for(self, one: CourseExercise) -> Machine:
+        """This machine as the exercise may use it: without a GPU that is too old for it, or too new."""
+        why_not = self.gpu.why_not(one.exercise.requires) if self.gpu is not None else ""
+        return replace(self, gpu=None, why_no_gpu=why_not) if why_not else self
+
+    def _request(self, catalog: Catalog, task: Task, options: Options) -> Request:
         one = self._with_line(task.exercise)
         exercise = one.graded
         simulator = _simulator() if self.backend != "gpu" and simulable(exercise) else None
@@ -79,7 +88,7 @@ class Machine:
         """The name of the next exercise that can be graded here, "" after the last."""
         at = [other.name for other in catalog.exercises].index(one.name) + 1
         rest = catalog.exercises[at:]
-        return next((other.name for other in rest if self.gpu is not None or simulable(other.exercise)), "")
+        return next((other.name for other in rest if self._for(other).gpu is not None or simulable(other.exercise)), "")
 
     def _target(self, requires: str) -> str:
         """The compute capability to compile for: this GPU's, at most 8.0, but at least what the exercise requires."""

@@ -14,7 +14,9 @@ ERASE = "\r\x1b[K"  # back to the margin, and erase to the end of the line
 
 
 @contextmanager
-def waiting(name: str, *, quiet: bool = False, stream: TextIO | None = None) -> Iterator[Callable[[str], None]]:
+def waiting(
+    name: str, *, doing: str = "grading", quiet: bool = False, stream: TextIO | None = None
+) -> Iterator[Callable[[str], None]]:
     """Give a function that shows how far ``name`` is, in place; nothing is shown where nobody would see it.
 
     A terminal that cannot erase (``TERM=dumb``) gets one plain line at the start.
@@ -23,10 +25,10 @@ def waiting(name: str, *, quiet: bool = False, stream: TextIO | None = None) -> 
     if quiet or not stream.isatty():
         yield lambda words: None
     elif os.environ.get("TERM", "dumb") == "dumb":
-        _write(stream, f"grading {name} …\n")
+        _write(stream, f"{doing} {name} …\n")
         yield lambda words: None
     else:
-        line = _Line(name, stream)
+        line = _Line(f"{doing} {name}", stream)
         try:
             yield line.show
         finally:
@@ -46,7 +48,7 @@ class _Line:
         width = shutil.get_terminal_size((80, 24)).columns - 1  # a full line would wrap, and could not be erased
         with self._lock:
             if not self._closed:
-                _write(self._stream, ERASE + f"grading {self._name} … {words}"[:width])
+                _write(self._stream, ERASE + f"{self._name} … {words}"[:width])
 
     def close(self) -> None:
         with self._lock:

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
+from grader.architecture import SIMULATED, capability
 from grader.courses import Broken, CourseExercise
+from grader.dev.assembling import assembly_problems
 from grader.dev.claims import claim_problems
 from grader.dev.expectations import BadExpectation, Expectation, read_expectation
 from grader.dev.facts import fact_problems
@@ -81,7 +83,7 @@ def check_exercise(one: CourseExercise, laboratory: Laboratory, *, gpu: bool = F
 def start_check(one: CourseExercise, laboratory: Laboratory, *, gpu: bool = False) -> Callable[[], Report]:
     """Begin to grade an exercise's files; what is returned waits for them, checks the rest and reports."""
     expected, unclear = _expectations(one)
-    running = [_start(one, laboratory, "sim", expected)]
+    running = [_start(one, laboratory, "sim", expected)] if not too_new(one) else []
     if gpu:
         running.append(_start(one, laboratory, "gpu", expected))
 
@@ -90,10 +92,22 @@ def start_check(one: CourseExercise, laboratory: Laboratory, *, gpu: bool = Fals
         graded = [each() for each in running]
         for found in graded:
             problems += verdict_problems(one, found, expected)
+        if too_new(one):
+            problems += assembly_problems(one, expected)
+            return Report(one.name, tuple(problems), " | ".join([_skipped(one), *_summaries(graded, expected)]))
         problems += claim_problems(one, graded[0].by_name)
-        return Report(one.name, tuple(problems), _summary(graded, expected), graded[0].solution)
+        return Report(one.name, tuple(problems), " | ".join(_summaries(graded, expected)), graded[0].solution)
 
     return finish
+
+
+def too_new(one: CourseExercise) -> bool:
+    """Whether the exercise needs a newer device than the simulated one: nothing of it can be graded there."""
+    return capability(one.exercise.requires) > SIMULATED
+
+
+def _skipped(one: CourseExercise) -> str:
+    return f"sim: SKIPPED, it needs {one.exercise.requires}; all files compiled and assembled"
 
 
 def _expectations(one: CourseExercise) -> tuple[Mapping[Path, Expectation], list[Problem]]:
@@ -129,8 +143,8 @@ def _start(
     )
 
 
-def _summary(graded: Sequence[Graded], expected: Mapping[Path, Expectation]) -> str:
-    return " | ".join(_told(one, expected) for one in graded)
+def _summaries(graded: Sequence[Graded], expected: Mapping[Path, Expectation]) -> list[str]:
+    return [_told(one, expected) for one in graded]
 
 
 def _told(graded: Graded, expected: Mapping[Path, Expectation]) -> str:

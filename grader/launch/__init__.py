@@ -1,4 +1,5 @@
-"""The launch lines of a stub: `// launch …`, `// scratch …`, `// passes …`, `// zero …`, `// constant …`.
+"""The launch lines of a stub: `// launch …`, `// scratch …`, `// passes …`, `// zero …`, `// constant …`,
+`// tensor_map …`.
 
     source text ──parse_launches──▶ LaunchScript ──resolve(sizes, limits)──▶ LaunchPlan (numbers only) ──▶ a backend
 
@@ -9,14 +10,17 @@
     text.py      pieces of text that know their place, and errors that show it
     script.py    the launch lines as records
     parse.py     comment lines to a LaunchScript; near misses
+    options.py   what stands behind a line's colon
     resolve.py   LaunchScript and sizes to LaunchPlan
+    case.py      the names, scratch arrays and tensor maps of one size
+    maps.py      the numbers of tensor maps, and what TMA wants of them
     checks.py    a launch against the device's limits and the compiled program
 """
 
 from __future__ import annotations
 
 from grader.launch.parse import parse_launches
-from grader.launch.plan import Constant, DeviceLimits, Dim3, Launch, LaunchPlan, Scratch, Zero
+from grader.launch.plan import Constant, DeviceLimits, Dim3, Launch, LaunchPlan, Scratch, TensorMap, Zero
 from grader.launch.script import LaunchScript
 
 __all__ = [
@@ -27,6 +31,7 @@ __all__ = [
     "LaunchPlan",
     "LaunchScript",
     "Scratch",
+    "TensorMap",
     "Zero",
     "parse_launches",
 ]

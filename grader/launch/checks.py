@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 MAX_CLUSTER = 8
 """Blocks of a cluster that every device with clusters allows (CUDA programming guide, thread block clusters)."""
 
+MAP_BYTES, MAP_ALIGN = 128, 64
+"""Of a ``CUtensorMap``."""
+
 # --------------------------------------------------------------------------------------------------------------- limits
 
 
@@ -101,8 +104,10 @@ def _check_shared(launch: Launch, text: Fragment, limits: DeviceLimits, program:
 # ------------------------------------------------------------------------------------------------ kernel and parameters
 
 
-def fit_arguments(launch: Launch, line: LaunchLine, program: Program, text: SourceText) -> Launch:
-    """The launch with its arguments as the kernel's parameters want them.
+def fit_arguments(
+    launch: Launch, line: LaunchLine, program: Program, text: SourceText, maps: frozenset[str] = frozenset()
+) -> Launch:
+    """The launch with its arguments as the kernel's parameters want them; ``maps`` are the names of tensor maps.
 
     An integer for a float parameter becomes a float. Raises SubmissionError if the kernel is not there, or an argument
     does not fit its parameter.
@@ -115,10 +120,12 @@ def fit_arguments(launch: Launch, line: LaunchLine, program: Program, text: Sour
         raise _wrong_count(launch, line, declared)
     fitted = []
     for i, (arg, parameter) in enumerate(zip(launch.args, entry.parameters, strict=True)):
-        reason = _misfit(arg, parameter, declared[i])
+        of_map = isinstance(arg, str) and arg in maps
+        reason = _misfit_map(arg, parameter, declared[i]) if of_map else _misfit(arg, parameter, declared[i])
         if reason:
             what = f"parameter {i + 1} of {launch.kernel} is `{declared[i]}`, but the launch line passes {reason}"
-            raise invalid(what, line.args[i], hint=_order_hint(line, declared))
+            hint = _map_hint(arg) if of_map else _order_hint(line, declared)
+            raise invalid(what, line.args[i], hint=hint)
         fitted.append(float(arg) if parameter.type.startswith("f") and isinstance(arg, int) else arg)
     return replace(launch, args=tuple(fitted))
 
@@ -139,8 +146,10 @@ def _is_pointer(declared: str) -> bool:
 
 def _misfit(arg: str | int | float, parameter: Parameter, declared: str) -> str:
     """What is wrong with passing ``arg`` there, "" if nothing."""
+    if _holds_map(parameter):
+        return f"{_shown(arg)}; write a `// tensor_map` line, and pass its name"
     if _is_struct(parameter):
-        return f"{_shown(arg)}; only arrays, integers and floats can be passed"
+        return f"{_shown(arg)}; only arrays, integers, floats and tensor maps can be passed"
     if isinstance(arg, str):
         fits = parameter.bytes == 8 and parameter.type[0] in "usb" and not _SCALAR.match(declared)
         return "" if fits else f"the array {arg}"
@@ -152,6 +161,24 @@ def _misfit(arg: str | int | float, parameter: Parameter, declared: str) -> str:
         return _shown(arg)
     holds = -(1 << (8 * parameter.bytes - 1)) <= arg < 1 << (8 * parameter.bytes)
     return "" if holds else f"{arg}, which does not fit its {8 * parameter.bytes} bits"
+
+
+def _misfit_map(arg: str | int | float, parameter: Parameter, declared: str) -> str:
+    """Likewise for the tensor map ``arg``."""
+    if not _holds_map(parameter):
+        return f"the tensor map {arg}"
+    if "CUtensorMap" in declared and "__grid_constant__" not in declared:
+        return f"the tensor map {arg}, of which TMA would see a copy in local memory"
+    return ""
+
+
+def _map_hint(arg: str | int | float) -> str:
+    return f"declare the parameter as const __grid_constant__ CUtensorMap {arg}, and include <cuda.h>"
+
+
+def _holds_map(parameter: Parameter) -> bool:
+    """A ``CUtensorMap``: 128 bytes on a boundary of 64."""
+    return parameter.type == "b8" and parameter.bytes == MAP_BYTES and parameter.align >= MAP_ALIGN
 
 
 def _is_struct(parameter: Parameter) -> bool:

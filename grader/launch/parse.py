@@ -15,8 +15,17 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from grader.errors import SubmissionError
-from grader.expressions import did_you_mean
-from grader.launch.script import ConstantLine, LaunchLine, LaunchScript, Line, PassesLine, ScratchLine, ZeroLine
+from grader.launch.options import OF_MAP, dimensions, read_options
+from grader.launch.script import (
+    ConstantLine,
+    LaunchLine,
+    LaunchScript,
+    Line,
+    PassesLine,
+    ScratchLine,
+    TensorMapLine,
+    ZeroLine,
+)
 from grader.launch.source import read_integers, read_source
 from grader.launch.text import Fragment, invalid
 
@@ -25,6 +34,9 @@ MAX_LINE = 1000
 
 MAX_LINES = 200
 """Launch lines of one file."""
+
+MAX_RANK = 5
+"""Dimensions of a tensor map."""
 
 
 def parse_launches(source: str, *, file: str) -> LaunchScript:
@@ -89,7 +101,7 @@ def _first_word(fragment: Fragment) -> str:
 
 def _only_remark(fragment: Fragment, word: str) -> list[Line]:
     """A line inside a function is a remark, unless nobody would write such a remark."""
-    if word in ("launch", "passes") and "=" in fragment.text:
+    if word in ("launch", "passes", "tensor_map") and "=" in fragment.text:
         raise invalid("a launch line inside a function", fragment, hint="write it above the kernel, at file scope")
     return []
 
@@ -99,7 +111,7 @@ def _raise_if_misspelt(fragment: Fragment, word: str) -> None:
     if _WITHOUT_WORD.match(text):
         raise _near_miss(fragment, _FORMS["launch"])
     meant = _nearest_word(word) if "=" in text or "[" in text else None
-    if meant in ("launch", "passes", "scratch") and _FORMS[meant].matches(meant + text[len(word) :]):
+    if meant in ("launch", "passes", "scratch", "tensor_map") and _FORMS[meant].matches(meant + text[len(word) :]):
         raise _near_miss(fragment, _FORMS[meant])
 
 
@@ -149,68 +161,17 @@ def _launch(call: Fragment, at: Fragment, form: _Form) -> LaunchLine:
     if closing is None or not call.text[closing + 1 :].lstrip().startswith(":"):
         raise _near_miss(at, form)
     args = call.part(opening + 1, closing)
-    options, cooperative = _options(call.part(call.text.index(":", closing) + 1), at, form)
+    options, cooperative = read_options(call.part(call.text.index(":", closing) + 1), at, form.example)
     return LaunchLine(
         kernel=call.part(0, opening),
         args=tuple(args.split(",")) if args.text else (),
-        grid=_dimensions(options["grid"]),
-        block=_dimensions(options["block"]),
+        grid=dimensions(options["grid"]),
+        block=dimensions(options["block"]),
         shared=options.get("shared"),
-        cluster=_dimensions(options["cluster"]) if "cluster" in options else (),
+        cluster=dimensions(options["cluster"]) if "cluster" in options else (),
         cooperative=cooperative,
         at=at,
     )
-
-
-_OPTION = re.compile(r"\b([A-Za-z_]\w*)\s*=(?!=)|\bcooperative\b")
-_KEYS = ("grid", "block", "shared", "cluster", "cooperative")
-
-
-def _options(text: Fragment, at: Fragment, form: _Form) -> tuple[dict[str, Fragment], bool]:
-    """The options by key, and whether ``cooperative`` is among them."""
-    depth = dict(text.depths())
-    found = [match for match in _OPTION.finditer(text.text) if depth[match.start()] == 0]
-    if lead := text.part(0, found[0].start() if found else None).text:
-        raise invalid(f"cannot read {lead!r} after the colon", text, hint=f"write it like {form.example}")
-    ends = [*(match.start() for match in found[1:]), len(text.text)]
-    options: dict[str, Fragment] = {}
-    for match, end in zip(found, ends, strict=False):
-        key, value = match[1] or match[0], text.part(match.end(), end)
-        value = value.part(0, -1) if value.text.endswith(",") else value
-        _check_option(text.group(match, 0), key, value, options, with_equals=match[1] is not None)
-        options[key] = value
-    for key in ("grid", "block"):
-        if key not in options:
-            raise invalid(f"the launch line has no {key}=", at, hint=f"write it like {form.example}")
-    return options, options.pop("cooperative", None) is not None
-
-
-def _check_option(
-    place: Fragment, key: str, value: Fragment, before: Mapping[str, Fragment], *, with_equals: bool
-) -> None:
-    if key not in _KEYS:
-        hint = did_you_mean(key, _KEYS) or f"the options are {', '.join(_KEYS)}"
-        raise invalid(f"a launch line has no option {key!r}", place, hint=hint)
-    if key in before:
-        raise invalid(f"{key} is given twice", place)
-    if key == "cooperative":
-        if with_equals or value.text:
-            raise invalid("cooperative stands alone, without a value", place, hint="write it as the last word")
-    elif not value.text:
-        raise invalid(f"{key}= has no value", place)
-
-
-def _dimensions(value: Fragment) -> tuple[Fragment, ...]:
-    """``256``, ``(x, y)``, ``(x, y, z)`` or ``dim3(x, y)``."""
-    match = re.match(r"(dim3\s*)?\(", value.text)
-    if match is None or value.closing(match.end() - 1) != len(value.text) - 1:
-        return (value,)
-    parts = value.part(match.end(), -1).split(",")
-    if len(parts) == 1 and match[1] is None:
-        return (value,)
-    if len(parts) > 3 or not all(part.text for part in parts):
-        raise invalid(f"{value.text!r} is no list of one to three numbers", value, hint="write (x, y) or (x, y, z)")
-    return tuple(parts)
 
 
 _PASSES = re.compile(
@@ -241,6 +202,16 @@ def _read_zero(fragment: Fragment, form: _Form) -> list[Line]:
 def _read_constant(fragment: Fragment, form: _Form) -> list[Line]:
     equals = fragment.text.index("=")
     return [ConstantLine(fragment.part(len("constant"), equals), fragment.part(equals + 1), fragment)]
+
+
+def _read_tensor_map(fragment: Fragment, form: _Form) -> list[Line]:
+    equals, colon = fragment.text.index("="), fragment.text.index(":")
+    options, _ = read_options(fragment.part(colon + 1), fragment, form.example, OF_MAP)
+    shape, box, strides = (
+        dimensions(options[key], MAX_RANK) if key in options else () for key in ("shape", "box", "strides")
+    )
+    name, array = fragment.part(len("tensor_map"), equals), fragment.part(equals + 1, colon)
+    return [TensorMapLine(name, array, shape, box, strides, options.get("swizzle"), options.get("promotion"), fragment)]
 
 
 _NAMES = rf"{_NAME}(?:\s*,\s*{_NAME})*+"
@@ -288,5 +259,13 @@ _FORMS: Mapping[str, _Form] = {
         ("=",),
         "// constant WEIGHTS = weights",
         _read_constant,
+    ),
+    "tensor_map": _Form(
+        "tensor_map",
+        re.compile(rf"tensor_map\s+{_NAME}\s*=\s*{_NAME}\s*:"),
+        re.compile(rf"tensor_map\b.*\b(?:shape|box|swizzle)\s*=|tensor_map\s+{_NAME}\s*(?:=|\()"),
+        ("=", ":"),
+        "// tensor_map a_tiles = a: shape=(rows, cols) box=(64, 32) swizzle=128",
+        _read_tensor_map,
     ),
 }

@@ -25,7 +25,9 @@ class DeviceLimits:
 
 @dataclass(frozen=True)
 class Launch:
-    """One kernel launch. An argument is a buffer's name (str) or a number; ``line`` is the launch line's."""
+    """One kernel launch. An argument is a number, or the name (str) of a buffer or a tensor map; ``line`` is the
+    launch line's.
+    """
 
     kernel: str
     args: tuple[str | int | float, ...]
@@ -63,12 +65,30 @@ class Scratch:
 
 
 @dataclass(frozen=True)
+class TensorMap:
+    """A buffer as TMA sees it: an array of up to five dimensions, copied in boxes. Dimensions from the outermost to the
+    innermost, as in C; ``strides`` are the bytes between neighbours of every dimension but the innermost.
+    """
+
+    name: str
+    buffer: str
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+    swizzle: int = 0  # bytes; 0: none
+    promotion: int = 128  # bytes that a miss brings into L2; 0: no more than were asked for
+    line: int = 0
+
+
+@dataclass(frozen=True)
 class LaunchPlan:
     """What one case runs: ``steps`` in order on one stream, with every number known."""
 
     steps: tuple[Launch | Zero, ...]
     scratch: tuple[Scratch, ...] = ()
     constants: tuple[Constant, ...] = ()
+    tensor_maps: tuple[TensorMap, ...] = ()
 
     @property
     def launches(self) -> tuple[Launch, ...]:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from grader.errors import SubmissionError
-from grader.expressions import ExpressionError, Number, did_you_mean, evaluate, evaluate_integer
+from grader.expressions import Number, did_you_mean
+from grader.launch.case import DTYPES, MAX_SCRATCH_BYTES, Case, buffer_of, case_of
 from grader.launch.checks import check_constant, check_limits, fit_arguments
-from grader.launch.plan import Constant, DeviceLimits, Dim3, Launch, LaunchPlan, Scratch, Zero
-from grader.launch.script import ConstantLine, LaunchLine, LaunchScript, PassesLine, ScratchLine, ZeroLine
+from grader.launch.plan import Constant, DeviceLimits, Dim3, Launch, LaunchPlan, Zero
+from grader.launch.script import (
+    ConstantLine,
+    LaunchLine,
+    LaunchScript,
+    PassesLine,
+    ZeroLine,
+)
 from grader.launch.text import Fragment, invalid
 from grader.verdict import Diagnostic
 
@@ -18,32 +24,16 @@ if TYPE_CHECKING:
     from grader.compile import Program
     from grader.exercise import Exercise, Size
 
-MAX_PASSES = 64
-MAX_SCRATCH_BYTES = 1 << 30
+__all__ = ["DTYPES", "MAX_PASSES", "MAX_SCRATCH_BYTES", "example_line", "resolve"]
 
-DTYPES: Mapping[str, tuple[str, int]] = {
-    "float": ("float32", 1), "float2": ("float32", 2), "float4": ("float32", 4),
-    "double": ("float64", 1), "double2": ("float64", 2),
-    "half": ("float16", 1), "__half": ("float16", 1), "half2": ("float16", 2), "__half2": ("float16", 2),
-    "bool": ("uint8", 1), "char": ("int8", 1), "signed char": ("int8", 1), "unsigned char": ("uint8", 1),
-    "short": ("int16", 1), "unsigned short": ("uint16", 1),
-    "int": ("int32", 1), "int2": ("int32", 2), "int4": ("int32", 4),
-    "unsigned": ("uint32", 1), "unsigned int": ("uint32", 1), "uint2": ("uint32", 2), "uint4": ("uint32", 4),
-    "long": ("int64", 1), "long long": ("int64", 1), "unsigned long": ("uint64", 1),
-    "unsigned long long": ("uint64", 1), "size_t": ("uint64", 1),
-    "int8_t": ("int8", 1), "uint8_t": ("uint8", 1), "int16_t": ("int16", 1), "uint16_t": ("uint16", 1),
-    "int32_t": ("int32", 1), "uint32_t": ("uint32", 1), "int64_t": ("int64", 1), "uint64_t": ("uint64", 1),
-    **{name: (name, 1) for name in ("float16", "float32", "float64", "int8", "uint8", "int16", "uint16")},
-    **{name: (name, 1) for name in ("int32", "uint32", "int64", "uint64")},
-}  # fmt: skip
-"""The types of scratch arrays, as CUDA C and as exercises name them: the element's dtype, and how many make one."""
+MAX_PASSES = 64
 
 
 def resolve(
     script: LaunchScript, exercise: Exercise, size: Size, limits: DeviceLimits, program: Program | None
 ) -> LaunchPlan:
     """See `LaunchScript.resolve`."""
-    case = _case(script, exercise, size, limits, program)
+    case = case_of(script, exercise, size, limits, program)
     _check_suspects(case)
     if not any(isinstance(line, LaunchLine | PassesLine) for line in script.lines):
         return _without_launch(case)
@@ -56,123 +46,21 @@ def resolve(
         elif isinstance(line, ZeroLine):
             steps.append(_zero(case, line))
     constants = tuple(_constant(case, line) for line in script.lines if isinstance(line, ConstantLine))
-    return LaunchPlan(tuple(steps), case.scratch, constants)
+    return LaunchPlan(tuple(steps), case.scratch, constants, case.maps)
 
 
-@dataclass(frozen=True)
-class _Case:
-    """One size of one exercise, with every name that an expression or an argument list may use."""
-
-    script: LaunchScript
-    exercise: Exercise
-    size: Size
-    limits: DeviceLimits
-    program: Program | None
-    names: Mapping[str, Number]  # sizes, scalars, the file's constants, sm_count, warp_size
-    refused: Mapping[str, str]  # names that exist but are no numbers
-    scratch: tuple[Scratch, ...] = ()
-    aliases: Mapping[str, str] | None = None  # src and dst, in a pass
-
-    @property
-    def where(self) -> str:
-        """``" at n=1000"``."""
-        return " at " + ", ".join(f"{name}={value}" for name, value in self.size.items()) if self.size else ""
-
-    @property
-    def buffers(self) -> dict[str, str]:
-        """What an argument may say, and the buffer that it means."""
-        own = [array.name for array in self.exercise.arrays] + [one.name for one in self.scratch]
-        return {name: name for name in own} | dict(self.aliases or {})
-
-    def number(self, text: Fragment) -> Number:
-        try:
-            return evaluate(text.text, self.names, refused=self._not_numbers)
-        except ExpressionError as error:
-            raise _bad_expression(text, error) from None
-
-    def integer(self, text: Fragment) -> int:
-        try:
-            return evaluate_integer(text.text, self.names, refused=self._not_numbers)
-        except ExpressionError as error:
-            raise _bad_expression(text, error) from None
-
-    @property
-    def _not_numbers(self) -> dict[str, str]:
-        only_in_passes = dict.fromkeys(("src", "dst"), "exists in a passes line only")
-        arrays = dict.fromkeys(self.buffers, "is an array, not a number")
-        return only_in_passes | dict(self.refused) | arrays
-
-    def with_names(self, names: Mapping[str, Number], aliases: Mapping[str, str] | None = None) -> _Case:
-        return replace(self, names={**self.names, **names}, aliases=aliases)
+# -------------------------------------------------------------------------------------------------- zeros and constants
 
 
-def _bad_expression(text: Fragment, error: ExpressionError) -> SubmissionError:
-    return invalid(error.message, text, hint=error.hint, shift=error.position)
-
-
-def _case(script: LaunchScript, exercise: Exercise, size: Size, limits: DeviceLimits, program: Program | None) -> _Case:
-    device = {"sm_count": limits.sm_count, "warp_size": limits.warp_size}
-    names: dict[str, Number] = {**script.integers.values, **device, **exercise.scalars, **size}
-    case = _Case(script, exercise, size, limits, program, names, script.integers.refused)
-    return replace(case, scratch=_scratch(case))
-
-
-# -------------------------------------------------------------------------------------------------------------- buffers
-
-
-def _scratch(case: _Case) -> tuple[Scratch, ...]:
-    taken = {array.name: "an array of the exercise" for array in case.exercise.arrays}
-    taken |= dict.fromkeys((*case.size, *case.exercise.scalars), "a number of the exercise")
-    taken |= dict.fromkeys(("src", "dst"), "what a passes line calls its arrays")
-    found: list[Scratch] = []
-    for line in case.script.lines:
-        if isinstance(line, ScratchLine):
-            if line.name.text in taken:
-                raise invalid(f"{line.name.text!r} is already {taken[line.name.text]}", line.name)
-            taken[line.name.text] = "a scratch array"
-            found.append(_one_scratch(case, line, found))
-    return tuple(found)
-
-
-def _one_scratch(case: _Case, line: ScratchLine, before: list[Scratch]) -> Scratch:
-    words = " ".join(line.type.text.split())
-    if words not in DTYPES:
-        hint = did_you_mean(words, DTYPES) or "a scratch array holds float, double, half, int, unsigned, …"
-        raise invalid(f"there is no type {words!r} for the scratch array {line.name.text!r}", line.type, hint=hint)
-    dtype, width = DTYPES[words]
-    count = case.integer(line.count)
-    if count < 1:
-        raise invalid(f"the scratch array {line.name.text!r} has {count} elements{case.where}", line.count)
-    scratch = Scratch(line.name.text, dtype, count * width)
-    if sum(map(_bytes, [*before, scratch])) > MAX_SCRATCH_BYTES:
-        what = f"the scratch arrays up to {scratch.name!r} need more than 1 GiB{case.where}"
-        raise invalid(what, line.count, hint="count in elements, not in bytes")
-    return scratch
-
-
-def _bytes(scratch: Scratch) -> int:
-    bits = int("".join(filter(str.isdigit, scratch.dtype)))
-    return scratch.count * bits // 8
-
-
-def _buffer(case: _Case, name: Fragment, purpose: str) -> str:
-    """The buffer that ``name`` means; ``purpose`` says what for, where it means none."""
-    if name.text not in case.buffers:
-        remark = "if this line is a remark, begin it with another word"
-        hint = did_you_mean(name.text, case.buffers) or f"the arrays are {', '.join(case.buffers)}; {remark}"
-        raise invalid(f"there is no array {name.text!r} to {purpose}", name, hint=hint)
-    return case.buffers[name.text]
-
-
-def _zero(case: _Case, line: ZeroLine) -> Zero:
-    name = _buffer(case, line.array, "set to zero")
+def _zero(case: Case, line: ZeroLine) -> Zero:
+    name = buffer_of(case, line.array, "set to zero")
     if any(array.name == name for array in case.exercise.inputs):
         raise invalid(f"{name!r} is an input, and inputs stay as they are", line.array)
     return Zero(name, line.at.line)
 
 
-def _constant(case: _Case, line: ConstantLine) -> Constant:
-    name = _buffer(case, line.array, f"fill {line.symbol.text} from")
+def _constant(case: Case, line: ConstantLine) -> Constant:
+    name = buffer_of(case, line.array, f"fill {line.symbol.text} from")
     array = next((array for array in case.exercise.inputs if array.name == name), None)
     if array is None:
         raise invalid(f"{name!r} is no input, and a constant is filled from an input", line.array)
@@ -184,7 +72,7 @@ def _constant(case: _Case, line: ConstantLine) -> Constant:
 # ------------------------------------------------------------------------------------------------------------- launches
 
 
-def _launch(case: _Case, line: LaunchLine) -> Launch:
+def _launch(case: Case, line: LaunchLine) -> Launch:
     launch = Launch(
         kernel=line.kernel.text,
         args=tuple(_argument(case, arg, line) for arg in line.args),
@@ -196,27 +84,30 @@ def _launch(case: _Case, line: LaunchLine) -> Launch:
         line=line.at.line,
     )
     if case.program is not None:
-        launch = fit_arguments(launch, line, case.program, case.script.text)
+        maps = frozenset(one.name for one in case.maps)
+        launch = fit_arguments(launch, line, case.program, case.script.text, maps)
     check_limits(launch, line, case.limits, case.program, case.where)
     return launch
 
 
-def _dim3(case: _Case, dimensions: tuple[Fragment, ...]) -> Dim3:
+def _dim3(case: Case, dimensions: tuple[Fragment, ...]) -> Dim3:
     values = [case.integer(one) for one in dimensions]
     return cast(Dim3, tuple(values + [1] * (3 - len(values))))
 
 
-def _argument(case: _Case, arg: Fragment, line: LaunchLine) -> str | Number:
+def _argument(case: Case, arg: Fragment, line: LaunchLine) -> str | Number:
     if arg.text in case.buffers:
         return case.buffers[arg.text]
-    if arg.text.isidentifier() and arg.text not in {**case.names, **case._not_numbers}:
-        known = [*case.buffers, *case.size, *case.exercise.scalars]
+    if any(arg.text == one.name for one in case.maps):
+        return arg.text
+    if arg.text.isidentifier() and arg.text not in {**case.names, **case.not_numbers}:
+        known = [*case.buffers, *(one.name for one in case.maps), *case.size, *case.exercise.scalars]
         hint = did_you_mean(arg.text, known) or f"what can be passed: {', '.join(known)}, and integers"
         raise invalid(f"there is no {arg.text!r} to pass to {line.kernel.text}", arg, hint=hint)
     return case.number(arg)
 
 
-def _passes(case: _Case, line: PassesLine) -> list[Launch]:
+def _passes(case: Case, line: PassesLine) -> list[Launch]:
     """The launches of a ``passes`` line.
 
     ``src`` is the first input, then what the pass before wrote; ``dst`` is each scratch array in turn, and the first
@@ -240,7 +131,7 @@ def _passes(case: _Case, line: PassesLine) -> list[Launch]:
     raise invalid(f"more than {MAX_PASSES} passes{case.where}", line.by, hint="let each pass leave far less to do")
 
 
-def _check_progress(case: _Case, line: PassesLine, value: int, after: int, until: int) -> None:
+def _check_progress(case: Case, line: PassesLine, value: int, after: int, until: int) -> None:
     name, by = line.variable.text, line.by.text
     if after != until and after >= value:
         what = f"a pass at {name}={value} leaves {name}={after} ({by}){case.where}, so the passes never end"
@@ -250,7 +141,7 @@ def _check_progress(case: _Case, line: PassesLine, value: int, after: int, until
         raise invalid(what, line.until, hint=f"the passes end when {name} equals the `until` value")
 
 
-def _next_scratch(case: _Case, line: PassesLine, done: int, src: str) -> str:
+def _next_scratch(case: Case, line: PassesLine, done: int, src: str) -> str:
     if not case.scratch:
         what = f"more than one pass{case.where}, and no scratch array for what lies between"
     else:
@@ -264,7 +155,7 @@ def _next_scratch(case: _Case, line: PassesLine, done: int, src: str) -> str:
 # ------------------------------------------------------------------------------------------------------ what is missing
 
 
-def _check_suspects(case: _Case) -> None:
+def _check_suspects(case: Case) -> None:
     for suspect in case.script.suspects:
         first, last = suspect.text.split()[0], suspect.text.replace("=", " ").split()[-1]
         if last in case.buffers:
@@ -272,7 +163,7 @@ def _check_suspects(case: _Case) -> None:
             raise invalid(f"this is nearly a launch line: {suspect.text!r}", suspect, hint=word)
 
 
-def _without_launch(case: _Case) -> LaunchPlan:
+def _without_launch(case: Case) -> LaunchPlan:
     if case.exercise.host:
         return LaunchPlan((), case.scratch)
     message = f"{case.script.file} has no launch line, so no kernel is ever started"

@@ -69,7 +69,21 @@ class ScratchLine:
     at: Fragment
 
 
-Line = LaunchLine | PassesLine | ZeroLine | ConstantLine | ScratchLine
+@dataclass(frozen=True)
+class TensorMapLine:
+    """``tensor_map NAME = ARRAY: shape=(…) box=(…) swizzle=… strides=(…) promotion=…``."""
+
+    name: Fragment
+    array: Fragment
+    shape: tuple[Fragment, ...]
+    box: tuple[Fragment, ...]
+    strides: tuple[Fragment, ...]  # in elements; () for an array without gaps
+    swizzle: Fragment | None
+    promotion: Fragment | None
+    at: Fragment
+
+
+Line = LaunchLine | PassesLine | ZeroLine | ConstantLine | ScratchLine | TensorMapLine
 
 
 @dataclass(frozen=True)

@@ -153,10 +153,17 @@ _CONST_WORD = re.compile(r"\b(?:constexpr|const)\b")
 def read_integers(text: SourceText) -> Integers:
     """The first thousand object-like ``#define``s and ``constexpr int``s at file scope, each over those before it."""
     found = Integers({}, {})
-    definitions = sorted([*_defines(text), *_constants(text)])
-    for offset, name, value in definitions[:MAX_CONSTANTS]:
+    for offset, name, value in definitions(text)[:MAX_CONSTANTS]:
         _define(found, name, value.strip(), 1 + text.code.count("\n", 0, offset))
     return found
+
+
+def definitions(text: SourceText) -> list[tuple[int, str, str]]:
+    """Place, name and value as it is written of each ``#define`` and each constant at file scope, in the file's order.
+
+    The place is the directive's, or the declarator's.
+    """
+    return sorted([*_defines(text), *_constants(text)])
 
 
 def _defines(text: SourceText) -> Iterator[tuple[int, str, str]]:

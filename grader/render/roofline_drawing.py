@@ -49,23 +49,23 @@ def roofline_svg(roof: Roof, history: Sequence[Point], name: str) -> Markup:
     """Return the drawing; earlier points beyond POINTS_SHOWN are left out, the oldest first."""
     earlier = [p for p in history if p.intensity > 0 and p.achieved > 0][-POINTS_SHOWN:]
     scale = _scale(roof, earlier)
-    body = [*_grid(scale), *_roofs(roof, scale), *_points(roof, earlier, scale)]
+    body = [*_grid(scale, roof.unit), *_roofs(roof, scale), *_points(roof, earlier, scale)]
     return svg("roofline", name, BOTTOM + 34, "Roofline", _described(roof, earlier), body)
 
 
 def reachable(roof: Roof) -> float:
-    """Return the lower of the two roofs above the run, in flop per second."""
+    """Return the lower of the two roofs above the run, in operations per second."""
     return min(roof.bandwidth * roof.intensity, roof.compute)
 
 
 def _described(roof: Roof, earlier: Sequence[Point]) -> str:
     bound = "memory bandwidth" if roof.bandwidth * roof.intensity < roof.compute else "arithmetic"
     told = (
-        f"This run: {rate(roof.achieved, 'FLOP')} at {roof.intensity:.3g} flop per byte. There {bound} allows "
-        f"{rate(reachable(roof), 'FLOP')}."
+        f"This run: {rate(roof.achieved, roof.unit)} at {roof.intensity:.3g} {roof.unit.lower()} per byte. "
+        f"There {bound} allows {rate(reachable(roof), roof.unit)}."
     )
     return told + (
-        " Earlier: " + ", ".join(f"{p.label} {rate(p.achieved, 'FLOP')}" for p in earlier) if earlier else ""
+        " Earlier: " + ", ".join(f"{p.label} {rate(p.achieved, roof.unit)}" for p in earlier) if earlier else ""
     )
 
 
@@ -78,7 +78,7 @@ def _scale(roof: Roof, earlier: Sequence[Point]) -> _Scale:
     return _Scale((x_low, x_high), (low, ceil(log10(max(ys) * 1.1))))
 
 
-def _grid(scale: _Scale) -> Iterator[Markup]:
+def _grid(scale: _Scale, unit: str) -> Iterator[Markup]:
     for decade in range(scale.x_decades[0], scale.x_decades[1] + 1):
         x = scale.x(10.0**decade)
         yield line(x, TOP, x, BOTTOM, "grid")
@@ -88,8 +88,8 @@ def _grid(scale: _Scale) -> Iterator[Markup]:
         y = scale.y(10.0**decade)
         yield line(LEFT, y, RIGHT, y, "grid")
         yield text(LEFT - 4, y + 4, _short(10.0**decade), "label end")
-    yield text((LEFT + RIGHT) / 2, BOTTOM + 29, "flop per byte", "label middle")
-    yield text(LEFT, TOP - 8, "FLOP/s", "label middle")
+    yield text((LEFT + RIGHT) / 2, BOTTOM + 29, f"{unit.lower()} per byte", "label middle")
+    yield text(LEFT, TOP - 8, f"{unit}/s", "label middle")
 
 
 def _short(value: float) -> str:
@@ -101,7 +101,7 @@ def _roofs(roof: Roof, scale: _Scale) -> Iterator[Markup]:
     ridge = roof.compute / roof.bandwidth
     corners = [(left, roof.bandwidth * left), (ridge, roof.compute), (right, roof.compute)]
     yield _PATH.format(points=" ".join(f"{scale.x(x):.1f},{scale.y(y):.1f}" for x, y in corners))
-    yield text(RIGHT, scale.y(roof.compute) + 14, rate(roof.compute, "FLOP"), "label end")
+    yield text(RIGHT, scale.y(roof.compute) + 14, rate(roof.compute, roof.unit), "label end")
     middle = (left * ridge) ** 0.5
     yield text(scale.x(middle) - 6, scale.y(roof.bandwidth * middle) - 4, rate(roof.bandwidth, "B"), "label end")
 
@@ -118,7 +118,7 @@ def _points(roof: Roof, earlier: Sequence[Point], scale: _Scale) -> Iterator[Mar
         words = ("label strong" if kind == "dot now" else "label") + (" end" if side < 0 else "")
         yield line(x, y, x + 12 * side, at, "leader")
         yield _DOT.format(x=x, y=y, r=5 if kind == "dot now" else 3.5, kind=kind)
-        yield text(x + 14 * side, at + 4, f"{label} {rate(achieved, 'FLOP')}", words)
+        yield text(x + 14 * side, at + 4, f"{label} {rate(achieved, roof.unit)}", words)
 
 
 def _spread(heights: Sequence[float]) -> list[float]:

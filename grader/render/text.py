@@ -47,7 +47,7 @@ def to_ascii(text: str) -> str:
 
 
 def rate(value: float, unit: str) -> str:
-    """Return e.g. ``3.41 TB/s``; ``value`` is in ``unit`` (``B`` or ``FLOP``) per second."""
+    """Return e.g. ``3.41 TB/s``; ``value`` is in ``unit`` (``B``, ``FLOP`` or ``OP``) per second."""
     scale, prefix = next(((s, p) for s, p in _PREFIXES if abs(value) >= s), (1.0, ""))
     return f"{value / scale:.3g} {prefix}{unit}/s"
 

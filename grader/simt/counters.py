@@ -38,7 +38,13 @@ def count(launched: Launched) -> Counters:
     for site, row in zip(kernel.sites, launched.sites.tolist(), strict=True):
         _add_site(by_line[site.line], site, dict(zip(SITE_COUNTERS, row, strict=True)))
     lines = {line: derive(raw) for line, raw in sorted(by_line.items()) if line and any(raw.values())}
-    return Counters(derive(_sum(by_line.values())) | {"launches": 1.0}, lines)
+    return Counters(_with_overlap(derive(_sum(by_line.values()))) | {"launches": 1.0}, lines)
+
+
+def _with_overlap(total: dict[str, float]) -> dict[str, float]:
+    """Only of a whole launch: a line that ends fetches answers for the instructions of other lines."""
+    fetching = total.get("fetching_instructions")
+    return total | {"overlap": total.get("overlapped_instructions", 0.0) / fetching} if fetching else total
 
 
 def _add_block(by_line: Mapping[int, dict[str, int]], kernel: Kernel, index: int, row: Mapping[str, int]) -> None:
@@ -59,6 +65,12 @@ def _add_block(by_line: Mapping[int, dict[str, int]], kernel: Kernel, index: int
 
 
 def _add_site(raw: dict[str, int], site: Site, row: Mapping[str, int]) -> None:
+    if site.kind == "copy":  # where an asynchronous copy writes; its reads are a load's
+        for name in ("requests", "bytes", "wavefronts"):
+            raw[f"async_copy_{name}"] += row[name]
+        raw["_excess"] += row["wavefronts"] - row["ideal_wavefronts"]
+    raw["overlapped_instructions"] += row["overlapped"]
+    raw["fetching_instructions"] += row["fetching"]
     if site.kind not in KINDS or site.space not in (*SPACES, "generic"):
         return
     space = site.space if site.space != "generic" else ("shared" if row["wavefronts"] else "global")
@@ -70,7 +82,10 @@ def _add_site(raw: dict[str, int], site: Site, row: Mapping[str, int]) -> None:
         raw["_widest"] = max(raw["_widest"], site.bytes if row["requests"] and site.kind != "atomic" else 0)
     else:
         raw[f"{prefix}_wavefronts"] += row["wavefronts"]
-        raw["_excess"] += row["wavefronts"] - row["ideal_wavefronts"]
+        excess = row["wavefronts"] - row["ideal_wavefronts"]
+        raw["_excess"] += excess
+        if site.kind == "load":
+            raw["shared_load_excess_wavefronts"] += excess
 
 
 def _sum(rows: Iterable[Mapping[str, int]]) -> dict[str, int]:
@@ -99,8 +114,8 @@ def derive(raw: Mapping[str, int]) -> dict[str, float]:
         out["sector_efficiency"] = requested / (SECTOR_BYTES * sectors)
         out["sectors_per_request"] = sectors / plain
         out["bytes_per_lane"] = float(of("_widest"))
-    if out["shared_requests"] or of("shared_atomic_requests"):
-        out["wavefronts"] = float(sum(of(f"shared_{k}_wavefronts") for k in KINDS))
+    if out["shared_requests"] or of("shared_atomic_requests") or of("async_copy_requests"):
+        out["wavefronts"] = float(sum(of(f"shared_{k}_wavefronts") for k in KINDS) + of("async_copy_wavefronts"))
         out["excess_wavefronts"] = float(of("_excess"))
     if of("instructions"):
         out["active_lanes"] = of("thread_instructions") / of("instructions")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from grader.simt.engine import findings as kinds
+from grader.simt.engine.barrier_objects import COUNT, COUNT_BITS
 from grader.simt.engine.codegen import Kernel
 from grader.simt.engine.device import Device
 from grader.simt.engine.findings import Finding
@@ -21,10 +22,12 @@ NAMES = {
     kinds.RACE_WRITE_WRITE: "race", kinds.RACE_READ_WRITE: "race", kinds.RACE_WRITE_READ: "race",
     kinds.SAME_VALUE_WRITE: "same_value_write", kinds.UNINITIALISED: "uninitialised_read",
     kinds.BARRIER_DIVERGENCE: "barrier_divergence", kinds.LEFT_BARRIER: "left_barrier", kinds.DEADLOCK: "deadlock",
+    kinds.OBJECT_DEADLOCK: "object_deadlock",
     kinds.BUDGET: "instruction_budget",
     kinds.MISSING_LANES: "missing_lanes", kinds.INACTIVE_LANE: "inactive_lane", kinds.BAD_MASK: "bad_mask",
     kinds.TRAP: "trap", kinds.ASSERTION: "assert", kinds.PRINT_LIMIT: "print_limit",
 }  # fmt: skip
+ASYNC_COPY = "cp.async.c"
 NULL_PAGE = 4096
 SHARED_WINDOW = 1 << 24  # bytes of addresses that are taken for shared memory
 _SPACE_NAMES = {index: name for name, index in SPACES.items()}
@@ -32,7 +35,7 @@ _SPACE_NAMES = {index: name for name, index in SPACES.items()}
 
 @dataclass(frozen=True)
 class Place:
-    """One access: ``kind`` read, write or atomic; thread and block in 3-D."""
+    """One access: ``kind`` read, write, atomic or (asynchronous) copy; thread and block in 3-D."""
 
     kind: str
     thread: Dim3
@@ -119,6 +122,10 @@ class _Reader:
             return replace(event, accesses=(gone, Place("barrier", event.thread, event.block, event.line)))
         if finding.kind == kinds.DEADLOCK:
             return replace(event, detail=(finding.address, finding.other >> 32, finding.other & 0xFFFFFFFF))
+        if finding.kind == kinds.OBJECT_DEADLOCK:
+            expected, pending = finding.other >> COUNT_BITS & COUNT, finding.other & COUNT
+            placed = self._place(event, "shared", finding.address)
+            return replace(placed, detail=(max(0, expected - pending), expected))
         if finding.kind == kinds.MISSING_LANES and site.name.startswith("bar"):
             event = replace(event, kind="warp_barrier_divergence")
         if finding.kind == kinds.ASSERTION:
@@ -142,6 +149,8 @@ class _Reader:
 
     def _own(self, event: Event, site: Site) -> Place:
         word = {"load": "read", "store": "write"}.get(site.kind, site.kind or "read")
+        if site.name.startswith(ASYNC_COPY):
+            word = "copy"
         return Place(word, event.thread, event.block, event.line)
 
     def _race(self, event: Event, site: Site, finding: Finding) -> Event:
@@ -149,16 +158,24 @@ class _Reader:
         line_index = (stamp >> Stamp.LINE) & Stamp.MAX_LINE
         line = self.kernel.lines[line_index] if line_index < len(self.kernel.lines) else None
         atomic = bool(stamp & (1 << Stamp.ATOMIC))
-        word = "read" if finding.kind == kinds.RACE_READ_WRITE else "atomic" if atomic else "write"
+        word = "read" if finding.kind == kinds.RACE_READ_WRITE else "atomic" if atomic else self._writer(line, site)
         thread = (stamp >> Stamp.THREAD) & 1023
         serial = stamp >> Stamp.SERIAL
         other = Place(word, self._thread(thread), self._block(max(0, serial - self.first_serial)), line or None)
+        if (stamp >> Stamp.CLOCK) & Stamp.MAX_CLOCK == Stamp.MAX_CLOCK:
+            event, other = replace(event, kind="missing_async_wait"), replace(other, kind="copy")
         if other.block != event.block and event.kind == "race" and self._has_global_atomics():
             event = replace(event, kind="missing_fence")
         own = self._own(event, site)
-        known = (other.thread, other.block) != (own.thread, own.block)
+        known = (other.thread, other.block) != (own.thread, own.block) or event.kind == "missing_async_wait"
         # Else the cell had several readers, and the one that its stamp names is the writer itself: no conflict.
         return replace(self._place(event, site.space, finding.address), accesses=(other, own) if known else (own,))
+
+    def _writer(self, line: int | None, site: Site) -> str:
+        """What wrote at a line: an asynchronous copy, where that is all that can have written to this memory there."""
+        spaces = ("shared", "generic") if site.space == "generic" else (site.space, "generic")
+        there = {s.kind for s in self.kernel.sites if s.line == line and s.space in spaces}
+        return "copy" if "copy" in there and "store" not in there else "write"
 
     def _has_global_atomics(self) -> bool:
         """Blocks of this kernel signal each other; a conflict between them lacks the fence before the signal."""

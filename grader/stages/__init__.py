@@ -14,6 +14,7 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from grader.architecture import SIMULATED, capability, in_words
 from grader.errors import Unsupported, UsageError, WarpgradeError
 from grader.exercise import Exercise
 from grader.scoring import score
@@ -29,21 +30,12 @@ if TYPE_CHECKING:
     from grader.stages.cases import CaseBook
     from grader.stages.run import Job
 
-__all__ = ["Request", "grade", "simulable"]
-
-SIMULATED = (8, 0)
-"""Compute capability of the simulated device."""
+__all__ = ["Request", "capability", "grade", "simulable"]
 
 
 def simulable(exercise: Exercise) -> bool:
     """Whether the simulator can run the exercise: no host file, and nothing that is newer than the simulated device."""
     return not exercise.host and capability(exercise.requires) <= SIMULATED
-
-
-def capability(architecture: str) -> tuple[int, int]:
-    """``sm_80`` as ``(8, 0)``; a suffix as in ``sm_90a`` says nothing here."""
-    digits = architecture.removeprefix("sm_").rstrip("abcdef")
-    return int(digits[:-1]), int(digits[-1])
 
 
 def grade(request: Request) -> Verdict:
@@ -185,15 +177,16 @@ def _verdict(
 
 
 def _no_backend(request: Request) -> Unsupported:
-    """Neither backend serves: only a GPU was asked for or can run the exercise, and there is none."""
+    """Neither backend serves: only a GPU was asked for or can run the exercise, and none here does."""
     exercise = request.exercise
     if simulable(exercise):
         hint = "leave --backend out to grade on the simulator; `grade doctor` says what a GPU needs"
         return Unsupported(f"--backend gpu cannot be used: {request.why_no_gpu}", hint=hint)
     needs = "has a host file" if exercise.host else f"needs {exercise.requires}, newer than the simulated sm_80"
+    where = in_words(exercise.requires) if capability(exercise.requires) > SIMULATED else "an NVIDIA GPU"
     return Unsupported(
         f"{exercise.name} {needs}, so it runs on a GPU only: {request.why_no_gpu}",
-        hint="it compiled; grade it on a machine with an NVIDIA GPU: `grade doctor` says what is missing here",
+        hint=f"it compiled; grade it on a machine with {where}: `grade doctor` says what is missing here",
     )
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from grader.compile.lexical import without_comments
+from grader.stages.weak_waits import weak_wait
 from grader.verdict import Diagnostic
 
 if TYPE_CHECKING:
@@ -207,8 +208,8 @@ def _own_name(found: Diagnostic) -> str:
 def _unordered(read: _Read) -> str:
     """What stands there instead of the barrier that is missing, or why the one that is there does not help."""
     places = [(place.line, place.block) for place in read.found.accesses if place.line is not None]
-    if not places or len({block for _, block in places}) > 1:
-        return ""
+    if not places or len({block for _, block in places}) > 1 or any(p.kind == "copy" for p in read.found.accesses):
+        return ""  # what starts a copy often stands in a function of its own, above the barriers
     first, last = places[0][0], places[-1][0]
     between = read.barriers(min(first, last), max(first, last)) if first != last else []
     after = read.barriers(max(first, last), max(first, last) + FAR)[:1] if first >= last else []
@@ -304,4 +305,7 @@ def _returned(read: _Read) -> str:
     return f"does the thread that should write {element} return before it does, in line {left}?"
 
 
-_LOOKS: dict[str, Callable[[_Read], str]] = {"out_of_bounds": _stray, "race": _unordered, "wrong": _returned}
+_LOOKS: dict[str, Callable[[_Read], str]] = {
+    "out_of_bounds": _stray, "race": _unordered, "wrong": _returned,
+    "missing_async_wait": lambda read: weak_wait(read.found, read.lines),
+}  # fmt: skip

@@ -20,8 +20,12 @@ WEIGHTS: Mapping[str, str] = {
     "sector_efficiency": "sectors",
     "sectors_per_request": "global_requests",
     "active_lanes": "instructions",
+    "overlap": "fetching_instructions",
 }
 """Ratio counter -> the counter that it is a ratio over."""
+
+ZERO_WHERE_ABSENT = frozenset({"overlap"})
+"""Ratio counters that are zero where there is nothing that they could be a ratio over; the others say nothing there."""
 
 LARGEST = frozenset({"bytes_per_lane", "shared_memory_bytes", "registers", "spill_bytes", "grid_growth"})
 """Counters of which the largest launch counts: they are a property of each launch, not an amount of work."""
@@ -33,9 +37,10 @@ _KINDS = ("load", "store", "atomic")
 AMOUNTS = frozenset(
     {"launches", "instructions", "thread_instructions", "branches", "divergent_branches", "barriers", "shuffles"}
     | {"threads", "wmma_instructions", "global_requests", "sectors", "shared_requests", "shared_bytes", "wavefronts"}
-    | {"excess_wavefronts"}
+    | {"excess_wavefronts", "shared_load_excess_wavefronts", "overlapped_instructions", "fetching_instructions"}
     | {f"global_{kind}_{what}" for kind in _KINDS for what in ("requests", "bytes", "sectors")}
     | {f"shared_{kind}_{what}" for kind in _KINDS for what in ("requests", "bytes", "wavefronts")}
+    | {f"async_copy_{what}" for what in ("requests", "bytes", "wavefronts")}
 )
 """Counters that are sums. The simulator leaves out those that are zero."""
 
@@ -66,7 +71,8 @@ def total(counter: str, launches: Sequence[LaunchRecord]) -> float:
         return float(len(launches))
     counted = [launch for launch in launches if counter in launch.counters]
     if counter in WEIGHTS:
-        return _weighted(counter, WEIGHTS[counter], counted)
+        ratio = _weighted(counter, WEIGHTS[counter], counted)
+        return 0.0 if math.isnan(ratio) and counter in ZERO_WHERE_ABSENT else ratio
     if counter in LARGEST:
         return max((float(launch.counters[counter]) for launch in counted), default=0.0)
     if counter in LEAST:

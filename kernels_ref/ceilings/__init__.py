@@ -2,7 +2,7 @@
 
 A `Ceiling` is sized by the work of the exercise that it stands beside: its expressions may use ``bytes`` and
 ``flops`` (the exercise's `Work` at its timed size), ``sm_count``, ``cdiv``, ``min``, ``max``, and its own ``numbers``
-by name, in order. Its own ``work`` over its median time is the ceiling, in B/s or FLOP/s.
+by name, in order. Its own ``work`` over its median time is the ceiling, in B/s, FLOP/s or OP/s (integers).
 
 ``args`` are names of arrays (their addresses) and of numbers: an integer is 64 bits wide, a decimal fraction a float.
 ``sink`` is four bytes of device memory that nothing depends on. Array contents do not matter, but let them be written
@@ -30,7 +30,7 @@ class Ceiling:
     """One kernel in ``file``, launched in one dimension on ``grid`` blocks of ``block`` threads."""
 
     what: str
-    unit: Literal["B", "FLOP"]
+    unit: Literal["B", "FLOP", "OP"]
     work: str
     file: str = ""
     kernel: str = ""
@@ -126,6 +126,16 @@ CEILINGS: Mapping[str, Ceiling] = {
             ("term", "1.0"),
         ),
         args=("factor", "term", "rounds", "sink"),
+        grid="grid",
+    ),
+    "dp4a_i8": Ceiling(
+        what="dp4a, four int8 multiply-adds, from registers",
+        unit="OP",
+        work="rounds * grid * 256 * 1024",
+        file="dp4a.cu",
+        kernel="dp4a_i8",
+        numbers=(("grid", "8 * sm_count"), ("rounds", "max(flops / (grid * 256 * 1024), 1)"), ("factors", "16843009")),
+        args=("factors", "rounds", "sink"),
         grid="grid",
     ),
     "mma_f16": Ceiling(

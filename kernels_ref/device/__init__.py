@@ -2,6 +2,7 @@
 
     generate.cu                          inputs from the secret key, and "is this input unchanged?"
     judge.cuh + check_*.cu               timed outputs against float64, on the device
+    matmul_*.cuh                         the element types and B's layout, in front of check_matmul.cu
 
 A `Check` is looked up by the exercise's ``checker``, else by its oracle's name. Its ``sources`` are read from this
 folder, joined in order and compiled as one file. Its steps run after the timed launch has finished, on one stream:
@@ -69,6 +70,20 @@ GENERATED_TYPES: Mapping[str, str] = {
 _BOUNDS = ("relative", "absolute", "findings")
 _FOUND = ("findings", "explanation")
 
+
+def _matrix_product(types: str) -> Check:
+    """C = A · B with the elements that the file ``types`` defines: types of A, B and C, and the layout of B."""
+    return Check(
+        sources=("judge.cuh", types, "check_matmul.cu"),
+        steps=(
+            Step("project", ("B", "bits", "w", "n", "k"), grid="k"),
+            Step("check_projection", ("A", "C", "bits", "w", "n", "k", *_BOUNDS), grid="m"),
+        ),
+        explain=Step("explain_projection", ("A", "B", "C", "n", "k", "relative", "absolute", *_FOUND), grid="1"),
+        scratch=(Scratch("bits", "n", integers=(0, 1)), Scratch("w", "k")),
+    )
+
+
 CHECKS: Mapping[str, Check] = {
     "elementwise:add": Check(
         sources=("judge.cuh", "check_add.cu"),
@@ -127,14 +142,13 @@ CHECKS: Mapping[str, Check] = {
         steps=(Step("check_rows", ("x", "y", "cols", *_BOUNDS), grid="rows"),),
         explain=Step("explain_rows", ("x", "cols", *_FOUND), grid="1"),
     ),
-    "gemm:matmul": Check(
-        sources=("judge.cuh", "check_matmul.cu"),
-        steps=(
-            Step("project", ("B", "bits", "w", "n"), grid="k"),
-            Step("check_projection", ("A", "C", "bits", "w", "n", "k", *_BOUNDS), grid="m"),
-        ),
-        explain=Step("explain_projection", ("A", "B", "C", "n", "k", "relative", "absolute", *_FOUND), grid="1"),
-        scratch=(Scratch("bits", "n", integers=(0, 1)), Scratch("w", "k")),
+    "gemm:matmul": _matrix_product("matmul_half.cuh"),
+    "gemm:matmul_f32": _matrix_product("matmul_float.cuh"),
+    "gemm:matmul_i8": _matrix_product("matmul_int8.cuh"),
+    "gemm:matvec": Check(
+        sources=("judge.cuh", "check_matvec.cu"),
+        steps=(Step("check_products", ("A", "x", "y", "k", *_BOUNDS), grid="m"),),
+        explain=Step("explain_product", ("A", "x", "k", *_FOUND), grid="1"),
     ),
 }
 """Oracle or checker name -> its check on the device. The arrays' names are those that the oracle uses."""

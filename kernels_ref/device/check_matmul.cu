@@ -4,31 +4,32 @@
 // the whole error, whatever v is; errors that cancel for one v do not for the next, and v is drawn after the launch.
 // If every element is within its tolerance t, the row's products differ by at most Σ ±t, which stays below
 // 4 · √(Σ t²) with a probability of 1 - 2·exp(-8) even if each error were as large as its tolerance (Hoeffding).
-
-#include <cuda_fp16.h>
+//
+// A is row-major, shape (m, k), and so is C, shape (m, n). The file joined in front of this one, matmul_half.cuh and its
+// like, says what the elements are (Element, Output), how one becomes a double (number) and where B keeps its
+// elements (place_in_b: row by row or column by column). Sums of float64 are exact for integers up to 2^53.
 
 // The backend draws `bits` from {0, 1}.
 __device__ double sign(double bit) { return 2.0 * bit - 1.0; }
 
 // w = B·v: one block a row of B, shape (k, n).
-extern "C" __global__ void project(const __half* B, const double* bits, double* w, long long n)
+extern "C" __global__ void project(const Element* B, const double* bits, double* w, long long n, long long k)
 {
-    const __half* row = B + blockIdx.x * n;
     double sum = 0.0;
     for (long long j = threadIdx.x; j < n; j += 256)
-        sum += (double)__half2float(row[j]) * sign(bits[j]);
+        sum += number(B[place_in_b(blockIdx.x, j, n, k)]) * sign(bits[j]);
     sum = block_sum(sum);
     if (threadIdx.x == 0)
         w[blockIdx.x] = sum;
 }
 
-// A·w against C·v: one block a row of A, shape (m, k), and of C, shape (m, n). `first` is the first bad row.
-extern "C" __global__ void check_projection(const __half* A, const float* C, const double* bits, const double* w, long long n,
+// A·w against C·v: one block a row of A and of C. `first` is the first bad row.
+extern "C" __global__ void check_projection(const Element* A, const Output* C, const double* bits, const double* w, long long n,
                                             long long k, double relative, double absolute, Findings* findings)
 {
     double expected = 0.0, got = 0.0, squares = 0.0;
     for (long long l = threadIdx.x; l < k; l += 256)
-        expected += (double)__half2float(A[blockIdx.x * k + l]) * w[l];
+        expected += number(A[blockIdx.x * k + l]) * w[l];
     for (long long j = threadIdx.x; j < n; j += 256) {
         double c = C[blockIdx.x * n + j];
         double allowed = absolute + relative * fabs(c);
@@ -45,17 +46,17 @@ extern "C" __global__ void check_projection(const __half* A, const float* C, con
     tally.merge(findings);
 }
 
-__device__ double element(const __half* A, const __half* B, long long row, long long col, long long n, long long k)
+__device__ double element(const Element* A, const Element* B, long long row, long long col, long long n, long long k)
 {
     double sum = 0.0;
     for (long long l = 0; l < k; ++l)
-        sum += (double)__half2float(A[row * k + l]) * (double)__half2float(B[l * n + col]);
+        sum += number(A[row * k + l]) * number(B[place_in_b(l, col, n, k)]);
     return sum;
 }
 
 // The first element of the first bad row that is outside its tolerance. A row may be bad as a whole without one, by
 // many small errors: then its first element is shown.
-extern "C" __global__ void explain_projection(const __half* A, const __half* B, const float* C, long long n, long long k,
+extern "C" __global__ void explain_projection(const Element* A, const Element* B, const Output* C, long long n, long long k,
                                               double relative, double absolute, const Findings* findings,
                                               Explanation* explanation)
 {

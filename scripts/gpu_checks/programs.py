@@ -11,7 +11,7 @@ from gpu_checks import LIMITS, N, case, expect, item, kernel, launch, program, r
 from grader.backends.base import Buffer
 from grader.backends.gpu import GpuBackend
 from grader.compile import compile_source
-from grader.launch import Constant, Launch, LaunchPlan, Zero
+from grader.launch import Constant, Launch, LaunchPlan, TensorMap, Zero
 
 
 @item
@@ -117,3 +117,46 @@ def half_arguments(backend: GpuBackend) -> Any:
     plan = LaunchPlan((Launch("k", ("x", "y", N, 0.5, 2, 0.25), (1, 1, 1), (32, 1, 1)),))
     found = run(backend, program(source), case(plan))
     return expect(found.outputs["y"][0] == 2.75, found.outputs["y"][:3])
+
+
+TILES = """
+#include <cuda.h>
+extern "C" __global__ void k(const __grid_constant__ CUtensorMap tiles, float* y, int n)
+{
+    __shared__ alignas(128) float tile[8 * 32];
+    __shared__ alignas(8) unsigned long long barrier;
+    unsigned to = __cvta_generic_to_shared(tile), at = __cvta_generic_to_shared(&barrier), arrived = 0;
+    if (threadIdx.x == 0) {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(at) : "memory");
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 1024;" ::"r"(at) : "memory");
+        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+                     " [%0], [%1, {%2, %3}], [%4];" ::"r"(to), "l"(&tiles), "r"(32), "r"(20), "r"(at) : "memory");
+    }
+    __syncthreads();
+    while (!arrived)
+        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0; selp.u32 %0, 1, 0, p; }"
+                     : "=r"(arrived) : "r"(at) : "memory");
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");  // assembles for sm_90a alone
+    for (int i = threadIdx.x; i < n; i += 256)
+        y[i] = i < 256 ? tile[i] : -1;
+}
+"""
+
+
+@item
+def tensor_map_of_a_matrix_with_a_ragged_edge(backend: GpuBackend) -> Any:
+    """The box at row 20, column 32 of 25 × 40: 5 rows and 8 columns lie inside, the rest reads as zero."""
+    if backend.gpu.compute_capability != (9, 0):
+        return "not of capability 9.0"
+    tiles = TensorMap("tiles", "x", "float32", (25, 40), (160,), (8, 32))
+    expected = np.full(N, -1, np.float32)
+    expected[:256] = 0
+    expected[:256].reshape(8, 32)[:5, :8] = np.arange(N, dtype=np.float32).reshape(25, 40)[20:, 32:]
+    compiled = compile_source(TILES.encode(), "tiles.cu", target="sm_90a")
+    for cooperative in (False, True):
+        step = Launch("k", ("tiles", "y", N), (1, 1, 1), (256, 1, 1), cooperative=cooperative)
+        found = run(backend, compiled, case(LaunchPlan((step,), tensor_maps=(tiles,))))
+        assert found.failure is None
+        np.testing.assert_array_equal(found.outputs["y"], expected)
+    return "zeros outside"

@@ -17,6 +17,7 @@ import pytest
 
 from grader.catalog import load_catalog
 from grader.compile.toolchain import find_toolchain
+from grader.stages import simulable
 
 pytestmark = pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed")
 
@@ -76,7 +77,7 @@ def test_solution_passes_on_the_simulator_with_speed_not_graded(here, name):
     assert verdict["device"] == "simulated A100"
 
 
-@pytest.mark.parametrize("name", [one.name for one in load_catalog().exercises if not one.exercise.host])
+@pytest.mark.parametrize("name", [one.name for one in load_catalog().exercises if simulable(one.exercise)])
 def test_untouched_stub_exits_1_and_says_that_it_is_the_stub(here, name):
     process("start", name, check=True)
     code, verdict = graded(name)
@@ -97,7 +98,7 @@ def test_empty_file_is_told_what_writes_the_exercises_stub(here):
 
 
 def test_after_the_last_exercise_without_a_gpu_none_that_needs_one_is_proposed(here):
-    last = [one for one in load_catalog().exercises if not one.exercise.host][-1]
+    last = [one for one in load_catalog().exercises if simulable(one.exercise)][-1]
     code, verdict = graded(last.name, "--solution")
     assert code == 0
     assert "grade start" not in verdict["next_step"]

@@ -42,9 +42,15 @@ def text_of(table) -> str:
 def test_device_shows_peaks_with_their_source_and_the_ceilings():
     words = "\n".join(device_lines(GPU, peaks(GPU)))
     assert "NVIDIA H200 (number 0), sm_90, 132 SMs, 141 GiB, L2 60 MiB" in words
-    assert "published: memory 4.81 TB/s, fp32 66.9 TFLOP/s, fp16 tensor 989 TFLOP/s" in words
+    assert "published: memory 4.81 TB/s, fp32 66.9 TFLOP/s, fp16 tensor 989 TFLOP/s, int8" in words
+    assert "int8 (dp4a, by formula) 134 TOP/s" in words
     row = next(line for line in text_of(ceiling_table(CEILINGS)).splitlines() if "copy_f32x4" in line)
     assert row.split()[-4:] == ["4.2", "TB/s", "87.5", "%"]
+
+
+def test_device_says_where_the_rate_of_dp4a_is_not_known():
+    limits = replace(peaks(GPU), int8=None)
+    assert "int8 (dp4a, by formula) not known" in "\n".join(device_lines(GPU, limits))
 
 
 def test_device_as_json_has_everything_as_numbers():

@@ -134,3 +134,15 @@ def test_the_matrix_has_every_earlier_solution_under_every_later_step(lines):
     assert [miss.found for miss in cells["v1", "v3"].missed] == [31]
     assert (cells["v1", "v3"].slow, cells["v1", "v2"].slow, cells["v2", "v3"].slow) == (True, None, None)
     assert [cell.rejected for cell in cells.values()] == [True, True, False]
+
+
+# ------------------------------------------------------------------------------------- a step that the simulator lacks
+
+
+def test_a_step_for_newer_devices_is_told_by_time_alone(lines):
+    newest = step("v3", 403, requires="sm_90a")
+    assert said(V1, V2, newest) == []  # nothing was measured yet
+    lines |= {"v2": Line(0.5, 0.53), "v3": Line(0.52, 0.55)}
+    assert [problem for problem in said(V1, V2, newest) if "passes v3" in problem]
+    lines |= {"v3": Line(0.8, 0.9)}
+    assert said(V1, V2, newest) == []

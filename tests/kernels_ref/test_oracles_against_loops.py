@@ -52,6 +52,17 @@ def test_matmul_equals_three_loops(m: int, n: int, k: int) -> None:
             assert c[i * n + j] == pytest.approx(expected, rel=1e-13, abs=1e-14)
 
 
+@pytest.mark.parametrize(("m", "n", "k"), [(1, 4, 16), (3, 8, 32)])
+def test_matmul_of_bytes_equals_three_loops_over_integers(m: int, n: int, k: int) -> None:
+    a = RANDOM.integers(-128, 128, m * k).astype(np.int8)
+    b = RANDOM.integers(-128, 128, n * k).astype(np.int8)
+    a[:k] = b[:k] = -128  # the largest product of all
+    c = oracle("gemm:matmul_i8", {"A": a, "B": b}, {"m": m, "n": n, "k": k})
+    expected = [sum(int(a[i * k + s]) * int(b[j * k + s]) for s in range(k)) for i in range(m) for j in range(n)]
+    assert c[0] == 2**14 * k
+    np.testing.assert_array_equal(c, expected)
+
+
 @pytest.mark.parametrize("frames", [1, 2, 5000])
 def test_frame_energy_equals_a_loop_over_samples(frames: int) -> None:
     x = RANDOM.uniform(-1, 1, frames * 8).astype(np.float32)

@@ -13,8 +13,8 @@ import pytest
 from verdict_samples import HOSTILE, PASSED, RACE, RACY, SOURCE, STRIDED, WASTEFUL, plainly
 
 from grader.render.html import LARGEST, Graded, to_html
-from grader.render.roofline_drawing import Point
-from grader.verdict import VERDICTS, CaseResult, LaunchRecord, LineCounters, StageResult
+from grader.render.roofline_drawing import Point, roofline_svg
+from grader.verdict import VERDICTS, CaseResult, LaunchRecord, LineCounters, Roof, StageResult
 
 VOID = {"meta", "br", "link", "img", "hr", "input"}
 VERSIONS = {"warpgrade": "0.1.0", "numpy": "2.0", "cupy-cuda13x": None}
@@ -210,6 +210,13 @@ def test_the_roofline_shows_this_run_the_roofs_and_the_ladder():
     heights = [float(y) for y in re.findall(r'cy="([\d.]+)"', drawing)]
     assert heights == sorted(heights)  # faster is higher
     assert '<svg class="roofline"' not in PAGES["passed"]
+
+
+def test_a_roofline_of_integers_counts_operations_and_no_flop():
+    made = roofline_svg(Roof(1000.0, 1.1e14, 4.8e12, 1.338e14, "OP"), [Point("earlier", 1000.0, 5e13)], "int8")
+    for words in ("this run 110 TOP/s", "earlier 50 TOP/s", "134 TOP/s", "op per byte", "OP/s"):
+        assert words in made
+    assert "flop" not in made.lower()
 
 
 def test_the_bar_has_its_line_and_the_time_its_interval():

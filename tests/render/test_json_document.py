@@ -53,6 +53,7 @@ def test_worst_requests_and_the_roofline_are_told_lane_by_lane_and_number_by_num
     assert (worst["offsets"][:3], worst["taken"], worst["least"]) == ([0, 8, 16], 8, 4)
     assert read["measured"]["roof"] == {
         "intensity": 1 / 12, "achieved": 1.4e11, "bandwidth": 4.8e12, "compute": 6.69e13,
+            "unit": "FLOP",
     }  # fmt: skip
 
 

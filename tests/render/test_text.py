@@ -36,7 +36,13 @@ def test_ascii_keeps_colours_and_folds_the_rest():
 
 @pytest.mark.parametrize(
     ("value", "unit", "shown"),
-    [(3.412e12, "B", "3.41 TB/s"), (989.4e12, "FLOP", "989 TFLOP/s"), (5.5e10, "B", "55 GB/s"), (12.0, "B", "12 B/s")],
+    [
+        (3.412e12, "B", "3.41 TB/s"),
+        (989.4e12, "FLOP", "989 TFLOP/s"),
+        (1.1e14, "OP", "110 TOP/s"),
+        (5.5e10, "B", "55 GB/s"),
+        (12.0, "B", "12 B/s"),
+    ],
 )
 def test_rates_have_three_digits_and_a_prefix(value, unit, shown):
     assert rate(value, unit) == shown

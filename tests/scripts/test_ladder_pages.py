@@ -1,29 +1,52 @@
-"""The script that writes the ladders' pages: the table, the plot and the matrix, from records made by hand."""
+"""The scripts that write the ladders' pages: tables, plots, sentences and the matrix, from records made by hand."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
+import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import ladder_pages as pages
 import ladders as module
 import pytest
+from ladder_steps import LIBRARIES, Step, libraries, row_of, step_of
 
+from grader.catalog import built_in_course, resolve_reference
 from grader.courses import Course, CourseExercise
 from grader.dev import ladders as dev
-from grader.exercise import Array, Exercise, Expect
+from grader.exercise import AlsoTimed, Array, Exercise, Expect, Target, Work
 from grader.profiles import Line
+from grader.render.statement import statement_text
 from grader.verdict import LaunchRecord
 
-REPORT = {
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def row(name: str, size: str, seconds: float, rate: float, peak: float, **library: float) -> dict[str, Any]:
+    """A row of the bench; ``library`` are names of baselines in `gemm`, and their seconds."""
+    beside = [
+        {"name": f"gemm:{key}", "seconds": value, "fraction": rate * seconds / value / peak}
+        for key, value in library.items()
+    ]
+    measured = {"median_s": seconds, "achieved": rate, "peak": peak, "fraction_of_peak": rate / peak}
+    return {"exercise": name, "size": size, "measured": measured, "libraries": beside}
+
+
+REPORT: Mapping[str, Any] = {
     "gpu": {"name": "NVIDIA H200"},
     "date": "2026-02-03",
     "rows": [
-        {"exercise": "sum_v1", "measured": {"median_s": 1.5e-3, "fraction_of_peak": 0.25}},
-        {"exercise": "sum_v1", "measured": {"median_s": 9.0, "fraction_of_peak": 0.99}},
-        {"exercise": "sum_v2", "measured": {"median_s": 4e-4, "fraction_of_peak": 0.9}},
-        {"exercise": "sum_v3", "measured": None},
+        row("sum_v1", "n = 4096", 1.5e-3, 1.2e12, 4.8e12),
+        row("sum_v1", "n = 64", 9.0, 4.7e12, 4.8e12),
+        row("sum_v2", "n = 4096", 4e-4, 4.32e12, 4.8e12),
+        {"exercise": "sum_v3", "size": "n = 4096", "measured": None, "libraries": []},
+        row("product_v1", "m = 4096, n = 4096, k = 4096", 12.34e-3, 11.1e12, 66.9e12, sgemm=3e-3),
+        row("product_v2", "m = 4096, n = 4096, k = 4096", 4e-3, 34.4e12, 66.9e12, sgemm=2.69e-3, sgemm_tf32=4e-4),
+        row("product_v2", "m = 8192, n = 2048, k = 4096", 5e-3, 27.5e12, 66.9e12, sgemm=2.75e-3),
     ],
 }
 PAGE = """# The ladder
@@ -37,6 +60,17 @@ A story with \\1 in it.
 <!-- generated: plot -->
 <!-- end -->
 """
+STATEMENT = """# product_v2
+
+## The idea
+
+<!-- generated: before -->
+Measured on an H200: not yet.
+<!-- end -->
+
+Prose.
+"""
+COURSE = Course(Path("e"), Path("s"), Path("k"))
 
 
 def step(name: str, order: int, *technique: Expect) -> CourseExercise:
@@ -45,40 +79,69 @@ def step(name: str, order: int, *technique: Expect) -> CourseExercise:
         timed={"n": 4096}, ladder="sum", technique=technique,
         arrays=(Array("x", "float32", "n"), Array("out", "float32", "1", role="out")),
     )  # fmt: skip
-    return CourseExercise(exercise, Path(name), "", Course(Path("e"), Path("s"), Path("k")))
+    return CourseExercise(exercise, Path(name), "", COURSE)
+
+
+def product(name: str, order: int) -> CourseExercise:
+    """A step whose work is operations."""
+    exercise = Exercise(
+        name=name, order=order, idea="a step", oracle="a:b", small=({"m": 1, "n": 1, "k": 1},), ladder="product",
+        simulated={"m": 10, "n": 20, "k": 50}, timed={"m": 4096, "n": 4096, "k": 4096},
+        also_timed=(AlsoTimed({"m": 8192, "n": 2048, "k": 4096}),),
+        work=Work(flops="2*m*n*k"), target=Target(unit="fp32"),
+        arrays=(Array("A", "float32", "m*k"), Array("C", "float32", "m*n", role="out")),
+    )  # fmt: skip
+    return CourseExercise(exercise, Path(name), "", COURSE)
 
 
 V1, V2, V3 = step("sum_v1", 401), step("sum_v2", 402, Expect("excess_wavefronts", at_most=0)), step("sum_v3", 403)
 V3 = replace(V3, inherited=V2.exercise.technique)
+PRODUCTS = [product(f"product_v{number}", 600 + number) for number in (1, 2, 3)]
 
 
 def counted(excess: float) -> tuple[LaunchRecord, ...]:
     return (LaunchRecord("k", (8, 1, 1), (256, 1, 1), 0, {"instructions": 4000.0, "excess_wavefronts": excess}),)
 
 
-LAUNCHES = {"sum_v1": counted(62.0), "sum_v2": counted(0.0), "sum_v3": counted(0.0)}
+def multiplied(**counters: float) -> tuple[LaunchRecord, ...]:
+    return (LaunchRecord("k", (8, 1, 1), (256, 1, 1), 0, counters),)
+
+
+LAUNCHES = {
+    "sum_v1": counted(62.0), "sum_v2": counted(0.0), "sum_v3": counted(0.0),
+    "product_v1": multiplied(instructions=400.0, sectors=30.0, occupancy=1.0, registers=32.0),
+    "product_v2": multiplied(instructions=405.0, sectors=2.5, occupancy=0.25, registers=128.0),
+    "product_v3": (),
+}  # fmt: skip
 
 
 @pytest.fixture
-def steps() -> list[module.Step]:
-    return [found for one in (V1, V2, V3) if (found := module.measured_step(one, REPORT, LAUNCHES)) is not None]
+def steps() -> list[Step]:
+    return [step_of(one, REPORT, LAUNCHES) for one in (V1, V2)]
+
+
+@pytest.fixture
+def products() -> list[Step]:
+    return [step_of(one, REPORT, LAUNCHES) for one in PRODUCTS]
 
 
 @pytest.fixture
 def no_plot(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "plot", lambda steps, path: path.write_text("<svg/>"))
+    monkeypatch.setattr(pages, "plot", lambda steps, path: path.write_text("<svg/>"))
 
 
-# ---------------------------------------------------------------------------------------------------------------- pages
+# --------------------------------------------------------------------------------------------------------------- tables
 
 
-def test_a_step_is_the_first_row_of_its_name_and_only_where_it_was_measured_and_counted(steps):
-    assert [(step.one.name, step.median_s) for step in steps] == [("sum_v1", 1.5e-3), ("sum_v2", 4e-4)]
-    assert module.measured_step(V1, REPORT, {}) is None
+def test_a_step_has_the_row_of_its_size_and_nothing_where_it_was_not_measured():
+    assert [step_of(one, REPORT, LAUNCHES).timed for one in (V2, V3)][1] is None
+    assert step_of(V1, REPORT, LAUNCHES).row.timed.median_s == 1.5e-3
+    assert row_of(V1, {"n": 64}, REPORT).timed.median_s == 9.0
+    assert row_of(V1, {"n": 65}, REPORT).timed is None
 
 
 def test_the_table_has_time_fraction_and_only_the_counters_that_differ(steps):
-    head, empty, columns, _, first, second = module.table(steps, REPORT).splitlines()
+    head, empty, columns, _, first, second = pages.table(steps, REPORT).splitlines()
     assert head.startswith("NVIDIA H200, 2026-02-03, n = 4096. Counters are the simulator's, for each 1000 elements.")
     assert (head.endswith("*excess*: excess wavefronts."), empty) == (True, "")
     assert columns == "| step | median | of peak | excess |"
@@ -86,37 +149,105 @@ def test_the_table_has_time_fraction_and_only_the_counters_that_differ(steps):
     assert second == "| `sum_v2` | 400 µs | 0.900 | 0 |"
 
 
+def test_a_step_that_was_not_measured_says_so_in_the_table():
+    third = pages.table([step_of(one, REPORT, LAUNCHES) for one in (V1, V3)], REPORT).splitlines()[-1]
+    assert third == "| `sum_v3` | not yet | – | 0 |"
+
+
+def test_a_table_of_operations_counts_by_multiply_adds_and_ends_with_the_libraries(products):
+    head, _, columns, _, *rows = pages.table(products, REPORT).splitlines()
+    assert head.startswith(
+        "NVIDIA H200, 2026-02-03, m = 4096, n = 4096, k = 4096. Fractions are of the fp32 peak, 66.9 TFLOP/s. "
+        "Counters are the simulator's at m = 10, n = 20, k = 50, for each 1000 multiply-adds. "
+        "*sectors*: of global memory, "
+    )
+    assert columns == (
+        "| step | median | TFLOP/s | of peak | TFLOP/s at m = 8192, n = 2048 | sectors | occupancy | registers |"
+    )
+    assert rows == [
+        "| `product_v1` | 12.34 ms | 11.1 | 0.166 | – | 3 | 1 | 32 |",
+        "| `product_v2` | 4.00 ms | 34.4 | 0.514 | 27.5 | 0.25 | 0.25 | 128 |",
+        "| `product_v3` | not yet | – | – | – | – | – | – |",
+        "| cuBLAS, fp32 | 2.69 ms | 51.2 | 0.765 | 50 | – | – | – |",
+        "| cuBLAS, TF32 on tensor cores | 400 µs | 344 | – | – | – | – | – |",
+    ]
+
+
+def test_a_library_that_is_not_known_is_shown_by_its_name_and_counts_where_it_was_timed_last(products):
+    last = products[1]
+    odd = replace(last, row=replace(last.row, libraries=(*last.row.libraries, ("other:thing", last.timed))))
+    found = libraries([products[0], odd])
+    assert list(found) == ["cuBLAS, fp32", "cuBLAS, TF32 on tensor cores", "`other:thing`"]
+    assert found["cuBLAS, fp32"][0].median_s == 2.69e-3
+
+
+@pytest.mark.parametrize("reference", LIBRARIES)
+def test_every_library_with_a_name_of_its_own_is_a_baseline(reference):
+    assert callable(resolve_reference(reference, built_in_course(), folder="baselines"))
+
+
+@pytest.mark.parametrize("column", [*pages.OF_BYTES, *pages.OF_OPERATIONS], ids=lambda column: column.counter)
+def test_every_column_is_a_counter_that_a_launch_without_it_has_as_zero_or_nothing(column):
+    assert Step(V1, row_of(V1, {}, REPORT), launches=multiplied(threads=1.0)).counter(column.counter, 0) in (0, 1) or (
+        column.counter in ("sector_efficiency", "occupancy")
+    )
+
+
 @pytest.mark.parametrize(("value", "shown"), [(3921.6, "3922"), (9.916, "9.92"), (0.0, "0"), (float("nan"), "–")])
 def test_a_counter_is_shown_with_as_many_digits_as_it_needs(value, shown):
-    assert module.figure(value) == shown
+    assert pages.figure(value) == shown
+
+
+def test_the_occupancy_is_asked_of_steps_whose_work_is_operations_and_of_no_others():
+    assert module.asking(V1) is V1
+    assert [expect.counter for expect in module.asking(PRODUCTS[0]).graded.technique] == ["occupancy"]
+
+
+# ---------------------------------------------------------------------------------------------------------------- pages
 
 
 def test_a_page_is_filled_between_its_markers_and_its_story_stays(tmp_path, steps, no_plot):
     (tmp_path / "sum.md").write_text(PAGE)
-    module.write_page("sum", tmp_path, steps, REPORT)
+    pages.write_page("sum", tmp_path, steps, REPORT)
     text = (tmp_path / "sum.md").read_text()
     assert "old" not in text
     assert "| `sum_v1` | 1.50 ms |" in text
     assert "![Fraction of peak bandwidth: sum_v1 0.25, sum_v2 0.90](sum.svg)" in text
     assert "A story with \\1 in it." in text
     assert (tmp_path / "sum.svg").read_text() == "<svg/>"
-    module.write_page("sum", tmp_path, steps, REPORT)
+    pages.write_page("sum", tmp_path, steps, REPORT)
     assert (tmp_path / "sum.md").read_text() == text
 
 
-@pytest.mark.parametrize("page", [PAGE.replace("plot", "polt"), PAGE + PAGE])
+def test_a_page_of_operations_says_of_which_peak_and_where_the_libraries_are(tmp_path, products, no_plot):
+    (tmp_path / "product.md").write_text(PAGE)
+    pages.write_page("product", tmp_path, products, REPORT)
+    assert (
+        "![Fraction of the fp32 peak, 66.9 TFLOP/s: product_v1 0.17, product_v2 0.51; cuBLAS, fp32: 0.76](product.svg)"
+    ) in (tmp_path / "product.md").read_text()
+
+
+def test_a_ladder_that_nobody_has_measured_says_so_and_has_no_plot(tmp_path):
+    (tmp_path / "product.md").write_text(PAGE)
+    unmeasured = [step_of(one, {**REPORT, "rows": []}, LAUNCHES) for one in PRODUCTS]
+    pages.write_page("product", tmp_path, unmeasured, REPORT)
+    text = (tmp_path / "product.md").read_text()
+    assert text.count("Measured on an H200: not yet.") == 2
+    assert "| `product_v2` | not yet | – | – | – | 0.25 |" in text
+    assert not (tmp_path / "product.svg").exists()
+
+
+@pytest.mark.parametrize("page", [PAGE.replace("plot", "polt"), PAGE + PAGE, PAGE.removesuffix("<!-- end -->\n")])
 def test_a_page_without_its_markers_is_left_alone_and_told(tmp_path, steps, no_plot, page):
     (tmp_path / "sum.md").write_text(page)
     with pytest.raises(SystemExit, match=r"sum\.md: it must have once <!-- generated: "):
-        module.write_page("sum", tmp_path, steps, REPORT)
+        pages.write_page("sum", tmp_path, steps, REPORT)
     assert (tmp_path / "sum.md").read_text() == page
 
 
-def test_a_missing_page_and_missing_times_are_told(tmp_path, steps, no_plot):
+def test_a_missing_page_is_told(tmp_path, steps, no_plot):
     with pytest.raises(SystemExit, match=r"sum\.md is missing"):
-        module.write_page("sum", tmp_path, steps, REPORT)
-    with pytest.raises(SystemExit, match="no time of a step of sum"):
-        module.write_page("sum", tmp_path, [], REPORT)
+        pages.write_page("sum", tmp_path, steps, REPORT)
 
 
 @pytest.mark.parametrize("content", [None, "{"])
@@ -131,14 +262,84 @@ def test_a_bench_that_cannot_be_read_is_told_with_the_command_that_writes_it(tmp
 
 
 @pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed")
-def test_the_plot_is_the_same_file_each_time_and_names_every_step(tmp_path, steps):
+def test_the_plot_is_the_same_file_each_time_and_names_every_step_and_library(tmp_path, products):
     texts = []
     for name in ("a.svg", "b.svg"):
-        module.plot(steps, tmp_path / name)
+        pages.plot(products, tmp_path / name)
         texts.append((tmp_path / name).read_text())
     assert texts[0] == texts[1]
-    for word in ("sum_v1", "sum_v2", "0.250", "fraction of peak"):
+    for word in (
+        "product_v1",
+        "product_v3",
+        "0.166",
+        "not yet",
+        "cuBLAS, fp32 0.765",
+        "fraction of the fp32 peak, 66.9",
+    ):
         assert word in texts[0]
+    assert "TF32" not in texts[0]  # of another peak
+
+
+# ------------------------------------------------------------------------------------------------------------ sentences
+
+
+def test_a_sentence_says_what_a_step_reaches_in_the_units_of_its_work(steps, products):
+    assert pages.sentence(products[0], REPORT) == (
+        "Measured on an H200: `product_v1` multiplies two 4096 × 4096 matrices in 12.34 ms: "
+        "11.1 TFLOP/s, 0.166 of peak."
+    )
+    assert pages.sentence(steps[1], REPORT) == (
+        "Measured on an H200: `sum_v2` takes 400 µs at n = 4096: 4320 GB/s, 0.900 of peak."
+    )
+    assert pages.sentence(products[2], REPORT) == "Measured on an H200: not yet."
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("NVIDIA A100-SXM4-80GB", "an A100-SXM4-80GB"), ("Tesla V100-SXM2-16GB", "a V100-SXM2-16GB"),
+     ("NVIDIA GeForce RTX 4090", "a GeForce RTX 4090"), ("NVIDIA L4", "an L4"), ("NVIDIA B200", "a B200")],
+)  # fmt: skip
+def test_a_gpu_has_the_article_of_its_first_letter(name, words):
+    assert pages.not_yet({"gpu": {"name": name}}) == f"Measured on {words}: not yet."
+
+
+def statements(tmp_path: Path, text: str) -> list[Step]:
+    """Two steps of products, the second with this statement."""
+    (tmp_path / "README.md").write_text(text)
+    return [
+        step_of(PRODUCTS[0], REPORT, LAUNCHES),
+        step_of(replace(PRODUCTS[1], folder=tmp_path), REPORT, LAUNCHES),
+    ]
+
+
+def test_a_statement_tells_of_the_step_before_however_often_it_is_written(tmp_path):
+    steps = statements(tmp_path, STATEMENT)
+    for _ in range(2):
+        pages.write_statements(steps, REPORT)
+        expected = STATEMENT.replace("Measured on an H200: not yet.", pages.sentence(steps[0], REPORT))
+        assert (tmp_path / "README.md").read_text() == expected
+
+
+def test_a_statement_without_the_marker_stays_as_it_is_and_one_without_its_end_is_told(tmp_path):
+    plain = STATEMENT.replace("<!-- generated: before -->\n", "")
+    pages.write_statements(statements(tmp_path, plain), REPORT)
+    assert (tmp_path / "README.md").read_text() == plain
+    with pytest.raises(SystemExit, match=r"README\.md: it must have once <!-- generated: before -->"):
+        pages.write_statements(statements(tmp_path, STATEMENT.replace("<!-- end -->\n", "")), REPORT)
+
+
+def test_nobody_sees_the_markers_of_a_statement():
+    shown = statement_text(STATEMENT, color=False)
+    assert "<!--" not in shown
+    assert re.search(r"The idea\n\nMeasured on an H200: not yet\.\n\nProse\.", shown)
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("exercises/*/*/README.md")), ids=lambda path: path.parent.name)
+def test_what_is_generated_in_a_statement_has_both_of_its_markers(path):
+    text = path.read_text()
+    opened = text.count("<!-- generated: ")
+    assert opened == text.count("<!-- end -->")
+    assert opened == len(re.findall(r"<!-- generated: before -->\nMeasured on an? [^\n]+\n<!-- end -->", text))
 
 
 # --------------------------------------------------------------------------------------------------------------- matrix

@@ -13,11 +13,14 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "counters.md"
 
 EVERYTHING = body(
     """
-__shared__ float s[32];
+__shared__ float s[64];
 __shared__ int q;
-s[t] = x[t];
+float first = x[t], second = x[t + 32];
+s[t] = first + second;
+s[t + 32] = second;
 __syncthreads();
-float v = s[t ^ 1];
+float twice = s[t * 2];
+float v = s[t ^ 1] + twice;
 for (int k = 0; k < t; ++k) v = v * x[k] + 1;
 v += __shfl_xor_sync(0xffffffffu, v, 1);
 atomicAdd(&q, t);
@@ -25,8 +28,12 @@ atomicAdd(x + 40, v);
 unsigned a = 0, c0 = 0, c1 = 0;
 asm("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %2, %2, %2}, {%2, %2}, {%0, %1};"
     : "+r"(c0), "+r"(c1) : "r"(a));
+__pipeline_memcpy_async(s + t, x + t, 4);
+__pipeline_commit();
+__pipeline_wait_prior(0);
 x[t] = v + c0 + c1 + q;
-"""
+""",
+    before="#include <cuda_pipeline.h>\n",
 )
 """A kernel that does everything which a counter counts."""
 

@@ -97,3 +97,30 @@ def test_operands_mean_what_the_manual_says(name: str) -> None:
 def test_operands_that_make_no_sense_are_refused_with_their_name(body: str, word: str) -> None:
     with pytest.raises(UnsupportedPtx, match=word):
         run(body)
+
+
+@pytest.mark.parametrize(
+    ("body", "word"),
+    [
+        ("cp.async.cg.shared.global [%r1], [%rd1], 8;", "cp.async.cg of another size than 16 bytes"),
+        ("cp.async.ca.shared.global [%r1], [%rd1], 12;", "another size than 4, 8 or 16 bytes"),
+        ("cp.async.wait_group %r1;", "a number that is not constant"),
+    ],
+)
+def test_copies_of_another_size_are_refused(body: str, word: str) -> None:
+    with pytest.raises(UnsupportedPtx, match=word):
+        run(body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "mbarrier.try_wait.shared.b64 %p1, [%r1], %rd3;",
+        "mbarrier.arrive.expect_tx.shared.b64 %rd3, [%r1], 4;",
+        "cp.async.bulk.commit_group;",
+    ],
+)
+def test_an_instruction_of_a_newer_gpu_says_which(body: str) -> None:
+    with pytest.raises(UnsupportedPtx) as refused:
+        run(body)
+    assert "sm_90" in refused.value.hint

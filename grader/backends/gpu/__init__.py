@@ -69,7 +69,7 @@ class GpuBackend:
         session = GpuSession(self._child(), program, limits)
         try:
             session.prepare(support_cubin(self.gpu))
-            session.load(assemble(program, self.gpu.arch))
+            session.load(assemble(program, self.gpu.arch_for(program.target)))
         except BaseException:
             session.close()
             raise

@@ -13,6 +13,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from grader import roofline
+from grader.architecture import capability
 from grader.backends.base import Limits
 from grader.backends.gpu import wire
 from grader.backends.gpu.bench_report import BenchReport, BenchRow, CeilingRow, LibraryTime
@@ -133,7 +134,7 @@ def _library_fraction(one: CourseExercise, gpu: Gpu, measured: Measurement | Non
 
 
 def work_of(one: CourseExercise) -> float:
-    """The useful work of the timed size, in the target's unit: bytes or flop."""
+    """The useful work of the timed size, in the target's unit: bytes or operations."""
     from grader.expressions import evaluate
 
     exercise = one.exercise
@@ -148,7 +149,7 @@ def _compiled(one: CourseExercise, backend: GpuBackend) -> Program:
     from grader.compile import compile_source, read_submission
 
     assert one.solution is not None
-    target = max(target_of(backend.gpu), one.exercise.requires)
+    target = max(target_of(backend.gpu), one.exercise.requires, key=capability)
     return compile_source(read_submission(one.solution), one.solution.name, target=target)
 
 
@@ -216,7 +217,7 @@ def _library_request(one: CourseExercise, name: str, shapes: list[wire.Shape]) -
 
 
 def measured_ceilings(course: Any, backend: GpuBackend) -> tuple[CeilingRow, ...]:
-    """Every ceiling of the course on this GPU: 1 GiB of traffic, 2^38 flop, 256 MiB over the link."""
+    """Every ceiling of the course on this GPU: 1 GiB of traffic, 2^38 operations, 256 MiB over the link."""
     from grader.backends.gpu.reference import ceiling_data
 
     data = ceiling_data(course)
@@ -249,7 +250,8 @@ def _ceiling_row(name: str, entry: Any, folder: Path, session: GpuSession, gpu: 
 
 def _of_peak(unit: str, name: str, rate: float, gpu: Gpu) -> float | None:
     limits = roofline.peaks(gpu)
-    peak = limits.bandwidth if unit == "B" else limits.fp16_tensor if name.startswith("mma") else limits.fp32
+    flop = limits.fp16_tensor if name.startswith("mma") else limits.fp32
+    peak = {"B": limits.bandwidth, "FLOP": flop, "OP": limits.int8}[unit]
     return rate / peak if peak else None
 
 

@@ -156,7 +156,7 @@ def _time(seconds: float) -> str:
 
 
 def _rate(rate: float, unit: str) -> str:
-    return f"{rate / 1e9:.0f} GB/s" if unit == "B" else f"{rate / 1e12:.1f} TFLOP/s"
+    return f"{rate / 1e9:.0f} GB/s" if unit == "B" else f"{rate / 1e12:.1f} T{unit}/s"
 
 
 def _fraction(value: float | None) -> str:

@@ -19,7 +19,7 @@ class Sized:
 
     name: str
     what: str
-    unit: str  # "B" | "FLOP"
+    unit: str  # "B" | "FLOP" | "OP"
     work: float
     file: str
     launches: tuple[Trusted, ...]  # none: it is a copy from the first array to the second

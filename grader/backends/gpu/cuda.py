@@ -10,7 +10,7 @@ import ctypes
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from grader.launch import Dim3
+from grader.launch import Dim3, TensorMap
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,6 +37,7 @@ class Device(Protocol):
     def function(self, module: Module, name: str) -> Function: ...
     def allow_shared(self, function: Function, size: int) -> None: ...
     def variable(self, module: Module, name: str) -> tuple[int, int]: ...
+    def tensor_map(self, wanted: TensorMap, address: int) -> bytes: ...
     def launch(
         self,
         function: Function,
@@ -77,6 +78,7 @@ class Cuda:
         runtime.deviceSetLimit(runtime.cudaLimitPrintfFifoSize, PRINTF_BYTES)  # also makes the context
         self._stream = Stream(non_blocking=True)
         attribute = bindings.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE
+        self._encode: int | None = None  # the driver's cuTensorMapEncodeTiled, once a tensor map was wanted
         self._persists = int(self._bind("cuDeviceGetAttribute", attribute, index)[0]) > 0
 
     def allocate(self, size: int) -> int:
@@ -146,32 +148,65 @@ class Cuda:
         cooperative: bool = False,
         cluster: Dim3 = (1, 1, 1),
     ) -> None:
-        """Queue one launch. ``args`` are NumPy scalars of the parameters' own types; addresses are ``uint64``."""
-        if cluster != (1, 1, 1):
-            self._launch_clusters(function, grid, block, args, shared_bytes, cluster)
+        """Queue one launch. ``args`` are NumPy scalars of the parameters' own types: addresses are ``uint64``, tensor
+        maps ``void``.
+        """
+        import numpy as np
+
+        if cluster != (1, 1, 1) or any(isinstance(arg, np.void) for arg in args):
+            self._launch_extended(function, grid, block, args, shared_bytes, cooperative, cluster)
             return
         keywords = {"stream": self._stream, "enable_cooperative_groups": cooperative}
         self._do(function, grid, block, tuple(args), shared_bytes, **keywords)
 
-    def _launch_clusters(
-        self, function: Function, grid: Dim3, block: Dim3, args: Sequence[Any], shared_bytes: int, cluster: Dim3
+    def tensor_map(self, wanted: TensorMap, address: int) -> bytes:
+        """The 128 bytes that a kernel takes as a ``CUtensorMap``. Raises CudaError where the GPU has none such."""
+        from grader.backends.gpu.tensor_map import CUDA_VERSION, encode
+
+        if self._encode is None:
+            self._encode = int(self._bind("cuGetProcAddress", b"cuTensorMapEncodeTiled", CUDA_VERSION, 0)[0])
+        status, encoded = encode(self._bindings, self._encode, wanted, address)
+        if status != self._bindings.CUresult.CUDA_SUCCESS:
+            raise CudaError(f"{getattr(status, 'name', status)}: cuTensorMapEncodeTiled")
+        return encoded
+
+    def _launch_extended(
+        self,
+        function: Function,
+        grid: Dim3,
+        block: Dim3,
+        args: Sequence[Any],
+        shared_bytes: int,
+        cooperative: bool,
+        cluster: Dim3,
     ) -> None:
-        """CuPy's launch has no cluster attribute: the driver's extended launch has."""
+        """CuPy's launch has no clusters and no structures as arguments: the driver's extended launch has."""
         import numpy as np
 
-        bindings = self._bindings
-        attribute = bindings.CUlaunchAttribute()
-        attribute.id = bindings.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
-        shape = attribute.value.clusterDim
-        shape.x, shape.y, shape.z = cluster
-        config = bindings.CUlaunchConfig()
+        config = self._bindings.CUlaunchConfig()
         config.gridDimX, config.gridDimY, config.gridDimZ = grid
         config.blockDimX, config.blockDimY, config.blockDimZ = block
         config.sharedMemBytes, config.hStream = shared_bytes, self._stream.ptr
-        config.numAttrs, config.attrs = 1, [attribute]
+        attributes = self._attributes(cooperative, cluster)
+        config.numAttrs, config.attrs = len(attributes), attributes
         held = [np.asarray(value).reshape(1) for value in args]
         pointers = np.array([value.ctypes.data for value in held], dtype=np.uint64)
         self._bind("cuLaunchKernelEx", config, function.ptr, pointers.ctypes.data, 0)
+
+    def _attributes(self, cooperative: bool, cluster: Dim3) -> list[Any]:
+        kinds = self._bindings.CUlaunchAttributeID
+        found = []
+        if cluster != (1, 1, 1):
+            attribute = self._bindings.CUlaunchAttribute()
+            attribute.id = kinds.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+            shape = attribute.value.clusterDim
+            shape.x, shape.y, shape.z = cluster
+            found.append(attribute)
+        if cooperative:
+            attribute = self._bindings.CUlaunchAttribute()
+            attribute.id, attribute.value.cooperative = kinds.CU_LAUNCH_ATTRIBUTE_COOPERATIVE, 1
+            found.append(attribute)
+        return found
 
     def event(self) -> Event:
         from cupy.cuda import Event as CupyEvent

@@ -77,7 +77,7 @@ class HostBackend:
                 "this system cannot close its files to a host file's code (no Landlock)",
                 hint="--no-sandbox runs it all the same, with your own rights: only for files that you trust",
             )
-        cubin = assemble(program, self.gpu.arch)
+        cubin = assemble(program, self.gpu.arch_for(program.target))
         session = HostSession(self, program, limits)
         try:
             session.load(cubin, self._source, self._name)

@@ -95,10 +95,14 @@ def profiled_submission(
     """
     from grader.backends.gpu.launch_once import compiled, simulated_run
     from grader.compile import assemble
+    from grader.stages import simulable
 
     tool = find_ncu(ncu)
     if one.exercise.host:
         raise Unsupported(f"{one.name} has a host file: profile it with `ncu python` and a script of your own")
+    if not simulable(one.exercise):
+        message = f"{one.name} needs {one.exercise.requires}: the simulator counts nothing to compare with"
+        raise Unsupported(message, hint="profile it with ncu and a script of your own")
     program = compiled(path)
     run = simulated_run(one.exercise, program, seed)
     counted = simulated(program, run)

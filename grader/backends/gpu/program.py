@@ -11,7 +11,7 @@ from grader.backends.gpu.elf import state_sections
 from grader.backends.gpu.variables import Snapshot
 from grader.compile import Entry
 from grader.errors import SubmissionError
-from grader.launch import Constant, Launch, LaunchPlan, Zero
+from grader.launch import Constant, Launch, LaunchPlan, TensorMap, Zero
 
 
 class LoadedProgram:
@@ -26,6 +26,7 @@ class LoadedProgram:
         self._entries = {entry.name: entry for entry in entries}
         self._functions: dict[str, Function] = {}
         self._plan: LaunchPlan | None = None
+        self._encoded: dict[tuple[TensorMap, int], bytes] = {}
         self._load()
         self._snapshot, self.restored_by = self._take_snapshot(support)
 
@@ -65,18 +66,32 @@ class LoadedProgram:
 
     def queue(self, plan: LaunchPlan, addresses: Mapping[str, int], sizes: Mapping[str, int]) -> None:
         """Queue all steps of the plan on the stream, in order."""
+        maps = {one.name: self._map(one, addresses[one.buffer]) for one in plan.tensor_maps}
         for step in plan.steps:
             if isinstance(step, Zero):
                 self._device.fill8(addresses[step.buffer], 0, sizes[step.buffer])
             else:
-                self._queue_launch(step, addresses)
+                self._queue_launch(step, addresses, maps)
 
-    def _queue_launch(self, launch: Launch, addresses: Mapping[str, int]) -> None:
+    def _map(self, wanted: TensorMap, address: int) -> bytes:
+        """The map of the buffer where it lies now; encoded once for each address, so that queueing stays quick.
+
+        Raises SubmissionError (``invalid``) where CUDA refuses it.
+        """
+        if (wanted, address) not in self._encoded:
+            try:
+                self._encoded[wanted, address] = self._device.tensor_map(wanted, address)
+            except CudaError as error:
+                message = f"CUDA refuses the tensor map {wanted.name} (line {wanted.line}): {error}"
+                raise SubmissionError("invalid", message, hint="look at its shape, strides and box again") from None
+        return self._encoded[wanted, address]
+
+    def _queue_launch(self, launch: Launch, addresses: Mapping[str, int], maps: Mapping[str, bytes]) -> None:
         self._device.launch(
             self._function(launch.kernel),
             launch.grid,
             launch.block,
-            resolve(launch.args, self._entries[launch.kernel].parameters, addresses),
+            resolve(launch.args, self._entries[launch.kernel].parameters, addresses, maps),
             launch.shared_bytes,
             cooperative=launch.cooperative,
             cluster=launch.cluster,

@@ -181,6 +181,11 @@ class GpuSession(ChildSession):
         answer = self._load({"do": "load", "cubin": cubin, "entries": plans.entries_to_json(self.program.entries)})
         self.restored_by = str(answer.get("restored_by", ""))
 
+    def load_another(self, program: Program, cubin: bytes) -> None:
+        """Load a program in place of the last one: another variant of one submission. Raises what `load` raises."""
+        self._program = program
+        self.load(cubin)
+
     def run(self, run: CaseRun) -> Execution:
         """Run one case on fresh buffers.
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Setup:
-    """One timed size on one GPU. ``work`` is in bytes or flop, as the target's unit counts; ``peak`` is per second;
-    ``bytes_and_flops`` is all of the work.
+    """One timed size on one GPU. ``work`` is in bytes or operations, as the target's unit counts; ``peak`` is per
+    second; ``bytes_and_flops`` is all of the work.
     """
 
     run: TimedRun
@@ -46,6 +46,11 @@ class Setup:
     @property
     def published(self) -> bool:
         return self.limits.published
+
+    @property
+    def limit(self) -> float | None:
+        """The rate that no kernel can pass."""
+        return roofline.limit_of(self.unit, self.limits)
 
     def roof(self, median_s: float) -> Roof | None:
         return roofline.roof(*self.bytes_and_flops, median_s, self.unit, self.limits)

@@ -118,8 +118,8 @@ class _Pool:
 
     @property
     def impossible(self) -> bool:
-        peak = self.setup.peak
-        return bool(self.seconds) and roofline.impossible(self.setup.work, self.measured.median_s, peak)
+        limit = self.setup.limit
+        return bool(self.seconds) and roofline.impossible(self.setup.work, self.measured.median_s, limit)
 
     @property
     def decided(self) -> bool:

@@ -18,16 +18,18 @@ if TYPE_CHECKING:
     from grader.simt.events import Event, Place
     from grader.simt.simulate import Call, Outcome
 
-PUBLIC_KINDS = {"left_barrier": "barrier_divergence", "warp_barrier_divergence": "deadlock"}
+PUBLIC_KINDS = {
+    "left_barrier": "barrier_divergence", "warp_barrier_divergence": "deadlock", "object_deadlock": "deadlock",
+}  # fmt: skip
 """The simulator tells more kinds apart than a diagnostic does."""
 
 WARNINGS = ("uninitialised_read", "same_value_write")
 FAILURES = {
     "out_of_bounds": "out_of_bounds", "null": "out_of_bounds", "read_only": "out_of_bounds", "misaligned": "crash",
     "trap": "crash", "assert": "crash", "bad_mask": "crash", "barrier_divergence": "timeout", "left_barrier": "timeout",
-    "warp_barrier_divergence": "timeout", "deadlock": "timeout",
-    "instruction_budget": "timeout", "race": "race", "missing_fence": "race", "inactive_lane": "race",
-    "missing_lanes": "race",
+    "warp_barrier_divergence": "timeout", "deadlock": "timeout", "object_deadlock": "timeout",
+    "instruction_budget": "timeout", "missing_async_wait": "race", "race": "race", "missing_fence": "race",
+    "inactive_lane": "race", "missing_lanes": "race",
     "print_limit": "limit", "launch_limit": "limit",
 }  # fmt: skip
 """Which verdict word a finding ends in, the first that applies; findings that are not listed are warnings."""
@@ -36,6 +38,12 @@ SAME_LINE = "one line does both: in a loop, end its body with __syncthreads(); e
 
 WHOLE_WARP = ("wmma", "mma", "ldmatrix", "movmatrix")
 """Instructions without a mask: each lane holds a part of the matrix."""
+
+UNSET_COUNT = (1 << 20) - 1
+"""What a barrier object expects that nothing has initialised: shared memory starts with all bits set."""
+
+BYTES_OF_ANY_TYPE = ("wmma", "ldmatrix", "cp.async")
+UNORDERED = ("race", "missing_async_wait", "same_value_write", "uninitialised_read")
 
 ELEMENT_BYTES = 4  # of an array whose type PTX does not tell
 
@@ -94,7 +102,7 @@ def diagnostic(
     block: tuple[int, int, int] = (0, 0, 0),
 ) -> Diagnostic:
     """One finding in words; ``known_as`` is what the kernel calls the array, ``block`` the shape of the blocks."""
-    size = itemsize.get(event.array or "", event.width or ELEMENT_BYTES)
+    size = itemsize.get(event.array or "", 0 if _is_untyped(event) else event.width or ELEMENT_BYTES)
     words = Words(event, file, size, known_as, math.prod(block))
     message, hint = _MESSAGES[event.kind](words)
     return Diagnostic(
@@ -116,6 +124,14 @@ def diagnostic(
     )
 
 
+_VERBS = {"read": "read", "write": "written", "atomic": "updated atomically", "copy": "copied"}
+
+
+def _is_untyped(event: Event) -> bool:
+    """Whether the instruction moves bytes of which nothing tells the element's type."""
+    return event.space == "shared" and event.kind in UNORDERED and event.instruction.startswith(BYTES_OF_ANY_TYPE)
+
+
 class Words:
     """Pieces of messages about one event."""
 
@@ -125,7 +141,9 @@ class Words:
 
     @property
     def index(self) -> int | None:
-        return None if self.event.offset is None or not self.event.array else self.event.offset // self.size
+        if self.event.offset is None or not self.event.array or not self.size:
+            return None
+        return self.event.offset // self.size
 
     @property
     def array(self) -> str:
@@ -140,7 +158,8 @@ class Words:
     def element(self) -> str:
         """``shared partial[49]`` or ``src[3]``, of an array that is known."""
         space = self.event.space
-        return f"{'' if space in (None, 'global') else f'{space} '}{self.name}[{self.index}]"
+        where = f" (byte {self.event.offset})" if self.index is None else f"[{self.index}]"
+        return f"{'' if space in (None, 'global') else f'{space} '}{self.name}{where}"
 
     @property
     def other_name(self) -> str:
@@ -170,7 +189,7 @@ class Words:
         return self.at(self.event.line)
 
     def access(self, place: Place, *, with_block: bool) -> str:
-        verb = {"read": "read", "write": "written", "atomic": "updated atomically"}[place.kind]
+        verb = _VERBS[place.kind]
         return f"{verb} by {self.thread(place.thread, place.block if with_block else None)} at {self.at(place.line)}"
 
 
@@ -211,6 +230,8 @@ def _race(w: Words) -> Said:
         )
     if first.line == second.line:
         return what + ", no barrier between", SAME_LINE
+    if "copy" in (first.kind, second.kind) and w.event.space == "shared":
+        return what + ", no barrier between", _between_copy_and_read(first, second)
     return what + ", no barrier between", "put a __syncthreads() between the two accesses"
 
 
@@ -227,6 +248,54 @@ def _between_blocks(w: Words) -> str:
         meant = f"did each block mean {w.name}[blockIdx.x]? "
         return f"{meant}If the element is meant for all of them: use an atomic, or a second launch"
     return "blocks run in any order: use an atomic, or a second launch"
+
+
+def _between_copy_and_read(first: Place, second: Place) -> str:
+    copy, other = (first, second) if first.kind == "copy" else (second, first)
+    if (copy.line or 0) > (other.line or 0):
+        return (
+            "the copy overwrites what other threads may still need: put a __syncthreads() between their last use and "
+            "the copy"
+        )
+    return (
+        "a wait is for the thread's own copies only: put a __syncthreads() after it. In a loop the copy of the next "
+        "round must not start, either, before every thread is done with what it overwrites"
+    )
+
+
+def _missing_async_wait(w: Words) -> Said:
+    """A copy was under way: the first access started it, the second came before its wait."""
+    copy, own = w.event.accesses
+    blocks = copy.block != own.block
+    itself = (copy.thread, copy.block) == (own.thread, own.block)
+    starter = "it" if itself else w.thread(copy.thread, copy.block if blocks else None)
+    started = f"{starter} started {'itself ' if itself else ''}at {w.at(copy.line)}"
+    if w.event.space != "shared":
+        return (
+            f"race on {w.array}: {w.access(own, with_block=blocks)}, while the asynchronous copy that {started} may "
+            "still read it",
+            "wait for the copy before its source changes: __pipeline_wait_prior(0), then __syncthreads()",
+        )
+    if own.kind == "copy":
+        return (
+            f"race on {w.array}: a second asynchronous copy into it, by {w.thread(own.thread)} at {w.at(own.line)}, "
+            f"while the one that {started} is still under way",
+            "wait for the first copy, and let all threads read what it brought, before the next one overwrites it",
+        )
+    return (
+        f"race on {w.array}: {w.access(own, with_block=blocks)}, while the asynchronous copy that {started} is still "
+        f"under way: {starter} has not waited for it",
+        WAIT_ITSELF if itself else WAIT_ALL,
+    )
+
+
+_WAIT = (
+    "__pipeline_wait_prior(0) (cp.async.wait_group 0; a larger number leaves that many of the newest groups under way)"
+)
+WAIT_ITSELF = f"before the access: {_WAIT}, then __syncthreads()"
+WAIT_ALL = (
+    f"every thread must wait for its own copies, {_WAIT}, and a __syncthreads() must follow before others read them"
+)
 
 
 def _missing_fence(w: Words) -> Said:
@@ -277,6 +346,21 @@ def _deadlock(w: Words) -> Said:
     return (
         f"deadlock: {w.who} waits at {w.here} for threads that never come{of}",
         "every thread that the barrier counts must reach it",
+    )
+
+
+def _object_deadlock(w: Words) -> Said:
+    arrived, expected = w.event.detail
+    if expected == UNSET_COUNT:
+        return (
+            f"deadlock: {w.who} waits at {w.here} for the barrier object {w.name}, which nothing has initialised",
+            "let one thread init() it, and put a __syncthreads() behind that",
+        )
+    came = f"{arrived} of the {expected} arrivals that it expects have come, and no more do"
+    return (
+        f"deadlock: {w.who} waits at {w.here} for a phase of the barrier object {w.name} that never ends; {came}",
+        "the count that the object is initialised with must be the number of arrivals in each phase; a thread that "
+        "leaves must arrive_and_drop()",
     )
 
 
@@ -349,10 +433,11 @@ def _lanes(mask: int) -> str:
 
 _MESSAGES: dict[str, Callable[[Words], Said]] = {
     "out_of_bounds": out_of_bounds, "null": _null, "read_only": _read_only, "misaligned": _misaligned, "race": _race,
-    "missing_fence": _missing_fence,
+    "missing_fence": _missing_fence, "missing_async_wait": _missing_async_wait,
     "same_value_write": _same_value, "uninitialised_read": _uninitialised, "barrier_divergence": _two_barriers,
     "left_barrier": _left_barrier,
-    "deadlock": _deadlock, "instruction_budget": _budget, "missing_lanes": _missing_lanes,
+    "deadlock": _deadlock, "object_deadlock": _object_deadlock, "instruction_budget": _budget,
+    "missing_lanes": _missing_lanes,
     "warp_barrier_divergence": _missing_lanes,
     "inactive_lane": _inactive_lane, "bad_mask": _bad_mask, "trap": _trap, "assert": _assert,
     "print_limit": _print_limit,

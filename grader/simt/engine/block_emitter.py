@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from grader.simt.engine import findings
 from grader.simt.engine.blocks import Block, Op, cost
 from grader.simt.engine.flatten import UnsupportedPtx
-from grader.simt.engine.layout import RUNNING, TIMED_OUT, TRAPPED, WARP, WORKER
+from grader.simt.engine.layout import DEADLOCKED, RUNNING, TIMED_OUT, TRAPPED, WARP, WORKER
 from grader.simt.engine.operands import OperandEmitter
 from grader.simt.engine.schedule import QUANTUM
 from grader.simt.engine.values import I1, I32, I64, Value, vec
@@ -43,8 +43,8 @@ class BlockEmitter(OperandEmitter):
         if self.block.is_sync:
             self._wait_for_lanes()
         self._count_block()
-        for op in self.block.ops:
-            self._instruction(op)
+        for position, op in enumerate(self.block.ops):
+            self._instruction(op, position)
         if not self.ended:
             self.jump(self.block.index + 1, self.block_mask)
 
@@ -55,7 +55,7 @@ class BlockEmitter(OperandEmitter):
         WORKER.store(f, self.worker, "block_budget", WORKER.load(f, self.worker, "block_budget") - charge)
         self.g.observers.block(self, self.block.index)
 
-    def _instruction(self, op: Op) -> None:
+    def _instruction(self, op: Op, position: int) -> None:
         self.op = op
         f = self.f
         guard = op.instruction.guard
@@ -71,6 +71,8 @@ class BlockEmitter(OperandEmitter):
             self._build(op)
         except MISFITS as error:
             raise self.unsupported(f"the operands of {op.instruction.name}") from error
+        if not self.ended:
+            self.g.observers.executed(self, op, position)
         self.guard, self.mask = None, self.block_mask
         assert f is self.f
 
@@ -222,10 +224,21 @@ class BlockEmitter(OperandEmitter):
         WARP.store(f, self.warp, "quantum", QUANTUM)
         WARP.store(f, self.warp, "rotate", self.block.index + 1)
         with f.if_(spent & running):
-            self.report(findings.BUDGET, self.block_mask, WORKER.load(f, self.worker, "last_share"))
-            WORKER.store(f, self.worker, "status", TIMED_OUT)
+            self._out_of_budget()
         f.goto(self.region.give_up)
         f.enter(go_on)
+
+    def _out_of_budget(self) -> None:
+        """A loop without an end; or one that waits for a barrier object, with every other warp that waits so."""
+        f = self.f
+        if self.g.has_objects:
+            waits = WORKER.load(f, self.worker, "waits_at", WARP.load(f, self.warp, "index")).ne(0)
+            with f.if_(waits):
+                f.call(self.g.objects.stuck(), self.worker)
+                WORKER.store(f, self.worker, "status", DEADLOCKED)
+        with f.if_(WORKER.load(f, self.worker, "status").eq(RUNNING)):
+            self.report(findings.BUDGET, self.block_mask, WORKER.load(f, self.worker, "last_share"))
+            WORKER.store(f, self.worker, "status", TIMED_OUT)
 
     def exit(self, *, trap: bool = False) -> None:
         """The executing lanes end."""

@@ -17,6 +17,9 @@ from grader.simt.ptx.model import Label
 LONGEST = 128
 """Instructions of one basic block: LLVM's time grows with the square of it."""
 MAX_BLOCKS = 1_000
+SM_90 = ("cp.async.bulk", "mbarrier.try_wait", "wgmma", "fence.proxy", "fence.mbarrier_init", "elect", "setmaxnreg",
+         "stmatrix", "mapa", "barrier.cluster", "griddepcontrol", "multimem", "tensormap")  # fmt: skip
+NEEDS_SM_90 = "it needs sm_90, and the simulator is an A100 (sm_80): run it with --backend gpu on a GPU that has it"
 ENDS = frozenset({"branch", "exit", "barrier"})
 
 
@@ -81,7 +84,7 @@ def _cut(flat: Flat) -> tuple[list[Block], dict[str, int]]:
             continue
         found = find(item)
         if found is None or not found[0].takes(len(item.operands)):
-            raise UnsupportedPtx(f"the instruction {item.name}", item.line)
+            raise UnsupportedPtx(f"the instruction {item.name}", item.line, hint=_newer(item.name))
         op = Op(count, item, *found)
         count += 1
         if "sync" in op.form.tags:
@@ -104,7 +107,12 @@ def _cut(flat: Flat) -> tuple[list[Block], dict[str, int]]:
     return blocks, targets
 
 
-COSTS = {"memory": 32, "barrier": 16, "sync": 16, "slow": 64, "special": 16, "matrix": 256}
+def _newer(name: str) -> str:
+    """Why an instruction is not there that newer GPUs than the simulated one have; "" for others."""
+    return NEEDS_SM_90 if any(name.startswith(begin) for begin in SM_90) or "_tx." in name else ""
+
+
+COSTS = {"memory": 32, "barrier": 16, "sync": 16, "slow": 64, "object": 64, "special": 16, "matrix": 256}
 """What an instruction with this tag, or of this chapter, is charged; others 1. A unit takes 1 to 4 ns with all
 observers on, so that a budget bounds time too."""
 

@@ -30,7 +30,7 @@ def make_room(module: ir.Module) -> ir.Function:
     renumber = _renumber(module)
     f = Builder(module, "make_room", VOID, [PTR, PTR])
     worker, warp = f.args
-    with f.if_(WARP.load(f, warp, "clock").uge(Stamp.MAX_CLOCK), likely=False):
+    with f.if_(WARP.load(f, warp, "clock").uge(Stamp.MAX_CLOCK - 1), likely=False):
         f.call(renumber, worker, warp)
     f.ret()
     return f.finish()
@@ -53,7 +53,7 @@ def _renumber(module: ir.Module) -> ir.Function:
 
 
 def _each_known(f: Builder, worker: Value, warp: Value, do: Callable[[Value], None]) -> None:
-    """``do`` with every place that holds one of this warp's clocks: known to a warp, at a barrier, or to a lane."""
+    """``do`` with each place that holds one of this warp's clocks: known to a warp, a barrier, a lane, an object."""
     index = WARP.load(f, warp, "index").zext(I64)
     for name, start, step, count in (
         ("known", index * 4, 128, 32),
@@ -63,6 +63,8 @@ def _each_known(f: Builder, worker: Value, warp: Value, do: Callable[[Value], No
         table = WORKER.load(f, worker, name)
         with f.loop(f.const(I64, count)) as i:
             do(f.at(table, start + i * step))
+    with f.loop(WORKER.load(f, worker, "object_rows")) as i:
+        do(f.at(WORKER.load(f, worker, "objects"), index * 4 + i * 128))
 
 
 def _ranks(f: Builder, worker: Value, warp: Value) -> Callable[[Value], Value]:
@@ -79,6 +81,7 @@ def _ranks(f: Builder, worker: Value, warp: Value) -> Callable[[Value], Value]:
     with f.loop(f.const(I32, RANKS)) as clock:
         total.set(total.get() + f.load(I32, place(clock)))
         f.store(total.get(), place(clock))
+    f.store(f.const(I32, Stamp.MAX_CLOCK), place(f.const(I32, Stamp.MAX_CLOCK)))  # copies under way keep their mark
     return lambda clock: f.load(I32, place(clock))
 
 

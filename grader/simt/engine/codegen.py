@@ -11,12 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from llvmlite import ir
 
 from grader.simt.engine.accesses import narrowest, seeds_of_swaps
+from grader.simt.engine.barrier_objects import BarrierObjectCode
 from grader.simt.engine.block_emitter import BlockEmitter
 from grader.simt.engine.blocks import Block, Graph, Op, build
+from grader.simt.engine.copies import CopyCode
+from grader.simt.engine.fetches import Fetches, fetches
 from grader.simt.engine.findings import report_function
 from grader.simt.engine.flatten import Flat, UnsupportedPtx, flatten
 from grader.simt.engine.memory import MemoryCode
@@ -52,6 +56,8 @@ class Kernel:
     symbols: tuple[str, ...] = field(default=())  # module variables whose addresses the code loads
     global_order: bool = False  # blocks must run in the fixed interleaving (atomics, fences, volatile)
     granule: dict[str, int] = field(default_factory=dict)
+    copies: bool = False  # asynchronous ones: warps have queues of them
+    objects: bool = False  # barrier objects in shared memory: each may need its rows of clocks
 
 
 def generate(module: Module, entry_name: str, observers: ObserverSet) -> tuple[str, Kernel]:
@@ -85,10 +91,21 @@ class Generator:
             for b in graph.blocks
             if len(b.ops) == 1 and b.ops[0].form.tags == {"exit"} and not b.ops[0].instruction.guard
         ]
-        self.schedule = Schedule(self.ir, len(graph.blocks), self.warp_bytes, self.report, exits)
-        self.memory = MemoryCode(self.ir, self.report, observers, self.sites, len(graph.blocks))
+        tags = {tag for b in graph.blocks for o in b.ops for tag in o.form.tags}
+        self.copies, self.has_objects = "copy_queue" in tags, "object" in tags
+        self.schedule = Schedule(
+            self.ir, len(graph.blocks), self.warp_bytes, self.report, exits,
+            copies=self.copies, objects=self.has_objects,
+        )  # fmt: skip
+        self.memory = MemoryCode(self.ir, self.report, observers, self.sites, len(graph.blocks), copies=self.copies)
+        self.copy = CopyCode(self.ir, self.memory, observers)
+        self.objects = BarrierObjectCode(self.ir, self.schedule, self.copy, tracks="tracks" in tags)
         self.symbols: list[str] = []
         self.parameters, self.parameter_bytes = self._place_parameters()
+
+    @cached_property
+    def fetches(self) -> Fetches:
+        return fetches(self.graph)
 
     def _register_slots(self) -> dict[str, int]:
         """Byte offset of each register in the warp's state, behind its header."""
@@ -179,7 +196,7 @@ class Generator:
             self.flat.name, parameters, self.parameter_bytes, shared, self.shared_bytes, self.local_bytes,
             self.warp_bytes,
             tuple(self.sites.sites), lines, self._opcodes(), tuple(self.sites.lines), tuple(self.symbols), ordered,
-            self.sites.granule,
+            self.sites.granule, self.copies, self.has_objects,
         )  # fmt: skip
 
     def _opcodes(self) -> tuple[tuple[str, ...], ...]:

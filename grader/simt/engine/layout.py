@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from llvmlite import ir
 
 from grader.simt.engine.builder import Builder
-from grader.simt.engine.values import I32, I64, PTR, Value, bits_of
+from grader.simt.engine.values import I32, I64, PTR, Value, bits_of, vec
 
 
 class Layout:
@@ -41,6 +41,17 @@ class Layout:
     def load(self, f: Builder, base: Value, name: str, index: Value | None = None) -> Value:
         return f.load(self.kind[name], self.at(f, base, name, index))
 
+    def row(self, f: Builder, base: Value, name: str) -> Value:
+        """An array field of 32 elements as a vector: one element for each lane."""
+        return f.load(vec(self.kind[name]), self.at(f, base, name), align=64)
+
+    def store_row(self, f: Builder, base: Value, name: str, value: Value, lanes: Value | None = None) -> None:
+        """Set such a field, or the elements of some lanes (an i32 mask)."""
+        if lanes is None:
+            f.store(value, self.at(f, base, name), align=64)
+        else:
+            f.masked_store(value, self.at(f, base, name), lanes.as_lanes(), 64)
+
     def store(self, f: Builder, base: Value, name: str, value: Value | int, index: Value | None = None) -> None:
         given = value if isinstance(value, Value) else f.const(self.kind[name], value)
         f.store(given, self.at(f, base, name, index))
@@ -54,7 +65,7 @@ WORKER = Layout(
         ("global_writes", PTR), ("global_reads", PTR), ("shared_writes", PTR), ("shared_reads", PTR),
         ("chunks", PTR), ("released", PTR), ("known", PTR), ("lane_known", PTR), ("arrivals", PTR), ("ranks", PTR),
         ("symbols", PTR), ("global_cells", I64), ("shared_cells", I64),
-        ("worst", PTR),
+        ("worst", PTR), ("copies", PTR), ("objects", PTR), ("object_rows", I64),
         ("allocation_count", I64), ("shared_allocation_count", I64),
         ("local_allocation_count", I64), ("shared_bytes", I64), ("local_bytes", I64),
         ("first_block", I64), ("last_block", I64), ("serial", I64), ("serial_base", I64),
@@ -66,8 +77,12 @@ WORKER = Layout(
         ("multi_worker", I32), ("partial_sync", I32), ("barriers", I32),
         ("arrived", I32, 16), ("expected", I32, 16), ("vote_and", I32, 16), ("vote_or", I32, 16),
         ("vote_count", I32, 16), ("result_and", I32, 16), ("result_or", I32, 16), ("result_count", I32, 16),
+        ("waits_at", I32, 32), ("waits_for", I32, 32),
     ]
 )  # fmt: skip
+
+FETCHES, COPY_GROUPS, COPY_BARRIERS = 16, 8, 16
+"""What a warp remembers of the tiles on their way (see `grader.simt.observers.overlap`)."""
 
 WARP = Layout(
     [
@@ -75,6 +90,9 @@ WARP = Layout(
         ("index", I32), ("waits", I32), ("quantum", I32),
         ("wait_block", I32, 32), ("wait_mask", I32, 32), ("wait_barrier", I32, 32), ("wait_site", I32, 32),
         ("wait_alive", I32, 32),
+        ("executed", I32), ("counted", I32), ("spanned", I32), ("fetches", I32, FETCHES),
+        ("copy_open", I32), ("copy_commits", I32), ("copy_waits", I32), ("copy_groups", I32, COPY_GROUPS),
+        ("copy_barriers", I32, COPY_BARRIERS),
     ]
 )  # fmt: skip
 """Followed by the pending bitmap (i64 words), lane masks and needed lanes by basic block (i32), and the registers."""
@@ -99,6 +117,19 @@ WORST = Layout(
         ("shared", I32),
     ]
 )
+
+COPY_QUEUE = Layout([("groups", I32, 32), ("used", I64), ("issued", I32)])
+"""Of a warp, in kernels that copy asynchronously: groups that each lane closed, a bit for each slot; slots follow."""
+COPY = Layout(
+    [
+        ("source", I64, 32), ("target", I64, 32), ("source_cell", I64, 32), ("target_cell", I64, 32),
+        ("bytes", I32, 32), ("groups", I32, 32), ("barriers", I32, 32),
+        ("lanes", I32), ("size", I32), ("line", I32), ("clock", I32), ("number", I32),
+    ]
+)  # fmt: skip
+"""A slot: one request's lanes that are under way. Host addresses, shadow cells, bytes that come from the source."""
+COPY_SLOTS = 64
+COPY_QUEUE_BYTES = COPY_QUEUE.size + COPY_SLOTS * COPY.size
 
 RUNNING, TIMED_OUT, TRAPPED, DEADLOCKED, FATAL = range(5)
 """Values of a worker's status; a status other than RUNNING ends the worker's blocks."""

@@ -17,7 +17,7 @@ from llvmlite import ir
 
 from grader.simt.engine import findings
 from grader.simt.engine.builder import Builder, Cell
-from grader.simt.engine.layout import ALLOCATION, FATAL, READ_ONLY, RUNNING, WARP, WORKER
+from grader.simt.engine.layout import ALLOCATION, COPY, FATAL, READ_ONLY, RUNNING, WARP, WORKER
 from grader.simt.engine.sites import BLOCK_COUNTERS, SITE_COUNTERS, SiteTable
 from grader.simt.engine.values import I32, I64, LANES, PTR, VOID, Value, vec
 from grader.simt.observers.base import Access, ObserverSet
@@ -58,12 +58,14 @@ class MemoryCode:
     """Builds and remembers the request functions of one kernel."""
 
     def __init__(
-        self, module: ir.Module, report: ir.Function, observers: ObserverSet, sites: SiteTable, blocks: int
-    ) -> None:
+        self, module: ir.Module, report: ir.Function, observers: ObserverSet, sites: SiteTable, blocks: int,
+        *, copies: bool = False,
+    ) -> None:  # fmt: skip
         self.module = module
         self.report = report
         self.observers = observers
         self.sites = sites
+        self.copies = copies  # whether memory may have asynchronous copies under way
         self.counters_at = 8 * len(BLOCK_COUNTERS) * blocks
 
     # -- what forms call --------------------------------------------------------------------------------------------
@@ -115,6 +117,15 @@ class MemoryCode:
         line = self.sites.line_index(site)
         fn = self._function(Shape(space, kind, bits, count, strong, atomic, used & ((1 << count) - 1)))
         f.call(fn, e.warp, e.worker, address, mask, f.const(I32, site), f.const(I32, line), out)
+
+    def copy_side(self, space: str, size: int, *, partial: bool) -> ir.Function:
+        """One side of an asynchronous copy: checks it and notes where it is in the copy's slot, but moves nothing.
+
+        Called like a request, with the slot for ``out``. ``partial``: the slot says how many bytes each lane reads.
+        """
+        kind = "part" if partial and space == "global" else "copy"
+        words = size // 4
+        return self._function(Shape(space, kind, 32, words, strong=False, atomic=None, used=(1 << words) - 1))
 
     # -- functions --------------------------------------------------------------------------------------------------
     def _function(self, shape: Shape) -> ir.Function:
@@ -178,7 +189,8 @@ class _Request:
 
     def __init__(self, code: MemoryCode, f: Builder, shape: Shape) -> None:
         self.code, self.f, self.shape = code, f, shape
-        self.space, self.kind, self.bits, self.count = shape.space, shape.kind, shape.bits, shape.count
+        self.space, self.bits, self.count = shape.space, shape.bits, shape.count
+        self.kind = "copy" if shape.kind == "part" else shape.kind
         self.width = shape.bits * shape.count // 8
         self.warp, self.worker, self.address, self.mask, self.site, self.line, self.out = f.args
 
@@ -224,8 +236,8 @@ class _Request:
         f = self.f
         low = ALLOCATION.load(f, allocation, "low")
         offset = self.address - low
-        room = ALLOCATION.load(f, allocation, "size") - self.width
-        inside = offset.ule(room).as_mask() & f.splat(room).sge(0).as_mask()
+        room = f.splat(ALLOCATION.load(f, allocation, "size")) - self._reach()
+        inside = offset.ule(room).as_mask() & room.sge(0).as_mask()
         group = f.var(rest.get() & inside)
         straddles = group.get().eq(0)
         with f.if_(straddles, likely=False):
@@ -238,13 +250,17 @@ class _Request:
             with f.if_(crooked.ne(0), likely=False):
                 self._report(findings.MISALIGNED, crooked, self.address.lane(f.first_lane(crooked)))
             group.set(group.get() & ~crooked)
-        if self.kind != "load" and self.space == "global":
+        if self.kind not in ("load", "copy") and self.space == "global":
             fixed = (ALLOCATION.load(f, allocation, "flags") & READ_ONLY).ne(0)
             with f.if_(fixed, likely=False):
                 self._report(findings.READ_ONLY, group.get(), self.address.lane(f.first_lane(group.get())))
                 group.set(f.const(I32, 0))
         with f.if_(group.get().ne(0)):
             self._perform(allocation, offset, group.get())
+
+    def _reach(self) -> Value | int:
+        """Bytes of each lane's access."""
+        return self.width if self.shape.kind != "part" else COPY.row(self.f, self.out, "bytes").zext(I64)
 
     def _report(self, kind: int, lanes: Value, address: Value) -> None:
         f = self.f
@@ -257,6 +273,9 @@ class _Request:
     # -- moving data ------------------------------------------------------------------------------------------------
     def _perform(self, allocation: Value, offset: Value, group: Value) -> None:
         f = self.f
+        if self.kind == "copy":
+            self._note_copy(allocation, offset, group)
+            return
         if self.space == "local" or self.kind == "atomic" or self.count > 1:
             self._scattered(allocation, offset, group)
             return
@@ -278,7 +297,8 @@ class _Request:
             space=self.space, kind=self.kind,
             bits=self.bits, count=self.count, strong=self.shape.strong, mask=group, address=self.address, offset=offset,
             allocation=allocation, base=base, counters=counters, out=self.out, report=self.code.report,
-            host=self._host(allocation), granule=self.code.sites.granule.get(self.space, 4), used=self.shape.used,
+            host=self._host(allocation), granule=self.code.sites.granule.get(self.space, 4),
+            copies=self.code.copies, partial=self.shape.kind == "part", used=self.shape.used,
         )  # fmt: skip
 
     def _host(self, allocation: Value) -> Value:
@@ -288,6 +308,17 @@ class _Request:
         if self.space == "shared":
             return host + f.address(WORKER.load(f, self.worker, "shared"))
         return host
+
+    def _note_copy(self, allocation: Value, offset: Value, group: Value) -> None:
+        """Show one side of an asynchronous copy to the observers, and keep where it is for the time of its wait."""
+        f, slot = self.f, self.out
+        access = self._access(allocation, offset, group, None)
+        self.code.observers.before(access)
+        side = "source" if self.space == "global" else "target"
+        cells = (offset >> access.granule.bit_length() - 1) + ALLOCATION.load(f, allocation, "shadow")
+        COPY.store_row(f, slot, side, offset + access.host, group)
+        COPY.store_row(f, slot, f"{side}_cell", cells, group)
+        COPY.store(f, slot, "lanes", COPY.load(f, slot, "lanes") | group)
 
     def _contiguous(self, allocation: Value, offset: Value, group: Value, base: Value) -> None:
         f = self.f

@@ -15,7 +15,8 @@ from llvmlite import ir
 from grader.simt.engine import findings
 from grader.simt.engine.builder import Builder, Cell
 from grader.simt.engine.clocks import make_room
-from grader.simt.engine.layout import DEADLOCKED, RUNNING, TIMED_OUT, WARP, WORKER
+from grader.simt.engine.copies import CopyCode
+from grader.simt.engine.layout import COPY_QUEUE, DEADLOCKED, RUNNING, TIMED_OUT, WARP, WORKER
 from grader.simt.engine.values import I1, I32, I64, PTR, VOID, Value, vec
 
 QUANTUM = 2048
@@ -29,9 +30,12 @@ class Schedule:
     """Builds the scheduler's functions for one kernel of ``block_count`` basic blocks."""
 
     def __init__(
-        self, module: ir.Module, block_count: int, warp_size_bytes: int, findings: ir.Function, exits: Sequence[int]
-    ) -> None:
+        self, module: ir.Module, block_count: int, warp_size_bytes: int, findings: ir.Function, exits: Sequence[int],
+        *, copies: bool = False, objects: bool = False,
+    ) -> None:  # fmt: skip
         self.module = module
+        self.copies = copies  # whether warps have queues of asynchronous copies
+        self.objects = objects  # whether threads wait for barrier objects
         self.exits = exits  # basic blocks that only end their lanes
         self.count = block_count
         self.words = (block_count + 63) // 64
@@ -378,6 +382,8 @@ class Schedule:
         f.memset(WORKER.load(f, worker, "shared"), POISON_BYTE, WORKER.load(f, worker, "shared_bytes"))
         warps = WORKER.load(f, worker, "warp_count")
         f.memset(WORKER.load(f, worker, "known"), 0, warps.zext(I64) * 128)
+        if self.objects:
+            f.memset(WORKER.at(f, worker, "waits_at"), 0, f.const(I64, 128))
         f.memset(WORKER.load(f, worker, "arrivals"), 0, f.const(I64, 16 * 128))
         threads = WORKER.load(f, worker, "threads")
         with f.loop(warps) as i:
@@ -390,6 +396,8 @@ class Schedule:
             WARP.store(f, warp, "clock", 1)
             WARP.store(f, warp, "quantum", QUANTUM)
             WARP.store(f, warp, "alive", lanes)
+            if self.copies:
+                f.memset(CopyCode.queue(f, worker, warp), 0, f.const(I64, COPY_QUEUE.size))
             f.call(self.enqueue, warp, f.const(I32, 0), lanes)
 
 

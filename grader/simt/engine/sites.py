@@ -14,7 +14,17 @@ if TYPE_CHECKING:
     from grader.simt.engine.blocks import Graph, Op
 
 BLOCK_COUNTERS = ("executions", "active_lanes", "predicated_off", "predicated", "divergent")
-SITE_COUNTERS = ("requests", "bytes", "sectors", "wavefronts", "ideal_wavefronts", "worst", "lanes")
+SITE_COUNTERS = (
+    "requests",
+    "bytes",
+    "sectors",
+    "wavefronts",
+    "ideal_wavefronts",
+    "worst",
+    "lanes",
+    "overlapped",
+    "fetching",
+)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The instruction set: importing this package registers every form. One module for each chapter of the PTX manual."""
 
 from grader.simt.isa import (
+    async_copies,
     atomics,
     bits,
     compare,
@@ -13,6 +14,7 @@ from grader.simt.isa import (
     integer,
     logic,
     matrix,
+    mbarrier,
     movement,
     selection,
     special,
@@ -26,6 +28,7 @@ __all__ = [
     "Example",
     "Form",
     "Match",
+    "async_copies",
     "atomics",
     "bits",
     "compare",
@@ -40,6 +43,7 @@ __all__ = [
     "integer",
     "logic",
     "matrix",
+    "mbarrier",
     "movement",
     "selection",
     "special",

@@ -44,7 +44,7 @@ class Shape:
     @property
     def is_transposed(self) -> bool:
         """Whether the product is computed as (BᵀAᵀ)ᵀ: the machine's left operand has 16 rows or more."""
-        return self.m == 8
+        return self.m == 8 and self.n > 8
 
 
 @dataclass(frozen=True)

@@ -205,7 +205,7 @@ def mma_single(e: BlockEmitter, m: Match, i: Instruction) -> None:
 
 
 @form(f"{_MMA}.SHAPE.row.col{{.satfinite}}.s32.ATYPE.BTYPE.s32 d, a, b, c", raw=True, tags=("sync",),
-      SHAPE=("m16n8k16", "m16n8k32"), ATYPE=BYTES, BTYPE=BYTES)  # fmt: skip
+      SHAPE=("m8n8k16", "m16n8k16", "m16n8k32"), ATYPE=BYTES, BTYPE=BYTES)  # fmt: skip
 def mma_integer(e: BlockEmitter, m: Match, i: Instruction) -> None:
     _multiply(e, i, Product(Shape.parse(m.SHAPE), m.ATYPE, m.BTYPE, "s32", "s32", wmma=False, saturates=m.satfinite))
 

@@ -6,9 +6,12 @@ from grader.simt.observers.banks import Banks
 from grader.simt.observers.base import Observer, ObserverSet
 from grader.simt.observers.coalescing import Coalescing
 from grader.simt.observers.divergence import Divergence
+from grader.simt.observers.overlap import Overlap
 from grader.simt.observers.shadow import Shadow
 
-COUNTING: dict[str, type[Observer]] = {"divergence": Divergence, "coalescing": Coalescing, "banks": Banks}
+COUNTING: dict[str, type[Observer]] = {
+    "divergence": Divergence, "coalescing": Coalescing, "banks": Banks, "overlap": Overlap,
+}  # fmt: skip
 WATCHING = ("races", "uninitialised")
 OBSERVERS = (*COUNTING, *WATCHING)
 """Every observer by name; bounds and alignment are always checked, by the memory requests themselves."""

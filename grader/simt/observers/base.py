@@ -5,11 +5,12 @@ The engine offers these events; an observer overrides the ones it needs, and one
     block(e, i)         a warp enters basic block i            before(access)   a request, before its data moves
     predicated(e, i)    lanes are switched off by a predicate  after(access)    the same, afterwards
     diverged(e, i)      a branch goes both ways                barrier(e, i)    lanes arrive at a barrier
-    warp_sync(e, mask)  named lanes have synchronised
+    warp_sync(e, mask)  named lanes have synchronised      executed(e, op, p)  instruction p of its block has run
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from grader.simt.engine.values import Value
 
 if TYPE_CHECKING:
     from grader.simt.engine.block_emitter import BlockEmitter
+    from grader.simt.engine.blocks import Op
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Access:
     site: Value  # i32
     line: Value  # i32: index of the source line in the line table
     space: str  # global | shared | local
-    kind: str  # load | store | atomic
+    kind: str  # load | store | atomic | copy (asynchronous: of its source in global, its target in shared memory)
     bits: int  # of one element
     count: int  # elements of each lane
     strong: bool  # volatile, relaxed or atomic: ordered against its like
@@ -46,12 +48,28 @@ class Access:
     report: ir.Function
     host: Value  # i64: host address of the allocation
     granule: int  # bytes that one shadow cell stands for
+    copies: bool = False  # whether asynchronous copies may be under way
+    partial: bool = False  # an asynchronous copy's source, of which a lane may read less than its width: the slot says
     used: int = -1  # a bit for each element whose value matters
 
     @property
     def width(self) -> int:
         """Bytes of each lane."""
         return self.bits * self.count // 8
+
+
+@dataclass(frozen=True)
+class Completion:
+    """An asynchronous copy that has just moved the bytes of some lanes, as the code that is being built sees it."""
+
+    f: Builder
+    warp: Value
+    worker: Value
+    slot: Value  # ptr to the copy (`grader.simt.engine.layout.COPY`)
+    size: Value  # i32: bytes of each lane
+    lanes: Value  # i32: the lanes whose bytes have moved
+    clock: Value  # i32: when, by the warp's clock
+    granule: Mapping[str, int]  # bytes of a shadow cell, by space
 
 
 class Observer:
@@ -72,11 +90,17 @@ class Observer:
     def warp_sync(self, e: BlockEmitter, members: Value) -> None:
         """The lanes of ``members`` have synchronised."""
 
+    def executed(self, e: BlockEmitter, op: Op, position: int) -> None:
+        """An instruction that does not end its block has run with ``e.mask``; ``position`` is its place there."""
+
     def before(self, access: Access) -> None:
         """A request is about to move its data."""
 
     def after(self, access: Access) -> None:
         """A request has moved its data."""
+
+    def copied(self, copy: Completion) -> None:
+        """An asynchronous copy has moved its data."""
 
 
 class ObserverSet(Observer):
@@ -105,6 +129,10 @@ class ObserverSet(Observer):
         for observer in self.observers:
             observer.warp_sync(e, members)
 
+    def executed(self, e: BlockEmitter, op: Op, position: int) -> None:
+        for observer in self.observers:
+            observer.executed(e, op, position)
+
     def before(self, access: Access) -> None:
         for observer in self.observers:
             observer.before(access)
@@ -112,3 +140,7 @@ class ObserverSet(Observer):
     def after(self, access: Access) -> None:
         for observer in self.observers:
             observer.after(access)
+
+    def copied(self, copy: Completion) -> None:
+        for observer in self.observers:
+            observer.copied(copy)

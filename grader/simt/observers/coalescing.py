@@ -4,6 +4,10 @@ A request, load or store, touches the distinct sectors of its active lanes; none
 aligned to their width. Source: 233 patterns measured on an H200, each with exactly that many sectors
 (docs/results/nsight-patterns.md).
 
+An asynchronous copy fetches a sector once for each line of 128 bytes of shared memory that it goes to. Measured too:
+where rows are padded by 16 bytes, every second one has a sector whose halves go to two lines, and 256 × 256 halves of
+`hgemm_wmma_v3` take 13824 sectors on an H200, those of `hgemm_mma`, which pads nothing, 12288.
+
 Lanes in rising order count where the sector changes; everything else counts distinct sectors one by one.
 """
 
@@ -12,11 +16,14 @@ from __future__ import annotations
 from llvmlite import ir
 
 from grader.simt.engine.builder import Builder
-from grader.simt.engine.values import I1, I32, I64, vec
+from grader.simt.engine.layout import COPY
+from grader.simt.engine.values import I1, I32, I64, Value, vec
 from grader.simt.observers.base import Access, Observer
 from grader.simt.observers.counting import add_site, note_worst
 
 SECTOR_SHIFT = 5
+LINE_SHIFT, LINE_BITS = 7, 12
+"""Lines of shared memory, and the bits that number them."""
 
 
 class Coalescing(Observer):
@@ -28,9 +35,18 @@ class Coalescing(Observer):
         add_site(access, "requests", 1)
         add_site(access, "lanes", lanes)
         add_site(access, "bytes", lanes * access.width)
-        sectors = f.call(distinct(f.module), access.address >> SECTOR_SHIFT, access.mask)
+        sectors = f.call(distinct(f.module), _fetched(access), access.mask)
         add_site(access, "sectors", sectors)
         note_worst(access, sectors, f.const(I32, 0))
+
+
+def _fetched(access: Access) -> Value:
+    """What each lane has fetched: its sector, and for an asynchronous copy also the line that it goes to."""
+    sector = access.address >> SECTOR_SHIFT
+    if access.kind not in ("copy", "part"):
+        return sector
+    line = COPY.row(access.f, access.out, "target") >> LINE_SHIFT
+    return (sector << LINE_BITS) | (line & ((1 << LINE_BITS) - 1))
 
 
 def distinct(module: ir.Module) -> ir.Function:

@@ -13,6 +13,7 @@ The same stamps say whether memory was ever written: shared memory in this block
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from llvmlite import ir
@@ -20,9 +21,10 @@ from llvmlite import ir
 from grader.simt.engine import findings
 from grader.simt.engine.builder import Builder
 from grader.simt.engine.clocks import make_room
-from grader.simt.engine.layout import ALLOCATION, INITIALISED, WARP, WORKER, Stamp
+from grader.simt.engine.layout import ALLOCATION, COPY, INITIALISED, WARP, WORKER, Stamp
 from grader.simt.engine.values import I1, I32, I64, PTR, Value, vec
-from grader.simt.observers.base import Access, Observer
+from grader.simt.observers import copies
+from grader.simt.observers.base import Access, Completion, Observer
 
 if TYPE_CHECKING:
     from grader.simt.engine.block_emitter import BlockEmitter
@@ -44,10 +46,10 @@ class Shadow(Observer):
         f = access.f
         if access.space == "global":
             _mark_chunks(access)
-        if self.uninitialised and access.kind != "store":
+        if self.uninitialised and access.kind != "store" and not _is_target(access):
             self._uninitialised(access)
         for cell in _cells(access):
-            self._watch(access, cell)
+            self._watch(cell.access, cell)
         if access.kind == "atomic" and access.space == "global":
             f.call(_publish(f.module), access.worker)
         elif access.kind == "store" and access.space == "global":
@@ -56,26 +58,37 @@ class Shadow(Observer):
     def _watch(self, access: Access, cell: _Cells) -> None:
         mine = _stamp(access)
         written = cell.load("writes")
-        if access.kind == "load":
+        if access.kind == "copy":
+            mine = mine | copies.UNDER_WAY[access.space]
+        if access.kind == "load" or (access.kind == "copy" and access.space == "global"):
             if self.races:
-                self._conflict(access, mine, written, findings.RACE_WRITE_READ, access.mask)
+                self._conflict(access, cell, mine, written, findings.RACE_WRITE_READ)
                 cell.store("reads", _merge_reader(access, mine, cell.load("reads"), written))
             return
         if self.races:
-            self._conflict(access, mine, written, findings.RACE_WRITE_WRITE, access.mask)
-            self._conflict(access, mine, cell.load("reads"), findings.RACE_READ_WRITE, access.mask)
+            self._conflict(access, cell, mine, written, findings.RACE_WRITE_WRITE)
+            self._conflict(access, cell, mine, cell.load("reads"), findings.RACE_READ_WRITE)
         cell.store("writes", mine)
-        if self.races and access.kind == "store" and not cell.contiguous:
+        if self.races and access.kind in ("store", "copy") and not cell.contiguous:
             self._collisions(access, cell, mine)
 
-    def _conflict(self, access: Access, mine: Value, other: Value, kind: int, lanes: Value) -> None:
+    def _conflict(self, access: Access, cell: _Cells, mine: Value, other: Value, kind: int) -> None:
         """Report the lanes whose access is not ordered after the one that ``other`` stamps."""
         f = access.f
-        suspects = _suspects(access, mine, other).as_mask() & lanes
+        suspects = _suspects(access, mine, other).as_mask() & access.mask
         with f.if_(suspects.ne(0), likely=False):
             bad = f.call(_unordered(f.module, access.space), access.warp, access.worker, other, suspects)
             with f.if_(bad.ne(0), likely=False):
-                if kind == findings.RACE_WRITE_WRITE and access.kind == "store" and access.count == 1:
+                if access.copies and access.space == "shared":
+                    other = f.call(
+                        copies.as_started(f.module, access.granule),
+                        access.warp,
+                        access.worker,
+                        cell.index(),
+                        other,
+                        bad,
+                    )
+                if kind == findings.RACE_WRITE_WRITE and _one_value(access):
                     self._split_same_value(access, bad, other)
                 else:
                     _report(access, kind, bad, other)
@@ -92,7 +105,9 @@ class Shadow(Observer):
         there = cell.load("writes")
         lost = there.ne(mine).as_mask() & access.mask
         with f.if_(lost.ne(0), likely=False):
-            same = _values_agree(access, lost, there) if access.count == 1 else f.const(I32, 0)
+            same = _values_agree(access, lost, there) if _one_value(access) else f.const(I32, 0)
+            if access.kind == "copy":  # of one request: none of its copies waits for another
+                there = there & ~copies.UNDER_WAY["shared"]
             _report(access, findings.SAME_VALUE_WRITE, lost & same, there)
             _report(access, findings.RACE_WRITE_WRITE, lost & ~same, there)
 
@@ -106,8 +121,8 @@ class Shadow(Observer):
         with f.if_(unset):
             fresh = f.var(f.const(I32, 0))
             for cell in _cells(access):
-                fresh.set(fresh.get() | _never_written(access, cell.load("writes")))
-            never = fresh.get() & access.mask
+                fresh.set(fresh.get() | _never_written(access, cell.load("writes")) & cell.access.mask)
+            never = fresh.get()
             with f.if_(never.ne(0), likely=False):
                 _report(access, findings.UNINITIALISED, never, f.const(vec(I64), 0))
 
@@ -116,6 +131,19 @@ class Shadow(Observer):
         for_group = _warp_order(f.module)
         with f.each_group(members, e.mask) as group:
             f.call(for_group, e.warp, e.worker, group)
+
+    def copied(self, copy: Completion) -> None:
+        copies.landed(copy)
+
+
+def _one_value(access: Access) -> bool:
+    """Whether each lane stores one element, whose value is known."""
+    return access.kind == "store" and access.count == 1
+
+
+def _is_target(access: Access) -> bool:
+    """Whether this is where an asynchronous copy writes."""
+    return access.kind == "copy" and access.space == "shared"
 
 
 class _Cells:
@@ -132,6 +160,13 @@ class _Cells:
             self.place = ((access.base.ashr(scale)) + shadow) << 3
         else:
             self.place = ((access.offset >> scale) + f.splat(shadow) + k) << 3
+
+    def index(self) -> Value:
+        """Each lane's cell."""
+        f = self.access.f
+        if not self.contiguous:
+            return self.place >> 3
+        return f.splat(self.place >> 3) + (f.iota(I64, self.access.width) >> self.access.granule.bit_length() - 1)
 
     def _pointer(self, which: str) -> Value:
         f, access = self.access.f, self.access
@@ -156,17 +191,21 @@ class _Cells:
 def _cells(access: Access) -> list[_Cells]:
     count = max(1, access.width // access.granule)
     wanted = [k for k in range(count) if access.used >> (8 * access.granule * k // access.bits) & 1]
+    if access.partial:
+        return [_Cells(_reaching(access, k * access.granule), k, contiguous=False) for k in wanted]
     return [_Cells(access, k, contiguous=count == 1 and access.base is not None) for k in wanted]
+
+
+def _reaching(access: Access, start: int) -> Access:
+    """The access of those lanes that want more than ``start`` bytes."""
+    wants = COPY.row(access.f, access.out, "bytes").ugt(start).as_mask()
+    return replace(access, mask=access.mask & wants)
 
 
 def _stamp(access: Access) -> Value:
     """This access as stamps of 32 lanes."""
-    f = access.f
-    serial = WORKER.load(f, access.worker, "serial") << Stamp.SERIAL
-    first = WARP.load(f, access.warp, "index").zext(I64) << (Stamp.THREAD + 5)
-    clock = WARP.load(f, access.warp, "clock").zext(I64) << Stamp.CLOCK
-    common = serial | first | clock | (access.line.zext(I64) << Stamp.LINE) | int(access.strong)
-    return f.splat(common) | f.iota(I64, 1 << Stamp.THREAD)
+    clock = WARP.load(access.f, access.warp, "clock")
+    return copies.stamps_at(access.f, access.warp, access.worker, clock, access.line) | int(access.strong)
 
 
 def _suspects(access: Access, mine: Value, other: Value) -> Value:
@@ -303,7 +342,7 @@ def _mark_chunks(access: Access) -> None:
     """With several workers: note which chunks of memory this one reads and writes."""
     f = access.f
     with f.if_(WORKER.load(f, access.worker, "multi_worker").ne(0)):
-        mark = READ_MARK if access.kind == "load" else WRITE_MARK
+        mark = READ_MARK if access.kind in ("load", "copy") else WRITE_MARK
         shadow = ALLOCATION.load(f, access.allocation, "shadow") * access.granule
         chunks = WORKER.load(f, access.worker, "chunks")
         lane = f.first_lane(access.mask)

@@ -92,6 +92,13 @@ class FakeDevice:
             raise CudaError("CUDA_ERROR_NOT_FOUND: cuModuleGetGlobal")
         return module["addresses"][name]
 
+    def tensor_map(self, wanted: Any, address: int) -> bytes:
+        """Not CUDA's layout: 128 bytes that begin with the address, so that a kernel of Python can find it."""
+        self.log.append(("tensor_map", (wanted.name, address)))
+        if wanted.box[-1] > 256:
+            raise CudaError("CUDA_ERROR_INVALID_VALUE: cuTensorMapEncodeTiled")
+        return address.to_bytes(8, "little") + bytes(120)
+
     def launch(self, function, grid, block, args, shared_bytes=0, *, cooperative=False, cluster=(1, 1, 1)):
         name, kernel = function
         self.launched.append(name)

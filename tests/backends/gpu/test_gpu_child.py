@@ -21,7 +21,7 @@ from grader.courses import built_in_course
 from grader.errors import SubmissionError, Unsupported
 from grader.exercise import Array, Exercise, Tolerance, Values
 from grader.inputs import is_poison
-from grader.launch import Launch, LaunchPlan, Zero
+from grader.launch import Launch, LaunchPlan, TensorMap, Zero
 
 POINTER, INT = Parameter("u64", 8, 8), Parameter("u32", 4, 4)
 ENTRY = Entry("add", (POINTER, POINTER, POINTER, INT))
@@ -131,6 +131,52 @@ def test_a_fault_of_the_kernel_is_raised_with_cudas_words():
 def test_a_zero_step_clears_its_buffer():
     plan = LaunchPlan(steps=(Zero("c"),))
     assert not run_case(add, plan=plan).outputs["c"].any()
+
+
+MAPPED = LaunchPlan(
+    steps=(Launch("add", ("a", "b", "c_map", N), (4, 1, 1), (256, 1, 1)),) * 2,
+    tensor_maps=(TensorMap("c_map", "c", "float32", (N,), (), (64,), line=4),),
+)
+TAKES_MAP = Entry("add", (POINTER, POINTER, Parameter("b8", 128, 64), INT))
+
+
+def mapped(seen=None):
+    """A program whose kernel gets the output as a tensor map, and what runs on its device."""
+
+    def kernel(device, grid, block, a, b, c_map, n):
+        if seen is not None:
+            seen.append(len(c_map.tobytes()))
+        add(device, grid, block, a, b, int.from_bytes(c_map.tobytes()[:8], "little"), n)
+
+    device, arena, guards, _, support = bench(kernel)
+    program = LoadedProgram(device, b"program", (TAKES_MAP,), support)
+    return device, CaseRunner(device, arena, guards, program)
+
+
+def test_a_tensor_map_is_made_where_the_buffer_lies():
+    seen = []
+    _, runner = mapped(seen)
+    outcome = runner.run(MAPPED, SHAPES, DATA)
+    np.testing.assert_array_equal(outcome.outputs["c"], DATA["a"] + DATA["b"])
+    assert seen == [128, 128]
+
+
+def test_a_tensor_map_is_made_again_only_where_its_buffer_moved():
+    device, runner = mapped()
+    runner.run(MAPPED, SHAPES, DATA)
+    runner.run(MAPPED, SHAPES, DATA)
+    moved = tuple(wire.Shape(s.name, s.dtype, s.count + 9999 * (s.name == "a"), s.role) for s in SHAPES)
+    runner.run(MAPPED, moved, DATA)
+    made = [where for what, where in device.log if what == "tensor_map"]
+    assert len(made) == len(set(made)) == 2
+
+
+def test_a_tensor_map_that_cuda_refuses_is_invalid():
+    refused = TensorMap("c_map", "c", "float32", (N,), (), (512,), line=4)
+    plan = LaunchPlan(steps=MAPPED.steps, tensor_maps=(refused,))
+    with pytest.raises(SubmissionError, match=r"CUDA refuses the tensor map c_map \(line 4\)") as caught:
+        mapped()[1].run(plan, SHAPES, DATA)
+    assert caught.value.verdict == "invalid"
 
 
 def test_a_missing_constant_is_invalid():

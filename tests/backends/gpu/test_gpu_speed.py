@@ -58,7 +58,7 @@ def judge(monkeypatch, first, *fresh, target=TARGET, published=True, peak=PEAK, 
     """The speed that follows from the first process's samples and those of fresh ones, and how many were opened."""
     setup = SimpleNamespace(
         run=SimpleNamespace(judged="c"), modules={}, size=timed, work=WORK, ceiling_work=WORK, peak=peak,
-        published=published, roof=lambda median_s: Roof(0.25, WORK / 4 / median_s, 4.8e12, 6.7e13),
+        limit=peak, published=published, roof=lambda median_s: Roof(0.25, WORK / 4 / median_s, 4.8e12, 6.7e13),
     )  # fmt: skip
     monkeypatch.setattr(speed_module, "prepare", lambda *_: setup)
     sessions = [FakeSession(samples) for samples in fresh]

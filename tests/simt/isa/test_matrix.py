@@ -126,13 +126,18 @@ def test_byte_products_are_exact(shape: str, kind: str) -> None:
     ("shape", "modifiers", "kinds"),
     [
         ("m16n8k8", "f32.f16.f16.f32", ("f16", "f16", "f32", "f32")),
+        ("m16n8k8", "f16.f16.f16.f16", ("f16", "f16", "f16", "f16")),
         ("m16n8k16", "f32.f16.f16.f32", ("f16", "f16", "f32", "f32")),
         ("m16n8k16", "f16.f16.f16.f16", ("f16", "f16", "f16", "f16")),
         ("m16n8k8", "f32.bf16.bf16.f32", ("bf16", "bf16", "f32", "f32")),
         ("m16n8k16", "f32.bf16.bf16.f32", ("bf16", "bf16", "f32", "f32")),
         ("m16n8k4", "f32.tf32.tf32.f32", ("tf32", "tf32", "f32", "f32")),
         ("m16n8k8", "f32.tf32.tf32.f32", ("tf32", "tf32", "f32", "f32")),
+        ("m8n8k16", "s32.s8.s8.s32", ("s8", "s8", "s32", "s32")),
+        ("m8n8k16", "s32.u8.s8.s32", ("u8", "s8", "s32", "s32")),
         ("m16n8k16", "s32.s8.u8.s32", ("s8", "u8", "s32", "s32")),
+        ("m16n8k16", "s32.u8.u8.s32", ("u8", "u8", "s32", "s32")),
+        ("m16n8k32", "s32.s8.s8.s32", ("s8", "s8", "s32", "s32")),
         ("m16n8k32", "s32.u8.s8.s32", ("u8", "s8", "s32", "s32")),
     ],
 )
@@ -192,6 +197,10 @@ def test_operands_of_mma_lie_as_the_manual_draws_them() -> None:
         if e < 4:
             assert b.place(lane, e) == (thread * 2 + (e & 1) + (8 if e >= 2 else 0), group)
             assert c.place(lane, e) == (group + (8 if e >= 2 else 0), thread * 2 + (e & 1))
+    small, sums = fragment_of("a", "m8n8k16", "s8", wmma=False), fragment_of("c", "m8n8k16", "s32")
+    assert [small.place(5, e) for e in range(4)] == [(1, 4), (1, 5), (1, 6), (1, 7)]
+    assert fragment_of("b", "m8n8k16", "s8", wmma=False).place(5, 2) == (6, 1)
+    assert [sums.place(5, e) for e in range(2)] == [(1, 2), (1, 3)]
     wide, bytes_ = fragment_of("a", "m16n8k8", "tf32", wmma=False), fragment_of("a", "m16n8k32", "s8", wmma=False)
     assert [wide.place(5, e) for e in range(4)] == [(1, 1), (9, 1), (1, 5), (9, 5)]
     assert [bytes_.place(5, e) for e in range(0, 16, 4)] == [(1, 4), (9, 4), (1, 20), (9, 20)]

@@ -1,0 +1,35 @@
+// expect: wrong
+// Each product is rounded to a half before it is added: exact for the integers, wrong for all other inputs.
+
+// launch gemv(A, x, y, m, k): grid=cdiv(m, 4) block=128
+
+#include <cuda_fp16.h>
+
+// The products are halves, the sum is a float.
+__device__ float add_products(uint4 a, uint4 x, float sum)
+{
+    const half2* a2 = reinterpret_cast<const half2*>(&a);
+    const half2* x2 = reinterpret_cast<const half2*>(&x);
+    for (int j = 0; j < 4; ++j) {
+        float2 product = __half22float2(__hmul2(a2[j], x2[j]));
+        sum += product.x + product.y;
+    }
+    return sum;
+}
+
+extern "C" __global__ void gemv(const half* A, const half* x, float* y, int m, int k)
+{
+    int lane = threadIdx.x % 32;
+    int row = blockIdx.x * 4 + threadIdx.x / 32;
+    if (row >= m)
+        return;
+    const uint4* a8 = reinterpret_cast<const uint4*>(A + (size_t)row * k);
+    const uint4* x8 = reinterpret_cast<const uint4*>(x);
+    float sum = 0.0f;
+    for (int i = lane; i < k / 8; i += 32)
+        sum = add_products(a8[i], x8[i], sum);
+    for (int s = 16; s > 0; s /= 2)
+        sum += __shfl_down_sync(0xffffffff, sum, s);
+    if (lane == 0)
+        y[row] = sum;
+}

@@ -1,0 +1,63 @@
+from grader import AlsoTimed, Array, Exercise, Expect, Target, Tolerance, Values, Work
+
+# Small integers that are mostly positive: the products' mean is 64, so the sums grow like 64·k. Up to k = 4096 they
+# stay below 400 · 4096 < 2^24, where floats are exact in any order of summation. From k = 80 on they pass 2048, where
+# halves are 2 apart: accumulated in fp16, or rounded to it, every odd sum is wrong.
+GROWING = Values(exact_low=-4, exact_high=20)
+
+EXERCISE = Exercise(
+    name="hgemm_wmma_v2",
+    order=611,
+    ladder="hgemm",
+    idea="warps share tiles of A and B in shared memory",
+    arrays=(
+        Array("A", "float16", "m*k", values=GROWING),
+        Array("B", "float16", "k*n", values=GROWING),
+        Array("C", "float32", "m*n", role="out"),
+    ),
+    oracle="gemm:matmul",
+    small=(
+        {"m": 16, "n": 16, "k": 16},
+        {"m": 16, "n": 48, "k": 32},
+        {"m": 48, "n": 32, "k": 80},
+        {"m": 64, "n": 64, "k": 64},
+        {"m": 80, "n": 16, "k": 112},
+        {"m": 16, "n": 16, "k": 1040},
+        {"m": 128, "n": 96, "k": 160},
+        {"m": 144, "n": 272, "k": 48},
+    ),
+    secret={"m": (16, 160, 16), "n": (16, 160, 16), "k": (16, 256, 16)},
+    simulated={"m": 256, "n": 256, "k": 256},
+    timed={"m": 4096, "n": 4096, "k": 4096},
+    also_timed=(AlsoTimed({"m": 8192, "n": 2048, "k": 4096}),),
+    work=Work(bytes="2*m*k + 2*k*n + 4*m*n", flops="2*m*n*k"),
+    target=Target(
+        unit="fp16_tensor",
+        ceiling="mma_f16",
+    ),
+    technique=(
+        # A block's tile of BM × BN costs (1/BM + 1/BN) / 16 sectors for each multiply-add: 0.00195 at 64 × 64, 0.00098
+        # at 128 × 128. hgemm_wmma_v1 takes 0.0078.
+        Expect(
+            "global_load_sectors",
+            at_most=0.0021,
+            per="m*n*k",
+            why="The same elements of A and B are fetched from global memory by one warp after the other.",
+            hint="let the warps of a block bring tiles for at least 64 × 64 elements of C into shared memory",
+        ),
+        # 64 × 64 with 16 bytes a lane: 0.000122. Fragments of 64 × 64 loaded straight from global memory take 0.00049:
+        # as few sectors, but 4 bytes a lane.
+        Expect(
+            "global_load_requests",
+            at_most=0.00017,
+            per="m*n*k",
+            why="The tiles come in many small requests: a lane brings 2 or 4 bytes where it could bring 16.",
+            hint="load 8 halves at once, *(const uint4*)&A[...], and store them into shared memory in the same way",
+        ),
+    ),
+    # Real values are uniform in [-1, 1): sums are near √k / 3, and a chain of k roundings errs by about eps·√k times
+    # that. Tensor cores cut off instead of rounding, which adds up in one direction: hence the relative part. A sum
+    # rounded to fp16 is off by up to 2^-11 of itself, far outside from k = 16 on: 5e-4 against 8e-6 + 1.5e-5.
+    tolerance=Tolerance(relative=2**-16, chain="k", scale="sqrt(k)", chain_factor=4.0),
+    baseline="gemm:matmul",
+)

@@ -1,0 +1,25 @@
+// expect: wrong
+// The factors are cut to the 11 bits that tf32 keeps, as if tensor cores had multiplied them.
+
+// launch sgemm_v1(A, B, C, m, n, k): grid=(cdiv(m, 32), cdiv(n, 8)) block=(32, 8)
+
+// The upper 19 of 32 bits: sign, exponent, and 10 bits behind the point.
+__device__ float tf32(float x) { return __uint_as_float(__float_as_uint(x) & 0xffffe000u); }
+
+extern "C" __global__ void sgemm_v1(const float* A, const float* B, float* C, int m, int n, int k)
+{
+    // This thread's element of C. x counts rows and y counts columns, as the letters of a matrix are written.
+    int row = blockIdx.x * blockDim.x + threadIdx.x;
+    int col = blockIdx.y * blockDim.y + threadIdx.y;
+
+    // The blocks at the edges stick out of C: a thread without an element has nothing to do.
+    if (row >= m || col >= n)
+        return;
+
+    // Row `row` of A times column `col` of B. The sum stays in a register until it is complete.
+    float sum = 0.0f;
+    for (int l = 0; l < k; ++l)
+        sum += tf32(A[row * k + l]) * tf32(B[l * n + col]);
+
+    C[row * n + col] = sum;
+}

@@ -1,0 +1,35 @@
+// expect: sim=technique gpu=slow
+// Only B has a tile: the elements of A come from global memory in the inner loop, one by one.
+
+#define TILE 32  // rows and columns of each tile; a block has a thread for each element
+
+// launch sgemm_v3(A, B, C, m, n, k): grid=(cdiv(n, TILE), cdiv(m, TILE)) block=(TILE, TILE)
+
+extern "C" __global__ void sgemm_v3(const float* A, const float* B, float* C, int m, int n, int k)
+{
+    __shared__ float b[TILE][TILE];
+
+    // This thread's place in the tiles. Lanes lie along x, so x is the column in all three matrices.
+    int tx = threadIdx.x, ty = threadIdx.y;
+    int col = blockIdx.x * TILE + tx;
+    int row = blockIdx.y * TILE + ty;
+
+    float sum = 0.0f;
+    for (int l0 = 0; l0 < k; l0 += TILE) {
+        // Each thread brings one element of the tile of B.
+        b[ty][tx] = l0 + ty < k && col < n ? B[(l0 + ty) * n + col] : 0.0f;
+
+        // Barrier: from here on threads read what others have stored.
+        __syncthreads();
+
+        // All lanes read the same element of A, and 32 neighbouring words of b.
+        for (int l = 0; l < TILE && l0 + l < k && row < m; ++l)
+            sum += A[row * k + l0 + l] * b[l][tx];
+
+        // Barrier: the next round overwrites tiles that others may still be reading.
+        __syncthreads();
+    }
+
+    if (row < m && col < n)
+        C[row * n + col] = sum;
+}

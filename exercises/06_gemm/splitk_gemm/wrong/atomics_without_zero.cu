@@ -1,0 +1,18 @@
+// expect: wrong
+// Every slice adds its part to C with an atomic, but nobody has set C to 0 before.
+
+// launch splitk_gemm(A, B, C, m, n, k): grid=(cdiv(n, 16), cdiv(m, 16), 64) block=(16, 16)
+
+extern "C" __global__ void splitk_gemm(const float* A, const float* B, float* C, int m, int n, int k)
+{
+    int row = blockIdx.y * 16 + threadIdx.y;
+    int col = blockIdx.x * 16 + threadIdx.x;
+    if (row >= m || col >= n)
+        return;
+    int first = (long long)k * blockIdx.z / gridDim.z;
+    int last = (long long)k * (blockIdx.z + 1) / gridDim.z;
+    float sum = 0.0f;
+    for (int l = first; l < last; ++l)
+        sum += A[(size_t)row * k + l] * B[(size_t)l * n + col];
+    atomicAdd(&C[(size_t)row * n + col], sum);
+}

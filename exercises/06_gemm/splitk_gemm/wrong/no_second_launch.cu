@@ -1,0 +1,21 @@
+// expect: wrong
+// The parts are there, but nobody adds them up: C is never written.
+
+#define SLICES 64
+
+// scratch partial: float[SLICES * m * n]
+// launch splitk_gemm(A, B, partial, m, n, k): grid=(cdiv(n, 16), cdiv(m, 16), SLICES) block=(16, 16)
+
+extern "C" __global__ void splitk_gemm(const float* A, const float* B, float* partial, int m, int n, int k)
+{
+    int row = blockIdx.y * 16 + threadIdx.y;
+    int col = blockIdx.x * 16 + threadIdx.x;
+    if (row >= m || col >= n)
+        return;
+    int first = (long long)k * blockIdx.z / gridDim.z;
+    int last = (long long)k * (blockIdx.z + 1) / gridDim.z;
+    float sum = 0.0f;
+    for (int l = first; l < last; ++l)
+        sum += A[(size_t)row * k + l] * B[(size_t)l * n + col];
+    partial[((size_t)blockIdx.z * m + row) * n + col] = sum;
+}

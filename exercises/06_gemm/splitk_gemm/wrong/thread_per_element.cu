@@ -1,0 +1,17 @@
+// expect: sim=technique gpu=slow
+// A thread for each element of C adds up all of k: 4096 threads on a GPU that has room for 270 000.
+
+// launch splitk_gemm(A, B, C, m, n, k): grid=(cdiv(n, 16), cdiv(m, 16)) block=(16, 16)
+
+extern "C" __global__ void splitk_gemm(const float* A, const float* B, float* C, int m, int n, int k)
+{
+    int row = blockIdx.y * 16 + threadIdx.y;
+    int col = blockIdx.x * 16 + threadIdx.x;
+    if (row >= m || col >= n)
+        return;
+    int first = 0, last = k;
+    float sum = 0.0f;
+    for (int l = first; l < last; ++l)
+        sum += A[(size_t)row * k + l] * B[(size_t)l * n + col];
+    C[(size_t)row * n + col] = sum;
+}

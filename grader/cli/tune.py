@@ -1,0 +1,278 @@
+"""``grade tune NAME --set BM=64,128``: try every combination of a file's integer constants, and name the fastest."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import current_thread, main_thread
+from typing import TYPE_CHECKING
+
+from grader.cli.course import find, load
+from grader.cli.output import print_json, print_line, screen, wrapped, write_file
+from grader.errors import Unsupported, UsageError
+
+if TYPE_CHECKING:
+    from grader.catalog import CourseExercise
+    from grader.device import Gpu
+    from grader.render.tuning import Tuned
+    from grader.tune.build import Machine, Variant
+    from grader.tune.settings import Place, Setting
+    from grader.tune.sweep import Sweep
+
+UNSUPPORTED, FAILED, INTERRUPTED = 4, 1, 130
+
+
+@dataclass(frozen=True)
+class Options:
+    """The command's options, as click hands them over."""
+
+    name: str
+    sets: tuple[str, ...]
+    file: Path | None
+    solution: bool
+    device: int
+    arch: str | None
+    write: bool
+    output: Path | None
+    as_json: bool
+    courses: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class _Here:
+    """The GPU, or why there is none."""
+
+    gpu: Gpu | None
+    why_not: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What is tuned, and where."""
+
+    one: CourseExercise
+    path: Path
+    source: str
+    settings: Sequence[Setting]
+    places: dict[str, Place]
+    here: _Here
+    machine: Machine
+
+
+def tune(options: Options) -> int:
+    """Sweep, show, and write where asked. Exit 1 where no combination is right, 4 where nothing could be measured."""
+    job = _job(options)
+    with _ctrl_c_stops() as stopped:
+        tuned = _tuned(job, stopped, quiet=options.as_json)
+    _show(tuned, options)
+    if options.write:
+        _write(job, tuned)
+    return _exit_code(tuned, job.here, options)
+
+
+def _job(options: Options) -> _Job:
+    """Everything that can be wrong with the command is found here, before anything is compiled."""
+    from grader.tune.settings import parse_settings, places_of
+
+    settings = parse_settings(options.sets)
+    one, path = _exercise_and_file(options)
+    source = _read(path)
+    places = places_of(source, path.name, settings)
+    here = _look(options, one.exercise.requires)
+    machine = _machine(one.exercise.requires, here.gpu, options.arch)
+    return _Job(one, path, source, settings, places, here, machine)
+
+
+def _exercise_and_file(options: Options) -> tuple[CourseExercise, Path]:
+    """Raises UsageError for what cannot be tuned."""
+    from grader.cli.grading import Options as GradingOptions
+    from grader.cli.grading import file_for
+
+    if options.file is not None and options.solution:
+        raise UsageError("--file and --solution exclude each other", code="file_and_solution", hint="leave one out")
+    if options.solution and options.write:
+        hint = f"`grade solution {options.name} --output FILE` makes a copy that is yours"
+        raise UsageError("--write changes a file of yours, not the course's solution", code="usage", hint=hint)
+    one = find(load(options.courses), options.name)
+    if one.exercise.host or one.exercise.timed is None or one.exercise.target is None:
+        what = "is about the host file" if one.exercise.host else "has no timed size"
+        raise UsageError(f"{one.name} {what}: there is no kernel's time to compare", code="not_timed")
+    grading = GradingOptions(names=(options.name,), file=options.file, solution=options.solution)
+    return one, file_for(one, grading)
+
+
+def _read(path: Path) -> str:
+    """The file's text, as grading reads it. Raises UsageError, SubmissionError."""
+    from grader.compile import read_submission
+    from grader.compile.source import checked_source
+
+    return checked_source(read_submission(path), path.name)
+
+
+def _look(options: Options, requires: str) -> _Here:
+    from grader.device import detect
+
+    if options.arch is not None:
+        return _Here(None, "--arch was given")
+    try:
+        gpu = detect(options.device)
+    except Unsupported as error:
+        return _Here(None, error.message, error.hint)
+    why_not = gpu.why_not(requires)
+    return _Here(None if why_not else gpu, why_not)
+
+
+# --------------------------------------------------------------------------------------------------------------- sweep
+
+
+def _tuned(job: _Job, stopped: Callable[[], bool], *, quiet: bool) -> Tuned:
+    from grader import roofline
+    from grader.backends.gpu.bench import work_of
+    from grader.cli.waiting import waiting
+    from grader.render.tuning import Tuned
+    from grader.tune.build import Workshop
+    from grader.tune.settings import combinations
+
+    exercise, gpu, machine = job.one.exercise, job.here.gpu, job.machine
+    assert exercise.timed is not None
+    assert exercise.target is not None
+    workshop = Workshop(exercise, exercise.timed, job.path.name, job.source, job.places, machine)
+    with waiting(job.one.name, doing="tuning", quiet=quiet) as tell:
+        variants = workshop.build_all(combinations(job.settings), tell, stopped)
+        found = _measured(job, variants, tell, stopped)
+    peak = roofline.peak_of(exercise.target.unit, roofline.peaks(gpu)) if gpu is not None else None
+    return Tuned(
+        job.one.name, job.path.name, job.source, job.places, job.settings, machine.name, machine.arch,
+        gpu is not None, exercise.timed, work_of(job.one), peak, found,
+    )  # fmt: skip
+
+
+def _machine(requires: str, gpu: Gpu | None, arch: str | None) -> Machine:
+    """This GPU; else the named architecture: by default the simulated one, or the one that the exercise requires."""
+    from grader.architecture import SIMULATED, capability
+    from grader.launch import DeviceLimits
+    from grader.occupancy import multiprocessor
+    from grader.tune.build import Machine
+
+    if gpu is not None:
+        from grader.tune.on_gpu import machine_of
+
+        return machine_of(gpu, requires)
+    newer = capability(requires) > SIMULATED
+    simulated = "sm_{}{}".format(*SIMULATED)
+    arch = arch or (requires if newer else simulated)
+    has = multiprocessor(arch)
+    limits = replace(DeviceLimits(), name=arch, max_shared_bytes=has.shared_bytes_per_block)
+    return Machine("no GPU, by arithmetic", arch, requires if newer else min(arch, simulated, key=capability), limits)
+
+
+def _measured(
+    job: _Job, variants: Sequence[Variant], tell: Callable[[str], None], stopped: Callable[[], bool]
+) -> Sweep:
+    from grader.tune.sweep import sweep, unmeasured
+
+    gpu = job.here.gpu
+    if gpu is None:
+        return replace(unmeasured(variants), interrupted=stopped())
+    from grader.backends.base import Limits
+    from grader.backends.gpu import GpuBackend
+    from grader.tune.on_gpu import GpuTimer
+
+    with closing(GpuBackend(gpu)) as backend:
+        timer = GpuTimer(job.one, backend, job.machine, secrets.randbits(53), Limits())
+        with closing(timer):
+            return sweep(variants, timer, tell, stopped)
+
+
+@contextmanager
+def _ctrl_c_stops() -> Iterator[Callable[[], bool]]:
+    """The first Ctrl-C lets the combination at hand end and shows what there is; the second ends at once."""
+    asked: list[int] = []
+    if current_thread() is not main_thread():
+        yield lambda: False
+        return
+
+    def note(number: int, frame: object) -> None:
+        asked.append(number)
+        signal.signal(signal.SIGINT, before)
+        os.write(2, b"\nstopping: what was measured comes in a moment; Ctrl-C again ends at once\n")
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: bool(asked)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+# -------------------------------------------------------------------------------------------------------------- results
+
+
+def _show(tuned: Tuned, options: Options) -> None:
+    from grader.cli.machine import print_table
+    from grader.render.json import dumps
+    from grader.render.tuning import after_lines, before_lines, document, to_markdown, to_table
+
+    if options.as_json:
+        print_json(document(tuned))
+    else:
+        width = screen().width
+        for line in before_lines(tuned):
+            print_line(wrapped(line, width=width))
+        print_table(to_table(tuned))
+        for line in after_lines(tuned):
+            print_line(wrapped(line, width=width) if not line.startswith("  ") else line)
+    if options.output is not None:
+        write_file(options.output, to_markdown(tuned))
+        write_file(options.output.with_suffix(".json"), dumps(document(tuned)) + "\n")
+
+
+def _write(job: _Job, tuned: Tuned) -> None:
+    """Change the values in the file, whole or not at all. Raises UsageError where the file has changed meanwhile."""
+    from codecs import BOM_UTF8
+
+    from grader.compile import read_submission
+    from grader.tune.settings import in_words, rewritten
+
+    best = tuned.sweep.best
+    if best is None or not tuned.new_lines:
+        print_line(f"{job.path} stays as it is.", to_stderr=True)
+        return
+    before = read_submission(job.path)
+    if before.removeprefix(BOM_UTF8) != job.source.encode():
+        hint = "run it again, or change the lines yourself"
+        raise UsageError(f"{job.path} was changed while it was tuned: nothing is written", code="changed", hint=hint)
+    after = rewritten(job.source, job.places, best.variant.choice).encode()
+    _replace(job.path, before[: len(before) - len(job.source.encode())] + after)
+    print_line(f"{job.path} has {in_words(best.variant.choice)} now.", to_stderr=True)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write beside the file and move it there, with the file's rights; a link stays a link."""
+    real = path.resolve()
+    beside = real.with_name(f".{real.name}.new")
+    try:
+        beside.write_bytes(content)
+        beside.chmod(real.stat().st_mode & 0o777)
+        beside.replace(real)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise UsageError(f"cannot write {path}: {error.strerror}", code="cannot_write") from None
+
+
+def _exit_code(tuned: Tuned, here: _Here, options: Options) -> int:
+    if tuned.sweep.interrupted:
+        return INTERRUPTED
+    if here.gpu is None and options.arch is None:
+        print_line(f"grade: nothing was measured: {here.why_not}", to_stderr=True)
+        if here.hint:
+            print_line(f"       {here.hint}", to_stderr=True)
+        return UNSUPPORTED
+    if here.gpu is None:
+        return 0
+    return 0 if tuned.sweep.best is not None else FAILED

@@ -1,0 +1,72 @@
+"""What can be checked without a GPU of files that only a GPU runs: they compile, assemble, and can be launched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from grader.architecture import capability
+from grader.courses import CourseExercise
+from grader.dev.expectations import Expectation
+from grader.dev.problem import Problem
+from grader.dev.verdicts import FAILING
+from grader.errors import SubmissionError, Unsupported
+from grader.launch import DeviceLimits, parse_launches
+
+SHARED_BYTES = {8: 163 << 10, 9: 227 << 10, 10: 227 << 10, 12: 99 << 10}
+"""Shared memory of a block by major capability (CUDA programming guide, technical specifications)."""
+
+REFUSED = {"compile_error", "invalid", "limit", "policy"}
+"""Words of wrong answers that never come to run."""
+
+RIGHT = {"pass", "slow", "technique"}
+"""Words of answers that are right, whatever else they lack."""
+
+
+def assembly_problems(one: CourseExercise, expected: Mapping[Path, Expectation]) -> Iterator[Problem]:
+    """Yield the files of an exercise that do not compile, assemble or launch for what it requires; spills, and too few
+    wrong answers.
+    """
+    failing = sum(expectation.words.get("gpu", "pass") not in RIGHT for expectation in expected.values())
+    if failing < FAILING:
+        yield Problem("wrong/", f"{failing} wrong answers fail on a GPU; it must be {FAILING} or more")
+    for place, path in _files(one, expected):
+        try:
+            spilled = _spilled(one, path)
+        except (SubmissionError, Unsupported) as error:
+            word = error.verdict if isinstance(error, SubmissionError) else "unsupported"
+            yield Problem(place, f"for {one.exercise.requires}: {word}: {error.message}")
+            continue
+        if spilled and path == one.solution:
+            yield Problem(place, f"{spilled} bytes of registers are spilled to local memory")
+
+
+def _files(one: CourseExercise, expected: Mapping[Path, Expectation]) -> Iterator[tuple[str, Path]]:
+    """Yield what has to compile, as it is called in a problem, and where it lies."""
+    if one.stub.is_file():
+        yield one.stub.name, one.stub
+    if one.solution is not None:
+        yield f"solution {one.name}.cu", one.solution
+    for path, expectation in expected.items():
+        if not REFUSED & set(expectation.words.values()):
+            yield f"wrong/{path.name}", path
+
+
+def _spilled(one: CourseExercise, path: Path) -> int:
+    """Compile, resolve the launch lines at every size, assemble; the bytes of spilled registers."""
+    from grader.compile import assembly, compile_source, read_submission
+
+    requires = one.exercise.requires
+    program = compile_source(read_submission(path), path.name, target=requires)
+    script = parse_launches(program.source, file=path.name)
+    exercise = one.exercise
+    timed = () if exercise.timed is None else (exercise.timed, *(one.size for one in exercise.also_timed))
+    for size in (*exercise.small, exercise.simulated, *timed):
+        script.resolve(exercise, size, limits_of(requires), program)
+    return max((needs.spill_store_bytes for needs in assembly(program, requires).resources.values()), default=0)
+
+
+def limits_of(architecture: str) -> DeviceLimits:
+    """The launch limits of that capability, as far as they differ from the simulated device's."""
+    major, minor = capability(architecture)
+    return DeviceLimits(name=f"GPU of capability {major}.{minor}", max_shared_bytes=SHARED_BYTES.get(major, 99 << 10))

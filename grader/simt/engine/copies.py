@@ -1,0 +1,208 @@
+"""Asynchronous copies from global to shared memory: a queue for each warp, and the functions that fill and empty it.
+
+    issue ──▶ both addresses are checked, the lanes go into a free slot of the queue ──▶ wait ──▶ their bytes move
+
+A copy moves its bytes as late as it may: when its lane waits for its group. So a wait that is missing, or too weak,
+leaves old bytes in shared memory every time, and the shadow says which copy a reader did not wait for. Groups are
+counted for each lane, because lanes that diverge close their groups alone. A queue that is full lets its oldest copy
+take effect early, as a GPU might.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from llvmlite import ir
+
+from grader.simt.engine.builder import Builder
+from grader.simt.engine.layout import COPY, COPY_QUEUE, COPY_QUEUE_BYTES, COPY_SLOTS, WARP, WORKER
+from grader.simt.engine.values import I8, I32, I64, PTR, VOID, Value, vec
+from grader.simt.observers.base import Completion, ObserverSet
+
+if TYPE_CHECKING:
+    from grader.simt.engine.block_emitter import BlockEmitter
+    from grader.simt.engine.memory import MemoryCode
+
+SIZES = (4, 8, 16)
+NO_BARRIER = -1
+"""In a slot: no barrier object tracks this lane's copy."""
+
+
+class CopyCode:
+    """Builds and remembers the functions of asynchronous copies of one kernel."""
+
+    def __init__(self, module: ir.Module, memory: MemoryCode, observers: ObserverSet) -> None:
+        self.module, self.memory, self.observers = module, memory, observers
+
+    # -- what forms call --------------------------------------------------------------------------------------------
+    def issue(self, e: BlockEmitter, target: Value, source: Value, size: int, given: Value | None) -> None:
+        """Start copying ``size`` bytes of each lane, of which ``given`` (i32) come from the source; the rest are 0."""
+        f = e.f
+        assert e.op is not None
+        sites = self.memory.sites
+        from_site = sites.request(e.op, "global", "load", size)
+        to_site = sites.request(e.op, "shared", "copy", size)
+        line = sites.line_index(to_site)
+        taken = f.const(vec(I32), size) if given is None else given
+        fn = self._issue(size, partial=given is not None)
+        with f.if_(e.mask.ne(0)):
+            f.call(fn, e.warp, e.worker, target, source, taken, e.mask, f.const(I32, from_site),
+                   f.const(I32, to_site), f.const(I32, line))  # fmt: skip
+
+    def commit(self, e: BlockEmitter) -> None:
+        """The copies that the executing lanes have started since their last group are a group."""
+        f = e.f
+        queue = self.queue(f, e.worker, e.warp)
+        groups = COPY_QUEUE.row(f, queue, "groups")
+        COPY_QUEUE.store_row(f, queue, "groups", groups + e.mask.as_lanes().zext(I32))
+
+    def wait(self, e: BlockEmitter, newest: int) -> None:
+        """The executing lanes wait until at most their ``newest`` last groups are under way."""
+        e.f.call(self._wait(), e.warp, e.worker, e.mask, e.f.const(I32, newest))
+
+    # -- functions --------------------------------------------------------------------------------------------------
+    @staticmethod
+    def queue(f: Builder, worker: Value, warp: Value) -> Value:
+        """The warp's queue."""
+        return f.at(WORKER.load(f, worker, "copies"), WARP.load(f, warp, "index").zext(I64) * COPY_QUEUE_BYTES)
+
+    @staticmethod
+    def slot(f: Builder, queue: Value, index: Value) -> Value:
+        return f.at(queue, index * COPY.size + COPY_QUEUE.size)
+
+    def _issue(self, size: int, *, partial: bool) -> ir.Function:
+        """issue(warp, worker, targets, sources, bytes, lanes, source's site, target's site, line)"""
+        name = f"copy_{size}{'_partial' if partial else ''}"
+        existing = self.module.globals.get(name)
+        if existing is not None:
+            return existing
+        source, target = (self.memory.copy_side(space, size, partial=partial) for space in ("global", "shared"))
+        f = Builder(self.module, name, VOID, [PTR, PTR, vec(I64), vec(I64), vec(I32), I32, I32, I32, I32])
+        warp, worker, targets, sources, taken, mask, from_site, to_site, line = f.args
+        queue = self.queue(f, worker, warp)
+        with f.if_(COPY_QUEUE.load(f, queue, "used").eq(-1), likely=False):
+            f.call(self._make_room(), warp, worker, queue)
+        used = COPY_QUEUE.load(f, queue, "used")
+        index = f.intrinsic("llvm.cttz.i64", I64, ~used, f.const(ir.IntType(1), 0))
+        slot = self.slot(f, queue, index)
+        COPY.store_row(f, slot, "bytes", taken)
+        COPY.store_row(f, slot, "target", targets)  # in shared memory, for those who count; later on the host
+        COPY.store(f, slot, "lanes", 0)
+        wanted = taken.ne(0).as_mask() & mask if partial else mask
+        f.call(source, warp, worker, sources, wanted, from_site, line, slot)
+        found = COPY.load(f, slot, "lanes") | (mask & ~wanted)
+        COPY.store(f, slot, "lanes", 0)
+        f.call(target, warp, worker, targets, found, to_site, line, slot)
+        with f.if_(COPY.load(f, slot, "lanes").ne(0)):
+            number = COPY_QUEUE.load(f, queue, "issued")
+            COPY_QUEUE.store(f, queue, "issued", number + 1)
+            COPY.store_row(f, slot, "groups", COPY_QUEUE.row(f, queue, "groups"))
+            COPY.store_row(f, slot, "barriers", f.const(vec(I32), NO_BARRIER))
+            clock = WARP.load(f, warp, "clock")
+            for field, value in (("line", line), ("size", f.const(I32, size)), ("number", number), ("clock", clock)):
+                COPY.store(f, slot, field, value)
+            COPY_QUEUE.store(f, queue, "used", used | (f.const(I64, 1) << index))
+        f.ret()
+        f.fn.attributes.add("noinline")
+        return f.finish()
+
+    def _wait(self) -> ir.Function:
+        """wait(warp, worker, lanes, newest)"""
+        existing = self.module.globals.get("copy_wait")
+        if existing is not None:
+            return existing
+        complete = self.complete()
+        f = Builder(self.module, "copy_wait", VOID, [PTR, PTR, I32, I32])
+        warp, worker, mask, newest = f.args
+        queue = self.queue(f, worker, warp)
+        limit = COPY_QUEUE.row(f, queue, "groups") - newest
+        with self.each_slot(f, queue) as index:
+            slot = self.slot(f, queue, index)
+            due = COPY.row(f, slot, "groups").slt(limit).as_mask() & COPY.load(f, slot, "lanes") & mask
+            with f.if_(due.ne(0)):
+                f.call(complete, warp, worker, queue, index, due, WARP.load(f, warp, "clock"))
+        f.ret()
+        f.fn.attributes.add("noinline")
+        return f.finish()
+
+    @staticmethod
+    def each_slot(f: Builder, queue: Value) -> _EachSlot:
+        return _EachSlot(f, queue)
+
+    def _make_room(self) -> ir.Function:
+        """make_room(warp, worker, queue): the oldest copy of a full queue takes effect."""
+        existing = self.module.globals.get("copy_make_room")
+        if existing is not None:
+            return existing
+        complete = self.complete()
+        f = Builder(self.module, "copy_make_room", VOID, [PTR, PTR, PTR])
+        warp, worker, queue = f.args
+        issued = COPY_QUEUE.load(f, queue, "issued")
+        oldest, age = f.var(f.const(I64, 0)), f.var(f.const(I32, 0))
+        with f.loop(f.const(I64, COPY_SLOTS)) as index:
+            own = issued - COPY.load(f, self.slot(f, queue, index), "number")
+            with f.if_(own.ugt(age.get())):
+                oldest.set(index)
+                age.set(own)
+        lanes = COPY.load(f, self.slot(f, queue, oldest.get()), "lanes")
+        f.call(complete, warp, worker, queue, oldest.get(), lanes, WARP.load(f, warp, "clock"))
+        f.ret()
+        for attribute in ("noinline", "cold"):
+            f.fn.attributes.add(attribute)
+        return f.finish()
+
+    def complete(self) -> ir.Function:
+        """complete(warp, worker, queue, slot's index, lanes, clock): these lanes' bytes move, a write of that clock."""
+        existing = self.module.globals.get("copy_complete")
+        if existing is not None:
+            return existing
+        f = Builder(self.module, "copy_complete", VOID, [PTR, PTR, PTR, I64, I32, I32])
+        warp, worker, queue, index, lanes, clock = f.args
+        slot = self.slot(f, queue, index)
+        size = COPY.load(f, slot, "size")
+        self._move(f, slot, size, lanes)
+        self.observers.copied(Completion(f, warp, worker, slot, size, lanes, clock, self.memory.sites.granule))
+        left = COPY.load(f, slot, "lanes") & ~lanes
+        COPY.store(f, slot, "lanes", left)
+        with f.if_(left.eq(0)):
+            used = COPY_QUEUE.load(f, queue, "used")
+            COPY_QUEUE.store(f, queue, "used", used & ~(f.const(I64, 1) << index))
+        f.ret()
+        f.fn.attributes.add("noinline")
+        return f.finish()
+
+    def _move(self, f: Builder, slot: Value, size: Value, lanes: Value) -> None:
+        with f.each_lane(lanes) as lane:
+            at = lane.zext(I64)
+            taken = COPY.load(f, slot, "bytes", at)
+            source, target = (f.pointer(COPY.load(f, slot, name, at)) for name in ("source", "target"))
+            for width in SIZES:
+                with f.if_(size.eq(width)):
+                    kind = ir.IntType(8 * width)
+                    with f.if_else(taken.eq(width)) as (whole, part):
+                        with whole:
+                            f.store(f.load(kind, source, align=4), target, align=4)
+                        with part:
+                            f.store(f.const(kind, 0), target, align=4)
+                            with f.loop(taken) as byte:
+                                where = byte.zext(I64)
+                                f.store(f.load(I8, source, where), target, where)
+
+
+class _EachSlot:
+    """``with code.each_slot(f, queue) as index:`` builds a loop over the used slots of a queue."""
+
+    def __init__(self, f: Builder, queue: Value) -> None:
+        self.f = f
+        self.rest = f.var(COPY_QUEUE.load(f, queue, "used"))
+
+    def __enter__(self) -> Value:
+        f = self.f
+        self.loop = f.while_(lambda: self.rest.get().ne(0))
+        self.loop.__enter__()
+        index = f.intrinsic("llvm.cttz.i64", I64, self.rest.get(), f.const(ir.IntType(1), 0))
+        self.rest.set(self.rest.get() & (self.rest.get() - 1))
+        return index
+
+    def __exit__(self, *error: object) -> None:
+        self.loop.__exit__(None, None, None)

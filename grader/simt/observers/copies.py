@@ -1,0 +1,111 @@
+"""Asynchronous copies in shadow memory: how a copy that is under way is stamped, and what becomes of the stamp.
+
+From its start to its wait a copy's target is stamped as written, and its source as read, by the thread that started
+it, at a time that no other thread can know. So every access to the target, by whatever thread, is a conflict, and so
+is every write to the source by another thread. At the wait both become an ordinary write and read of that thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from llvmlite import ir
+
+from grader.simt.engine.builder import Builder
+from grader.simt.engine.layout import COPY, COPY_QUEUE, COPY_QUEUE_BYTES, WARP, WORKER, Stamp
+from grader.simt.engine.values import I1, I32, I64, PTR, Value, vec
+from grader.simt.observers.base import Completion
+
+UNDER_WAY: Mapping[str, int] = {
+    "global": Stamp.MAX_CLOCK << Stamp.CLOCK,
+    "shared": Stamp.MAX_CLOCK << Stamp.CLOCK | 1 << Stamp.SEVERAL,
+}
+"""What marks the stamps of an asynchronous copy until its wait. No warp's clock is so high, so that no access comes
+after the copy; and "several" makes a conflict of an access to its target by its own thread, too.
+"""
+
+
+def stamps_at(f: Builder, warp: Value, worker: Value, clock: Value, line: Value) -> Value:
+    """Stamps of the warp's 32 lanes at one of its clocks."""
+    serial = WORKER.load(f, worker, "serial") << Stamp.SERIAL
+    first = WARP.load(f, warp, "index").zext(I64) << (Stamp.THREAD + 5)
+    common = serial | first | (clock.zext(I64) << Stamp.CLOCK) | (line.zext(I64) << Stamp.LINE)
+    return f.splat(common) | f.iota(I64, 1 << Stamp.THREAD)
+
+
+def landed(copy: Completion) -> None:
+    """What was under way becomes a write, and a read of the source, of the thread that started it, now."""
+    f = copy.f
+    now = stamps_at(f, copy.warp, copy.worker, copy.clock, COPY.load(f, copy.slot, "line"))
+    for side, space, which in (("target", "shared", "writes"), ("source", "global", "reads")):
+        with f.loop(copy.size.zext(I64).udiv(copy.granule[space])) as k:
+            places = _places(f, copy.worker, COPY.row(f, copy.slot, f"{side}_cell") + k, f"{space}_{which}")
+            if side == "target":
+                f.scatter(now, places, copy.lanes.as_lanes(), 8)
+            else:
+                _end_reads(copy, places, now, k)
+
+
+def _places(f: Builder, worker: Value, cells: Value, shadow: str) -> Value:
+    return f.pointer((cells << 3) + f.address(WORKER.load(f, worker, shadow)))
+
+
+def _end_reads(copy: Completion, places: Value, now: Value, k: Value) -> None:
+    """Stamp the cells that still show this copy as their reader; other readers' flag stays."""
+    f = copy.f
+    start = (k * copy.granule["global"]).trunc(I32)
+    lanes = copy.lanes & COPY.row(f, copy.slot, "bytes").ugt(start).as_mask()
+    old = f.gather(vec(I64), places, lanes.as_lanes(), f.const(vec(I64), 0), 8)
+    flag = old & (1 << Stamp.SEVERAL)
+    own = (old ^ flag).eq(now | UNDER_WAY["global"]).as_mask() & lanes
+    f.scatter(now | flag, places, own.as_lanes(), 8)
+
+
+def as_started(module: ir.Module, granule: int) -> ir.Function:
+    """as_started(warp, worker, cells, stamps, lanes) -> the stamps, but those of copies whose start is not ordered.
+
+    Where the start itself is not ordered before this access, it is a barrier that is missing and not a wait: then the
+    stamp gets the start's own clock, and looks like any other write.
+    """
+    existing = module.globals.get("as_started")
+    if existing is not None:
+        return existing
+    f = Builder(module, "as_started", vec(I64), [PTR, PTR, vec(I64), vec(I64), I32])
+    warp, worker, cells, stamps, lanes = f.args
+    places, table = f.array(I64, 32), f.array(I64, 32)
+    f.store(cells, places, align=64)
+    f.store(stamps, table, align=64)
+    known = f.at(WORKER.load(f, worker, "known"), WARP.load(f, warp, "index").zext(I64) * 128)
+    under_way = (stamps & UNDER_WAY["shared"]).eq(UNDER_WAY["shared"]).as_mask()
+    with f.each_lane(lanes & under_way) as lane:
+        at = lane.zext(I64) * 8
+        stamp = f.load(I64, f.at(table, at))
+        clock = _started(f, worker, stamp, f.load(I64, f.at(places, at)), granule)
+        of_warp = (stamp >> (Stamp.THREAD + 5)) & 31
+        own = ((stamp >> Stamp.THREAD) & 1023).eq(WARP.load(f, warp, "index").zext(I64) * 32 + lane.zext(I64))
+        unordered = clock.uge(f.load(I32, f.at(known, of_warp * 4))) & ~own
+        told = (stamp & ~UNDER_WAY["shared"]) | (clock.zext(I64) << Stamp.CLOCK)
+        f.store(unordered.select(told, stamp), f.at(table, at))
+    f.ret(f.load(vec(I64), table, align=64))
+    for attribute in ("noinline", "cold"):
+        f.fn.attributes.add(attribute)
+    return f.finish()
+
+
+def _started(f: Builder, worker: Value, stamp: Value, cell: Value, granule: int) -> Value:
+    """The clock at which the copy started that has stamped a cell; 0 where it is not found."""
+    warp = (stamp >> (Stamp.THREAD + 5)) & 31
+    lane = (stamp >> Stamp.THREAD) & 31
+    queue = f.at(WORKER.load(f, worker, "copies"), warp * COPY_QUEUE_BYTES)
+    rest, clock = f.var(COPY_QUEUE.load(f, queue, "used")), f.var(f.const(I32, 0))
+    with f.while_(lambda: rest.get().ne(0)):
+        index = f.intrinsic("llvm.cttz.i64", I64, rest.get(), f.const(I1, 0))
+        rest.set(rest.get() & (rest.get() - 1))
+        slot = f.at(queue, index * COPY.size + COPY_QUEUE.size)
+        here = (COPY.load(f, slot, "lanes").zext(I64) >> lane) & 1
+        reaches = (cell - COPY.load(f, slot, "target_cell", lane)).ult(
+            COPY.load(f, slot, "size").udiv(granule).zext(I64)
+        )
+        with f.if_(here.ne(0) & reaches):
+            clock.set(f.overloaded("llvm.umax", clock.get(), COPY.load(f, slot, "clock")))
+    return clock.get()

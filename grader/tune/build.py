@@ -1,0 +1,168 @@
+"""Compile and assemble each combination, and say of each that cannot run why: before anything is launched.
+
+Several at a time, because ptxas takes seconds for a large kernel; each runs in a child of its own as for a submission.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from grader.errors import SubmissionError, UsageError
+from grader.occupancy import REGISTER_UNIT, WARP, Occupancy, multiprocessor, occupancy
+from grader.tune.settings import Choice, Place, is_now, rewritten
+
+if TYPE_CHECKING:
+    from grader.compile import Program
+    from grader.compile.ptxas import Assembly
+    from grader.exercise import Exercise, Size
+    from grader.launch import DeviceLimits, Launch, LaunchPlan
+
+STATIC_SHARED_BYTES = 48 << 10
+"""Of `__shared__` arrays with a size in the source; dynamic shared memory goes further."""
+DOES_NOT_FIT = "does_not_fit"
+"""Beside the words of verdicts: the program is right so far, but no multiprocessor can hold a block of it."""
+MOST_WORKERS = 16
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What the variants are made for: ``target`` of the PTX, ``arch`` of the machine code, the limits of a launch."""
+
+    name: str
+    arch: str
+    target: str
+    limits: DeviceLimits
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What the largest launch needs, and how much of it fits on one multiprocessor (None: unknown architecture)."""
+
+    kernel: str
+    threads: int
+    registers: int
+    spill_bytes: int
+    shared_bytes: int  # static and dynamic
+    resident: Occupancy | None
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One combination. ``word`` is "" where it can run, else a verdict or `DOES_NOT_FIT`, and ``reason`` says why."""
+
+    choice: Choice
+    now: bool
+    needs: Needs | None = None
+    word: str = ""
+    reason: str = ""
+    program: Program | None = field(default=None, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """Makes the variants of one file."""
+
+    exercise: Exercise
+    size: Size
+    file: str
+    source: str
+    places: dict[str, Place]
+    machine: Machine
+
+    def build_all(
+        self, choices: Sequence[Choice], tell: Callable[[str], None], stopped: Callable[[], bool] = lambda: False
+    ) -> tuple[Variant, ...]:
+        """Build all of them, in order. Those not yet begun when ``stopped`` are left out."""
+        from itertools import count
+
+        done = count(1)
+
+        def build(choice: Choice) -> Variant | None:
+            if stopped():
+                return None
+            variant = self.build(choice)
+            tell(f"compiled {next(done)} of {len(choices)}")
+            return variant
+
+        with ThreadPoolExecutor(max(1, min(MOST_WORKERS, os.cpu_count() or 1, len(choices)))) as pool:
+            return tuple(variant for variant in pool.map(build, choices) if variant is not None)
+
+    def build(self, choice: Choice) -> Variant:
+        """One combination. Raises Unsupported where the compiler or the assembler is missing."""
+        variant = Variant(choice, is_now(self.places, choice))
+        try:
+            return self._built(variant, rewritten(self.source, self.places, choice))
+        except SubmissionError as error:
+            return Variant(choice, variant.now, word=error.verdict, reason=error.message)
+
+    def _built(self, variant: Variant, source: str) -> Variant:
+        from grader.compile import assembly, compile_source
+        from grader.launch import parse_launches
+
+        script = parse_launches(source, file=self.file)
+        script.resolve(self.exercise, self.size, self.machine.limits)  # what the launch line says, before a compilation
+        program = compile_source(source.encode(), self.file, target=self.machine.target)
+        plan = script.resolve(self.exercise, self.size, self.machine.limits, program)
+        for launch in plan.launches:
+            _check_static(program, launch, self.machine)
+        needs = needs_of(plan, assembly(program, self.machine.arch), self.machine.arch)
+        reason = misfits(needs, self.machine.arch)
+        largest = max(needs, key=lambda one: (bool(misfits([one], self.machine.arch)), one.threads), default=None)
+        if reason:
+            return Variant(variant.choice, variant.now, largest, DOES_NOT_FIT, reason)
+        return Variant(variant.choice, variant.now, _of_the_most_threads(plan, needs), program=program)
+
+
+def _check_static(program: Program, launch: Launch, machine: Machine) -> None:
+    """Raise SubmissionError in words of the source for what ptxas would refuse in its own."""
+    entry = program.entry(launch.kernel)
+    if entry is not None and entry.static_shared_bytes > STATIC_SHARED_BYTES:
+        more = f"with shared= in the launch line a block gets up to {machine.limits.max_shared_bytes}"
+        message = f"{launch.kernel} declares {entry.static_shared_bytes} bytes of __shared__ arrays, and "
+        raise SubmissionError(DOES_NOT_FIT, f"{message}{STATIC_SHARED_BYTES} are the most; {more}")
+
+
+def needs_of(plan: LaunchPlan, made: Assembly, arch: str) -> tuple[Needs, ...]:
+    """What each launch of the plan needs."""
+    return tuple(_needs(launch, made, arch) for launch in plan.launches)
+
+
+def _needs(launch: Launch, made: Assembly, arch: str) -> Needs:
+    resources = made.resources[launch.kernel]
+    threads = math.prod(launch.block)
+    shared = resources.static_shared_bytes + launch.shared_bytes
+    spilled = resources.spill_store_bytes + resources.spill_load_bytes
+    registers = max(1, resources.registers)
+    try:
+        resident = occupancy(arch, threads=threads, registers=registers, shared_bytes=shared)
+    except UsageError:  # an architecture newer than the table
+        resident = None
+    return Needs(launch.kernel, threads, registers, spilled, shared, resident)
+
+
+def _of_the_most_threads(plan: LaunchPlan, needs: Sequence[Needs]) -> Needs | None:
+    """The needs of the launch that does most of the work."""
+    pairs = zip(plan.launches, needs, strict=True)
+    return max(pairs, key=lambda pair: math.prod(pair[0].grid) * pair[1].threads, default=(None, None))[1]
+
+
+def misfits(needs: Sequence[Needs], arch: str) -> str:
+    """Why a multiprocessor cannot hold one block of one of these launches; "" where it can."""
+    return next((_misfit(one, arch) for one in needs if one.resident is not None and not one.resident.blocks), "")
+
+
+def _misfit(needs: Needs, arch: str) -> str:
+    has = multiprocessor(arch)
+    assert needs.resident is not None
+    if "registers" in needs.resident.limiters:
+        warps, of_warp = -(-needs.threads // WARP), -(-needs.registers * WARP // REGISTER_UNIT) * REGISTER_UNIT
+        product = f"{needs.registers} registers for each of {needs.threads} threads, {warps * of_warp} in all"
+        hint = f"__launch_bounds__({needs.threads}) tells the compiler to do with fewer"
+        return f"{needs.kernel} needs {product}, and a multiprocessor has {has.registers}; {hint}"
+    most = has.shared_bytes_per_block
+    return f"{needs.kernel} needs {needs.shared_bytes} bytes of shared memory, and a block gets {most} at most"

@@ -1,0 +1,144 @@
+"""The values to try, and the student's file with them: only whole numbers, only in place of whole numbers. Pure.
+
+settings = parse_settings(["BM=64,128", "BN=64"])
+places = places_of(source, file, settings)           where the file says `#define BM 64`
+for choice in combinations(settings): text = rewritten(source, places, choice)
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+from grader.errors import UsageError
+from grader.expressions import did_you_mean
+from grader.launch.source import definitions, read_source
+
+MOST = 256
+"""Combinations of one sweep: a few minutes."""
+
+Choice = tuple[tuple[str, int], ...]
+"""A value for each name, in the order of the command line."""
+
+_SETTING = re.compile(r"\s*([A-Za-z_]\w{0,100})\s*=\s*(\d{1,9}(?:\s*,\s*\d{1,9})*)\s*", re.ASCII)
+_LITERAL = r"(0|[1-9]\d{0,8})[uUlL]{0,3}"
+_WHOLE = re.compile(rf"\s*(?:{_LITERAL}|\(\s*{_LITERAL}\s*\))\s*", re.ASCII)
+_EXAMPLE = "it looks like this: --set BM=64,128"
+
+
+@dataclass(frozen=True)
+class Setting:
+    name: str
+    values: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a file gives a name its value: the digits ``source[start:stop]`` in line ``line``."""
+
+    name: str
+    value: int
+    line: int
+    start: int
+    stop: int
+
+
+def parse_settings(texts: Iterable[str]) -> tuple[Setting, ...]:
+    """What the `--set` options say. Raises UsageError for one that says nothing, a name given twice, and too many."""
+    settings = tuple(_parsed(text) for text in texts)
+    if not settings:
+        raise UsageError("there is nothing to try", code="no_setting", hint=f"name the values to try; {_EXAMPLE}")
+    names = Counter(setting.name for setting in settings)
+    if twice := [name for name, times in names.items() if times > 1]:
+        raise UsageError(f"{twice[0]} is set twice", code="bad_setting", hint=f"give all values at once; {_EXAMPLE}")
+    count = prod(len(setting.values) for setting in settings)
+    if count > MOST:
+        each = ", ".join(f"{setting.name} has {len(setting.values)}" for setting in settings)
+        message = f"these are {count} combinations, and {MOST} are the most of one run"
+        raise UsageError(message, code="too_many_settings", hint=f"drop some values: {each}")
+    return settings
+
+
+def _parsed(text: str) -> Setting:
+    match = _SETTING.fullmatch(text)
+    if match is None:
+        raise UsageError(f"{text!r} names no values to try", code="bad_setting", hint=f"{_EXAMPLE}: whole numbers")
+    return Setting(match[1], tuple(dict.fromkeys(int(value) for value in match[2].split(","))))
+
+
+def combinations(settings: Sequence[Setting]) -> tuple[Choice, ...]:
+    """The product of all values; the last name changes fastest."""
+    names = [setting.name for setting in settings]
+    return tuple(tuple(zip(names, values, strict=True)) for values in product(*(s.values for s in settings)))
+
+
+def places_of(source: str, file: str, settings: Sequence[Setting]) -> dict[str, Place]:
+    """Where the file gives each of these names its value. Raises UsageError for a name that cannot be set."""
+    found = definitions(read_source(source, file))
+    times = Counter(name for _, name, _ in found)
+    all_places = {
+        name: place
+        for offset, name, value in found
+        if times[name] == 1 and (place := _place(source, offset, name, value)) is not None
+    }
+    for setting in settings:
+        if setting.name not in all_places:
+            raise _unknown(setting.name, file, source, found, all_places)
+    return {setting.name: all_places[setting.name] for setting in settings}
+
+
+def _place(source: str, offset: int, name: str, value: str) -> Place | None:
+    """The digits of a definition whose value is a whole number and nothing else; None for any other."""
+    if _WHOLE.fullmatch(value) is None:
+        return None
+    pattern = rf"[ \t]*#[ \t]*define[ \t]+{name}[ \t]+\(?[ \t]*{_LITERAL}|\s*{name}\s*=\s*\(?\s*{_LITERAL}"
+    match = re.compile(pattern, re.ASCII).match(source, offset)
+    if match is None:
+        return None
+    group = 1 if match[1] is not None else 2
+    return Place(name, int(match[group]), 1 + source.count("\n", 0, match.start(group)), *match.span(group))
+
+
+def _unknown(
+    name: str, file: str, source: str, found: Sequence[tuple[int, str, str]], places: Mapping[str, Place]
+) -> UsageError:
+    """Why this name cannot be set, and which can."""
+    known = ", ".join(f"{place.name} = {place.value} (line {place.line})" for place in places.values())
+    hint = f"it has {known}" if known else "`#define BM 64` in the file, used in its launch line too, can be tuned"
+    lines = [str(1 + source.count("\n", 0, offset)) for offset, defined, _ in found if defined == name]
+    values = [" ".join(value.split()) for _, defined, value in found if defined == name]
+    near = did_you_mean(name, places)
+    message = f"{file} defines no integer {name}" + (f"; {near}" if near else "")
+    if len(lines) > 1:
+        message = f"{file} defines {name} more than once, in lines {' and '.join(lines)}"
+    elif lines:
+        shown = f" as {values[0]!r}" if 0 < len(values[0]) <= 60 else ""
+        message = f"{file} defines {name} in line {lines[0]}{shown}, which is no plain number"
+    return UsageError(message, code="unknown_setting", hint=hint)
+
+
+def rewritten(source: str, places: Mapping[str, Place], choice: Choice) -> str:
+    """The file with these values: the digits change, and nothing else."""
+    for name, value in sorted(choice, key=lambda one: places[one[0]].start, reverse=True):
+        place = places[name]
+        source = f"{source[: place.start]}{value}{source[place.stop :]}"
+    return source
+
+
+def is_now(places: Mapping[str, Place], choice: Choice) -> bool:
+    """Whether the file has these values already."""
+    return all(places[name].value == value for name, value in choice)
+
+
+def changed_lines(source: str, places: Mapping[str, Place], choice: Choice) -> tuple[tuple[int, str], ...]:
+    """The lines to write for these values, with their numbers: those that differ from the file's."""
+    before, after = source.split("\n"), rewritten(source, places, choice).split("\n")
+    return tuple((i, new.rstrip()) for i, (old, new) in enumerate(zip(before, after, strict=True), 1) if old != new)
+
+
+def in_words(choice: Choice) -> str:
+    return " ".join(f"{name}={value}" for name, value in choice)

@@ -1,0 +1,9 @@
+// The element types of check_matmul.cu: A and B row-major floats, C floats.
+
+using Element = float;  // of A and B
+using Output = float;   // of C
+
+__device__ double number(Element element) { return (double)element; }
+
+// Where B's element of this row and column lies; B has k rows and n columns.
+__device__ long long place_in_b(long long row, long long col, long long n, long long k) { return row * n + col; }

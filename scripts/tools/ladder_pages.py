@@ -1,0 +1,256 @@
+"""The generated parts of a ladder's page and of its steps' statements: table, plot, a sentence on the step before."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import isnan
+from pathlib import Path
+
+from ladder_steps import Report, Step, Timed, comparable, libraries
+
+from grader.backends.gpu.bench_report import table as markdown_table
+from grader.backends.gpu.findings import size_in_words
+from grader.stages.technique import in_words
+
+NOTHING = "–"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A counter, the head of its column, for how many elements or multiply-adds it is counted, and what it is in words.
+
+    ``per`` 0 is a ratio, or the whole submission. A column stands only where steps differ by more than a twentieth.
+    """
+
+    counter: str
+    head: str
+    per: int
+    words: str = ""
+
+
+OF_BYTES = (
+    Column("instructions", "instructions", 1000),
+    Column("barriers", "barriers", 1000),
+    Column("shared_requests", "shared", 1000, "requests to shared memory"),
+    Column("excess_wavefronts", "excess", 1000, "excess wavefronts"),
+    Column("sector_efficiency", "sectors", 0, "sector efficiency"),
+    Column("launches", "launches", 0, "of the whole task"),
+)
+OF_OPERATIONS = (
+    Column("sectors", "sectors", 1000, "of global memory"),
+    Column("wavefronts", "wavefronts", 1000, "of shared memory"),
+    Column("instructions", "instructions", 1000),
+    Column("wmma_instructions", "tensor", 1000, "products on the tensor cores"),
+    Column("async_copy_bytes", "async bytes", 1000, "copied into shared memory without registers"),
+    Column("overlap", "overlap", 0, "part of a warp's instructions while its next tile is on its way"),
+    Column("occupancy", "occupancy", 0, "by registers and shared memory, on the simulated sm_80"),
+    Column("registers", "registers", 0, "of a thread, there"),
+)
+_UNCROSSED = {"bbox": {"facecolor": "white", "edgecolor": "none", "pad": 1}}  # a library's line goes behind the words
+UNITS = {"fp32": "fp32", "fp16_tensor": "fp16 tensor", "int8": "int8 dp4a"}
+
+
+# -------------------------------------------------------------------------------------------------- filling the markers
+
+
+def write_page(name: str, folder: Path, steps: Sequence[Step], report: Report) -> None:
+    """Put the table and the plot into the page of a ladder."""
+    path = folder / f"{name}.md"
+    if not path.is_file():
+        raise SystemExit(f"{path} is missing: write its story, with the markers of a generated part")
+    text = path.read_text()
+    measured = any(step.timed for step in steps)
+    picture = f"![{alternative(steps)}]({name}.svg)" if measured else not_yet(report)
+    for part, content in (("table", table(steps, report)), ("plot", picture)):
+        text = filled(text, part, content, path)
+    if measured:
+        plot(steps, folder / f"{name}.svg")
+    path.write_text(text)
+
+
+def write_statements(steps: Sequence[Step], report: Report) -> None:
+    """Put into each statement that has a place for it what the step before reaches."""
+    for before, step in pairwise(steps):
+        path = step.one.statement
+        text = path.read_text() if path.is_file() else ""
+        if "<!-- generated: before -->" in text:
+            path.write_text(filled(text, "before", sentence(before, report), path))
+
+
+def filled(text: str, part: str, content: str, path: Path) -> str:
+    """The page's text with this content between the markers of the part."""
+    found = re.findall(rf"<!-- generated: {part} -->\n.*?<!-- end -->", text, flags=re.DOTALL)
+    if len(found) != 1 or text.count(f"<!-- generated: {part} -->") != 1:
+        wanted = f"<!-- generated: {part} --> and, below, <!-- end -->"
+        raise SystemExit(f"{path}: it must have once {wanted}, and it has that {len(found)} times")
+    return text.replace(found[0], f"<!-- generated: {part} -->\n{content}\n<!-- end -->")
+
+
+# --------------------------------------------------------------------------------------------------------- the sentence
+
+
+def sentence(step: Step, report: Report) -> str:
+    """What a step reaches, in a sentence; that it has not been measured, where it has not."""
+    found = step.timed
+    if found is None:
+        return not_yet(report)
+    size = step.one.exercise.timed or {}
+    done = f"takes {time(found.median_s)} at {size_in_words(size)}"
+    if set(size) == {"m", "n", "k"}:
+        m, n, k = (size[name] for name in "mnk")
+        matrices = f"two {m} × {m} matrices" if m == n == k else f"{m} × {k} by {k} × {n} matrices"
+        done = f"multiplies {matrices} in {time(found.median_s)}"
+    rate = f"{found.rate / 1e9:.0f} GB/s" if step.of_bytes else f"{found.rate / 1e12:.3g} T{step.counts}/s"
+    return f"Measured on {_gpu(report)}: `{step.name}` {done}: {rate}, {found.fraction:.3f} of peak."
+
+
+def not_yet(report: Report) -> str:
+    return f"Measured on {_gpu(report)}: not yet."
+
+
+def _gpu(report: Report) -> str:
+    """E.g. "an H200", "a V100": letters are spoken by their names."""
+    name = str(report["gpu"]["name"]).removeprefix("NVIDIA ").removeprefix("Tesla ")
+    spelled = name.split()[0].isupper() and name[0] in "AEFHILMNORSX"
+    return f"{'an' if spelled or name[0] in 'AEIO' else 'a'} {name}"
+
+
+# ------------------------------------------------------------------------------------------------------------ the table
+
+
+def table(steps: Sequence[Step], report: Report) -> str:
+    """The steps, then the libraries: time, rate, fraction of peak, and the counters in which the steps differ."""
+    columns = OF_BYTES if steps[0].of_bytes else OF_OPERATIONS
+    shown = [one for one in columns if _differ([step.counter(one.counter, one.per) for step in steps])]
+    legend = ", ".join(f"*{one.head}*: {one.words}" for one in shown if one.words)
+    head = f"{_head(steps, report)} {legend}." if legend else _head(steps, report)
+    heads = ["step", "median", *_heads(steps), *(one.head for one in shown)]
+    rows = [
+        [f"`{step.name}`", *_times(step), *(figure(step.counter(one.counter, one.per)) for one in shown)]
+        for step in steps
+    ]
+    if not steps[0].of_bytes:
+        rows += [
+            [name, *_cells(found[0], of_peak=comparable(found[0])), *map(_also, found[1:]), *[NOTHING] * len(shown)]
+            for name, found in libraries(steps).items()
+        ]
+    return "\n".join([head, "", *markdown_table(heads, rows)])
+
+
+def _head(steps: Sequence[Step], report: Report) -> str:
+    exercise = steps[0].one.exercise
+    measured = f"{report['gpu']['name']}, {report['date']}, {size_in_words(exercise.timed or {})}."
+    if not any(step.timed for step in steps):
+        measured = not_yet(report)
+    if steps[0].of_bytes:
+        return f"{measured} Counters are the simulator's, for each 1000 elements."
+    peak = _peak(steps)
+    least = f"at {size_in_words(exercise.simulated)}, for each 1000 multiply-adds"
+    return f"{measured}{f' Fractions are of {peak}.' if peak else ''} Counters are the simulator's {least}."
+
+
+def _heads(steps: Sequence[Step]) -> list[str]:
+    """The heads of the rates and fractions; a further size is named by the numbers in which it differs."""
+    if steps[0].of_bytes:
+        return ["of peak"]
+    exercise = steps[0].one.exercise
+    timed = exercise.timed or {}
+    sizes = [{name: n for name, n in also.size.items() if n != timed.get(name)} for also in exercise.also_timed]
+    return [f"T{steps[0].counts}/s", "of peak", *(f"T{steps[0].counts}/s at {size_in_words(size)}" for size in sizes)]
+
+
+def _times(step: Step) -> list[str]:
+    if step.of_bytes:
+        return [time(step.timed.median_s), _fraction(step.timed)] if step.timed else ["not yet", NOTHING]
+    return [*_cells(step.timed), *(_also(row.timed) for row in step.further)]
+
+
+def _cells(timed: Timed | None, *, of_peak: bool = True) -> list[str]:
+    """Time, rate and fraction of peak; without the fraction where it would be of another peak."""
+    if timed is None:
+        return ["not yet", NOTHING, NOTHING]
+    return [time(timed.median_s), f"{timed.rate / 1e12:.3g}", _fraction(timed) if of_peak else NOTHING]
+
+
+def _also(timed: Timed | None) -> str:
+    """A further size in one cell: the rate."""
+    return NOTHING if timed is None else f"{timed.rate / 1e12:.3g}"
+
+
+def _fraction(timed: Timed | None) -> str:
+    return NOTHING if timed is None or timed.fraction is None else f"{timed.fraction:.3f}"
+
+
+def _differ(values: Sequence[float]) -> bool:
+    """Whether a column tells the steps apart."""
+    known = [value for value in values if not isnan(value)]
+    return len(known) > 1 and max(known) - min(known) > 0.05 * max(known)
+
+
+def time(seconds: float) -> str:
+    return f"{seconds * 1e3:.2f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.0f} µs"
+
+
+def figure(value: float) -> str:
+    """A counter as it is shown; a ratio over nothing is a dash."""
+    if isnan(value):
+        return NOTHING
+    return in_words(float(round(value)) if value >= 10 else round(value, 2))
+
+
+# ------------------------------------------------------------------------------------------------------------- the plot
+
+
+def alternative(steps: Sequence[Step]) -> str:
+    """The plot in words, for those who do not see it."""
+    what = "peak bandwidth" if steps[0].of_bytes else _peak(steps)
+    told = ", ".join(f"{step.name} {step.timed.fraction:.2f}" for step in steps if step.timed)
+    marks = "".join(f"; {name}: {fraction:.2f}" for name, fraction in _marks(steps))
+    return f"Fraction of {what}: {told}{marks}"
+
+
+def _peak(steps: Sequence[Step]) -> str:
+    """E.g. "the fp32 peak, 66.9 TFLOP/s"; "" where nothing was measured."""
+    peak = next((step.row.peak for step in steps if step.row.peak), None)
+    unit = UNITS.get(steps[0].unit, steps[0].unit)
+    return "" if peak is None else f"the {unit} peak, {peak / 1e12:.4g} T{steps[0].counts}/s"
+
+
+def _marks(steps: Sequence[Step]) -> list[tuple[str, float]]:
+    """The libraries that reach a fraction of the same peak."""
+    if steps[0].of_bytes:
+        return []
+    found = ((name, times[0]) for name, times in libraries(steps).items())
+    return [(name, timed.fraction) for name, timed in found if timed and timed.fraction and comparable(timed)]
+
+
+def plot(steps: Sequence[Step], path: Path) -> None:
+    """One bar for each step, of the peak, and a line for each library; the same input gives the same file."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    mpl.rcParams |= {"svg.hashsalt": "warpgrade", "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 11}
+    from matplotlib import pyplot
+
+    marks = _marks(steps)
+    figure, axes = pyplot.subplots(figsize=(7.2, 0.42 * (len(steps) + len(marks)) + 0.9), layout="constrained")
+    fractions = [step.timed.fraction or 0.0 if step.timed else 0.0 for step in steps]
+    axes.barh([step.name for step in steps], fractions, color="#2f7d4f", height=0.62)
+    for at, (step, fraction) in enumerate(zip(steps, fractions, strict=True)):
+        words = f"{fraction:.3f}" if step.timed else "not yet"
+        axes.text(fraction + 0.01, at, words, va="center", **_UNCROSSED if marks else {})
+    for above, (name, fraction) in enumerate(marks, 1):
+        axes.plot([fraction, fraction], [len(steps) - 0.5, -above], color="#b3541e", linewidth=1.5, zorder=0)
+        side, end = (-0.01, "right") if fraction > 0.5 else (0.01, "left")
+        axes.text(fraction + side, -above, f"{name} {fraction:.3f}", va="center", ha=end, color="#b3541e")
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1.08)
+    axes.set_xlabel("fraction of peak" if steps[0].of_bytes else f"fraction of {_peak(steps)}")
+    axes.axvline(1.0, color="#777777", linewidth=1, linestyle="--")
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, metadata={"Date": None, "Creator": None}, transparent=False)
+    pyplot.close(figure)
+    path.write_text("\n".join(line.rstrip() for line in path.read_text().splitlines()) + "\n")

@@ -1,0 +1,137 @@
+"""A ladder's steps and the libraries beside them, as `grade bench` timed them and the simulator counted them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import nan
+from typing import Any
+
+from grader.backends.gpu.findings import size_in_words
+from grader.courses import CourseExercise
+from grader.dev.ladders import Launches
+from grader.exercise import Size
+from grader.expressions import evaluate
+from grader.inputs import element_count
+from grader.roofline import TOO_FAST, counts, is_rate_of_bytes
+from grader.stages.technique import total
+from grader.verdict import LaunchRecord
+
+Report = Mapping[str, Any]
+"""The document `warpgrade/bench/1`."""
+
+LIBRARIES = {
+    "gemm:sgemm": "cuBLAS, fp32",
+    "gemm:sgemm_tf32": "cuBLAS, TF32 on tensor cores",
+    "gemm:matmul": "cuBLAS, fp16 on tensor cores",
+    "gemm:igemm": "cuBLAS, int8 on tensor cores",
+}
+"""A baseline's name -> what it is on a page; others are shown by their name."""
+
+
+@dataclass(frozen=True)
+class Timed:
+    """One time: seconds, the rate in bytes or operations per second, and its fraction of the peak."""
+
+    median_s: float
+    rate: float
+    fraction: float | None
+
+
+@dataclass(frozen=True)
+class Row:
+    """What the bench has of a solution at one size; ``timed`` is None where it was not measured."""
+
+    timed: Timed | None = None
+    peak: float | None = None
+    libraries: tuple[tuple[str, Timed], ...] = ()
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: its times, and what its solution did at the simulated size (no launches: it could not be counted)."""
+
+    one: CourseExercise
+    row: Row
+    further: tuple[Row, ...] = ()
+    launches: Sequence[LaunchRecord] = ()
+
+    @property
+    def name(self) -> str:
+        return self.one.name
+
+    @property
+    def timed(self) -> Timed | None:
+        return self.row.timed
+
+    @property
+    def unit(self) -> str:
+        """The unit of the target's peak; that of memory where there is no target."""
+        return self.one.exercise.target.unit if self.one.exercise.target else "bandwidth"
+
+    @property
+    def of_bytes(self) -> bool:
+        return is_rate_of_bytes(self.unit)
+
+    @property
+    def counts(self) -> str:
+        """What its rate counts: B, FLOP or OP."""
+        return counts(self.unit)
+
+    @cached_property
+    def amount(self) -> float:
+        """What its counters are divided by: elements of the largest input, or multiply-adds, at the simulated size."""
+        exercise = self.one.exercise
+        if self.of_bytes:
+            return max(element_count(array, exercise.simulated) for array in exercise.inputs)
+        return float(evaluate(exercise.work.flops, exercise.simulated)) / 2
+
+    def counter(self, name: str, per: int) -> float:
+        """A counter for ``per`` elements or multiply-adds (0: of the whole); NaN where nothing was counted."""
+        if not self.launches:
+            return nan
+        found = total(name, self.launches)
+        return found * per / self.amount if per else found
+
+
+def step_of(one: CourseExercise, report: Report, launches: Launches) -> Step:
+    """The step with what is known of it."""
+    exercise = one.exercise
+    further = tuple(row_of(one, also.size, report) for also in exercise.also_timed)
+    return Step(one, row_of(one, exercise.timed or {}, report), further, launches.get(one.name, ()))
+
+
+def row_of(one: CourseExercise, size: Size, report: Report) -> Row:
+    """What the bench has of an exercise at a size; an empty row where it has nothing."""
+    words = size_in_words(size)
+    for row in report["rows"]:
+        measured = row["measured"]
+        if measured and (row["exercise"], row["size"]) == (one.name, words) and measured["fraction_of_peak"]:
+            return _row(row, measured)
+    return Row()
+
+
+def _row(row: Mapping[str, Any], measured: Mapping[str, Any]) -> Row:
+    seconds, rate = measured["median_s"], measured["achieved"]
+    libraries = tuple(
+        (one["name"], Timed(one["seconds"], rate * seconds / one["seconds"], one["fraction"]))
+        for one in row["libraries"]
+    )
+    return Row(Timed(seconds, rate, measured["fraction_of_peak"]), measured["peak"], libraries)
+
+
+def libraries(steps: Sequence[Step]) -> dict[str, list[Timed | None]]:
+    """Each library by what it is: at the timed size, then at each further one. The last step's times count."""
+    found: dict[str, list[Timed | None]] = {}
+    sizes = 1 + len(steps[0].further)
+    for step in steps:
+        for at, row in enumerate((step.row, *step.further)):
+            for name, timed in row.libraries:
+                found.setdefault(LIBRARIES.get(name, f"`{name}`"), [None] * sizes)[at] = timed
+    return found
+
+
+def comparable(timed: Timed | None) -> bool:
+    """Whether a library's time is a fraction of the same peak: tensor cores beside fp32 are not."""
+    return timed is not None and timed.fraction is not None and timed.fraction <= TOO_FAST

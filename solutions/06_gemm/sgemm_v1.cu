@@ -1,0 +1,23 @@
+// sgemm_v1: C = A · B in fp32, the naive way: one thread for each element of C.
+//
+// All matrices are row-major: element (r, c) of a matrix with w columns lies at r * w + c.
+
+// launch sgemm_v1(A, B, C, m, n, k): grid=(cdiv(m, 32), cdiv(n, 8)) block=(32, 8)
+
+extern "C" __global__ void sgemm_v1(const float* A, const float* B, float* C, int m, int n, int k)
+{
+    // This thread's element of C. x counts rows and y counts columns, as the letters of a matrix are written.
+    int row = blockIdx.x * blockDim.x + threadIdx.x;
+    int col = blockIdx.y * blockDim.y + threadIdx.y;
+
+    // The blocks at the edges stick out of C: a thread without an element has nothing to do.
+    if (row >= m || col >= n)
+        return;
+
+    // Row `row` of A times column `col` of B. The sum stays in a register until it is complete.
+    float sum = 0.0f;
+    for (int l = 0; l < k; ++l)
+        sum += A[row * k + l] * B[l * n + col];
+
+    C[row * n + col] = sum;
+}
