@@ -16,6 +16,8 @@ from grader.backends.gpu.findings import size_in_words
 from grader.stages.technique import in_words
 
 NOTHING = "–"
+WIDEST = 5
+"""Counters side by side in one table."""
 
 
 @dataclass(frozen=True)
@@ -122,44 +124,82 @@ def _gpu(report: Report) -> str:
 
 
 def table(steps: Sequence[Step], report: Report) -> str:
-    """The steps, then the libraries: time, rate, fraction of peak, and the counters in which the steps differ."""
+    """The steps, then the libraries: time, rate, fraction of peak; and the counters in which the steps differ.
+
+    A ladder of operations has so many counters that they get tables of their own, which fit into a terminal.
+    """
     columns = OF_BYTES if steps[0].of_bytes else OF_OPERATIONS
     shown = [one for one in columns if _differ([step.counter(one.counter, one.per) for step in steps])]
-    legend = ", ".join(f"*{one.head}*: {one.words}" for one in shown if one.words)
-    head = f"{_head(steps, report)} {legend}." if legend else _head(steps, report)
-    heads = ["step", "median", *_heads(steps), *(one.head for one in shown)]
-    rows = [
-        [f"`{step.name}`", *_times(step), *(figure(step.counter(one.counter, one.per)) for one in shown)]
-        for step in steps
+    times = [[f"`{step.name}`", *_times(step)] for step in steps]
+    heads = ["step", "median", *_heads(steps)]
+    if steps[0].of_bytes:
+        rows = [[*row, *_figures(step, shown)] for row, step in zip(times, steps, strict=True)]
+        head = f"{_head(steps, report)} {_of_counters(steps)} {_legend(shown)}".rstrip()
+        return "\n".join([head, "", *markdown_table([*heads, *(one.head for one in shown)], rows)])
+    times += [
+        [name, *_cells(found[0], of_peak=comparable(found[0])), *map(_also, found[1:])]
+        for name, found in libraries(steps).items()
     ]
-    if not steps[0].of_bytes:
-        rows += [
-            [name, *_cells(found[0], of_peak=comparable(found[0])), *map(_also, found[1:]), *[NOTHING] * len(shown)]
-            for name, found in libraries(steps).items()
-        ]
-    return "\n".join([head, "", *markdown_table(heads, rows)])
+    parts = ["\n".join([f"{_head(steps, report)} {_further(steps)}".rstrip(), "", *markdown_table(heads, times)])]
+    for at, part in enumerate(_few(shown)):
+        rows = [[f"`{step.name}`", *_figures(step, part)] for step in steps]
+        words = f"{'' if at else _of_counters(steps)} {_legend(part)}".strip()
+        parts += [words, "\n".join(markdown_table(["step", *(one.head for one in part)], rows))]
+    return "\n\n".join(filter(None, parts))
+
+
+def _few(columns: Sequence[Column]) -> list[Sequence[Column]]:
+    """The columns in as few tables of at most `WIDEST` as can be, about equally wide."""
+    tables = -(-len(columns) // WIDEST)
+    each = -(-len(columns) // max(1, tables))
+    return [columns[at : at + each] for at in range(0, len(columns), max(1, each))]
+
+
+def _figures(step: Step, columns: Sequence[Column]) -> list[str]:
+    return [figure(step.counter(one.counter, one.per)) for one in columns]
+
+
+def _legend(columns: Sequence[Column]) -> str:
+    words = ", ".join(f"*{one.head}*: {one.words}" for one in columns if one.words)
+    return f"{words}." if words else ""
+
+
+def _of_counters(steps: Sequence[Step]) -> str:
+    if steps[0].of_bytes:
+        return "Counters are the simulator's, for each 1000 elements."
+    size = size_in_words(steps[0].one.exercise.simulated)
+    return f"Counters are the simulator's at {size}, for each 1000 multiply-adds."
 
 
 def _head(steps: Sequence[Step], report: Report) -> str:
-    exercise = steps[0].one.exercise
-    measured = f"{report['gpu']['name']}, {report['date']}, {size_in_words(exercise.timed or {})}."
-    if not any(step.timed for step in steps):
-        measured = not_yet(report)
-    if steps[0].of_bytes:
-        return f"{measured} Counters are the simulator's, for each 1000 elements."
-    peak = _peak(steps)
-    least = f"at {size_in_words(exercise.simulated)}, for each 1000 multiply-adds"
-    return f"{measured}{f' Fractions are of {peak}.' if peak else ''} Counters are the simulator's {least}."
+    size = size_in_words(steps[0].one.exercise.timed or {})
+    measured = any(step.timed for step in steps)
+    words = f"{report['gpu']['name']}, {report['date']}, {size}." if measured else not_yet(report)
+    peak = "" if steps[0].of_bytes else _peak(steps)
+    return f"{words} Fractions are of {peak}." if peak else words
 
 
 def _heads(steps: Sequence[Step]) -> list[str]:
     """The heads of the rates and fractions; a further size is named by the numbers in which it differs."""
     if steps[0].of_bytes:
         return ["of peak"]
+    return [f"T{steps[0].counts}/s", "of peak", *_other_sizes(steps)]
+
+
+def _other_sizes(steps: Sequence[Step]) -> dict[str, str]:
+    """The further sizes, in short and in full."""
     exercise = steps[0].one.exercise
     timed = exercise.timed or {}
-    sizes = [{name: n for name, n in also.size.items() if n != timed.get(name)} for also in exercise.also_timed]
-    return [f"T{steps[0].counts}/s", "of peak", *(f"T{steps[0].counts}/s at {size_in_words(size)}" for size in sizes)]
+    return {
+        " × ".join(str(n) for name, n in also.size.items() if n != timed.get(name)): size_in_words(also.size)
+        for also in exercise.also_timed
+    }
+
+
+def _further(steps: Sequence[Step]) -> str:
+    """What the columns of further sizes show."""
+    told = ", ".join(f"*{short}*: T{steps[0].counts}/s at {size}" for short, size in _other_sizes(steps).items())
+    return f"{told}." if told else ""
 
 
 def _times(step: Step) -> list[str]:

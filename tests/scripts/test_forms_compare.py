@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import forms_compare
 import numpy as np
 import pytest
@@ -11,9 +13,11 @@ from forms.run import compiled, launched, prepared
 from forms.values import values
 
 from grader.compile.toolchain import find_toolchain
+from grader.simt.isa import FORMS
 from grader.simt.isa.matrix import BYTES, WMMA_SHAPES
 
 NO_COMPILER = pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed")
+OPCODES = ("wmma", "mma", "ldmatrix", "movmatrix", "dp4a", "dp2a", "cp", "mbarrier")
 PLAIN = Form("equal", "", "k", {})
 BOUNDED = Form("sums", "", "k", {}, magnitudes={})
 
@@ -47,6 +51,16 @@ def test_the_last_program_of_each_group_is_clean_and_writes_its_output(module) -
     assert one.findings == ()
     assert one.output.any()
     assert cubins[last.source].startswith(b"\x7fELF")
+
+
+@NO_COMPILER
+@pytest.mark.slow
+def test_every_form_of_these_opcodes_is_in_some_program() -> None:
+    used = set()
+    for source in {form.source for form in every_form()}:
+        for opcode, modifiers in re.findall(rf"\b({'|'.join(OPCODES)})\.([\w.:]+)", compiled(source).ptx):
+            used |= {form.syntax for form in FORMS[opcode] if form.match(modifiers.split(".")) is not None}
+    assert {form.syntax for opcode in OPCODES for form in FORMS[opcode]} <= used
 
 
 @NO_COMPILER
