@@ -132,4 +132,8 @@ def test_the_page_tells_how_many_agree_and_marks_what_does_not() -> None:
     ]
     page = forms_compare.to_markdown(rows, "# A GPU")
     assert "**3 programs: 1 equal in every bit, 1 within their bound, 1 beyond it.**" in page
-    assert "| equal | 1 | 0 | equal |\n| sums | 1 | 1 | 2.00 of 8 2^-24·Σ |\n| equal | 1 | 1 | **1 differ** |\n" in page
+    assert page.splitlines()[-3:] == [
+        "| equal | 1 | 0 | equal |",
+        "| sums | 1 | 1 | 2.00 of 8 · 2^-24·Σ |",
+        "| equal | 1 | 1 | **1 differ** |",
+    ]

@@ -190,10 +190,13 @@ def wmma_integer(e: BlockEmitter, m: Match, i: Instruction) -> None:
     _multiply(e, i, Product(Shape.parse(m.SHAPE), m.ATYPE, m.BTYPE, "s32", "s32", wmma=True, saturates=m.satfinite))
 
 
-@form(f"{_MMA}.SHAPE.row.col.DTYPE.f16.f16.CTYPE d, a, b, c", raw=True, tags=("sync",), SHAPE=("m16n8k8", "m16n8k16"),
-      DTYPE=HALVES, CTYPE=HALVES)  # fmt: skip
-def mma_half(e: BlockEmitter, m: Match, i: Instruction) -> None:
-    _multiply(e, i, Product(Shape.parse(m.SHAPE), "f16", "f16", m.CTYPE, m.DTYPE, wmma=False))
+for _kind in HALVES:  # in these shapes ``c`` and ``d`` have one type
+
+    @form(f"{_MMA}.SHAPE.row.col.{_kind}.f16.f16.{_kind} d, a, b, c", raw=True, tags=("sync",),
+          SHAPE=("m16n8k8", "m16n8k16"))  # fmt: skip
+    def mma_half(e: BlockEmitter, m: Match, i: Instruction) -> None:
+        kind = i.modifiers[-1]
+        _multiply(e, i, Product(Shape.parse(m.SHAPE), "f16", "f16", kind, kind, wmma=False))
 
 
 @form(f"{_MMA}.SHAPE.row.col.f32.TYPE.TYPE2.f32 d, a, b, c", raw=True, tags=("sync",), SHAPE=("m16n8k8", "m16n8k16"),

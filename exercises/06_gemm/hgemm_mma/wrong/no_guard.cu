@@ -1,4 +1,4 @@
-// expect: out_of_bounds
+// expect: sim=out_of_bounds gpu=wrong
 // The tiles stick out of the matrices: nobody asks whether a chunk lies inside.
 
 #define BM 256    // a block computes BM × BN elements of C

@@ -1,4 +1,4 @@
-// expect: sim=technique gpu=slow
+// expect: sim=technique
 // Right, but every warp loads its fragments from global memory by itself, 4 bytes a lane; nothing is shared.
 
 #define BM 128  // a block computes BM × BN elements of C

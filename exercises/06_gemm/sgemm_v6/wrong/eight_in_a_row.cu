@@ -1,4 +1,4 @@
-// expect: sim=technique gpu=slow
+// expect: sim=technique
 // Right, but a thread's 8 columns are neighbours: its lane's float4 lie 32 bytes apart, and 8 lanes meet in 16 banks.
 
 // sgemm_v6: C = A · B in fp32. Everything moves in float4, 16 bytes at once: from global memory, from shared memory,

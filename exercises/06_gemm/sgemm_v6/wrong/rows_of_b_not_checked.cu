@@ -1,4 +1,4 @@
-// expect: out_of_bounds
+// expect: sim=out_of_bounds
 // Behind the end of k it reads rows that B does not have.
 
 // sgemm_v6: C = A · B in fp32. Everything moves in float4, 16 bytes at once: from global memory, from shared memory,

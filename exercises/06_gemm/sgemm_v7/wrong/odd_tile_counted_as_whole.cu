@@ -1,4 +1,4 @@
-// expect: out_of_bounds
+// expect: sim=out_of_bounds gpu=wrong
 // Behind the odd tile the pointers go on by BK columns, and not by as many as it took.
 
 // sgemm_v7: C = A · B in fp32. Each warp owns a compact tile of C, and its lanes are numbered in such a way that

@@ -1,4 +1,4 @@
-// expect: out_of_bounds
+// expect: sim=out_of_bounds
 // The loads of the last block go on behind the last row of A.
 
 // sgemm_v7: C = A · B in fp32. Each warp owns a compact tile of C, and its lanes are numbered in such a way that

@@ -1,4 +1,4 @@
-// expect: sim=out_of_bounds gpu=wrong
+// expect: sim=out_of_bounds
 // The slices are rounded up, and nobody cuts off the last ones at k.
 
 #define SLICES 64
