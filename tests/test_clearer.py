@@ -39,6 +39,14 @@ def test_condition_that_lets_the_index_through_is_quoted() -> None:
     assert one.hint == f"{through}: which threads should it let through?"
 
 
+def test_an_index_of_a_matrix_is_to_be_checked_by_row_and_column() -> None:
+    one = first("int r = t / 8, c = t % 8;\nif (r < 8 && c < 7)\n    src[r * 9 + c] = 1;")
+    assert one.hint == (
+        "the condition `r < 8 && c < 7` looks at something else than the index `r * 9 + c`, which is 64 for thread 57: "
+        "its row and its column must be inside, each by itself"
+    )
+
+
 def test_loop_around_the_access_is_asked_about() -> None:
     one = first("for (int s = 1; s <= 64; s *= 2)\n    if (t % s == 0)\n        part[t] = part[t + s];")
     assert "the condition `t % s == 0` lets thread 0 through to index 64 of part" in one.hint
@@ -104,6 +112,36 @@ def test_loop_that_comes_back_without_a_barrier_is_told_so() -> None:
         "the __syncthreads() in line 5 orders one round of the loop in line 3, but not the next round after it: "
         "end the loop's body with a __syncthreads() too"
     )
+
+
+TILED = """for (int l0 = 0; l0 < 256; l0 += 64) {
+#pragma unroll
+    for (int e = t; e < 64; e += 64)
+        part[e] = l0 + e;
+    __syncthreads();
+#pragma unroll
+    for (int l = 0; l < 64; ++l)
+        sum += part[l];
+}
+src[t] = sum;"""
+
+
+def test_the_loop_that_comes_back_is_the_one_that_both_lines_are_in() -> None:
+    one = first("float sum = 0;\n" + TILED)
+    assert one.hint == (
+        "the __syncthreads() in line 8 orders one round of the loop in line 4, but not the next round after it: "
+        "end the loop's body with a __syncthreads() too"
+    )
+
+
+def test_a_barrier_elsewhere_is_not_blamed_for_what_a_lambda_does() -> None:
+    one = first(
+        "float sum = 0;\nauto put = [&](float v) {\n    part[t] = v;\n};\nput(1);\n__syncthreads();\n"
+        "for (int l = 0; l < 4; ++l) {\n    sum += part[t ^ 33];\n    put(l);\n    __syncthreads();\n}\nsrc[t] = sum;"
+    )
+    assert one.kind == "race"
+    assert "way around" not in one.hint
+    assert "one round" not in one.hint
 
 
 def test_without_any_barrier_one_is_advised() -> None:

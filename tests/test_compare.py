@@ -214,6 +214,7 @@ def with_tail(count: int) -> npt.NDArray[Any]:
         (np.roll(COUNTING, 1).astype(np.float32), "belongs to the element before it"),
         ((2 * COUNTING).astype(np.float32), "each is 2 times what it should be"),
         ((-COUNTING).astype(np.float32), "each is -1 times what it should be"),
+        (np.where(COUNTING < 50, COUNTING, -0.0).astype(np.float32), "each of these is 0"),
         (COUNTING.astype(np.float32) + np.tile([0.001, -0.001], 50).astype(np.float32), "the error is small"),
         (np.where(COUNTING <= 64, COUNTING, 5 - COUNTING**2).astype(np.float32), "64 is a multiple of 64"),
     ],

@@ -104,6 +104,8 @@ def _multiple(found: Wrong) -> str:
     ratio = float(got[0] / expected[0])
     if not np.allclose(got, ratio * expected, rtol=1e-5, atol=0) or abs(ratio - 1) < 1e-3:
         return ""
+    if ratio == 0:
+        return "each of these is 0"
     return f"each is {ratio:.6g} times what it should be"
 
 

@@ -31,7 +31,7 @@ class Mismatch:
     """One output that is wrong. ``index`` is the first wrong element's; ``message`` says all of it in words.
 
     ``position`` is (row, column) where the array's count is a product of two sizes. ``likely_writer`` is the (block,
-    thread) that writes the element if each thread writes the element of its own global index.
+    thread) that writes the element if each thread writes the element of its own global index; nobody knows of matrices.
     """
 
     array: str
@@ -88,7 +88,7 @@ def _of_length(arrays: Arrays, array: Array, count: int, source: str) -> npt.NDA
 def _mismatch(found: Wrong, plan: LaunchPlan | None, beside: Beside | None) -> Mismatch:
     index = int(np.argmax(found.wrong))
     position = _position(found.array, found.size, index)
-    writer = likely_writer(plan, len(found.got), index) if plan else None
+    writer = likely_writer(plan, len(found.got), index) if plan and not position else None
     words = guess(found)
     never_written = bool(is_poison(found.got)[index])
     inputs = beside(found.array.name, index) if beside and not never_written else ""

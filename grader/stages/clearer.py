@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,7 @@ READ = 300  # characters of a line that are looked at
 FAR = 12  # lines in which the barrier at a loop's end is looked for
 _ASKS = re.compile(r"([^?=,;{}]{1,80}?)\?")
 _BARRIER = re.compile(r"(?<!\w)(__syncthreads|__syncwarp)\s*([(;])")
-_KEEPS = re.compile("shared= is the bytes|whole groups|of its own")  # hints that know better
+_KEEPS = re.compile("shared= is the bytes|whole groups|none of these|of its own")  # hints that know better
 _ONE_WARP = re.compile(r"<\s*32\b|<=\s*31\b|/\s*32\s*==\s*0|<\s*warpSize\b")
 _RETURN = re.compile(r"(?<!\w)return\s*;")
 
@@ -123,7 +123,9 @@ def _condition(read: _Read) -> str:
     who = f"thread {_linear(found.thread)}"
     if expression and _plain(expression) not in _plain(condition):
         other = f"looks at something else than the index `{expression}`, which is {index} for {who}"
-        return f"the condition `{condition}` {other}: compare that with the array's length"
+        matrix = "*" in expression and "+" in expression
+        what = "its row and its column must be inside, each by itself" if matrix else "compare that with the array's length"
+        return f"the condition `{condition}` {other}: {what}"
     loop = _loop_around(read, found.line or 0)
     too_long = f" Or does the loop in line {loop} go on for too long?" if loop else ""
     through = f"lets {who} through to index {index} of {name}"
@@ -132,14 +134,34 @@ def _condition(read: _Read) -> str:
 
 def _loop_around(read: _Read, line: int) -> int | None:
     """The line of the loop that ``line`` is in, going by its indentation; None where there is none near."""
+    return next((at for at in _loops_around(read, line) if at > line - FAR), None)
+
+
+def _loops_around(read: _Read, line: int) -> Iterator[int]:
+    """The lines of the loops that ``line`` is in, the innermost first, going by indentation."""
     depth = _depth(read.text(line))
-    for at in range(line - 1, max(0, line - FAR), -1):
+    for at in range(line - 1, 0, -1):
         text = read.text(at)
-        if text.strip() and _depth(text) < depth:
+        if _is_code(text) and _depth(text) < depth:
             depth = _depth(text)
             if re.match(r"\s*(?:for|while)\b", text):
-                return at
-    return None
+                yield at
+
+
+def _goes_on_to(read: _Read, first: int, last: int) -> bool:
+    """Whether what begins in line ``first`` (a loop, a condition) still goes on in line ``last``."""
+    depth = _depth(read.text(first))
+    inside = (read.text(at) for at in range(first + 1, last + 1))
+    return all(_depth(text) > depth or text.strip() == "{" for text in inside if _is_code(text))
+
+
+def _code(read: _Read, first: int, last: int) -> Iterator[int]:
+    return (at for at in range(first, last + 1) if _is_code(read.text(at)))
+
+
+def _is_code(text: str) -> bool:
+    """Whether a line's indentation says where it belongs: `#pragma unroll` may stand at the left edge."""
+    return bool(text.strip()) and not text.lstrip().startswith("#")
 
 
 def _depth(text: str) -> int:
@@ -220,7 +242,7 @@ def _unordered(read: _Read) -> str:
             return _one_warp(line)
     whole = [line for line, name, _ in between if name == "__syncthreads"]
     if whole:
-        return _passed_by(read, min(first, last), whole[0])
+        return _passed_by(read, min(first, last), max(first, last), whole[0])
     if _in_last_warp(read, min(first, last)) and _of_two_elements(read, first if first == last else 0):
         return _within_warp(first == last)
     return _next_round(read, first) if first == last else ""
@@ -276,13 +298,14 @@ def _one_warp(line: int) -> str:
     return f"the __syncwarp() in line {line} orders the lanes of one warp only: between warps it takes __syncthreads()"
 
 
-def _passed_by(read: _Read, first: int, barrier: int) -> str:
+def _passed_by(read: _Read, first: int, last: int, barrier: int) -> str:
     """A barrier stands between the two lines, and yet does not order them."""
     left = next((at for at in range(first, barrier + 1) if _RETURN.search(read.text(at))), None)
     where = f"the __syncthreads() in line {barrier} does not order these two"
-    loop = _loop_around(read, first)
+    loop = next((at for at in _loops_around(read, first) if _goes_on_to(read, at, last)), None)
     if left is None and loop is None:
-        return f"{where}: is there a way around it?"
+        apart = any(_depth(read.text(at)) < _depth(read.text(first)) for at in _code(read, first, last))
+        return "" if apart else f"{where}: is there a way around it?"  # in a function of its own, it may run elsewhere
     if left is None:
         orders = f"the __syncthreads() in line {barrier} orders one round of the loop in line {loop}"
         return f"{orders}, but not the next round after it: end the loop's body with a __syncthreads() too"

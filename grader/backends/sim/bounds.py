@@ -63,11 +63,15 @@ def _too_wide(w: Words, offset: int, holds: int) -> Said:
     """One access to several elements, of which at least one is not there."""
     wide, first, last = w.event.width, offset // w.size, (offset + w.event.width - 1) // w.size
     of = f" of {w.other_name}" if w.other_name else ""
+    behind = first >= holds // w.size or first < 0
+    are = f"{wide} bytes are {wide // w.size} elements"
+    groups = f"{are}: access whole groups of them like this, what is left one by one"
+    outside = f"{are}, and none of these is there: check where the first one lies before the access"
     ends = f" and ends after {holds} bytes" if holds == w.size else ""
     return (
         f"{wide} bytes at {w.element} (elements {first} {'to' if last > first + 1 else 'and'} {last}{of}), "
         f"but {w.name} has {_elements(holds // w.size)}{ends}",
-        f"{wide} bytes are {wide // w.size} elements: access whole groups of them like this, what is left one by one",
+        outside if behind else groups,
     )
 
 
