@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.stages.weak_waits import weak_wait
+from grader.stages.weak_waits import lacking_wait, weak_wait
 from grader.verdict import Access, Diagnostic
 
 
@@ -48,3 +48,47 @@ def test_another_threads_copy_may_only_lack_a_barrier() -> None:
 def test_a_wait_in_a_function_above_the_kernel_need_not_be_called() -> None:
     assert told("void wait() { __pipeline_wait_prior(1); }\n__global__ void k() {\nread;", 3) == ""
     assert told('asm volatile("cp.async.wait_group %0;" :: "n"(N));\nread;', 2) == ""
+
+
+def lacking(copy: str, rest: str, *, space: str = "shared", reader: int = 1) -> str:
+    """The hint where line 1 starts the copy and the last line makes the access."""
+    source = [copy, *rest.split("\n")]
+    places = (("copy", 0, 1), ("read", reader, len(source)))
+    accesses = tuple(Access(kind, (thread, 0, 0), (0, 0, 0), line) for kind, thread, line in places)
+    found = Diagnostic("missing_async_wait", "", line=len(source), space=space, accesses=accesses)
+    return lacking_wait(found, source)
+
+
+@pytest.mark.parametrize(
+    ("copy", "wait"),
+    [
+        ("cg::memcpy_async(block, s, x, 256);", "cg::wait(group) before the access"),
+        ("cooperative_groups::memcpy_async(block, s, x, 256);", "cg::wait(group) before the access"),
+        ("cuda::memcpy_async(s + t, x + t, 4, pipe);", "consumer_wait()"),
+        ("cuda::memcpy_async(s + t, x + t, 4, bar);", "arrive_and_wait()"),
+    ],
+)
+def test_a_copy_of_a_library_is_waited_for_with_that_librarys_wait(copy: str, wait: str) -> None:
+    assert wait in lacking(copy, "__syncthreads();\nread;")
+    assert "before its source changes" in lacking(copy, "x[t] = 1;", space="global")
+
+
+def test_other_copies_keep_the_general_hint() -> None:
+    assert lacking("__pipeline_memcpy_async(s + t, x + t, 4);", "__syncthreads();\nread;") == ""
+
+
+def test_a_wait_that_is_too_weak_comes_before_the_librarys() -> None:
+    hint = lacking("cg::memcpy_async(block, s, x, 4);", "cg::wait_prior<1>(block);\nread;", reader=0)
+    assert hint.startswith("line 2")
+
+
+def test_copies_that_no_line_makes_a_group_of_are_told_apart() -> None:
+    copy, wait = "__pipeline_memcpy_async(&s[t], x + t, 4);", "__pipeline_wait_prior(0);"
+    assert lacking(copy, f"{wait}\nread;", reader=0) == (
+        "the wait in line 2 waits for groups of copies, and none is ever closed: put __pipeline_commit() behind the "
+        "copies of each step"
+    )
+    assert lacking(copy, f"__pipeline_commit();\n{wait}\nread;", reader=0) == ""
+    assert lacking("cg::memcpy_async(block, s, x, 4);", "cg::wait_prior<0>(block);\nread;").startswith(
+        "cg::memcpy_async"
+    )

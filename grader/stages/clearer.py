@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from grader.compile.lexical import without_comments
-from grader.stages.weak_waits import weak_wait
+from grader.stages.weak_waits import lacking_wait
 from grader.verdict import Diagnostic
 
 if TYPE_CHECKING:
@@ -124,7 +124,11 @@ def _condition(read: _Read) -> str:
     if expression and _plain(expression) not in _plain(condition):
         other = f"looks at something else than the index `{expression}`, which is {index} for {who}"
         matrix = "*" in expression and "+" in expression
-        what = "its row and its column must be inside, each by itself" if matrix else "compare that with the array's length"
+        what = (
+            "its row and its column must be inside, each by itself"
+            if matrix
+            else "compare that with the array's length"
+        )
         return f"the condition `{condition}` {other}: {what}"
     loop = _loop_around(read, found.line or 0)
     too_long = f" Or does the loop in line {loop} go on for too long?" if loop else ""
@@ -330,5 +334,5 @@ def _returned(read: _Read) -> str:
 
 _LOOKS: dict[str, Callable[[_Read], str]] = {
     "out_of_bounds": _stray, "race": _unordered, "wrong": _returned,
-    "missing_async_wait": lambda read: weak_wait(read.found, read.lines),
+    "missing_async_wait": lambda read: lacking_wait(read.found, read.lines),
 }  # fmt: skip

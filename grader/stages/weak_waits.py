@@ -1,4 +1,4 @@
-"""A wait for asynchronous copies that stands in the file and leaves the copy of a finding under way. Pure."""
+"""Which wait an asynchronous copy lacks: one that stands there and is too weak, or the one of its library. Pure."""
 
 from __future__ import annotations
 
@@ -11,6 +11,43 @@ READ = 300  # characters of a line that are looked at
 _WAIT = re.compile(
     r"__pipeline_wait_prior\s*\(([^;]{1,40})\)\s*;|wait_prior\s*<([^>;]{1,40})>|cp\.async\.wait_group\s+([^;%\"]{1,40})"
 )
+_COMMIT = re.compile(r"__pipeline_commit\b|commit_group\b|producer_commit\b|wait_all\b|(?<!\w)memcpy_async\b")
+_OF_GROUP = re.compile(r"(?:\bcg|\bcooperative_groups)::memcpy_async\b")
+_OF_OBJECT = re.compile(r"\bcuda::memcpy_async\b")
+
+
+def lacking_wait(found: Diagnostic, lines: Sequence[str]) -> str:
+    """A hint at the wait that the copy of a finding lacks; "" where the general one says it."""
+    return _uncommitted(lines) or weak_wait(found, lines) or _wait_of_library(found, lines)
+
+
+def _uncommitted(lines: Sequence[str]) -> str:
+    """Copies that no line makes a group of, though one waits for groups."""
+    waits = [at for at, text in enumerate(lines, start=1) if _newest(text)]
+    if not waits or any(_COMMIT.search(text[:READ]) for text in lines):
+        return ""
+    return (
+        f"the wait in line {waits[0]} waits for groups of copies, and none is ever closed: put __pipeline_commit() "
+        "behind the copies of each step"
+    )
+
+
+def _wait_of_library(found: Diagnostic, lines: Sequence[str]) -> str:
+    """The wait that goes with the call that started the copy, other than `__pipeline_memcpy_async`."""
+    copy = next((place.line for place in found.accesses if place.kind == "copy"), None)
+    text = lines[copy - 1][:READ] if copy and copy <= len(lines) else ""
+    when = "before the access" if found.space == "shared" else "before its source changes"
+    if _OF_GROUP.search(text):
+        return (
+            f"cg::memcpy_async only starts the copy: put cg::wait(group) {when}. It waits for all copies and "
+            "synchronises the group; wait_prior<N> leaves the newest N under way, and sync() waits for none"
+        )
+    if _OF_OBJECT.search(text):
+        return (
+            f"cuda::memcpy_async only starts the copy, and its last argument is what to wait for {when}: a pipeline "
+            "with consumer_wait(), a barrier with wait() or arrive_and_wait(). __syncthreads() does not wait for it"
+        )
+    return ""
 
 
 def weak_wait(found: Diagnostic, lines: Sequence[str]) -> str:

@@ -284,6 +284,18 @@ y[63 - t] = 1; {wait} __syncthreads(); y[64 + t] = s[t];"""
     assert ran(moved).kinds == []
 
 
+def test_the_thread_that_copies_must_not_change_the_source_either() -> None:
+    found = ran("COPY(&s[t], y + t, 4); __pipeline_commit();\ny[t] = 1; __pipeline_wait_prior(0); y[64 + t] = s[t];")
+    assert found.kinds == ["missing_async_wait"]
+    assert lines(found, "missing_async_wait") == {(("copy", 6), ("write", 7))}
+    assert "that it started itself at kernel.cu:6 may still read it" in said(found)[0]
+
+
+def test_a_source_of_two_copies_may_be_overwritten_after_the_wait_for_both() -> None:
+    twice = "COPY(&s[t], y + t, 4); COPY(&s[64 + t], y + t / 2, 4);\n"
+    assert ran(twice + "__pipeline_commit(); __pipeline_wait_prior(0); __syncthreads(); y[t] = s[t];").kinds == []
+
+
 def test_the_source_may_be_overwritten_after_the_wait_by_its_own_thread() -> None:
     assert ran("COPY(&s[t], y + t, 4); __pipeline_commit(); __pipeline_wait_prior(0); y[t] = s[t] + 1;").kinds == []
 
@@ -309,6 +321,8 @@ def test_a_sector_whose_halves_go_to_two_lines_of_shared_memory_is_fetched_twice
     )
     assert ran(copy.format(row=32)).total.get("global_load_sectors") == 16
     assert ran(copy.format(row=36)).total.get("global_load_sectors") == 18
+    narrow = "if (t < 32) COPY(&s[t * 32], x + t, 4); __pipeline_commit();"
+    assert ran(narrow).total.get("global_load_sectors") == 4
 
 
 def test_bank_conflicts_of_a_copy_are_excess_wavefronts() -> None:

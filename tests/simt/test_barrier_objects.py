@@ -164,6 +164,39 @@ def test_a_tracked_copy_that_nobody_waits_for_is_found(read: str) -> None:
     assert {"missing_async_wait", "race"} & set(ran(INIT + TRACKED + f"y[t] = {read};").kinds)
 
 
+@pytest.mark.parametrize("read", ["s[t]", "s[63 - t]"])
+def test_arriving_and_a_barrier_of_the_block_are_no_wait_for_a_tracked_copy(read: str) -> None:
+    found = ran(INIT + TRACKED + f"(void)bar.arrive(); __syncthreads();\ny[t] = {read};")
+    assert found.kinds == ["missing_async_wait"]
+    (event,) = found.events
+    assert [(a.kind, a.line) for a in event.accesses] == [("copy", FIRST_LINE + 1), ("read", FIRST_LINE + 3)]
+
+
+def test_one_warp_may_wait_for_the_block() -> None:
+    waits = "auto token = bar.arrive(); if (t < 32) bar.wait(std::move(token)); __syncthreads(); y[t] = s[63 - t];"
+    assert output(ran(INIT + TRACKED + waits), 1) == reversed_tiles(1)
+
+
+TWO_OBJECTS = """__shared__ Barrier one, two; if (t == 0) { init(&one, 64); init(&two, 64); } __syncthreads();
+if (t < 32) {
+  cuda::memcpy_async(s + t, x + t, 4, one); (void)one.arrive();
+  cuda::memcpy_async(s + 32 + t, x + 32 + t, 4, two); (void)two.arrive(); }
+"""
+
+
+def test_copies_of_two_objects_are_waited_for_apart_whoever_comes_first() -> None:
+    late = (
+        "if (t >= 64) { for (int i = 0; i < 50; ++i) y[1000 + t] += 1; one.arrive_and_wait(); y[t - 64] = s[95 - t]; }"
+    )
+    early = "else if (t >= 32) { two.arrive_and_wait(); y[t] = s[95 - t]; }"
+    assert output(ran(TWO_OBJECTS + late + early, block=96), 2, 32) == reversed_tiles(2, 32)
+
+
+def test_an_object_that_tracks_a_copy_waits_for_the_older_ones_too() -> None:
+    reads = "else { two.arrive_and_wait(); y[t - 32] = s[63 - t]; y[t] = s[95 - t]; }"
+    assert output(ran(TWO_OBJECTS + reads), 2, 32) == reversed_tiles(2, 32)
+
+
 def test_a_group_copies_together() -> None:
     found = ran(
         INIT
@@ -231,6 +264,7 @@ def test_a_pipeline_of_the_block_needs_no_other_barrier() -> None:
 
 def test_a_pipeline_of_the_block_that_is_not_waited_for_is_found() -> None:
     assert {"missing_async_wait", "race"} & set(ran(BLOCKS_PIPELINE.replace("{wait}", ""), n=6).kinds)
+    assert "missing_async_wait" in ran(BLOCKS_PIPELINE.replace("{wait}", "__syncthreads();"), n=1).kinds
 
 
 def test_a_pipeline_with_producers_and_consumers() -> None:

@@ -42,15 +42,15 @@ EXERCISE = Exercise(
             "global_load_bytes",
             at_most=0.6,
             per="m*n*k",
-            why="Each element is loaded from global memory again and again, for every few of the products it takes part in.",
+            why="Each element is loaded from global memory again for every few of the products that it takes part in.",
             hint="let a block bring tiles of A and B, 16 x 16 or larger, into shared memory, and use them from there",
         ),
-        # Tiles of 32 x 32 take 8 / 32 bytes in whole sectors, 0.0078 of them, tiles of 16 x 16 0.0156; down columns 0.06.
+        # Tiles of 32 x 32: 8 / 32 bytes in whole sectors are 0.0078 of them, 16 x 16: 0.0156; down the columns 0.06.
         Expect(
             "global_load_sectors",
             at_most=0.02,
             per="m*n*k",
-            why="The lanes leave gaps while they load the tiles: a sector is fetched for a few of its bytes, and again later.",
+            why="The lanes leave gaps while they load tiles: a sector is fetched for a few bytes, and then again.",
             hint="let neighbouring threads bring neighbouring elements of a row, of A as of B",
         ),
     ),

@@ -51,7 +51,7 @@ EXERCISE = Exercise(
             "global_load_sectors",
             at_most=0.006,
             per="m*n*k",
-            why="The lanes leave gaps while they load the tiles: a sector is fetched for a few of its bytes, and again later.",
+            why="The lanes leave gaps while they load tiles: a sector is fetched for a few bytes, and then again.",
             hint="let neighbouring threads bring neighbouring elements of a row, of A as of B",
         ),
     ),

@@ -360,7 +360,7 @@ def _object_deadlock(w: Words) -> Said:
     return (
         f"deadlock: {w.who} waits at {w.here} for a phase of the barrier object {w.name} that never ends; {came}",
         "the count that the object is initialised with must be the number of arrivals in each phase; a thread that "
-        "leaves must arrive_and_drop()",
+        "leaves must arrive_and_drop() (in a pipeline: producer_commit(), consumer_release(), quit())",
     )
 
 

@@ -6,7 +6,8 @@ An object is 64 bits that only its instructions touch, one lane after the other,
 
 Beside it stand two rows of clocks (see `grader.simt.engine.clocks`). Who arrives adds what it did and knows to the
 first; when the last arrival ends the phase, the second takes that over; who then finds the phase ended learns it. A
-copy that an object tracks takes effect when that phase ends.
+copy that an object tracks takes effect when the first thread finds its phase ended: a phase ends when its copies are
+done, and who only knows that all have arrived does not know that.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ PHASE_AT = 2 * COUNT_BITS
 ROW = 128
 ROWS = 2 * ROW
 """Bytes of clocks for each 8 bytes of shared memory: of those who arrived, of those who may go on."""
+ENDED = 1
+"""In a copy's slot, beside the address of the object that tracks it: the phase has ended, and nobody found that yet."""
 
 
 def first_state(count: Value) -> Value:
@@ -161,12 +164,16 @@ class BarrierObjectCode:
             self._join(f, ended, rows)
             if self.tracks:
                 with self.schedule.each_warp(f, worker) as warp:
-                    self._end_copies(f, worker, warp, address, ended)
+                    self._mark_copies(f, worker, warp, address)
 
     def _build_acquire(self, f: Builder) -> None:
         warp, worker, _, _ = f.args
-        with self._each_object(f) as (_, _, rows):
-            self._join(f, self._known(f, worker, warp), f.at(rows, ROW))
+        with self._each_object(f) as (address, _, rows):
+            ended = f.at(rows, ROW)
+            self._join(f, self._known(f, worker, warp), ended)
+            if self.tracks:
+                with self.schedule.each_warp(f, worker) as other:
+                    self._end_copies(f, worker, other, address, ended)
 
     def _build_forget(self, f: Builder) -> None:
         with self._each_object(f) as (_, _, rows):
@@ -180,22 +187,41 @@ class BarrierObjectCode:
             free = COPY.row(f, slot, "barriers").eq(NO_BARRIER).as_mask() & COPY.load(f, slot, "lanes") & mask
             COPY.store_row(f, slot, "barriers", addresses.trunc(I32), free)
 
-    def _end_copies(self, f: Builder, worker: Value, warp: Value, address: Value, ended: Value) -> None:
-        """The warp's copies that the object tracks take effect, and of the same lanes the older tracked ones."""
+    @staticmethod
+    def _mark_copies(f: Builder, worker: Value, warp: Value, address: Value) -> None:
+        """The phase has ended that the warp's copies belong to which the object tracks."""
         queue = CopyCode.queue(f, worker, warp)
-        last = f.var(f.const(vec(I32), 0))  # by lane: number of the newest copy that the object tracks, plus 1
         with CopyCode.each_slot(f, queue) as index:
             slot = CopyCode.slot(f, queue, index)
-            mine = COPY.row(f, slot, "barriers").eq(f.splat(address.trunc(I32))).as_mask() & COPY.load(f, slot, "lanes")
+            tracked_by = COPY.row(f, slot, "barriers")
+            of_object = tracked_by.eq(f.splat(address.trunc(I32))).as_mask()
+            COPY.store_row(f, slot, "barriers", tracked_by | ENDED, of_object)
+
+    def _end_copies(self, f: Builder, worker: Value, warp: Value, address: Value, ended: Value) -> None:
+        """The warp's copies of phases that have ended take effect, and of the same lanes the older tracked ones."""
+        queue = CopyCode.queue(f, worker, warp)
+        last = f.var(f.const(vec(I32), 0))  # by lane: number of the newest copy that the object tracked, plus 1
+        with CopyCode.each_slot(f, queue) as index:
+            slot = CopyCode.slot(f, queue, index)
             number = f.splat(COPY.load(f, slot, "number") + 1)
             newest = f.overloaded("llvm.umax", last.get(), number)
-            last.set(mine.as_lanes().select(newest, last.get()))
-        # They came before the arrival that the waiting threads learn of.
+            last.set(_of_phase(f, slot, address).as_lanes().select(newest, last.get()))
+        # They came before the arrival that the waiting threads learn of. Who waits for the object that tracks the older
+        # ones may know less: only that they were started.
         clock = f.load(I32, f.at(ended, WARP.load(f, warp, "index").zext(I64) * 4)) - 1
         with CopyCode.each_slot(f, queue) as index:
             slot = CopyCode.slot(f, queue, index)
+            own = _of_phase(f, slot, address)
             older = f.splat(COPY.load(f, slot, "number")).ult(last.get())
             tracked = COPY.row(f, slot, "barriers").ne(NO_BARRIER)
-            due = (older & tracked).as_mask() & COPY.load(f, slot, "lanes")
-            with f.if_(due.ne(0)):
-                f.call(self.copies.complete(), warp, worker, queue, index, due, clock)
+            others = (older & tracked).as_mask() & COPY.load(f, slot, "lanes") & ~own
+            started = f.overloaded("llvm.umin", COPY.load(f, slot, "clock"), clock)
+            for due, when in ((own, clock), (others, started)):
+                with f.if_(due.ne(0)):
+                    f.call(self.copies.complete(), warp, worker, queue, index, due, when)
+
+
+def _of_phase(f: Builder, slot: Value, address: Value) -> Value:
+    """The lanes of a slot whose copies an ended phase of the object tracked."""
+    ended = f.splat(address.trunc(I32) | ENDED)
+    return COPY.row(f, slot, "barriers").eq(ended).as_mask() & COPY.load(f, slot, "lanes")

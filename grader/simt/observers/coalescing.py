@@ -4,9 +4,9 @@ A request, load or store, touches the distinct sectors of its active lanes; none
 aligned to their width. Source: 233 patterns measured on an H200, each with exactly that many sectors
 (docs/results/nsight-patterns.md).
 
-An asynchronous copy fetches a sector once for each line of 128 bytes of shared memory that it goes to. Measured too:
-where rows are padded by 16 bytes, every second one has a sector whose halves go to two lines, and 256 × 256 halves of
-`hgemm_wmma_v3` take 13824 sectors on an H200, those of `hgemm_mma`, which pads nothing, 12288.
+An asynchronous copy of 16 bytes a lane fetches a sector once for each line of 128 bytes of shared memory that it goes
+to. Measured too: where rows are padded by 16 bytes, every second one has a sector whose halves go to two lines, and
+256 × 256 halves of `hgemm_wmma_v3` take 13824 sectors on an H200, those of `hgemm_mma`, which pads nothing, 12288.
 
 Lanes in rising order count where the sector changes; everything else counts distinct sectors one by one.
 """
@@ -24,6 +24,8 @@ from grader.simt.observers.counting import add_site, note_worst
 SECTOR_SHIFT = 5
 LINE_SHIFT, LINE_BITS = 7, 12
 """Lines of shared memory, and the bits that number them."""
+COPIED_BY_LINE = 16
+"""Bytes of a lane. Narrower copies, which may go to a line each when they transpose, were not measured."""
 
 
 class Coalescing(Observer):
@@ -41,9 +43,9 @@ class Coalescing(Observer):
 
 
 def _fetched(access: Access) -> Value:
-    """What each lane has fetched: its sector, and for an asynchronous copy also the line that it goes to."""
+    """What each lane has fetched: its sector, and for a copy of 16 bytes also the line that it goes to."""
     sector = access.address >> SECTOR_SHIFT
-    if access.kind not in ("copy", "part"):
+    if access.kind not in ("copy", "part") or access.width != COPIED_BY_LINE:
         return sector
     line = COPY.row(access.f, access.out, "target") >> LINE_SHIFT
     return (sector << LINE_BITS) | (line & ((1 << LINE_BITS) - 1))

@@ -1,8 +1,8 @@
 """Asynchronous copies in shadow memory: how a copy that is under way is stamped, and what becomes of the stamp.
 
 From its start to its wait a copy's target is stamped as written, and its source as read, by the thread that started
-it, at a time that no other thread can know. So every access to the target, by whatever thread, is a conflict, and so
-is every write to the source by another thread. At the wait both become an ordinary write and read of that thread.
+it, at a time that nobody can know. So every access to the target, by whatever thread, is a conflict, and so is every
+write to the source. At the wait both become an ordinary write and read of that thread.
 """
 
 from __future__ import annotations
@@ -21,8 +21,14 @@ UNDER_WAY: Mapping[str, int] = {
     "shared": Stamp.MAX_CLOCK << Stamp.CLOCK | 1 << Stamp.SEVERAL,
 }
 """What marks the stamps of an asynchronous copy until its wait. No warp's clock is so high, so that no access comes
-after the copy; and "several" makes a conflict of an access to its target by its own thread, too.
+after the copy; and "several" makes a conflict of an access to its target by its own thread, too. A source cannot say
+so with that bit, which there tells of other readers (see `is_under_way`).
 """
+
+
+def is_under_way(stamps: Value) -> Value:
+    """Whether stamps are those of copies under way."""
+    return (stamps & UNDER_WAY["global"]).eq(UNDER_WAY["global"])
 
 
 def stamps_at(f: Builder, warp: Value, worker: Value, clock: Value, line: Value) -> Value:

@@ -75,7 +75,10 @@ class Shadow(Observer):
     def _conflict(self, access: Access, cell: _Cells, mine: Value, other: Value, kind: int) -> None:
         """Report the lanes whose access is not ordered after the one that ``other`` stamps."""
         f = access.f
-        suspects = _suspects(access, mine, other).as_mask() & access.mask
+        found = _suspects(access, mine, other)
+        if access.copies and access.space == "global" and kind == findings.RACE_READ_WRITE:
+            found = found | (_same_thread(mine, other) & copies.is_under_way(other))
+        suspects = found.as_mask() & access.mask
         with f.if_(suspects.ne(0), likely=False):
             bad = f.call(_unordered(f.module, access.space), access.warp, access.worker, other, suspects)
             with f.if_(bad.ne(0), likely=False):
