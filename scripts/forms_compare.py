@@ -30,7 +30,7 @@ def compare_all(forms: list[Form], simulated: list[Simulated], cubins: dict[str,
     for form, mine in zip(forms, simulated, strict=True):
         print(f"{form.name}:", end=" ", flush=True)
         found.append(compare(form, mine.output, next(outputs), mine.magnitude))
-        print(word(found[-1]) if found[-1].fine else f"FAIL {word(found[-1])}", flush=True)
+        print(word(found[-1]) if found[-1].fine else f"FAIL {word(found[-1])}: {found[-1].farthest}", flush=True)
     return found
 
 
@@ -62,9 +62,9 @@ def to_markdown(rows: Sequence[Row], head: str) -> str:
         "Whole output arrays are compared, with what a program must leave alone in them. Integers, copies and sums "
         "of small integers must be equal in every bit. Sums of real numbers depend on the order and the inner "
         "precision of the additions, which nothing documents: they may differ by "
-        f"{SUM_UNITS} · 2^-24 · Σ, where Σ is Σ|a·b| + |c| of that element; rounded to half, by {HALF_ULPS} ulp of "
-        "half more. The last column is the largest difference and what it may be. *differing*: elements of which any "
-        "bit is.",
+        f"{SUM_UNITS} · 2^-24 · Σ, where Σ is Σ|a·b| + |c| of that element (a subnormal half counts as 2^-14: tensor "
+        f"cores align it by that exponent); rounded to half, by {HALF_ULPS} ulp of half more. The last column is the "
+        "largest difference and what it may be. *differing*: elements of which any bit is.",
         "",
         "| program | elements | differing | result |",
         "|---|---|---|---|",

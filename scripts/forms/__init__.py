@@ -57,6 +57,7 @@ class Row:
     largest: float = 0.0
     bound: float = 0.0
     unit: str = ""
+    farthest: str = ""  # the element that is farthest apart, in words
 
     @property
     def fine(self) -> bool:
@@ -68,7 +69,7 @@ def compare(form: Form, simulated: Array, measured: Array, magnitude: Array | No
     raw = f"u{simulated.dtype.itemsize}"
     unequal = simulated.view(raw) != measured.view(raw)
     if magnitude is None:
-        return Row(form.name, simulated.size, int(unequal.sum()))
+        return Row(form.name, simulated.size, int(unequal.sum()), farthest=_pair(simulated, measured, unequal))
     unequal &= ~(np.isnan(simulated) & np.isnan(measured))
     finite = np.isfinite(simulated) & np.isfinite(measured)
     unit, bound = (_half_ulp, HALF_ULPS) if simulated.dtype == np.float16 else (_sum_unit, SUM_UNITS)
@@ -77,7 +78,16 @@ def compare(form: Form, simulated: Array, measured: Array, magnitude: Array | No
     mine, theirs, total = (values[chosen].astype(np.float64) for values in (simulated, measured, magnitude))
     units = np.abs(mine - theirs) / unit(mine, theirs, total)
     largest = np.inf if (unequal & ~finite).any() else float(units.max(initial=0.0))
-    return Row(form.name, simulated.size, int(unequal.sum()), largest, bound, word)
+    worst = np.zeros(unequal.shape)
+    worst[chosen] = units
+    farthest = _pair(simulated, measured, worst)
+    return Row(form.name, simulated.size, int(unequal.sum()), largest, bound, word, farthest)
+
+
+def _pair(simulated: Array, measured: Array, weight: Array) -> str:
+    """The element of the largest weight, in words: to find out why it differs."""
+    at = int(weight.argmax())
+    return f"element {at}: {simulated[at]!s} simulated, {measured[at]!s} measured" if weight[at] else ""
 
 
 def _sum_unit(mine: Array, theirs: Array, total: Array) -> Array:

@@ -314,15 +314,53 @@ def test_a_copy_is_a_load_and_fills_shared_memory_without_registers() -> None:
     assert "shared_store_requests" not in found.total
 
 
-def test_a_sector_whose_halves_go_to_two_lines_of_shared_memory_is_fetched_twice() -> None:
-    # Rows of 32 floats, padded by 4: row 1 begins 16 bytes into a line, and its last sector has a half in the next one.
-    copy = (
-        "if (t < 32) COPY(&s[t / 8 * {row} + t % 8 * 4], x + 4 * t, 16); __pipeline_commit(); __pipeline_wait_prior(0);"
-    )
-    assert ran(copy.format(row=32)).total.get("global_load_sectors") == 16
-    assert ran(copy.format(row=36)).total.get("global_load_sectors") == 18
-    narrow = "if (t < 32) COPY(&s[t * 32], x + t, 4); __pipeline_commit();"
-    assert ran(narrow).total.get("global_load_sectors") == 4
+# Bytes into x and into shared memory for lane t, and the sectors that Nsight Compute counted on an H200: of 16 bytes a
+# lane through L1 (.ca), and past it (.cg).
+MEASURED = [
+    ("16 * t", "16 * t", 16, 16),
+    ("16 * t", "16 * t + 16", 16, 20),
+    ("16 * t", "16 * t + 32", 16, 16),
+    ("16 * t + 16", "16 * t", 17, 20),
+    ("16 * t + 16", "16 * t + 16", 17, 17),
+    ("0", "16 * t", 1, 16),
+    ("0", "32 * t", 1, 32),
+    ("0", "128 * t", 1, 32),
+    ("t / 2 * 16", "16 * t", 8, 16),
+    ("t % 4 * 16", "16 * t", 2, 16),
+    ("t / 2 * 32", "16 * t", 16, 16),
+    ("32 * t", "16 * t", 32, 16),
+    ("64 * t", "16 * t", 32, 16),
+    ("16 * t", "64 * t", 16, 32),
+    ("16 * t", "16 * (t ^ 1)", 16, 16),
+    ("16 * t", "16 * (31 - t)", 16, 16),
+    ("16 * t", "16 * (13 * t % 32)", 16, 24),
+    ("16 * (13 * t % 32)", "16 * t", 16, 32),
+    ("16 * t", "t / 8 * 144 + t % 8 * 16", 16, 18),
+    ("16 * t", "t / 4 * 80 + t % 4 * 16", 16, 20),
+    ("16 * t", "t / 2 * 48 + t % 2 * 16", 16, 24),
+    ("t / 16 * 128 + min(t % 16, 7) * 16", "16 * t", 8, 16),
+    ("16 * t", "t % 8 * 512 + t / 8 * 16", 16, 32),
+]
+RAW = (
+    'if (t < 32) asm volatile("cp.async.{cache}.shared.global [%0], [%1], {size};" :: "r"((unsigned)'
+    '__cvta_generic_to_shared((char*)s + ({target}))), "l"((const char*)x + ({source})) : "memory"); '
+    "__pipeline_commit(); __pipeline_wait_prior(0);"
+)
+
+
+@pytest.mark.parametrize(("source", "target", "through", "past"), MEASURED)
+def test_copies_of_16_bytes_fetch_the_sectors_that_nsight_compute_counted(
+    source: str, target: str, through: int, past: int
+) -> None:
+    for cache, expected in (("ca", through), ("cg", past)):
+        found = ran(RAW.format(cache=cache, size=16, source=source, target=target))
+        assert found.total.get("global_load_sectors") == expected, cache
+
+
+@pytest.mark.parametrize(("target", "size", "sectors"), [("128 * t", 4, 4), ("128 * t", 8, 8), ("16 * t + 16", 8, 8)])
+def test_narrower_copies_fetch_each_sector_once_wherever_they_go(target: str, size: int, sectors: int) -> None:
+    found = ran(RAW.format(cache="ca", size=size, source=f"{size} * t", target=target))
+    assert found.total.get("global_load_sectors") == sectors
 
 
 def test_bank_conflicts_of_a_copy_are_excess_wavefronts() -> None:

@@ -35,8 +35,13 @@ class CopyCode:
         self.module, self.memory, self.observers = module, memory, observers
 
     # -- what forms call --------------------------------------------------------------------------------------------
-    def issue(self, e: BlockEmitter, target: Value, source: Value, size: int, given: Value | None) -> None:
-        """Start copying ``size`` bytes of each lane, of which ``given`` (i32) come from the source; the rest are 0."""
+    def issue(
+        self, e: BlockEmitter, target: Value, source: Value, size: int, given: Value | None, *, bypass: bool
+    ) -> None:
+        """Start copying ``size`` bytes of each lane, of which ``given`` (i32) come from the source; the rest are 0.
+
+        ``bypass``: past L1.
+        """
         f = e.f
         assert e.op is not None
         sites = self.memory.sites
@@ -44,7 +49,7 @@ class CopyCode:
         to_site = sites.request(e.op, "shared", "copy", size)
         line = sites.line_index(to_site)
         taken = f.const(vec(I32), size) if given is None else given
-        fn = self._issue(size, partial=given is not None)
+        fn = self._issue(size, partial=given is not None, bypass=bypass)
         with f.if_(e.mask.ne(0)):
             f.call(fn, e.warp, e.worker, target, source, taken, e.mask, f.const(I32, from_site),
                    f.const(I32, to_site), f.const(I32, line))  # fmt: skip
@@ -70,13 +75,14 @@ class CopyCode:
     def slot(f: Builder, queue: Value, index: Value) -> Value:
         return f.at(queue, index * COPY.size + COPY_QUEUE.size)
 
-    def _issue(self, size: int, *, partial: bool) -> ir.Function:
+    def _issue(self, size: int, *, partial: bool, bypass: bool) -> ir.Function:
         """issue(warp, worker, targets, sources, bytes, lanes, source's site, target's site, line)"""
-        name = f"copy_{size}{'_partial' if partial else ''}"
+        name = f"copy_{size}{'_partial' * partial}{'_bypass' * bypass}"
         existing = self.module.globals.get(name)
         if existing is not None:
             return existing
-        source, target = (self.memory.copy_side(space, size, partial=partial) for space in ("global", "shared"))
+        source = self.memory.copy_side("global", size, partial=partial, bypass=bypass)
+        target = self.memory.copy_side("shared", size, partial=partial, bypass=False)
         f = Builder(self.module, name, VOID, [PTR, PTR, vec(I64), vec(I64), vec(I32), I32, I32, I32, I32])
         warp, worker, targets, sources, taken, mask, from_site, to_site, line = f.args
         queue = self.queue(f, worker, warp)

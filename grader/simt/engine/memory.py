@@ -46,12 +46,14 @@ class Shape:
     strong: bool
     atomic: tuple[str, object, int] | None
     used: int
+    bypass: bool = False  # an asynchronous copy that goes past L1
 
     @property
     def name(self) -> str:
         """The function's name, made of nothing that the PTX says."""
         strong, atomic = "_strong" * self.strong, f"_{self.atomic[0]}" if self.atomic else ""
-        return f"{self.kind}_{self.space}_{self.bits}x{self.count}_{self.used:x}{strong}{atomic}"
+        bypass = "_bypass" * self.bypass
+        return f"{self.kind}_{self.space}_{self.bits}x{self.count}_{self.used:x}{strong}{atomic}{bypass}"
 
 
 class MemoryCode:
@@ -118,14 +120,15 @@ class MemoryCode:
         fn = self._function(Shape(space, kind, bits, count, strong, atomic, used & ((1 << count) - 1)))
         f.call(fn, e.warp, e.worker, address, mask, f.const(I32, site), f.const(I32, line), out)
 
-    def copy_side(self, space: str, size: int, *, partial: bool) -> ir.Function:
+    def copy_side(self, space: str, size: int, *, partial: bool, bypass: bool) -> ir.Function:
         """One side of an asynchronous copy: checks it and notes where it is in the copy's slot, but moves nothing.
 
         Called like a request, with the slot for ``out``. ``partial``: the slot says how many bytes each lane reads.
         """
         kind = "part" if partial and space == "global" else "copy"
         words = size // 4
-        return self._function(Shape(space, kind, 32, words, strong=False, atomic=None, used=(1 << words) - 1))
+        used = (1 << words) - 1
+        return self._function(Shape(space, kind, 32, words, strong=False, atomic=None, used=used, bypass=bypass))
 
     # -- functions --------------------------------------------------------------------------------------------------
     def _function(self, shape: Shape) -> ir.Function:
@@ -299,6 +302,7 @@ class _Request:
             allocation=allocation, base=base, counters=counters, out=self.out, report=self.code.report,
             host=self._host(allocation), granule=self.code.sites.granule.get(self.space, 4),
             copies=self.code.copies, partial=self.shape.kind == "part", used=self.shape.used,
+            bypass=self.shape.bypass,
         )  # fmt: skip
 
     def _host(self, allocation: Value) -> Value:

@@ -39,7 +39,7 @@ def cp_async(e: BlockEmitter, m: Match, i: Instruction) -> None:
     size = _size(e, m, size_operand)
     hinted = "L2::cache_hint" in i.modifiers
     given = _given(e, rest[:-1] if hinted else rest, size)
-    e.g.copy.issue(e, e.address_of(target), e.address_of(source), size, given)
+    e.g.copy.issue(e, e.address_of(target), e.address_of(source), size, given, bypass=m.CACHE == "cg")
 
 
 def _size(e: BlockEmitter, m: Match, operand: Operand) -> int:

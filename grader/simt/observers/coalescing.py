@@ -4,9 +4,10 @@ A request, load or store, touches the distinct sectors of its active lanes; none
 aligned to their width. Source: 233 patterns measured on an H200, each with exactly that many sectors
 (docs/results/nsight-patterns.md).
 
-An asynchronous copy of 16 bytes a lane fetches a sector once for each line of 128 bytes of shared memory that it goes
-to. Measured too: where rows are padded by 16 bytes, every second one has a sector whose halves go to two lines, and
-256 × 256 halves of `hgemm_wmma_v3` take 13824 sectors on an H200, those of `hgemm_mma`, which pads nothing, 12288.
+An asynchronous copy through L1 (`cp.async.ca`) is no different. One past it (`.cg`, 16 bytes a lane) fetches once for
+each piece of 32 bytes of shared memory and each line of 128 bytes of global memory that goes there: 39 patterns
+measured on an H200, each with exactly that many (most of them in tests/simt/test_async_copies.py). Rows that are padded
+by 16 bytes cost an eighth more so; lanes that copy the same bytes to several places pay for each.
 
 Lanes in rising order count where the sector changes; everything else counts distinct sectors one by one.
 """
@@ -22,10 +23,9 @@ from grader.simt.observers.base import Access, Observer
 from grader.simt.observers.counting import add_site, note_worst
 
 SECTOR_SHIFT = 5
-LINE_SHIFT, LINE_BITS = 7, 12
-"""Lines of shared memory, and the bits that number them."""
-COPIED_BY_LINE = 16
-"""Bytes of a lane. Narrower copies, which may go to a line each when they transpose, were not measured."""
+LINE_SHIFT = 7
+PIECE_BITS = 16
+"""What numbers the pieces of 32 bytes of shared memory."""
 
 
 class Coalescing(Observer):
@@ -43,12 +43,11 @@ class Coalescing(Observer):
 
 
 def _fetched(access: Access) -> Value:
-    """What each lane has fetched: its sector, and for a copy of 16 bytes also the line that it goes to."""
-    sector = access.address >> SECTOR_SHIFT
-    if access.kind not in ("copy", "part") or access.width != COPIED_BY_LINE:
-        return sector
-    line = COPY.row(access.f, access.out, "target") >> LINE_SHIFT
-    return (sector << LINE_BITS) | (line & ((1 << LINE_BITS) - 1))
+    """What each lane has fetched: its sector; past L1 its line, and the piece of shared memory that it goes to."""
+    if not access.bypass:
+        return access.address >> SECTOR_SHIFT
+    piece = COPY.row(access.f, access.out, "target") >> SECTOR_SHIFT
+    return ((access.address >> LINE_SHIFT) << PIECE_BITS) | (piece & ((1 << PIECE_BITS) - 1))
 
 
 def distinct(module: ir.Module) -> ir.Function:
