@@ -120,8 +120,10 @@ def _word(row: Row) -> str:
 def solutions() -> list[str]:
     """Every exercise that has a solution and runs on the simulator."""
     from grader.catalog import load_catalog
+    from grader.stages import simulable
 
-    return [one.name for one in load_catalog().exercises if one.solution is not None and not one.exercise.host]
+    chosen = (one for one in load_catalog().exercises if one.solution is not None and not one.exercise.host)
+    return [one.name for one in chosen if simulable(one.exercise)]
 
 
 def heading(ncu: str) -> tuple[str, Path]:
