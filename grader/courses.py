@@ -74,8 +74,14 @@ class CourseExercise:
 
     @property
     def mutants(self) -> tuple[Path, ...]:
-        """The wrong answers that must be rejected, each for the reason on its first line."""
-        return tuple(sorted(self.folder.glob("wrong/*.cu")))
+        """The wrong answers that must be rejected, each for the reason on its first line.
+
+        Of a host exercise also host files that have no `.cu` of their own: ``wrong/M_host.py``.
+        """
+        kernels = set(self.folder.glob("wrong/*.cu"))
+        hosts = self.folder.glob("wrong/*_host.py") if self.exercise.host else ()
+        alone = {path for path in hosts if path.with_name(f"{path.stem.removesuffix('_host')}.cu") not in kernels}
+        return tuple(sorted(kernels | alone))
 
     @property
     def solution(self) -> Path | None:

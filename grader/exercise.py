@@ -54,6 +54,7 @@ class Work:
 
     bytes: str = "0"  # each input read once, each output written once
     flops: str = "0"  # operations: of integers where the target's unit is int8
+    launches: str = "0"  # kernels that run one after another, where the target's unit is launches
 
 
 @dataclass(frozen=True)
@@ -62,18 +63,28 @@ class Target:
 
     ``of`` is ``"peak"`` or ``"ceiling"`` (the measured ceiling of the same bytes, mix and bytes per thread);
     ``unit`` names the peak: ``bandwidth``, ``fp32``, ``fp16_tensor``, ``int8`` (dp4a, whose operations `Work` counts as
-    ``flops``), ``transfer``. Pass lines come from the profile of the GPU (`grader.profiles`), which `grade calibrate`
-    writes; ``fraction`` is the line on ``gpu`` where no profile has one, and ``note`` then says where it comes from.
+    ``flops``), ``transfer``; for host exercises also ``overlap`` (the longer of copying and computing, over the
+    measured time) and ``launches`` (per second, of the ceiling: a plain loop of launches). Pass lines come from the
+    profile of the GPU (`grader.profiles`), which `grade calibrate` writes; ``fraction`` is the line on ``gpu`` where no
+    profile has one, and ``note`` then says where it comes from.
     ``reach`` is what the solution has to reach on an H200.
     """
 
-    unit: Literal["bandwidth", "fp32", "fp16_tensor", "int8", "transfer"]
+    unit: Literal["bandwidth", "fp32", "fp16_tensor", "int8", "transfer", "overlap", "launches"]
     fraction: float = 0.0
     reach: float = 0.0
     of: Literal["peak", "ceiling"] = "peak"
     ceiling: str = ""  # a kernel of kernels_ref/ceilings/, e.g. "add_f32x1": "" where none is comparable
     gpu: str = "NVIDIA H200"
-    note: str = ""
+    note: str = ""  # "no line: …" where there is none on purpose
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether a GPU's profile holds its line: not where there is none, nor where one line is for all machines.
+
+        How often a plain loop launches is the host's doing, so several times that is no property of a GPU.
+        """
+        return self.unit != "launches" and not self.note.startswith("no line")
 
 
 @dataclass(frozen=True)
@@ -144,7 +155,8 @@ class Exercise:
     rivals: tuple[str, ...] = ()  # further ones, "module:function" too; a library that is not installed is left out
     ladder: str = ""  # steps of one ladder share arrays and sizes; each is graded on the earlier steps' technique too
     requires: str = "sm_70"  # least compute capability
-    host: bool = False  # NAME_host.py stands beside the .cu, and runs on a GPU only
+    host: bool = False  # NAME_host.py stands beside the .cu
+    gpus: int = 1  # how many GPUs a host exercise needs at least; the size ``gpus`` tells how many there are
     points: tuple[int, int, int] = (60, 20, 20)  # correct, technique, fast
 
     @property

@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from statistics import median
 
 from grader.device import Gpu
-from grader.exercise import Target
+from grader.exercise import Target, Work
 from grader.timing import Summary
 from grader.verdict import Measurement, Roof
 
 TOO_FAST = 1.05
 """A rate above this many times the peak is impossible: work was skipped, or the grader is wrong."""
+MOST_OF_A_LOOP = 1000.0
+"""A plain loop of launches is no bound: a graph is several times as fast. More than this is a damaged figure."""
 
 
 @dataclass(frozen=True)
@@ -129,14 +131,33 @@ def limit_of(unit: str, limits: Peaks) -> float | None:
     return peak_of(unit, limits)
 
 
+OF_HOSTS = ("transfer", "overlap", "launches")
+"""Units of host exercises: what they count is bounded by the link and by the host, not by the GPU's roofline."""
+
+
 def is_rate_of_bytes(unit: str) -> bool:
-    """Whether the unit counts bytes (``bandwidth``, ``transfer``) rather than operations."""
-    return unit in ("bandwidth", "transfer")
+    """Whether the unit counts bytes (``bandwidth``, ``transfer``, ``overlap``) rather than operations."""
+    return unit in ("bandwidth", "transfer", "overlap")
+
+
+_COUNTS = {"int8": "OP", "launches": "launch"}
 
 
 def counts(unit: str) -> str:
-    """What the unit counts, as rates are written: ``B``, ``FLOP``, or ``OP`` for operations on integers."""
-    return "B" if is_rate_of_bytes(unit) else "OP" if unit == "int8" else "FLOP"
+    """What the unit counts, as rates are written: ``B``, ``FLOP``, ``OP`` for operations on integers, ``launch``."""
+    return "B" if is_rate_of_bytes(unit) else _COUNTS.get(unit, "FLOP")
+
+
+def work_in(work: Work, unit: str) -> str:
+    """The expression of `Work` that the unit counts."""
+    if unit == "launches":
+        return work.launches
+    return work.bytes if is_rate_of_bytes(unit) else work.flops
+
+
+def overlap_ceiling(work: float, copying_s: float, computing_s: float) -> float:
+    """The rate of a run that does all of its computing while it copies, or all of its copying while it computes."""
+    return rate(work, max(copying_s, computing_s))
 
 
 def rate(work: float, seconds: float) -> float:
@@ -165,12 +186,22 @@ def impossible(work: float, median_s: float, peak: float | None) -> bool:
     return peak is not None and work > TOO_FAST * peak * median_s
 
 
+def most(of: str, unit: str = "") -> float:
+    """The largest fraction of what ``of`` says (``peak`` or ``ceiling``) that can be, for what the ``unit`` counts."""
+    return MOST_OF_A_LOOP if of == "ceiling" and unit in ("", "launch") else TOO_FAST
+
+
 def line_in_words(target: Target) -> str:
-    """The pass line as people read it: "0.70 of peak", "0.95 of the ceiling copy_f32x4"; "none" where none is known."""
+    """The pass line as people read it: "0.70 of peak", "0.95 of the ceiling copy_f32x4", "3.00 times the plain
+    loop"; "none" where none is known.
+    """
     if not target.fraction:
         return "none"
     whole = "peak" if target.of == "peak" else f"the ceiling {target.ceiling}".rstrip()
-    return f"{line_fraction(target.fraction)} of {whole}"
+    return _LINES.get(target.unit, "{} of {whole}").format(line_fraction(target.fraction), whole=whole)
+
+
+_LINES = {"overlap": "{} of the ideal", "launches": "{} times the plain loop"}
 
 
 def line_fraction(fraction: float) -> str:
@@ -203,7 +234,7 @@ def measurement(
 def roof(bytes_moved: float, flops: float, median_s: float, unit: str, limits: Peaks) -> Roof | None:
     """Where a run stands on the roofline; None for work without operations or bytes, or where no peak is known."""
     compute = limits.fp32 if is_rate_of_bytes(unit) else peak_of(unit, limits)
-    if not (bytes_moved and flops and compute) or unit == "transfer":
+    if not (bytes_moved and flops and compute) or unit in OF_HOSTS:
         return None
     counted = "FLOP" if is_rate_of_bytes(unit) else counts(unit)
     return Roof(flops / bytes_moved, rate(flops, median_s), limits.bandwidth, compute, counted)

@@ -127,6 +127,30 @@ class LaunchRecord:
 
 
 @dataclass(frozen=True)
+class Operation:
+    """What one stream did at one time: a bar of a timeline. Seconds from the beginning of the run."""
+
+    kind: str  # "kernel" | "to_device" | "to_host" | "on_device" | "peer" | "fill" | "prefetch"
+    name: str  # the kernel's, or the array's where it is known
+    stream: int  # numbered as the host file made them; 0 is the default stream
+    start_s: float
+    end_s: float
+    bytes: int = 0  # of copies and fills
+    line: int | None = None  # of the host file
+    device: int = 0
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Copies and kernels of one run of a host file. It is drawn, and never graded."""
+
+    operations: tuple[Operation, ...]
+    elapsed_s: float
+    modelled: bool  # by the stand-in's clock, with the link and bandwidth of ``device``; else measured by events
+    device: str
+
+
+@dataclass(frozen=True)
 class Roof:
     """Where a timed run stands on the device's roofline: a point, and the slope and the flat roof above it."""
 
@@ -144,7 +168,7 @@ class Measurement:
     median_s: float
     interval_s: tuple[float, float]  # 95 % bootstrap interval of the median
     samples: int
-    unit: str  # "B" | "FLOP" | "OP" (operations on integers)
+    unit: str  # "B" | "FLOP" | "OP" (operations on integers) | "launch"
     achieved: float
     peak: float | None
     fraction_of_peak: float | None
@@ -177,6 +201,8 @@ class Verdict:
     next_step: str = ""
     elapsed_s: float = 0.0
     notes: tuple[str, ...] = field(default=())
+    timeline: Timeline | None = None  # of a host exercise: the simulated size's run, or a timed size's on a GPU
+    host_counters: Mapping[str, float] = field(default_factory=dict)  # what the host file did, on the stand-in
 
     @property
     def passed(self) -> bool:

@@ -2,6 +2,7 @@
 
     elementwise.py, reduction.py, …    oracles: NumPy on the host, in float64
     device/, baselines/, ceilings/     on a GPU: checking kernels, library calls, the simplest kernels
+    host/                              on a GPU: what timed host exercises are measured against
 
 An oracle is named ``"module:function"`` by an ``exercise.py`` and called as
 

@@ -3,7 +3,8 @@
 python scripts/gpu_check.py [--out FILE.json] [--device N] [--only WORD…] [--all] [--list]
 
 Runs through the device's description, start-up, cases, guards, crashes, hangs, printf, variables, constants,
-cooperative and cluster launches, the sandbox, cheats in timed runs, every solution's timing, host files, ceilings,
+cooperative and cluster launches, the sandbox, cheats in timed runs, every solution's timing, host files and what
+they may try, ceilings,
 the bench table, and the course's stubs, solutions and wrong answers. An item that fails prints its traceback and the
 others go on. The exit code counts the failures. Some items only compare ways to do a thing (`*_choices`,
 `zero_copy_*`); they run when --only names them, or with --all.
@@ -25,7 +26,19 @@ from gpu_checks import COMPARISONS, ITEMS
 
 from grader.backends.gpu import GpuBackend
 
-GROUPS = ("hosts", "breakdown", "cases", "timed", "choices", "course", "programs", "tables", "tune")
+GROUPS = (
+    "hosts",
+    "host_cheats",
+    "host_runs",
+    "breakdown",
+    "cases",
+    "timed",
+    "choices",
+    "course",
+    "programs",
+    "tables",
+    "tune",
+)
 for group in GROUPS:  # importing one registers its items
     import_module(f"gpu_checks.{group}")
 

@@ -78,7 +78,15 @@ def test_int8_is_the_formula_of_dp4a_on_every_gpu_and_not_known_where_the_rate_i
 
 @pytest.mark.parametrize(
     ("unit", "counted"),
-    [("bandwidth", "B"), ("transfer", "B"), ("fp32", "FLOP"), ("fp16_tensor", "FLOP"), ("int8", "OP")],
+    [
+        ("bandwidth", "B"),
+        ("transfer", "B"),
+        ("overlap", "B"),
+        ("launches", "launch"),
+        ("fp32", "FLOP"),
+        ("fp16_tensor", "FLOP"),
+        ("int8", "OP"),
+    ],
 )
 def test_a_unit_says_what_its_rates_count(unit, counted):
     summary = Summary(median_s=1e-3, interval_s=(0.9e-3, 1.1e-3), samples=30)
@@ -150,6 +158,29 @@ def test_work_without_arithmetic_has_no_place_on_the_roofline(moved, flops, unit
 @pytest.mark.parametrize(("fraction", "words"), [(0.7, "0.70"), (0.175, "0.175"), (0.0265, "0.0265"), (0.9, "0.90")])
 def test_a_line_is_told_with_all_its_decimals(fraction, words):
     assert roofline.line_fraction(fraction) == words
+
+
+@pytest.mark.parametrize(
+    ("unit", "words"),
+    [
+        ("transfer", "0.85 of the ceiling smooth"),
+        ("overlap", "0.85 of the ideal"),
+        ("launches", "0.85 times the plain loop"),
+    ],
+)
+def test_a_line_of_a_host_exercise_is_told_in_its_own_words(unit, words):
+    target = Target(unit=unit, fraction=0.85, of="ceiling", ceiling="smooth")
+    assert roofline.line_in_words(target) == words
+
+
+def test_the_ideal_overlap_takes_as_long_as_the_longer_part():
+    assert roofline.overlap_ceiling(100.0, 2.0, 5.0) == 20.0
+    assert roofline.overlap_ceiling(100.0, 4.0, 1.0) == 25.0
+
+
+def test_only_a_loop_of_launches_may_be_beaten_several_times():
+    assert roofline.most("peak", "launch") == roofline.most("ceiling", "B") == roofline.TOO_FAST
+    assert roofline.most("ceiling", "launch") > 100
 
 
 def test_a_line_of_another_gpu_is_provisional():

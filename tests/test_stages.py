@@ -499,12 +499,6 @@ def test_without_any_backend_nothing_but_the_compilation_is_graded(request_for):
     assert "--backend gpu" in verdict.diagnostics[0].message
 
 
-def test_host_exercise_without_a_gpu_says_so(request_for):
-    verdict = grade(request_for(None, None, exercise=replace(EXERCISE, host=True)))
-    assert verdict.verdict == "unsupported"
-    assert "double_it has a host file, so it runs on a GPU only" in verdict.diagnostics[0].message
-
-
 # --------------------------------------------------------------------------------------------------------- before a run
 
 
@@ -707,7 +701,7 @@ def test_changed_file_is_no_stub(request_for, tmp_path):
 
 @pytest.mark.parametrize(
     ("changes", "possible"),
-    [({}, True), ({"host": True}, False), ({"requires": "sm_80"}, True), ({"requires": "sm_90a"}, False)],
+    [({}, True), ({"host": True}, True), ({"requires": "sm_80"}, True), ({"requires": "sm_90a"}, False)],
 )
 def test_simulator_takes_what_an_a100_could_run(changes, possible):
     assert simulable(replace(EXERCISE, **changes)) is possible

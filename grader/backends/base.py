@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from grader.compile import Program
     from grader.launch import LaunchPlan
-    from grader.verdict import Diagnostic, LaunchRecord
+    from grader.verdict import Diagnostic, LaunchRecord, Timeline
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,8 @@ class Execution:
     printed: str = ""
     inputs_changed: tuple[str, ...] = field(default=())  # names of inputs that the kernel overwrote
     elapsed_s: float = 0.0
+    timeline: Timeline | None = None  # of a host file's run
+    host_counters: Mapping[str, float] = field(default_factory=dict)  # what a host file did, on the stand-in
 
 
 class Session(Protocol):

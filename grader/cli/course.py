@@ -117,7 +117,7 @@ def needs_note(one: CourseExercise) -> str:
 
     if capability(one.exercise.requires) > SIMULATED:
         return " (needs a GPU of compute capability {}.{})".format(*capability(one.exercise.requires))
-    return " (needs a GPU)" if one.exercise.host else ""
+    return ""
 
 
 def list_lines(catalog: Catalog, width: int = 80, *, passed: Collection[str] = ()) -> Iterator[str]:
@@ -202,7 +202,8 @@ def print_paged(text: str, closing: str) -> None:
 
 def _how_to_go_on(one: CourseExercise) -> str:
     here = Path(f"{one.name}.cu")
-    first = f"Edit ./{here}" if here.is_file() else f"`grade start {one.name}` puts the stub here"
+    edit = " and ".join(f"./{path.name}" for path in to_edit(one))
+    first = f"Edit {edit}" if here.is_file() else f"`grade start {one.name}` puts the stub here"
     hints = f" `grade hint {one.name}` gives a hint." if one.hints.is_file() else ""
     questions = f" `grade interview {one.name}` asks what interviewers ask about it." if one.interview.is_file() else ""
     ladder = f" `grade show {one.exercise.ladder}` tells of the whole ladder." if one.ladder_page else ""
@@ -237,10 +238,18 @@ def _copy(source: Path) -> None:
 
 
 def _started(one: CourseExercise, sources: Sequence[Path]) -> str:
-    files = " and ".join(f"./{path.name}" for path in sources)
+    files = " and ".join(f"./{path.name}" for path in to_edit(one))
+    beside = [f"./{path.name}" for path in sources if path not in to_edit(one)]
+    complete = f"\n     {beside[0]} belongs to it; it is complete, and you may change it." if beside else ""
     return (
         wrapped(f"{one.name}: {one.exercise.idea}.", width=screen().width) + "\n"
         f"  1. `grade show {one.name}` explains the task.\n"
-        f"  2. Open {files} and do that where it says YOUR CODE.\n"
+        f"  2. Open {files} and do that where it says YOUR CODE.{complete}\n"
         f"  3. `grade {one.name}` grades it."
     )
+
+
+def to_edit(one: CourseExercise) -> list[Path]:
+    """The stubs in which something is left to write: of a host exercise it may be one of the two files, or both."""
+    stubs = [path for path in (one.stub, one.host_file) if path is not None]
+    return [path for path in stubs if path.is_file() and b"YOUR CODE" in path.read_bytes()] or stubs

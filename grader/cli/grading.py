@@ -12,7 +12,7 @@ from time import perf_counter
 from grader.catalog import Catalog, CourseExercise, built_in_course
 from grader.cli.course import find, load
 from grader.cli.output import print_json, print_line, print_text, screen
-from grader.errors import UsageError
+from grader.errors import SubmissionError, UsageError
 from grader.stages.background import in_background
 from grader.verdict import Verdict
 
@@ -39,10 +39,11 @@ class Options:
 
 @dataclass(frozen=True)
 class Task:
-    """One exercise and the file to grade for it."""
+    """One exercise and the file to grade for it; ``host`` is its host file where that is not the one beside it."""
 
     exercise: CourseExercise
     path: Path
+    host: Path | None = None
 
 
 def grade_all(options: Options) -> int:
@@ -173,7 +174,7 @@ def _print_report(task: Task, verdict: Verdict, options: Options, *, last: bool)
 
     shown = screen(no_color=options.no_color)
     report = to_terminal(
-        verdict, _text_of(task.path), graded=_which_file(task, options),
+        verdict, _text_of(task.path), beside=_beside(task), graded=_which_file(task, options),
         width=shown.width, color=shown.color, unicode=shown.unicode,
     )  # fmt: skip
     print_text(report if last else report + "\n")
@@ -195,6 +196,19 @@ def _text_of(path: Path) -> str:
             return file.read(1 << 20).decode("utf-8", "replace")
     except OSError:
         return ""
+
+
+def _beside(task: Task) -> dict[str, str]:
+    """The host file's text by its name, for findings in it."""
+    if not task.exercise.exercise.host:
+        return {}
+    from grader.cli.hostfile import host_file
+
+    try:
+        path = task.host or host_file(task.exercise, task.path)
+    except SubmissionError:  # there is none, as the verdict says
+        return {}
+    return {path.name: _text_of(path)}
 
 
 def _print_document(verdicts: Sequence[Verdict], elapsed_s: float) -> None:
@@ -225,6 +239,7 @@ def _write_html(path: Path, catalog: Catalog, tasks: Sequence[Task], verdicts: S
             _text_of(task.path),
             task.exercise.exercise.idea,
             ladder_points(catalog, task.exercise, verdict),
+            _beside(task),
         )
         for task, verdict in zip(tasks, verdicts, strict=True)
     ]

@@ -1,4 +1,4 @@
-"""A host exercise on the GPU: its Python file is read when the session opens, so that a missing one is a verdict."""
+"""A host exercise's Python file: read when the session opens, so that a missing one is a verdict."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.backends.gpu.host import HostBackend, HostSession, host_file_beside
+from grader.backends.sim.host import HostSimBackend, HostSimSession
 from grader.compile import read_submission
 from grader.errors import SubmissionError
 
@@ -17,16 +18,38 @@ if TYPE_CHECKING:
 
 
 class HostFileBackend(HostBackend):
-    """A `HostBackend` for the host file that belongs to ``path``."""
+    """A `HostBackend` for the host file that belongs to ``path``; or for ``host`` itself."""
 
-    def __init__(self, backend: GpuBackend, one: CourseExercise, path: Path, *, sandbox: bool = True) -> None:
-        super().__init__(backend, one.exercise, b"", path.name, sandbox=sandbox)
+    def __init__(
+        self, backend: GpuBackend, one: CourseExercise, path: Path, *, host: Path | None = None, sandbox: bool = True
+    ) -> None:
+        super().__init__(backend, one.exercise, b"", path.name, sandbox=sandbox, course=one.course)
         self._one = one
         self._path = path
+        self._host = host
 
     def open(self, program: Program, limits: Limits) -> HostSession:
         """Start a child with module and host file. Raises SubmissionError ``invalid`` where there is no host file."""
-        file = host_file(self._one, self._path)
+        file = self._host or host_file(self._one, self._path)
+        self._source, self._name = read_submission(file), file.name
+        return super().open(program, limits)
+
+
+class SimHostFileBackend(HostSimBackend):
+    """The same on the simulator."""
+
+    def __init__(
+        self, one: CourseExercise, path: Path, *, host: Path | None = None, sandbox: bool = True, threads: int = 0
+    ) -> None:
+        courses = (one.course.exercises, one.course.solutions, one.course.kernels_ref)
+        super().__init__(one.exercise, b"", path.name, threads=threads, sandbox=sandbox, courses=courses)
+        self._one = one
+        self._path = path
+        self._host = host
+
+    def open(self, program: Program, limits: Limits) -> HostSimSession:
+        """Start both children with module and host file. Raises SubmissionError ``invalid`` where there is none."""
+        file = self._host or host_file(self._one, self._path)
         self._source, self._name = read_submission(file), file.name
         return super().open(program, limits)
 

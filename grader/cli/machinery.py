@@ -5,11 +5,12 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.architecture import capability
 from grader.cli.history import tell_once
-from grader.errors import Unsupported
+from grader.errors import SubmissionError, Unsupported
 from grader.stages import Request, simulable
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from grader.catalog import Catalog, CourseExercise
     from grader.cli.grading import Options, Task
     from grader.device import Gpu
+    from grader.exercise import Exercise
     from grader.stages.records import Oracle
 
 DEFAULT_TARGET = (8, 0)
@@ -49,14 +51,14 @@ class Machine:
         return self._for(task.exercise)._request(catalog, task, options)
 
     def _for(self, one: CourseExercise) -> Machine:
-        """This machine as the exercise may use it: without a GPU that is too old for it, or too new."""
-        why_not = self.gpu.why_not(one.exercise.requires) if self.gpu is not None else ""
+        """This machine as the exercise may use it: without a GPU that is too old for it, too new, or one of too few."""
+        why_not = "" if self.gpu is None else self.gpu.why_not(one.exercise.requires) or _too_few(one.exercise)
         return replace(self, gpu=None, why_no_gpu=why_not) if why_not else self
 
     def _request(self, catalog: Catalog, task: Task, options: Options) -> Request:
         one = self._with_line(task.exercise)
         exercise = one.graded
-        simulator = _simulator() if self.backend != "gpu" and simulable(exercise) else None
+        simulator = _simulator(one, task, options) if self.backend != "gpu" and simulable(exercise) else None
         request = Request(
             exercise=exercise,
             path=task.path,
@@ -70,6 +72,8 @@ class Machine:
             limits=_limits(options.timeout),
             stub=one.stub,
             hints=one.hints,
+            host_file=task.host or _host_file(one, task.path),
+            host_stub=one.host_file,
             next_exercise=self._following(catalog, one),
         )
         return request if self.gpu is None else _with_gpu(request, one, self.gpu, options)
@@ -96,6 +100,16 @@ class Machine:
         return "sm_{}{}".format(*here) if capability(requires) <= here else requires
 
 
+def _too_few(exercise: Exercise) -> str:
+    """Why this machine has too few GPUs for the exercise; "" where it has enough."""
+    if exercise.gpus <= 1:
+        return ""
+    from grader.backends.hostcase import too_few_gpus
+    from grader.device import count
+
+    return too_few_gpus(exercise, count())
+
+
 def _with_gpu(request: Request, one: CourseExercise, gpu: Gpu, options: Options) -> Request:
     """The request with the GPU's backend and its timer; a host exercise has its own kind of both."""
     from grader.backends.gpu import GpuBackend
@@ -113,12 +127,28 @@ def _with_host_file(request: Request, one: CourseExercise, gpu: GpuBackend, opti
     from grader.backends.gpu.host_speed import HostSpeedTest
     from grader.cli.hostfile import HostFileBackend
 
-    backend = HostFileBackend(gpu, one, request.path, sandbox=not options.no_sandbox)
+    backend = HostFileBackend(gpu, one, request.path, host=request.host_file, sandbox=not options.no_sandbox)
     timer = HostSpeedTest(one.exercise, backend, request.oracle, request.seed, request.limits)
     return replace(request, gpu=backend, timer=timer)
 
 
-def _simulator() -> Backend:
+def _host_file(one: CourseExercise, path: Path) -> Path | None:
+    """The host file that belongs to ``path``; None where there is none, which the backend says when it looks for it."""
+    if not one.exercise.host:
+        return None
+    from grader.cli.hostfile import host_file
+
+    try:
+        return host_file(one, path)
+    except SubmissionError:
+        return None
+
+
+def _simulator(one: CourseExercise, task: Task, options: Options) -> Backend:
+    if one.exercise.host:
+        from grader.cli.hostfile import SimHostFileBackend
+
+        return SimHostFileBackend(one, task.path, host=task.host, sandbox=not options.no_sandbox)
     from grader.backends.sim import SimBackend
 
     return SimBackend()

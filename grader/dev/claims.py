@@ -69,7 +69,9 @@ def _wrong(one: CourseExercise, claim: Claim, verdicts: Mapping[str, Verdict]) -
         return f"it is {verdict.verdict}, so nothing was counted"
     sizes = dict(one.exercise.simulated)
     try:
-        found = total(claim.counter, verdict.launches) / float(evaluate(claim.per or "1", sizes))
+        found = total(claim.counter, verdict.launches, verdict.host_counters or None) / float(
+            evaluate(claim.per or "1", sizes)
+        )
         said = float(Fraction(claim.value))
     except (ExpressionError, GraderFault) as error:
         return error.message

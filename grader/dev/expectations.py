@@ -3,6 +3,8 @@
 // expect: wrong                    on the simulator and on a GPU
 // expect: sim=technique gpu=slow   on each as it says; a backend that is not named is not checked
 // Why it is wrong, in a sentence.
+
+A wrong host file, wrong/M_host.py, has the same in Python's comments: ``# expect: race``.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from pathlib import Path
 from grader.verdict import VERDICTS
 
 BACKENDS = ("sim", "gpu")
-_LINE = re.compile(r"// expect: (\S.*)")
+_LINE = re.compile(r"expect: (\S.*)")
 _PAIR = re.compile(r"(\w+)=(\w+)")
 
 
@@ -34,10 +36,11 @@ class Expectation:
 def read_expectation(path: Path) -> Expectation:
     """Read the first two lines of a wrong answer. Raises BadExpectation."""
     first, second, *_ = [*path.read_text(encoding="utf-8").splitlines(), "", ""]
-    match = _LINE.fullmatch(first.rstrip())
-    if match is None:
-        raise BadExpectation(f"the first line is no `// expect: WORD`: {first[:60]!r}")
-    reason = second.removeprefix("//").strip() if second.startswith("//") else ""
+    mark = "#" if path.suffix == ".py" else "//"
+    match = _LINE.fullmatch(first.rstrip().removeprefix(f"{mark} "))
+    if match is None or not first.startswith(f"{mark} "):
+        raise BadExpectation(f"the first line is no `{mark} expect: WORD`: {first[:60]!r}")
+    reason = second.removeprefix(mark).strip() if second.startswith(mark) else ""
     if not reason:
         raise BadExpectation("the second line is no comment that says why it is wrong")
     return Expectation(_words(match[1]), reason)

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from grader.exercise import Expect
 
 PLACE = "exercise.py"
+OWN_YARDSTICK = ("overlap", "launches")
+"""Units of host exercises whose ceiling is measured with the exercise's own kernel; see `yardsticks`."""
+
 MOST_WORDS = 15  # of the one idea, which has to fit into a line of `grade list`
 
 
@@ -34,12 +37,14 @@ def _idea(one: CourseExercise) -> Iterator[str]:
 
 
 def _technique(one: CourseExercise) -> Iterator[str]:
-    from grader.stages.technique import AMOUNTS, LARGEST, LEAST, WEIGHTS
+    from grader.host_counters import is_host_counter
+    from grader.stages.technique import KNOWN
 
-    known = AMOUNTS | LARGEST | LEAST | set(WEIGHTS)
     for expect in one.exercise.technique:
-        if expect.counter not in known:
+        if expect.counter not in KNOWN:
             yield f"there is no counter {expect.counter!r}"
+        elif is_host_counter(expect.counter) and not one.exercise.host:
+            yield f"{expect.counter} counts what a host file does, and the exercise has none"
         yield from (f"the expectation on {expect.counter} {words}" for words in _expectation(expect))
 
 
@@ -52,6 +57,7 @@ def _expectation(expect: Expect) -> Iterator[str]:
 
 def _target(one: CourseExercise) -> Iterator[str]:
     from grader.backends.gpu.reference import find
+    from grader.backends.gpu.yardsticks import LINKS
 
     exercise, target = one.exercise, one.exercise.target
     if target is None:
@@ -61,9 +67,10 @@ def _target(one: CourseExercise) -> Iterator[str]:
     if target.fraction and not target.note:
         yield "the target's note does not say where the pass line comes from"
     yield from _line(one)
-    if target.of == "ceiling" and not target.ceiling:
+    if target.of == "ceiling" and not target.ceiling and target.unit not in OWN_YARDSTICK:
         yield "the target is a fraction of a ceiling, but names none"
-    if target.ceiling and find(one.course, "ceilings", "CEILINGS", target.ceiling) is None:
+    links = LINKS if exercise.host else ()
+    if target.ceiling not in ("", *links) and find(one.course, "ceilings", "CEILINGS", target.ceiling) is None:
         yield f"there is no ceiling {target.ceiling!r}"
     if not exercise.host and find(one.course, "device", "CHECKS", exercise.checker or exercise.oracle) is None:
         yield f"no trusted check on the device for {exercise.checker or exercise.oracle!r}"
@@ -76,7 +83,7 @@ def _line(one: CourseExercise) -> Iterator[str]:
     target = one.exercise.target
     assert target is not None
     line = lines_on(REFERENCE).get(one.name)
-    if line is None and not target.fraction:
+    if line is None and not target.fraction and not target.note:  # a note says why there is none
         yield "it has no pass line: `grade calibrate` on a GPU, or a fraction in its target"
     if line is not None and line.of != target.of:
         yield f"its line is a fraction of the {line.of}, its target one of the {target.of}: calibrate it again"

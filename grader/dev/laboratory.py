@@ -12,6 +12,7 @@ from zlib import crc32
 
 from grader.catalog import Catalog, CourseExercise
 from grader.cli.grading import Options, Task
+from grader.cli.hostfile import SimHostFileBackend
 from grader.cli.machinery import Machine
 from grader.dev.kept import ChildPool, KeptSimulator
 from grader.stages import Request, grade
@@ -44,7 +45,10 @@ class Laboratory:
 
     def _on_simulator(self, one: CourseExercise, path: Path, counting: bool) -> Verdict:
         asked = request(one, path, "sim")
-        if asked.simulator is not None:
+        if one.exercise.host and asked.simulator is not None:  # its children share a file, and serve one program
+            simulator = SimHostFileBackend(one, asked.path, host=asked.host_file, threads=self._threads)
+            asked = replace(asked, simulator=simulator)
+        elif asked.simulator is not None:
             asked = replace(asked, simulator=KeptSimulator(self._children, threads=self._threads, counting=counting))
         return grade(asked)
 
@@ -66,7 +70,12 @@ class Laboratory:
 def request(one: CourseExercise, path: Path, backend: str, device: int = 0) -> Request:
     """What ``grade NAME --file PATH --backend BACKEND`` asks of the pipeline, with the file's own seed."""
     options = Options(names=(one.name,), file=path, backend=backend, device=device, seed=seed_of(one, path))
-    return Machine.chosen(backend, device).request(Catalog((one,)), Task(one, path), options)
+    return Machine.chosen(backend, device).request(Catalog((one,)), _task(one, path), options)
+
+
+def _task(one: CourseExercise, path: Path) -> Task:
+    """A wrong host file is graded with the solution's kernels."""
+    return Task(one, one.solution or one.stub, host=path) if path.suffix == ".py" else Task(one, path)
 
 
 def seed_of(one: CourseExercise, path: Path) -> int:

@@ -16,7 +16,7 @@ def source_problems(one: CourseExercise) -> Iterator[Problem]:
     """Yield what is wrong with the stub's text, and with the host file's, beside the solution's."""
     if not one.stub.is_file():
         yield Problem(one.stub.name, "the stub is missing")
-    elif one.solution is not None:
+    elif one.solution is not None and not (one.exercise.host and _given(one.stub, one.solution)):
         yield from pair_problems(one.stub, one.solution)
     if one.exercise.host:
         yield from _host_problems(one)
@@ -28,7 +28,14 @@ def _host_problems(one: CourseExercise) -> Iterator[Problem]:
     elif one.solution is not None and one.solution_host_file is None:
         yield Problem(f"{one.name}_host.py", "the solution has no host file")
     elif one.solution_host_file is not None:
-        yield from pair_problems(one.host_file, one.solution_host_file)
+        both_given = _given(one.stub, one.solution) and _given(one.host_file, one.solution_host_file)
+        if both_given or not _given(one.host_file, one.solution_host_file):
+            yield from pair_problems(one.host_file, one.solution_host_file)
+
+
+def _given(stub: Path, solution: Path | None) -> bool:
+    """Whether one of a host exercise's two files is given complete: the idea is in the other one then."""
+    return solution is not None and stub.is_file() and stub.read_bytes() == solution.read_bytes()
 
 
 def pair_problems(stub: Path, solution: Path) -> Iterator[Problem]:

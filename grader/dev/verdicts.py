@@ -87,9 +87,9 @@ def _enough(graded: Graded) -> Iterator[Problem]:
 
 def _toothless(one: CourseExercise, graded: Graded) -> Iterator[Problem]:
     """An expectation that no wrong answer misses says nothing: it could be mistaken and nobody would see it."""
-    counted = [v.launches for v in graded.by_name.values() if v.verdict == "technique"]
+    counted = [(v.launches, v.host_counters) for v in graded.by_name.values() if v.verdict == "technique"]
     for expect in one.exercise.technique:
-        if not any(evaluate(expect, launches, one.exercise.simulated) for launches in counted):
+        if not any(evaluate(expect, launches, one.exercise.simulated, host) for launches, host in counted):
             yield Problem("wrong/", f"no wrong answer misses what is expected of {expect.counter}: add one that does")
 
 

@@ -41,10 +41,12 @@ _RECT = Markup('<rect x="{x:g}" y="{y:g}" width="{w:g}" height="{h:g}" class="{k
 _LINE = Markup('<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}" class="{kind}"></line>')
 
 
-def svg(kind: str, name: str, height: float, heading: str, described: str, body: Sequence[Markup]) -> Markup:
+def svg(
+    kind: str, name: str, height: float, heading: str, described: str, body: Sequence[Markup], width: int = WIDTH
+) -> Markup:
     """Return a whole drawing; ``name`` is unique on the page."""
     words = {"title": safe(heading), "desc": safe(described)}
-    return _SVG.format(kind=kind, id=name, width=WIDTH, height=f"{height:g}", body=Markup("").join(body), **words)
+    return _SVG.format(kind=kind, id=name, width=width, height=f"{height:g}", body=Markup("").join(body), **words)
 
 
 def text(x: float, y: float, words: str, kind: str = "label") -> Markup:

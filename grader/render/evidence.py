@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from grader.host_counters import HOST_COUNTERS, told
+from grader.render.host_lines import is_host_finding, marked_lines
 from grader.render.text import duration, index_words, number, percent, rate, safe
 from grader.verdict import Access, Diagnostic, LaunchRecord, Measurement
 
@@ -43,6 +45,8 @@ def evidence_rows(found: Diagnostic, case: str = "") -> list[Row]:
 
 def marks_of(found: Diagnostic) -> dict[int, str]:
     """Return the lines to show, with a word beside each: the accesses of a race, else the line itself."""
+    if not found.accesses and is_host_finding(found):
+        return marked_lines(found)
     marks: dict[int, str] = {}
     for access in found.accesses:
         if access.line is not None:
@@ -66,7 +70,7 @@ def _thread_words(found: Diagnostic) -> str:
 
 
 def _memory_words(found: Diagnostic) -> str:
-    name = found.array and (f"{found.array}[{found.index}]" if found.index is not None else found.array)
+    name = _element(found.array, found.index) if found.array else None
     known = " ".join(filter(None, [found.space, name]))
     if found.address is None:
         return known
@@ -74,9 +78,24 @@ def _memory_words(found: Diagnostic) -> str:
     return f"{known}, {at}" if known else at
 
 
+def _element(array: str, index: int | None) -> str:
+    """``x[3]``; of memory that has no name, only words for it: ``memory allocated at line 24, element 3``."""
+    if " " not in array:
+        return f"{array}[{index}]" if index is not None else array
+    return array.strip("()") + (f", element {index}" if index is not None else "")
+
+
 def _access_words(access: Access) -> str:
     line = f", line {access.line}" if access.line is not None else ""
     return f"thread {index_words(access.thread)}, block {index_words(access.block)}{line}"
+
+
+def host_rows(counters: Mapping[str, float]) -> list[Row]:
+    """Return what the host file did, in one row; nothing where it was not counted."""
+    known = {name: told(name, counters[name]) for name in HOST_COUNTERS if counters.get(name)}
+    if "copies" in known and "copied_bytes" in known:
+        known["copies"] += f" ({known.pop('copied_bytes').removesuffix(' copied')})"
+    return [("host file", ", ".join(known.values()))] if known else []
 
 
 def counter_table(launches: Sequence[LaunchRecord]) -> Iterator[RenderableType]:
@@ -92,14 +111,24 @@ def counter_table(launches: Sequence[LaunchRecord]) -> Iterator[RenderableType]:
     table.add_column("  launch", no_wrap=True, max_width=36)
     for name in columns:
         table.add_column(COLUMNS[name], justify="right", no_wrap=True)
-    for launch in shown[:LAUNCHES_SHOWN]:
-        cells = [number(launch.counters.get(name)) for name in columns]
-        table.add_row(Text(f"  {_launch_words(launch)}"), *cells)
+    rows = alike(shown, columns)
+    for launch, cells, count in rows[:LAUNCHES_SHOWN]:
+        table.add_row(Text(f"  {f'{count} × ' * (count > 1)}{_launch_words(launch)}"), *cells)
     yield ""
     yield table
-    if len(shown) > LAUNCHES_SHOWN:
-        more = f"{len(shown) - LAUNCHES_SHOWN} more launch{'es' if len(shown) - LAUNCHES_SHOWN > 1 else ''}"
-        yield Text(f"  … {more} (all of them with --json)", style="dim")
+    left_out = sum(count for *_, count in rows[LAUNCHES_SHOWN:])
+    if left_out:
+        yield Text(f"  … {left_out} more launch{'es' * (left_out > 1)} (all of them with --json)", style="dim")
+
+
+def alike(launches: Iterable[LaunchRecord], columns: Sequence[str]) -> list[tuple[LaunchRecord, tuple[str, ...], int]]:
+    """Launches with their cells, the first of those that look the same, with their number."""
+    rows: dict[tuple[str, tuple[str, ...]], tuple[LaunchRecord, int]] = {}
+    for launch in launches:
+        looks = _launch_words(launch), tuple(number(launch.counters.get(name)) for name in columns)
+        first, count = rows.get(looks, (launch, 0))
+        rows[looks] = first, count + 1
+    return [(launch, cells, count) for (_, cells), (launch, count) in rows.items()]
 
 
 def _launch_words(launch: LaunchRecord) -> str:

@@ -7,20 +7,24 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from grader.host_counters import HOST_COUNTERS, amount
 from grader.render.access_rows import busiest_bank, picture_for, summary, title
 from grader.render.drawing import access_svg, speed_bar
-from grader.render.evidence import COLUMNS, evidence_rows, marks_of, speed_rows
+from grader.render.evidence import COLUMNS, alike, evidence_rows, marks_of, speed_rows
+from grader.render.host_lines import Texts, base, host_marks, is_host_finding, is_of
 from grader.render.listing import CHARACTERS_SHOWN, Listing, listing, source_lines
 from grader.render.roofline_drawing import Point, roofline_svg
-from grader.render.text import counted, cut, number, size_words
+from grader.render.text import counted, cut, size_words
+from grader.render.timeline_drawing import TimelinePicture, timeline_picture
 from grader.verdict import CaseResult, Diagnostic, LaunchRecord, StageResult, Verdict, WorstRequest
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
+COUNTED = ("pass", "technique", "slow")  # words of a right answer, of which a timeline tells
 LEVELS = ("full", "short", "summary")
 """How much a page tells: everything; without source listings and lists of cases; what was found alone, in words."""
 
@@ -44,6 +48,7 @@ class Graded:
     source: str = ""
     idea: str = ""  # the exercise's one idea
     history: tuple[Point, ...] = ()  # earlier runs of the same ladder
+    beside: Mapping[str, str] = field(default_factory=dict)  # texts of further files by name: of the host file
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,7 @@ class Finding:
     rows: tuple[tuple[str, str], ...]
     excerpt: Excerpt | None
     picture: Picture | None
+    timeline: TimelinePicture | None
 
 
 @dataclass(frozen=True)
@@ -88,12 +94,15 @@ class Section:
     findings: tuple[Finding, ...]
     more_findings: int
     listing: Listing | None
+    host_listing: Listing | None
     pictures: tuple[Picture, ...]
-    launches: tuple[tuple[LaunchRecord, tuple[str, ...]], ...]
+    launches: tuple[tuple[LaunchRecord, tuple[str, ...], int], ...]  # with their number, where several look the same
     launch_columns: tuple[tuple[str, str], ...]
     bar: Markup | None
     roofline: Markup | None
     speed: tuple[tuple[str, str], ...]
+    timeline: TimelinePicture | None
+    host: tuple[tuple[str, str, str], ...]  # what the host file did: counter, value, meaning
 
     @property
     def word(self) -> str:
@@ -111,6 +120,10 @@ class Section:
     @property
     def where(self) -> str:
         return BACKENDS.get(self.verdict.backend, self.verdict.backend)
+
+    @property
+    def more_launches(self) -> int:
+        return len(self.verdict.launches) - sum(count for *_, count in self.launches)
 
     @property
     def failing(self) -> CaseResult | None:
@@ -159,6 +172,7 @@ def section(graded: Graded, name: str, level: str, label: str) -> Section:
     drawn_there = {found.picture.title for found in findings if found.picture}
     measured = verdict.measured
     drawn = measured.roof if measured and not brief else None
+    counted_ones = [launch for launch in verdict.launches if launch.counters]
     columns = tuple((key, head) for key, head in COLUMNS.items() if any(key in x.counters for x in verdict.launches))
     return Section(
         id=name,
@@ -168,32 +182,45 @@ def section(graded: Graded, name: str, level: str, label: str) -> Section:
         findings=tuple(findings),
         more_findings=len(verdict.diagnostics) - len(shown),
         listing=_listing(graded) if level == "full" else None,
+        host_listing=_host_listing(graded) if level == "full" else None,
         pictures=() if brief else tuple(p for p in _pictures(graded, name) if p.title not in drawn_there),
-        launches=() if brief else tuple(_launches(verdict.launches, [key for key, _ in columns])),
+        launches=() if brief else tuple(alike(counted_ones, [key for key, _ in columns])[:LAUNCHES_SHOWN]),
         launch_columns=columns,
         bar=speed_bar(measured, f"{name}-bar") if measured else None,
         roofline=roofline_svg(drawn, graded.history, f"{name}-roof") if drawn else None,
         speed=tuple(row for row in speed_rows(measured) if row[0]) if measured else (),
+        timeline=timeline_picture(verdict.timeline, f"{name}-time")
+        if verdict.verdict in COUNTED and not brief
+        else None,
+        host=() if brief else tuple(_host(verdict.host_counters)),
     )
+
+
+def _host(counters: Mapping[str, float]) -> Iterator[tuple[str, str, str]]:
+    for name, known in HOST_COUNTERS.items():
+        if counters.get(name):
+            yield name, amount(name, counters[name]), known.explained
 
 
 def _finding(graded: Graded, found: Diagnostic, name: str) -> Finding:
     """A finding; without a name for its picture, the words alone."""
     request = picture_for(found, graded.verdict.launches) if name else None
+    drawn = graded.verdict.timeline if name and is_host_finding(found) and found.severity == "error" else None
     return Finding(
         found,
         tuple(evidence_rows(found)),
         _excerpt(graded, found) if name else None,
         _picture(request, name) if request else None,
+        timeline_picture(drawn, f"{name}-time", host_marks(found)),
     )
 
 
 def _excerpt(graded: Graded, found: Diagnostic) -> Excerpt | None:
     """The marked lines with their neighbours; where the file's text is not at hand, the line that the finding has."""
     marks = marks_of(found)
-    lines = source_lines(graded.source) if _is_own(found, graded.verdict) else []
+    lines = source_lines(Texts(graded.verdict.file, graded.source, graded.beside).of(found))
     shown = sorted({n for at in marks for n in range(at - CONTEXT, at + CONTEXT + 1) if 1 <= n <= len(lines)})
-    label = f"{_base(found.file or graded.verdict.file or 'your file')}, lines around {found.line}"
+    label = f"{base(found.file or graded.verdict.file or 'your file')}, lines around {found.line}"
     if shown and any(at in shown for at in marks):
         return Excerpt(
             tuple(_with_gaps([(n, cut(lines[n - 1], CHARACTERS_SHOWN), marks.get(n)) for n in shown])), label
@@ -212,20 +239,23 @@ def _with_gaps(lines: Sequence[Numbered]) -> Iterator[Numbered]:
         yield line
 
 
-def _is_own(found: Diagnostic, verdict: Verdict) -> bool:
-    return found.file is None or verdict.file is None or _base(found.file) == _base(verdict.file)
-
-
-def _base(path: str) -> str:
-    return path.replace("\\", "/").rsplit("/", 1)[-1]
-
-
 def _listing(graded: Graded) -> Listing | None:
     marks: dict[int, str] = {}
     for found in graded.verdict.diagnostics:
-        if _is_own(found, graded.verdict):
+        if is_of(found, graded.verdict.file):
             marks = marks_of(found) | marks
     return listing(graded.source, graded.verdict.launches, marks) if graded.source.strip() else None
+
+
+def _host_listing(graded: Graded) -> Listing | None:
+    """The host file, with marks at what was found there; nothing is counted by its lines."""
+    for name, text in graded.beside.items():
+        marks: dict[int, str] = {}
+        for found in graded.verdict.diagnostics:
+            if found.file and base(found.file) == name:
+                marks = marks_of(found) | marks
+        return listing(text, (), marks) if text.strip() else None
+    return None
 
 
 def _pictures(graded: Graded, name: str) -> Iterator[Picture]:
@@ -243,10 +273,3 @@ def _picture(request: WorstRequest, name: str) -> Picture:
     words = (*((busiest[1],) if busiest else ()), summary(request))
     unbroken = tuple(sentence.replace(" %", "\N{NO-BREAK SPACE}%") for sentence in words)
     return Picture(access_svg(request, name), title(request), unbroken)
-
-
-def _launches(
-    launches: Sequence[LaunchRecord], columns: Sequence[str]
-) -> Iterator[tuple[LaunchRecord, tuple[str, ...]]]:
-    for launch in [one for one in launches if one.counters][:LAUNCHES_SHOWN]:
-        yield launch, tuple(number(launch.counters.get(name)) for name in columns)

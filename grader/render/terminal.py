@@ -10,12 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import StringIO
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from grader.render.access_picture import picture_of
-from grader.render.evidence import counter_table, evidence_rows, marks_of, speed_rows
+from grader.render.evidence import counter_table, evidence_rows, host_rows, marks_of, speed_rows
 from grader.render.excerpt import excerpt
+from grader.render.host_lines import Texts, base, host_marks, is_host_finding, is_of
 from grader.render.text import counted, safe, size_words, to_ascii
+from grader.render.timeline_text import timeline_text
 from grader.verdict import CaseResult, Diagnostic, StageResult, Verdict
 
 if TYPE_CHECKING:
@@ -31,6 +34,7 @@ SYMBOLS: Mapping[str, str] = {"passed": "✔", "failed": "✘", "skipped": "–"
 STATUS_STYLES: Mapping[str, str] = {"passed": "green", "failed": "bold red", "skipped": "dim"}
 BACKENDS: Mapping[str, str] = {"sim": "on the simulator", "gpu": "on the GPU", "sim+gpu": "on simulator and GPU"}
 
+COUNTED = ("pass", "technique", "slow")  # words of a right answer, of which the counters tell
 CODE_LINE = "// "  # begins a line of code in a next step
 PRINTED_LINES = 12
 OTHERS_SHOWN = 3
@@ -41,6 +45,7 @@ def to_terminal(
     verdict: Verdict,
     source: str = "",
     *,
+    beside: Mapping[str, str] = MappingProxyType({}),
     graded: str = "",
     width: int = 80,
     color: bool = True,
@@ -48,7 +53,8 @@ def to_terminal(
 ) -> str:
     """Return the report; ``source`` is the graded file's text, for the excerpt. ASCII only without ``unicode``.
 
-    ``graded`` says which file this is about, where a person may not expect it.
+    ``beside`` has the texts of further files by name: of the host file. ``graded`` says which file this is about, where
+    a person may not expect it.
     """
     from rich.console import Console
 
@@ -57,7 +63,7 @@ def to_terminal(
         file=file, width=width, force_terminal=color, no_color=not color, color_system="standard" if color else None,
         highlight=False, markup=False, emoji=False, legacy_windows=False,
     )  # fmt: skip
-    for part in _parts(verdict, source, graded, width):
+    for part in _parts(verdict, Texts(verdict.file, source, beside), graded, width):
         console.print(part, crop=False)
     text = "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
     return text if unicode else to_ascii(text)
@@ -68,16 +74,16 @@ def primary(verdict: Verdict) -> Diagnostic | None:
     return next((found for found in verdict.diagnostics if found.severity == "error"), None)
 
 
-def _parts(verdict: Verdict, source: str, graded: str, width: int) -> Iterator[RenderableType]:
+def _parts(verdict: Verdict, texts: Texts, graded: str, width: int) -> Iterator[RenderableType]:
     yield _headline(verdict)
     yield _strip(verdict.stages)
     if graded:
         yield _labelled("graded:", graded)
     found = primary(verdict)
     if found is not None:
-        yield from _finding(verdict, found, source, width)
+        yield from _finding(verdict, found, texts, width)
     yield from _others(verdict, found)
-    yield from _numbers(verdict)
+    yield from _numbers(verdict, width)
     yield from _printed(verdict)
     yield from _closing(verdict)
 
@@ -110,10 +116,10 @@ def _strip(stages: Sequence[StageResult]) -> Text:
     return strip.append(f"○ not graded: {left_out}" if left_out else "", style="dim")
 
 
-def _finding(verdict: Verdict, found: Diagnostic, source: str, width: int) -> Iterator[RenderableType]:
+def _finding(verdict: Verdict, found: Diagnostic, texts: Texts, width: int) -> Iterator[RenderableType]:
     yield ""
     yield _indented(found.message, "bold")
-    code = _code(verdict, found, source, width)
+    code = _code(found, texts.of(found), width)
     if code:
         yield ""
         yield _file_line(found)
@@ -123,17 +129,18 @@ def _finding(verdict: Verdict, found: Diagnostic, source: str, width: int) -> It
         yield ""
         yield _rows(rows)
     drawn = picture_of(found, verdict.launches, width)
+    if is_host_finding(found):
+        drawn = timeline_text(verdict.timeline, width, host_marks(found))
     if drawn:
         yield ""
     yield from drawn
 
 
-def _code(verdict: Verdict, found: Diagnostic, source: str, width: int) -> list[Text]:
+def _code(found: Diagnostic, source: str, width: int) -> list[Text]:
     """The excerpt; where the file's text is not at hand, the one line that the diagnostic carries."""
     marks = marks_of(found)
-    own = found.file is None or verdict.file is None or _base(found.file) == _base(verdict.file)
     caret = (found.line, found.column) if found.line and found.column else None
-    if own and source and marks:
+    if source and marks:
         return excerpt(source, marks, caret=caret, width=width, names=_names(found))
     if found.source and found.line:
         alone = "\n" * (found.line - 1) + found.source
@@ -149,7 +156,7 @@ def _names(found: Diagnostic) -> tuple[str, ...]:
 def _file_line(found: Diagnostic) -> Text:
     from rich.text import Text
 
-    place = safe(_base(found.file)) if found.file else "your file"
+    place = safe(base(found.file)) if found.file else "your file"
     return Text(f"    {place}" + (f", line {found.line}" if found.line else ""), style="dim")
 
 
@@ -184,18 +191,26 @@ def _others(verdict: Verdict, found: Diagnostic | None) -> Iterator[RenderableTy
         yield ""
     for other in others[:OTHERS_SHOWN]:
         told = other.line is None or f"{other.file}:{other.line}" in other.message
-        place = "" if told else f" (line {other.line})"
+        there = f"{base(other.file)}, " if other.file and not is_of(other, verdict.file) else ""
+        place = "" if told else f" ({there}line {other.line})"
         yield _labelled(f"{other.severity}:", f"{other.message}{place}")
     if len(others) > OTHERS_SHOWN:
         yield _labelled("", f"and {len(others) - OTHERS_SHOWN} more (all of them with --json)")
 
 
-def _numbers(verdict: Verdict) -> Iterator[RenderableType]:
-    if verdict.passed and verdict.cases:
+def _numbers(verdict: Verdict, width: int) -> Iterator[RenderableType]:
+    right = [("right", _passed_words(verdict))] if verdict.passed and verdict.cases else []
+    counted = verdict.verdict in COUNTED
+    rows = [*right, *(host_rows(verdict.host_counters) if counted else ())]
+    if rows:
         yield ""
-        yield _rows([("right", _passed_words(verdict))])
-    if verdict.launches and verdict.verdict in ("pass", "technique", "slow"):
+        yield _rows(rows)
+    if counted:
         yield from counter_table(verdict.launches)
+        drawn = timeline_text(verdict.timeline, width)
+        if drawn:
+            yield ""
+        yield from drawn
     if verdict.measured is not None:
         yield ""
         yield _rows(speed_rows(verdict.measured))
@@ -275,7 +290,3 @@ def _rows(rows: Iterable[tuple[str, str]], *, style: str = "dim") -> Table:
     for label, text in rows:
         grid.add_row(Text(f"  {label}", style=style), Text(safe(text, lines=True)))
     return grid
-
-
-def _base(path: str) -> str:
-    return path.replace("\\", "/").rsplit("/", 1)[-1]

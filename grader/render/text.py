@@ -16,9 +16,11 @@ _ASCII = {
     "✔": "+", "✘": "x", "–": "-", "—": "-", "−": "-", "…": "...", "≥": ">=", "≤": "<=", "×": "x", "·": "-", "│": "|",
     "▶": ">", "→": "->", "█": "#", "▒": "+", "░": ".", "┃": "|", "µ": "u", "⋮": ":", "─": "-", "√": "sqrt", "±": "+-",
     "’": "'", "▲": "^", "┊": "|", "“": '"', "”": '"', "≠": "!=", "○": "o", "³": "^3", "²": "^2",
+    "»": ">", "«": "<", "≈": "~", "↔": "x", "├": "+", "┤": "+", "┬": "+", "└": "+", "┘": "+", "┼": "+", "┴": "+",
 }  # fmt: skip
 
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
+_SIZES = ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B"))
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
@@ -56,6 +58,12 @@ def duration(seconds: float) -> str:
     """Return e.g. ``0.213 ms``, with three significant digits."""
     scale, unit = next(((s, u) for s, u in _TIMES if abs(seconds) >= s), _TIMES[-1])
     return f"{seconds / scale:.3g} {unit}"
+
+
+def bytes_words(count: float) -> str:
+    """Return e.g. ``64 MiB``, with three significant digits."""
+    scale, unit = next(((s, u) for s, u in _SIZES if abs(count) >= s), _SIZES[-1])
+    return f"{count / scale:.4g} {unit}" if abs(count) >= 1000 * scale else f"{count / scale:.3g} {unit}"
 
 
 def percent(fraction: float) -> str:

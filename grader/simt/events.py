@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from grader.simt.engine import findings as kinds
 from grader.simt.engine.barrier_objects import COUNT, COUNT_BITS
-from grader.simt.engine.codegen import Kernel
 from grader.simt.engine.device import Device
 from grader.simt.engine.findings import Finding
 from grader.simt.engine.launch import Dim3, Launched
@@ -22,12 +21,17 @@ NAMES = {
     kinds.RACE_WRITE_WRITE: "race", kinds.RACE_READ_WRITE: "race", kinds.RACE_WRITE_READ: "race",
     kinds.SAME_VALUE_WRITE: "same_value_write", kinds.UNINITIALISED: "uninitialised_read",
     kinds.BARRIER_DIVERGENCE: "barrier_divergence", kinds.LEFT_BARRIER: "left_barrier", kinds.DEADLOCK: "deadlock",
-    kinds.OBJECT_DEADLOCK: "object_deadlock",
+    kinds.OBJECT_DEADLOCK: "object_deadlock", kinds.BLOCK_DEADLOCK: "block_deadlock",
     kinds.BUDGET: "instruction_budget",
     kinds.MISSING_LANES: "missing_lanes", kinds.INACTIVE_LANE: "inactive_lane", kinds.BAD_MASK: "bad_mask",
     kinds.TRAP: "trap", kinds.ASSERTION: "assert", kinds.PRINT_LIMIT: "print_limit",
 }  # fmt: skip
 ASYNC_COPY = "cp.async.c"
+GRID_SYNC = "grid.sync()"
+OF_THE_GRID = (
+    kinds.RACE_WRITE_WRITE, kinds.RACE_READ_WRITE, kinds.RACE_WRITE_READ, kinds.BARRIER_DIVERGENCE, kinds.LEFT_BARRIER,
+)  # fmt: skip
+"""Findings that say in their text whether the kernel orders its blocks with `grid.sync()`."""
 NULL_PAGE = 4096
 SHARED_WINDOW = 1 << 24  # bytes of addresses that are taken for shared memory
 _SPACE_NAMES = {index: name for name, index in SPACES.items()}
@@ -75,7 +79,7 @@ def explain(
     device: Device, launched: Launched, grid: Dim3, block: Dim3, dynamic_shared: int, *, call: int | None = None
 ) -> list[Event]:
     """All findings of a launch, the ``call``-th of its case."""
-    reader = _Reader(device, launched.kernel, grid, block, dynamic_shared)
+    reader = _Reader(device, launched, grid, block, dynamic_shared)
     events = [replace(reader.event(finding), call=call) for finding in launched.findings]
     if launched.status == TIMED_OUT and not any(f.kind == kinds.BUDGET for f in launched.findings):
         # It ran out between two blocks: no thread is at fault.
@@ -94,8 +98,9 @@ def merge(events: Sequence[Event]) -> list[Event]:
 
 
 class _Reader:
-    def __init__(self, device: Device, kernel: Kernel, grid: Dim3, block: Dim3, dynamic_shared: int) -> None:
-        self.device, self.kernel, self.grid, self.block = device, kernel, grid, block
+    def __init__(self, device: Device, launched: Launched, grid: Dim3, block: Dim3, dynamic_shared: int) -> None:
+        self.device, self.launched, self.kernel = device, launched, launched.kernel
+        self.grid, self.block = grid, block
         self.dynamic = dynamic_shared
 
     def event(self, finding: Finding) -> Event:
@@ -104,6 +109,8 @@ class _Reader:
             NAMES[finding.kind], self.kernel.name, site.line or None, self._thread(finding.thread),
             self._block(finding.block), site.name, width=site.bytes, lanes=finding.lanes,
         )  # fmt: skip
+        if self.kernel.grid_sync and finding.kind in OF_THE_GRID:
+            event = replace(event, text=GRID_SYNC)
         if finding.kind in (kinds.OUT_OF_BOUNDS, kinds.READ_ONLY, kinds.MISALIGNED):
             return self._stray(event, site, finding)
         if finding.kind in (
@@ -126,11 +133,23 @@ class _Reader:
             expected, pending = finding.other >> COUNT_BITS & COUNT, finding.other & COUNT
             placed = self._place(event, "shared", finding.address)
             return replace(placed, detail=(max(0, expected - pending), expected))
+        if finding.kind == kinds.BLOCK_DEADLOCK:
+            return self._waiting(event, finding)
+        if finding.kind == kinds.TRAP and self.kernel.grid_sync and not self.launched.cooperative:
+            return replace(event, kind="not_cooperative")
         if finding.kind == kinds.MISSING_LANES and site.name.startswith("bar"):
             event = replace(event, kind="warp_barrier_divergence")
         if finding.kind == kinds.ASSERTION:
             return replace(event, text=self.device.text(finding.address))
         return replace(event, detail=(finding.address, finding.other))
+
+    def _waiting(self, event: Event, finding: Finding) -> Event:
+        """A thread that waits for a change of memory which never comes."""
+        blocks = self.grid[0] * self.grid[1] * self.grid[2]
+        event = replace(event, detail=(self.launched.resident, blocks, finding.other - 1))
+        if self.device.is_workspace(finding.address):
+            return replace(event, text=GRID_SYNC)
+        return self._place(event, "generic", finding.address)
 
     def _thread(self, linear: int) -> Dim3:
         x, y, _ = self.block
@@ -144,8 +163,18 @@ class _Reader:
         space = _SPACE_NAMES[finding.other]
         if space == "global" and finding.address < NULL_PAGE:
             return replace(event, kind="null", space=space, address=finding.address, accesses=(self._own(event, site),))
-        placed = self._place(event, space, finding.address)
-        return replace(placed, accesses=(self._own(event, site),))
+        placed = self._freed(event, finding.address) if space == "global" else None
+        return replace(placed or self._place(event, space, finding.address), accesses=(self._own(event, site),))
+
+    def _freed(self, event: Event, address: int) -> Event | None:
+        """An access to what was an array once."""
+        gone = self.device.freed_at(address) if event.kind == "out_of_bounds" else None
+        if gone is None:
+            return None
+        return replace(
+            event, kind="use_after_free", space="global", array=plain_name(gone.name), array_bytes=gone.data.size,
+            offset=address - gone.address, address=address,
+        )  # fmt: skip
 
     def _own(self, event: Event, site: Site) -> Place:
         word = {"load": "read", "store": "write"}.get(site.kind, site.kind or "read")
@@ -164,8 +193,10 @@ class _Reader:
         other = Place(word, self._thread(thread), self._block(max(0, serial - self.first_serial)), line or None)
         if (stamp >> Stamp.CLOCK) & Stamp.MAX_CLOCK == Stamp.MAX_CLOCK:
             event, other = replace(event, kind="missing_async_wait"), replace(other, kind="copy")
-        if other.block != event.block and event.kind == "race" and self._has_global_atomics():
-            event = replace(event, kind="missing_fence")
+        if other.block != event.block and event.kind == "race":
+            event = self._between_blocks(event)
+        if site.space == "shared":
+            event = replace(event, text="")
         own = self._own(event, site)
         known = (other.thread, other.block) != (own.thread, own.block) or event.kind == "missing_async_wait"
         # Else the cell had several readers, and the one that its stamp names is the writer itself: no conflict.
@@ -177,9 +208,12 @@ class _Reader:
         there = {s.kind for s in self.kernel.sites if s.line == line and s.space in spaces}
         return "copy" if "copy" in there and "store" not in there else "write"
 
-    def _has_global_atomics(self) -> bool:
-        """Blocks of this kernel signal each other; a conflict between them lacks the fence before the signal."""
-        return any(site.kind == "atomic" and site.space != "shared" for site in self.kernel.sites)
+    def _between_blocks(self, event: Event) -> Event:
+        """Where blocks signal each other, it is the fence before the signal that is missing, or else a grid.sync()."""
+        if self.kernel.grid_sync:
+            return event
+        signals = any(site.kind == "atomic" and site.space != "shared" for site in self.kernel.sites)
+        return replace(event, kind="missing_fence") if signals or self.kernel.waits else event
 
     @property
     def first_serial(self) -> int:

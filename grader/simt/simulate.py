@@ -49,6 +49,7 @@ class Call:
     shared_bytes: int
     arguments: tuple[str | bytes, ...]
     parameters: tuple[str, ...] = ()  # their names in the source, where they are known
+    cooperative: bool = False  # all blocks are resident at once
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,7 @@ class _Run:
         try:
             launched = self.device.launch(
                 call.kernel, call.grid, call.block, call.shared_bytes, given,
-                budget_per_block=self.options.instructions_per_block, budget=self.left,
+                budget_per_block=self.options.instructions_per_block, budget=self.left, cooperative=call.cooperative,
             )  # fmt: skip
         except TooLarge as error:
             self.events.append(Event("launch_limit", call.kernel, None, (0, 0, 0), (0, 0, 0), text=str(error)))

@@ -34,8 +34,8 @@ __all__ = ["Request", "capability", "grade", "simulable"]
 
 
 def simulable(exercise: Exercise) -> bool:
-    """Whether the simulator can run the exercise: no host file, and nothing that is newer than the simulated device."""
-    return not exercise.host and capability(exercise.requires) <= SIMULATED
+    """Whether the simulator can run the exercise: it needs nothing that is newer than the simulated device."""
+    return capability(exercise.requires) <= SIMULATED
 
 
 def grade(request: Request) -> Verdict:
@@ -117,7 +117,8 @@ def _job(request: Request, backend: Backend, submission: Submission, book: CaseB
 
     counted = (simulated_case(request.exercise),) if backend is request.simulator else ()
     timer = request.timer if backend is request.gpu else None
-    cases = (*small_cases(request.exercise, request.seed), *counted)
+    exercise = getattr(backend, "exercise", request.exercise)  # with no more GPUs in its sizes than there are
+    cases = (*small_cases(exercise, request.seed), *counted)
     return Job(request.exercise, submission, book, cases, backend, request.limits, timer, _teller(request, backend))
 
 
@@ -136,7 +137,7 @@ def _judged(request: Request, submission: Submission, reports: Sequence[Report])
     if word == "error":
         stages = judge.cut_short(request, "runs", word, next(item.detail for item in found if item.word == "error"))
     diagnostics = judge.ordered(found, reports, word)
-    verdict = _verdict(request, word, stages, judge.with_source(diagnostics, submission.program))
+    verdict = _verdict(request, word, stages, judge.with_source(diagnostics, submission.program, request.host_file))
     speeds = [report.speed for report in reports if report.speed is not None]
     outcomes = [outcome for report in reports for outcome in report.outcomes]
     verdict = replace(verdict, cases=tuple(outcome.result for outcome in outcomes))
@@ -144,6 +145,8 @@ def _judged(request: Request, submission: Submission, reports: Sequence[Report])
     return replace(
         verdict,
         launches=judge.counted_launches(reports),
+        timeline=judge.timeline(word, reports, verdict.failing_case),
+        host_counters=judge.host_counters(reports),
         measured=speeds[0].measured if speeds else None,
         printed=printed,
         printed_case=printed_case,
@@ -182,8 +185,8 @@ def _no_backend(request: Request) -> Unsupported:
     if simulable(exercise):
         hint = "leave --backend out to grade on the simulator; `grade doctor` says what a GPU needs"
         return Unsupported(f"--backend gpu cannot be used: {request.why_no_gpu}", hint=hint)
-    needs = "has a host file" if exercise.host else f"needs {exercise.requires}, newer than the simulated sm_80"
-    where = in_words(exercise.requires) if capability(exercise.requires) > SIMULATED else "an NVIDIA GPU"
+    needs = f"needs {exercise.requires}, newer than the simulated sm_80"
+    where = in_words(exercise.requires)
     return Unsupported(
         f"{exercise.name} {needs}, so it runs on a GPU only: {request.why_no_gpu}",
         hint=f"it compiled; grade it on a machine with {where}: `grade doctor` says what is missing here",

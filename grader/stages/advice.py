@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from grader.render.text import safe
 from grader.stages.causes import listed
 from grader.stages.records import Request
 from grader.verdict import EXIT_CODES, Diagnostic, StageResult
@@ -18,12 +19,12 @@ _BY_WORD: Mapping[str, str] = {
     "wrong": "{unset}{table}{hints}",
     "slow": "{table}{hints}",
     "technique": "{table}{hints}",
-    "race": "Put a barrier between the two accesses. {table}{hints}",
+    "race": "{order}{table}{hints}",
     "out_of_bounds": "Compare the index with the array's length before the access; the last block sticks out.",
     "compile_error": "Correct {place}, then run `{again}` again.",
     "invalid": "Correct {place}, then run `{again}` again.",
     "policy": "Take out what the message names; `grade show {name}` says what the exercise allows.",
-    "crash": "Look at {place}: the kernel stopped there. {hints}",
+    "crash": "Look at {place}: that is where it stopped. {hints}",
     "timeout": "Look for a loop that does not end, or a barrier that some threads never reach, at {place}.",
     "limit": "Make it smaller: docs/verdicts.md lists the limits.",
     "cheat": "If the kernel does all of the work, please report this: the message says what was measured.",
@@ -31,6 +32,17 @@ _BY_WORD: Mapping[str, str] = {
     "unsupported": "`grade doctor` says what this machine has and what is missing.",
     "error": "This is the grader's fault, not yours. Run it again with WARPGRADE_DEBUG=1 and report what it prints.",
 }
+
+
+BARRIER = "Put a barrier between the two accesses. "
+_ORDER: Mapping[str, str] = {
+    "missing_wait": "Record an event behind the operation that has to come first, and let the other stream wait for "
+    "it; or put both into one stream. ",
+    "unfinished": "Let run() wait at its end for everything that it has queued: for the streams, for an event, or for "
+    "the device. ",
+    "host_conflict": "Wait for the operation that still uses this memory before the host touches it. ",
+}
+"""What puts two operations in order, by the kind of the finding; between threads it is a barrier."""
 
 
 def next_step(request: Request, word: str, stages: tuple[StageResult, ...], diagnostics: Sequence[Diagnostic]) -> str:
@@ -47,13 +59,21 @@ def next_step(request: Request, word: str, stages: tuple[StageResult, ...], diag
     return _BY_WORD[word].format(
         hints=_read_hints(request), name=request.exercise.name, again=_again(request),
         place=_place(word, diagnostics), table=_table(request, word), unset=_unset(diagnostics),
+        order=_ORDER.get(found.kind if found else "", BARRIER),
     )  # fmt: skip
 
 
 def is_untouched(request: Request) -> bool:
-    """Whether the graded file is still the stub, byte for byte."""
-    stub = None if request.stub is None else _content(request.stub)
-    return stub is not None and _content(request.path) == stub
+    """Whether what is graded is still the stub, byte for byte; of a host exercise both files."""
+    pairs: list[tuple[Path | None, Path | None]] = [(request.path, request.stub)]
+    if request.exercise.host and request.host_stub is not None:
+        pairs.append((request.host_file, request.host_stub))
+    return all(_same(path, stub) for path, stub in pairs)
+
+
+def _same(path: Path | None, stub: Path | None) -> bool:
+    content = None if stub is None else _content(stub)
+    return path is not None and content is not None and _content(path) == content
 
 
 def _is_empty(path: Path) -> bool:
@@ -80,10 +100,11 @@ def _write_the_stub(request: Request) -> str:
 
 def _untouched(request: Request, word: str) -> str:
     name = request.exercise.name
+    files = listed(shown(path) for path in _to_write(request))
     if request.stub is not None and request.path.resolve() == request.stub.resolve():
-        where = f"open {shown(request.path)}, or copy it here with `grade start {name}`,"
+        where = f"open {files}, or copy the stub here with `grade start {name}`,"
     else:
-        where = f"open {shown(request.path)}"
+        where = f"open {files}"
     return f"This is still the untouched stub: {where} and {_task(request, word)}; then run `{_again(request)}`." + (
         "" if word in _RIGHT_ALREADY else f" `grade show {name}` explains the task."
     )
@@ -92,15 +113,24 @@ def _untouched(request: Request, word: str) -> str:
 _RIGHT_ALREADY = frozenset({"technique", "slow"})  # a stub that works: what it lacks is in the statement
 
 
+def _to_write(request: Request) -> list[Path]:
+    """The graded files in which something is left to write: a host exercise may have it in either, or in both."""
+    files = [path for path in (request.path, request.host_file) if path is not None]
+    return [path for path in files if b"YOUR CODE" in (_content(path) or b"")] or files
+
+
 def _task(request: Request, word: str) -> str:
-    return f"do what `grade show {request.exercise.name}` asks" if word in _RIGHT_ALREADY else "write the kernel"
+    if word in _RIGHT_ALREADY:
+        return f"do what `grade show {request.exercise.name}` asks"
+    return "write what is missing where it says YOUR CODE" if request.exercise.host else "write the kernel"
 
 
 def _after_pass(request: Request, stages: tuple[StageResult, ...]) -> str:
     fast = next(stage for stage in stages if stage.name == "fast")
     speed = ""
     if fast.status == "not_graded" and request.exercise.target is not None and request.gpu is None:
-        speed = "On a machine with an NVIDIA GPU, `grade` also measures how fast it is. "
+        gpus = "an NVIDIA GPU" if request.exercise.gpus == 1 else f"{request.exercise.gpus} NVIDIA GPUs"
+        speed = f"On a machine with {gpus}, `grade` also measures how fast it is. "
     return speed + _following(request)
 
 
@@ -125,9 +155,11 @@ def _again(request: Request) -> str:
 
 
 def _place(word: str, diagnostics: Sequence[Diagnostic]) -> str:
-    """``line 4``; of a compiler's errors all lines: ``lines 4, 9 and 12``."""
+    """``line 4``; of a compiler's errors all lines: ``lines 4, 9 and 12``; of a host file with its name."""
     lines = _wrong_lines(diagnostics if word == "compile_error" else diagnostics[:1])
-    return f"line{'s' * (len(lines) > 1)} {listed(map(str, lines))}" if lines else "the file"
+    file = diagnostics[0].file if diagnostics else None
+    beside = f" of {safe(Path(file).name)}" if file is not None and file.endswith(".py") else ""
+    return f"line{'s' * (len(lines) > 1)} {listed(map(str, lines))}{beside}" if lines else "the file"
 
 
 def _more_lines(word: str, diagnostics: Sequence[Diagnostic]) -> str:

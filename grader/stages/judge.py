@@ -12,14 +12,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from grader.errors import SubmissionError, Unsupported, WarpgradeError
-from grader.exercise import Exercise
+from grader.host_counters import is_host_counter
 from grader.stages import technique
 from grader.stages.records import Finding, Outcome, Report, Request
 from grader.stages.shape import question_of
 from grader.stages.words import failure_stage
-from grader.verdict import STAGES, CaseResult, Diagnostic, LaunchRecord, StageResult, Status
+from grader.verdict import STAGES, CaseResult, Diagnostic, LaunchRecord, StageResult, Status, Timeline
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from grader.compile import Program
 
 
@@ -48,7 +50,7 @@ def findings(request: Request, reports: Sequence[Report], compiled: str) -> tupl
         compiles(reports, compiled),
         runs(reports),
         correct(reports),
-        left_out.get("technique") or technique_finding(request.exercise, reports, request.path.name),
+        left_out.get("technique") or technique_finding(request, reports),
         left_out.get("fast") or fast(reports),
     )
 
@@ -93,19 +95,35 @@ def correct(reports: Sequence[Report]) -> Finding:
     return Finding("correct", "passed" if ran else "skipped", detail=_counted(reports))
 
 
-def technique_finding(exercise: Exercise, reports: Sequence[Report], file: str) -> Finding:
+def technique_finding(request: Request, reports: Sequence[Report]) -> Finding:
     """The exercise's expectations on the counters of the simulated size."""
-    launches = counted_launches(reports)
-    if not launches:
+    exercise, launches, host = request.exercise, counted_launches(reports), host_counters(reports)
+    if not launches and not host:
         return Finding("technique", "skipped", detail="the simulated size did not run")
-    size = exercise.simulated
-    missed = [miss for expect in exercise.technique if (miss := technique.evaluate(expect, launches, size))]
+    if not launches:
+        return _no_kernel(request)
+    met = [technique.evaluate(expect, launches, exercise.simulated, host) for expect in exercise.technique]
+    missed = [miss for miss in met if miss is not None]
     if missed:
-        found = tuple(_missed(miss, launches, file) for miss in missed)
+        found = tuple(_missed(miss, launches, _file_of(miss, request)) for miss in missed)
         return Finding("technique", "failed", "technique", found[0].message, found)
-    return Finding(
-        "technique", "passed", detail="; ".join(_told(expect.counter, launches) for expect in exercise.technique)
-    )
+    counted = dict.fromkeys(technique.counted(expect.counter, launches, host) for expect in exercise.technique)
+    return Finding("technique", "passed", detail="; ".join(counted))
+
+
+def _no_kernel(request: Request) -> Finding:
+    """A host file whose answer is right although nothing ran on the GPU."""
+    message = "run() launched no kernel: the host computed the answer by itself"
+    file = request.host_file.name if request.host_file is not None else None
+    found = Diagnostic("technique", message, file=file, hint="let a kernel compute it, and let NumPy be")
+    return Finding("technique", "failed", "technique", message, (found,))
+
+
+def _file_of(miss: technique.Miss, request: Request) -> str:
+    """The file that an expectation is about: the host file, where it is about what the host did."""
+    if not is_host_counter(miss.expect.counter):
+        return request.path.name
+    return request.host_file.name if request.host_file is not None else f"{request.exercise.name}_host.py"
 
 
 def _missed(miss: technique.Miss, launches: Sequence[LaunchRecord], file: str) -> Diagnostic:
@@ -141,6 +159,23 @@ def counted_launches(reports: Iterable[Report]) -> tuple[LaunchRecord, ...]:
     return next((outcome.launches for outcome in counted), ())
 
 
+def host_counters(reports: Iterable[Report]) -> Mapping[str, float]:
+    """What the host file did at the simulated size."""
+    counted = (o for report in reports if report.backend == "sim" for o in report.outcomes if o.case.counters)
+    return next((outcome.host_counters for outcome in counted), {})
+
+
+def timeline(word: str, reports: Sequence[Report], failing: CaseResult | None) -> Timeline | None:
+    """The run to draw: the failing case's; where all are right the timed one, unless the counters are the point."""
+    outcomes = [outcome for report in reports for outcome in report.outcomes if outcome.timeline is not None]
+    if failing is not None:
+        return next((outcome.timeline for outcome in outcomes if outcome.result == failing), None)
+    timed = [report.speed.timeline for report in reports if report.speed is not None]
+    counted = [outcome.timeline for outcome in outcomes if outcome.case.counters]
+    known = [*counted, *timed] if word == "technique" else [*timed, *counted]
+    return next((one for one in known if one is not None), None)
+
+
 def printed(outcomes: Sequence[Outcome], failing: CaseResult | None) -> tuple[str, CaseResult | None]:
     """What the kernel printed in the failing case, and that case; else in the smallest case that printed anything."""
     told = [outcome for outcome in outcomes if outcome.printed]
@@ -171,15 +206,28 @@ def ordered(found: Sequence[Finding], reports: Sequence[Report], word: str) -> l
     return [*dict.fromkeys(errors), *reversed(softer.values())]
 
 
-def with_source(diagnostics: Iterable[Diagnostic], program: Program) -> tuple[Diagnostic, ...]:
+def with_source(
+    diagnostics: Iterable[Diagnostic], program: Program, host_file: Path | None = None
+) -> tuple[Diagnostic, ...]:
     """Return the diagnostics with the text of their line, where the line is the submission's own."""
-    lines = dict(enumerate(program.source.splitlines(), start=1))
+    lines = {program.name: program.source.splitlines()}
 
     def completed(item: Diagnostic) -> Diagnostic:
-        own = item.line is not None and item.source is None and item.file == program.name
-        return replace(item, source=lines.get(item.line or 0)) if own else item
+        if host_file is not None and item.file == host_file.name and item.file not in lines:
+            lines[item.file] = _text_of(host_file).splitlines()
+        known = lines.get(item.file or "", ())
+        own = item.line is not None and item.source is None and 1 <= item.line <= len(known)
+        return replace(item, source=known[(item.line or 0) - 1]) if own else item
 
     return tuple(map(completed, diagnostics))
+
+
+def _text_of(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(1 << 20).decode("utf-8", "replace")
+    except OSError:  # it has gone meanwhile
+        return ""
 
 
 def _place(item: Diagnostic) -> tuple[object, ...]:
@@ -240,7 +288,3 @@ def _counted(reports: Sequence[Report]) -> str:
     from grader.render.text import counted
 
     return ", ".join(f"{counted(count, 'case')} on {where}" for count, where in counts if count)
-
-
-def _told(counter: str, launches: Sequence[LaunchRecord]) -> str:
-    return f"{counter.replace('_', ' ')} {technique.in_words(technique.total(counter, launches))}"

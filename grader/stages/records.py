@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from grader.backends.base import Limits
-from grader.verdict import CaseResult, Diagnostic, LaunchRecord, Measurement, Status
+from grader.verdict import CaseResult, Diagnostic, LaunchRecord, Measurement, Status, Timeline
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,6 +53,8 @@ class Request:
     limits: Limits = field(default_factory=Limits)
     stub: Path | None = None
     hints: Path | None = None
+    host_file: Path | None = None  # of a host exercise: the graded Python file, where it is there
+    host_stub: Path | None = None
     next_exercise: str = ""
     tell: Callable[[str], None] = _nobody_listens
 
@@ -91,6 +93,8 @@ class Outcome:
     diagnostics: tuple[Diagnostic, ...] = ()
     launches: tuple[LaunchRecord, ...] = ()
     printed: str = ""
+    timeline: Timeline | None = None
+    host_counters: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def result(self) -> CaseResult:
@@ -112,6 +116,7 @@ class Speed:
     detail: str
     measured: Measurement | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
+    timeline: Timeline | None = None  # of one run more, on a host exercise
 
 
 @dataclass(frozen=True)

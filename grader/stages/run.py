@@ -15,6 +15,7 @@ from grader.stages.causes import MISREAD_SHOWS, inputs_there, misreads, with_not
 from grader.stages.clearer import clearer, uneven_passes
 from grader.stages.records import Case, Outcome, Report, Speed, Submission
 from grader.stages.shape import Shaped, with_shape
+from grader.stages.stale import with_time
 from grader.stages.words import TIMING_WORDS, failure_word
 from grader.verdict import Diagnostic
 
@@ -116,7 +117,8 @@ def run_case(job: Job, session: Session, case: Case) -> Outcome:
     word = failure_word(execution)
     source = job.submission.program.source
     wrong = _wrong(job, case, data, plan, execution) if word in (None, "race") else None
-    wrong = wrong and clearer(wrong, source, plan)
+    if wrong is not None and not job.exercise.host:  # there the host file may have left it where it was
+        wrong = clearer(wrong, source, plan)
     launches = execution.launches
     if case.counters and word is None:
         launches = with_shape(Shaped(job.exercise, job.submission, case.size, job.device_limits), launches)
@@ -127,7 +129,10 @@ def run_case(job: Job, session: Session, case: Case) -> Outcome:
         wrong = replace(wrong, hint=found[-1].hint) if wrong is not None and reads else wrong
     if wrong is not None or word is not None:
         found = (*found, *uneven_passes(found, plan))
-    return Outcome(case, job.backend.name, word, wrong, found, launches, execution.printed)
+    return Outcome(
+        case, job.backend.name, word, wrong, found, launches, execution.printed,
+        execution.timeline, execution.host_counters,
+    )  # fmt: skip
 
 
 def _wrong(job: Job, case: Case, data: CaseData, plan: LaunchPlan, execution: Execution) -> Diagnostic | None:
@@ -140,7 +145,7 @@ def _wrong(job: Job, case: Case, data: CaseData, plan: LaunchPlan, execution: Ex
         beside=partial(inputs_there, exercise, case, job.book),
     )  # fmt: skip
     if found is not None:
-        return _told(found)
+        return with_time(_told(found), exercise, case, job.book, execution.outputs)
     if execution.inputs_changed:
         name = execution.inputs_changed[0]
         return Diagnostic("wrong", f"the kernel overwrote its input {name}", array=name, space="global", hint=_KEEP)

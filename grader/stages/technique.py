@@ -1,9 +1,9 @@
 """Technique: what the exercise expects of the simulator's counters, at the simulated size.
 
-    evaluate(expect, launches, size) -> Miss | None        pure
+    evaluate(expect, launches, size, host_counters) -> Miss | None        pure
 
 A counter of the whole submission is the sum over its launches; a ratio is the ratio of the sums, which is the average
-weighted by its own denominator (`WEIGHTS`).
+weighted by its own denominator (`WEIGHTS`). What a host file did is counted once, for the whole run.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from grader.errors import GraderFault
 from grader.exercise import Expect, Size
+from grader.host_counters import HOST_COUNTERS, amount, is_host_counter, told
 from grader.verdict import Diagnostic, LaunchRecord
 
 WEIGHTS: Mapping[str, str] = {
@@ -44,6 +45,9 @@ AMOUNTS = frozenset(
 )
 """Counters that are sums. The simulator leaves out those that are zero."""
 
+KNOWN = AMOUNTS | LARGEST | LEAST | frozenset(WEIGHTS) | frozenset(HOST_COUNTERS)
+"""Every counter that an exercise may expect something of."""
+
 
 @dataclass(frozen=True)
 class Miss:
@@ -56,17 +60,28 @@ class Miss:
     kernel: str | None
 
 
-def evaluate(expect: Expect, launches: Sequence[LaunchRecord], size: Size) -> Miss | None:
-    """Return None where ``launches`` meet ``expect``. Raises GraderFault for a counter that nobody counts."""
-    found = total(expect.counter, launches) / _per(expect, size)
+def evaluate(
+    expect: Expect, launches: Sequence[LaunchRecord], size: Size, host: Mapping[str, float] | None = None
+) -> Miss | None:
+    """Return None where what was counted meets ``expect``. Raises GraderFault for a counter that nobody counts.
+
+    ``host`` is what the host file did; None where there is none.
+    """
+    found = total(expect.counter, launches, host) / _per(expect, size)
     if _meets(expect, found):
         return None
+    if is_host_counter(expect.counter):
+        return Miss(expect, found, None, None, None)
     kernel, line, line_found = _worst_line(expect, launches)
     return Miss(expect, found, line, line_found, kernel)
 
 
-def total(counter: str, launches: Sequence[LaunchRecord]) -> float:
+def total(counter: str, launches: Sequence[LaunchRecord], host: Mapping[str, float] | None = None) -> float:
     """Return one counter of the whole submission."""
+    if is_host_counter(counter):
+        if host is None:
+            raise GraderFault(f"the exercise expects something of {counter!r}, and has no host file")
+        return float(host.get(counter, 0.0))
     if counter == "launches":
         return float(len(launches))
     counted = [launch for launch in launches if counter in launch.counters]
@@ -124,13 +139,32 @@ def in_words(value: float) -> str:
     return f"{value:.0f}" if value.is_integer() else f"{value:.4g}"
 
 
-def diagnostic(miss: Miss, file: str) -> Diagnostic:
-    """Return the finding in words: what was counted, what the step asks for, why, and the worst line."""
+def counted(counter: str, launches: Sequence[LaunchRecord], host: Mapping[str, float] | None = None) -> str:
+    """Return one counter of the whole submission in words: ``sector efficiency 0.99``, ``2 launch calls``."""
+    value = total(counter, launches, host)
+    return told(counter, value) if is_host_counter(counter) else f"{counter.replace('_', ' ')} {in_words(value)}"
+
+
+def _found(miss: Miss) -> str:
     expect = miss.expect
-    asked = f"at least {expect.at_least:g}" if expect.at_least is not None else f"at most {expect.at_most:g}"
+    if is_host_counter(expect.counter) and not expect.per:
+        return told(expect.counter, miss.found)
     unit = f" per {expect.per}" if expect.per else ""
-    name = expect.counter.replace("_", " ")
-    message = f"{name}{unit} is {in_words(miss.found)}; this step asks for {asked}."
+    return f"{expect.counter.replace('_', ' ')}{unit} is {in_words(miss.found)}"
+
+
+def _asked(expect: Expect) -> str:
+    limit = expect.at_least if expect.at_least is not None else expect.at_most
+    assert limit is not None
+    plain = expect.per or not is_host_counter(expect.counter)
+    words = f"{limit:g}" if plain else amount(expect.counter, limit)
+    return f"at {'most' if expect.at_least is None else 'least'} {words}"
+
+
+def diagnostic(miss: Miss, file: str) -> Diagnostic:
+    """Return the finding in words: what was counted, what the step asks for, why, and the worst line of ``file``."""
+    expect = miss.expect
+    message = f"{_found(miss)}; this step asks for {_asked(expect)}."
     if miss.line is not None and miss.line_found is not None:
         message += f" Line {miss.line} stands out with {in_words(miss.line_found)}."
     return Diagnostic(

@@ -12,12 +12,17 @@ if TYPE_CHECKING:
     from grader.backends.base import Execution
 
 _KINDS: Mapping[str, tuple[str, ...]] = {
-    "race": ("race", "missing_fence", "missing_async_wait", "inactive_lane", "missing_lanes"),
+    "race": (
+        "race", "missing_fence", "missing_async_wait", "inactive_lane", "missing_lanes",
+        "missing_wait", "unfinished", "host_conflict",
+    ),
     "out_of_bounds": ("out_of_bounds", "null", "read_only", "guard"),
-    "crash": ("crash", "misaligned", "trap", "assert", "bad_mask", "stack_overflow", "illegal_instruction"),
-    "limit": ("limit", "print_limit"),
+    "crash": ("crash", "misaligned", "trap", "assert", "bad_mask", "stack_overflow", "illegal_instruction",
+              "use_after_free", "cuda_error", "not_cooperative"),
+    "limit": ("limit", "print_limit", "launch_limit"),
+    "unsupported": ("unsupported", "outside"),
     "timeout": ("timeout", "deadlock", "barrier_divergence", "instruction_budget", "wall_clock"),
-}
+}  # fmt: skip
 
 WORDS: Mapping[str, str] = {kind: word for word, kinds in _KINDS.items() for kind in kinds}
 """Diagnostic kind -> verdict word; a kind that is not listed is a verdict word itself (docs/verdicts.md)."""

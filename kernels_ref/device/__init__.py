@@ -137,6 +137,17 @@ CHECKS: Mapping[str, Check] = {
         steps=(Step("check_split_fields", ("particles", "planes", "n", *_BOUNDS), grid="min(cdiv(4*n, 256), 8192)"),),
         explain=Step("explain_split_fields", ("particles", "n", *_FOUND), grid="1", block=1),
     ),
+    "windows:shift": Check(
+        sources=("judge.cuh", "check_shift.cu"),
+        steps=(
+            Step(
+                "check_shift",
+                ("x", "out", "rows", "cols", "down", "right", *_BOUNDS),
+                grid="min(cdiv(rows*cols, 256), 8192)",
+            ),
+        ),
+        explain=Step("explain_shift", ("x", "cols", "down", "right", *_FOUND), grid="1", block=1),
+    ),
     "softmax:rows": Check(
         sources=("judge.cuh", "check_softmax.cu"),
         steps=(Step("check_rows", ("x", "y", "cols", *_BOUNDS), grid="rows"),),

@@ -81,7 +81,7 @@ def zero_copy_breakdown(backend: GpuBackend) -> Any:
             printed = session.call({"do": "printed"}, 5.0)["printed"].split()
         told[name] = milliseconds(seconds)
         inside = f"; between events {median(map(float, printed[WARM_UPS:])):.3f}" if printed else ""
-        link = median(session.link_s)
+        link = median(session.yardsticks_s["link_to_device"])
         figures = f"{told[name]['median']:7.3f} ms, least {told[name]['least']:7.3f}, most {told[name]['most']:7.3f}"
         print(
             f"    {figures}, {link / median(seconds):6.3f} of the link ({link * 1e3:.3f} ms){inside}  {name}",

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from grader.backends.gpu.cuda import Cuda
-from grader.backends.gpu.mappings import SharedFile
+from grader.backends.mappings import SharedFile
 from grader.compile import assemble, compile_source
 from grader.device import detect
 

@@ -77,6 +77,8 @@ def sample_pages() -> Mapping[str, str]:
         "hostile": [Graded(samples.HOSTILE, source)],
         "long": [Graded(wasteful, source + wide * 3000)],
         "nothing": [Graded(replace(race, cases=(), diagnostics=(), next_step="", file=None, seed=None))],
+        "missing_wait": [Graded(samples.WAITLESS, source, beside={samples.MISSING_WAIT.file: samples.HOST_SOURCE})],
+        "timeline": [Graded(one, source) for one in (samples.OVERLAPPED, samples.MANY_NODES)],
         "several": [Graded(one, source) for one in (wasteful, samples.PASSED, race, samples.HOSTILE, race)],
         "many": [Graded(samples.plainly(race, word), source * 20) for word in VERDICTS] * 6,
     }

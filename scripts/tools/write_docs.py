@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator, Mapping
 
 from markdown_check import ROOT, findings, pages
 from ptx_forms import ptx_forms
+from standin_names import standin_names
 
-GENERATED: Mapping[str, Callable[[], str]] = {"docs/ptx-forms.md": ptx_forms}
+GENERATED: Mapping[str, Callable[[], str]] = {"docs/ptx-forms.md": ptx_forms, "docs/standin.md": standin_names}
 """Every generated page, and what makes its text."""
 
 

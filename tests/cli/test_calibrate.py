@@ -87,8 +87,8 @@ def test_lines_are_written_for_this_model_and_shown(measure, capsys):
 def test_without_names_everything_that_is_timed_is_measured(measure):
     asked = measure(row("vector_add"))
     main(["calibrate"])
-    timed = {one.name for one in load_catalog().exercises if one.exercise.target is not None and one.solution}
-    assert set(asked) == timed
+    targets = {one.name: one.exercise.target for one in load_catalog().exercises if one.solution}
+    assert set(asked) == {name for name, target in targets.items() if target is not None and target.calibrated}
 
 
 def test_a_name_replaces_its_own_line_and_keeps_the_others(measure, capsys):
@@ -125,6 +125,13 @@ def test_what_cannot_be_believed_makes_no_line_and_nothing_is_written(measure, c
     assert main(["calibrate", "vector_add"]) == 1
     assert words in " ".join(capsys.readouterr().out.split())
     assert not own_file(NAME).exists()
+
+
+@pytest.mark.parametrize("name", ["cuda_graph", "cooperative_grid", "allreduce_ring"])
+def test_an_exercise_whose_line_is_no_property_of_the_gpu_is_not_calibrated(name, measure, capsys):
+    asked = measure()
+    assert f"{name} has no line to draw" in refused(["calibrate", name], capsys)
+    assert asked == []
 
 
 def test_an_exercise_that_is_not_timed_is_refused_before_anything_is_measured(measure, capsys):

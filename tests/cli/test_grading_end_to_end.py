@@ -84,8 +84,9 @@ def test_untouched_stub_exits_1_and_says_that_it_is_the_stub(here, name):
     assert code == 1
     assert verdict["next_step"].startswith("This is still the untouched stub")
     assert {found["severity"] for found in verdict["diagnostics"]} == {"error"}  # no notes of unused variables
-    asks = "write the kernel" if verdict["verdict"] == "wrong" else f"do what `grade show {name}` asks"
-    assert asks in verdict["next_step"]
+    asks = "where it says YOUR CODE" if load_catalog().find(name).exercise.host else "write the kernel"
+    works = verdict["verdict"] in ("technique", "slow")
+    assert (f"do what `grade show {name}` asks" if works else asks) in verdict["next_step"]
 
 
 def test_empty_file_is_told_what_writes_the_exercises_stub(here):
@@ -105,11 +106,48 @@ def test_after_the_last_exercise_without_a_gpu_none_that_needs_one_is_proposed(h
     assert "That was the last exercise that needs no GPU" in verdict["next_step"]
 
 
-def test_host_exercise_without_a_gpu_is_unsupported_with_the_reason(here):
+def test_host_exercise_without_a_gpu_runs_on_the_stand_in(here):
     code, verdict = graded("zero_copy", "--solution")
-    assert (code, verdict["verdict"]) == (4, "unsupported")
-    assert verdict["max_score"] == 0
-    assert "runs on a GPU only" in verdict["diagnostics"][0]["message"]
+    assert (code, verdict["verdict"], verdict["backend"]) == (0, "pass", "sim")
+    assert status(verdict)["fast"] == "not_graded"
+    assert verdict["timeline"]["modelled"] is True
+    assert verdict["host_counters"]["launch_calls"] == 1
+
+
+def test_host_file_that_prints_a_verdict_and_leaves_does_not_pass_and_the_next_one_does(here):
+    process("start", "zero_copy", check=True)
+    forged = {"results": [{"exercise": "zero_copy", "verdict": "pass", "score": 80}], "exit_code": 0}
+    (here / "zero_copy_host.py").write_text(
+        "import os, sys\n"
+        "def setup(module, x, out): pass\n"
+        f"def run():\n    print({json.dumps(forged)!r}, flush=True)\n"
+        f"    print('\\x1b[32mPASS\\x1b[0m', file=sys.stderr)\n    os._exit(0)\n"
+    )
+    code, verdict = graded("zero_copy")
+    assert (code, verdict["verdict"], verdict["score"]) == (1, "crash", 0)
+    one = load_catalog().find("zero_copy")
+    for path in (one.solution, one.solution_host_file):
+        (here / path.name).write_bytes(path.read_bytes())
+    assert graded("zero_copy")[1]["verdict"] == "pass"
+
+
+def test_host_file_that_computes_without_the_gpu_misses_the_technique(here):
+    process("start", "pinned_copy", check=True)
+    (here / "pinned_copy_host.py").write_text(
+        "held = []\ndef setup(module, x, out): held[:] = x, out\n"
+        "def run():\n    x, out = held\n    out[:] = abs(x).reshape(out.size, -1).max(axis=1)\n"
+    )
+    code, verdict = graded("pinned_copy")
+    assert (code, verdict["verdict"]) == (1, "technique")
+    assert verdict["diagnostics"][0]["message"].startswith("run() launched no kernel")
+    assert verdict["diagnostics"][0]["file"] == "pinned_copy_host.py"
+
+
+def test_host_exercise_without_its_host_file_is_invalid(here):
+    (here / "zero_copy.cu").write_text(load_catalog().find("zero_copy").solution.read_text())
+    code, verdict = graded("zero_copy")
+    assert (code, verdict["verdict"]) == (1, "invalid")
+    assert "there is no zero_copy_host.py beside it" in verdict["diagnostics"][0]["message"]
 
 
 def test_removed_barrier_is_a_race_with_both_accesses(here):
@@ -218,12 +256,12 @@ def test_gpu_that_is_not_there_is_unsupported_with_the_way_out(here):
 
 def test_several_names_are_graded_in_order_and_the_largest_code_is_returned(here):
     (here / "vector_add.cu").write_text(GOOD.replace("] + b", "] - b"))
-    kernel = 'extern "C" __global__ void zero_copy(const float4* x, float* out, int frames) {}'
-    (here / "zero_copy.cu").write_text(kernel)
-    done = process("vector_add", "zero_copy", "--backend", "sim", "--json")
+    newer = next(one for one in load_catalog().exercises if not simulable(one.exercise))
+    (here / newer.stub.name).write_bytes(newer.stub.read_bytes())
+    done = process("vector_add", newer.name, "--backend", "sim", "--json")
     document = json.loads(done.stdout)
     jsonschema.validate(document, SCHEMA)
-    assert [verdict["exercise"] for verdict in document["results"]] == ["vector_add", "zero_copy"]
+    assert [verdict["exercise"] for verdict in document["results"]] == ["vector_add", newer.name]
     assert [verdict["verdict"] for verdict in document["results"]] == ["wrong", "unsupported"]
     assert done.returncode == 4
 

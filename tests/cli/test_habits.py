@@ -333,9 +333,10 @@ def test_next_leaves_out_what_needs_a_gpu_where_there_is_none(run, monkeypatch):
     assert "every exercise that needs no GPU" in run("next")[1]
     monkeypatch.setattr("grader.cli.habits._has_gpu", lambda: True)
     monkeypatch.setattr("grader.cli.habits._serves", lambda requires: True)
-    assert "zero_copy" in run("next")[1]
-    graded("zero_copy")
-    assert "hgemm_wgmma" in run("next")[1]
+    newer = [one.name for one in load_catalog().exercises if not simulable(one.exercise)]
+    assert newer[0] in run("next")[1]
+    graded(newer[0])
+    assert newer[1] in run("next")[1]
     for one in load_catalog().exercises:
         graded(one.name)
     assert "You have passed all" in run("next")[1]

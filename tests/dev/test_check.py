@@ -9,6 +9,7 @@ import pytest
 from samples import WASTEFUL, verdict
 
 from grader.backends.base import Limits
+from grader.catalog import load_catalog
 from grader.compile.toolchain import find_toolchain
 from grader.courses import Broken
 from grader.dev import check
@@ -177,6 +178,17 @@ def test_the_laboratory_leaves_no_process_behind(scale):
         futures = [laboratory.simulated(scale, path) for path in (scale.solution, scale.stub)]
         assert [future.result().verdict for future in futures] == ["pass", "wrong"]
     assert {child.pid for child in me.children(recursive=True)} <= before
+
+
+@needs_nvrtc
+def test_a_wrong_host_file_is_graded_with_the_solutions_kernels():
+    one = load_catalog().find("zero_copy")
+    path = one.folder / "wrong" / "no_wait_host.py"
+    assert path in one.mutants
+    with Laboratory(workers=1) as laboratory:
+        verdict = laboratory.simulated(one, path).result()
+    assert verdict.verdict == "race"
+    assert verdict.diagnostics[0].file == "no_wait_host.py"
 
 
 def test_the_seed_of_a_file_is_its_own_and_always_the_same(scale, exercise):

@@ -13,6 +13,15 @@ def written(folder: Path, *lines: str) -> Path:
     return path
 
 
+def test_a_wrong_host_file_says_it_in_comments_of_python(tmp_path):
+    path = tmp_path / "no_wait_host.py"
+    path.write_text("# expect: race\n# It does not wait.\n")
+    assert read_expectation(path).words == {"sim": "race", "gpu": "race"}
+    path.write_text("// expect: race\n// It does not wait.\n")
+    with pytest.raises(BadExpectation, match="# expect: WORD"):
+        read_expectation(path)
+
+
 def test_one_word_holds_for_both_backends(tmp_path):
     found = read_expectation(written(tmp_path, "// expect: wrong", "// It adds nothing.", "code"))
     assert found.words == {"sim": "wrong", "gpu": "wrong"}

@@ -28,6 +28,7 @@ def test_the_exercises_of_the_miniature_course_are_in_order(exercise):
         ({"idea": "word " * 16}, "16 words"),
         ({"points": (60, 20, 10)}, "add up to 90"),
         ({"technique": (replace(GOOD, counter="sector_eficiency"),)}, "no counter 'sector_eficiency'"),
+        ({"technique": (replace(GOOD, counter="host_waits"),)}, "host_waits counts what a host file does"),
         ({"technique": (replace(GOOD, at_most=1.0),)}, "one of them"),
         ({"technique": (replace(GOOD, at_least=None),)}, "one of them"),
         ({"technique": (replace(GOOD, hint=""),)}, "has no hint"),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -52,11 +53,20 @@ def test_a_missing_stub_is_a_problem(scale):
 
 
 def test_a_host_exercise_has_two_host_files(scale):
-    from dataclasses import replace
-
     host = replace(scale, exercise=replace(scale.exercise, host=True))
     assert any("host file is missing" in str(problem) for problem in source_problems(host))
     (host.folder / "scale_host.py").write_text("# YOUR CODE\n")
     assert any("no host file" in str(problem) for problem in source_problems(host))
     (host.course.solutions / "01_first" / "scale_host.py").write_text("def run(): pass\n")
     assert list(source_problems(host)) == []
+
+
+def test_one_of_a_host_exercises_files_may_be_given_complete(scale):
+    host = replace(scale, exercise=replace(scale.exercise, host=True))
+    theirs = host.course.solutions / "01_first" / "scale_host.py"
+    host.stub.write_bytes(host.solution.read_bytes())
+    (host.folder / "scale_host.py").write_text("# YOUR CODE\n")
+    theirs.write_text("def run(): pass\n")
+    assert list(source_problems(host)) == []
+    theirs.write_bytes((host.folder / "scale_host.py").read_bytes())
+    assert any("still has a `YOUR CODE`" in str(problem) for problem in source_problems(host))

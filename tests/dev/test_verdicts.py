@@ -70,11 +70,11 @@ def test_an_expectation_that_no_wrong_answer_misses_is_a_problem(scale):
     assert found == ["wrong/: no wrong answer misses what is expected of sector_efficiency: add one that does"]
 
 
-def test_a_host_exercise_needs_to_compile_and_no_more_without_a_gpu(scale):
-    host = replace(scale, exercise=replace(scale.exercise, host=True))
+def test_what_no_simulator_runs_needs_to_compile_and_no_more_without_a_gpu(scale):
+    newer = replace(scale, exercise=replace(scale.exercise, requires="sm_90a"))
     here = Graded("sim", verdict("unsupported"), verdict("unsupported"))
-    assert problems(host, here) == []
-    assert problems(host, replace(here, solution=verdict("compile_error", compiles=False))) != []
+    assert problems(newer, here) == []
+    assert problems(newer, replace(here, solution=verdict("compile_error", compiles=False))) != []
 
 
 def test_a_pass_line_that_was_set_on_another_gpu_binds_nobody(scale):

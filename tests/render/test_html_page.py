@@ -10,13 +10,29 @@ from html.parser import HTMLParser
 from itertools import pairwise
 
 import pytest
-from verdict_samples import HOSTILE, PASSED, RACE, RACY, SOURCE, STRIDED, WASTEFUL, plainly
+from verdict_samples import (
+    HOST_SOURCE,
+    HOSTILE,
+    MANY_NODES,
+    MISSING_WAIT,
+    OVERLAPPED,
+    PASSED,
+    RACE,
+    RACY,
+    SOURCE,
+    STRIDED,
+    WAITLESS,
+    WASTEFUL,
+    overlapped,
+    plainly,
+)
 
 from grader.render.html import LARGEST, Graded, to_html
 from grader.render.roofline_drawing import Point, roofline_svg
-from grader.verdict import VERDICTS, CaseResult, LaunchRecord, LineCounters, Roof, StageResult
+from grader.verdict import VERDICTS, CaseResult, LaunchRecord, LineCounters, Roof, StageResult, Timeline
 
 VOID = {"meta", "br", "link", "img", "hr", "input"}
+BESIDE = {"streams_overlap_host.py": HOST_SOURCE}
 VERSIONS = {"warpgrade": "0.1.0", "numpy": "2.0", "cupy-cuda13x": None}
 LADDER = (Point("reduce_v1", 1 / 12, 2e10), Point("reduce_v2", 1 / 12, 5e10))
 
@@ -67,7 +83,8 @@ def everything():
     return {
         "wasteful": page(WASTEFUL, history=LADDER, idea="one idea"), "passed": page(PASSED), "racy": page(RACY),
         "hostile": page(HOSTILE), "several": page(WASTEFUL, PASSED, RACY, RACY, HOSTILE),
-        "no source": page(RACY, source=""),
+        "no source": page(RACY, source=""), "missing wait": page(WAITLESS, beside=BESIDE),
+        "timelines": page(OVERLAPPED, MANY_NODES, WAITLESS, beside=BESIDE),
         "nothing": page(replace(RACY, cases=(), diagnostics=(), next_step="", file=None, seed=None)),
     } | {word: page(plainly(RACY, word)) for word in VERDICTS}  # fmt: skip
 
@@ -254,6 +271,66 @@ def test_versions_name_what_is_installed():
     assert "cupy" not in PAGES["passed"]
 
 
+# ------------------------------------------------------------------------------------------------------ host exercises
+
+
+def drawing_of(made: str) -> str:
+    return made[made.index('<svg class="timeline"') : made.index("</svg>", made.index('<svg class="timeline"'))]
+
+
+def test_a_missing_wait_shows_both_lines_of_the_host_file():
+    made = PAGES["missing wait"]
+    assert re.search(r'<tr class="marked"><th scope="row">9</th><td><pre>.*</pre></td><td class="mark">◀ has to', made)
+    assert re.search(r'<tr class="marked"><th scope="row">11</th><td><pre>.*</pre></td><td class="mark">◀ comes', made)
+
+
+def test_the_host_file_has_a_listing_of_its_own_with_the_marks():
+    made = PAGES["missing wait"]
+    own = made[made.index("The host file</h2>") :]
+    assert "streams_overlap_host.py" not in made[made.index("Source</h2>") : made.index("The host file</h2>")]
+    assert re.search(r'<tr class="marked"><th scope="row">11</th>.*smooth\(GRID', own)
+    assert "The host file" not in PAGES["racy"]
+
+
+def test_both_operations_of_a_missing_wait_are_marked_in_the_timeline():
+    drawing = drawing_of(PAGES["missing wait"])
+    assert drawing.count("marked-bar") == 2
+    assert "▲ comes too early (line 11)" in drawing
+    assert "▲ has to come first (line 9)" in drawing
+
+
+def test_every_bar_of_a_timeline_says_what_it_is():
+    titles = re.findall(r'<g class="bar-[^"]*"><title>([^<]*)</title>', drawing_of(page(OVERLAPPED)))
+    assert len(titles) == 3 * 8
+    assert titles[0] == "copy in: x, 64 MiB, 1 ms from the beginning (line 9)"
+    assert titles[1] == "compute: smooth, 800 µs from 1 ms (line 11)"
+
+
+def test_a_timeline_is_told_as_a_table_too():
+    words = Page(PAGES["missing wait"]).words
+    assert "stream 1 copy in: x (has to come first) 0 1 ms 64 MiB 9" in words
+    assert "stream 2 compute: smooth (comes too early) 2 ms 800 µs 11" in words
+
+
+def test_a_timeline_says_where_its_times_come_from():
+    words = Page(PAGES["timelines"]).words
+    assert "modelled for an A100 (PCIe 4) · not graded" in words
+    assert "measured on NVIDIA H200 by events · not graded" in words
+
+
+def test_what_the_host_file_did_is_explained():
+    words = Page(page(OVERLAPPED)).words
+    assert "copied_bytes 1 GiB The bytes of" in words
+    assert "host_waits" not in words  # there was none
+
+
+@pytest.mark.parametrize("timeline", [MANY_NODES.timeline, overlapped(500, 16), overlapped(3000, 100)])
+def test_a_timeline_takes_at_most_forty_kilobytes(timeline):
+    with_it, without = (page(replace(OVERLAPPED, timeline=one)) for one in (timeline, None))
+    assert 1000 < len(with_it.encode()) - len(without.encode()) <= 40_000
+    Page(with_it)
+
+
 # ------------------------------------------------------------------------------------------------------------- hostile
 
 EVIL = (
@@ -263,20 +340,22 @@ EVIL = (
 
 
 def evil_verdict():
+    wait = replace(MISSING_WAIT, file=EVIL, message=f"{EVIL} on stream 2 ({EVIL}:11) {EVIL}", kernel=EVIL)
     found = replace(RACE, **dict.fromkeys(("message", "file", "source", "kernel", "array", "hint", "space"), EVIL))
     launch = WASTEFUL.launches[0]
     worst = tuple(replace(one, kernel=EVIL, array=EVIL) for one in launch.worst)
     return replace(
         WASTEFUL, exercise=EVIL, device=EVIL, printed=EVIL, file=EVIL, next_step=EVIL, notes=(EVIL,), sandbox=EVIL,
-        diagnostics=(found, replace(found, severity="warning", counter="sectors", line=10, kernel=EVIL)),
+        diagnostics=(found, wait, replace(found, severity="warning", counter="sectors", line=10, kernel=EVIL)),
         launches=(replace(launch, kernel=EVIL, worst=worst),), measured=replace(WASTEFUL.measured, line=EVIL),
         stages=tuple(StageResult(s.name, s.status, EVIL) for s in WASTEFUL.stages),
-        cases=(CaseResult({EVIL: 1}, "failed", EVIL, EVIL, EVIL),),
+        cases=(CaseResult({EVIL: 1}, "failed", EVIL, EVIL, EVIL),), host_counters={"copies": 2.0, EVIL: 1.0},
+        timeline=Timeline(tuple(replace(one, name=EVIL) for one in overlapped(4, 2).operations), 1e-2, False, EVIL),
     )  # fmt: skip
 
 
 def test_hostile_text_of_every_field_stays_text():
-    graded = Graded(evil_verdict(), EVIL * 3, EVIL, (Point(EVIL, 1.0, 1e9),))
+    graded = Graded(evil_verdict(), EVIL * 3, EVIL, (Point(EVIL, 1.0, 1e9),), {EVIL: EVIL, "b_host.py": EVIL})
     made = to_html([graded, graded], versions={"x": EVIL})
     read = Page(made)
     assert {"script", "img"} & {tag for tag, _, _ in read.elements} == set()
@@ -324,9 +403,15 @@ def test_far_too_many_submissions_leave_out_the_last_ones():
     Page(made)
 
 
+def test_launches_that_look_the_same_are_one_row_with_their_number():
+    words = Page(page(replace(PASSED, launches=PASSED.launches * 100))).words
+    assert words.count("100 × vector_add") == 1
+    assert "more in the" not in words
+
+
 def test_long_lists_are_cut():
     cases = tuple(CaseResult({"n": n}, "passed") for n in range(500))
-    launches = PASSED.launches * 100
+    launches = tuple(replace(PASSED.launches[0], grid=(n, 1, 1)) for n in range(100))
     made = page(replace(PASSED, cases=cases, launches=launches, diagnostics=(RACE,) * 40, printed="x\n" * 50_000))
     assert "400 more in the" in made
     assert "76 more in the" in made

@@ -9,7 +9,7 @@ from importlib.resources import files
 import jsonschema
 import numpy as np
 import pytest
-from verdict_samples import HOSTILE, PASSED, RACE, RACY, WASTEFUL, plainly
+from verdict_samples import HOSTILE, OVERLAPPED, PASSED, RACE, RACY, WAITLESS, WASTEFUL, plainly
 
 from grader.errors import UsageError
 from grader.render.json import dumps, error_document, plain, run_document, usage_document, versions
@@ -55,6 +55,18 @@ def test_worst_requests_and_the_roofline_are_told_lane_by_lane_and_number_by_num
         "intensity": 1 / 12, "achieved": 1.4e11, "bandwidth": 4.8e12, "compute": 6.69e13,
             "unit": "FLOP",
     }  # fmt: skip
+
+
+def test_what_a_host_file_did_is_told_operation_by_operation():
+    read = check(document(OVERLAPPED, WAITLESS, PASSED))["results"]
+    assert read[0]["timeline"]["operations"][0] == {
+        "kind": "to_device", "name": "x", "stream": 1, "start_s": 0.0, "end_s": 1e-3, "bytes": 1 << 26, "line": 9,
+        "device": 0,
+    }  # fmt: skip
+    assert (read[0]["timeline"]["modelled"], read[0]["timeline"]["device"]) == (True, "A100 (PCIe 4)")
+    assert read[0]["host_counters"]["modelled_overlap"] == 0.893
+    assert read[1]["diagnostics"][0]["kind"] == "missing_wait"
+    assert (read[2]["timeline"], read[2]["host_counters"]) == (None, {})
 
 
 def test_schema_allows_no_other_key():

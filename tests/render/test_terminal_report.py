@@ -98,6 +98,13 @@ def test_pass_shows_counters_time_rate_and_the_bar_with_its_line():
     assert bar.index("┃") - bar.index("█") == 28  # 0.70 of 40 characters
 
 
+def test_launches_that_look_the_same_are_one_row_with_their_number():
+    other = replace(PASSED.launches[0], grid=(1, 1, 1))
+    text = report(replace(PASSED, launches=(*PASSED.launches * 100, other, other, *PASSED.launches)))
+    shown = [line.split("  ")[1] for line in text.splitlines() if "<<<" in line]
+    assert shown == ["101 × vector_add<<<4096, 256>>>", "2 × vector_add<<<1, 256>>>"]
+
+
 def test_failure_shows_no_counters_unless_they_are_the_point():
     launches = PASSED.launches
     assert "<<<" not in report(replace(RACY, launches=launches))

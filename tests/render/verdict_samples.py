@@ -12,9 +12,11 @@ from grader.verdict import (
     LaunchRecord,
     LineCounters,
     Measurement,
+    Operation,
     Roof,
     StageResult,
     Status,
+    Timeline,
     Verdict,
     WorstRequest,
 )
@@ -191,3 +193,90 @@ WASTEFUL = Verdict(
     elapsed_s=2.5,
     notes=("vector_add.cu(4): warning: variable `k` was declared but never referenced",),
 )
+
+
+# ------------------------------------------------------------------------------------------------------- host exercises
+
+HOST_SOURCE = """\
+import cupy
+
+streams = [cupy.cuda.Stream(non_blocking=True) for _ in range(2)]
+
+
+def run():
+    for i in range(4):
+        copying, computing = streams[i % 2], streams[(i + 1) % 2]
+        chunk[i].set(x[i], stream=copying)
+        with computing:
+            smooth(GRID, BLOCK, (chunk[i], result[i]))
+        result[i].get(stream=computing, out=out[i], blocking=False)
+    cupy.cuda.Device().synchronize()
+"""
+
+
+def overlapped(chunks: int, streams: int) -> Timeline:
+    """Chunks that come in, are worked on and go out, each in one of the streams in turn."""
+    operations: list[Operation] = []
+    free = {"to_device": 0.0, "kernel": 0.0, "to_host": 0.0}
+    steps = (("to_device", "x", 1e-3, 9), ("kernel", "smooth", 8e-4, 11), ("to_host", "out", 9e-4, 12))
+    ends = dict.fromkeys(range(1, streams + 1), 0.0)
+    for chunk in range(chunks):
+        stream = 1 + chunk % streams
+        for kind, name, seconds, line in steps:
+            start = max(free[kind], ends[stream])
+            free[kind] = ends[stream] = start + seconds
+            moved = 0 if kind == "kernel" else 1 << 26
+            operations.append(Operation(kind, name, stream, start, start + seconds, moved, line))
+    return Timeline(tuple(operations), max(ends.values()), True, "A100 (PCIe 4)")
+
+
+def replayed(nodes: int) -> Timeline:
+    """A graph of many short kernels, and a copy out."""
+    operations = [Operation("kernel", "step", 1, 2e-6 * i, 2e-6 * i + 1.5e-6, line=20) for i in range(nodes)]
+    end_s = 2e-6 * nodes
+    operations.append(Operation("to_host", "out", 1, end_s, end_s + 3e-5, 1 << 20, 22))
+    return Timeline(tuple(operations), end_s + 3e-5, False, "NVIDIA H200")
+
+
+MISSING_WAIT = Diagnostic(
+    kind="missing_wait",
+    message="kernel smooth on stream 2 (streams_overlap_host.py:11) reads the device copy of x before the copy on "
+    "stream 1 (streams_overlap_host.py:9) that fills it; no event between them",
+    file="streams_overlap_host.py",
+    line=11,
+    kernel="smooth",
+    hint="record an event behind the copy, and let stream 2 wait for it: `computing.wait_event(copying.record())`",
+)
+
+WAITLESS = Verdict(
+    exercise="streams_overlap",
+    backend="sim",
+    verdict="race",
+    score=0,
+    max_score=80,
+    seed=42,
+    stages=stages("passed", "failed", "passed", "skipped", "not_graded"),
+    cases=(CaseResult({"n": 1}, "passed"), CaseResult({"n": 33}, "failed", MISSING_WAIT.message)),
+    diagnostics=(MISSING_WAIT,),
+    device="simulated A100",
+    file="streams_overlap.cu",
+    next_step="Record an event behind the copy, and let stream 2 wait for it.",
+    timeline=overlapped(4, 2),
+)
+
+OVERLAPPED = replace(
+    WAITLESS,
+    verdict="pass",
+    score=80,
+    stages=stages("passed", "passed", "passed", "passed", "not_graded"),
+    cases=(CaseResult({"n": 1}, "passed"), CaseResult({"n": 2**20}, "passed")),
+    diagnostics=(),
+    timeline=overlapped(8, 3),
+    host_counters={
+        "launch_calls": 8.0, "copies": 16.0, "copied_bytes": 2.0**30, "streams": 3.0, "host_waits": 0.0,
+        "device_bytes": 3 * 2.0**26, "modelled_overlap": 0.893,
+    },
+    next_step="Next exercise: `grade start streams_events`.",
+)  # fmt: skip
+
+MANY_NODES = replace(OVERLAPPED, exercise="cuda_graph", timeline=replayed(2000), file="cuda_graph.cu")

@@ -52,6 +52,7 @@ def run(
     threads: int = 1,
     budget: int = 1_000_000,
     observed: frozenset[str] = frozenset(OBSERVERS),
+    cooperative: bool = False,
 ) -> Ran:
     """Launch the file's only entry with the arrays, then the scalars (bytes: a struct).
 
@@ -59,7 +60,8 @@ def run(
     """
     program = compile_source(source.encode(), NAME)
     memories = [Memory(n, np.frombuffer(a.tobytes(), np.uint8), n not in unset) for n, a in arrays.items()]
-    call = Call(program.entries[0].name, _dim3(grid), _dim3(block), shared, (*arrays, *map(_parameter, scalars)))
+    given = (*arrays, *map(_parameter, scalars))
+    call = Call(program.entries[0].name, _dim3(grid), _dim3(block), shared, given, cooperative=cooperative)
     options = Options(observed=observed, threads=threads, instructions_per_block=budget)
     outcome = simulate(parse(program.ptx, NAME), memories, [call], cache=CodeCache(program.key), options=options)
     results = {n: outcome.memory[n].view(a.dtype) for n, a in arrays.items()}

@@ -15,7 +15,7 @@ from grader.simt.simulate import Call, Memory, Options, Outcome, simulate
 from tests.simt.kernels import NAME, body, run
 
 X = np.zeros(256, np.float32)
-SPIN = "volatile float* v = x; while (v[255] == 0.0f) { }"
+SPIN = "volatile float* v = x; int k = 0; while (v[255] == 0.0f) ++k; x[200 + t % 32] = k;"
 
 
 def case(

@@ -16,7 +16,7 @@ from grader import roofline
 from grader.architecture import capability
 from grader.backends.base import Limits
 from grader.backends.gpu import wire
-from grader.backends.gpu.bench_report import BenchReport, BenchRow, CeilingRow, LibraryTime
+from grader.backends.gpu.bench_report import BenchReport, BenchRow, CeilingRow, LibraryTime, time_in_words
 from grader.backends.gpu.findings import size_in_words
 from grader.errors import WarpgradeError
 from grader.profiles import with_line
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from grader.catalog import CourseExercise
     from grader.compile import Program
     from grader.device import Gpu
+    from grader.exercise import Target
     from grader.verdict import Measurement
 
 LIMITS = Limits(launch_s=20.0, total_s=120.0)
@@ -95,7 +96,8 @@ def _host_row(one: CourseExercise, backend: GpuBackend, seed: int, size: str) ->
 
     assert one.solution is not None
     host_file = one.solution.with_name(f"{one.name}_host.py")
-    host = HostBackend(backend, one.exercise, host_file.read_bytes(), host_file.name)
+    host = HostBackend(backend, one.exercise, host_file.read_bytes(), host_file.name, course=one.course)
+    one, size = replace(one, exercise=host.exercise), size_in_words(host.exercise.timed or {})
     timer = HostSpeedTest(one.exercise, host, lambda: resolve_reference(one.exercise.oracle, one.course), seed, LIMITS)
     with host.open(_compiled(one, backend), LIMITS) as session:
         speed = timer(session)
@@ -113,7 +115,7 @@ def _finished(one: CourseExercise, gpu: Gpu, size: str, speed: Any, library: Map
         size=size,
         word=speed.word,
         measured=speed.measured,
-        ceiling_name=target.ceiling,
+        ceiling_name=_ceiling_name(target, speed.measured),
         of=target.of,
         reach=target.reach,
         libraries=tuple(
@@ -122,6 +124,17 @@ def _finished(one: CourseExercise, gpu: Gpu, size: str, speed: Any, library: Map
         ),
         problem="" if speed.measured else speed.detail,
     )
+
+
+def _ceiling_name(target: Target, measured: Measurement | None) -> str:
+    """What stands behind the fraction of the ceiling: its name; the ideal time of an overlap; the time of a loop."""
+    words = _AGAINST.get(target.unit)
+    if words is None or measured is None or not measured.fraction_of_ceiling:
+        return target.ceiling
+    return words.format(time_in_words(measured.median_s * measured.fraction_of_ceiling))
+
+
+_AGAINST = {"overlap": "of the ideal {}", "launches": "of the loop's {}"}
 
 
 def _library_fraction(one: CourseExercise, gpu: Gpu, measured: Measurement | None, library_s: float) -> float | None:
@@ -134,14 +147,13 @@ def _library_fraction(one: CourseExercise, gpu: Gpu, measured: Measurement | Non
 
 
 def work_of(one: CourseExercise) -> float:
-    """The useful work of the timed size, in the target's unit: bytes or operations."""
+    """The useful work of the timed size, in what the target's unit counts: bytes, operations or launches."""
     from grader.expressions import evaluate
 
     exercise = one.exercise
     assert exercise.target is not None
     assert exercise.timed is not None
-    text = exercise.work.bytes if roofline.is_rate_of_bytes(exercise.target.unit) else exercise.work.flops
-    return float(evaluate(text, exercise.timed))
+    return float(evaluate(roofline.work_in(exercise.work, exercise.target.unit), exercise.timed))
 
 
 def _compiled(one: CourseExercise, backend: GpuBackend) -> Program:

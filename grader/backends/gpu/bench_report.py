@@ -96,7 +96,8 @@ def to_markdown(report: BenchReport) -> str:
         "",
         "Written by `grade bench`: medians between CUDA events, the L2 emptied before each sample, every timed output "
         "verified. The interval is the 95 % bootstrap interval of the median. Fractions are of the peak that the "
-        "exercise names. *To reach* is what the solution has to reach, of the peak or of the ceiling (c).",
+        "exercise names. *To reach* is what the solution has to reach, of the peak or of the ceiling (c). Exercises "
+        "with a host file are timed by the clock, from fresh inputs to complete outputs in the host's memory.",
         "",
         *table(_COLUMNS, map(_cells, report.rows)),
         "",
@@ -124,7 +125,7 @@ def _cells(row: BenchRow) -> list[str]:
     ceiling = f"{_fraction(found.fraction_of_ceiling)} {row.ceiling_name}" if found.fraction_of_ceiling else "–"
     reach = f"{'c' * (row.of == 'ceiling')}{row.reach:g}" if row.reach else "–"
     return [
-        row.exercise, row.size, _time(found.median_s), f"{_time(low)} to {_time(high)}",
+        row.exercise, row.size, time_in_words(found.median_s), f"{time_in_words(low)} to {time_in_words(high)}",
         f"{_rate(found.achieved, found.unit)}", _fraction(found.fraction_of_peak), ceiling, reach,
         found.line if found.line_fraction else "–", row.word if found.line_fraction else "–",
     ]  # fmt: skip
@@ -136,7 +137,7 @@ def _libraries(rows: Iterable[BenchRow]) -> list[str]:
     if not found:
         return []
     cells = [
-        [row.exercise, row.size, library.name, _time(library.seconds), _fraction(library.fraction),
+        [row.exercise, row.size, library.name, time_in_words(library.seconds), _fraction(library.fraction),
          f"× {library.seconds / row.measured.median_s:.2f}" if row.measured else ""]
         for row, library in found
     ]  # fmt: skip
@@ -151,12 +152,18 @@ def _libraries(rows: Iterable[BenchRow]) -> list[str]:
     ]
 
 
-def _time(seconds: float) -> str:
+def time_in_words(seconds: float) -> str:
+    """e.g. ``4.912 ms``, ``818.4 µs``."""
     return f"{seconds * 1e3:.3f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.1f} µs"
 
 
 def _rate(rate: float, unit: str) -> str:
-    return f"{rate / 1e9:.0f} GB/s" if unit == "B" else f"{rate / 1e12:.1f} T{unit}/s"
+    scale, words = _RATES.get(unit, (1e12, f".1f T{unit}/s"))
+    form, _, unit_in_words = words.partition(" ")
+    return f"{rate / scale:{form}} {unit_in_words}"
+
+
+_RATES = {"B": (1e9, ".0f GB/s"), "launch": (1e6, ".2f M launches/s")}
 
 
 def _fraction(value: float | None) -> str:

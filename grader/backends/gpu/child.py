@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from grader.backends.gpu.arena import Arena
     from grader.backends.gpu.cuda import Cuda, Device
     from grader.backends.gpu.guards import GuardCheck
-    from grader.backends.gpu.output import Printed
     from grader.backends.gpu.program import LoadedProgram
+    from grader.backends.output import Printed
     from grader.channel import Channel
     from grader.launch import LaunchPlan
 
@@ -49,7 +49,7 @@ def main() -> None:
     from cupy.cuda import function, runtime  # noqa: F401  # likewise
 
     from grader.backends.gpu.cuda import Cuda, flush_standard_output
-    from grader.backends.gpu.output import Printed
+    from grader.backends.output import Printed
 
     closed = sandbox.apply()
     message, _ = channel.receive(None)

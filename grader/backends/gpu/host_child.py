@@ -1,10 +1,15 @@
 """The child of a host exercise: runs a student's Python file beside a module that is already compiled.
 
-    start ─▶ context ─▶ {"ready": …}
-    calls ─▶ copies over the link, until told to leave; then the inner sandbox is closed
-    load  ─▶ the module and the host file ─▶ {"loaded": true}
-    setup ─▶ maps arrays of the shared file, calls setup(module, *arrays) ─▶ {"done": true}
-    calls ─▶ run(), until told to leave
+    start     ─▶ context ─▶ {"ready": …}
+    yardstick ─▶ {"made": true}; calls ─▶ what runs are measured against, until told to leave; and the next one
+    doors     ─▶ the inner sandbox is closed
+    load      ─▶ the module and the host file ─▶ {"loaded": true}
+    setup     ─▶ maps arrays of the shared file, calls setup(module, *arrays) ─▶ {"done": true}
+    calls     ─▶ run(), until told to leave
+    trace     ─▶ the host file again, with events around what it queues, and its setup ─▶ {"done": true}
+    traced    ─▶ one run of it ─▶ {"done": true, "timeline": …}
+
+Whatever it needs of the grader is imported before the doors close: the package is closed to a host file.
 
 Calls come through `grader.backends.gpu.signals`, everything else as messages. Nothing that is said here is believed:
 the parent takes the time and looks at what the mappings hold.
@@ -12,23 +17,23 @@ the parent takes the time and looks at what the mappings hold.
 
 from __future__ import annotations
 
-import gc
-import mmap
-import tempfile
-import traceback
 from collections.abc import Callable
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grader.backends.gpu.faults import diagnostic, fault_of
-from grader.backends.gpu.mappings import Span, view
+from grader.backends.gpu.calls import serve_calls
+from grader.backends.gpu.faults import FAULTS, diagnostic, error_name, fault_of, is_sticky
+from grader.backends.gpu.host_hooks import TracedModule, between
+from grader.backends.gpu.host_trace import Tracer
+from grader.backends.gpu.modules import load_module
 from grader.backends.gpu.signals import Signals
+from grader.backends.hostfile import Worker, close_doors
+from grader.backends.mappings import Span
 
 if TYPE_CHECKING:
-    from grader.backends.gpu.output import Printed
+    from grader.backends.output import Printed
     from grader.channel import Channel
-    from grader.sandbox import Sandbox
+
+    Message = dict[str, Any]
 
 
 def main() -> None:
@@ -37,199 +42,109 @@ def main() -> None:
 
     channel, outer = attach()
     import cupy
-    from cuda.bindings import driver  # noqa: F401  # what is heavy is imported before the doors close
+    from cuda.bindings import driver, runtime  # noqa: F401  # what is heavy is imported before the doors close
 
     from grader.backends.gpu.cuda import flush_standard_output
-    from grader.backends.gpu.output import Printed
+    from grader.backends.gpu.yardstick_child import make, serve_yardsticks
+    from grader.backends.output import Printed
 
     closed = outer.apply()  # before the context exists: its threads inherit what is closed now
     message, _ = channel.receive(None)
     printed = Printed(int(message["printf_bytes"]), flush_standard_output)
-    fd, link_bytes = int(message["fd"]), int(message["link_bytes"])
+    fd, device = int(message["fd"]), int(message["device"])
     try:
-        watch_for_the_gpu(int(message["device"]))
-        cupy.cuda.runtime.setDevice(int(message["device"]))
-        link = LinkCopy(link_bytes) if link_bytes else None
+        watch_for_the_gpus()
+        cupy.cuda.runtime.setDevice(device)
+        cupy.cuda.runtime.free(0)  # makes the context
     except Exception as error:
         channel.send({"error": f"CUDA does not start for a host file: {error}"})
         return
     signals = Signals(fd)
     channel.send({"ready": True, "sandbox": closed})
-    serve_link(channel, signals, link)
-    if close_doors(channel, Sandbox(**message["inner"])):
-        HostWorker(channel, signals, fd, printed, load_module).serve()
+    if serve_yardsticks(channel, signals, make) and close_doors(channel, Sandbox(**message["inner"])):
+        HostWorker(channel, signals, fd, printed, load).serve()
 
 
-def watch_for_the_gpu(device: int) -> None:
-    """Ask CUDA to watch for the end of a kernel, not to sleep until it is woken. Must come before the context."""
+def watch_for_the_gpus() -> None:
+    """Ask CUDA to watch for the end of a kernel, not to sleep until it is woken. Must come before any context."""
     from cuda.bindings import driver
 
     driver.cuInit(0)
-    status, handle = driver.cuDeviceGet(device)
-    if status == driver.CUresult.CUDA_SUCCESS:
-        driver.cuDevicePrimaryCtxSetFlags(handle, int(driver.CUctx_flags.CU_CTX_SCHED_SPIN))
+    status, count = driver.cuDeviceGetCount()
+    for index in range(count if status == driver.CUresult.CUDA_SUCCESS else 0):
+        status, handle = driver.cuDeviceGet(index)
+        if status == driver.CUresult.CUDA_SUCCESS:
+            driver.cuDevicePrimaryCtxSetFlags(handle, int(driver.CUctx_flags.CU_CTX_SCHED_SPIN))
 
 
-class LinkCopy:
-    """`cudaMemcpyAsync` of ``size`` bytes from pinned host memory to the device, and the wait for its end."""
-
-    def __init__(self, size: int) -> None:
-        from cupy.cuda import Stream, runtime
-
-        self._runtime, self._size = runtime, size
-        self._stream = Stream(non_blocking=True)
-        self._host = runtime.hostAlloc(size, runtime.hostAllocMapped)
-        self._device = runtime.malloc(size)
-        runtime.memset(self._device, 0, size)
-
-    def run(self) -> dict[str, Any]:
-        """One copy. Raises CuPy's error where CUDA refuses it."""
-        kind = self._runtime.memcpyHostToDevice
-        self._runtime.memcpyAsync(self._device, self._host, self._size, kind, self._stream.ptr)
-        self._runtime.streamSynchronize(self._stream.ptr)
-        return {"done": True}
-
-    def free(self) -> None:
-        self._runtime.free(self._device)
-        self._runtime.freeHost(self._host)
+def load(told: Message) -> Any:
+    """The module that the parent's message describes."""
+    return load_module(
+        bytes(told["cubin"]),
+        str(told["kernel"]),
+        cooperative=bool(told["cooperative"]),
+        devices=int(told["devices"]),
+    )
 
 
-def serve_link(channel: Channel, signals: Signals, link: LinkCopy | None) -> None:
-    """Let the parent time the link's copies, as it will time runs."""
-    if link is None:
-        return
-
-    def run() -> dict[str, Any]:
-        try:
-            return link.run()
-        except Exception as error:
-            return {"error": f"the link's speed could not be measured: {error}"}
-
-    serve_calls(channel, signals, run)
-    link.free()
-
-
-def close_doors(channel: Channel, inner: Sandbox) -> bool:
-    """Close what the host file must not reach; False where that failed, and the parent was told."""
-    try:
-        inner.apply()
-    except Exception as error:
-        channel.receive(None)
-        channel.send({"error": f"the host file's sandbox could not be closed: {error}"})
-        return False
-    gc.collect()
-    gc.disable()  # no collection in the middle of a run
-    return True
-
-
-def serve_calls(channel: Channel, signals: Signals, run: Callable[[], dict[str, Any]]) -> None:
-    """Call ``run`` for each of the parent's calls until it says to leave. What failed is told by a message."""
-    while (number := signals.next()) is not None:
-        answer = run()
-        failed = "done" not in answer
-        if failed:
-            channel.send(answer)
-        signals.end(number, failed=failed)
-
-
-def load_module(cubin: bytes, kernel: str) -> Any:
-    """The `cupy.RawModule` that `setup` gets, loaded now, while its file exists."""
-    import cupy
-
-    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-        file.write(cubin)
-        file.flush()
-        module = cupy.RawModule(path=file.name)
-        module.get_function(kernel)
-    return module
-
-
-class HostWorker:
-    """Answers the parent's requests with the student's functions. ``load`` makes the module that `setup` gets."""
+class HostWorker(Worker):
+    """A `Worker` (grader.backends.hostfile) whose runs are called by signals, with CUDA's errors and traced runs."""
 
     def __init__(
-        self, channel: Channel, signals: Signals, fd: int, printed: Printed, load: Callable[[bytes, str], Any]
+        self, channel: Channel, signals: Signals, fd: int, printed: Printed, load: Callable[[Message], Any]
     ) -> None:
-        self._channel = channel
-        self._fd = fd
+        super().__init__(channel, fd, printed, load)
         self._signals = signals
-        self._printed = printed
-        self._load_module = load
-        self._name = ""
-        self._module: Any = None
-        self._functions: dict[str, Callable[..., Any]] = {}
-        self._mappings: list[mmap.mmap] = []  # kept until the process ends: a registered page must not disappear
-        self._actions = {"load": self._load, "setup": self._setup, "printed": self._take_printed}
+        self._told: Message = {}
+        self._devices = 1
+        self._tracer: Tracer | None = None
+        self._actions |= {"trace": self._trace, "traced": self._traced}
 
-    def serve(self) -> None:
-        """Answer until the parent closes the channel."""
-        from grader.channel import ChannelClosed
+    def after_setup(self) -> None:
+        serve_calls(self._channel, self._signals, self.run)
 
-        while True:
-            try:
-                message, _ = self._channel.receive(None)
-            except ChannelClosed:
-                return
-            answer = self._answer(partial(self._actions[message["do"]], message))
-            self._channel.send(answer)
-            if message["do"] == "setup" and "done" in answer:
-                serve_calls(self._channel, self._signals, lambda: self._answer(self._run))
+    def finding(self, error: BaseException) -> tuple[str, Message] | None:
+        """What a kernel did wrong has its own verdict; what CUDA refused the host file is ``cuda_error``."""
+        text = str(error)
+        fault = fault_of(text)
+        if fault is not None and is_sticky(text):
+            return fault.verdict, {"kind": fault.kind, "message": diagnostic(fault, None).message, "hint": fault.hint}
+        if error_name(text) or type(error).__name__ == "OutOfMemoryError":
+            return "crash", {"kind": "cuda_error", "message": text, "hint": _HINTS.get(error_name(text), "")}
+        return None
 
-    def _answer(self, action: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        try:
-            return action()
-        except BaseException as error:  # also SystemExit: a host file may call sys.exit()
-            return self._fault(error)
+    def _load(self, message: Message) -> Message:
+        self._told, self._devices = message, int(message["devices"])
+        return super()._load(message)
 
-    def _load(self, message: dict[str, Any]) -> dict[str, Any]:
-        self._name = str(message["name"])
-        self._module = self._load_module(bytes(message["cubin"]), str(message["kernel"]))
-        scope: dict[str, Any] = {"__name__": Path(self._name).stem, "__file__": self._name}
-        exec(compile(bytes(message["source"]).decode(), self._name, "exec"), scope)
-        missing = [name for name in ("setup", "run") if not callable(scope.get(name))]
-        if missing:
-            text = f"{self._name} defines no function {missing[0]}()"
-            return {"fault": "invalid", "message": text, "diagnostics": [{"kind": "invalid", "message": text}]}
-        self._functions = {name: scope[name] for name in ("setup", "run")}
-        return {"loaded": True}
+    def _trace(self, message: Message) -> Message:
+        """Read the host file once more, as traced code on mappings of its own, and call its `setup`."""
+        import cupy
 
-    def _setup(self, message: dict[str, Any]) -> dict[str, Any]:
-        arrays = [self._map(Span(a["offset"], a["size"]), a["dtype"]) for a in message["arrays"]]
-        self._functions["setup"](self._module, *arrays)
-        return {"done": True}
+        tracer, module = Tracer(cupy.cuda, self._name), self._module
+        self._tracer = tracer
+        self._between = between(tracer, cupy)  # for the rest of this process
+        self._between.__enter__()
+        self._load_module = lambda told: TracedModule(module, tracer)
+        self._load(self._told)
+        return self._setup(message)
 
-    def _map(self, span: Span, dtype: str) -> Any:
-        mapping = mmap.mmap(self._fd, span.mapped, offset=span.offset)
-        self._mappings.append(mapping)
-        return view(mapping, span.size, dtype)
+    def array(self, span: Span, dtype: str) -> Any:
+        found = super().array(span, dtype)
+        if self._tracer is not None:
+            self._tracer.knows(found.ctypes.data, found.nbytes)
+        return found
 
-    def _run(self) -> dict[str, Any]:
-        self._functions["run"]()
-        return {"done": True}
+    def _traced(self, _: Message) -> Message:
+        assert self._tracer is not None
+        return {"done": True, "timeline": self._tracer.record(self._functions["run"], self._devices)}
 
-    def _take_printed(self, _: dict[str, Any]) -> dict[str, Any]:
-        printed, too_much = self._printed.take()
-        return {"printed": printed, "too_much": too_much}
 
-    def _fault(self, error: BaseException) -> dict[str, Any]:
-        """An exception of the student's file as a finding at its line."""
-        line = self._line(error)
-        fault = fault_of(str(error))
-        if fault is not None:
-            found: dict[str, Any] = {"kind": fault.kind, "message": diagnostic(fault, None).message, "hint": fault.hint}
-            verdict = fault.verdict
-        elif isinstance(error, SyntaxError):
-            found, verdict = {"kind": "invalid", "message": f"{self._name} is not Python: {error.msg}"}, "invalid"
-        else:
-            found, verdict = {"kind": "crash", "message": f"{type(error).__name__}: {error}"}, "crash"
-        place = {"file": self._name, "line": line} if line else {}
-        printed, _ = self._printed.take()
-        where = f" ({self._name}:{line})" if line else ""
-        message = found["message"] + where
-        return {"fault": verdict, "message": message, "diagnostics": [found | place], "printed": printed}
-
-    def _line(self, error: BaseException) -> int | None:
-        if isinstance(error, SyntaxError) and error.filename == self._name:
-            return error.lineno
-        lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == self._name]
-        return lines[-1] if lines else None
+_HINTS = {
+    "cooperativelaunchtoolarge": "all blocks of a cooperative launch must be on the GPU at once: ask for no more than "
+    "occupancyMaxActiveBlocksPerMultiprocessor of them on each multiprocessor",
+    "hostmemoryalreadyregistered": "setup may be called again with other arrays, but pins each of them only once",
+    "launchoutofresources": FAULTS["launchoutofresources"].hint,
+    "streamcaptureunsupported": "what waits for the GPU cannot be captured: wait after the graph's launch",
+}
+"""By CUDA's error, as `grader.backends.gpu.faults` names it."""

@@ -33,7 +33,7 @@ def find(course: Course, folder: str, table: str, name: str) -> tuple[Any, Path]
 
     The course's own table is looked at first, then the built-in one.
     """
-    for root in _roots(course):
+    for root in roots(course):
         place = root / folder
         if (place / "__init__.py").is_file():
             entry = getattr(_load(place), table).get(name)
@@ -44,21 +44,23 @@ def find(course: Course, folder: str, table: str, name: str) -> tuple[Any, Path]
 
 def baseline_source(course: Course, module: str) -> str:
     """The text of a module of `kernels_ref/baselines`, which runs in the GPU child."""
-    for root in _roots(course):
+    for root in roots(course):
         file = root / "baselines" / f"{module}.py"
         if module.isidentifier() and file.is_file():
             return file.read_text()
     raise GraderFault(f"the course has no kernels_ref/baselines/{module}.py")
 
 
-def _roots(course: Course) -> tuple[Path, ...]:
+def roots(course: Course | None) -> tuple[Path, ...]:
+    """The `kernels_ref` of the course, where one is given, then the built-in one."""
     from grader.courses import built_in_course
 
-    return tuple(dict.fromkeys((course.kernels_ref, built_in_course().kernels_ref)))
+    own = () if course is None else (course.kernels_ref,)
+    return tuple(dict.fromkeys((*own, built_in_course().kernels_ref)))
 
 
 def _folder(course: Course, name: str) -> Path:
-    for root in _roots(course):
+    for root in roots(course):
         if (root / name / "__init__.py").is_file():
             return root / name
     raise GraderFault(f"the course has no kernels_ref/{name}")

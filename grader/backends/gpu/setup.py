@@ -135,7 +135,6 @@ def _setup(
 ) -> Setup:
     limits = roofline.peaks(gpu)
     unit = exercise.target.unit if exercise.target else "bandwidth"
-    text = exercise.work.bytes if roofline.is_rate_of_bytes(unit) else exercise.work.flops
     if ceiling is not None:
         file = ceiling[1]
         modules |= {"ceiling": cubin(file.read_text(), file.name, gpu.arch, target_of(gpu))}
@@ -143,7 +142,7 @@ def _setup(
         run=run,
         modules=modules,
         size=size,
-        work=float(evaluate(text, size)),
+        work=float(evaluate(roofline.work_in(exercise.work, unit), size)),
         ceiling_work=ceiling[0].work if ceiling else 0.0,
         peak=roofline.peak_of(unit, limits),
         bytes_and_flops=(float(evaluate(exercise.work.bytes, size)), float(evaluate(exercise.work.flops, size))),

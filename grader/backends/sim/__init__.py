@@ -19,7 +19,7 @@ from grader.backends.sim import store
 from grader.channel import ChannelClosed, ChannelTimeout, Sandbox, spawn
 from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeError
 from grader.launch import DeviceLimits
-from grader.verdict import Access, Diagnostic, LaunchRecord, LineCounters, WorstRequest
+from grader.verdict import Access, Diagnostic, LaunchRecord, LineCounters, Operation, Timeline, WorstRequest
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,7 +34,7 @@ START_S = 60.0
 COMPILE_S = 120.0  # native code for a large kernel takes seconds; this only catches a compiler that hangs
 ADDRESS_SPACE = 8 << 30  # LLVM and NumPy reserve far more than they use
 
-__all__ = ["SimBackend", "SimSession"]
+__all__ = ["SimBackend", "SimSession", "as_diagnostic", "as_launches", "as_timeline"]
 
 
 class SimBackend:
@@ -212,25 +212,37 @@ def _unsupported(answer: dict[str, Any], name: str) -> Unsupported:
 
 
 def _execution(answer: dict[str, Any], outputs: Arrays, elapsed_s: float) -> Execution:
-    launches = tuple(
+    return Execution(
+        outputs=outputs, launches=as_launches(answer), failure=answer["failure"], printed=answer["printed"],
+        diagnostics=tuple(as_diagnostic(d) for d in answer["diagnostics"]),
+        inputs_changed=tuple(answer["inputs_changed"]), elapsed_s=elapsed_s,
+    )  # fmt: skip
+
+
+def as_launches(answer: dict[str, Any]) -> tuple[LaunchRecord, ...]:
+    """The records of what a child says that was launched."""
+    return tuple(
         LaunchRecord(
             kernel=r["kernel"], grid=dim3(r["grid"]), block=dim3(r["block"]), shared_bytes=r["shared_bytes"],
             counters=r["counters"], lines=tuple(LineCounters(line["line"], line["counters"]) for line in r["lines"]),
             backend="sim", worst=tuple(_worst(r["kernel"], w) for w in r["worst"]),
         )
-        for r in answer["launches"]
-    )  # fmt: skip
-    return Execution(
-        outputs=outputs, launches=launches, diagnostics=tuple(_diagnostic(d) for d in answer["diagnostics"]),
-        failure=answer["failure"], printed=answer["printed"], inputs_changed=tuple(answer["inputs_changed"]),
-        elapsed_s=elapsed_s,
+        for r in answer.get("launches", ())
     )  # fmt: skip
 
 
-def _diagnostic(data: dict[str, Any]) -> Diagnostic:
+def as_diagnostic(data: dict[str, Any]) -> Diagnostic:
+    """A finding as a child tells it."""
     accesses = tuple(Access(a["kind"], dim3(a["thread"]), dim3(a["block"]), a["line"]) for a in data["accesses"])
     places = {name: dim3(data[name]) for name in ("thread", "block") if data[name] is not None}
     return Diagnostic(**(data | {"accesses": accesses} | places))
+
+
+def as_timeline(data: dict[str, Any] | None) -> Timeline | None:
+    """A timeline as a child tells it; None where it drew none."""
+    if not data:
+        return None
+    return Timeline(**(data | {"operations": tuple(Operation(**one) for one in data["operations"])}))
 
 
 def _worst(kernel: str, data: dict[str, Any]) -> WorstRequest:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from grader.backends.sim.machine_child import MachineServer
     from grader.simt.ptx import Module
     from grader.simt.simulate import Options, Step
 
@@ -52,6 +53,7 @@ class _Server:
         self.sandbox = sandbox
         self.module: Module | None = None
         self.program: dict[str, Any] = {}
+        self.machine: MachineServer | None = None  # of a host exercise
 
     def answer(self, message: dict[str, Any], arrays: Arrays) -> None:
         """Do what was asked, and answer; what the simulator cannot do is an answer too."""
@@ -61,6 +63,10 @@ class _Server:
         try:
             if message["do"] == "load":
                 self._load(message)
+            elif message["do"] == "host_start":
+                self._start_machine(message)
+            elif self.machine is not None:
+                self.channel.send(self.machine.answer(message))
             else:
                 self._run(message, arrays)
         except UnsupportedPtx as error:
@@ -89,6 +95,15 @@ class _Server:
         self.module = parse(message["ptx"], message["name"])
         self.cache = CodeCache(message["key"], self._want, self._keep)
         self.channel.send({"is": "ready", "sandbox": self.sandbox})
+
+    def _start_machine(self, message: dict[str, Any]) -> None:
+        """Play the GPU of a host file from now on."""
+        from grader.backends.sim.machine_child import MachineServer
+
+        assert self.module is not None
+        options = self._options({"counters": True})
+        self.machine = MachineServer(message, self.module, self.cache, options, self.program["name"])
+        self.channel.send({"is": "done"})
 
     def _want(self, key: str) -> bytes | None:
         self.channel.send({"is": "want", "key": key})
@@ -146,4 +161,5 @@ def _step(step: dict[str, Any]) -> Step:
         return Upload(step["symbol"], step["buffer"])
     arguments = tuple(a["buffer"] if "buffer" in a else bytes.fromhex(a["bytes"]) for a in step["arguments"])
     names = tuple(step["parameters"])
-    return Call(step["kernel"], tuple(step["grid"]), tuple(step["block"]), step["shared_bytes"], arguments, names)
+    grid, block = tuple(step["grid"]), tuple(step["block"])
+    return Call(step["kernel"], grid, block, step["shared_bytes"], arguments, names, step["cooperative"])

@@ -44,7 +44,7 @@ def _call(launch: Launch, program: Program) -> dict[str, Any]:
     return {
         "do": "call", "kernel": launch.kernel, "grid": launch.grid, "block": launch.block,
         "shared_bytes": launch.shared_bytes, "arguments": _arguments(launch, entry),
-        "parameters": parameter_names(program.source, launch.kernel),
+        "parameters": parameter_names(program.source, launch.kernel), "cooperative": launch.cooperative,
     }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from grader.backends.sim.bounds import Said, out_of_bounds
+from grader.backends.sim.waits import block_deadlock, launch_limit, not_cooperative
 from grader.verdict import Access, Diagnostic
 
 if TYPE_CHECKING:
@@ -20,21 +21,26 @@ if TYPE_CHECKING:
 
 PUBLIC_KINDS = {
     "left_barrier": "barrier_divergence", "warp_barrier_divergence": "deadlock", "object_deadlock": "deadlock",
+    "block_deadlock": "deadlock",
 }  # fmt: skip
 """The simulator tells more kinds apart than a diagnostic does."""
 
 WARNINGS = ("uninitialised_read", "same_value_write")
 FAILURES = {
-    "out_of_bounds": "out_of_bounds", "null": "out_of_bounds", "read_only": "out_of_bounds", "misaligned": "crash",
-    "trap": "crash", "assert": "crash", "bad_mask": "crash", "barrier_divergence": "timeout", "left_barrier": "timeout",
-    "warp_barrier_divergence": "timeout", "deadlock": "timeout", "object_deadlock": "timeout",
-    "instruction_budget": "timeout", "missing_async_wait": "race", "race": "race", "missing_fence": "race",
+    "out_of_bounds": "out_of_bounds", "null": "out_of_bounds", "use_after_free": "crash", "read_only": "out_of_bounds",
+    "misaligned": "crash", "trap": "crash", "not_cooperative": "crash", "assert": "crash", "bad_mask": "crash",
+    "barrier_divergence": "timeout", "left_barrier": "timeout", "warp_barrier_divergence": "timeout",
+    "deadlock": "timeout", "object_deadlock": "timeout", "block_deadlock": "timeout", "instruction_budget": "timeout",
+    "missing_async_wait": "race", "race": "race", "missing_fence": "race",
     "inactive_lane": "race", "missing_lanes": "race",
     "print_limit": "limit", "launch_limit": "limit",
 }  # fmt: skip
 """Which verdict word a finding ends in, the first that applies; findings that are not listed are warnings."""
 
 SAME_LINE = "one line does both: in a loop, end its body with __syncthreads(); else let one thread do it, or atomicAdd"
+
+WITHIN_BLOCK = "put a __syncthreads() between the two accesses"
+WITHIN_GRID = "put a grid.sync() between the two accesses, or a __syncthreads() if other blocks never touch them"
 
 WHOLE_WARP = ("wmma", "mma", "ldmatrix", "movmatrix")
 """Instructions without a mask: each lane holds a part of the matrix."""
@@ -185,6 +191,11 @@ class Words:
         return f"{self.file}:{line}" if line else self.file
 
     @property
+    def barrier(self) -> str:
+        """What the barrier is in the source, as far as the instruction tells."""
+        return "grid.sync()" if self.event.text and self.event.instruction.startswith("barrier") else "__syncthreads()"
+
+    @property
     def here(self) -> str:
         return self.at(self.event.line)
 
@@ -201,6 +212,13 @@ def _indices(dims: tuple[int, int, int]) -> str:
 
 def _null(w: Words) -> Said:
     return f"{w.who} uses a null pointer at {w.here}", "check which pointer the launch line passes here"
+
+
+def _use_after_free(w: Words) -> Said:
+    return (
+        f"{w.who} uses {w.array} at {w.here}, which has been freed",
+        "free memory only when every kernel that uses it has ended",
+    )
 
 
 def _read_only(w: Words) -> Said:
@@ -232,7 +250,7 @@ def _race(w: Words) -> Said:
         return what + ", no barrier between", SAME_LINE
     if "copy" in (first.kind, second.kind) and w.event.space == "shared":
         return what + ", no barrier between", _between_copy_and_read(first, second)
-    return what + ", no barrier between", "put a __syncthreads() between the two accesses"
+    return what + ", no barrier between", WITHIN_GRID if w.event.text else WITHIN_BLOCK
 
 
 def _race_with_some(w: Words) -> Said:
@@ -247,6 +265,8 @@ def _between_blocks(w: Words) -> str:
     if first.kind == second.kind == "write" and first.line == second.line and w.index == 0:
         meant = f"did each block mean {w.name}[blockIdx.x]? "
         return f"{meant}If the element is meant for all of them: use an atomic, or a second launch"
+    if w.event.text:
+        return "put a grid.sync() between the two accesses: it orders all blocks, __syncthreads() only its own"
     return "blocks run in any order: use an atomic, or a second launch"
 
 
@@ -326,7 +346,7 @@ def _two_barriers(w: Words) -> Said:
     return (
         f"barrier divergence: threads of one block wait at different barriers, {w.thread(first.thread)} at "
         f"{w.at(first.line)} and {w.thread(second.thread)} at {w.at(second.line)}, so the kernel never ends",
-        "every thread of the block must reach the same __syncthreads(): move it out of the if",
+        f"every thread of the block must reach the same {w.barrier}: move it out of the if",
     )
 
 
@@ -335,7 +355,7 @@ def _left_barrier(w: Words) -> Said:
     return (
         f"barrier divergence: the barrier at {w.here} stands in a branch; {w.thread(waiting.thread)} waits there, "
         f"{w.thread(gone.thread)} of the same warp never comes, so the kernel never ends",
-        "every thread of the block must reach the same __syncthreads(): move it out of the if",
+        f"every thread of the block must reach the same {w.barrier}: move it out of the if",
     )
 
 
@@ -377,10 +397,6 @@ def _budget(w: Words) -> Said:
         "does the loop's condition ever become false? If so, the loop is only long: does every thread walk over the "
         "whole array?",
     )
-
-
-def _launch_limit(w: Words) -> Said:
-    return f"the simulator does not run this launch of {w.event.kernel}: {w.event.text}", "look at the launch line"
 
 
 def _missing_lanes(w: Words) -> Said:
@@ -435,11 +451,11 @@ _MESSAGES: dict[str, Callable[[Words], Said]] = {
     "out_of_bounds": out_of_bounds, "null": _null, "read_only": _read_only, "misaligned": _misaligned, "race": _race,
     "missing_fence": _missing_fence, "missing_async_wait": _missing_async_wait,
     "same_value_write": _same_value, "uninitialised_read": _uninitialised, "barrier_divergence": _two_barriers,
-    "left_barrier": _left_barrier,
+    "left_barrier": _left_barrier, "use_after_free": _use_after_free,
     "deadlock": _deadlock, "object_deadlock": _object_deadlock, "instruction_budget": _budget,
     "missing_lanes": _missing_lanes,
     "warp_barrier_divergence": _missing_lanes,
     "inactive_lane": _inactive_lane, "bad_mask": _bad_mask, "trap": _trap, "assert": _assert,
     "print_limit": _print_limit,
-    "launch_limit": _launch_limit,
+    "launch_limit": launch_limit, "block_deadlock": block_deadlock, "not_cooperative": not_cooperative,
 }  # fmt: skip

@@ -171,6 +171,9 @@ class BarrierObjectCode:
         with self._each_object(f) as (address, _, rows):
             ended = f.at(rows, ROW)
             self._join(f, self._known(f, worker, warp), ended)
+            with self.schedule.each_warp(f, worker) as other:  # what blocks released: some warp may hand on too much
+                told = f.overloaded("llvm.umax", WARP.load(f, warp, "acquired"), WARP.load(f, other, "acquired"))
+                WARP.store(f, warp, "acquired", told)
             if self.tracks:
                 with self.schedule.each_warp(f, worker) as other:
                     self._end_copies(f, worker, other, address, ended)

@@ -11,6 +11,7 @@ from grader.simt.engine.flatten import UnsupportedPtx
 from grader.simt.engine.layout import DEADLOCKED, RUNNING, TIMED_OUT, TRAPPED, WARP, WORKER
 from grader.simt.engine.operands import OperandEmitter
 from grader.simt.engine.schedule import QUANTUM
+from grader.simt.engine.spinning import gives_way, waits_on_jump
 from grader.simt.engine.values import I1, I32, I64, Value, vec
 from grader.simt.ptx import Operand, Vector
 
@@ -158,7 +159,7 @@ class BlockEmitter(OperandEmitter):
             self._enqueue(target, taken)
             self._enqueue(self.block.index + 1, rest)
             if target <= self.block.index:
-                self._tick([])
+                self._tick([], taken)
             f.goto(self.region.dispatch)
         self.ended = True
 
@@ -195,7 +196,7 @@ class BlockEmitter(OperandEmitter):
         """All lanes of the block go to ``target``: directly if no other lanes of the warp are pending."""
         f = self.f
         if target <= self.block.index:
-            self._tick([(target, mask)])
+            self._tick([(target, mask)], mask)
         if target in self.region.code:
             queue = f.block("queue")
             alone = WARP.load(f, self.warp, "pending").eq(0)
@@ -205,24 +206,29 @@ class BlockEmitter(OperandEmitter):
         self._enqueue(target, mask)
         f.goto(self.region.dispatch)
 
-    def _tick(self, leaving: Sequence[tuple[int, Value]]) -> None:
-        """On a backward jump: end a block that is out of budget or at fault, yield a warp that is out of its quantum.
+    def _tick(self, leaving: Sequence[tuple[int, Value]], jumping: Value | None = None) -> None:
+        """On a backward jump: end a block that is out of budget or at fault, yield a warp that is out of its quantum,
+        or whose lanes wait for a change of memory.
 
-        ``leaving`` are the lanes that are not in the queue yet, with the block where they go.
+        ``leaving`` are the lanes that are not in the queue yet, with the block where they go; ``jumping`` those that
+        jump back, where that is known.
         """
         f = self.f
+        waits = waits_on_jump(self, jumping) if self.g.waits else f.const(I1, 0)
         spent = WORKER.load(f, self.worker, "block_budget").slt(0)
         left = WARP.load(f, self.warp, "quantum") - 1
         WARP.store(f, self.warp, "quantum", left)
         stop, go_on = f.block("tick"), f.block("tock")
         running = WORKER.load(f, self.worker, "status").eq(RUNNING)
-        branch = f.b.cbranch((spent | left.slt(0) | ~running).v, stop, go_on)
+        branch = f.b.cbranch((spent | left.slt(0) | ~running | waits).v, stop, go_on)
         branch.set_weights([1, 999])
         f.enter(stop)
         for target, mask in leaving:
             self._enqueue(target, mask)
         WARP.store(f, self.warp, "quantum", QUANTUM)
         WARP.store(f, self.warp, "rotate", self.block.index + 1)
+        if self.g.waits:
+            gives_way(self, waits, jumping)
         with f.if_(spent & running):
             self._out_of_budget()
         f.goto(self.region.give_up)

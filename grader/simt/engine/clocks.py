@@ -2,7 +2,7 @@
 
 All that a clock is ever asked is whether an access came before what some other warp knows of this one. So only the
 clocks that somebody knows matter: they become 1, 2, 3 … in their order, every stamp of the warp becomes the number of
-known clocks that are not above it, and every comparison comes out as before. At most 1072 clocks are known, of 2^18.
+known clocks that are not above it, and every comparison comes out as before. At most 1113 clocks are known, of 2^18.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from grader.simt.engine.builder import Builder
-from grader.simt.engine.layout import WARP, WORKER, Stamp
+from grader.simt.engine.layout import FENCES_BYTES, KEPT_RELEASES, RELEASES, WARP, WORKER, Stamp
 from grader.simt.engine.values import I32, I64, PTR, VOID, Value
 
 RANKS = Stamp.MAX_CLOCK + 1
@@ -63,6 +63,13 @@ def _each_known(f: Builder, worker: Value, warp: Value, do: Callable[[Value], No
         table = WORKER.load(f, worker, name)
         with f.loop(f.const(I64, count)) as i:
             do(f.at(table, start + i * step))
+    with f.if_(WORKER.load(f, worker, "fenced").ne(0)):
+        with f.loop(f.const(I64, FENCES_BYTES // 128)) as i:
+            do(f.at(WORKER.load(f, worker, "fences"), index * 4 + i * 128))
+        order = WORKER.load(f, worker, "serial") - WORKER.load(f, worker, "serial_base")
+        ring = f.at(WORKER.load(f, worker, "releases"), order.urem(WORKER.load(f, worker, "rings")) * RELEASES.size)
+        with f.if_(RELEASES.load(f, ring, "owner").eq(order + 1)), f.loop(f.const(I64, KEPT_RELEASES)) as i:
+            do(f.at(ring, index * 4 + i * 128))
     with f.loop(WORKER.load(f, worker, "object_rows")) as i:
         do(f.at(WORKER.load(f, worker, "objects"), index * 4 + i * 128))
 

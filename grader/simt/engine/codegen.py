@@ -18,7 +18,7 @@ from llvmlite import ir
 from grader.simt.engine.accesses import narrowest, seeds_of_swaps
 from grader.simt.engine.barrier_objects import BarrierObjectCode
 from grader.simt.engine.block_emitter import BlockEmitter
-from grader.simt.engine.blocks import Block, Graph, Op, build
+from grader.simt.engine.blocks import Block, Graph, Op, build, registers_in
 from grader.simt.engine.copies import CopyCode
 from grader.simt.engine.fetches import Fetches, fetches
 from grader.simt.engine.findings import report_function
@@ -27,6 +27,9 @@ from grader.simt.engine.memory import MemoryCode
 from grader.simt.engine.regions import Region, warp_function
 from grader.simt.engine.schedule import Schedule
 from grader.simt.engine.sites import Site, SiteTable
+from grader.simt.engine.spinning import kept_bytes
+from grader.simt.engine.waiting import waits
+from grader.simt.isa.special_registers import WORKSPACE
 from grader.simt.observers.base import ObserverSet
 from grader.simt.ptx import Address, Instruction, Module, Operand, Symbol, Vector
 from grader.simt.ptx.tokens import type_size
@@ -58,12 +61,19 @@ class Kernel:
     granule: dict[str, int] = field(default_factory=dict)
     copies: bool = False  # asynchronous ones: warps have queues of them
     objects: bool = False  # barrier objects in shared memory: each may need its rows of clocks
+    waits: bool = False  # blocks may wait for each other: several are resident at once
+    grid_sync: bool = False  # it asks for the workspace of a cooperative launch
 
 
 def generate(module: Module, entry_name: str, observers: ObserverSet) -> tuple[str, Kernel]:
     """IR text and description of one entry. Raises UnsupportedPtx, with the source line."""
     flat = flatten(module, module.functions[entry_name])
     return Generator(module, flat, build(flat), observers).run()
+
+
+def cell_bytes(module: Module) -> int:
+    """How many bytes of global memory a shadow cell stands for; all kernels of a module share the cells."""
+    return narrowest(_instructions(module))
 
 
 def _instructions(module: Module) -> Iterator[Instruction]:
@@ -77,11 +87,12 @@ class Generator:
         self.graph = graph
         self.observers = observers
         self.ir = ir.Module("kernel")
+        self.waits = dict(waits(graph))
         self.slots = self._register_slots()
         self.shared, self.shared_bytes = self._place_shared()
         self.local, self.local_bytes = self._place_local()
         granule = {
-            "global": narrowest(_instructions(module)),
+            "global": cell_bytes(module),
             "shared": narrowest(o.instruction for b in graph.blocks for o in b.ops),
         }
         self.sites = SiteTable(graph, granule, seeds_of_swaps(graph))
@@ -95,9 +106,12 @@ class Generator:
         self.copies, self.has_objects = "copy_queue" in tags, "object" in tags
         self.schedule = Schedule(
             self.ir, len(graph.blocks), self.warp_bytes, self.report, exits,
-            copies=self.copies, objects=self.has_objects,
+            copies=self.copies, objects=self.has_objects, waits=bool(self.waits),
         )  # fmt: skip
-        self.memory = MemoryCode(self.ir, self.report, observers, self.sites, len(graph.blocks), copies=self.copies)
+        self.memory = MemoryCode(
+            self.ir, self.report, observers, self.sites, len(graph.blocks),
+            copies=self.copies, waits=bool(self.waits),
+        )  # fmt: skip
         self.copy = CopyCode(self.ir, self.memory, observers)
         self.objects = BarrierObjectCode(self.ir, self.schedule, self.copy, tracks="tracks" in tags)
         self.symbols: list[str] = []
@@ -116,7 +130,8 @@ class Generator:
             size = 64 if kind == "pred" else 32 * max(2, type_size(kind))
             slots[name] = at
             at += size
-        self.warp_bytes = (at + 63) // 64 * 64
+        self.kept_at = at
+        self.warp_bytes = (at + kept_bytes(self.waits, self.graph.registers) + 63) // 64 * 64
         return slots
 
     def _place_shared(self) -> tuple[dict[str, int], int]:
@@ -191,13 +206,17 @@ class Generator:
         )
         tags = {t for b in self.graph.blocks for op in b.ops for t in op.form.tags}
         shared = tuple((n, o, self.shared_variables[n].size) for n, o in self.shared.items())
-        ordered = "fence" in tags or any(s.orders_blocks for s in self.sites.sites)
+        ordered = bool(self.waits) or "fence" in tags or any(s.orders_blocks for s in self.sites.sites)
         return Kernel(
             self.flat.name, parameters, self.parameter_bytes, shared, self.shared_bytes, self.local_bytes,
             self.warp_bytes,
             tuple(self.sites.sites), lines, self._opcodes(), tuple(self.sites.lines), tuple(self.symbols), ordered,
-            self.sites.granule, self.copies, self.has_objects,
+            self.sites.granule, self.copies, self.has_objects, bool(self.waits), self._reads_workspace(),
         )  # fmt: skip
+
+    def _reads_workspace(self) -> bool:
+        operands = (o for b in self.graph.blocks for op in b.ops for o in op.instruction.operands)
+        return any(name in WORKSPACE for operand in operands for name in registers_in(operand))
 
     def _opcodes(self) -> tuple[tuple[str, ...], ...]:
         def name(op: Op) -> str:

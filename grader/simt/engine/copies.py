@@ -167,6 +167,8 @@ class CopyCode:
         slot = self.slot(f, queue, index)
         size = COPY.load(f, slot, "size")
         self._move(f, slot, size, lanes)
+        if self.memory.waits:
+            f.add_to(WORKER.at(f, worker, "changes"), 0, 1)
         self.observers.copied(Completion(f, warp, worker, slot, size, lanes, clock, self.memory.sites.granule))
         left = COPY.load(f, slot, "lanes") & ~lanes
         COPY.store(f, slot, "lanes", left)

@@ -1,12 +1,31 @@
 """The simulated device: address space, kernels compiled on demand, launches.
 
 device = Device(module, cache=CodeCache(key), observed=frozenset(OBSERVERS))
-a = device.allocate("a", array)                 # an address
+a = device.allocate("a", array)                 # an address; the array is copied
 result = device.launch("k", grid, block, 0, [a, n], budget_per_block=10**8)
+
+Memory may come and go between launches; what was written before stays known:
+
+b = device.allocate("b", bytes_view, in_place=True, address=HOST_BASE + 4096)
+                                                # kernels act on the caller's own (writable, contiguous) buffer, and
+                                                # here under an address of the caller's choice. It must not overlap
+device.free(b)                                  # later accesses are found (kind "use_after_free"), with b's name
+device.mark_written(a, size)                    # the host, or a copy, has filled these bytes from address a on
+device.unwritten(a, size)                       # intervals of them that nobody has written, counted from a
+device.launch("k", …, cooperative=True)         # raises TooLarge where not all blocks can be resident at once
+device.resident("k", block, dynamic_shared)     # how many blocks can be; `resident=` of launch: another number
+device.touched()                                # of the last launch: `Touched` for each array that it used, with the
+                                                # byte intervals read and written (atomics also for
+                                                # themselves), and the sectors that were moved
+
+Intervals are rows [start, end) of an int64 array, in bytes from the start of the array, sorted, disjoint, merged, and
+as coarse as a shadow cell (at most 4 bytes). `touched` needs the observer "races". A launch on several threads whose
+result says ``rerun`` has spoilt the memory: who cannot start afresh makes the device with ``threads=1``.
 """
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -14,18 +33,23 @@ import numpy as np
 import numpy.typing as npt
 
 from grader.simt.engine.code_cache import CodeCache
-from grader.simt.engine.codegen import MAX_PARAMETER_BYTES
+from grader.simt.engine.codegen import MAX_PARAMETER_BYTES, cell_bytes
 from grader.simt.engine.flatten import UnsupportedPtx
-from grader.simt.engine.launch import Bytes, Dim3, Launch, Launched
+from grader.simt.engine.launch import Dim3, Launch, Launched
 from grader.simt.engine.layout import Stamp
+from grader.simt.engine.residency import resident_blocks
+from grader.simt.engine.shadows import Bytes, Intervals, Shadows
 from grader.simt.ptx import Module
 
-__all__ = ["Array", "Device", "Dim3", "Launched"]
+__all__ = ["Array", "Device", "Dim3", "Launched", "Touched"]
 
 FIRST_ADDRESS = 0x0000_0001_0000_0000
 GAP = 16 << 20
 MAX_VARIABLE_BYTES = 256 << 20
 UNLIMITED = 1 << 62
+WORKSPACE_NAME, WORKSPACE_BYTES = "the grid's barrier", 64
+KEPT_FREED = 1024
+"""How many arrays that were freed are remembered by name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +63,24 @@ class Array:
     read_only: bool = False
     is_variable: bool = False  # of the module; buffers have names of their own
     shadow: int = 0  # index of its first shadow cell, in bytes of memory
+
+    @property
+    def end(self) -> int:
+        return self.address + self.data.size
+
+    def holds(self, address: int) -> bool:
+        return self.address <= address < self.end
+
+
+@dataclass(frozen=True, eq=False)
+class Touched:
+    """What the last launch did to one array: intervals of bytes (see the module), and sectors of 32 bytes moved."""
+
+    array: Array
+    reads: Intervals
+    writes: Intervals
+    sectors: int
+    atomics: Intervals  # the part of the writes that was atomic
 
 
 class Device:
@@ -58,13 +100,14 @@ class Device:
         self.threads = threads
         self.observed = observed
         self.printf_bytes = printf_bytes
-        self.arrays: list[Array] = []
+        self.arrays: list[Array] = []  # by address
+        self.freed: list[Array] = []  # the last ones
+        self.shadows = Shadows(cell_bytes(module), MAX_PARAMETER_BYTES)
         self._next = FIRST_ADDRESS
-        self.shadow_bytes = 0
         self._serial = 1
+        self._used: list[tuple[Array, int]] = []
+        self._workspace: Array | None = None
         self.last_serial_base = 1
-        self._writes: Bytes | None = None
-        self._reads: list[Bytes] = []
         self._place_module()
 
     # -- memory -----------------------------------------------------------------------------------------------------
@@ -84,19 +127,84 @@ class Device:
                 target = self.symbols.get(symbol.name, 0) + symbol.offset
                 self.variable(variable.name).data[offset : offset + 8].view(np.uint64)[0] = target
 
-    def allocate(self, name: str, data: npt.NDArray[np.generic], *, initialised: bool = True) -> int:
-        """Copy an array to the device; gives its address. Uninitialised arrays are watched for reads before writes."""
-        return self._place(name, np.frombuffer(data.tobytes(), np.uint8).copy(), initialised)
+    def allocate(
+        self,
+        name: str,
+        data: npt.NDArray[np.generic],
+        *,
+        initialised: bool = True,
+        in_place: bool = False,
+        address: int | None = None,
+    ) -> int:
+        """Copy an array to the device, or use it ``in_place``; gives its address (the given one, if any).
+
+        Uninitialised arrays are watched for reads before writes. Raises ValueError where another array is in the way.
+        """
+        if in_place and not (data.flags.c_contiguous and data.flags.writeable):
+            raise ValueError(f"{name} is not writable memory in one piece")
+        own = data.reshape(-1).view(np.uint8) if in_place else np.frombuffer(data.tobytes(), np.uint8).copy()
+        return self._place(name, own, initialised, address=address)
 
     def _place(
-        self, name: str, data: Bytes, initialised: bool, *, read_only: bool = False, is_variable: bool = False
+        self,
+        name: str,
+        data: Bytes,
+        initialised: bool,
+        *,
+        address: int | None = None,
+        read_only: bool = False,
+        is_variable: bool = False,
     ) -> int:
-        address = self._next
-        self.arrays.append(Array(name, address, data, initialised, read_only, is_variable, self.shadow_bytes))
-        self._next = (address + data.size + max(GAP, data.size) + 511) // 512 * 512
-        self.shadow_bytes = (self.shadow_bytes + data.size + 63) // 64 * 64
-        self._writes, self._reads = None, []
-        return address
+        at = self._next if address is None else address
+        if any(a.address < at + max(data.size, 1) and at < max(a.end, a.address + 1) for a in self.arrays):
+            raise ValueError(f"{name} would overlap another array")
+        placed = Array(name, at, data, initialised, read_only, is_variable, self.shadows.place(data.size))
+        insort(self.arrays, placed, key=lambda a: a.address)
+        if address is None:
+            self._next = (at + data.size + max(GAP, data.size) + 511) // 512 * 512
+        return at
+
+    def workspace(self) -> int:
+        """The address of what the driver gives a cooperative launch for `grid.sync()`, as new."""
+        if self._workspace is None:
+            at = self._place(WORKSPACE_NAME, np.zeros(WORKSPACE_BYTES, np.uint8), True)
+            self._workspace = next(a for a in self.arrays if a.address == at)
+        self._workspace.data[:] = 0
+        return self._workspace.address
+
+    def is_workspace(self, address: int) -> bool:
+        return self._workspace is not None and self._workspace.holds(address)
+
+    def free(self, address: int) -> None:
+        """End the array that begins at this address. Raises KeyError where there is none."""
+        gone = next((a for a in self.arrays if a.address == address), None)
+        if gone is None:
+            raise KeyError(hex(address))
+        self.arrays.remove(gone)
+        self.shadows.release(gone.shadow, gone.data.size)
+        self.freed = [*self.freed[1 - KEPT_FREED :], gone]
+
+    def freed_at(self, address: int) -> Array | None:
+        """The array that was here, and is no more; the last of several."""
+        return next((a for a in reversed(self.freed) if a.holds(address)), None)
+
+    def mark_written(self, address: int, size: int) -> None:
+        """The host, or a copy, has written these bytes of one array. Raises KeyError where there are no such bytes."""
+        array = self._holding(address, size)
+        self.shadows.mark_written(array.shadow + address - array.address, size)
+
+    def unwritten(self, address: int, size: int) -> Intervals:
+        """Which of these bytes of one array nobody has written, counted from ``address``. Raises KeyError."""
+        array = self._holding(address, size)
+        if array.initialised:
+            return np.zeros((0, 2), np.int64)
+        return self.shadows.unwritten(array.shadow + address - array.address, size)
+
+    def _holding(self, address: int, size: int) -> Array:
+        for array in self.arrays:
+            if array.address <= address and address + size <= array.end:
+                return array
+        raise KeyError(hex(address))
 
     def array(self, name: str) -> Array:
         """A buffer by name. Raises KeyError."""
@@ -140,39 +248,44 @@ class Device:
     # -- launching --------------------------------------------------------------------------------------------------
     def launch(
         self, name: str, grid: Dim3, block: Dim3, dynamic_shared: int, arguments: Sequence[bytes], *,
-        budget_per_block: int, budget: int = UNLIMITED,
+        budget_per_block: int, budget: int = UNLIMITED, cooperative: bool = False, resident: int | None = None,
     ) -> Launched:  # fmt: skip
         """Run one kernel to its end. ``arguments`` are the parameters' bytes, the budgets in units of `blocks.cost`.
 
+        ``resident`` is how many blocks can be so at once, where that is not what `resident` says.
         Raises UnsupportedPtx, TooLarge; ValueError for arguments or a shape that the kernel or CUDA does not have.
         """
         loaded = self.cache.get(self.module, name, self.observed)
-        return Launch(self, loaded, grid, block, dynamic_shared, arguments, budget_per_block, budget).run()
+        at_once = self.resident(name, block, dynamic_shared) if resident is None else resident
+        launch = Launch(
+            self, loaded, grid, block, dynamic_shared, arguments, budget_per_block, budget,
+            cooperative=cooperative, resident=at_once,
+        )  # fmt: skip
+        launched = launch.run()
+        self._used = launch.used()
+        return launched
 
-    def shadows(self, worker: int, granule: int) -> tuple[Bytes, Bytes]:
-        """Shadow memory of global memory and parameters: writes, which all workers share, and this worker's reads.
+    def resident(self, name: str, block: Dim3, dynamic_shared: int) -> int:
+        """How many blocks of a kernel the device holds at once, as far as PTX tells. Raises UnsupportedPtx."""
+        kernel = self.cache.get(self.module, name, self.observed).kernel
+        return resident_blocks(kernel, max(1, block[0] * block[1] * block[2]), dynamic_shared)
 
-        Writes last from launch to launch: they say what was initialised. Two workers in one place mean another run.
-        """
-        size = 8 * ((self.shadow_bytes + MAX_PARAMETER_BYTES) // granule) + 64
-        if self._writes is None:
-            self._writes = np.zeros(size, np.uint8)
-        while len(self._reads) <= worker:
-            self._reads.append(np.zeros(size, np.uint8))
-        return self._writes, self._reads[worker]
+    def touched(self) -> list[Touched]:
+        """What the last launch did, array by array, by address."""
+        since, found = self.last_serial_base, []
+        for array, sectors in self._used:
+            if array is self._workspace:
+                continue
+            place = (since, array.shadow, array.data.size)
+            reads, writes = self.shadows.read_since(*place), self.shadows.written_since(*place)
+            found.append(Touched(array, reads, writes, sectors, self.shadows.atomics_since(*place)))
+        return found
 
     def serials(self, count: int) -> int:
         """Running numbers for ``count`` blocks; when they run out, numbers of earlier launches are used again."""
         if self._serial + count > Stamp.MAX_SERIAL:
             self._serial = 1
-            self._forget()
+            self.shadows.forget()
         self.last_serial_base = self._serial
         self._serial += count
         return self.last_serial_base
-
-    def _forget(self) -> None:
-        """Who wrote and read in earlier launches, all of which are over; but not that something was written."""
-        if self._writes is not None:
-            stamps = self._writes.view(np.uint64)
-            stamps[:] = stamps != 0  # 1: a stamp of block 0, and serials begin with 1
-        self._reads = []

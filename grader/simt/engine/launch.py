@@ -6,7 +6,6 @@ out of budget, or two threads touched the same memory, only a run of everything 
 
 from __future__ import annotations
 
-import ctypes
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,34 +14,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from grader.simt.engine.barrier_objects import ROW, ROWS
-from grader.simt.engine.clocks import RANKS
 from grader.simt.engine.code_cache import Loaded
-from grader.simt.engine.codegen import MAX_PARAMETER_BYTES, Kernel
+from grader.simt.engine.codegen import Kernel
 from grader.simt.engine.findings import Finding
-from grader.simt.engine.layout import (
-    ALLOCATION,
-    COPY_QUEUE_BYTES,
-    FINDING,
-    INITIALISED,
-    MAX_FINDINGS,
-    READ_ONLY,
-    RUNNING,
-    WORKER,
-    WORST,
-    Stamp,
-)
-from grader.simt.engine.memory import CACHE_SLOTS
+from grader.simt.engine.layout import ALLOCATION, INITIALISED, READ_ONLY, RUNNING, USED, Stamp
 from grader.simt.engine.operands import PARAMETER_BASE
+from grader.simt.engine.residency import SM_COUNT
+from grader.simt.engine.residents import TooLarge
 from grader.simt.engine.sites import BLOCK_COUNTERS, SITE_COUNTERS
+from grader.simt.engine.worker import Bytes, Worker, aligned
 
 if TYPE_CHECKING:
-    from grader.simt.engine.device import Device
+    from grader.simt.engine.device import Array, Device
 
-Bytes = npt.NDArray[np.uint8]
+__all__ = ["Dim3", "Launch", "Launched", "TooLarge"]
+
 Dim3 = tuple[int, int, int]
 
-CHUNK_CELLS = 1024
 MAX_THREADS = 1024
 MAX_LOCAL_BYTES = 512 << 10
 """Of one thread, as in CUDA."""
@@ -59,10 +47,6 @@ BLOCK_COST, WARP_COST, BYTES_PER_COST = 64, 16, 64
 """What starting a block is charged, in units of `blocks.cost`: once, for each warp, and for its shared memory."""
 
 
-class TooLarge(Exception):
-    """Raised when a launch needs more memory or more blocks than the simulator gives."""
-
-
 @dataclass(frozen=True)
 class Launched:
     """What one launch did. Counters are u64 by basic block and by site (see `grader.simt.engine.sites`)."""
@@ -76,13 +60,8 @@ class Launched:
     printed: bytes
     spent: int  # of the budget
     rerun: bool  # only one thread gives the reference result
-
-
-def _aligned(size: int) -> Bytes:
-    """Zeroed bytes at an address that is a multiple of 64."""
-    raw = np.zeros(size + 64, np.uint8)
-    start = -raw.ctypes.data % 64
-    return raw[start : start + size]
+    cooperative: bool = False
+    resident: int = 0  # blocks at once, at most
 
 
 class Launch:
@@ -96,10 +75,14 @@ class Launch:
         arguments: Sequence[bytes],
         budget_per_block: int,
         budget: int,
+        *,
+        cooperative: bool = False,
+        resident: int,
     ) -> None:
         self.device, self.kernel, self.code = device, loaded.kernel, loaded.code
         self.grid, self.block, self.dynamic = grid, block, dynamic
         self.budget_per_block, self.budget = budget_per_block, budget
+        self.cooperative, self.resident = cooperative, resident
         self.block_count = grid[0] * grid[1] * grid[2]
         self.threads = block[0] * block[1] * block[2]
         self.warps = (self.threads + 31) // 32
@@ -107,13 +90,16 @@ class Launch:
         self.worker_bytes = self.warps * (self.kernel.warp_bytes + 32 * self.kernel.local_bytes)
         self._check()
         self.params = self._parameters(arguments)
+        self.workspace = device.workspace() if cooperative else 0
         self.tids = self._tids()
+        self.arrays = tuple(device.arrays)
         self.table = self._allocation_table()
         self.shared_bytes = self.kernel.shared_bytes + dynamic
         self.shared_table = self._shared_table()
         self.local_table = _table([(0, self.kernel.local_bytes, 0, 0, 0)] if self.kernel.local_bytes else [])
         self.symbols = np.array([device.symbols.get(s, 0) for s in self.kernel.symbols] or [0], np.uint64)
-        self.stop = _aligned(64)
+        self.stop = aligned(64)
+        self._runs: list[Worker] = []
 
     def _check(self) -> None:
         """What can be known of a launch before it takes any memory or time."""
@@ -129,6 +115,11 @@ class Launch:
             raise TooLarge(f"{self.worker_bytes} bytes of registers and local memory in each block")
         if self.block_count > MAX_BLOCKS:
             raise TooLarge(f"a grid of {self.block_count} blocks; it tells at most {MAX_BLOCKS} of a launch apart")
+        if self.cooperative and self.block_count > self.resident:
+            raise TooLarge(
+                f"a cooperative launch of {self.block_count} blocks, of which only {self.resident} can be resident at "
+                f"once ({SM_COUNT} multiprocessors × {self.resident // SM_COUNT} blocks of {self.threads} threads)"
+            )
         most = self.budget // self.block_cost
         if self.block_count > most:
             raise TooLarge(f"a grid of {self.block_count} blocks, more than the {most} that this case may still start")
@@ -142,7 +133,7 @@ class Launch:
         workers = self._workers()
         first = self.device.serials(self.block_count)
         for i in range(workers):
-            self.device.shadows(i, self.kernel.granule["global"])
+            self.device.shadows.of_worker(i)
         runs = [Worker(self, i, workers, first) for i in range(workers)]
         if workers == 1:
             runs[0].run()
@@ -152,7 +143,18 @@ class Launch:
                 thread.start()
             for thread in threads:
                 thread.join()
+        self._runs = runs
         return self._merge(runs)
+
+    def used(self) -> list[tuple[Array, int]]:
+        """The arrays that the launch met, with the sectors that were moved, as far as they are counted."""
+        tables = [w.table.view(np.uint64).reshape(-1, ALLOCATION.size // 8) for w in self._runs]
+        flags, sectors = (ALLOCATION.offset[name] // 8 for name in ("flags", "sectors"))
+        return [
+            (array, sum(int(table[i, sectors]) for table in tables))
+            for i, array in enumerate(self.arrays)
+            if any(int(table[i, flags]) & USED for table in tables)
+        ]
 
     def _merge(self, runs: list[Worker]) -> Launched:
         counters: npt.NDArray[np.uint64] = np.stack([w.counters for w in runs]).sum(axis=0, dtype=np.uint64)
@@ -168,10 +170,11 @@ class Launch:
         rerun = len(runs) > 1 and (bool(found) or status != RUNNING or _overlap(runs))
         blocks = counters[:split].reshape(-1, len(BLOCK_COUNTERS))
         printed, spent = b"".join(w.printed() for w in runs), sum(w.spent for w in runs)
-        return Launched(self.kernel, status, blocks, merged, records, found, printed, spent, rerun)
+        return Launched(self.kernel, status, blocks, merged, records, found, printed, spent, rerun,
+                        self.cooperative, self.resident)  # fmt: skip
 
     def _parameters(self, arguments: Sequence[bytes]) -> Bytes:
-        out = _aligned(max(self.kernel.parameter_bytes, 1) + 64)
+        out = aligned(max(self.kernel.parameter_bytes, 1) + 64)
         at = 0
         for (_, size, align), given in zip(self.kernel.parameters, arguments, strict=True):
             at = (at + align - 1) // align * align
@@ -183,7 +186,7 @@ class Launch:
         linear = np.arange(self.warps * 32, dtype=np.int32)
         x, y, z = self.block[0], self.block[1], self.block[2]
         axes = np.stack([linear % x, linear // x % y, linear // (x * y) % z])
-        out = _aligned(self.warps * 384)
+        out = aligned(self.warps * 384)
         out.view(np.int32).reshape(self.warps, 3, 32)[:] = axes.reshape(3, self.warps, 32).transpose(1, 0, 2)
         return out
 
@@ -193,18 +196,10 @@ class Launch:
         rows = [
             (a.address, a.data.size, a.data.ctypes.data, a.shadow // granule,
              INITIALISED * a.initialised | READ_ONLY * a.read_only)
-            for a in self.device.arrays
+            for a in self.arrays
         ]  # fmt: skip
-        shadow_end = self.device.shadow_bytes // granule
-        rows.append(
-            (
-                PARAMETER_BASE,
-                max(self.kernel.parameter_bytes, 1),
-                self.params.ctypes.data,
-                shadow_end,
-                INITIALISED | READ_ONLY,
-            )
-        )
+        size = max(self.kernel.parameter_bytes, 1)
+        rows.append((PARAMETER_BASE, size, self.params.ctypes.data, 0, INITIALISED | READ_ONLY))
         return _table(rows)
 
     def _shared_table(self) -> Bytes:
@@ -226,112 +221,17 @@ class Launch:
 
 
 def _table(rows: Sequence[tuple[int, int, int, int, int]]) -> Bytes:
-    out = _aligned(max(len(rows), 1) * ALLOCATION.size)
+    out = aligned(max(len(rows), 1) * ALLOCATION.size)
     for i, row in enumerate(rows):
         out[i * ALLOCATION.size : i * ALLOCATION.size + 40].view(np.uint64)[:] = np.array(row, np.uint64)
     return out[: len(rows) * ALLOCATION.size] if rows else out[:0]
 
 
-class Worker:
-    """One CPU thread's share of a launch: a contiguous range of blocks, with memory of its own for all but the data."""
-
-    def __init__(self, launch: Launch, index: int, count: int, serial: int) -> None:
-        self.launch = launch
-        kernel = launch.kernel
-        n = launch.block_count
-        self.first, self.last = n * index // count, n * (index + 1) // count
-        sites = len(kernel.sites)
-        self.counters = np.zeros(len(BLOCK_COUNTERS) * len(kernel.block_lines) + len(SITE_COUNTERS) * sites, np.uint64)
-        self.worst = _aligned(WORST.size * sites).reshape(sites, WORST.size)
-        self.findings_table = _aligned(MAX_FINDINGS * FINDING.size)
-        self.printed_bytes = _aligned(launch.device.printf_bytes + 64)
-        # Shadow stamps of shared memory carry running block numbers of this device, so the cells may be reused.
-        cells = launch.shared_bytes // kernel.granule["shared"] + 64
-        self.memory = {
-            "warps": _aligned(launch.warps * kernel.warp_bytes), "shared": _aligned(launch.shared_bytes + 64),
-            "local": _aligned(kernel.local_bytes * launch.warps * 32 + 512),
-            "site_cache": _aligned(8 * CACHE_SLOTS * sites + 64),
-            "shared_writes": _aligned(8 * cells), "shared_reads": _aligned(8 * cells), "known": _aligned(128 * 32),
-            "lane_known": _aligned(4096 * 32), "arrivals": _aligned(128 * 16), "ranks": _aligned(4 * RANKS),
-            "released": _aligned(4 * n + 64 if kernel.global_order else 64),
-            "copies": _aligned(COPY_QUEUE_BYTES * launch.warps if kernel.copies else 64),
-            "objects": _aligned(ROWS * (launch.shared_bytes // 8 + 1) if kernel.objects else 64),
-            "chunks": _aligned((launch.device.shadow_bytes + MAX_PARAMETER_BYTES) // CHUNK_CELLS + 64),
-        }  # fmt: skip
-        writes, reads = launch.device.shadows(index, kernel.granule["global"])
-        self.memory |= {"global_writes": writes, "global_reads": reads}
-        self.state = _aligned(WORKER.size)
-        # On several threads each gets a share: a case that may run out must be judged on one thread anyway.
-        self.budget = launch.budget if count == 1 else launch.budget // count
-        self._fill(count, serial)
-
-    def _fill(self, count: int, serial: int) -> None:
-        launch, kernel = self.launch, self.launch.kernel
-        pointers = {name: a.ctypes.data for name, a in self.memory.items()}
-        pointers |= {
-            "params": launch.params.ctypes.data, "tids": launch.tids.ctypes.data, "symbols": launch.symbols.ctypes.data,
-            "allocations": launch.table.ctypes.data, "shared_allocations": launch.shared_table.ctypes.data,
-            "local_allocations": launch.local_table.ctypes.data, "counters": self.counters.ctypes.data,
-            "findings": self.findings_table.ctypes.data, "printed": self.printed_bytes.ctypes.data,
-            "stop": launch.stop.ctypes.data, "worst": self.worst.ctypes.data,
-        }  # fmt: skip
-        numbers = {
-            "allocation_count": launch.table.size // ALLOCATION.size,
-            "shared_allocation_count": launch.shared_table.size // ALLOCATION.size,
-            "local_allocation_count": launch.local_table.size // ALLOCATION.size,
-            "shared_bytes": launch.shared_bytes, "local_bytes": kernel.local_bytes, "first_block": self.first,
-            "last_block": self.last, "serial_base": serial, "budget_per_block": launch.budget_per_block,
-            "budget": self.budget, "block_cost": launch.block_cost,
-            "printed_limit": launch.device.printf_bytes, "sequence": 1,
-            "global_cells": self.memory["global_writes"].size // 8,
-            "object_rows": self.memory["objects"].size // ROW if kernel.objects else 0,
-            "shared_cells": self.memory["shared_writes"].size // 8,
-        }  # fmt: skip
-        for name, value in (pointers | numbers).items():
-            at = WORKER.offset[name]
-            self.state[at : at + 8].view(np.uint64)[0] = value
-        small = {
-            "grid": launch.grid, "block": launch.block, "threads": (launch.threads,), "warp_count": (launch.warps,),
-            "dynamic_shared": (launch.dynamic,), "multi_worker": (int(count > 1),),
-        }  # fmt: skip
-        for name, values in small.items():
-            at = WORKER.offset[name]
-            self.state[at : at + 4 * len(values)].view(np.int32)[:] = values
-
-    def run(self) -> None:
-        self.launch.code.function("run", [ctypes.c_void_p])(self.state.ctypes.data)
-
-    def _number(self, name: str, width: int = 8) -> int:
-        at = WORKER.offset[name]
-        return int.from_bytes(self.state[at : at + width].tobytes(), "little")
-
-    @property
-    def spent(self) -> int:
-        left = int(self.state[WORKER.offset["budget"] :][:8].view(np.int64)[0])
-        return self.budget - left
-
-    @property
-    def status(self) -> int:
-        return self._number("status", 4)
-
-    def findings(self) -> list[Finding]:
-        found = []
-        for i in range(self._number("finding_count")):
-            row = self.findings_table[i * FINDING.size : (i + 1) * FINDING.size]
-            small = [int(x) for x in row[:16].view(np.uint32)]
-            block, address, other = (int(x) for x in row[FINDING.offset["block"] :][:24].view(np.uint64))
-            found.append(Finding(small[0], small[1], small[2], small[3], block, address, other))
-        return found
-
-    def printed(self) -> bytes:
-        return self.printed_bytes[: self._number("printed_bytes")].tobytes()
-
-
 def _overlap(runs: list[Worker]) -> bool:
     """Whether two workers touched the same chunk of memory and one of them wrote to it."""
-    seen = np.zeros_like(runs[0].memory["chunks"])
+    seen = np.zeros_like(runs[0].chunks)
     for worker in runs:
-        mine = worker.memory["chunks"]
+        mine = worker.chunks
         if np.any((seen & 2) & (mine << 1)) or np.any((mine & 2) & (seen << 1)) or np.any(seen & mine & 2):
             return True
         seen |= mine

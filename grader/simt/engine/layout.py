@@ -63,21 +63,23 @@ WORKER = Layout(
         ("local_allocations", PTR),
         ("site_cache", PTR), ("shared", PTR), ("local", PTR), ("counters", PTR), ("findings", PTR), ("printed", PTR),
         ("global_writes", PTR), ("global_reads", PTR), ("shared_writes", PTR), ("shared_reads", PTR),
-        ("chunks", PTR), ("released", PTR), ("known", PTR), ("lane_known", PTR), ("arrivals", PTR), ("ranks", PTR),
+        ("chunks", PTR), ("releases", PTR), ("rings", I64), ("fences", PTR),
+        ("known", PTR), ("lane_known", PTR), ("arrivals", PTR), ("ranks", PTR),
         ("symbols", PTR), ("global_cells", I64), ("shared_cells", I64),
         ("worst", PTR), ("copies", PTR), ("objects", PTR), ("object_rows", I64),
         ("allocation_count", I64), ("shared_allocation_count", I64),
         ("local_allocation_count", I64), ("shared_bytes", I64), ("local_bytes", I64),
         ("first_block", I64), ("last_block", I64), ("serial", I64), ("serial_base", I64),
-        ("block_budget", I64), ("block_started_with", I64), ("budget", I64), ("budget_per_block", I64),
-        ("block_cost", I64), ("last_share", I64), ("stop", PTR), ("finding_count", I64),
-        ("printed_bytes", I64), ("printed_limit", I64), ("sequence", I64), ("acquired", I64),
+        ("block_budget", I64), ("block_started_with", I64), ("own_left", I64), ("budget_per_block", I64),
+        ("block_cost", I64), ("last_share", I64), ("stop", PTR), ("printed_limit", I64),
+        ("next_block", I64), ("changes", I64), ("workspace", I64),
+        ("budget", I64), ("finding_count", I64), ("printed_bytes", I64), ("sequence", I64), ("global_changes", I64),
         ("grid", I32, 3), ("block", I32, 3), ("ctaid", I32, 3), ("threads", I32), ("warp_count", I32),
-        ("alive", I32), ("status", I32), ("dirty", I32), ("dynamic_shared", I32), ("rounds", I32),
-        ("multi_worker", I32), ("partial_sync", I32), ("barriers", I32),
+        ("alive", I32), ("status", I32), ("fenced", I32), ("dynamic_shared", I32), ("rounds", I32),
+        ("multi_worker", I32), ("partial_sync", I32), ("barriers", I32), ("restless", I32), ("asleep", I32),
         ("arrived", I32, 16), ("expected", I32, 16), ("vote_and", I32, 16), ("vote_or", I32, 16),
         ("vote_count", I32, 16), ("result_and", I32, 16), ("result_or", I32, 16), ("result_count", I32, 16),
-        ("waits_at", I32, 32), ("waits_for", I32, 32),
+        ("waits_at", I32, 32), ("waits_for", I32, 32), ("arrived_acquired", I64, 16),
     ]
 )  # fmt: skip
 
@@ -88,6 +90,9 @@ WARP = Layout(
     [
         ("alive", I32), ("pending", I32), ("parked", I32), ("rotate", I32), ("forced", I32), ("clock", I32),
         ("index", I32), ("waits", I32), ("quantum", I32),
+        ("edge", I32), ("edge_lanes", I32), ("edge_changes", I64), ("spun", I32), ("spun_changes", I64),
+        ("read_site", I32), ("own_site", I32), ("read_address", I64), ("own_address", I64),
+        ("observed", I64), ("acquired", I64),
         ("wait_block", I32, 32), ("wait_mask", I32, 32), ("wait_barrier", I32, 32), ("wait_site", I32, 32),
         ("wait_alive", I32, 32),
         ("executed", I32), ("counted", I32), ("spanned", I32), ("fetches", I32, FETCHES),
@@ -97,9 +102,9 @@ WARP = Layout(
 )  # fmt: skip
 """Followed by the pending bitmap (i64 words), lane masks and needed lanes by basic block (i32), and the registers."""
 
-ALLOCATION = Layout([("low", I64), ("size", I64), ("host", I64), ("shadow", I64), ("flags", I64)])
-INITIALISED, READ_ONLY = 1, 2
-"""Flags of an allocation: the host filled it; stores to it are out of bounds."""
+ALLOCATION = Layout([("low", I64), ("size", I64), ("host", I64), ("shadow", I64), ("flags", I64), ("sectors", I64)])
+INITIALISED, READ_ONLY, USED = 1, 2, 4
+"""Flags of an allocation: the host filled it; stores to it are out of bounds; this launch has met it."""
 
 FINDING = Layout(
     [("kind", I32), ("site", I32), ("thread", I32), ("lanes", I32), ("block", I64), ("address", I64), ("other", I64)]
@@ -118,6 +123,16 @@ WORST = Layout(
     ]
 )
 
+KEPT_RELEASES = 8
+RELEASES = Layout(
+    [("rows", I32, 32 * KEPT_RELEASES), ("times", I64, KEPT_RELEASES), ("owner", I64), ("count", I64), ("first", I64)]
+)
+"""What a block has released to others, the last few times: clocks of its warps, and when. ``first``: the first time."""
+RINGS = 1 << 16
+"""Blocks of a launch whose releases are kept at once."""
+FENCES_BYTES = 33 * 128
+"""Of a block: for each warp a row of the clocks that its last fence covers; and one row for all fences together."""
+
 COPY_QUEUE = Layout([("groups", I32, 32), ("used", I64), ("issued", I32)])
 """Of a warp, in kernels that copy asynchronously: groups that each lane closed, a bit for each slot; slots follow."""
 COPY = Layout(
@@ -131,8 +146,11 @@ COPY = Layout(
 COPY_SLOTS = 64
 COPY_QUEUE_BYTES = COPY_QUEUE.size + COPY_SLOTS * COPY.size
 
-RUNNING, TIMED_OUT, TRAPPED, DEADLOCKED, FATAL = range(5)
-"""Values of a worker's status; a status other than RUNNING ends the worker's blocks."""
+COMMON = ("budget", "finding_count", "printed_bytes", "sequence", "global_changes")
+"""Fields of WORKER, one behind the other, that the blocks of a launch share which are resident at once."""
+
+RUNNING, TIMED_OUT, TRAPPED, DEADLOCKED, FATAL, SUSPENDED = range(6)
+"""Values of a worker's status; one other than RUNNING ends its blocks. SUSPENDED: the current one waits for others."""
 
 
 class Stamp:

@@ -17,7 +17,7 @@ from llvmlite import ir
 
 from grader.simt.engine import findings
 from grader.simt.engine.builder import Builder, Cell
-from grader.simt.engine.layout import ALLOCATION, COPY, FATAL, READ_ONLY, RUNNING, WARP, WORKER
+from grader.simt.engine.layout import ALLOCATION, COPY, FATAL, READ_ONLY, RUNNING, USED, WARP, WORKER
 from grader.simt.engine.sites import BLOCK_COUNTERS, SITE_COUNTERS, SiteTable
 from grader.simt.engine.values import I32, I64, LANES, PTR, VOID, Value, vec
 from grader.simt.observers.base import Access, ObserverSet
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from grader.simt.engine.blocks import Op
     from grader.simt.engine.operands import OperandEmitter
 
-SHARED_BASE = 0x0000_7000_0000_0000
-LOCAL_BASE = 0x0000_7100_0000_0000
+SHARED_BASE = 0x0000_7F00_0000_0000
+LOCAL_BASE = 0x0000_7F10_0000_0000
 WINDOW = 1 << 24
 SPACES = {"global": 0, "shared": 1, "local": 2}
 CACHE_SLOTS = len(SPACES)
@@ -61,13 +61,14 @@ class MemoryCode:
 
     def __init__(
         self, module: ir.Module, report: ir.Function, observers: ObserverSet, sites: SiteTable, blocks: int,
-        *, copies: bool = False,
+        *, copies: bool = False, waits: bool = False,
     ) -> None:  # fmt: skip
         self.module = module
         self.report = report
         self.observers = observers
         self.sites = sites
         self.copies = copies  # whether memory may have asynchronous copies under way
+        self.waits = waits  # whether changes of memory are counted, because somebody may wait for them
         self.counters_at = 8 * len(BLOCK_COUNTERS) * blocks
 
     # -- what forms call --------------------------------------------------------------------------------------------
@@ -200,6 +201,8 @@ class _Request:
     def build(self) -> None:
         f = self.f
         rest = f.var(self.mask)
+        if self.code.waits and self.kind in ("load", "atomic"):
+            self._note_read()
         if self.kind == "load":
             for i in range(self.count):
                 zero = f.const(vec(ir.IntType(self.bits)), 0)
@@ -215,6 +218,21 @@ class _Request:
                     rest.set(rest.get() & (rest.get() - 1))
                 with found:
                     self._group(allocation, rest)
+
+    def _note_read(self) -> None:
+        """What the warp looked at last, in global and in other memory: a lane that waits for a change of it says so."""
+        f, which = self.f, "read" if self.space == "global" else "own"
+        base = {"global": 0, "shared": SHARED_BASE, "local": LOCAL_BASE}[self.space]
+        WARP.store(f, self.warp, f"{which}_site", self.site)
+        WARP.store(f, self.warp, f"{which}_address", self.address.lane(f.first_lane(self.mask) & 31) + base)
+
+    def _changed(self, lanes: Value) -> None:
+        """Count a change of memory, if these lanes have made any."""
+        f = self.f
+        with f.if_(lanes.ne(0)):
+            f.add_to(WORKER.at(f, self.worker, "changes"), 0, 1)
+            if self.space == "global":
+                f.add_to(WORKER.at(f, self.worker, "global_changes"), 0, 1)
 
     def _resolve(self, first: Value) -> Value:
         """The allocation of an address: the one that this site met last, or a search."""
@@ -232,6 +250,8 @@ class _Request:
             count = WORKER.load(f, self.worker, f"{prefix}allocation_count")
             found.set(f.call(self.code.find(), table, count, first))
             f.store(found.get(), place)
+            with f.if_(f.address(found.get()).ne(0)):  # each site meets each allocation here before it uses it
+                ALLOCATION.store(f, found.get(), "flags", ALLOCATION.load(f, found.get(), "flags") | USED)
         return found.get()
 
     def _group(self, allocation: Value, rest: Cell) -> None:
@@ -334,7 +354,11 @@ class _Request:
             value = f.masked_load(kind, place, group.as_lanes(), f.const(kind, 0), self.width)
             f.masked_store(value, self.out, group.as_lanes(), 4 * self.bits)
         else:
-            f.masked_store(f.load(kind, self.out, align=4 * self.bits), place, group.as_lanes(), self.width)
+            value = f.load(kind, self.out, align=4 * self.bits)
+            if self.code.waits:
+                before = f.masked_load(kind, place, group.as_lanes(), value, self.width)
+                self._changed(before.ne(value).as_mask())
+            f.masked_store(value, place, group.as_lanes(), self.width)
         self.code.observers.after(access)
 
     def _scattered(self, allocation: Value, offset: Value, group: Value) -> None:
@@ -365,7 +389,11 @@ class _Request:
             value = f.gather(kind, f.pointer(places), group.as_lanes(), f.const(kind, 0), align)
             f.masked_store(value, slot, group.as_lanes(), 4 * self.bits)
         else:
-            f.scatter(f.load(kind, slot, align=4 * self.bits), f.pointer(places), group.as_lanes(), align)
+            value = f.load(kind, slot, align=4 * self.bits)
+            if self.code.waits:
+                before = f.gather(kind, f.pointer(places), group.as_lanes(), value, align)
+                self._changed(before.ne(value).as_mask())
+            f.scatter(value, f.pointer(places), group.as_lanes(), align)
 
     def _by_lane(self, places: Value, slot: Value, group: Value) -> None:
         """Narrow elements: processors have no gather for them."""
@@ -373,12 +401,18 @@ class _Request:
         kind = ir.IntType(self.bits)
         table = f.array(I64, LANES)
         f.store(places, table, align=64)
+        changed = f.var(f.const(I32, 0))
         with f.each_lane(group) as lane:
             at = lane.zext(I64)
             memory = f.pointer(f.load(I64, f.at(table, at * 8)))
             mine = f.at(slot, at * (self.bits // 8))
             source, target = (memory, mine) if self.kind == "load" else (mine, memory)
-            f.store(f.load(kind, source), target)
+            value = f.load(kind, source)
+            if self.code.waits and self.kind == "store":
+                changed.set(changed.get() | f.load(kind, target).ne(value).zext(I32))
+            f.store(value, target)
+        if self.code.waits and self.kind == "store":
+            self._changed(changed.get())
 
     def _atomic(self, places: Value, group: Value) -> None:
         f = self.f
@@ -388,13 +422,19 @@ class _Request:
         kind, size = ir.IntType(self.bits), self.bits // 8
         table = f.array(I64, LANES)
         f.store(places, table, align=64)
+        changed = f.var(f.const(I32, 0))
         with f.each_lane(group) as lane:
             at = lane.zext(I64)
             memory = f.pointer(f.load(I64, f.at(table, at * 8)))
             old = f.load(kind, memory)
             operands = [f.load(kind, f.at(self.out, at * size + (i + 1) * 4 * self.bits)) for i in range(operand_count)]
-            f.store(combine(f, old, operands), memory)
+            new = combine(f, old, operands)
+            if self.code.waits:
+                changed.set(changed.get() | new.ne(old).zext(I32))
+            f.store(new, memory)
             f.store(old, f.at(self.out, at * size))
+        if self.code.waits:
+            self._changed(changed.get())
 
 
 __all__ = ["CACHE_SLOTS", "LOCAL_BASE", "SHARED_BASE", "MemoryCode"]

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from grader.simt.engine.codegen import Generator
     from grader.simt.engine.regions import Region
 
-PARAMETER_BASE = 0x0000_6000_0000_0000
-"""Where kernel parameters lie in the generic address space."""
+PARAMETER_BASE = 0x0000_7E00_0000_0000
+"""Where kernel parameters lie in the generic address space: above all arrays."""
 
 
 class OperandEmitter(Emitter):
@@ -227,7 +227,12 @@ class OperandEmitter(Emitter):
 
     def fence(self, scope: str) -> None:
         if scope != "cta":
-            WORKER.store(self.f, self.worker, "dirty", 0)
+            self.g.observers.fenced(self)
+
+    def acquire(self, scope: str) -> None:
+        """What the executing lanes have just loaded acquires."""
+        if scope != "cta":
+            self.g.observers.acquired(self)
 
     # -- findings ---------------------------------------------------------------------------------------------------
     def report(self, kind: int, mask: Value, address: Value | int = 0, other: Value | int = 0) -> None:

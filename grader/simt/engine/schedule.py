@@ -16,7 +16,7 @@ from grader.simt.engine import findings
 from grader.simt.engine.builder import Builder, Cell
 from grader.simt.engine.clocks import make_room
 from grader.simt.engine.copies import CopyCode
-from grader.simt.engine.layout import COPY_QUEUE, DEADLOCKED, RUNNING, TIMED_OUT, WARP, WORKER
+from grader.simt.engine.layout import COPY_QUEUE, DEADLOCKED, RUNNING, SUSPENDED, TIMED_OUT, WARP, WORKER
 from grader.simt.engine.values import I1, I32, I64, PTR, VOID, Value, vec
 
 QUANTUM = 2048
@@ -31,9 +31,10 @@ class Schedule:
 
     def __init__(
         self, module: ir.Module, block_count: int, warp_size_bytes: int, findings: ir.Function, exits: Sequence[int],
-        *, copies: bool = False, objects: bool = False,
+        *, copies: bool = False, objects: bool = False, waits: bool = False,
     ) -> None:  # fmt: skip
         self.module = module
+        self.waits = waits  # whether blocks may wait for each other
         self.copies = copies  # whether warps have queues of asynchronous copies
         self.objects = objects  # whether threads wait for barrier objects
         self.exits = exits  # basic blocks that only end their lanes
@@ -142,6 +143,8 @@ class Schedule:
         f.store(f.load(I64, word) & ~(f.const(I64, 1) << (block & 63).zext(I64)), word)
         WARP.store(f, warp, "pending", WARP.load(f, warp, "pending") & ~mask)
         WARP.store(f, warp, "parked", WARP.load(f, warp, "parked") & ~mask)
+        if self.waits:
+            WARP.store(f, warp, "spun", WARP.load(f, warp, "spun") & ~mask)
         return mask
 
     # -- barriers ---------------------------------------------------------------------------------------------------
@@ -170,6 +173,9 @@ class Schedule:
             clock = WARP.load(f, warp, "clock") + 1
             WARP.store(f, warp, "clock", clock)
             f.store(clock, f.at(place, index * 4))
+            told = WORKER.load(f, worker, "arrived_acquired", barrier)
+            told = f.overloaded("llvm.umax", told, WARP.load(f, warp, "acquired"))
+            WORKER.store(f, worker, "arrived_acquired", told, barrier)
         f.ret()
         f.fn.attributes.add("noinline")
         return f.finish()
@@ -257,6 +263,8 @@ class Schedule:
         f.store(f.load(row, arrivals, align=64), joined, align=64)
         f.store(f.const(row, 0), arrivals, align=64)
         known = WORKER.load(f, worker, "known")
+        acquired = f.var(WORKER.load(f, worker, "arrived_acquired", barrier))
+        WORKER.store(f, worker, "arrived_acquired", 0, barrier)
 
         def members() -> _EachWarp:
             return self.each_warp(f, worker)
@@ -278,7 +286,10 @@ class Schedule:
                         )
                         f.store(merged, joined, align=64)
                         f.store(clock, f.at(joined, index.zext(I64) * 4))
+                        own = WARP.load(f, warp, "acquired")
+                        acquired.set(f.overloaded("llvm.umax", acquired.get(), own))
                     else:
+                        WARP.store(f, warp, "acquired", acquired.get())
                         f.store(f.load(row, joined, align=64), mine_row, align=64)
         f.ret()
         f.fn.attributes.add("noinline")
@@ -292,11 +303,17 @@ class Schedule:
         return f.at(WORKER.load(f, worker, "warps"), index.zext(I64) * self.stride)
 
     def build_run(self, warp_function: ir.Function) -> None:
-        """run(worker): all of the worker's blocks. The only public function of the module."""
-        run_block = self._run_block(warp_function)
+        """The public functions of the module. run(worker): the worker's blocks, up to one that waits for others.
+
+        resume(worker), where blocks may wait for each other: go on with the block that waited.
+        """
+        rounds = self._rounds(warp_function)
+        if self.waits:
+            self._build_resume(rounds)
+        run_block = self._run_block(rounds)
         f = Builder(self.module, "run", VOID, [PTR], public=True)
         (worker,) = f.args
-        block = f.var(WORKER.load(f, worker, "first_block"))
+        block = f.var(WORKER.load(f, worker, "next_block"))
         last = WORKER.load(f, worker, "last_block")
         stop = WORKER.load(f, worker, "stop")
 
@@ -304,22 +321,34 @@ class Schedule:
             return block.get().ult(last) & WORKER.load(f, worker, "status").eq(RUNNING) & f.load(I32, stop).eq(0)
 
         with f.while_(going):
-            self._budgeted(f, worker, run_block, block.get())
+            WORKER.store(f, worker, "own_left", WORKER.load(f, worker, "budget_per_block"))
+            self._budgeted(f, worker, WORKER.load(f, worker, "block_cost"), run_block, block.get())
             block.set(block.get() + 1)
-        with f.if_(WORKER.load(f, worker, "status").ne(RUNNING)):  # the other workers' results are not needed
+        WORKER.store(f, worker, "next_block", block.get())
+        status = WORKER.load(f, worker, "status")
+        with f.if_(status.ne(RUNNING) & status.ne(SUSPENDED)):  # the other workers' results are not needed
             f.store(f.const(I32, 1), stop)
         f.ret()
         f.finish()
 
-    def _budgeted(self, f: Builder, worker: Value, run_block: ir.Function, block: Value) -> None:
-        """Run a block with its own budget or what is left of the worker's, whichever is less."""
-        left = WORKER.load(f, worker, "budget") - WORKER.load(f, worker, "block_cost")
-        own = WORKER.load(f, worker, "budget_per_block")
+    def _build_resume(self, rounds: ir.Function) -> None:
+        f = Builder(self.module, "resume", VOID, [PTR], public=True)
+        (worker,) = f.args
+        WORKER.store(f, worker, "status", RUNNING)
+        WORKER.store(f, worker, "changes", WORKER.load(f, worker, "changes") + 1)  # others may have changed memory
+        self._budgeted(f, worker, f.const(I64, 0), rounds)
+        f.ret()
+        f.finish()
+
+    def _budgeted(self, f: Builder, worker: Value, cost: Value, run: ir.Function, *arguments: Value) -> None:
+        """Run a block with what is left of its own budget or of the worker's, whichever is less."""
+        left = WORKER.load(f, worker, "budget") - cost
+        own = WORKER.load(f, worker, "own_left")
         last_share = left.slt(own)
         given = last_share.select(left, own)
         for name, value in (
             ("block_budget", given),
-            ("block_started_with", given),
+            ("block_started_with", WORKER.load(f, worker, "budget_per_block") - own + given),
             ("last_share", last_share.zext(I64)),
         ):
             WORKER.store(f, worker, name, value)
@@ -327,24 +356,44 @@ class Schedule:
             with none:
                 WORKER.store(f, worker, "status", TIMED_OUT)
             with some:
-                f.call(run_block, worker, block)
-                WORKER.store(f, worker, "budget", left - given + WORKER.load(f, worker, "block_budget"))
+                f.call(run, worker, *arguments)
+                spent = given - WORKER.load(f, worker, "block_budget")
+                WORKER.store(f, worker, "budget", left - spent)
+                WORKER.store(f, worker, "own_left", own - spent)
 
-    def _run_block(self, warp_function: ir.Function) -> ir.Function:
+    def _run_block(self, rounds: ir.Function) -> ir.Function:
         f = Builder(self.module, "run_block", VOID, [PTR, I64])
         worker, block = f.args
-        release = self._release()
         self._start_block(f, worker, block)
+        f.call(rounds, worker)
+        f.ret()
+        f.fn.attributes.add("noinline")
+        return f.finish()
+
+    def _rounds(self, warp_function: ir.Function) -> ir.Function:
+        """rounds(worker): run the block's warps in turn until it ends, is at fault, or waits for other blocks."""
+        release = self._release()
+        f = Builder(self.module, "rounds", VOID, [PTR])
+        (worker,) = f.args
         going = f.var(f.const(I32, 1))
         count = WORKER.load(f, worker, "warp_count")
         with f.while_(lambda: going.get().ne(0)):
             yielded = f.var(f.const(I32, 0))
+            changes = f.var(WORKER.load(f, worker, "changes"))
+            WORKER.store(f, worker, "restless", 0)
             with f.loop(count) as i, f.if_(WORKER.load(f, worker, "status").eq(RUNNING)):
                 warp = self.warp_at(f, worker, i)
                 with f.if_(WARP.load(f, warp, "pending").ne(0)):
-                    yielded.set(yielded.get() | f.call(warp_function, warp, worker))
+                    gave_way = f.call(warp_function, warp, worker)
+                    yielded.set(yielded.get() | gave_way)
+                    if self.waits:
+                        with f.if_(gave_way.eq(0)):
+                            WORKER.store(f, worker, "restless", 1)
             released = f.call(release, worker)
             going.set(yielded.get() | released)
+            if self.waits:
+                with f.if_(going.get().ne(0) & released.eq(0)):
+                    self._suspend(f, worker, changes.get())
             with f.if_(WORKER.load(f, worker, "status").ne(RUNNING)):
                 going.set(f.const(I32, 0))
         stuck = WORKER.load(f, worker, "alive").ne(0) & WORKER.load(f, worker, "status").eq(RUNNING)
@@ -353,6 +402,26 @@ class Schedule:
         f.ret()
         f.fn.attributes.add("noinline")
         return f.finish()
+
+    def _suspend(self, f: Builder, worker: Value, changes: Value) -> None:
+        """After a round in which warps gave way and no barrier let any go on: let other blocks run, if that is all.
+
+        Asleep are warps of which all lanes wait in loops that nobody but another block can end. The others of a block
+        that looked at memory for a quantum, and changed none, may go on by themselves; but hardly will.
+        """
+        awake = f.var(f.const(I32, 0))
+        now = WORKER.load(f, worker, "changes")
+        with self.each_warp(f, worker) as warp:
+            pending = WARP.load(f, warp, "pending")
+            runs = pending & ~WARP.load(f, warp, "parked") & ~WARP.load(f, warp, "spun")
+            stale = pending.ne(0) & WARP.load(f, warp, "spun_changes").ne(now)
+            awake.set(awake.get() | runs | stale.zext(I32))
+        asleep = awake.get().eq(0)
+        calm = WORKER.load(f, worker, "restless").eq(0) & now.eq(changes)
+        running = WORKER.load(f, worker, "status").eq(RUNNING)
+        with f.if_((asleep | calm) & running):
+            WORKER.store(f, worker, "asleep", asleep.zext(I32))
+            WORKER.store(f, worker, "status", SUSPENDED)
 
     def _deadlock(self, f: Builder, worker: Value) -> None:
         """Threads wait and nothing can run: report where each group waits."""
@@ -373,10 +442,11 @@ class Schedule:
             WORKER.store(f, worker, "ctaid", value.trunc(I32), f.const(I32, axis))
         WORKER.store(f, worker, "serial", WORKER.load(f, worker, "serial_base") + block)
         WORKER.store(f, worker, "alive", WORKER.load(f, worker, "threads"))
-        WORKER.store(f, worker, "dirty", 0)
+        WORKER.store(f, worker, "fenced", 0)
         WORKER.store(f, worker, "partial_sync", 0)
         WORKER.store(f, worker, "barriers", 0)
         f.memset(WORKER.at(f, worker, "arrived"), 0, f.const(I64, 64))
+        f.memset(WORKER.at(f, worker, "arrived_acquired"), 0, f.const(I64, 128))
         f.memset(WORKER.at(f, worker, "vote_and"), 0xFF, f.const(I64, 64))
         f.memset(WORKER.at(f, worker, "vote_or"), 0, f.const(I64, 128))
         f.memset(WORKER.load(f, worker, "shared"), POISON_BYTE, WORKER.load(f, worker, "shared_bytes"))

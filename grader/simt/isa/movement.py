@@ -118,6 +118,8 @@ def ld_ordered(e: BlockEmitter, m: Match, i: Instruction) -> None:
     values = e.load_memory(
         _space(m), e.address_of(i.operands[1]), WIDTH[m.TYPE], {"": 1, "v2": 2, "v4": 4}[m.VEC], ordered=m.ORDER
     )
+    if m.ORDER == "acquire":
+        e.acquire(m.SCOPE)
     target = i.operands[0]
     _spread(e, target.items if isinstance(target, Vector) else (target,), values, m.TYPE)
 

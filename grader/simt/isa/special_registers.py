@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 SM_COUNT = 108
 AXES = ("x", "y", "z")
+WORKSPACE = ("%envreg1", "%envreg2")
+"""The upper and the lower half of the address of a cooperative launch's workspace, 0 in any other launch."""
 
 
 def _axis(field: str, axis: int) -> Callable[[OperandEmitter], Value]:
@@ -51,6 +53,10 @@ def _total_shared(e: OperandEmitter) -> Value:
     return e.f.splat(WORKER.load(e.f, e.worker, "shared_bytes").trunc(I32))
 
 
+def _workspace(e: OperandEmitter) -> Value:
+    return e.f.splat(WORKER.load(e.f, e.worker, "workspace"))
+
+
 def _warp_index(e: OperandEmitter) -> Value:
     return e.f.splat(WARP.load(e.f, e.warp, "index"))
 
@@ -79,6 +85,8 @@ READERS: dict[str, Callable[[OperandEmitter], Value]] = {
     "%globaltimer_hi": lambda e: (_clock(e) >> 32).trunc(I32),
     "%dynamic_smem_size": _of_worker("dynamic_shared"),
     "%total_smem_size": _total_shared,
+    "%envreg1": lambda e: (_workspace(e) >> 32).trunc(I32),
+    "%envreg2": lambda e: _workspace(e).trunc(I32),
 }
 
 

@@ -6,6 +6,7 @@ The engine offers these events; an observer overrides the ones it needs, and one
     predicated(e, i)    lanes are switched off by a predicate  after(access)    the same, afterwards
     diverged(e, i)      a branch goes both ways                barrier(e, i)    lanes arrive at a barrier
     warp_sync(e, mask)  named lanes have synchronised      executed(e, op, p)  instruction p of its block has run
+    fenced(e)           a fence of the device              acquired(e)         a load acquires
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from grader.simt.engine.values import Value
 if TYPE_CHECKING:
     from grader.simt.engine.block_emitter import BlockEmitter
     from grader.simt.engine.blocks import Op
+    from grader.simt.engine.operands import OperandEmitter
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,12 @@ class Observer:
     def copied(self, copy: Completion) -> None:
         """An asynchronous copy has moved its data."""
 
+    def fenced(self, e: OperandEmitter) -> None:
+        """A fence for the whole device."""
+
+    def acquired(self, e: OperandEmitter) -> None:
+        """What was just loaded acquires."""
+
 
 class ObserverSet(Observer):
     """Several observers as one."""
@@ -145,3 +153,11 @@ class ObserverSet(Observer):
     def copied(self, copy: Completion) -> None:
         for observer in self.observers:
             observer.copied(copy)
+
+    def fenced(self, e: OperandEmitter) -> None:
+        for observer in self.observers:
+            observer.fenced(e)
+
+    def acquired(self, e: OperandEmitter) -> None:
+        for observer in self.observers:
+            observer.acquired(e)

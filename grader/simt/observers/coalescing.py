@@ -17,7 +17,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from grader.simt.engine.builder import Builder
-from grader.simt.engine.layout import COPY
+from grader.simt.engine.layout import ALLOCATION, COPY
 from grader.simt.engine.values import I1, I32, I64, Value, vec
 from grader.simt.observers.base import Access, Observer
 from grader.simt.observers.counting import add_site, note_worst
@@ -39,6 +39,7 @@ class Coalescing(Observer):
         add_site(access, "bytes", lanes * access.width)
         sectors = f.call(distinct(f.module), _fetched(access), access.mask)
         add_site(access, "sectors", sectors)
+        f.add_to(ALLOCATION.at(f, access.allocation, "sectors"), 0, sectors.zext(I64))
         note_worst(access, sectors, f.const(I32, 0))
 
 

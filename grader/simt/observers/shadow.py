@@ -2,10 +2,10 @@
 
 A cell stands for `granule` bytes and holds two stamps (see `Stamp`): the last write and the last read. Two accesses of
 one block are ordered when the later warp knows the earlier warp's clock: barriers join what warps know, operations of
-a warp (`.sync`) move its own row on. Accesses of different blocks of one launch are ordered only by a fence and an
-atomic on the one side and an atomic on the other. A cell with several unordered readers keeps one of them and a flag:
-the first, unless that is the thread that wrote the cell last. It is likely to be the next writer too, and a race is
-better told with another thread's read.
+a warp (`.sync`) move its own row on. Accesses of different blocks of one launch are ordered only by what one of them
+has released and the other acquired (see `grader.simt.observers.releases`). A cell with several unordered readers keeps
+one of them and a flag: the first, unless that is the thread that wrote the cell last. It is likely to be the next
+writer too, and a race is better told with another thread's read.
 
 The same stamps say whether memory was ever written: shared memory in this block, global memory since it was allocated.
 """
@@ -23,11 +23,12 @@ from grader.simt.engine.builder import Builder
 from grader.simt.engine.clocks import make_room
 from grader.simt.engine.layout import ALLOCATION, COPY, INITIALISED, WARP, WORKER, Stamp
 from grader.simt.engine.values import I1, I32, I64, PTR, Value, vec
-from grader.simt.observers import copies
+from grader.simt.observers import copies, releases
 from grader.simt.observers.base import Access, Completion, Observer
 
 if TYPE_CHECKING:
     from grader.simt.engine.block_emitter import BlockEmitter
+    from grader.simt.engine.operands import OperandEmitter
 
 CHUNK_SHIFT = 10
 READ_MARK, WRITE_MARK = 1, 2
@@ -43,17 +44,14 @@ class Shadow(Observer):
     def before(self, access: Access) -> None:
         if access.space not in ("global", "shared"):
             return
-        f = access.f
         if access.space == "global":
             _mark_chunks(access)
         if self.uninitialised and access.kind != "store" and not _is_target(access):
             self._uninitialised(access)
         for cell in _cells(access):
             self._watch(cell.access, cell)
-        if access.kind == "atomic" and access.space == "global":
-            f.call(_publish(f.module), access.worker)
-        elif access.kind == "store" and access.space == "global":
-            WORKER.store(f, access.worker, "dirty", 1)
+        if access.strong and access.space == "global":
+            _signal(access)
 
     def _watch(self, access: Access, cell: _Cells) -> None:
         mine = _stamp(access)
@@ -137,6 +135,12 @@ class Shadow(Observer):
 
     def copied(self, copy: Completion) -> None:
         copies.landed(copy)
+
+    def fenced(self, e: OperandEmitter) -> None:
+        e.f.call(releases.fence(e.f.module), e.worker, e.warp)
+
+    def acquired(self, e: OperandEmitter) -> None:
+        releases.acquire(e.f, e.warp)
 
 
 def _one_value(access: Access) -> bool:
@@ -256,12 +260,8 @@ def _unordered(module: ir.Module, space: str) -> ir.Function:
                 bad.set(bad.get() | late.select(bit, f.const(I32, 0)))
             with other:
                 if space == "global":
-                    order = (stamp >> Stamp.SERIAL) - WORKER.load(f, worker, "serial_base")
-                    released = f.var(f.const(I32, 0))
-                    with f.if_(WORKER.load(f, worker, "sequence").ugt(1)):
-                        released.set(f.load(I32, f.at(WORKER.load(f, worker, "released"), order * 4)))
-                    seen = released.get().ne(0) & released.get().zext(I64).ule(WORKER.load(f, worker, "acquired"))
-                    bad.set(bad.get() | seen.select(f.const(I32, 0), bit))
+                    ordered = f.call(releases.is_ordered(module), worker, warp, stamp)
+                    bad.set(bad.get() | ordered.ne(0).select(f.const(I32, 0), bit))
     f.ret(bad.get())
     f.fn.attributes.add("noinline")
     return f.finish()
@@ -365,22 +365,13 @@ def _mark_chunks(access: Access) -> None:
                 note(f.load(I64, f.at(table, each.zext(I64) * 8)))
 
 
-def _publish(module: ir.Module) -> ir.Function:
-    """publish(worker): an atomic releases this block if a fence followed its last store, and acquires the others'."""
-    existing = module.globals.get("publish")
-    if existing is not None:
-        return existing
-    f = Builder(module, "publish", ir.VoidType(), [PTR])
-    (worker,) = f.args
-    sequence = WORKER.load(f, worker, "sequence") + 1
-    WORKER.store(f, worker, "sequence", sequence)
-    WORKER.store(f, worker, "acquired", sequence)
-    with f.if_(WORKER.load(f, worker, "dirty").eq(0)):
-        order = WORKER.load(f, worker, "serial") - WORKER.load(f, worker, "serial_base")
-        f.store(sequence.trunc(I32), f.at(WORKER.load(f, worker, "released"), order * 4))
-    f.ret()
-    f.fn.attributes.add("noinline")
-    return f.finish()
+def _signal(access: Access) -> None:
+    """An atomic or volatile access to global memory: it may release or acquire."""
+    f = access.f
+    if access.kind == "load":
+        WARP.store(f, access.warp, "observed", WORKER.load(f, access.worker, "sequence"))
+    else:
+        f.call(releases.publish(f.module, access.kind), access.worker, access.warp)
 
 
 def _warp_order(module: ir.Module) -> ir.Function:
@@ -409,7 +400,7 @@ def _partial(f: Builder, worker: Value, table: Value, lanes: Value, clock: Value
     """Each of the lanes learns what any of them knows, and all that any of them did so far."""
     with f.if_(WORKER.load(f, worker, "partial_sync").eq(0)):
         WORKER.store(f, worker, "partial_sync", 1)
-        f.memset(WORKER.load(f, worker, "lane_known"), 0, f.const(I64, 32 * 4096))
+        f.memset(WORKER.load(f, worker, "lane_known"), 0, WORKER.load(f, worker, "warp_count").zext(I64) * 4096)
     joined = f.var(f.const(vec(I32), 0))
     with f.each_lane(lanes) as lane:
         row = f.load(vec(I32), f.at(table, lane.zext(I64) * 128), align=64)

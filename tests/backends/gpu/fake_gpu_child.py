@@ -11,7 +11,7 @@ from fake_device import SUPPORT, FakeDevice
 from grader.backends.gpu import l2, program
 from grader.backends.gpu.child import Worker
 from grader.backends.gpu.cuda import flush_standard_output
-from grader.backends.gpu.output import Printed
+from grader.backends.output import Printed
 from grader.channel import attach
 
 

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import sys
+
 from grader.backends.gpu.cuda import flush_standard_output
-from grader.backends.gpu.host_child import HostWorker, close_doors, serve_link
-from grader.backends.gpu.output import Printed
+from grader.backends.gpu.host_child import HostWorker
 from grader.backends.gpu.signals import Signals
+from grader.backends.gpu.yardstick_child import serve_yardsticks
+from grader.backends.hostfile import close_doors
+from grader.backends.output import Printed
 from grader.channel import Sandbox, attach
 
 
-class FakeLink:
-    """A link that copies nothing."""
+class FakeYardstick:
+    """Something that is done at once."""
+
+    def __init__(self, message):
+        self.name = message["name"]
+        if self.name == "link_to_host":
+            raise RuntimeError("cudaErrorMemoryAllocation: out of memory")
 
     def run(self):
-        return {"done": True}
+        if self.name == "link_between_devices":
+            raise RuntimeError("cudaErrorPeerAccessUnsupported: no peer")
 
     def free(self):
         pass
@@ -21,13 +31,14 @@ class FakeLink:
 
 def main() -> None:
     channel, outer = attach()
+    import fake_cupy
     import numpy  # noqa: F401  # before the doors close
 
+    sys.modules["cupy"] = fake_cupy
     closed = outer.apply()
     message, _ = channel.receive(None)
     printed = Printed(int(message["printf_bytes"]), flush_standard_output)
     fd, signals = int(message["fd"]), Signals(int(message["fd"]))
     channel.send({"ready": True, "sandbox": closed})
-    serve_link(channel, signals, FakeLink() if message["link_bytes"] else None)
-    if close_doors(channel, Sandbox(**message["inner"])):
-        HostWorker(channel, signals, fd, printed, lambda cubin, kernel: kernel).serve()
+    if serve_yardsticks(channel, signals, FakeYardstick) and close_doors(channel, Sandbox(**message["inner"])):
+        HostWorker(channel, signals, fd, printed, lambda told: told["kernel"]).serve()

@@ -17,8 +17,10 @@ from grader.backends.gpu.libraries import SAMPLES, time_host_library, time_libra
 from grader.catalog import load_catalog
 from grader.device import Gpu
 from grader.errors import GraderFault
-from grader.exercise import AlsoTimed
+from grader.exercise import AlsoTimed, Target, Work
 from grader.launch import DeviceLimits
+from grader.roofline import line_in_words
+from grader.verdict import Measurement
 
 GPU = Gpu(0, "NVIDIA H200", (9, 0), 132, 1.98e9, 3.2e9, 6016, 60 << 20, 141 << 30, DeviceLimits())
 ADD = load_catalog().find("vector_add")
@@ -79,6 +81,14 @@ def test_a_solution_that_fails_is_a_row_with_its_problem(monkeypatch):
     monkeypatch.setattr(module, "_kernel_row", fails)
     (row,) = bench([replace(ADD, exercise=replace(ADD.exercise, also_timed=()))], BACKEND, 1).rows
     assert (row.problem, row.good) == ("the child died", False)
+
+
+@pytest.mark.parametrize(
+    ("unit", "work"), [("bandwidth", 80), ("overlap", 80), ("transfer", 80), ("fp32", 30), ("launches", 7)]
+)
+def test_the_work_is_what_the_unit_counts(unit, work):
+    exercise = replace(ADD.exercise, work=Work("8*n", "3*n", "7"), timed={"n": 10}, target=Target(unit=unit))
+    assert module.work_of(replace(ADD, exercise=exercise)) == work
 
 
 # ----------------------------------------------------------------------------------------------------------- libraries
@@ -164,6 +174,25 @@ def test_words_of_a_problem_cannot_break_the_table():
         line for line in to_markdown(BenchReport(GPU, (), "2026-01-01", (row,))).splitlines() if "vector" in line
     )
     assert "one \\| two three" in line
+
+
+def measured_on_a_host(unit, median_s, achieved, fraction, target_unit):
+    target = Target(unit=target_unit, fraction=0.85, of="ceiling", ceiling="smooth")
+    found = Measurement(
+        median_s, (median_s, median_s), 30, unit, achieved, None, None, achieved / fraction, fraction,
+        line_in_words(target), 0.85, False,
+    )  # fmt: skip
+    return BenchRow("smooth", "n = 8", "pass", found, module._ceiling_name(target, found), "ceiling", 0.85)
+
+
+def test_an_overlap_stands_beside_its_ideal_time_and_launches_beside_the_loops():
+    overlap = measured_on_a_host("B", 5.4e-3, 24.9e9, 4.9 / 5.4, "overlap")
+    launches = measured_on_a_host("launch", 240e-6, 8.33e6, 3.41, "launches")
+    lines = to_markdown(BenchReport(GPU, (), "2026-01-01", (overlap, launches))).splitlines()
+    (first, second) = (line for line in lines if line.startswith("| smooth"))
+    assert "| 5.400 ms | 5.400 ms to 5.400 ms | 25 GB/s | – | 0.907 of the ideal 4.900 ms | c0.85 |" in first
+    assert "| 8.33 M launches/s | – | 3.410 of the loop's 818.4 µs | c0.85 | 0.85 times the plain loop |" in second
+    assert overlap.good
 
 
 def test_the_document_holds_every_row_and_no_number_that_json_lacks():

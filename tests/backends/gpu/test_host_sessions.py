@@ -6,37 +6,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from host_files import EXERCISE, LIMITS, PROGRAM, backend, case, oracle, without_a_gpu
 
-from grader.backends.base import Buffer, CaseRun, Limits
-from grader.backends.gpu import host as host_module
-from grader.backends.gpu.host import HostBackend, host_file_beside
-from grader.backends.gpu.host_speed import HostSpeedTest, take_runs
-from grader.backends.gpu.mappings import PAGE, SharedFile
+from grader.backends.gpu import host_session
+from grader.backends.gpu.host import host_file_beside
+from grader.backends.gpu.host_speed import Check, HostSpeedTest, take_runs
 from grader.backends.gpu.recording import Expectations, Recording, row_size
-from grader.compile import Entry, Program
-from grader.device import Gpu
+from grader.backends.mappings import PAGE, SharedFile
+from grader.courses import built_in_course
 from grader.errors import GraderFault, SubmissionError, Unsupported
-from grader.exercise import Array, Exercise, Target, Tolerance, Work
-from grader.inputs import is_poison
-from grader.launch import DeviceLimits, LaunchPlan
+from grader.exercise import Array
+from grader.inputs import is_poison, poison
 
-GPU = Gpu(0, "NVIDIA H200", (9, 0), 132, 1.98e9, 3.2e9, 6016, 60 << 20, 141 << 30, DeviceLimits())
-PROGRAM = Program("sums.cu", "", "", "sm_80", (Entry("sums", ()),), "key")
-LIMITS = Limits(launch_s=5.0, total_s=30.0)
-EXERCISE = Exercise(
-    name="sums",
-    order=901,
-    idea="sum rows",
-    arrays=(Array("x", "float32", "64*rows"), Array("out", "float32", "rows", role="out")),
-    oracle="none:here",
-    small=({"rows": 3},),
-    simulated={"rows": 1},
-    timed={"rows": 200},
-    work=Work(bytes="256*rows"),
-    target=Target(unit="transfer", fraction=0.5, of="ceiling", ceiling="link_to_device"),
-    tolerance=Tolerance(relative=1e-5, absolute=1e-5),
-    host=True,
-)
 HONEST = """
 held = {}
 def setup(module, x, out):
@@ -47,40 +28,19 @@ def run():
 """
 
 
-def oracle(inputs, numbers):
-    return {"out": inputs["x"].astype(np.float64).reshape(int(numbers["rows"]), -1).sum(axis=1)}
-
-
 @pytest.fixture
 def session(monkeypatch):
     """A function that opens a session on a host file; every session is closed at the end."""
     opened = []
-
-    def spawn(module, **keywords):
-        from grader.channel import spawn
-
-        return spawn("fake_host_child", **keywords)
-
-    monkeypatch.setattr("grader.compile.assemble", lambda program, arch: b"cubin")
-    monkeypatch.setattr(host_module, "spawn_child", spawn)
+    without_a_gpu(monkeypatch)
 
     def open_(source, limits=LIMITS, exercise=EXERCISE, sandbox=True):
-        backend = HostBackend(FakeBackend(), exercise, source.encode(), "sums_host.py", sandbox=sandbox)
-        opened.append(backend.open(PROGRAM, limits))
+        opened.append(backend(source, exercise, sandbox).open(PROGRAM, limits))
         return opened[-1]
 
     yield open_
     for one in opened:
         one.close()
-
-
-class FakeBackend:
-    gpu = GPU
-
-
-def case(rows=3):
-    x = np.random.default_rng(rows).random(64 * rows, dtype=np.float32)
-    return CaseRun(LaunchPlan(()), (Buffer("x", "float32", 64 * rows, "in", x), Buffer("out", "float32", rows, "out")))
 
 
 # -------------------------------------------------------------------------------------------------------- cases
@@ -112,6 +72,44 @@ def test_an_exception_is_a_crash_with_its_line(session):
     assert (found.file, found.line, found.message) == ("sums_host.py", 3, "ValueError: no")
 
 
+REFUSALS = {
+    "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE: too many blocks in cooperative launch": (
+        "crash", "cuda_error", "occupancyMaxActiveBlocksPerMultiprocessor"
+    ),
+    "cudaErrorInvalidValue: invalid argument": ("crash", "cuda_error", ""),
+    "cudaErrorMemoryAllocation: out of memory": ("crash", "cuda_error", ""),
+    "cudaErrorHostMemoryAlreadyRegistered: already mapped": ("crash", "cuda_error", "only once"),
+    "cudaErrorIllegalAddress: an illegal memory access": ("out_of_bounds", "out_of_bounds", "--backend"),
+    "CUDA_ERROR_MISALIGNED_ADDRESS: misaligned address": ("crash", "misaligned", "float4"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", REFUSALS)
+def test_what_cuda_refuses_is_told_with_its_line(session, text):
+    verdict, kind, hint = REFUSALS[text]
+    source = f"def setup(m, x, out): pass\ndef run():\n    raise RuntimeError({text!r})\n"
+    execution = session(source).run(case())
+    assert execution.failure == verdict
+    (found,) = execution.diagnostics
+    assert (found.kind, found.file, found.line) == (kind, "sums_host.py", 3)
+    assert hint in found.hint
+    assert kind != "cuda_error" or found.message == text
+
+
+def test_with_too_few_gpus_a_host_exercise_is_unsupported(session, monkeypatch):
+    monkeypatch.setattr("grader.backends.gpu.host.gpus_here", lambda: 1)
+    ring = replace(EXERCISE, gpus=2, small=({"rows": 3, "gpus": 2},))
+    with pytest.raises(Unsupported, match="sums needs 2 GPUs; this machine has 1"):
+        session(HONEST, exercise=ring)
+
+
+def test_with_enough_gpus_the_timed_size_has_all_of_them(monkeypatch):
+    monkeypatch.setattr("grader.backends.gpu.host.gpus_here", lambda: 4)
+    ring = replace(EXERCISE, gpus=2, timed={"rows": 3, "gpus": 2})
+    assert backend(HONEST, ring).exercise.timed == {"rows": 3, "gpus": 4}
+    assert backend(HONEST).gpus == 1
+
+
 def test_the_session_goes_on_after_an_exception(session):
     one = session("def setup(m, x, out): pass\ndef run(): 1 / 0\n")
     assert one.run(case()).failure == "crash"
@@ -119,8 +117,9 @@ def test_the_session_goes_on_after_an_exception(session):
 
 
 def test_leaving_the_process_is_a_crash(session):
-    execution = session("import os\ndef setup(m, x, out): os._exit(0)\ndef run(): pass\n").run(case())
+    execution = session("import os\ndef setup(m, x, out): os._exit(7)\ndef run(): pass\n").run(case())
     assert execution.failure == "crash"
+    assert execution.diagnostics[0].message == "the process of sums_host.py ended in the middle of it (exit status 7)"
 
 
 def test_leaving_the_process_in_a_run_is_a_crash(session):
@@ -140,10 +139,10 @@ def test_a_run_after_a_pause_is_still_heard(session):
 
 
 def test_an_end_that_is_forged_has_its_output_looked_at_early(session):
-    source = HONEST.replace("def run():", FORGERY)
-    execution = session(source).run(case())
-    assert execution.failure is None
-    assert is_poison(execution.outputs["out"]).all()
+    one = session(HONEST.replace("def run():", FORGERY))
+    shared = one.set_up({"x": np.ones(64, np.float32), "out": poison("float32", 1)})
+    one.go()
+    assert is_poison(shared["out"]).all()
 
 
 FORGERY = """
@@ -173,6 +172,9 @@ def test_a_run_that_does_not_end_is_a_timeout(session):
     source = "def setup(m, x, out): pass\ndef run():\n    while True: pass\n"
     execution = session(source, limits=replace(LIMITS, launch_s=0.2)).run(case())
     assert execution.failure == "timeout"
+    (found,) = execution.diagnostics
+    assert found.message == "sums_host.py did not end within 0.2 s"
+    assert "a wait for what nobody has queued" in found.hint
 
 
 def test_an_overwritten_input_is_named(session):
@@ -182,7 +184,7 @@ def test_an_overwritten_input_is_named(session):
 
 def test_what_it_prints_is_shown_and_never_taken_for_an_answer(session):
     source = 'def setup(m, x, out): print(\'{"done": true}\')\ndef run(): print("ran")\n'
-    assert session(source).run(case()).printed == '{"done": true}\nran\n'
+    assert session(source).run(case()).printed == '{"done": true}\nran\nran\n'
 
 
 @pytest.mark.parametrize(
@@ -224,6 +226,8 @@ def setup(m, x, out):
     attempt("fork", lambda: os.fork() or os._exit(0))
     attempt("socket", lambda: socket.socket())
     attempt("parent", lambda: open(f"/proc/{os.getppid()}/environ").read())
+    attempt("solution", lambda: open("SOLUTION").read())
+    attempt("grader", lambda: open(__import__("grader").__file__).read())
     attempt("shrink", lambda: os.ftruncate(max(int(n) for n in os.listdir("/proc/self/fd") if "arrays" in link(n)), 0))
 def link(n):
     try:
@@ -239,8 +243,10 @@ def test_a_host_file_reaches_nothing_outside(session):
 
     if available() == "none":
         pytest.skip("this kernel has no Landlock")
-    words = session(PRY).run(case()).printed.splitlines()
-    names = ("home", "passwd", "write", "shell", "fork", "socket", "parent", "shrink")
+    solution = built_in_course().solutions / "09_host" / "zero_copy.cu"
+    assert solution.is_file()
+    words = session(PRY.replace("SOLUTION", str(solution))).run(case()).printed.splitlines()
+    names = ("home", "passwd", "write", "shell", "fork", "socket", "parent", "solution", "grader", "shrink")
     assert words == [f"{name} closed" for name in names]
 
 
@@ -261,37 +267,49 @@ def test_without_landlock_no_sandbox_runs_it(session, monkeypatch):
 
 def timed(session, source):
     one = session(source)
-    backend = HostBackend(FakeBackend(), EXERCISE, source.encode(), "sums_host.py")
-    return HostSpeedTest(EXERCISE, backend, lambda: oracle, 7, LIMITS), one
+    return HostSpeedTest(EXERCISE, backend(source), lambda: oracle, 7, LIMITS), one
 
 
 def test_the_link_is_timed_by_the_same_calls_as_a_run(session):
-    one = session(HONEST)
-    assert len(one.link_s) == host_module.LINK_SAMPLES
-    assert all(0 < seconds < 1 for seconds in one.link_s)
-    assert one.link_bytes == 256 * 200
+    ((name, samples),) = session(HONEST).yardsticks_s.items()
+    assert name == "link_to_device"
+    assert len(samples) == host_session.YARDSTICK_SAMPLES
+    assert all(0 < seconds < 1 for seconds in samples)
 
 
 def test_a_link_that_cannot_be_timed_is_the_graders_fault(session, monkeypatch):
-    monkeypatch.setattr(host_module, "START_S", 0.0)
-    monkeypatch.setattr(host_module.Signals, "watch", lambda self, number: None)  # no run ever ends
-    with pytest.raises(GraderFault, match="link"):
+    monkeypatch.setattr(host_session, "START_S", 0.05)
+    monkeypatch.setattr(host_session.Signals, "watch", lambda self, number: None)  # no run ever ends
+    with pytest.raises(GraderFault, match="link_to_device could not be measured"):
         session(HONEST)
 
 
+@pytest.mark.parametrize(
+    ("link", "words"),
+    [("link_to_host", "link_to_host could not be measured: .*out of memory"), ("link_between_devices", "no peer")],
+)
+def test_a_yardstick_that_cuda_refuses_is_the_graders_fault_and_says_why(session, link, words):
+    other = replace(EXERCISE, target=replace(EXERCISE.target, ceiling=link))
+    with pytest.raises(GraderFault, match=words):
+        session(HONEST, exercise=other)
+
+
 def test_every_timed_run_of_an_honest_file_is_right(session):
-    test, one = timed(session, HONEST)
+    one = session(HONEST)
     recording = Recording(EXERCISE, {"rows": 200}, 3)
     runs = take_runs(one, EXERCISE, {"rows": 200}, recording)
-    assert len(runs.seconds) == len(runs.copies) == 33
-    assert test._wrong({"rows": 200}, recording, runs) is None
+    assert (len(runs.seconds), len(runs.copies)) == (33, 30)
+    assert Check(EXERCISE, {"rows": 200}, oracle, recording).wrong(runs) is None
 
 
 @pytest.mark.parametrize(
     ("name", "change"),
     [
         ("replay", "n = []\ndef run():\n    n.append(1)\n    if len(n) < 9: honest()\n"),
-        ("late", "import threading\ndef run(): threading.Timer(0.01, honest).start()\n"),
+        (
+            "late",
+            "import threading\ndef run():\n    t = threading.Timer(600, honest)\n    t.daemon = True\n    t.start()\n",
+        ),
         ("part", "def run():\n    honest()\n    held['out'][-1] = 0\n"),
         ("zeroed inputs", "def run():\n    held['x'][:] = 0\n    honest()\n"),
     ],
@@ -341,6 +359,27 @@ def test_an_oracle_whose_rows_depend_on_each_other_is_asked_for_everything():
     expected = Expectations(EXERCISE, {"rows": 50}, running, recording)
     expected.advance(recording.patches(1))
     np.testing.assert_allclose(expected.now["out"], running(recording.inputs, {"rows": 50})["out"], rtol=1e-12)
+
+
+def test_an_oracle_that_knows_what_a_patch_changes_is_asked_for_everything_once():
+    class Knowing:
+        whole = 0
+
+        def __call__(self, inputs, numbers):
+            self.whole += 1
+            return {"out": np.cumsum(oracle(inputs, numbers)["out"])}
+
+        def changed(self, inputs, numbers, places):
+            first = int(places["x"].min()) // 64
+            rest = np.cumsum(oracle(inputs, numbers)["out"])[first:]
+            return {"out": (np.arange(first, numbers["rows"]), rest)}
+
+    recording, knowing = Recording(EXERCISE, {"rows": 50}, 5), Knowing()
+    expected = Expectations(EXERCISE, {"rows": 50}, knowing, recording)
+    for run in (1, 2):
+        expected.advance(recording.patches(run))
+    assert (knowing.whole, expected.each_s) == (1, 0.0)
+    np.testing.assert_allclose(expected.now["out"], knowing(recording.inputs, {"rows": 50})["out"], rtol=1e-12)
 
 
 def test_the_row_size_is_the_one_that_all_arrays_are_proportional_to():

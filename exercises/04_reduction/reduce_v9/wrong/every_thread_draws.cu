@@ -1,5 +1,5 @@
-// expect: sim=wrong
-// All threads of a block draw: the last ticket of a launch belongs to another thread than thread 0.
+// expect: sim=race
+// All threads of a block draw: the last ticket of a launch goes to a block that comes before others have stored.
 
 constexpr int THREADS = 1024;
 constexpr int WARPS = THREADS / 32;

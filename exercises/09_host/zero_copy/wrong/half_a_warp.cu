@@ -1,4 +1,4 @@
-// expect: sim=unsupported gpu=wrong
+// expect: wrong
 // The shuffles begin at a distance of 8: lane 0 never gets the sums of lanes 16 to 31.
 
 #define FRAME 1024  // samples of a frame

@@ -1,4 +1,4 @@
-// expect: sim=unsupported gpu=wrong
+// expect: wrong
 // Each warp takes only as many frames as all warps can take: what is left of the division is never computed.
 
 #define FRAME 1024  // samples of a frame

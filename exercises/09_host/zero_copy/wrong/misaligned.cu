@@ -1,5 +1,5 @@
-// expect: sim=unsupported gpu=crash
-// The frames are taken to begin one float later: a float4 must lie at a multiple of 16 bytes.
+// expect: sim=out_of_bounds gpu=crash
+// The frames are taken to begin one float later: a float4 must lie at a multiple of 16 bytes, and the last one sticks out.
 
 #define FRAME 1024  // samples of a frame
 

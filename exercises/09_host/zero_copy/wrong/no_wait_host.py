@@ -1,4 +1,7 @@
-"""Host side of no_wait.cu: run returns as soon as the kernel is queued."""
+# expect: race
+# run returns as soon as the kernel is queued, before out is complete.
+
+"""Host side of zero_copy: let the GPU read the recording where it lies, in host memory."""
 
 import cupy
 import numpy as np

@@ -1,4 +1,4 @@
-// expect: sim=unsupported gpu=slow
+// expect: sim=technique gpu=slow
 // Right, but neighbouring threads read 4 KB apart: the link carries many small pieces.
 
 #define FRAME 1024  // samples of a frame

@@ -1,4 +1,4 @@
-// expect: sim=unsupported gpu=slow
+// expect: sim=technique gpu=slow
 // Right, but it takes each half of the float4 in a pass of its own: every byte crosses the link twice.
 
 #define FRAME 1024  // samples of a frame

@@ -1,0 +1,47 @@
+from grader import Array, Exercise, Expect, Target, Tolerance, Values, Work
+
+EXERCISE = Exercise(
+    name="pinned_copy",
+    order=901,
+    idea="pinned memory, and one large copy instead of many small ones",
+    arrays=(
+        # The largest of 1024 such integers is near 999 000: exact in floats, and beyond fp16 and tf32. Were the range
+        # small, every frame would have the same answer.
+        Array("x", "float32", "1024*frames", values=Values(exact_low=-1_000_000, exact_high=1_000_000)),
+        Array("out", "float32", "frames", role="out"),
+    ),
+    oracle="frames:peak",
+    small=tuple({"frames": frames} for frames in (1, 2, 33, 129)),
+    secret={"frames": (3, 200, 1)},
+    simulated={"frames": 1024},  # 4 MiB
+    timed={"frames": 65536},  # 256 MiB cross the link, 256 KiB come back
+    work=Work(bytes="4096*frames", flops="1023*frames"),
+    target=Target(
+        unit="transfer",
+        fraction=0.93,
+        reach=0.95,
+        of="ceiling",
+        ceiling="link_to_device",
+        note="below the solution on an H200, 0.975 of the link; pageable memory reaches 0.18",
+    ),
+    technique=(
+        Expect(
+            "pageable_bytes",
+            at_most=0,
+            why="The copy engine cannot use pageable memory: all goes through a pinned buffer of the driver first.",
+            hint="pin x and out in setup: cupy.cuda.runtime.hostRegister(array.ctypes.data, array.nbytes, 0)",
+        ),
+        # 32 KiB a copy on average: in less, a call takes several times as long as its bytes take on the link.
+        Expect(
+            "copies",
+            at_most=1 / 8,
+            per="frames",
+            why="Each copy costs microseconds to call and to begin, however small it is; the link waits meanwhile.",
+            hint="copy the whole array in one call, or in a few pieces of several MiB",
+        ),
+    ),
+    # A maximum is one of the samples: it is not rounded.
+    tolerance=Tolerance(relative=1e-7),
+    baseline="frames:peak",
+    host=True,
+)

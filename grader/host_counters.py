@@ -1,0 +1,101 @@
+"""What a host file did, as the stand-in counts it: the counters' names, in words, and what each means exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from grader.render.text import bytes_words
+
+
+@dataclass(frozen=True)
+class HostCounter:
+    """``one`` and ``many`` have a place for the value. ``explained`` is the row of docs/counters.md."""
+
+    unit: Literal["count", "bytes", "part"]
+    one: str
+    many: str
+    explained: str
+
+
+def _count(noun: str, explained: str, plural: str = "") -> HostCounter:
+    return HostCounter("count", f"{{}} {noun}", f"{{}} {plural or f'{noun}s'}", explained)
+
+
+def _bytes(words: str, explained: str) -> HostCounter:
+    return HostCounter("bytes", words, words, explained)
+
+
+HOST_COUNTERS: Mapping[str, HostCounter] = {
+    "launch_calls": _count(
+        "launch call",
+        "Calls that start something on the GPU: one for each kernel that the host file launches, one for each launch "
+        "of a graph, whatever the graph holds. A kernel that is captured into a graph is none.",
+    ),
+    "graph_launches": _count("graph launch", "The part of `launch_calls` that launches a graph.", "graph launches"),
+    "cooperative_launches": _count(
+        "cooperative launch", "Launches whose blocks may wait for each other (`grid.sync()`).", "cooperative launches"
+    ),
+    "streams": _count("stream", "Streams in which at least one operation was put, the default stream included."),
+    "host_waits": _count(
+        "wait of the host",
+        "Calls that waited for the GPU, after which the host file put something more into a stream. The wait at the "
+        "end of `run()` is none: something has to wait there.",
+        "waits of the host",
+    ),
+    "copies": _count(
+        "copy",
+        "Copies between host and device, in either direction, those of a graph counted at each launch. Copies within a "
+        "device or between devices are none, prefetches neither.",
+        "copies",
+    ),
+    "copied_bytes": _bytes("{} copied", "The bytes of `copies`."),
+    "pageable_bytes": _bytes(
+        "{} copied from or to pageable memory",
+        "The part of `copied_bytes` whose side on the host is not pinned.",
+    ),
+    "mapped_bytes": _bytes(
+        "{} moved through mapped memory",
+        "32 × the sectors that kernels touched in mapped host memory: what crosses the link without a copy. A sector "
+        "that is touched again counts again.",
+    ),
+    "prefetched_bytes": _bytes("{} prefetched", "Bytes of managed memory that prefetches moved."),
+    "faulted_bytes": _bytes(
+        "{} moved by page faults",
+        "Managed memory that a kernel touched while its pages were on the host, in whole pages of 64 KiB.",
+    ),
+    "peer_bytes": _bytes(
+        "{} between GPUs", "Bytes copied from one GPU to another, or touched by a kernel in another GPU's memory."
+    ),
+    "device_bytes": _bytes("{} of device memory", "The most device memory that was allocated at one time."),
+    "persisting_bytes": _bytes(
+        "{} kept in L2",
+        "The largest access-policy window with `hit=persisting` that was in force for a kernel.",
+    ),
+    "modelled_overlap": HostCounter(
+        "part",
+        "overlap {} (modelled)",
+        "overlap {} (modelled)",
+        "Of the copy engine in, the copy engine out and the compute queue, the longest busy time ÷ the elapsed time, "
+        "by the modelled clock: 1 where the busiest of them never rests.",
+    ),
+}
+"""In the order in which they are told."""
+
+
+def is_host_counter(counter: str) -> bool:
+    return counter in HOST_COUNTERS
+
+
+def amount(counter: str, value: float) -> str:
+    """Return the value alone: ``64 MiB``, ``0.85``, ``12``."""
+    if HOST_COUNTERS[counter].unit == "bytes":
+        return bytes_words(value)
+    return f"{value:.0f}" if float(value).is_integer() else f"{value:.3g}"
+
+
+def told(counter: str, value: float) -> str:
+    """Return the counter in words: ``1 launch call``, ``64 MiB copied``, ``overlap 0.85 (modelled)``."""
+    known = HOST_COUNTERS[counter]
+    return (known.one if value == 1 else known.many).format(amount(counter, value))

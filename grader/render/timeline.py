@@ -1,0 +1,286 @@
+"""Where the bars of a timeline stand: a row for each stream, runs of short operations merged, axis, busy engines. Pure.
+
+    chart_of(timeline, cells=60) -> Chart | None        positions from 0 to 1, for timeline_text and timeline_drawing
+
+``cells`` is how many places side by side the drawing can tell apart: what is narrower is merged with its neighbours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from grader.render.text import bytes_words, counted, duration, safe
+from grader.render.timeline_engines import ENGINES, part, shares, together
+from grader.verdict import Operation, Timeline
+
+OPERATIONS_DRAWN = 20_000
+LANES_SHOWN = 14
+NAME_SHOWN = 24
+LINES_SHOWN = 4
+ALIKE = 1.5  # cells below which neighbours of one name that touch are one bar; where a gap is seen, one cell
+
+
+@dataclass(frozen=True)
+class Marked:
+    """An operation that a finding is about: its line of the host file, its stream where that is known, and a word."""
+
+    line: int
+    word: str
+    stream: int | None = None
+    device: int = 0  # means something where the stream is known
+    drawn: bool = True  # False for one of an earlier run, which the timeline does not have
+
+    def fits(self, operation: Operation) -> bool:
+        where = (operation.device, operation.stream)
+        return (
+            self.drawn and operation.line == self.line and (self.stream is None or where == (self.device, self.stream))
+        )
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One operation, or a run of short ones, between ``left`` and ``right`` of the whole width."""
+
+    kinds: tuple[str, ...]  # a run of several kinds has them in the order of their first operation
+    name: str  # "x", "1000 × step", "500 × (x, step)"
+    left: float
+    right: float
+    start_s: float
+    end_s: float
+    count: int
+    bytes: int
+    lines: tuple[int, ...]
+    mark: str = ""
+
+    @property
+    def words(self) -> str:
+        """The bar in a sentence, for who cannot see it."""
+        what = " and ".join(ENGINES[kind] for kind in self.kinds)
+        moved = f", {bytes_words(self.bytes)}" if self.bytes else ""
+        at = f" from {duration(self.start_s)}" if self.start_s else " from the beginning"
+        return f"{what}: {self.name}{moved}, {duration(self.end_s - self.start_s)}{at}{self.lines_words}"
+
+    @property
+    def lines_words(self) -> str:
+        shown = ", ".join(map(str, self.lines[:LINES_SHOWN])) + (", …" if len(self.lines) > LINES_SHOWN else "")
+        return f" (line{'s' * (len(self.lines) > 1)} {shown})" if self.lines else ""
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One row: a stream, or one of several rows of a stream whose operations run side by side (as a graph's may)."""
+
+    label: str
+    bars: tuple[Bar, ...]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A timeline, ready to be drawn."""
+
+    lanes: tuple[Lane, ...]
+    left_out: int  # lanes beyond those shown
+    ticks: tuple[tuple[float, str], ...]  # place on the axis, label
+    shares: tuple[tuple[str, float], ...]  # engine -> the part of the time that it is busy; mean over the GPUs
+    together: float | None  # the part of the time in which two or more engines are busy; None where there is but one
+    devices: int
+    kinds: tuple[str, ...]
+    elapsed_s: float
+    caption: tuple[str, ...]
+    cells: int
+    returned: float | None  # where `run()` returned, if something went on behind it
+
+    @property
+    def bars(self) -> list[Bar]:
+        return [bar for lane in self.lanes for bar in lane.bars]
+
+    @property
+    def shares_words(self) -> tuple[str, ...]:
+        """E.g. ``copy in 92 % busy``, ``compute 81 %``, ``two or more at once 70 %``."""
+        told = [f"{engine} {part(share)}{' busy' if i == 0 else ''}" for i, (engine, share) in enumerate(self.shares)]
+        told += [f"two or more at once {part(self.together)}"] if self.together is not None else []
+        told += [f"mean of {self.devices} GPUs"] if self.devices > 1 else []
+        return tuple(told)
+
+
+def chart_of(timeline: Timeline, *, cells: int, marks: Sequence[Marked] = ()) -> Chart | None:
+    """Return what to draw; None where there is nothing, or nothing that can be true."""
+    known = [operation for operation in timeline.operations[:OPERATIONS_DRAWN] if _is_sound(operation)]
+    total_s = max([timeline.elapsed_s if math.isfinite(timeline.elapsed_s) else 0.0, *(o.end_s for o in known)])
+    if not known or total_s <= 0:
+        return None
+    marked = _marked(known, marks)
+    lanes = [*_lanes(known, total_s, cells, marked)]
+    shown = _most_telling(lanes)
+    devices = {operation.device for operation in known}
+    return Chart(
+        lanes=tuple(shown),
+        left_out=len(lanes) - len(shown),
+        ticks=_ticks(total_s),
+        shares=shares(known, total_s, len(devices)),
+        together=together(known, total_s, len(devices)),
+        devices=len(devices),
+        kinds=tuple(kind for kind in ENGINES if any(kind in bar.kinds for lane in shown for bar in lane.bars)),
+        elapsed_s=total_s,
+        caption=_caption(timeline),
+        cells=cells,
+        returned=timeline.elapsed_s / total_s if 0 <= timeline.elapsed_s < total_s * (1 - 1e-6) else None,
+    )
+
+
+def _caption(timeline: Timeline) -> tuple[str, ...]:
+    """Where the times come from, and that nobody is graded on them."""
+    device = safe(timeline.device)
+    first = (f"the first {OPERATIONS_DRAWN} operations",) if len(timeline.operations) > OPERATIONS_DRAWN else ()
+    if not timeline.modelled:
+        return f"measured on {device} by events", *first, "not graded"
+    article = "an" if device[:1] in "AEIO" else "a"
+    scaled = device.replace(", with", " with").replace(" simulated ", " ")
+    return f"modelled for {article} {scaled}", *first, "not graded"
+
+
+def _is_sound(operation: Operation) -> bool:
+    """A GPU's timeline is told by the child: whatever stands in it must be drawn, or left out, without harm."""
+    times = (operation.start_s, operation.end_s)
+    return all(map(math.isfinite, times)) and 0 <= times[0] <= times[1] and operation.kind in ENGINES
+
+
+# ------------------------------------------------------------------------------------------------------------ the bars
+
+
+def _lanes(operations: Iterable[Operation], total_s: float, cells: int, marked: Mapping[int, str]) -> Iterator[Lane]:
+    """The rows of every stream, in the order of GPUs and streams."""
+    streams: dict[tuple[int, int], list[Operation]] = {}
+    for operation in operations:
+        streams.setdefault((operation.device, operation.stream), []).append(operation)
+    several = len({device for device, _ in streams}) > 1
+    for (device, stream), queued in sorted(streams.items()):
+        label = f"stream {stream}" if stream else "default"
+        label = f"GPU {device} {label}" if several else label
+        for i, lane in enumerate(_side_by_side(queued)):
+            bars = (_bar(run, total_s, marked) for run in _runs(lane, total_s / cells, marked))
+            yield Lane(label if i == 0 else "", tuple(bars))
+
+
+def _side_by_side(operations: Iterable[Operation]) -> list[list[Operation]]:
+    """The operations of a stream in as many rows as run at once: one, but for a graph's branches."""
+    lanes: list[list[Operation]] = []
+    for operation in sorted(operations, key=lambda o: (o.start_s, o.end_s)):
+        slack_s = 1e-9 + 1e-6 * operation.end_s  # clocks are rounded
+        free = next((lane for lane in lanes if lane[-1].end_s <= operation.start_s + slack_s), None)
+        if free is None and len(lanes) < LANES_SHOWN:
+            lanes.append(free := [])
+        (lanes[-1] if free is None else free).append(operation)
+    return lanes
+
+
+def _runs(lane: Sequence[Operation], cell_s: float, marked: Mapping[int, str]) -> list[list[Operation]]:
+    """Neighbours that could not be told apart, put together: first those of one name, then whatever is narrow."""
+
+    def near(a: list[Operation], b: list[Operation]) -> bool:
+        return b[0].start_s - a[-1].end_s < cell_s and id(a[-1]) not in marked and id(b[0]) not in marked
+
+    def alike(a: list[Operation], b: list[Operation]) -> bool:
+        before, after = a[-1], b[0]
+        touching = after.start_s - before.end_s < cell_s / 4
+        most_s = cell_s * (ALIKE if touching else 1)
+        short = all(one.end_s - one.start_s < most_s for one in (before, after))
+        return short and (before.kind, before.name) == (after.kind, after.name)
+
+    def narrow(a: list[Operation], b: list[Operation]) -> bool:
+        return all(one[-1].end_s - one[0].start_s < cell_s for one in (a, b))
+
+    return _joined(_joined([[one] for one in lane], near, alike), near, narrow)
+
+
+Test = Callable[[list[Operation], list[Operation]], bool]
+
+
+def _joined(pieces: Iterable[list[Operation]], *tests: Test) -> list[list[Operation]]:
+    """Pieces in a row joined where all ``tests`` hold between one piece and the next, as both were before."""
+    joined: list[list[Operation]] = []
+    before: list[Operation] | None = None
+    for piece in pieces:
+        if before is not None and all(test(before, piece) for test in tests):
+            joined[-1] += piece
+        else:
+            joined.append([*piece])
+        before = piece
+    return joined
+
+
+def _bar(run: Sequence[Operation], total_s: float, marked: Mapping[int, str]) -> Bar:
+    start_s, end_s = run[0].start_s, max(operation.end_s for operation in run)
+    return Bar(
+        kinds=tuple(dict.fromkeys(operation.kind for operation in run)),
+        name=_name(run),
+        left=start_s / total_s,
+        right=end_s / total_s,
+        start_s=start_s,
+        end_s=end_s,
+        count=len(run),
+        bytes=sum(operation.bytes for operation in run),
+        lines=tuple(sorted({operation.line for operation in run if operation.line})),
+        mark=marked.get(id(run[0]), ""),
+    )
+
+
+def _name(run: Sequence[Operation]) -> str:
+    """``step``, ``1000 × step``, ``500 × (x, step)``; of a mixture, how many operations it is."""
+    counts = Counter(_short(operation.name) or ENGINES[operation.kind] for operation in run)
+    (name, most), *others = counts.items()
+    if not others:
+        return name if most == 1 else f"{most} × {name}"
+    if len(counts) <= 3 and all(count == most for _, count in others):
+        return f"{most} × " * (most > 1) + f"({', '.join(counts)})"
+    return counted(len(run), "operation")
+
+
+def _short(name: str) -> str:
+    shown = safe(name[: 4 * NAME_SHOWN])
+    return shown if len(shown) <= NAME_SHOWN else shown[: NAME_SHOWN - 2] + ".."
+
+
+def _most_telling(lanes: Sequence[Lane]) -> list[Lane]:
+    """At most LANES_SHOWN rows in their order: those that a finding is about, then those with most to see."""
+
+    def worth(i: int) -> tuple[bool, float]:
+        bars = lanes[i].bars
+        return not any(bar.mark for bar in bars), -sum(bar.right - bar.left for bar in bars)
+
+    return [lanes[i] for i in sorted(sorted(range(len(lanes)), key=worth)[:LANES_SHOWN])]
+
+
+# ----------------------------------------------------------------------------------------------------- what is marked
+
+
+def _marked(operations: Sequence[Operation], marks: Sequence[Marked]) -> dict[int, str]:
+    """The operation of each mark, by identity. In a loop a line has many: the two that are closest to each other."""
+    choices = [[o for o in operations if m.fits(o)] for m in marks]
+    if len(choices) == 2 and all(choices):
+        pairs = product(choices[0][:NEAR], choices[1][:NEAR])
+        first, second = min(pairs, key=lambda pair: (pair[0] is pair[1], abs(pair[0].start_s - pair[1].end_s)))
+        return {id(second): marks[1].word, id(first): marks[0].word}
+    return {id(found[0]): mark.word for found, mark in zip(choices, marks, strict=True) if found}
+
+
+NEAR = 64  # operations of a line that are compared with those of the other
+
+
+# ------------------------------------------------------------------------------------------------------------ the axis
+
+
+def _ticks(total_s: float) -> tuple[tuple[float, str], ...]:
+    """Round times, four to eight of them, all in one unit, which the last one names."""
+    scale, unit = next(((s, u) for s, u in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")) if total_s >= s), (1e-9, "ns"))
+    whole = total_s / scale
+    raw = 10.0 ** math.floor(math.log10(whole / 4))
+    step = next(raw * factor for factor in (5, 2, 1) if raw * factor <= whole / 3)
+    places = [step * i for i in range(int(whole / step + 1e-9) + 1)]
+    labels = [f"{place:.10g}" for place in places]
+    labels[-1] += f" {unit}"
+    return tuple((place / whole, label) for place, label in zip(places, labels, strict=True))

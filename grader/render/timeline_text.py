@@ -1,0 +1,164 @@
+"""A timeline as a terminal draws it: a row for each stream, the axis, what the glyphs mean, how busy the engines were.
+
+stream 1 │» x »»»»█ smooth ████« out ««                │
+stream 2 │        » x »»»»█ smooth ████« out ««        │
+         0          1          2          3 ms
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import cycle, islice
+from typing import TYPE_CHECKING
+
+from grader.render.text import to_ascii
+from grader.render.timeline import Bar, Chart, Lane, Marked, chart_of
+from grader.render.timeline_engines import ENGINES
+from grader.verdict import Timeline
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+GLYPHS: Mapping[str, str] = {
+    "to_device": "»", "kernel": "█", "to_host": "«", "peer": "↔", "prefetch": "≈", "on_device": "=",
+    "on_host": "+", "fill": "0",
+}  # fmt: skip
+STYLES: Mapping[str, str] = {
+    "to_device": "cyan", "kernel": "green", "to_host": "yellow", "peer": "magenta", "prefetch": "blue",
+    "on_device": "blue", "on_host": "blue", "fill": "blue",
+}  # fmt: skip
+MARKED = "bold red"
+RETURNED = "run() had returned"
+NARROWEST, WIDEST = 60, 112
+INDENT = 4
+BETWEEN = "│"  # between two bars of one kind that touch
+
+
+def timeline_text(timeline: Timeline | None, width: int, marks: Sequence[Marked] = ()) -> list[Text]:
+    """Return the lines of the drawing; none where there is nothing to draw, or no room."""
+    if timeline is None or width < NARROWEST:
+        return []
+    room = min(width, WIDEST) - INDENT
+    chart = chart_of(timeline, cells=room - 14, marks=marks)
+    return [] if chart is None else [*_drawn(chart, room)]
+
+
+def timeline_lines(timeline: Timeline, *, width: int = 80, unicode: bool = True) -> list[str]:
+    """Return the drawing without colour."""
+    lines = [line.plain for line in timeline_text(timeline, width)]
+    return lines if unicode else [to_ascii(line) for line in lines]
+
+
+def _drawn(chart: Chart, room: int) -> Iterator[Text]:
+    margin = max(len(lane.label) for lane in chart.lanes)
+    cells = room - margin - 3
+    for lane in chart.lanes:
+        yield _line(f"{lane.label:<{margin}} │", *_cells(lane, cells), ("│", "dim"))
+        yield from _pointers(lane, cells, margin)
+    if chart.returned is not None:
+        yield _pointed(round(chart.returned * (cells - 1)), RETURNED, cells, margin)
+    yield _line(" " * (margin + 1), (_axis(chart, cells), "dim"))
+    if chart.left_out:
+        yield _line(f"{chart.left_out} more row{'s' * (chart.left_out > 1)} not drawn (all of them with --json)")
+    yield _legend(chart)
+    for words in (*_packed(chart.shares_words, room), *_packed(chart.caption, room)):
+        yield _line((words, "dim"))
+
+
+Piece = str | tuple[str, str]
+
+
+def _line(*pieces: Piece) -> Text:
+    from rich.text import Text
+
+    return Text.assemble(" " * INDENT, *pieces, no_wrap=True, overflow="crop")
+
+
+def _packed(parts: Sequence[str], room: int) -> list[str]:
+    """The parts with dots between them, in as few lines as hold them."""
+    lines: list[str] = []
+    for part in parts:
+        if lines and len(lines[-1]) + len(part) + 3 <= room:
+            lines[-1] += f" · {part}"
+        else:
+            lines.append(part)
+    return lines
+
+
+def _legend(chart: Chart) -> Text:
+    pieces: list[Piece] = []
+    for kind in chart.kinds:
+        pieces += ["   " if pieces else "", (GLYPHS[kind] * 2, STYLES[kind]), f" {ENGINES[kind]}"]
+    return _line(*pieces)
+
+
+# ---------------------------------------------------------------------------------------------------------- the bars
+
+
+def _cells(lane: Lane, cells: int) -> Iterator[Piece]:
+    """The row from its first cell to its last: gaps and bars."""
+    at = 0
+    before: Bar | None = None
+    for bar, begin, end in placed(lane.bars, cells):
+        yield " " * (begin - at)
+        touches = before is not None and begin == at and before.kinds[-1] == bar.kinds[0]
+        yield from _one(bar, end - begin, BETWEEN if touches and end - begin > 2 else "")
+        at, before = end, bar
+    yield " " * (cells - at)
+
+
+def placed(bars: Sequence[Bar], cells: int) -> list[tuple[Bar, int, int]]:
+    """Bars with their first cell and the one behind their last. Each has a cell at least, and none covers another."""
+    spans: list[list[int]] = []
+    for bar in bars:
+        begin = max(round(bar.left * cells), spans[-1][1] if spans else 0)
+        spans.append([begin, max(begin + len(bar.kinds), round(bar.right * cells))])
+    limit = cells
+    for span in reversed(spans):  # what was pushed over the end pushes back
+        span[1] = min(span[1], limit)
+        span[0] = limit = min(span[0], span[1] - 1)
+    return [(bar, begin, end) for bar, (begin, end) in zip(bars, spans, strict=True) if begin >= 0]
+
+
+def _one(bar: Bar, cells: int, first: str) -> Iterator[Piece]:
+    """A bar with its name in it, where there is room: ``» x »»»»``."""
+    kind = bar.kinds[0]
+    style = MARKED if bar.mark else STYLES[kind]
+    label = f" {bar.name} "
+    has_room = len(label) + 2 + len(first) <= cells and label.replace("×", "x").isascii()
+    if has_room:
+        yield from ((first + GLYPHS[kind], style), (label, MARKED if bar.mark else ""))
+        cells -= len(first) + 1 + len(label)
+        first = ""
+    if len(bar.kinds) > 1:  # of a mixture each in turn
+        yield from islice(cycle((GLYPHS[kind], STYLES[kind]) for kind in bar.kinds), cells)
+    else:
+        yield first + GLYPHS[kind] * (cells - len(first)), style
+
+
+def _pointers(lane: Lane, cells: int, margin: int) -> Iterator[Text]:
+    """Below a row: what the finding says of its marked bars."""
+    for bar, begin, end in placed(lane.bars, cells):
+        if bar.mark:
+            yield _pointed((begin + end - 1) // 2, f"{bar.mark}{bar.lines_words}", cells, margin)
+
+
+def _pointed(at: int, words: str, cells: int, margin: int) -> Text:
+    """Words behind an arrow to a cell, or before it where they would not fit."""
+    text = f"▲ {words}" if at + len(words) + 2 <= cells else f"{words} ▲"
+    start = at if text.startswith("▲") else max(0, at - len(words) - 1)
+    return _line(" " * (margin + 2 + start), (text, MARKED))
+
+
+def _axis(chart: Chart, cells: int) -> str:
+    """Labels that begin below their places; one that would touch the label before it is left out."""
+    axis = ""
+    for place, label in chart.ticks:
+        at = 1 + round(place * cells)
+        fits = at > len(axis) or not axis
+        last = label == chart.ticks[-1][1]
+        if at + len(label) > cells + 2 and last:
+            at = cells + 2 - len(label)
+        if fits:
+            axis = axis.ljust(at) + label
+    return axis

@@ -1,0 +1,122 @@
+"""Shadow memory of a device's arrays: where each array's cells lie, and what they tell between launches.
+
+A cell (see `Stamp`) stands for `granule` bytes. Places are counted in bytes of memory; the first ones are those of the
+kernel's parameters. Stamps of writes last until their array is freed: they say what was ever written. There is one set
+of them, and one set of stamps of reads for each CPU thread.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from grader.simt.engine.layout import Stamp
+
+Bytes = npt.NDArray[np.uint8]
+Stamps = npt.NDArray[np.uint64]
+Intervals = npt.NDArray[np.int64]
+"""Rows [start, end), sorted and disjoint."""
+
+ALIGNMENT = 64
+SOME_TIME = np.uint64(1)
+"""A stamp of a write that is over: of block serial 0, and serials begin with 1."""
+
+_ATOMIC = np.uint64(1 << Stamp.ATOMIC)
+
+
+class Shadows:
+    """Places for arrays' cells, which keep what they hold when others come and go. ``reserved`` bytes are in front."""
+
+    def __init__(self, granule: int, reserved: int) -> None:
+        self.granule = granule
+        self.bytes = _rounded(reserved)
+        self._free: list[tuple[int, int]] = []  # start, size
+        self._writes: Stamps = np.zeros(0, np.uint64)
+        self._reads: list[Stamps] = []
+
+    def place(self, size: int) -> int:
+        """Where an array's cells begin; they are empty."""
+        wanted = _rounded(size)
+        for i, (start, room) in enumerate(self._free):
+            if room >= wanted:
+                rest = [(start + wanted, room - wanted)] if room > wanted else []
+                self._free[i : i + 1] = rest
+                for stamps in (self._writes, *self._reads):
+                    self._part(stamps, start, wanted)[:] = 0
+                return start
+        start = self.bytes
+        self.bytes += wanted
+        return start
+
+    def release(self, start: int, size: int) -> None:
+        """The array is gone."""
+        self._free.append((start, _rounded(size)))
+
+    def of_worker(self, worker: int) -> tuple[Stamps, Stamps]:
+        """Cells of writes, which all workers share, and this worker's of reads. Two in one place mean another run."""
+        while len(self._reads) <= worker:
+            self._reads.append(np.zeros(0, np.uint64))
+        self._writes, self._reads[worker] = self._grown(self._writes), self._grown(self._reads[worker])
+        return self._writes, self._reads[worker]
+
+    def forget(self) -> None:
+        """Who wrote and read in earlier launches, all of which are over; but not that something was written."""
+        self._writes[:] = self._writes != 0
+        self._reads = []
+
+    def mark_written(self, start: int, size: int) -> None:
+        """These bytes have been written by somebody whom nothing that follows can race with."""
+        self._writes = self._grown(self._writes)
+        self._part(self._writes, start, size)[:] = SOME_TIME
+
+    def unwritten(self, start: int, size: int) -> Intervals:
+        """Which bytes from ``start`` on nobody wrote, counted from there."""
+        self._writes = self._grown(self._writes)
+        return self._intervals(self._part(self._writes, start, size) == 0, start, size)
+
+    def written_since(self, serial: int, start: int, size: int) -> Intervals:
+        """Which bytes blocks wrote that have this serial or a later one."""
+        self._writes = self._grown(self._writes)
+        return self._intervals(_since(self._part(self._writes, start, size), serial), start, size)
+
+    def atomics_since(self, serial: int, start: int, size: int) -> Intervals:
+        """The part of what such blocks wrote that they wrote atomically (or as volatile), as far as the last write."""
+        self._writes = self._grown(self._writes)
+        stamps = self._part(self._writes, start, size)
+        return self._intervals(_since(stamps, serial) & (stamps & _ATOMIC != 0), start, size)
+
+    def read_since(self, serial: int, start: int, size: int) -> Intervals:
+        """Which bytes such blocks read, on whatever thread."""
+        parts = [_since(self._part(reads, start, size), serial) for reads in self._reads if reads.size]
+        together = np.logical_or.reduce(parts) if parts else np.zeros(0, np.bool_)
+        return self._intervals(together, start, size)
+
+    def _part(self, stamps: Stamps, start: int, size: int) -> Stamps:
+        """The cells of some bytes, the first and the last perhaps in part."""
+        return stamps[start // self.granule : -(-(start + size) // self.granule)]
+
+    def _grown(self, stamps: Stamps) -> Stamps:
+        needed = self.bytes // self.granule + 8
+        if stamps.size >= needed:
+            return stamps
+        larger = np.zeros(max(needed, 2 * stamps.size), np.uint64)
+        larger[: stamps.size] = stamps
+        return larger
+
+    def _intervals(self, cells: npt.NDArray[np.bool_], start: int, size: int) -> Intervals:
+        """Runs of cells as bytes from ``start`` on."""
+        changes = np.flatnonzero(cells[1:] != cells[:-1]) + 1  # comparing booleans is much quicker than np.diff
+        first, last = cells[:1].nonzero()[0], cells[-1:].nonzero()[0] + cells.size
+        edges = np.concatenate((first, changes, last))
+        rows = edges.astype(np.int64).reshape(-1, 2) * self.granule - start % self.granule
+        clipped: Intervals = rows.clip(0, size)
+        return clipped
+
+
+def _since(stamps: Stamps, serial: int) -> npt.NDArray[np.bool_]:
+    recent: npt.NDArray[np.bool_] = stamps >= np.uint64(serial << Stamp.SERIAL)
+    return recent
+
+
+def _rounded(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT

@@ -1,0 +1,286 @@
+"""`cupy.RawModule` and `cupy.RawKernel`: the compiled submission, whose kernels the host file launches."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from grader.standin.cupy_like import runtime
+from grader.standin.cupy_like.arrays import TYPES, ndarray
+from grader.standin.cupy_like.caller import call, placed
+from grader.standin.cupy_like.errors import Closed, CUDADriverError, CUDARuntimeError, outside
+from grader.standin.cupy_like.hostmemory import HOST
+from grader.standin.cupy_like.memory import MemoryPointer
+from grader.standin.cupy_like.streams import pointer_of
+
+PLAIN_SHARED_BYTES = 48 << 10
+"""Shared memory that a launch may have without ``max_dynamic_shared_size_bytes``, static and dynamic together."""
+
+FIRST_FUNCTION = 0x5EED0000
+_FUNCTIONS: list[Function] = []
+
+
+class Function(Closed):
+    """A kernel as the driver knows it; ``ptr`` is its handle."""
+
+    _full_name = "cupy.cuda.Function"
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        try:
+            self.known: Mapping[str, Any] = call("kernel_attributes", name)
+        except CUDARuntimeError:
+            raise CUDADriverError(500, f"named symbol not found: the module has no kernel {name}") from None
+        self.max_dynamic_shared_bytes = PLAIN_SHARED_BYTES - int(self.known["shared_bytes"])
+        _FUNCTIONS.append(self)
+        self.ptr = FIRST_FUNCTION + len(_FUNCTIONS) - 1
+
+    def __call__(
+        self, grid: Any, block: Any, args: Any, shared_mem: int = 0, stream: Any = None,
+        enable_cooperative_groups: bool = False,
+    ) -> None:  # fmt: skip
+        for what, shape in (("grid", grid), ("block", block)):
+            if not isinstance(shape, tuple):
+                raise TypeError(f"Argument {what!r} has incorrect type (expected tuple, got {type(shape).__name__})")
+        shapes = [[max(1, int(n)) for n in (*shape, 1, 1)[:3]] for shape in (grid, block)]
+        self._check_shared(int(shared_mem))
+        if enable_cooperative_groups:
+            shapes[0] = self._resident(shapes[0], shapes[1], int(shared_mem))
+        sizes = [int(size) for _, size in self.known["parameters"]]
+        given = [argument_bytes(one) for one in args]
+        cut = [content[:size] for content, size in zip(given, sizes, strict=False)] + given[len(sizes) :]
+        handle = runtime.native(pointer_of(stream))
+        with _as_driver_error():
+            placed(
+                "launch", self.name, *shapes, int(shared_mem), cut, handle, bool(enable_cooperative_groups)
+            )  # fmt: skip
+
+    def _resident(self, grid: list[int], block: list[int], shared_mem: int) -> list[int]:
+        """The grid of a cooperative launch: CuPy reduces it to what can be resident, or refuses it before CUDA does."""
+        each = occupancyMaxActiveBlocksPerMultiprocessor(self.ptr, math.prod(block), shared_mem)
+        most = each * runtime.attributes_of(runtime.getDevice())["MultiProcessorCount"]
+        if math.prod(grid) <= most:
+            return grid
+        if grid[1:] != [1, 1]:
+            x, y, z = grid
+            raise ValueError(f"a cooperative grid of {x} * {y} * {z} blocks exceeds the limit, which is {most} here")
+        warnings.warn(f"the cooperative grid is reduced from {grid[0]} to {most} blocks, the limit here", stacklevel=4)
+        return [most, 1, 1]
+
+    def _check_shared(self, asked: int) -> None:
+        if asked > self.max_dynamic_shared_bytes:
+            raise CUDADriverError(
+                1,
+                f"invalid argument: {asked} bytes of shared memory, and {self.name} may have "
+                f"{self.max_dynamic_shared_bytes}; set max_dynamic_shared_size_bytes for more",
+            )
+
+
+class _as_driver_error:  # reads as what it does
+    """What fails inside is the driver's error, as for CuPy's launches."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, CUDARuntimeError):
+            raise CUDADriverError.of(error) from None
+
+
+def function_of(ptr: int) -> Function:
+    """The kernel with that handle."""
+    at = int(ptr) - FIRST_FUNCTION
+    if not 0 <= at < len(_FUNCTIONS):
+        raise CUDADriverError(400, f"invalid resource handle: {ptr} is no kernel")
+    return _FUNCTIONS[at]
+
+
+def argument_bytes(one: Any) -> bytes:
+    """The bytes of one argument of a launch, as CuPy hands it over: a Python int has 8, a float 8."""
+    if isinstance(one, ndarray):
+        return _pointer(one.data.ptr)
+    if isinstance(one, MemoryPointer):
+        return _pointer(one.ptr)
+    if isinstance(one, np.generic) and (one.dtype.char in TYPES or one.dtype.kind == "V"):
+        content = one.tobytes()
+        return _pointer(int(one)) if one.dtype.kind == "u" and len(content) == 8 else content
+    if type(one) is int and one >= 0:
+        return _pointer(one)
+    for kind, converted in _PYTHON_TYPES.items():
+        if isinstance(one, kind):
+            return bytes(np.array(one, converted).tobytes())
+    raise TypeError(f"Unsupported type {type(one)}")
+
+
+_PYTHON_TYPES = {bool: "?", int: "q", float: "d", complex: "D"}
+
+
+def _pointer(address: int) -> bytes:
+    """An address, or any other number of 8 bytes: one inside of the shared file is told as the machine knows it."""
+    return HOST.to_machine(address).to_bytes(8, "little")
+
+
+class RawKernel(Closed):
+    """A kernel of the submission."""
+
+    _full_name = "cupy.RawKernel"
+
+    def __init__(self, code: str, name: str, *args: Any, **kwargs: Any) -> None:
+        raise outside("cupy.RawKernel(code) compiles, and")
+
+    @classmethod
+    def _made(cls, name: str, cooperative: bool) -> RawKernel:
+        kernel = cls.__new__(cls)
+        kernel.name, kernel.enable_cooperative_groups, kernel.kernel = name, cooperative, Function(name)
+        kernel.__name__ = name
+        kernel._carveout = -1
+        return kernel
+
+    name: str
+    enable_cooperative_groups: bool
+    kernel: Function
+    __name__: str
+    _carveout: int
+
+    def __call__(self, grid: Any, block: Any, args: Any, **kwargs: Any) -> None:
+        self.kernel(grid, block, args, enable_cooperative_groups=self.enable_cooperative_groups, **kwargs)
+
+    @property
+    def attributes(self) -> dict[str, int]:
+        names = (
+            "max_threads_per_block", "shared_size_bytes", "const_size_bytes", "local_size_bytes", "num_regs",
+            "ptx_version", "binary_version", "cache_mode_ca", "max_dynamic_shared_size_bytes",
+            "preferred_shared_memory_carveout",
+        )  # fmt: skip
+        return {name: getattr(self, name) for name in names}
+
+    def _known(self, name: str) -> int:
+        return int(self.kernel.known.get(name, 0))
+
+    @property
+    def max_threads_per_block(self) -> int:
+        return self._known("max_threads")
+
+    @property
+    def shared_size_bytes(self) -> int:
+        return self._known("shared_bytes")
+
+    @property
+    def const_size_bytes(self) -> int:
+        return 0
+
+    @property
+    def local_size_bytes(self) -> int:
+        return self._known("local_bytes")
+
+    @property
+    def num_regs(self) -> int:
+        return self._known("registers")
+
+    @property
+    def ptx_version(self) -> int:
+        return 80
+
+    @property
+    def binary_version(self) -> int:
+        return 80
+
+    @property
+    def cache_mode_ca(self) -> int:
+        return 0
+
+    @property
+    def max_dynamic_shared_size_bytes(self) -> int:
+        return self.kernel.max_dynamic_shared_bytes
+
+    @max_dynamic_shared_size_bytes.setter
+    def max_dynamic_shared_size_bytes(self, size: int) -> None:
+        limit = runtime.attributes_of(runtime.getDevice()).get("MaxSharedMemoryPerBlockOptin", 163 << 10)
+        most = limit - int(self.kernel.known["shared_bytes"])
+        if not 0 <= size <= most:
+            raise CUDADriverError(1, f"invalid argument: {self.name} can have at most {most} bytes, not {size}")
+        self.kernel.max_dynamic_shared_bytes = int(size)
+
+    @property
+    def preferred_shared_memory_carveout(self) -> int:
+        return self._carveout
+
+    @preferred_shared_memory_carveout.setter
+    def preferred_shared_memory_carveout(self, fraction: int) -> None:
+        self._carveout = int(fraction)
+
+    def compile(self, log_stream: Any = None) -> None:
+        """It is compiled already."""
+
+
+class RawModule(Closed):
+    """The compiled `.cu`, as `setup` gets it."""
+
+    _full_name = "cupy.RawModule"
+
+    def __init__(self, *, code: Any = None, path: Any = None, **kwargs: Any) -> None:
+        raise outside("cupy.RawModule(code=…) compiles, and")
+
+    @classmethod
+    def _made(cls, cooperative: bool) -> RawModule:
+        module = cls.__new__(cls)
+        module.enable_cooperative_groups = cooperative
+        module._kernels = {}
+        return module
+
+    enable_cooperative_groups: bool
+    _kernels: dict[str, RawKernel]
+
+    def get_function(self, name: str) -> RawKernel:
+        """A kernel by its name. As with CuPy, each has attributes of its own."""
+        return RawKernel._made(name, self.enable_cooperative_groups)
+
+    def compile(self, log_stream: Any = None) -> None:
+        """It is compiled already."""
+
+
+# ----------------------------------------------------------------------------------------------- cupy.cuda.driver
+
+
+def occupancyMaxActiveBlocksPerMultiprocessor(func: int, blockSize: int, dynamicSMemSize: int) -> int:
+    """How many blocks of a kernel an SM can hold at once."""
+    with _as_driver_error():
+        found = call("resident_blocks", function_of(func).name, int(blockSize), int(dynamicSMemSize))
+    return int(found)
+
+
+def occupancyMaxPotentialBlockSize(func: int, dynamicSMemSize: int, blockSizeLimit: int) -> tuple[int, int]:
+    """The least grid that fills the device, and the block size with which most threads are resident."""
+    function = function_of(func)
+    most = min(int(function.known["max_threads"]), int(blockSizeLimit) or 1024)
+    sizes: Sequence[int] = range(32, most + 1, 32) or (most,)
+    resident = {size: occupancyMaxActiveBlocksPerMultiprocessor(func, size, dynamicSMemSize) for size in sizes}
+    best = max(resident, key=lambda size: (resident[size] * size, size))
+    sms = runtime.attributes_of(runtime.getDevice()).get("MultiProcessorCount", 1)
+    return resident[best] * sms, best
+
+
+_ATTRIBUTES = (
+    "max_threads_per_block", "shared_size_bytes", "const_size_bytes", "local_size_bytes", "num_regs", "ptx_version",
+    "binary_version", "cache_mode_ca", "max_dynamic_shared_size_bytes", "preferred_shared_memory_carveout",
+)  # fmt: skip
+
+
+def _kernel_of(ptr: int) -> RawKernel:
+    kernel = RawKernel.__new__(RawKernel)
+    kernel.kernel, kernel._carveout = function_of(ptr), -1
+    kernel.name = kernel.kernel.name
+    return kernel
+
+
+def funcGetAttribute(attribute: int, f: int) -> int:
+    """An attribute of a kernel, by the driver's number for it."""
+    return int(getattr(_kernel_of(f), _ATTRIBUTES[attribute]))
+
+
+def funcSetAttribute(f: int, attribute: int, value: int) -> None:
+    """Set the limit of dynamic shared memory, or the carve-out."""
+    setattr(_kernel_of(f), _ATTRIBUTES[attribute], value)

@@ -1,0 +1,34 @@
+"""Calls on graphs: capture, launch."""
+
+from __future__ import annotations
+
+from grader.standin.machine.core import Core
+from grader.standin.machine.operations import Kernel
+
+
+class GraphCalls(Core):
+    def capture_begin(self, where: int, stream: int) -> None:
+        self.streams.begin(self.streams.stream(stream))
+        self.mark()
+
+    def capture_end(self, where: int, stream: int) -> int:
+        self.mark()
+        return self.streams.add_graph(self.streams.end(self.streams.stream(stream)))
+
+    def is_capturing(self, stream: int) -> bool:
+        return self.streams.stream(stream).capture is not None
+
+    def graph_launch(self, where: int, graph: int, stream: int) -> None:
+        queue = self.streams.stream(stream)
+        self.refuse_while_capturing("launching a graph", [queue])
+        ops = self.streams.replay(self.streams.graph(graph), queue)
+        self.issued(ops)
+        tally = self.executor.tally
+        tally.add("launch_calls", 1)
+        tally.add("graph_launches", 1)
+        for op in ops:
+            work = op.task.work if op.task is not None else None
+            tally.add("cooperative_launches", isinstance(work, Kernel) and work.cooperative)
+
+    def graph_destroy(self, graph: int) -> None:
+        self.streams.destroy_graph(graph)

@@ -1,0 +1,129 @@
+"""Calls on kernels: attributes, occupancy, launches and what CUDA would refuse."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from grader.occupancy import occupancy
+from grader.simt.engine.codegen import Kernel as Code
+from grader.simt.engine.residency import blocks_per_sm, static_shared_bytes
+from grader.simt.ptx import Function
+from grader.standin.machine.calls_streams import PERSISTING
+from grader.standin.machine.core import Core
+from grader.standin.machine.operations import Dim3, Kernel, Task
+from grader.standin.machine.streams import Stream
+from grader.standin.protocol import CudaError
+
+INVALID, SHAPE = "cudaErrorInvalidValue", "cudaErrorInvalidConfiguration"
+ARCHITECTURE = "sm_80"
+ASSUMED_REGISTERS = 32
+"""What `kernel_attributes` says of a kernel that nobody assembled."""
+AXES = "xyz"
+
+
+class KernelCalls(Core):
+    # -- what a kernel is -------------------------------------------------------------------------------------------
+    def _entry(self, kernel: str) -> Function:
+        found = self.module.functions.get(kernel)
+        if found is None or not found.is_entry:
+            there = ", ".join(name for name, f in self.module.functions.items() if f.is_entry)
+            raise CudaError("cudaErrorSymbolNotFound", f"the module has no kernel {kernel}; it has {there}")
+        return found
+
+    def _code(self, kernel: str) -> Code:
+        self._entry(kernel)
+        return self.cache.get(self.module, kernel, self.options.observed).kernel
+
+    def kernel_attributes(self, kernel: str) -> Mapping[str, Any]:
+        entry, code = self._entry(kernel), self._code(kernel)
+        return {
+            "parameters": [[p.element, p.size] for p in entry.parameters], "shared_bytes": static_shared_bytes(code),
+            "max_threads": self.model.attributes["MaxThreadsPerBlock"],
+            "registers": self.registers.get(kernel, ASSUMED_REGISTERS), "local_bytes": code.local_bytes,
+        }  # fmt: skip
+
+    def resident_blocks(self, kernel: str, block_threads: int, shared_bytes: int) -> int:
+        code = self._code(kernel)
+        if not 1 <= block_threads <= self.model.attributes["MaxThreadsPerBlock"] or shared_bytes < 0:
+            raise CudaError(INVALID, f"blocks of {block_threads} threads with {shared_bytes} bytes of shared memory")
+        static = static_shared_bytes(code)
+        if static + shared_bytes > self.model.attributes["MaxSharedMemoryPerBlockOptin"]:
+            return 0
+        blocks = blocks_per_sm(code, block_threads, shared_bytes)
+        if kernel not in self.registers:  # nobody assembled it
+            return blocks
+        registers = self.registers[kernel]
+        has = occupancy(ARCHITECTURE, threads=block_threads, registers=registers, shared_bytes=static + shared_bytes)
+        return min(blocks, has.blocks)
+
+    # -- launches ---------------------------------------------------------------------------------------------------
+    def launch(
+        self, where: int, kernel: str, grid: Sequence[int], block: Sequence[int], shared_bytes: int,
+        arguments: Sequence[bytes], stream: int, cooperative: bool,
+    ) -> None:  # fmt: skip
+        queue = self.streams.stream(stream)
+        shape = self._shape("grid", grid), self._shape("block", block)
+        self._check_shape(*shape, shared_bytes, kernel)
+        given = self._arguments(kernel, arguments)
+        if cooperative:
+            self._check_resident(kernel, *shape, shared_bytes)
+        work = Kernel(kernel, *shape, shared_bytes, given, cooperative, self._persisting(queue))
+        op = self.issue(Task("kernel", work, queue.device, where, kernel), queue)
+        if op is not None:
+            self.executor.tally.add("launch_calls", 1)
+            self.executor.tally.add("cooperative_launches", cooperative)
+
+    def _shape(self, what: str, given: Sequence[int]) -> Dim3:
+        """Three extents; those left out are 1. Raises CudaError."""
+        if not 1 <= len(given) <= len(AXES):
+            raise CudaError(INVALID, f"{what}={tuple(given)}: one to three extents")
+        extents = (*(int(x) for x in given), 1, 1)[:3]
+        limits = [self.model.attributes[f"Max{what.capitalize()}Dim{axis.upper()}"] for axis in AXES]
+        for axis, extent, limit in zip(AXES, extents, limits, strict=True):
+            if not 1 <= extent <= limit:
+                raise CudaError(SHAPE, f"{what}={tuple(given)}: {axis} must be from 1 to {limit}")
+        return extents[0], extents[1], extents[2]
+
+    def _check_shape(self, grid: Dim3, block: Dim3, shared_bytes: int, kernel: str) -> None:
+        threads, most = math.prod(block), self.model.attributes["MaxThreadsPerBlock"]
+        if threads > most:
+            raise CudaError(SHAPE, f"block={block} is {threads} threads; a block has {most} at most")
+        static, limit = static_shared_bytes(self._code(kernel)), self.model.attributes["MaxSharedMemoryPerBlockOptin"]
+        if shared_bytes < 0 or static + shared_bytes > limit:
+            raise CudaError(
+                INVALID, f"{static + shared_bytes} bytes of shared memory in each block of {kernel}; {limit} at most"
+            )
+
+    def _arguments(self, kernel: str, given: Sequence[bytes]) -> tuple[bytes, ...]:
+        """The bytes of each parameter. CUDA takes as many as the kernel declares, from wider ones too."""
+        wanted = self._entry(kernel).parameters
+        if len(given) != len(wanted):
+            raise CudaError(INVALID, f"{kernel} has {len(wanted)} parameters, and {len(given)} arguments are given")
+        for i, (parameter, argument) in enumerate(zip(wanted, given, strict=True)):
+            if len(argument) < parameter.size:
+                raise CudaError(
+                    INVALID,
+                    f"argument {i + 1} of {kernel} has {len(argument)} bytes, and the parameter {parameter.size}: "
+                    "wrap numbers in their exact type (numpy.int32, numpy.float32 …)",
+                )
+        return tuple(bytes(a)[: p.size] for a, p in zip(given, wanted, strict=True))
+
+    def _check_resident(self, kernel: str, grid: Dim3, block: Dim3, shared_bytes: int) -> None:
+        each = self.resident_blocks(kernel, math.prod(block), shared_bytes)
+        most, blocks = each * self.model.multiprocessors, math.prod(grid)
+        if blocks > most:
+            raise CudaError(
+                "cudaErrorCooperativeLaunchTooLarge",
+                f"{blocks} blocks of {math.prod(block)} threads, which wait for each other; only {most} can be "
+                f"resident at once ({self.model.multiprocessors} multiprocessors, {each} block{'s' * (each != 1)} "
+                "each): take a smaller grid, and let each thread do more",
+            )
+
+    def _persisting(self, stream: Stream) -> int:
+        """Bytes of the stream's access-policy window, where it asks to stay in the L2 cache and has a share of it."""
+        window = stream.window
+        if window is None or window.get("hit") != PERSISTING or not self.persisting_limit:
+            return 0
+        return int(window.get("bytes", 0))

@@ -1,0 +1,115 @@
+"""Calls on streams and events, and all that wait."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from grader.standin.machine.core import Core
+from grader.standin.machine.operations import Operation
+from grader.standin.machine.streams import Event
+from grader.standin.protocol import CudaError
+
+INVALID = "cudaErrorInvalidValue"
+WINDOW = "access_policy_window"
+PERSISTING = 2
+"""cudaAccessPropertyPersisting."""
+
+
+class StreamCalls(Core):
+    def stream_create(self, where: int, device: int, non_blocking: bool, priority: int) -> int:
+        self.mark()
+        return self.streams.create(device, blocking=not non_blocking)
+
+    def stream_destroy(self, stream: int) -> None:
+        self.streams.destroy(stream)
+
+    def stream_attribute(self, where: int, stream: int, name: str, value: Mapping[str, float]) -> None:
+        if name != WINDOW:
+            raise CudaError(INVALID, f"the stand-in knows no stream attribute {name}")
+        most = self.model.attributes["MaxAccessPolicyWindowSize"]
+        size, ratio = value.get("bytes", 0), value.get("hit_ratio", 0.0)
+        if not 0 <= size <= most:
+            raise CudaError(INVALID, f"a window of {size} bytes; at most {most} (MaxAccessPolicyWindowSize)")
+        if not 0.0 <= ratio <= 1.0:
+            raise CudaError(INVALID, f"a hit ratio of {ratio}: it is a part, from 0 to 1")
+        self.streams.stream(stream).window = dict(value)
+        self.mark()
+
+    # -- events -----------------------------------------------------------------------------------------------------
+    def event_create(self, where: int, timing: bool) -> int:
+        return self.streams.create_event(timing=timing)
+
+    def event_destroy(self, event: int) -> None:
+        self.streams.destroy_event(event)
+
+    def event_record(self, where: int, event: int, stream: int) -> None:
+        known = self.streams.event(event)
+        self.streams.record(known, self.streams.stream(stream))
+        self.clock.call(*([known.mark] if known.mark is not None else []))
+
+    def stream_wait_event(self, where: int, stream: int, event: int) -> None:
+        queue = self.streams.stream(stream)
+        before = queue.tail
+        self.streams.wait(queue, self.streams.event(event))
+        self.clock.call(*([queue.tail] if queue.tail is not None and queue.tail is not before else []))
+
+    def elapsed_ms(self, first: int, last: int) -> float:
+        marks = [self._timed(handle) for handle in (first, last)]
+        self.clock.compute()
+        begun, ended = (mark.end_s for mark in marks)
+        if begun is None or ended is None:
+            raise CudaError("cudaErrorNotReady", "an event is not done yet: wait for it first")
+        return 1e3 * (ended - begun)
+
+    def _timed(self, handle: int) -> Operation:
+        event = self.streams.event(handle)
+        if not event.timing:
+            raise CudaError("cudaErrorInvalidResourceHandle", "the event was made with disable_timing=True")
+        if event.mark is None:
+            raise CudaError("cudaErrorInvalidResourceHandle", "the event was never recorded")
+        if not event.mark.done:
+            raise CudaError("cudaErrorNotReady", "an event is not done yet: wait for it first")
+        return event.mark
+
+    # -- waiting ----------------------------------------------------------------------------------------------------
+    def synchronize(self, where: int, what: str, handle: int) -> None:
+        self.wait(self._awaited(what, handle, f"waiting for the {what}"))
+
+    def query(self, where: int, what: str, handle: int) -> bool:
+        wanted = self._awaited(what, handle, "asking whether it is done")
+        if self.force(wanted):
+            self.mark()
+            return False
+        for op in wanted:
+            self.streams.chains.waited(op)
+        self.clock.wait(wanted)
+        self.check_fault()
+        return True
+
+    def _awaited(self, what: str, handle: int, doing: str) -> list[Operation]:
+        """The operations that must be done. Raises CudaError for what is being captured."""
+        if what == "event":
+            return self._of_event(self.streams.event(handle))
+        if what == "device":
+            if not 0 <= handle < self.devices:
+                raise CudaError("cudaErrorInvalidDevice", f"there is no device {handle}")
+            self.refuse_while_capturing(doing, self.streams.capturing())
+            return self.streams.tails(handle)
+        if what != "stream":
+            raise CudaError(INVALID, f"there is no waiting for a {what}")
+        stream = self.streams.stream(handle)
+        self.refuse_while_capturing(doing, [stream])
+        # The default stream waits for the blocking streams when something is put there, and for this call, too.
+        op = self.streams.issue(None, stream) if stream.is_default else stream.tail
+        if op is not None and stream.is_default:
+            self.clock.call(op)
+        return [] if op is None else [op]
+
+    def _of_event(self, event: Event) -> list[Operation]:
+        if event.captured is not None:
+            capture = event.captured[0]
+            capture.broken = capture.broken or "an event of the capture was waited for"
+            raise CudaError(
+                "cudaErrorCapturedEvent", "the event was recorded in a capture: the host cannot wait for it"
+            )
+        return [] if event.mark is None else [event.mark]

@@ -1,0 +1,249 @@
+"""Doing one operation: bytes that move, kernels that run, what that touched, and how long a GPU would take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from grader.simt.counters import Counters
+from grader.simt.events import Event, merge
+from grader.simt.requests import Request
+from grader.simt.simulate import Call, Outcome
+from grader.standin.machine import words as say
+from grader.standin.machine.counters import Tally
+from grader.standin.machine.gpu import Gpu, Ran
+from grader.standin.machine.managed import HOST, Managed
+from grader.standin.machine.memory import Region, Space
+from grader.standin.machine.model import Model
+from grader.standin.machine.operations import Copy, Fill, Kernel, Operation, Prefetch
+from grader.standin.machine.spans import NONE, Footprint, Spans, clip, span, total
+from grader.standin.machine.watch import Watch, changed_under
+from grader.standin.machine.words import Findings, Words
+
+SECTOR_BYTES = 32
+STRAY = ("out_of_bounds", "use_after_free")
+"""Kinds of events that may be about memory which the kernel only may not use."""
+
+FAULTS = {
+    "misaligned": "cudaErrorMisalignedAddress", "assert": "cudaErrorAssert", "trap": "cudaErrorLaunchFailure",
+    "bad_mask": "cudaErrorLaunchFailure", "launch_limit": "cudaErrorLaunchOutOfResources",
+    "out_of_bounds": "cudaErrorIllegalAddress", "null": "cudaErrorIllegalAddress",
+    "read_only": "cudaErrorIllegalAddress", "use_after_free": "cudaErrorIllegalAddress",
+}  # fmt: skip
+"""What CUDA says of a kernel that ended early; of one that did not end, cudaErrorLaunchTimeout."""
+
+
+@dataclass(eq=False)
+class Launches:
+    """The launches of one run, as `simulate.Outcome` has them."""
+
+    calls: list[Call] = field(default_factory=list)
+    counters: list[Counters] = field(default_factory=list)
+    worst: list[tuple[Request, ...]] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    printed: str = ""
+    fault: str = ""  # CUDA's name for how a kernel ended early
+
+    def outcome(self) -> Outcome:
+        return Outcome(
+            {}, tuple(self.calls), tuple(self.counters), tuple(self.worst), tuple(merge(self.events)), self.printed,
+            not self.fault,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Bytes that one kernel moved: each of its own device's memory once, sectors of the rest as often as asked for."""
+
+    local: int
+    mapped: int
+    peer: int
+    faulted: int
+
+
+class Executor:
+    """Executes operations one by one; keeps what came of it."""
+
+    def __init__(self, space: Space, gpu: Gpu, managed: Managed, model: Model, host_file: str) -> None:
+        self.space, self.gpu, self.managed, self.model = space, gpu, managed, model
+        self.words = Words(host_file, space)
+        self.peers: set[tuple[int, int]] = set()  # (device, peer that its kernels may use)
+        self.launches, self.findings, self.tally = Launches(), Findings(), Tally()
+        self.watch = Watch(space)
+
+    def execute(self, op: Operation) -> None:
+        """Do it. After a kernel's fault, nothing is done any more."""
+        if op.task is None or self.launches.fault:
+            op.duration_s = 0.0
+            return
+        work, changed = op.task.work, self.watch.begins(op)
+        if isinstance(work, Copy):
+            self._copy(op, work)
+        elif isinstance(work, Fill):
+            self._fill(op, work)
+        elif isinstance(work, Prefetch):
+            self._prefetch(op, work)
+        else:
+            self._kernel(op, work)
+        if op.footprint is not None:
+            self._done(op, op.footprint, changed)
+
+    def _done(self, op: Operation, footprint: Footprint, changed: Spans) -> None:
+        """Memory that operations write is not memory that the host writes."""
+        self.managed.remember(footprint.changed)
+        self.watch.wrote(footprint.changed)
+        address = changed_under(changed, footprint)
+        if address is not None:
+            self.findings.add(say.host_conflict(self.words, op, address))
+
+    # -- copies and fills -------------------------------------------------------------------------------------------
+    def _copy(self, op: Operation, work: Copy) -> None:
+        reads = span(work.source, work.size) if isinstance(work.source, int) else NONE
+        writes = span(work.target, work.size) if isinstance(work.target, int) else NONE
+        op.footprint = Footprint(reads, writes)
+        op.notes["bytes"] = work.size
+        op.duration_s = self._copy_time(op, work)
+        if not self._is_freed(op, op.footprint):
+            self._move(work)
+            self.tally.add("peer_bytes", work.size * (op.job.kind == "peer"))
+
+    def _move(self, work: Copy) -> None:
+        data = work.source if isinstance(work.source, bytes) else self.space.view(work.source, work.size).tobytes()
+        if isinstance(work.target, int):
+            self.space.view(work.target, work.size)[:] = memoryview(data)
+            self._written(work.target, work.size, work.source)
+        else:
+            work.target[:] = data
+
+    def _written(self, start: int, size: int, source: int | bytes = b"") -> None:
+        """Device memory is no longer fresh; but a copy of fresh memory is as fresh as that."""
+        if self._is_of_device(start):
+            if isinstance(source, int) and self._is_of_device(source):
+                self.gpu.copied(start, source, size)
+            else:
+                self.gpu.written(start, size)
+
+    def _is_of_device(self, address: int) -> bool:
+        region = self.space.at(address)
+        return region is not None and region.kind == "device"
+
+    def _is_freed(self, op: Operation, footprint: Footprint) -> bool:
+        """Whether memory that the operation uses is gone: nothing is moved then."""
+        gone = [start for start, _ in footprint.touched.tolist() if self.space.freed(start) is not None]
+        for start in gone:
+            self.findings.add(say.use_after_free(self.words, op, start))
+        return bool(gone)
+
+    def _copy_time(self, op: Operation, work: Copy) -> float:
+        model = self.model
+        kind = op.job.kind
+        rate = {"on_device": model.bandwidth / 2, "peer": model.peer_bytes_per_s, "on_host": model.pageable_bytes_per_s}
+        link = model.pageable_bytes_per_s if work.pageable else model.link_bytes_per_s
+        return model.link_latency_s + work.size * model.scale / rate.get(kind, link)
+
+    def _fill(self, op: Operation, work: Fill) -> None:
+        op.footprint = Footprint(writes=span(work.address, work.size))
+        op.notes["bytes"] = work.size
+        op.duration_s = self.model.launch_s + work.size * self.model.scale / self.model.bandwidth
+        if not self._is_freed(op, op.footprint):
+            self.space.view(work.address, work.size)[:] = work.value
+            self._written(work.address, work.size)
+
+    def _prefetch(self, op: Operation, work: Prefetch) -> None:
+        moved = self.managed.move(work.address, work.size, work.device)
+        self.tally.add("prefetched_bytes", work.size)
+        op.notes |= {"bytes": work.size, "to_device": int(work.device != HOST)}
+        op.duration_s = self.model.link_latency_s + moved * self.model.scale / self.model.link_bytes_per_s
+
+    # -- kernels ----------------------------------------------------------------------------------------------------
+    def _kernel(self, op: Operation, work: Kernel) -> None:
+        device = op.job.device
+        ran = self.gpu.launch(work, self._hidden(device), self.region_name, len(self.launches.calls))
+        self._keep(ran)
+        self._explain(op, ran)
+        op.footprint = ran.footprint
+        self.tally.most("persisting_bytes", work.persisting_bytes)
+        op.duration_s = self._kernel_time(op, work, ran, self._traffic(op, ran))
+
+    def _hidden(self, device: int) -> Callable[[Region], bool]:
+        """Memory of other devices, unless they are peers."""
+        return lambda r: r.kind == "device" and r.device != device and (device, r.device) not in self.peers
+
+    def region_name(self, region: Region) -> str:
+        """As findings of kernels call it: the array's own name, for a copy on the device too."""
+        return self.space.copied_name(region.start) or f"({self.space.name(region.start)})"
+
+    def _keep(self, ran: Ran) -> None:
+        launches = self.launches
+        if ran.call is not None and ran.counters is not None:
+            launches.calls.append(ran.call)
+            launches.counters.append(ran.counters)
+            launches.worst.append(ran.worst)
+        self._print(ran)
+        if not ran.complete:
+            kind = next((e.kind for e in ran.events if e.kind in FAULTS), "")
+            launches.fault = FAULTS.get(kind, "cudaErrorLaunchTimeout")
+
+    def _print(self, ran: Ran) -> None:
+        launches, limit = self.launches, self.gpu.options.printf_bytes
+        launches.printed += ran.printed
+        if len(launches.printed) > limit:
+            launches.printed = launches.printed[:limit]
+            if ran.call is not None and not any(event.kind == "print_limit" for event in launches.events):
+                launches.events.append(Event("print_limit", ran.call.kernel, None, (0, 0, 0), (0, 0, 0)))
+
+    def _explain(self, op: Operation, ran: Ran) -> None:
+        """Findings of the kernel; a stray access to memory that the host file has to do with is the host file's."""
+        for event in ran.events:
+            if not (event.kind in STRAY and event.address is not None and self._is_of_host(op, event.address)):
+                self.launches.events.append(event)
+
+    def _is_of_host(self, op: Operation, address: int) -> bool:
+        region = self.space.at(address)
+        if self.space.freed(address) is not None:
+            found = say.use_after_free(self.words, op, address)
+        elif region is not None and self._hidden(op.job.device)(region):
+            found = say.out_of_reach(
+                self.words, op, address, f"which lies on device {region.device}",
+                f"let its kernels in: deviceEnablePeerAccess({region.device}) while device {op.job.device} is current",
+            )  # fmt: skip
+        elif self.space.is_unpinned(address):
+            found = say.out_of_reach(
+                self.words, op, address, "which is ordinary host memory: a GPU cannot reach it",
+                "pin it first (hostRegister), and pass the devicePointer that pointerGetAttributes tells",
+            )  # fmt: skip
+        else:
+            return False
+        self.findings.add(found)
+        return True
+
+    def _traffic(self, op: Operation, ran: Ran) -> Traffic:
+        """What a kernel moved, and between which memories; counted, too."""
+        device = op.job.device
+        faulted, remote = self.managed.touch(ran.footprint, device)
+        pinned = sum(u.sectors for u in ran.used if u.region.kind == "pinned")
+        foreign = sum(u.sectors for u in ran.used if u.region.kind == "device" and u.region.device != device)
+        touched = ran.footprint.touched
+        near = [u.region for u in ran.used if u.region.kind != "pinned" and u.region.device == device]
+        moved = Traffic(
+            sum(total(clip(touched, region.start, region.end)) for region in near),
+            pinned * SECTOR_BYTES + total(remote), foreign * SECTOR_BYTES, faulted,
+        )  # fmt: skip
+        self.tally.add("mapped_bytes", moved.mapped)
+        self.tally.add("peer_bytes", moved.peer)
+        self.tally.add("faulted_bytes", moved.faulted)
+        return moved
+
+    def _kernel_time(self, op: Operation, work: Kernel, ran: Ran, moved: Traffic) -> float:
+        """The longest of what it moves and what it computes."""
+        model = self.model
+        counted = ran.counters.total if ran.counters is not None else {}
+        blocks = work.grid[0] * work.grid[1] * work.grid[2] * model.scale
+        busy = min(model.multiprocessors, max(1.0, blocks))
+        longest = max(
+            moved.local / model.bandwidth, SECTOR_BYTES * counted.get("sectors", 0.0) / model.l2_bandwidth,
+            moved.mapped / model.link_bytes_per_s, moved.peer / model.peer_bytes_per_s,
+            moved.faulted / model.fault_bytes_per_s,
+            counted.get("instructions", 0.0) / (busy * model.warp_instructions_per_s),
+        )  # fmt: skip
+        return (model.graph_node_s if op.in_graph else model.launch_s) + longest * model.scale

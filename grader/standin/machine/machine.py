@@ -1,0 +1,14 @@
+"""The machine: one method for each call of the protocol."""
+
+from __future__ import annotations
+
+from grader.standin.machine.calls_graphs import GraphCalls
+from grader.standin.machine.calls_kernels import KernelCalls
+from grader.standin.machine.calls_memory import MemoryCalls
+from grader.standin.machine.calls_streams import StreamCalls
+from grader.standin.machine.checked import checked
+
+
+@checked
+class SimMachine(MemoryCalls, KernelCalls, StreamCalls, GraphCalls):
+    """Implements `grader.standin.protocol.Machine` over the simulator."""

@@ -1,0 +1,138 @@
+"""One operation of a stream: what it does, what comes before it, and when.
+
+**Happens-before.** Operations form chains: a stream is one, and so is each stream of a graph. An operation's ``clock``
+says how far along every chain is what must have ended before it begins: it comes after another one exactly if its
+clock reaches that one's place in its chain. What the host has waited for is part of every later operation's clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from grader.standin.machine.spans import Footprint
+
+Clock = dict[int, int]
+Dim3 = tuple[int, int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Copy:
+    """``source`` is an address, or bytes of pageable memory. ``bytes`` in ``target`` have no address (a fetch)."""
+
+    target: int | bytearray
+    source: int | bytes
+    size: int
+    pageable: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Fill:
+    address: int
+    value: int
+    size: int
+
+
+@dataclass(frozen=True, eq=False)
+class Prefetch:
+    address: int
+    size: int
+    device: int  # -1: the host
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    name: str
+    grid: Dim3
+    block: Dim3
+    shared_bytes: int
+    arguments: tuple[bytes, ...]
+    cooperative: bool
+    persisting_bytes: int = 0  # of the stream's access-policy window
+
+
+Work = Copy | Fill | Prefetch | Kernel
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Work with its words: what a stream is handed, and what a graph keeps. ``kind`` as in `verdict.Operation`."""
+
+    kind: str
+    work: Work
+    device: int
+    where: int  # line of the host file
+    name: str = ""  # the kernel's, or the array's
+
+
+@dataclass(eq=False)
+class Operation:
+    """A task in its place. ``task`` is None for a mark in a stream: an event, a wait, a graph's begin or end."""
+
+    number: int  # in the order of issue
+    task: Task | None
+    chain: int
+    index: int  # in its chain, from 1
+    clock: Clock
+    before: tuple[Operation, ...]
+    stream: int  # as the host file counts them
+    in_graph: bool = False
+    done: bool = False
+    footprint: Footprint | None = None
+    duration_s: float | None = None  # by the modelled clock, once it is known
+    start_s: float | None = None
+    end_s: float | None = None
+    notes: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def job(self) -> Task:
+        """The task of an operation that is no mark."""
+        assert self.task is not None
+        return self.task
+
+    def is_after(self, other: Operation) -> bool:
+        """Whether ``other`` has ended when this begins."""
+        return self.clock.get(other.chain, 0) >= other.index
+
+
+def joined(clocks: Iterable[Mapping[int, int]]) -> Clock:
+    """What is reached on every chain by any of them."""
+    out: Clock = {}
+    for clock in clocks:
+        for chain, index in clock.items():
+            if out.get(chain, 0) < index:
+                out[chain] = index
+    return out
+
+
+class Chains:
+    """Places operations on chains, in the order of issue, and knows what the host has waited for."""
+
+    def __init__(self) -> None:
+        self.host: Clock = {}
+        self._last: list[int] = []
+        self.issued = 0
+
+    def chain(self) -> int:
+        """A new one."""
+        self._last.append(0)
+        return len(self._last) - 1
+
+    def place(
+        self, task: Task | None, chain: int, before: Iterable[Operation], stream: int, *, in_graph: bool = False
+    ) -> Operation:
+        """A new operation at the chain's end, behind ``before`` (which holds the chain's last one)."""
+        held = tuple(before)
+        self.issued += 1
+        self._last[chain] += 1
+        clock = joined((self.host, *(op.clock for op in held)))
+        clock[chain] = self._last[chain]
+        return Operation(self.issued, task, chain, self._last[chain], clock, held, stream, in_graph)
+
+    def waited(self, op: Operation) -> None:
+        """The host knows that ``op`` has ended, and all before it."""
+        self.host = joined((self.host, op.clock))
+
+    def is_known(self, op: Operation) -> bool:
+        """Whether the host knows that ``op`` has ended."""
+        return self.host.get(op.chain, 0) >= op.index

@@ -1,0 +1,181 @@
+"""What the stand-in's CuPy asks of the machine that plays the GPU: one method for each call.
+
+    host file ─▶ cupy_like ─▶ Caller ══ messages, relayed by the parent ══▶ `answer` ─▶ Machine
+
+Arguments and results are integers, floats, strings, bytes, None, and lists and dicts of them. Every call that a person
+wrote begins with ``where``, the line of the host file that made it (0 where it is not known): findings name it.
+
+**Addresses.** There is one space for all memory. Memory of the host that the grader shares with the host file (the
+exercise's arrays, what `host_alloc` gave, and managed memory, which the host may touch too) lies at ``HOST_BASE`` + its
+offset in the shared file. Device memory lies at what `malloc` gave, also inside of it. Other memory of the host never
+travels as an address: `copy` takes its bytes, `fetch` gives bytes back. It is always pageable.
+
+**When things happen.** Operations are queued and executed as late as is legal. Whatever waits (`synchronize`, `fetch`,
+a copy to pageable memory, the second `query` in a row) forces what it waits for, with what that depends on, and nothing
+else. Of several operations that might come next, the latest issued is executed first.
+
+**Errors.** A call that CUDA would refuse raises `CudaError` with CUDA's own name for it (``cudaErrorInvalidValue``) and
+a sentence that says what was wrong; the stand-in raises it as CuPy would. What a kernel did wrong, and what the order
+of operations allowed to go wrong, is a finding of the run and no error of a call; but a kernel that ended with a fault
+makes every later wait of its run raise ``cudaErrorIllegalAddress`` or its like, as on a GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+HOST_BASE = 0x5000_0000_0000
+"""Where the shared file begins in the address space: clear of the simulator's windows of generic addresses."""
+
+DEFAULT_STREAM = 0
+"""The legacy default stream of device 0: it waits for the blocking streams, and they wait for it. That of device ``d``
+is ``-d``."""
+
+
+class CudaError(Exception):
+    """Raised where CUDA would return an error: ``name`` is CUDA's (``cudaErrorInvalidValue``)."""
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(message)
+        self.name = name
+        self.message = message
+
+
+class Machine(Protocol):
+    """One to eight simulated GPUs of one kind, and the host's memory that they can reach."""
+
+    # -- devices ----------------------------------------------------------------------------------------------------
+    def device_count(self) -> int: ...
+
+    def attributes(self, device: int) -> Mapping[str, int]:
+        """By the names that CuPy has in `Device.attributes` (``MultiProcessorCount``, ``WarpSize`` …)."""
+
+    def set_limit(self, where: int, limit: str, value: int) -> None:
+        """``limit``: ``persisting_l2_bytes`` (cudaLimitPersistingL2CacheSize)."""
+
+    def enable_peer(self, where: int, device: int, peer: int) -> None:
+        """Let kernels on ``device`` use memory of ``peer``. `copy` between them needs no permission."""
+
+    # -- memory -----------------------------------------------------------------------------------------------------
+    def malloc(self, where: int, device: int, size: int, managed: bool) -> int:
+        """The address of ``size`` bytes, poisoned; of managed memory in the shared file.
+
+        Raises CudaError where there is not so much memory.
+        """
+
+    def free(self, where: int, address: int) -> None:
+        """Waits for nothing that was queued: using freed memory is a finding."""
+
+    def host_alloc(self, where: int, size: int, flags: int) -> int:
+        """Pinned memory: its address, HOST_BASE + an offset in the shared file, on a page of its own.
+
+        Raises CudaError (``cudaErrorMemoryAllocation``) where the shared file has no room.
+        """
+
+    def free_host(self, where: int, address: int) -> None: ...
+
+    def host_register(self, where: int, address: int, size: int, flags: int) -> None:
+        """Pin memory of the shared file. Raises CudaError where it is pinned already (in part, too)."""
+
+    def host_unregister(self, where: int, address: int) -> None: ...
+
+    def pointer(self, address: int) -> Mapping[str, int]:
+        """cudaPointerGetAttributes: ``type`` (0 unregistered, 1 host, 2 device, 3 managed), ``device``,
+        ``device_pointer`` (0 where a kernel may not use it) and ``host_pointer``."""
+
+    def advise(self, where: int, address: int, size: int, advice: int, device: int) -> None: ...
+
+    # -- streams and events -----------------------------------------------------------------------------------------
+    def stream_create(self, where: int, device: int, non_blocking: bool, priority: int) -> int:
+        """A handle above 0. ``priority`` changes the modelled clock at most, never what is legal."""
+
+    def stream_destroy(self, stream: int) -> None:
+        """What is queued there is still done, as with CUDA."""
+
+    def stream_attribute(self, where: int, stream: int, name: str, value: Mapping[str, float]) -> None:
+        """``access_policy_window``: ``base``, ``bytes``, ``hit_ratio``, ``hit`` and ``miss`` (cudaAccessProperty)."""
+
+    def event_create(self, where: int, timing: bool) -> int: ...
+
+    def event_destroy(self, event: int) -> None: ...
+
+    def event_record(self, where: int, event: int, stream: int) -> None: ...
+
+    def stream_wait_event(self, where: int, stream: int, event: int) -> None:
+        """For the event's last record; an event that was never recorded holds nobody up."""
+
+    def elapsed_ms(self, first: int, last: int) -> float:
+        """By the modelled clock. Raises CudaError where one is not recorded, has no timing, or is not done yet."""
+
+    # -- operations -------------------------------------------------------------------------------------------------
+    def copy(self, where: int, target: int, source: int | bytes, size: int, stream: int, blocking: bool) -> None:
+        """cudaMemcpyAsync, or with ``blocking`` cudaMemcpy, by unified addressing: the kind follows from the places.
+
+        From pageable memory (bytes, or an address that is not pinned) the bytes are taken now. To memory of the shared
+        file that is not pinned the call returns when the copy is done.
+        """
+
+    def fetch(self, where: int, source: int, size: int, stream: int) -> bytes:
+        """A copy to pageable memory outside the shared file: done when this returns."""
+
+    def fill(self, where: int, address: int, value: int, size: int, stream: int, blocking: bool) -> None:
+        """cudaMemsetAsync: ``size`` bytes of the byte ``value``."""
+
+    def prefetch(self, where: int, address: int, size: int, device: int, stream: int) -> None:
+        """cudaMemPrefetchAsync; device -1 is the host."""
+
+    def launch(
+        self, where: int, kernel: str, grid: Sequence[int], block: Sequence[int], shared_bytes: int,
+        arguments: Sequence[bytes], stream: int, cooperative: bool,
+    ) -> None:  # fmt: skip
+        """``arguments`` are the parameters' bytes. Raises CudaError for a shape that the device does not have, and
+        ``cudaErrorCooperativeLaunchTooLarge`` where not all blocks of a cooperative launch can be resident."""
+
+    def kernel_attributes(self, kernel: str) -> Mapping[str, Any]:
+        """``parameters`` (a list of [PTX type, bytes]), ``shared_bytes`` (static), ``max_threads``, ``registers``,
+        ``local_bytes``. Raises CudaError where the module has no such kernel."""
+
+    def resident_blocks(self, kernel: str, block_threads: int, shared_bytes: int) -> int:
+        """cudaOccupancyMaxActiveBlocksPerMultiprocessor."""
+
+    # -- graphs -----------------------------------------------------------------------------------------------------
+    def capture_begin(self, where: int, stream: int) -> None: ...
+
+    def capture_end(self, where: int, stream: int) -> int:
+        """The graph, ready to be launched. Raises CudaError where a captured stream was not joined."""
+
+    def is_capturing(self, stream: int) -> bool: ...
+
+    def graph_launch(self, where: int, graph: int, stream: int) -> None: ...
+
+    def graph_destroy(self, graph: int) -> None: ...
+
+    # -- waiting ----------------------------------------------------------------------------------------------------
+    def synchronize(self, where: int, what: str, handle: int) -> None:
+        """``what``: ``stream``, ``event`` or ``device``. Raises CudaError after a kernel's fault, and for waiting
+        for a stream that is being captured."""
+
+    def query(self, where: int, what: str, handle: int) -> bool:
+        """Whether it is done: False the first time there was something left, which is then forced."""
+
+
+CALLS = tuple(name for name, value in vars(Machine).items() if not name.startswith("_") and callable(value))
+"""The names of all calls: nothing else is relayed."""
+
+
+def answer(machine: Machine, call: Mapping[str, Any]) -> dict[str, Any]:
+    """The message that answers one call: ``{"result": …}`` or ``{"error": name, "message": …}``.
+
+    ``call`` is hostile: ``{"name": …, "arguments": […]}``. A name that is no call, or arguments that are none, end as
+    ``cudaErrorInvalidValue``.
+    """
+    name, arguments = call.get("name"), call.get("arguments")
+    if name not in CALLS or not isinstance(arguments, list):
+        return {"error": "cudaErrorInvalidValue", "message": f"{name!r} is no call of the stand-in"}
+    try:
+        return {"result": getattr(machine, name)(*arguments)}
+    except CudaError as error:
+        return {"error": error.name, "message": error.message}
+    except (TypeError, ValueError, OverflowError) as error:
+        return {"error": "cudaErrorInvalidValue", "message": str(error)}

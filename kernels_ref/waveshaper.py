@@ -1,0 +1,80 @@
+"""Oracles for tones that get harmonics: sums of Chebyshev polynomials, sample by sample."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import numpy.typing as npt
+
+Inputs = Mapping[str, npt.NDArray[np.generic]]
+Numbers = Mapping[str, float]
+Outputs = dict[str, npt.NDArray[np.float64]]
+Reals = npt.NDArray[np.float64]
+Places = npt.NDArray[np.int64]
+Changes = tuple[Places, Reals]
+
+HARMONICS = 896  # harmonics 1 to 895
+OCTAVES = 10  # the last one, from 512 on, is not whole
+DELAY = 4096  # samples from a sound to its echo
+
+_BATCH = 1 << 16  # samples that a thread works on at a time: complex temporaries of 1 MiB each
+
+
+def harmonics(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """``out`` = `shaped` of ``x``, sample by sample; both are (n,), and ``x`` lies in [-1, 1]."""
+    return {"out": _in_batches(inputs["x"].astype(np.float64))}
+
+
+class Echo:
+    """``out[i]`` = `shaped` of ``x[i] + x[i - DELAY]``, limited to [-1, 1]; silence before ``x[0]``. Both are (n,)."""
+
+    def __call__(self, inputs: Inputs, numbers: Numbers) -> Outputs:
+        return {"out": _in_batches(_with_echo(inputs["x"], np.arange(len(inputs["x"]))))}
+
+    def changed(self, inputs: Inputs, numbers: Numbers, places: Mapping[str, Places]) -> dict[str, Changes]:
+        """New samples at ``places`` are heard there, and once more DELAY samples later."""
+        heard = np.unique(np.concatenate([places["x"], places["x"] + DELAY]))
+        heard = heard[heard < len(inputs["x"])]
+        return {"out": (heard, _in_batches(_with_echo(inputs["x"], heard)))}
+
+
+echo = Echo()
+
+
+def _with_echo(sound: npt.NDArray[np.generic], places: Places) -> Reals:
+    """The limited sum at some places."""
+    late = np.where(places >= DELAY, sound[np.maximum(places - DELAY, 0)], 0)
+    mixed: Reals = sound[places].astype(np.float64) + late
+    return np.clip(mixed, -1.0, 1.0)
+
+
+def shaped(x: Reals) -> Reals:
+    """The sum over k = 1 … 895 of T_k(x) / 2^floor(log2 k), shape as ``x``.
+
+    T_k(cos t) = cos(k·t) is the real part of z^k with z = e^(it), so each octave of equally strong harmonics is a
+    geometric series: z^a + … + z^(b-1) = (z^b - z^a) / (z - 1).
+    """
+    z = x + 1j * np.sqrt(1.0 - x * x)
+    powers = [z]
+    for _ in range(OCTAVES - 1):
+        powers.append(powers[-1] * powers[-1])  # z^1, z^2, z^4 … z^512
+    powers.append(powers[-1] * powers[-2] * powers[-3])  # 896 = 512 + 256 + 128
+    total = sum((powers[s + 1] - powers[s]) / 2**s for s in range(OCTAVES))
+    at_one = OCTAVES - 1 + (HARMONICS - 512) / 512  # every T_k(1) is 1
+    with np.errstate(invalid="ignore", divide="ignore"):
+        result: Reals = np.where(x == 1.0, at_one, (total / (z - 1.0)).real)
+    return result
+
+
+def _in_batches(x: Reals) -> Reals:
+    """`shaped` of every sample, on several threads: NumPy lets others run while it computes."""
+    result = np.empty_like(x)
+
+    def work(start: int) -> None:
+        result[start : start + _BATCH] = shaped(x[start : start + _BATCH])
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(work, range(0, len(x), _BATCH)))
+    return result

@@ -1,0 +1,67 @@
+"""A host exercise and sessions of it without a GPU, for several test files."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from grader.backends.base import Buffer, CaseRun, Limits
+from grader.backends.gpu import host as host_module
+from grader.backends.gpu import host_session
+from grader.backends.gpu.host import HostBackend
+from grader.compile import Entry, Program
+from grader.device import Gpu
+from grader.exercise import Array, Exercise, Target, Tolerance, Work
+from grader.launch import DeviceLimits, LaunchPlan
+
+GPU = Gpu(0, "NVIDIA H200", (9, 0), 132, 1.98e9, 3.2e9, 6016, 60 << 20, 141 << 30, DeviceLimits())
+PROGRAM = Program("sums.cu", "", "", "sm_80", (Entry("sums", ()),), "key")
+LIMITS = Limits(launch_s=5.0, total_s=30.0)
+EXERCISE = Exercise(
+    name="sums",
+    order=901,
+    idea="sum rows",
+    arrays=(Array("x", "float32", "64*rows"), Array("out", "float32", "rows", role="out")),
+    oracle="none:here",
+    small=({"rows": 3},),
+    simulated={"rows": 1},
+    timed={"rows": 200},
+    work=Work(bytes="256*rows"),
+    target=Target(unit="transfer", fraction=0.5, of="ceiling", ceiling="link_to_device"),
+    tolerance=Tolerance(relative=1e-5, absolute=1e-5),
+    host=True,
+)
+
+
+class FakeBackend:
+    gpu = GPU
+
+
+def without_a_gpu(monkeypatch):
+    """Let every session have the child that needs none."""
+
+    def spawn(module, **keywords):
+        from grader.channel import spawn
+
+        return spawn("fake_host_child", **keywords)
+
+    monkeypatch.setattr("grader.compile.assemble", lambda program, arch: b"cubin")
+    monkeypatch.setattr(host_module, "spawn_child", spawn)
+    monkeypatch.setattr(host_session, "WARM_UP_S", 0.0)
+
+
+def backend(source, exercise=EXERCISE, sandbox=True, **keywords):
+    return HostBackend(FakeBackend(), exercise, source.encode(), "sums_host.py", sandbox=sandbox, **keywords)
+
+
+def open_session(monkeypatch, source, limits=LIMITS, exercise=EXERCISE):
+    without_a_gpu(monkeypatch)
+    return backend(source, exercise).open(PROGRAM, limits)
+
+
+def oracle(inputs, numbers):
+    return {"out": inputs["x"].astype(np.float64).reshape(int(numbers["rows"]), -1).sum(axis=1)}
+
+
+def case(rows=3):
+    x = np.random.default_rng(rows).random(64 * rows, dtype=np.float32)
+    return CaseRun(LaunchPlan(()), (Buffer("x", "float32", 64 * rows, "in", x), Buffer("out", "float32", rows, "out")))

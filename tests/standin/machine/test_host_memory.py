@@ -1,0 +1,191 @@
+"""Mapped, pinned and managed memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from grader.standin.protocol import HOST_BASE, CudaError
+from tests.standin.machine.rig import FILE, PAGE, SHARED_BYTES, Ran, Rig, integer, pointer
+
+PAGE_BYTES = 64 << 10
+
+
+# -- mapped -----------------------------------------------------------------------------------------------------------
+def mapped(n: int, kernel: str, *more: bytes, length: int | None = None) -> tuple[Rig, Ran]:
+    rig = Rig(n)
+    rig.pin("x", "out")
+    rig.fresh()
+    with rig.run() as ran:
+        rig.launch(9, kernel, rig.at("x"), rig.at("out"), integer(length or n), *more)
+        rig.m.synchronize(10, "stream", 0)
+    assert ran.kinds == []
+    return rig, ran
+
+
+def test_a_kernel_works_in_place_on_pinned_memory_and_each_byte_crosses_once() -> None:
+    rig, ran = mapped(1024, "twice")
+    assert np.array_equal(rig.view("out"), 2 * rig.view("x"))
+    assert ran.counted["mapped_bytes"] == 2 * rig.bytes
+    assert ran.counted["copies"] == 0
+
+
+def test_what_is_read_twice_crosses_twice() -> None:
+    rig, ran = mapped(1024, "read_twice")
+    assert ran.counted["mapped_bytes"] == 3 * rig.bytes
+
+
+def test_uncoalesced_reads_move_whole_sectors() -> None:
+    _, ran = mapped(8192, "strided", integer(8), length=1024)
+    assert ran.counted["mapped_bytes"] == 1024 * 32 + 4096
+
+
+def test_memory_that_is_not_pinned_cannot_be_reached_by_a_kernel() -> None:
+    rig = Rig()
+    rig.pin("out")
+    with rig.run() as ran:
+        rig.launch(9, "twice", rig.at("x"), rig.at("out"), integer(rig.n))
+        with pytest.raises(CudaError) as raised:
+            rig.m.synchronize(10, "stream", 0)
+    assert raised.value.name == "cudaErrorIllegalAddress"
+    found = ran.report.findings[0]
+    assert found.kind == "cuda_error"
+    assert found.message == (
+        f"cudaErrorIllegalAddress: kernel twice on the default stream ({FILE}:9) uses x, which is ordinary host "
+        "memory: a GPU cannot reach it"
+    )
+
+
+def test_a_stray_access_behind_a_pinned_array_is_the_kernels_and_has_the_arrays_name() -> None:
+    rig = Rig()
+    rig.pin("x", "out")
+    with rig.run() as ran:
+        rig.launch(9, "twice", rig.at("x"), rig.at("out"), integer(rig.n + 1))
+        with pytest.raises(CudaError):
+            rig.m.synchronize(10, "stream", 0)
+    assert [(e.kind, e.array) for e in ran.report.outcome.events] == [("out_of_bounds", "x"), ("out_of_bounds", "out")]
+    assert ran.kinds == []
+
+
+# -- pinned -----------------------------------------------------------------------------------------------------------
+def test_pages_are_pinned_once() -> None:
+    rig = Rig(100)
+    rig.pin("x")
+    with pytest.raises(CudaError) as raised:
+        rig.m.host_register(5, rig.at("x") + 2048, 64, 0)
+    assert raised.value.name == "cudaErrorHostMemoryAlreadyRegistered"
+    rig.m.host_unregister(6, rig.at("x"))
+    with pytest.raises(CudaError) as raised:
+        rig.m.host_unregister(7, rig.at("x"))
+    assert raised.value.name == "cudaErrorHostMemoryNotRegistered"
+    rig.pin("x")
+
+
+def test_a_copy_from_pinned_memory_is_not_pageable_and_one_from_unpinned_memory_is_again() -> None:
+    rig = Rig()
+    (x,) = rig.device()
+    rig.pin("x")
+    for pageable in (0, rig.bytes):
+        with rig.run() as ran:
+            rig.m.copy(8, x, rig.at("x"), rig.bytes, 0, True)
+        assert (ran.counted["pageable_bytes"], ran.counted["copied_bytes"], ran.kinds) == (pageable, rig.bytes, [])
+        if not pageable:
+            rig.m.host_unregister(9, rig.at("x"))
+
+
+def test_pinned_memory_is_given_out_by_pages_until_none_is_left() -> None:
+    rig = Rig()
+    a, b = (rig.m.host_alloc(1, 5000, 0) for _ in range(2))
+    assert b - a == 2 * PAGE
+    assert a >= HOST_BASE + 2 * PAGE
+    with pytest.raises(CudaError) as raised:
+        rig.m.host_alloc(2, SHARED_BYTES, 0)
+    assert raised.value.name == "cudaErrorMemoryAllocation"
+    rig.m.free_host(3, a)
+    assert rig.m.host_alloc(4, 8000, 0) == a
+
+
+def test_pointers_tell_what_they_are() -> None:
+    rig = Rig()
+    (x,) = rig.device()
+    shared = rig.m.malloc(3, 0, 100, True)
+    assert rig.m.pointer(rig.at("x"))["type"] == 0
+    rig.pin("x")
+    assert [rig.m.pointer(a)["type"] for a in (rig.at("x"), x, shared)] == [1, 2, 3]
+    assert rig.m.pointer(rig.at("x"))["device_pointer"] == rig.at("x")
+    assert rig.m.pointer(x)["host_pointer"] == 0
+
+
+# -- managed ----------------------------------------------------------------------------------------------------------
+def managed(rig: Rig, ran: Ran, x: int, y: int, *, prefetch: bool, value: float) -> Ran:
+    """The host writes x, a kernel reads it, the host has y."""
+    with rig.run() as ran:
+        rig.floats(x, rig.n)[:] = value
+        if prefetch:
+            rig.m.prefetch(11, x, rig.bytes, 0, 0)
+        rig.launch(12, "twice", x, y, integer(rig.n))
+        rig.m.synchronize(13, "stream", 0)
+        assert (rig.floats(y, rig.n) == 2 * value).all()
+    assert ran.kinds == []
+    return ran
+
+
+def test_pages_that_the_host_wrote_come_by_faults_unless_they_are_prefetched() -> None:
+    rig = Rig(40_000)
+    x, y = (rig.m.malloc(5, 0, rig.bytes, True) for _ in range(2))
+    pages = -(-rig.bytes // PAGE_BYTES) * PAGE_BYTES
+    ran = managed(rig, Ran(), x, y, prefetch=False, value=1)
+    assert (ran.counted["faulted_bytes"], ran.counted["prefetched_bytes"]) == (pages, 0)
+    ran = managed(rig, Ran(), x, y, prefetch=True, value=2)
+    assert (ran.counted["faulted_bytes"], ran.counted["prefetched_bytes"]) == (0, rig.bytes)
+    ran = managed(rig, Ran(), x, y, prefetch=False, value=2)  # nothing was written: the pages are still there
+    assert ran.counted["faulted_bytes"] == 0
+
+
+def test_a_page_that_is_mostly_read_stays_on_the_host_too() -> None:
+    rig = Rig(PAGE_BYTES // 4)
+    x, y = (rig.m.malloc(5, 0, rig.bytes, True) for _ in range(2))
+    rig.m.advise(6, x, rig.bytes, 1, 0)
+    assert managed(rig, Ran(), x, y, prefetch=False, value=1).counted["faulted_bytes"] == PAGE_BYTES
+    assert managed(rig, Ran(), x, y, prefetch=False, value=1).counted["faulted_bytes"] == 0
+    assert managed(rig, Ran(), x, y, prefetch=False, value=3).counted["faulted_bytes"] == PAGE_BYTES
+
+
+def test_pages_that_prefer_the_host_are_used_over_the_link() -> None:
+    rig = Rig(PAGE_BYTES // 4)
+    x, y = (rig.m.malloc(5, 0, rig.bytes, True) for _ in range(2))
+    rig.m.advise(6, x, rig.bytes, 3, -1)
+    rig.m.advise(7, x, rig.bytes, 5, 0)
+    ran = managed(rig, Ran(), x, y, prefetch=False, value=1)
+    assert (ran.counted["faulted_bytes"], ran.counted["mapped_bytes"]) == (0, PAGE_BYTES)
+
+
+def test_advice_and_prefetches_are_for_managed_memory() -> None:
+    rig = Rig()
+    (x,) = rig.device()
+    for call in (lambda: rig.m.advise(1, x, 4, 1, 0), lambda: rig.m.prefetch(1, x, 4, 0, 0)):
+        with pytest.raises(CudaError, match="is for managed memory"):
+            call()
+
+
+def test_memory_that_is_not_there_is_refused_with_its_reason() -> None:
+    rig = Rig()
+    (x,) = rig.device()
+    rig.m.free(7, x)
+    for address, why in ((x, "freed on line 7"), (1 << 40, "no address of memory")):
+        with pytest.raises(CudaError, match=why):
+            rig.m.fill(8, address, 0, 4, 0, False)
+    (y,) = rig.device()
+    with pytest.raises(CudaError, match="only 4 bytes are left there"):
+        rig.m.fill(8, y + rig.bytes - 4, 0, 8, 0, False)
+
+
+def test_a_device_has_so_much_memory() -> None:
+    rig = Rig()
+    with pytest.raises(CudaError, match="out of memory: 2147483648 bytes are asked for"):
+        rig.m.malloc(3, 0, 2 << 30, False)
+    with rig.run() as ran:
+        for _ in range(3):
+            rig.m.free(5, rig.m.malloc(4, 0, 1000, False))
+    assert ran.counted["device_bytes"] == 1000
+    assert rig.m.pointer(int.from_bytes(pointer(5), "little"))["type"] == 0

@@ -1,0 +1,64 @@
+"""A host file's result of inputs that are gone: the report says since when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from grader.backends.hostcase import decoys
+from grader.catalog import built_in_course, load_catalog, resolve_reference
+from grader.stages.cases import CaseBook
+from grader.stages.records import Case
+from grader.stages.stale import with_time
+from grader.verdict import Diagnostic
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+EXERCISES = {one.exercise.name: one.exercise for one in load_catalog().exercises}
+FOUND = Diagnostic("wrong", "out[0] is wrong")
+
+
+def told(name: str, case: Case, stale: Mapping[str, int]) -> str:
+    """What is said of the right answer for the decoys of these turns, in place of the case's own inputs."""
+    exercise = EXERCISES[name]
+    oracle = resolve_reference(exercise.oracle, built_in_course())
+    book = CaseBook(exercise, oracle, seed=7)
+    inputs: dict[str, npt.NDArray[Any]] = dict(book.data(case).inputs)
+    for array, turn in stale.items():
+        inputs[array] = decoys(exercise, book.data(case).inputs, turn)[array]
+    outputs = {key: values.astype(np.float32) for key, values in oracle(inputs, dict(case.size)).items()}
+    return with_time(FOUND, exercise, case, book, outputs).message.removeprefix(FOUND.message)
+
+
+ROD = Case({"n": 33, "steps": 5}, "real")
+
+
+@pytest.mark.parametrize(
+    ("stale", "words"),
+    [
+        ({"x": 1, "heat": 1}, "; it would be right for what was in x and heat when setup was called"),
+        ({"heat": 1}, "; it would be right for what was in heat when setup was called"),
+        ({"x": 2}, "; it would be right for what was in x in the run before"),
+    ],
+)
+def test_a_result_of_inputs_that_are_gone_says_which_and_since_when(stale: Mapping[str, int], words: str) -> None:
+    assert told("cuda_graph", ROD, stale) == words
+
+
+def test_a_result_of_inputs_of_two_different_times_says_nothing() -> None:
+    assert told("cuda_graph", ROD, {"x": 1, "heat": 2}) == ""
+
+
+def test_a_few_small_integers_agree_by_chance_and_say_nothing() -> None:
+    assert told("streams_overlap", Case({"n": 33}, "exact"), {"x": 1}) == ""
+    assert told("streams_overlap", Case({"n": 33}, "real"), {"x": 1}) != ""
+
+
+def test_an_exercise_without_a_host_file_has_no_earlier_runs() -> None:
+    case, exercise = Case({"n": 8}, "real"), EXERCISES["vector_add"]
+    book = CaseBook(exercise, resolve_reference(exercise.oracle, built_in_course()), seed=7)
+    assert with_time(FOUND, exercise, case, book, {"c": np.zeros(8, np.float32)}) is FOUND
