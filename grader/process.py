@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Self
 
 from grader.channel import Channel, ChannelClosed
@@ -39,7 +38,20 @@ _BOOT = (
 )
 
 
-class Child:
+class Closing:
+    """A context manager that is closed at its end."""
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Child(Closing):
     """A running child: its channel, the ends of its output, and its end.
 
     As a context manager it is killed on exit, with its whole process group, and reaped.
@@ -112,14 +124,6 @@ class Child:
         self.channel.close()
         self._output.join()
         self._errors.join()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _reaped(self, *, block: bool) -> bool:
         if self._process.returncode is not None:

@@ -6,9 +6,22 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from grader.errors import Unsupported
+
 SYSTEM = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/opt")
 PACKAGES = ("site-packages", "dist-packages")
 PROCESS = ("/proc/self", "/proc/sys", "/proc/meminfo", "/proc/cpuinfo", "/dev/urandom")
+
+
+def must_close() -> None:
+    """Raise Unsupported where this system cannot close files to a process."""
+    from grader.sandbox import available
+
+    if available() == "none":
+        raise Unsupported(
+            "this system cannot close its files to a host file's code (no Landlock)",
+            hint="--no-sandbox runs it all the same, with your own rights: only for files that you trust",
+        )
 
 
 def readable(courses: Iterable[Path] = ()) -> tuple[str, ...]:

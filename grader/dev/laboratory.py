@@ -6,8 +6,6 @@ import os
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 from zlib import crc32
 
 from grader.catalog import Catalog, CourseExercise
@@ -15,11 +13,12 @@ from grader.cli.grading import Options, Task
 from grader.cli.hostfile import SimHostFileBackend
 from grader.cli.machinery import Machine
 from grader.dev.kept import ChildPool, KeptSimulator
+from grader.process import Closing
 from grader.stages import Request, grade
 from grader.verdict import Verdict
 
 
-class Laboratory:
+class Laboratory(Closing):
     """Hands out verdicts as futures. A context manager; on exit its children are gone.
 
     Inputs come from a fixed seed for each file, so that a course that passed its check passes it again.
@@ -57,14 +56,6 @@ class Laboratory:
         self._workers.shutdown(cancel_futures=True)
         self._gpu_worker.shutdown(cancel_futures=True)
         self._children.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def request(one: CourseExercise, path: Path, backend: str, device: int = 0) -> Request:

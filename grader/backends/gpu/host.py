@@ -79,16 +79,13 @@ class HostBackend:
         Raises Unsupported where files cannot be closed to it (unless ``sandbox=False``) or there are too few GPUs,
         SubmissionError where the host file is no Python, lacks a function, or fails when it is read.
         """
+        from grader.backends.hostdoors import must_close
         from grader.compile import assemble
-        from grader.sandbox import available
 
         if few := too_few_gpus(self.exercise, self.gpus):
             raise Unsupported(few, hint="its simulated GPUs are as many as it needs: `--backend sim`")
-        if self._sandbox and available() == "none":
-            raise Unsupported(
-                "this system cannot close its files to a host file's code (no Landlock)",
-                hint="--no-sandbox runs it all the same, with your own rights: only for files that you trust",
-            )
+        if self._sandbox:
+            must_close()
         cubin = assemble(program, self.gpu.arch_for(program.target))
         session = HostSession(self, program, limits)
         try:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from grader.backends import plans
 from grader.backends.base import CaseRun, Execution, Limits
 from grader.backends.gpu import wire
 from grader.channel import ChannelBroken, ChannelClosed, ChannelTimeout
 from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeError
+from grader.process import Closing
 from grader.verdict import Diagnostic, LaunchRecord
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ LOAD_S = 20.0
 SETTLE_S = 2.0  # what a case needs beside its launches: copies, checks
 
 
-class ChildSession:
+class ChildSession(Closing):
     """One submission in one child. A context manager; on exit the child is gone, with whatever it still ran."""
 
     def __init__(self, child: Child, program: Program | None, limits: Limits) -> None:
@@ -76,14 +76,6 @@ class ChildSession:
     def close(self) -> None:
         """End the child at once, with its process group; closing twice is fine."""
         self._child.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     # ------------------------------------------------------------------------------------------ talking to the child
 

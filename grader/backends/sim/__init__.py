@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from grader.backends.base import CaseRun, Execution, Limits
 from grader.backends.plans import dim3
@@ -19,6 +18,7 @@ from grader.backends.sim import store
 from grader.channel import ChannelClosed, ChannelTimeout, Sandbox, spawn
 from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeError
 from grader.launch import DeviceLimits
+from grader.process import Closing
 from grader.verdict import Access, Diagnostic, LaunchRecord, LineCounters, Operation, Timeline, WorstRequest
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class SimBackend:
             self._started = None
 
 
-class SimSession:
+class SimSession(Closing):
     """One submission in one simulator child. A context manager; on exit the child is gone."""
 
     def __init__(self, child: Child, program: Program, limits: Limits) -> None:
@@ -121,14 +121,6 @@ class SimSession:
     def close(self) -> None:
         """End the child at once; closing twice is fine."""
         self._child.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     # -- talking to the child ---------------------------------------------------------------------------------------
     def _send(self, request: dict[str, Any], arrays: Arrays | None = None) -> None:

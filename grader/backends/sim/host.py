@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 
 from grader.backends.sim.host_pair import Pair
 from grader.backends.sim.host_session import HostSimSession
-from grader.errors import Unsupported
 from grader.launch import DeviceLimits
 
 if TYPE_CHECKING:
@@ -59,13 +58,10 @@ class HostSimBackend:
         Raises Unsupported where files cannot be closed to them (unless ``sandbox=False``), SubmissionError where the
         host file is no Python, lacks a function, or fails when it is read.
         """
-        from grader.sandbox import available
+        from grader.backends.hostdoors import must_close
 
-        if self._sandbox and available() == "none":
-            raise Unsupported(
-                "this system cannot close its files to a host file's code (no Landlock)",
-                hint="--no-sandbox runs it all the same, with your own rights: only for files that you trust",
-            )
+        if self._sandbox:
+            must_close()
         self.start()
         pair, self._started = self._started, None
         assert pair is not None

@@ -8,8 +8,7 @@ import re
 import signal
 import time
 from collections.abc import Mapping
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from grader.backends.base import CaseRun, Execution, Limits
 from grader.backends.hostcase import is_cooperative, run_case
@@ -17,6 +16,7 @@ from grader.backends.sim import START_S, as_diagnostic, as_launches, as_timeline
 from grader.backends.sim.machine_session import MachineSession
 from grader.channel import ChannelBroken, ChannelClosed, ChannelTimeout
 from grader.errors import GraderFault, SubmissionError, WarpgradeError
+from grader.process import Closing
 from grader.verdict import Diagnostic
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 TELL_S = 0.5  # for a host file that does not end to say where it is
 
 
-class HostSimSession:
+class HostSimSession(Closing):
     """One host submission in its two children. A context manager; on exit they are gone."""
 
     def __init__(self, pair: Pair, exercise: Exercise, program: Program, limits: Limits) -> None:
@@ -247,14 +247,6 @@ class HostSimSession:
     def close(self) -> None:
         """End both children at once; closing twice is fine."""
         self._pair.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _fault(answer: dict[str, Any]) -> SubmissionError:
