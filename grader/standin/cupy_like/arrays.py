@@ -86,7 +86,8 @@ class ndarray(Closed):  # CuPy's name
         self._there(lambda: self.data.copy_to_host_async(out.ctypes.data, self.nbytes, stream))
         if blocking:
             stream.synchronize()
-        return out  # type: ignore[no-any-return]  # NumPy's, as just checked
+        filled: Host = out
+        return filled
 
     def set(self, arr: Any, stream: Any = None) -> None:
         """Copy an array of the host here, on ``stream`` or the current one."""
@@ -246,7 +247,8 @@ def asnumpy(a: Any, stream: Any = None, order: str = "C", out: Any = None, *, bl
         return a.get(stream=stream, order=order, out=out, blocking=blocking)
     if out is not None:
         out[...] = a
-        return out  # type: ignore[no-any-return]  # NumPy's, as just checked
+        filled: Host = out
+        return filled
     return np.asarray(a)
 
 

@@ -120,7 +120,7 @@ def empty_pinned(shape: Any, dtype: Any = float, order: str = "C") -> Array:
     shape = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
     size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
     buffer = alloc_pinned_memory(size)
-    made: Array = np.ndarray(shape, dtype, buffer, order=order)  # type: ignore[arg-type]  # "C" or "F"
+    made: Array = np.ndarray(shape, dtype, buffer, order="F" if order == "F" else "C")
     return made
 
 

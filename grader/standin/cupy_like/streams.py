@@ -178,7 +178,7 @@ class Graph(Closed):
 
     _full_name = "cupy.cuda.Graph"
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # CuPy's raises the same
         raise NotImplementedError("a graph is made by capturing a stream: begin_capture(), end_capture()")
 
     @classmethod
