@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from grader.backends.hostcase import decoys
+from grader.backends.host.case import decoys
 from grader.catalog import built_in_course, load_catalog, resolve_reference
 from grader.stages.cases import CaseBook
 from grader.stages.records import Case

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.backends.gpu.host import HostBackend, HostSession, host_file_beside
-from grader.backends.sim.host import HostSimBackend, HostSimSession
+from grader.backends.gpu.host.backend import HostBackend, HostSession, host_file_beside
+from grader.backends.sim.host.backend import HostSimBackend, HostSimSession
 from grader.compile import read_submission
 from grader.errors import SubmissionError
 

@@ -104,7 +104,7 @@ def _too_few(exercise: Exercise) -> str:
     """Why this machine has too few GPUs for the exercise; "" where it has enough."""
     if exercise.gpus <= 1:
         return ""
-    from grader.backends.hostcase import too_few_gpus
+    from grader.backends.host.case import too_few_gpus
     from grader.device import count
 
     return too_few_gpus(exercise, count())
@@ -124,7 +124,7 @@ def _with_gpu(request: Request, one: CourseExercise, gpu: Gpu, options: Options)
 
 
 def _with_host_file(request: Request, one: CourseExercise, gpu: GpuBackend, options: Options) -> Request:
-    from grader.backends.gpu.host_speed import HostSpeedTest
+    from grader.backends.gpu.host.speed import HostSpeedTest
     from grader.cli.hostfile import HostFileBackend
 
     backend = HostFileBackend(gpu, one, request.path, host=request.host_file, sandbox=not options.no_sandbox)

@@ -56,8 +56,8 @@ def _expectation(expect: Expect) -> Iterator[str]:
 
 
 def _target(one: CourseExercise) -> Iterator[str]:
+    from grader.backends.gpu.host.yardsticks import LINKS
     from grader.backends.gpu.reference import find
-    from grader.backends.gpu.yardsticks import LINKS
 
     exercise, target = one.exercise, one.exercise.target
     if target is None:

@@ -1,6 +1,6 @@
 """Whether a host file's wrong output would be right for inputs that were there before: what was copied too early.
 
-`setup` and the first run see decoys (`grader.backends.hostcase`), so a result of theirs can be told from any other.
+`setup` and the first run see decoys (`grader.backends.host.case`), so a result of theirs can be told from any other.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _telling(case: Case, outputs: Arrays) -> bool:
 
 def _fitting(exercise: Exercise, case: Case, book: CaseBook, outputs: Arrays) -> Iterator[str]:
     """Yield what the outputs are right for: some inputs as they were at another time, the others as they should be."""
-    from grader.backends.hostcase import decoys
+    from grader.backends.host.case import decoys
     from grader.compare import compare
 
     now = book.data(case).inputs

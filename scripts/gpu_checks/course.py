@@ -53,7 +53,7 @@ def the_course_on_the_gpu(backend: GpuBackend) -> Any:
 
 def expectations() -> Iterator[tuple[str, Path, str]]:
     """Every file of the course that a GPU says something about: its exercise, its path, its word."""
-    from grader.backends.hostcase import too_few_gpus
+    from grader.backends.host.case import too_few_gpus
     from grader.dev.expectations import read_expectation
     from grader.device import count
 

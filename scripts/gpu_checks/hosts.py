@@ -49,8 +49,8 @@ def host_case(
     backend: GpuBackend, host_source: str, cu: str | None = None, limits: Limits = LIMITS, name: str = "zero_copy"
 ) -> Told:
     """One small case of the exercise, and its timed runs where that is right."""
-    from grader.backends.gpu.host import HostBackend
-    from grader.backends.gpu.host_speed import HostSpeedTest
+    from grader.backends.gpu.host.backend import HostBackend
+    from grader.backends.gpu.host.speed import HostSpeedTest
     from grader.references import resolve_reference
 
     one = courses()[name]

@@ -90,8 +90,8 @@ def _kernel_row(one: CourseExercise, backend: GpuBackend, seed: int, size: str) 
 
 
 def _host_row(one: CourseExercise, backend: GpuBackend, seed: int, size: str) -> BenchRow:
-    from grader.backends.gpu.host import HostBackend
-    from grader.backends.gpu.host_speed import HostSpeedTest
+    from grader.backends.gpu.host.backend import HostBackend
+    from grader.backends.gpu.host.speed import HostSpeedTest
     from grader.references import resolve_reference
 
     assert one.solution is not None

@@ -275,7 +275,8 @@ class BlockEmitter(OperandEmitter):
         assert self.op is not None
         after = self.block.index + 1
         with f.if_(self.mask.ne(0)):
-            f.call(self.g.schedule.arrive, self.worker, self.warp, self.mask, barrier, count, f.const(I32, after),
+            arrive = self.g.schedule.barriers.arrive
+            f.call(arrive, self.worker, self.warp, self.mask, barrier, count, f.const(I32, after),
                    f.const(I32, self.site()), f.const(I32, int(waits)))  # fmt: skip
         self.g.observers.barrier(self, self.block.index)
         rest = self.block_mask & ~self.mask if waits else self.block_mask

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 
 from grader.backends.gpu.cuda import flush_standard_output
-from grader.backends.gpu.host_child import HostWorker
+from grader.backends.gpu.host.child import HostWorker
+from grader.backends.gpu.host.yardstick_child import serve_yardsticks
 from grader.backends.gpu.signals import Signals
-from grader.backends.gpu.yardstick_child import serve_yardsticks
-from grader.backends.hostfile import close_doors
+from grader.backends.host.worker import close_doors
 from grader.backends.output import Printed
 from grader.channel import Sandbox, attach
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from grader.backends.base import Buffer, CaseRun, Limits
-from grader.backends.gpu import host as host_module
-from grader.backends.gpu import host_session
-from grader.backends.gpu.host import HostBackend
+from grader.backends.gpu.host import backend as host_module
+from grader.backends.gpu.host import session as host_session
+from grader.backends.gpu.host.backend import HostBackend
 from grader.compile import Entry, Program
 from grader.device import Gpu
 from grader.exercise import Array, Exercise, Target, Tolerance, Work
@@ -30,6 +30,15 @@ EXERCISE = Exercise(
     tolerance=Tolerance(relative=1e-5, absolute=1e-5),
     host=True,
 )
+TWICE = """// launch twice(x, out, rows): grid=cdiv(rows, 256) block=256
+extern "C" __global__ void twice(const float* x, float* out, int rows)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < rows)
+        out[i] = 2 * x[i];
+}
+"""
+"""A trusted kernel of a course."""
 
 
 class FakeBackend:

@@ -1,14 +1,15 @@
 # expect: sim=technique gpu=pass
 # Right, but each chunk brings the end of the chunk before along: those samples cross the link twice.
 
-"""Host side of streams_events: copy in, compute, copy out, each on a stream of its own, with three buffers each way."""
+"""Host side of streams_events: copies in, kernels and copies out on streams of their own, through rings of buffers."""
 
 import cupy
 import numpy as np
 
 DELAY = 4096  # as in streams_events.cu
-CHUNKS = 32
-RING = 3  # chunk i uses buffer i % RING: one is filled, one is computed from, one still holds the samples before
+CHUNKS = 64
+RING = 4  # chunk i uses buffer i % RING
+KERNELS = 2  # streams for kernels
 BLOCK = 256
 
 work = {}  # what setup prepares for run
@@ -24,9 +25,10 @@ def setup(module: cupy.RawModule, x: np.ndarray, out: np.ndarray) -> None:
     for array in (x, out):
         cupy.cuda.runtime.hostRegister(array.ctypes.data, array.nbytes, 0)
 
-    # One stream for each role: what has the same role takes turns anyway, on the same copy engine or multiprocessors.
-    for role in ("upload", "compute", "download"):
-        work[role] = cupy.cuda.Stream(non_blocking=True)
+    # One stream for each way: what goes the same way takes turns anyway, on the same copy engine. Kernels have two: the
+    # first blocks of one take the places that the last blocks of the one before leave.
+    work["upload"], work["download"] = cupy.cuda.Stream(non_blocking=True), cupy.cuda.Stream(non_blocking=True)
+    work["kernels"] = [cupy.cuda.Stream(non_blocking=True) for _ in range(KERNELS)]
 
     # An event says "everything up to here is done", of the stream on which it was recorded last.
     for done in ("uploaded", "computed", "downloaded"):
@@ -53,18 +55,17 @@ def setup(module: cupy.RawModule, x: np.ndarray, out: np.ndarray) -> None:
 
 def run() -> None:
     """Compute `out` from what is in `x` now. Timed: when this returns, `out` must be complete."""
-    upload, compute, download = work["upload"], work["compute"], work["download"]
+    upload, download = work["upload"], work["download"]
     uploaded, computed, downloaded = work["uploaded"], work["computed"], work["downloaded"]
     for i, (samples, x_device, now, before, out_device, results) in enumerate(work["chunks"]):
-        slot = i % RING
+        slot, compute = i % RING, work["kernels"][i % KERNELS]
 
-        # Is the buffer free? It held chunk i - RING, whose end was needed by the kernel after it: i - RING + 1.
-        upload.wait_event(computed[(i + 1) % RING])
+        # Is the buffer free? It held chunk i - RING, and only that chunk's own kernel has read it.
+        upload.wait_event(computed[slot])
         x_device.set(samples, stream=upload)
         uploaded[slot].record(upload)
 
-        # Are the samples there, and has the last result left its buffer? The chunk before needs no event: the kernel
-        # before has waited for it, and comes first on this stream.
+        # Are the samples there, and has the last result left its buffer?
         compute.wait_event(uploaded[slot])
         compute.wait_event(downloaded[slot])
         with compute:
@@ -77,6 +78,6 @@ def run() -> None:
         out_device.get(stream=download, out=results, blocking=False)
         downloaded[slot].record(download)
 
-    # The last copy out has waited for everything else. The waits of the first chunks are for events of an earlier run:
-    # they are long done. (An event that was never recorded holds nobody up.)
+    # The last copy out comes after all others, and each has waited for its kernel. The waits of the first chunks are
+    # for events of an earlier run: they are long done. (An event that was never recorded holds nobody up.)
     download.synchronize()

@@ -1,0 +1,264 @@
+"""One host submission on the simulator: cases from begin to end, calls relayed, and what silence or death means."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from grader.backends.base import CaseRun, Execution, Limits
+from grader.backends.host.case import is_cooperative, run_case
+from grader.backends.sim import START_S, as_diagnostic, as_launches, as_timeline
+from grader.backends.sim.host.machine_session import MachineSession
+from grader.channel import ChannelBroken, ChannelClosed, ChannelTimeout
+from grader.errors import GraderFault, SubmissionError, WarpgradeError
+from grader.process import Closing
+from grader.verdict import Diagnostic
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from grader.backends.sim.host.pair import Pair
+    from grader.compile import Program
+    from grader.exercise import Exercise
+
+    Arrays = Mapping[str, npt.NDArray[np.generic]]
+
+TELL_S = 0.5  # for a host file that does not end to say where it is
+
+
+class HostSimSession(Closing):
+    """One host submission in its two children. A context manager; on exit they are gone."""
+
+    def __init__(self, pair: Pair, exercise: Exercise, program: Program, limits: Limits) -> None:
+        self._pair = pair
+        self._exercise = exercise
+        self._limits = limits
+        self._machine = MachineSession(pair.machine, program, limits)
+        self._arrays: dict[str, tuple[npt.NDArray[np.generic], npt.NDArray[np.generic]]] = {}
+        self._reports: list[dict[str, Any]] = []
+        self._graded = False
+        self._stopped: WarpgradeError | None = None
+        self._name = ""
+        self.program = program
+        self.sandbox = "none"
+
+    def load(self, source: bytes, name: str, threads: int) -> None:
+        """Start the machine, then hand over module and host file."""
+        self._name = name
+        shared, channel = self._pair.shared, self._pair.host.channel
+        told = {"do": "start", "fd": shared.fd, "size": shared.size, "name": name, "inner": self._pair.inner.to_dict()}
+        with contextlib.suppress(ChannelClosed):  # whoever waits for it says what happened
+            channel.send(told | {"printf_bytes": self._limits.printf_bytes})
+        self._machine.load(threads)
+        self._machine.start_machine(self._pair, name, source, self._exercise)
+        self._await_ready()
+        cooperative = is_cooperative(self.program)
+        self._ask({"do": "load", "source": source, "name": name, "cooperative": cooperative})
+
+    def _await_ready(self) -> None:
+        try:
+            ready, _ = self._pair.host.channel.receive(START_S)
+        except (ChannelClosed, ChannelTimeout, ChannelBroken):
+            self._pair.host.kill()
+            tail = self._pair.host.stderr.strip().splitlines()[-1:] or ["it said nothing"]
+            raise self._stop(GraderFault(f"the host file's process does not start: {tail[0]}")) from None
+        if "error" in ready:
+            raise self._stop(GraderFault(str(ready["error"])))
+        self.sandbox = max(self._machine.sandbox, str(ready.get("sandbox", "none")))
+
+    def run(self, run: CaseRun) -> Execution:
+        """Run one case: `setup` and a run on decoys, then the graded run.
+
+        What the host file or its kernels do wrong is an Execution with ``failure``. Raises Unsupported, GraderFault,
+        and SubmissionError for what ends the session.
+        """
+        self._reports = []
+        started = time.monotonic()
+        try:
+            ended = run_case(self, self._exercise, run.buffers)
+        except SubmissionError as error:
+            if not self._reports:  # it was in `setup`, which is no run: its kernels may say why
+                self._end_run()
+            return self._execution(error=error, elapsed_s=time.monotonic() - started)
+        outputs, changed = dict(ended.outputs), ended.inputs_changed
+        return self._execution(outputs, changed, elapsed_s=time.monotonic() - started)
+
+    def set_up(self, data: Arrays) -> dict[str, npt.NDArray[np.generic]]:
+        """Share copies of ``data`` with the host file, and call its `setup`.
+
+        What is returned is the parent's own: each run takes it to the shared file, and brings it back when it ends.
+        """
+        self._arrays, told, bound = {}, [], {}
+        roles = {array.name: array.role for array in self._exercise.arrays}
+        for name, values in data.items():
+            span = self._pair.shared.reserve(values.nbytes)
+            there = self._pair.shared.array(span, values.dtype.name)
+            there[:] = values
+            self._arrays[name] = (values.copy(), there)
+            told.append({"offset": span.offset, "size": span.size, "dtype": values.dtype.name})
+            bound[name] = [span.offset, span.size, values.dtype.name, roles[name]]
+        self._asked({"do": "bind", "arrays": bound})
+        self._graded = False
+        self._ask({"do": "setup", "arrays": told})
+        return {name: own for name, (own, _) in self._arrays.items()}
+
+    def go(self) -> float:
+        """Call `run` once, the first time after `set_up` on decoys; seconds by the parent's clock.
+
+        Raises SubmissionError for an exception in the host file, a run that does not end, or a process that died.
+        """
+        for own, there in self._arrays.values():
+            there[:] = own
+        self._asked({"do": "begin_run", "graded": self._graded})
+        started = time.perf_counter()
+        try:
+            self._ask({"do": "run"})
+        finally:
+            seconds = time.perf_counter() - started
+            for own, there in self._arrays.values():
+                own[:] = there
+            self._end_run()
+        self._graded = True
+        return seconds
+
+    def _end_run(self) -> None:
+        if self._stopped is None:
+            self._reports.append(self._asked({"do": "end_run"}))
+
+    # -- the two children --------------------------------------------------------------------------------------------
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        """One request to the host file's process; on the way its calls go to the machine."""
+        from grader.standin.messages import relayed
+
+        if self._stopped is not None:
+            raise self._stopped
+        answer = self._exchanged(request, deadline := time.monotonic() + self._limits.launch_s)
+        while answer.get("is") == "call":
+            called = time.monotonic()
+            result = self._asked(relayed(answer))
+            result.pop("is", None)
+            deadline += time.monotonic() - called  # the machine's own time has limits of its own
+            answer = self._exchanged(result, deadline)
+        if "fault" in answer:
+            raise _fault(answer)
+        return answer
+
+    def _asked(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The machine's answer. Where it gives none, the host file's process waits for nothing any more."""
+        if self._stopped is not None:
+            raise self._stopped
+        try:
+            return self._machine.ask(request)
+        except WarpgradeError as error:
+            raise self._stop(error) from None
+
+    def _exchanged(self, message: dict[str, Any], deadline: float) -> dict[str, Any]:
+        channel = self._pair.host.channel
+        try:
+            channel.send(message)
+            answer, _ = channel.receive(max(0.0, deadline - time.monotonic()))
+        except ChannelTimeout:
+            raise self._stop(self._hung()) from None
+        except ChannelBroken:
+            message_ = "the process that ran the host file answered with something that is no answer"
+            raise self._stop(SubmissionError("crash", message_)) from None
+        except ChannelClosed:
+            raise self._stop(self._died()) from None
+        return answer
+
+    def _hung(self) -> SubmissionError:
+        """The host file is busy and does not call: say where it is, if it can be asked."""
+        line = self._where()
+        place = f" ({self._name}:{line})" if line else ""
+        message = f"the host file did not come back within {self._limits.launch_s:.3g} s{place}"
+        hint = "look for a loop whose condition never becomes false; `--timeout SECONDS` gives it more time"
+        found = Diagnostic("timeout", message, file=self._name, line=line, hint=hint)
+        return SubmissionError("timeout", message, diagnostics=(found,), hint=hint)
+
+    def _where(self) -> int | None:
+        """The line of the host file that its process writes to standard error when it gets a signal."""
+        host, pattern = self._pair.host, re.compile(rf'File "{re.escape(self._name)}", line (\d{{1,7}}) in ')
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(host.pid, signal.SIGUSR1)
+        ends = time.monotonic() + TELL_S
+        while time.monotonic() < ends:
+            told = host.stderr.rpartition("Current thread")[2]
+            if found := pattern.search(told):
+                return int(found[1])
+            host.wait(0.01)
+        return None
+
+    def _died(self) -> SubmissionError:
+        host = self._pair.host
+        host.wait(2.0)
+        how = host.signal_name or f"exit status {host.returncode}"
+        message = f"the process that ran the host file ended ({how})"
+        found = Diagnostic("crash", message, file=self._name, hint="setup() and run() must return")
+        return SubmissionError("crash", message, diagnostics=(found,))
+
+    def _stop(self, error: WarpgradeError) -> WarpgradeError:
+        self._stopped = error
+        self._pair.close()
+        return error
+
+    # -- what came of it ---------------------------------------------------------------------------------------------
+    def _execution(
+        self, outputs: Mapping[str, Any] | None = None, changed: tuple[str, ...] = (),
+        error: SubmissionError | None = None, elapsed_s: float = 0.0,
+    ) -> Execution:  # fmt: skip
+        """The graded run's; a failure of the run on decoys counts where the graded one has none."""
+        failed = next((report for report in reversed(self._reports) if report["failure"]), None)
+        last = self._reports[-1] if self._graded and self._reports else {}
+        told = failed or last
+        found = tuple(as_diagnostic(one) for one in told.get("diagnostics", ()))
+        failure = failed["failure"] if failed else None
+        if error is not None and (failed is None or error.verdict in ("unsupported", "timeout")):
+            failure, found = error.verdict, (*error.diagnostics, *found)
+        printed, too_much = self._printed()
+        printed += "".join(str(report["printed"]) for report in self._reports[-1:])
+        if too_much and failure is None:
+            failure, found = "limit", (self._printed_too_much(), *found)
+        return Execution(
+            outputs=outputs or {}, launches=as_launches(last), diagnostics=found, failure=failure, printed=printed,
+            inputs_changed=changed, elapsed_s=elapsed_s, timeline=as_timeline(last.get("timeline")),
+            host_counters=dict(last.get("host_counters", {})),
+        )  # fmt: skip
+
+    def _printed(self) -> tuple[str, bool]:
+        """What the host file printed. Where its process cannot say any more, the next case finds it gone."""
+        try:
+            answer = self._ask({"do": "printed"})
+        except WarpgradeError:
+            return "", False
+        return str(answer.get("printed", ""))[: self._limits.printf_bytes], answer.get("too_much") is True
+
+    def _printed_too_much(self) -> Diagnostic:
+        message = f"the host file printed more than {self._limits.printf_bytes >> 10} kB"
+        return Diagnostic(
+            "limit", message, file=self._name, hint="print less: setup() and run() are called for each case"
+        )
+
+    def close(self) -> None:
+        """End both children at once; closing twice is fine."""
+        self._pair.close()
+
+
+def _fault(answer: dict[str, Any]) -> SubmissionError:
+    """What the host file's process says that went wrong; it can only harm itself."""
+    told = answer.get("diagnostics")
+    found = tuple(_finding(one) for one in told if isinstance(one, dict)) if isinstance(told, list) else ()
+    word = answer["fault"] if answer["fault"] in ("invalid", "unsupported", "out_of_bounds") else "crash"
+    return SubmissionError(word, str(answer.get("message", "")), diagnostics=found)
+
+
+def _finding(told: dict[str, Any]) -> Diagnostic:
+    kind, message, hint = (str(told.get(name, "")) for name in ("kind", "message", "hint"))
+    line = told.get("line")
+    file = str(told["file"]) if "file" in told else None
+    return Diagnostic(kind, message, file=file, line=line if type(line) is int else None, hint=hint)
