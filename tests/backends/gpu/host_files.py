@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from grader.backends.base import Buffer, CaseRun, Limits
-from grader.backends.gpu.host import backend as host_module
 from grader.backends.gpu.host import session as host_session
+from grader.backends.gpu.host import start
 from grader.backends.gpu.host.backend import HostBackend
 from grader.compile import Entry, Program
 from grader.device import Gpu
@@ -54,7 +54,7 @@ def without_a_gpu(monkeypatch):
         return spawn("fake_host_child", **keywords)
 
     monkeypatch.setattr("grader.compile.assemble", lambda program, arch: b"cubin")
-    monkeypatch.setattr(host_module, "spawn_child", spawn)
+    monkeypatch.setattr(start, "spawn_child", spawn)
     monkeypatch.setattr(host_session, "WARM_UP_S", 0.0)
 
 

@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from grader.backends.gpu.host.backend import HostBackend
+    from grader.backends.gpu.host.start import Starter
     from grader.backends.gpu.host.yardsticks import Yardstick
     from grader.compile import Program
+    from grader.exercise import Exercise
     from grader.verdict import Timeline
 
     Values = npt.NDArray[np.generic]
@@ -38,23 +39,24 @@ YARDSTICK_SAMPLES = 15
 
 
 class HostSession(ChildSession):
-    """One host submission in its child.
+    """One host submission in its child, on ``gpus`` GPUs.
 
     ``yardsticks_s`` are samples in seconds by the name of a yardstick, called and timed like a run, before any of the
     submission's code was read.
     """
 
-    def __init__(self, backend: HostBackend, program: Program, limits: Limits) -> None:
-        self._backend = backend
+    def __init__(self, exercise: Exercise, gpus: int, starter: Starter, program: Program, limits: Limits) -> None:
+        self._exercise = exercise
+        self._gpus = gpus
         self._folder = tempfile.TemporaryDirectory(prefix="warpgrade-host-", ignore_cleanup_errors=True)
-        self._shared = SharedFile(PAGE + shared_bytes(backend.exercise, PAGE))
+        self._shared = SharedFile(PAGE + shared_bytes(exercise, PAGE))
         self._shared.reserve(PAGE)  # the first page is for signals
         self._signals = Signals(self._shared.fd)
         self._watched = False
         self._name = ""  # of the host file, once it is read
         self._mapped: list[tuple[str, Span, str]] = []  # of the last `set_up`: name, place, dtype
         self.yardsticks_s: dict[str, tuple[float, ...]] = {}
-        super().__init__(backend.start_child(self._shared, self._folder.name, limits), program, limits)
+        super().__init__(starter.start(self._shared, self._folder.name, limits), program, limits)
 
     def load(self, cubin: bytes, source: bytes, name: str, yardsticks: tuple[Yardstick, ...] = ()) -> None:
         """Measure what runs are measured against, then hand over the module and the host file."""
@@ -64,7 +66,7 @@ class HostSession(ChildSession):
         self._name = name
         self._send({"do": "doors"})
         kernel = self.program.entries[0].name if self.program.entries else ""
-        told = {"kernel": kernel, "cooperative": is_cooperative(self.program), "devices": self._backend.gpus}
+        told = {"kernel": kernel, "cooperative": is_cooperative(self.program), "devices": self._gpus}
         self._load({"do": "load", "cubin": cubin, "source": source, "name": name, **told})
 
     def _measured(self, one: Yardstick) -> tuple[float, ...]:
@@ -86,7 +88,7 @@ class HostSession(ChildSession):
     def run(self, run: CaseRun) -> Execution:
         """Run one case on fresh mappings. An exception in the host file becomes ``failure``."""
         try:
-            ended = run_case(self, self._backend.exercise, run.buffers)
+            ended = run_case(self, self._exercise, run.buffers)
         except SubmissionError as error:
             return Execution({}, diagnostics=error.diagnostics, failure=error.verdict, printed=self._printed())
         return Execution(

@@ -1,4 +1,4 @@
-"""The simulator's child as the machine of a host file: the parent's side of `machine_child`."""
+"""The simulator's child as the machine of a host file: the parent's side of `machine_server`."""
 
 from __future__ import annotations
 

@@ -1,0 +1,92 @@
+"""Starting the child of a host file: closed before CUDA starts, and what it is to close before the file is read."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grader.backends.gpu import environment, python_folders
+
+if TYPE_CHECKING:
+    from grader.backends.base import Limits
+    from grader.backends.mappings import SharedFile
+    from grader.channel import Sandbox
+    from grader.courses import Course
+    from grader.process import Child
+
+_SYSTEM = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/opt", "/sys")
+_PROC = ("/proc/self", "/proc/driver", "/proc/sys", "/proc/meminfo", "/proc/cpuinfo", "/proc/devices")
+
+
+@dataclass(frozen=True)
+class Starter:
+    """Which GPU a child works on, whether files are closed to it, and the course whose files are."""
+
+    device: int
+    sandbox: bool = True
+    course: Course | None = None
+
+    def start(self, shared: SharedFile, folder: str, limits: Limits) -> Child:
+        """Start a child, with the shared file open in it and ``folder`` for its own files."""
+        from grader.channel import ChannelClosed
+
+        outer = _outer_sandbox(folder) if self.sandbox else None
+        inner = _inner_sandbox(folder, self.course) if self.sandbox else _nothing_closed()
+        child = spawn_child(
+            "grader.backends.gpu.host.child", sandbox=outer, env=environment(folder), pass_fds=(shared.fd,), cwd=folder
+        )
+        request = {"do": "start", "device": self.device, "printf_bytes": limits.printf_bytes, "fd": shared.fd}
+        with contextlib.suppress(ChannelClosed):  # the session that waits for the child says what happened
+            child.channel.send(request | {"inner": inner.to_dict()})
+        return child
+
+
+def spawn_child(module: str, **keywords: Any) -> Child:
+    """Start a child; apart, so that tests can put another module in its place."""
+    from grader.channel import spawn
+
+    return spawn(module, **keywords)
+
+
+def _outer_sandbox(folder: str) -> Sandbox:
+    """Closed before CUDA starts, for all threads: what CUDA needs to start, as for a kernel submission."""
+    from grader.channel import Sandbox
+
+    write = ("/dev", "/proc", "/run", "/var", folder)
+    return Sandbox(files=True, read=(*_SYSTEM, "/etc", *python_folders()), write=write)
+
+
+def _inner_sandbox(folder: str, course: Course | None) -> Sandbox:
+    """Closed once CUDA runs and before any of the host file's code: GPU devices, system folders, its own folder. The
+    grader's package and the courses, solutions included, are closed.
+    """
+    from grader.backends.host.doors import readable
+    from grader.channel import Sandbox
+
+    courses = () if course is None else (course.exercises, course.solutions, course.kernels_ref)
+    devices = [str(path) for path in Path("/dev").glob("nvidia*")]
+    return Sandbox(
+        files=True,
+        read=(*_SYSTEM, *_PROC, *readable(courses), *_packages()),
+        write=(*devices, "/dev/null", "/dev/zero", folder),
+        processes=False,
+        network=False,
+        file_bytes=1 << 30,
+    )
+
+
+def _packages() -> tuple[str, ...]:
+    """Where CuPy and what it needs lie: not always in an installation of Python."""
+    from importlib.util import find_spec
+
+    names = ("cupy", "cupyx", "cupy_backends", "cuda", "numpy", "fastrlock", "nvidia")
+    specs = [find_spec(name) for name in names]
+    return tuple(place for spec in specs if spec is not None for place in spec.submodule_search_locations or ())
+
+
+def _nothing_closed() -> Sandbox:
+    from grader.channel import Sandbox
+
+    return Sandbox()
