@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
-from collections.abc import Callable
 
 
 class Printed:
     """Standard output of this process, redirected for good into a file without a name.
 
     The CUDA driver writes a kernel's ``printf`` to descriptor 1 when the stream is waited for; results go through the
-    private channel. ``flush`` empties the C library's buffer, which the driver writes through.
+    private channel.
     """
 
-    def __init__(self, limit_bytes: int, flush: Callable[[], None]) -> None:
+    def __init__(self, limit_bytes: int) -> None:
         self._limit = limit_bytes
-        self._flush = flush
         self._file = _anonymous_file()
         os.dup2(self._file, 1)
 
     def take(self) -> tuple[str, bool]:
         """What was printed since the last call, cut at the limit, and whether the limit was passed."""
         sys.stdout.flush()
-        self._flush()
+        ctypes.CDLL(None).fflush(None)  # the driver writes through the C library's buffer
         size = os.fstat(self._file).st_size
         content = os.pread(self._file, self._limit, 0)
         os.ftruncate(self._file, 0)

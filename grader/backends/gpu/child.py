@@ -48,12 +48,12 @@ def main() -> None:
     from cuda.bindings import driver  # noqa: F401  # likewise
     from cupy.cuda import function, runtime  # noqa: F401  # likewise
 
-    from grader.backends.gpu.cuda import Cuda, flush_standard_output
+    from grader.backends.gpu.cuda import Cuda
     from grader.backends.output import Printed
 
     closed = sandbox.apply()
     message, _ = channel.receive(None)
-    printed = Printed(int(message["printf_bytes"]), flush_standard_output)
+    printed = Printed(int(message["printf_bytes"]))
     worker = Worker(channel, _made(lambda: Cuda(int(message["device"]))), printed)
     try:
         prepare, _ = channel.receive(None)

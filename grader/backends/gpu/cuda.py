@@ -6,7 +6,6 @@ in its place. All work goes to one stream of our own, in order. Nothing here imp
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -280,8 +279,3 @@ class Cuda:
         if status != self._bindings.CUresult.CUDA_SUCCESS:
             raise CudaError(f"{getattr(status, 'name', status)}: {name}")
         return values
-
-
-def flush_standard_output() -> None:
-    """Write out what the CUDA driver printed for a kernel: it goes through the C library's buffer."""
-    ctypes.CDLL(None).fflush(None)

@@ -10,7 +10,6 @@ from fake_device import SUPPORT, FakeDevice
 
 from grader.backends.gpu import l2, program
 from grader.backends.gpu.child import Worker
-from grader.backends.gpu.cuda import flush_standard_output
 from grader.backends.output import Printed
 from grader.channel import attach
 
@@ -73,6 +72,6 @@ def main() -> None:
     modules = {b"support": SUPPORT, b"generate": GENERATE, b"check": CHECK, **KERNELS}
     make = broken if message["device"] == 1 else lambda: FakeDevice(modules)
     prepare, _ = channel.receive(None)
-    worker = Worker(channel, make, Printed(int(message["printf_bytes"]), flush_standard_output))
+    worker = Worker(channel, make, Printed(int(message["printf_bytes"])))
     worker.start(bytes(prepare["support"]), "none")
     worker.serve()

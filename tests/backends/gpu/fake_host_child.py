@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from grader.backends.gpu.cuda import flush_standard_output
 from grader.backends.gpu.host.child import HostWorker
 from grader.backends.gpu.host.yardstick_child import serve_yardsticks
 from grader.backends.gpu.signals import Signals
@@ -37,7 +36,7 @@ def main() -> None:
     sys.modules["cupy"] = fake_cupy
     closed = outer.apply()
     message, _ = channel.receive(None)
-    printed = Printed(int(message["printf_bytes"]), flush_standard_output)
+    printed = Printed(int(message["printf_bytes"]))
     fd, signals = int(message["fd"]), Signals(int(message["fd"]))
     channel.send({"ready": True, "sandbox": closed})
     if serve_yardsticks(channel, signals, FakeYardstick) and close_doors(channel, Sandbox(**message["inner"])):

@@ -46,13 +46,12 @@ def main() -> None:
         import_module(heavy)  # before the doors close
     import cupy
 
-    from grader.backends.gpu.cuda import flush_standard_output
     from grader.backends.gpu.host.yardstick_child import make, serve_yardsticks
     from grader.backends.output import Printed
 
     closed = outer.apply()  # before the context exists: its threads inherit what is closed now
     message, _ = channel.receive(None)
-    printed = Printed(int(message["printf_bytes"]), flush_standard_output)
+    printed = Printed(int(message["printf_bytes"]))
     fd, device = int(message["fd"]), int(message["device"])
     try:
         watch_for_the_gpus()
