@@ -151,34 +151,53 @@ def die_with_parent(parent: int) -> None:
 _LOAD, _JUMP_EQUAL, _JUMP_BITS, _RETURN = 0x20, 0x15, 0x45, 0x06
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
 _KILL = 0x80000000
-_OFFSET_NUMBER, _OFFSET_ARCHITECTURE, _OFFSET_ARGUMENT = 0, 4, 16
+_OFFSET_NUMBER, _OFFSET_ARCHITECTURE, _OFFSET_ARGUMENTS = 0, 4, 16
 _CLONE_THREAD = 0x00010000
 _EPERM, _ENOSYS = 1, 38
 _X32 = 0x40000000
 
-# Architecture word, then the numbers of the system calls that start processes or open sockets.
+# Architecture word, then the numbers of the system calls that start processes, open sockets or act on other processes.
 _NUMBERS: dict[str, tuple[int, dict[str, int]]] = {
     "x86_64": (
         0xC000003E,
         {"clone": 56, "clone3": 435, "fork": 57, "vfork": 58, "execve": 59, "execveat": 322, "ptrace": 101,
          "process_vm_readv": 310, "process_vm_writev": 311, "io_uring_setup": 425,
-         "socket": 41, "socketpair": 53},
+         "socket": 41, "socketpair": 53,
+         "kill": 62, "tkill": 200, "tgkill": 234, "rt_sigqueueinfo": 129, "rt_tgsigqueueinfo": 297,
+         "pidfd_open": 434, "pidfd_send_signal": 424, "pidfd_getfd": 438, "prlimit64": 302, "setpriority": 141,
+         "ioprio_set": 251, "sched_setaffinity": 203, "sched_setscheduler": 144, "sched_setparam": 142,
+         "sched_setattr": 314, "migrate_pages": 256, "move_pages": 279},
     ),
     "aarch64": (
         0xC00000B7,
         {"clone": 220, "clone3": 435, "execve": 221, "execveat": 281, "ptrace": 117,
          "process_vm_readv": 270, "process_vm_writev": 271, "io_uring_setup": 425,
-         "socket": 198, "socketpair": 199},
+         "socket": 198, "socketpair": 199,
+         "kill": 129, "tkill": 130, "tgkill": 131, "rt_sigqueueinfo": 138, "rt_tgsigqueueinfo": 240,
+         "pidfd_open": 434, "pidfd_send_signal": 424, "pidfd_getfd": 438, "prlimit64": 261, "setpriority": 140,
+         "ioprio_set": 30, "sched_setaffinity": 122, "sched_setscheduler": 119, "sched_setparam": 118,
+         "sched_setattr": 274, "migrate_pages": 238, "move_pages": 239},
     ),
 }  # fmt: skip
-_PROCESS_CALLS = ("fork", "vfork", "execve", "execveat", "ptrace", "process_vm_readv", "process_vm_writev")
+_PROCESS_CALLS = (
+    "fork", "vfork", "execve", "execveat", "ptrace", "process_vm_readv", "process_vm_writev",
+    "pidfd_open", "pidfd_send_signal", "pidfd_getfd", "setpriority", "ioprio_set",
+)  # fmt: skip
+# Those that name a process, and which argument does: allowed for this one. Landlock ends signals only since its ABI 6,
+# and the rest never: a child could take its parent's processor time away, or slow down whoever holds the clock.
+_CALLS_ON_A_PROCESS = {
+    "kill": 0, "tkill": 0, "tgkill": 0, "rt_sigqueueinfo": 0, "rt_tgsigqueueinfo": 0, "prlimit64": 0,
+    "sched_setaffinity": 0, "sched_setscheduler": 0, "sched_setparam": 0, "sched_setattr": 0, "migrate_pages": 0,
+    "move_pages": 0,
+}  # fmt: skip
 _NETWORK_CALLS = ("socket", "socketpair", "io_uring_setup")
 
 
 def forbid(*, processes: bool, network: bool) -> bool:
     """Forbid this process to start processes, to open sockets, or both, for good; False where the kernel cannot.
 
-    Threads stay possible. A forbidden call fails with EPERM; ``clone3`` with ENOSYS, on which the C library falls
+    Without ``processes`` it can do nothing to other processes either: no signals, limits or priorities. Threads stay
+    possible. A forbidden call fails with EPERM; ``clone3`` with ENOSYS, on which the C library falls
     back to ``clone``, whose flags a filter can read.
     """
     if not (processes or network):
@@ -214,11 +233,25 @@ def _filter(*, processes: bool, network: bool) -> list[tuple[int, int, int, int]
             (_JUMP_EQUAL, 0, 1, numbers["clone3"]),
             (_RETURN, 0, 0, _ERRNO | _ENOSYS),
             (_JUMP_EQUAL, 0, 3, numbers["clone"]),
-            (_LOAD, 0, 0, _OFFSET_ARGUMENT),
+            (_LOAD, 0, 0, _OFFSET_ARGUMENTS),
             (_JUMP_BITS, 1, 0, _CLONE_THREAD),
             (_RETURN, 0, 0, _ERRNO | _EPERM),
+            (_LOAD, 0, 0, _OFFSET_NUMBER),
         ]
+        program += [step for name, at in _CALLS_ON_A_PROCESS.items() for step in _on_itself(numbers[name], at)]
     return [*program, (_RETURN, 0, 0, _ALLOW)]
+
+
+def _on_itself(number: int, argument: int) -> list[tuple[int, int, int, int]]:
+    """Allow a call where the argument names this process: by 0 or by its number."""
+    return [
+        (_JUMP_EQUAL, 0, 5, number),
+        (_LOAD, 0, 0, _OFFSET_ARGUMENTS + 8 * argument),  # the lower half: process numbers have no more
+        (_JUMP_EQUAL, 2, 0, 0),
+        (_JUMP_EQUAL, 1, 0, os.getpid()),
+        (_RETURN, 0, 0, _ERRNO | _EPERM),
+        (_RETURN, 0, 0, _ALLOW),
+    ]
 
 
 # ------------------------------------------------------------------------------------------------- system calls

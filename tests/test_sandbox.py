@@ -119,6 +119,17 @@ def test_the_parent_cannot_be_signalled() -> None:
         assert attempt(child, "signal_parent") == "EPERM"
 
 
+@pytest.mark.parametrize("call", ["prlimit", "setpriority", "sched_setaffinity", "sched_setscheduler", "kill"])
+def test_the_parents_limits_and_priority_cannot_be_changed(call: str) -> None:
+    with inside(Sandbox(processes=False)) as (child, _):
+        assert attempt(child, "slow_parent", call) == "EPERM"
+
+
+def test_a_process_may_do_to_itself_what_it_may_not_do_to_others() -> None:
+    with inside(Sandbox(processes=False)) as (child, _):
+        assert attempt(child, "itself") == "done"
+
+
 def test_privileges_cannot_be_gained() -> None:
     with inside(Sandbox(files=True)) as (child, _):
         assert attempt(child, "no_new_privileges") == "1"

@@ -106,6 +106,12 @@ def test_warning_settles_no_verdict(kind):
     assert word_of(Diagnostic(kind, "x", severity="warning")) is None
 
 
+@pytest.mark.parametrize("word", ["pass", "gremlin"])
+def test_a_failure_that_is_none_is_the_graders_fault(word):
+    with pytest.raises(GraderFault, match=word):
+        failure_word(Execution({}, failure=word))
+
+
 def test_error_of_an_unknown_kind_never_passes():
     with pytest.raises(GraderFault, match="gremlin"):
         failure_word(Execution({}, diagnostics=(Diagnostic("gremlin", "x"),)))

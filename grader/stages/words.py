@@ -47,7 +47,10 @@ def failure_word(execution: Execution) -> str | None:
     """Return the word that ends a case, or None where it ran: the backend's own word first, then its diagnostics'."""
     if execution.failure is None:
         return first_word(execution.diagnostics)
-    return WORDS.get(execution.failure, execution.failure)
+    word = WORDS.get(execution.failure, execution.failure)
+    if word not in VERDICTS or word == "pass":
+        raise GraderFault(f"a backend said that a run failed with {execution.failure!r}, which is no failure")
+    return word
 
 
 _TIMED = ("pass", "slow", "inconclusive", "cheat")

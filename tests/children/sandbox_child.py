@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -68,6 +69,28 @@ def signal_parent(_: str) -> str:
     return "sent"
 
 
+def slow_parent(call: str) -> str:
+    """Something that the parent would feel, by the call's name; all of it changes nothing where it is allowed."""
+    parent = os.getppid()
+    attempts: dict[str, Callable[[], object]] = {
+        "prlimit": lambda: resource.prlimit(parent, resource.RLIMIT_CPU, resource.prlimit(0, resource.RLIMIT_CPU)),
+        "setpriority": lambda: os.setpriority(os.PRIO_PROCESS, parent, 0),
+        "sched_setaffinity": lambda: os.sched_setaffinity(parent, os.sched_getaffinity(0)),
+        "sched_setscheduler": lambda: os.sched_setscheduler(parent, os.SCHED_OTHER, os.sched_param(0)),
+        "kill": lambda: os.kill(parent, 0),
+    }
+    attempts[call]()
+    return "done"
+
+
+def itself(_: str) -> str:
+    """The same to this process."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, resource.getrlimit(resource.RLIMIT_NOFILE))
+    os.sched_setaffinity(0, os.sched_getaffinity(0))
+    os.kill(os.getpid(), 0)
+    return "done"
+
+
 def take_memory(size: str) -> str:
     return str(len(bytearray(int(size))))
 
@@ -84,8 +107,8 @@ def no_new_privileges(_: str) -> str:
 ACTIONS: dict[str, Callable[[str], str]] = {
     action.__name__: action
     for action in (
-        read, write, write_much, listed, remove, program, fork, thread, open_socket, signal_parent, take_memory, burn,
-        no_new_privileges,
+        read, write, write_much, listed, remove, program, fork, thread, open_socket, signal_parent, slow_parent, itself,
+        take_memory, burn, no_new_privileges,
     )
 }  # fmt: skip
 

@@ -68,7 +68,8 @@ class Recording:
         for patch in patches:
             self.inputs[patch.array][patch.places] = patch.values
             if shared is not None:
-                order = np.random.default_rng(derive_seed(self._seed, "order")).permutation(len(patch.places))
+                another = derive_seed(self._seed, "order", int(patch.places.sum()))  # each run's own
+                order = np.random.default_rng(another).permutation(len(patch.places))
                 places, values = patch.places[order], patch.values[order]
                 shared[patch.array][places] = values
 

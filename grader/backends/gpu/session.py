@@ -112,11 +112,15 @@ class ChildSession(Closing):
         if "unsupported" in answer:
             raise Unsupported(answer["unsupported"], hint=answer.get("hint", ""))
         if "fault" in answer:
-            error = _submission_error(answer)
+            error = self._submission_error(answer)
             if answer.get("dead"):
                 self._stop(error)
             if not keep_fault:
                 raise error
+
+    def _submission_error(self, answer: dict[str, Any]) -> SubmissionError:
+        found = wire.diagnostics_from_json(answer.get("diagnostics", ()))
+        return SubmissionError(answer["fault"], answer["message"], diagnostics=found, hint=answer.get("hint", ""))
 
     def _stop(self, error: WarpgradeError) -> WarpgradeError:
         """The session is over: the child is ended, and every later request gets this same error."""
@@ -221,11 +225,6 @@ class GpuSession(ChildSession):
             inputs_changed=tuple(answer.get("inputs_changed", ())),
             elapsed_s=float(answer.get("elapsed_s", 0.0)),
         )
-
-
-def _submission_error(answer: dict[str, Any]) -> SubmissionError:
-    found = wire.diagnostics_from_json(answer.get("diagnostics", ()))
-    return SubmissionError(answer["fault"], answer["message"], diagnostics=found, hint=answer.get("hint", ""))
 
 
 def _records(plan: LaunchPlan) -> tuple[LaunchRecord, ...]:

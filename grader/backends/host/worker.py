@@ -11,6 +11,7 @@ is `grader.backends.host.case`, for both backends too.
 
 from __future__ import annotations
 
+import errno
 import gc
 import mmap
 import traceback
@@ -118,14 +119,16 @@ class Worker:
         line = self._line(error)
         verdict, found = self.finding(error) or self._plain(error)
         place = {"file": self._name, "line": line} if line else {}
-        printed, _ = self._printed.take()
         where = f" ({self._name}:{line})" if line else ""
         message = found["message"] + ("" if where in found["message"] else where)
-        return {"fault": verdict, "message": message, "diagnostics": [found | place], "printed": printed}
+        return {"fault": verdict, "message": message, "diagnostics": [found | place]}
 
     def _plain(self, error: BaseException) -> tuple[str, dict[str, Any]]:
         if isinstance(error, SyntaxError):
             return "invalid", {"kind": "invalid", "message": f"{self._name} is not Python: {error.msg}"}
+        if isinstance(error, OSError) and error.errno == errno.EFBIG:
+            message = f"{self._name} printed more than there is room for"
+            return "limit", {"kind": "limit", "message": message, "hint": "setup() and run() are called for each case"}
         return "crash", {"kind": "crash", "message": f"{type(error).__name__}: {error}"}
 
     def _line(self, error: BaseException) -> int | None:

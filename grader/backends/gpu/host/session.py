@@ -16,6 +16,7 @@ from grader.backends.gpu.host.timeline import timeline_of
 from grader.backends.gpu.session import SETTLE_S, START_S, ChildSession
 from grader.backends.gpu.signals import Signals, undisturbed
 from grader.backends.host.case import is_cooperative, run_case, shared_bytes
+from grader.backends.host.told import told_error
 from grader.backends.mappings import PAGE, SharedFile, Span
 from grader.errors import GraderFault, SubmissionError, WarpgradeError
 from grader.verdict import Diagnostic
@@ -181,6 +182,9 @@ class HostSession(ChildSession):
         hint = "run it with `--backend sim` to see what it does"
         found = Diagnostic("crash", message, file=self._name, hint=hint)
         return SubmissionError("crash", message, diagnostics=(found,), hint=hint)
+
+    def _submission_error(self, answer: dict[str, Any]) -> SubmissionError:
+        return told_error(answer, self._name)
 
     def _send(self, request: dict[str, Any], arrays: dict[str, Values] | None = None) -> None:
         """A child that watches for calls listens to messages only after it was told to."""

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from grader.backends.base import CaseRun, Execution, Limits
 from grader.backends.host.case import is_cooperative, run_case
+from grader.backends.host.told import told_error
+from grader.backends.output import printed_so_far
 from grader.backends.sim import START_S, as_diagnostic, as_launches, as_timeline
 from grader.backends.sim.host.machine_session import MachineSession
 from grader.channel import ChannelBroken, ChannelClosed, ChannelTimeout
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     Arrays = Mapping[str, npt.NDArray[np.generic]]
 
 TELL_S = 0.5  # for a host file that does not end to say where it is
+CALL_S = 0.001  # of a call to the machine that executes nothing
 
 
 class HostSimSession(Closing):
@@ -44,6 +47,7 @@ class HostSimSession(Closing):
         self._reports: list[dict[str, Any]] = []
         self._graded = False
         self._stopped: WarpgradeError | None = None
+        self._left_behind = ""  # what the host file had printed when it was ended
         self._name = ""
         self.program = program
         self.sandbox = "none"
@@ -143,10 +147,11 @@ class HostSimSession(Closing):
             called = time.monotonic()
             result = self._asked(relayed(answer))
             result.pop("is", None)
-            deadline += time.monotonic() - called  # the machine's own time has limits of its own
+            # The machine's own time has limits of its own; but a loop of calls that cost nothing is the host file's.
+            deadline += max(0.0, time.monotonic() - called - CALL_S)
             answer = self._exchanged(result, deadline)
         if "fault" in answer:
-            raise _fault(answer)
+            raise told_error(answer, self._name)
         return answer
 
     def _asked(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -175,6 +180,7 @@ class HostSimSession(Closing):
     def _hung(self) -> SubmissionError:
         """The host file is busy and does not call: say where it is, if it can be asked."""
         line = self._where()
+        self._left_behind = printed_so_far(self._pair.host.pid, self._limits.printf_bytes)
         place = f" ({self._name}:{line})" if line else ""
         message = f"the host file did not come back within {self._limits.launch_s:.3g} s{place}"
         hint = "look for a loop whose condition never becomes false; `--timeout SECONDS` gives it more time"
@@ -212,14 +218,20 @@ class HostSimSession(Closing):
         self, outputs: Mapping[str, Any] | None = None, changed: tuple[str, ...] = (),
         error: SubmissionError | None = None, elapsed_s: float = 0.0,
     ) -> Execution:  # fmt: skip
-        """The graded run's; a failure of the run on decoys counts where the graded one has none."""
+        """The graded run's; a failure of the run on decoys counts where the graded one has none.
+
+        An exception of the host file comes before what was in disorder when it was raised, and after a kernel's fault,
+        which is its cause.
+        """
         failed = next((report for report in reversed(self._reports) if report["failure"]), None)
         last = self._reports[-1] if self._graded and self._reports else {}
         told = failed or last
         found = tuple(as_diagnostic(one) for one in told.get("diagnostics", ()))
         failure = failed["failure"] if failed else None
-        if error is not None and (failed is None or error.verdict in ("unsupported", "timeout")):
-            failure, found = error.verdict, (*error.diagnostics, *found)
+        if error is not None:
+            found = tuple(one for one in found if one.kind != "unfinished")  # no wonder: it did not come to its end
+            if failure in (None, "race") or error.verdict in ("unsupported", "timeout"):
+                failure, found = error.verdict, (*error.diagnostics, *found)
         printed, too_much = self._printed()
         printed += "".join(str(report["printed"]) for report in self._reports[-1:])
         if too_much and failure is None:
@@ -231,11 +243,11 @@ class HostSimSession(Closing):
         )  # fmt: skip
 
     def _printed(self) -> tuple[str, bool]:
-        """What the host file printed. Where its process cannot say any more, the next case finds it gone."""
+        """What the host file printed. Where its process cannot say any more: what was there when it was ended."""
         try:
             answer = self._ask({"do": "printed"})
         except WarpgradeError:
-            return "", False
+            return self._left_behind, False
         return str(answer.get("printed", ""))[: self._limits.printf_bytes], answer.get("too_much") is True
 
     def _printed_too_much(self) -> Diagnostic:
@@ -247,18 +259,3 @@ class HostSimSession(Closing):
     def close(self) -> None:
         """End both children at once; closing twice is fine."""
         self._pair.close()
-
-
-def _fault(answer: dict[str, Any]) -> SubmissionError:
-    """What the host file's process says that went wrong; it can only harm itself."""
-    told = answer.get("diagnostics")
-    found = tuple(_finding(one) for one in told if isinstance(one, dict)) if isinstance(told, list) else ()
-    word = answer["fault"] if answer["fault"] in ("invalid", "unsupported", "out_of_bounds") else "crash"
-    return SubmissionError(word, str(answer.get("message", "")), diagnostics=found)
-
-
-def _finding(told: dict[str, Any]) -> Diagnostic:
-    kind, message, hint = (str(told.get(name, "")) for name in ("kind", "message", "hint"))
-    line = told.get("line")
-    file = str(told["file"]) if "file" in told else None
-    return Diagnostic(kind, message, file=file, line=line if type(line) is int else None, hint=hint)

@@ -163,6 +163,18 @@ def honest():
 """
 
 
+@pytest.mark.parametrize("word", ["pass", "inconclusive", "wrong", "nonsense", ["pass"]])
+def test_a_forged_fault_is_a_crash(session, word):
+    source = f"""
+import json, os, struct, sys
+def setup(m, x, out):
+    text = json.dumps({{"message": {{"fault": {word!r}, "message": "", "diagnostics": []}}, "blobs": [], "arrays": []}})
+    os.write(int(sys.argv[2]), struct.pack("<4sI", b"wgC1", len(text)) + text.encode())
+def run(): pass
+"""
+    assert session(source).run(case()).failure == "crash"
+
+
 def test_sys_exit_is_a_crash(session):
     execution = session("import sys\ndef setup(m, x, out): sys.exit()\ndef run(): pass\n").run(case())
     assert execution.failure == "crash"
@@ -210,7 +222,7 @@ def test_an_answer_that_is_no_message_is_a_crash(session):
 # ------------------------------------------------------------------------------------------------------ the sandbox
 
 PRY = """
-import os, socket, subprocess
+import os, resource, socket, subprocess
 def attempt(what, action):
     try:
         action()
@@ -226,6 +238,8 @@ def setup(m, x, out):
     attempt("fork", lambda: os.fork() or os._exit(0))
     attempt("socket", lambda: socket.socket())
     attempt("parent", lambda: open(f"/proc/{os.getppid()}/environ").read())
+    attempt("limits", lambda: resource.prlimit(os.getppid(), resource.RLIMIT_NOFILE))
+    attempt("priority", lambda: os.setpriority(os.PRIO_PROCESS, os.getppid(), 19))
     attempt("solution", lambda: open("SOLUTION").read())
     attempt("grader", lambda: open(__import__("grader").__file__).read())
     attempt("shrink", lambda: os.ftruncate(max(int(n) for n in os.listdir("/proc/self/fd") if "arrays" in link(n)), 0))
@@ -246,7 +260,20 @@ def test_a_host_file_reaches_nothing_outside(session):
     solution = built_in_course().solutions / "09_host" / "zero_copy.cu"
     assert solution.is_file()
     words = session(PRY.replace("SOLUTION", str(solution))).run(case()).printed.splitlines()
-    names = ("home", "passwd", "write", "shell", "fork", "socket", "parent", "solution", "grader", "shrink")
+    names = (
+        "home",
+        "passwd",
+        "write",
+        "shell",
+        "fork",
+        "socket",
+        "parent",
+        "limits",
+        "priority",
+        "solution",
+        "grader",
+        "shrink",
+    )
     assert words == [f"{name} closed" for name in names]
 
 
