@@ -18,6 +18,7 @@ from grader.backends.gpu.signals import Signals, undisturbed
 from grader.backends.host.case import is_cooperative, run_case, shared_bytes
 from grader.backends.host.told import told_error
 from grader.backends.mappings import PAGE, SharedFile, Span
+from grader.backends.output import printed_so_far
 from grader.errors import GraderFault, SubmissionError, WarpgradeError
 from grader.verdict import Diagnostic
 
@@ -55,6 +56,7 @@ class HostSession(ChildSession):
         self._signals = Signals(self._shared.fd)
         self._watched = False
         self._name = ""  # of the host file, once it is read
+        self._left_behind = ""  # what it had printed when it was ended
         self._mapped: list[tuple[str, Span, str]] = []  # of the last `set_up`: name, place, dtype
         self.yardsticks_s: dict[str, tuple[float, ...]] = {}
         super().__init__(starter.start(self._shared, self._folder.name, limits), program, limits)
@@ -161,6 +163,7 @@ class HostSession(ChildSession):
 
     def _hung(self, seconds: float, starting: bool) -> WarpgradeError:
         """As for a kernel, in a host file's words."""
+        self._left_behind = printed_so_far(self._child.pid, self._limits.printf_bytes)
         error = super()._hung(seconds, starting)
         if starting or not self._name:
             return error
@@ -200,7 +203,7 @@ class HostSession(ChildSession):
 
     def _printed(self) -> str:
         if self._stopped is not None:
-            return ""
+            return self._left_behind
         answer = self.call({"do": "printed"}, SETTLE_S)
         self._check_printed(answer)
         return str(answer.get("printed", ""))

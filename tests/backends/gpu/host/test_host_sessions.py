@@ -181,9 +181,9 @@ def test_sys_exit_is_a_crash(session):
 
 
 def test_a_run_that_does_not_end_is_a_timeout(session):
-    source = "def setup(m, x, out): pass\ndef run():\n    while True: pass\n"
+    source = "def setup(m, x, out): print('so far')\ndef run():\n    while True: pass\n"
     execution = session(source, limits=replace(LIMITS, launch_s=0.2)).run(case())
-    assert execution.failure == "timeout"
+    assert (execution.failure, execution.printed) == ("timeout", "so far\n")
     (found,) = execution.diagnostics
     assert found.message == "sums_host.py did not end within 0.2 s"
     assert "a wait for what nobody has queued" in found.hint
