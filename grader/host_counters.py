@@ -31,7 +31,8 @@ HOST_COUNTERS: Mapping[str, HostCounter] = {
     "launch_calls": _count(
         "launch call",
         "Calls that start something on the GPU: one for each kernel that the host file launches, one for each launch "
-        "of a graph, whatever the graph holds. A kernel that is captured into a graph is none.",
+        "of a graph, whatever the graph holds. A kernel that `run` captures into a graph counts, too: it costs the "
+        "host as much as a launch.",
     ),
     "graph_launches": _count("graph launch", "The part of `launch_calls` that launches a graph.", "graph launches"),
     "cooperative_launches": _count(
@@ -60,7 +61,11 @@ HOST_COUNTERS: Mapping[str, HostCounter] = {
         "32 × the sectors that kernels touched in mapped host memory: what crosses the link without a copy. A sector "
         "that is touched again counts again.",
     ),
-    "prefetched_bytes": _bytes("{} prefetched", "Bytes of managed memory that prefetches moved."),
+    "prefetched_bytes": _bytes(
+        "{} prefetched",
+        "Bytes of managed memory that prefetches named, towards a GPU, without the pages that the host changed after "
+        "the call and before the prefetch was waited for: those are on the host again.",
+    ),
     "faulted_bytes": _bytes(
         "{} moved by page faults",
         "Managed memory that a kernel touched while its pages were on the host, in whole pages of 64 KiB.",
@@ -71,14 +76,24 @@ HOST_COUNTERS: Mapping[str, HostCounter] = {
     "device_bytes": _bytes("{} of device memory", "The most device memory that was allocated at one time."),
     "persisting_bytes": _bytes(
         "{} kept in L2",
-        "The largest access-policy window with `hit=persisting` that was in force for a kernel.",
+        "The most that an access-policy window could keep in L2 for a kernel: its bytes × `hitRatio`, or as many as "
+        "are set aside. Only a window with persisting hits counts, on live memory that the kernel reads here and "
+        "there: less than half of the bytes between the first and the last one. A kernel that reads memory from end to "
+        "end waits for bandwidth.",
+    ),
+    "host_written_bytes": _bytes(
+        "{} of the outputs written by the host itself",
+        "Bytes of outputs that no operation of the GPU put there, and that hold a value which no operation put "
+        "anywhere in the host's memory: handing on what the GPU computed is not counted.",
     ),
     "modelled_overlap": HostCounter(
         "part",
-        "overlap {} (modelled)",
-        "overlap {} (modelled)",
-        "Of the copy engine in, the copy engine out and the compute queue, the longest busy time ÷ the elapsed time, "
-        "by the modelled clock: 1 where the busiest of them never rests.",
+        "overlap {} (the busiest engine's part of the time, modelled)",
+        "overlap {} (the busiest engine's part of the time, modelled)",
+        "Of copies in, copies out and kernels, those whose work would take longest by itself: that time ÷ the elapsed "
+        "time, by the modelled clock. 1 where nothing but that work takes time. What it takes to begin an operation is "
+        "no work, nor is one from which nothing reaches the host; fills, prefetches and copies within a device do not "
+        "count.",
     ),
 }
 """In the order in which they are told."""
@@ -96,6 +111,6 @@ def amount(counter: str, value: float) -> str:
 
 
 def told(counter: str, value: float) -> str:
-    """Return the counter in words: ``1 launch call``, ``64 MiB copied``, ``overlap 0.85 (modelled)``."""
+    """Return the counter in words: ``1 launch call``, ``64 MiB copied``."""
     known = HOST_COUNTERS[counter]
     return (known.one if value == 1 else known.many).format(amount(counter, value))

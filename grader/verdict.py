@@ -138,6 +138,7 @@ class Operation:
     bytes: int = 0  # of copies and fills
     line: int | None = None  # of the host file
     device: int = 0
+    turn: int = 0  # which operation of its line it is, from 1; 0 where nobody counted
 
 
 @dataclass(frozen=True)

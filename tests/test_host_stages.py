@@ -14,7 +14,7 @@ from grader.exercise import Array, Exercise, Expect
 from grader.host_counters import HOST_COUNTERS, told
 from grader.stages import judge
 from grader.stages.advice import is_untouched, next_step
-from grader.stages.records import Case, Outcome, Report, Request, Speed
+from grader.stages.records import Case, Finding, Outcome, Report, Request, Speed
 from grader.stages.technique import KNOWN, diagnostic, evaluate, total
 from grader.stages.words import failure_stage, word_of
 from grader.verdict import STAGES, Diagnostic, LaunchRecord, LineCounters, StageResult, Timeline
@@ -60,11 +60,15 @@ def test_a_missed_host_counter_names_the_host_file_and_no_line_of_a_kernel():
     ("expect", "counters", "words"),
     [
         (Expect("pageable_bytes", at_most=0), {"pageable_bytes": 2.0**26},
-         "64 MiB copied from or to pageable memory; this step asks for at most 0 B."),
+         "64 MiB copied from or to pageable memory; this step asks for none."),
         (Expect("modelled_overlap", at_least=0.7), {"modelled_overlap": 0.512},
-         "overlap 0.512 (modelled); this step asks for at least 0.7."),
+         "overlap 0.512 (the busiest engine's part of the time, modelled); this step asks for at least 0.7."),
         (Expect("copied_bytes", at_most=4, per="n"), {"copied_bytes": 512.0},
-         "copied bytes per n is 8; this step asks for at most 4."),
+         "512 B copied at n=64; this step asks for at most 256 B (4*n)."),
+        (Expect("copies", at_most=0.125, per="n"), {"copies": 65.0},
+         "65 copies at n=64; this step asks for at most 8 (0.125*n)."),
+        (Expect("mapped_bytes", at_least=1, per="4096*n"), {"mapped_bytes": 2048.0},
+         "2 KiB moved through mapped memory at n=64; this step asks for at least 256 KiB (4096*n)."),
         (Expect("graph_launches", at_least=1), {}, "0 graph launches; this step asks for at least 1."),
     ],
 )  # fmt: skip
@@ -123,6 +127,39 @@ def test_a_missed_technique_of_the_host_is_found_at_the_counted_size(tmp_path):
 def test_a_met_technique_of_the_host_is_told_in_words(tmp_path):
     reports = [Report("sim", (outcome(64, 2, counters=True, host_counters={"host_waits": 1.0}),))]
     assert judge.technique_finding(request(tmp_path), reports).detail == "1 wait of the host"
+
+
+@pytest.mark.parametrize(("by_host", "word"), [(0, "pass"), (24, "pass"), (28, "technique"), (256, "technique")])
+def test_outputs_that_the_host_computed_by_itself_are_no_technique(tmp_path, by_host, word):
+    counters = {"host_waits": 1.0, "host_written_bytes": float(by_host)}
+    found = judge.technique_finding(
+        request(tmp_path), [Report("sim", (outcome(64, 2, counters=True, host_counters=counters),))]
+    )
+    assert found.word == word
+    if by_host == 256:
+        assert found.detail == "the host computed 256 B of `out` by itself: no kernel wrote these values"
+
+
+def test_a_note_on_a_cause_is_told_with_its_verdict_alone():
+    faults = Diagnostic("page_faults", "of the small case", severity="note")
+    early = Diagnostic("read_too_early", "the host wrote", severity="note")
+    reports = [Report("sim", (
+        outcome(1, 1, diagnostics=(faults, early)),
+        outcome(64, 2, counters=True, diagnostics=(replace(faults, message="counted"), early)),
+    ))]  # fmt: skip
+    assert judge.ordered([], reports, "pass") == []
+    assert [one.message for one in judge.ordered([], reports, "wrong")] == ["the host wrote"]
+    assert [one.message for one in judge.ordered([], reports, "technique")] == ["counted"]
+
+
+def test_an_argument_that_is_misread_comes_before_what_it_led_to():
+    strayed, misread = Diagnostic("out_of_bounds", "x[7]"), Diagnostic("argument_type", "8 bytes", severity="warning")
+    reports = [Report("sim", (outcome(1, 1, word="out_of_bounds", diagnostics=(strayed, misread)),))]
+    findings = [Finding("runs", "failed", "out_of_bounds", diagnostics=(strayed,))]
+    assert judge.ordered(findings, reports, "out_of_bounds") == [misread, strayed]
+    late = Diagnostic("missing_wait", "no event")
+    race = [Finding("runs", "failed", "race", diagnostics=(late,))]
+    assert judge.ordered(race, reports, "race") == [late, misread]
 
 
 def test_the_run_that_is_drawn_is_the_failing_one_else_the_timed_one():
@@ -225,6 +262,65 @@ def test_the_untouched_stub_says_in_which_file_something_is_to_be_written(files)
 def test_a_race_of_the_host_file_asks_for_an_order_that_a_host_file_can_make(files, kind, words):
     Path("streams_host.py").write_text("work()\n")
     assert after(files, "race", Diagnostic(kind, "found", file="streams_host.py", line=3)).startswith(words)
+
+
+def test_an_exception_whose_cause_is_plain_has_its_own_advice(files):
+    Path("streams_host.py").write_text("def setup(x):\n    pass\n\n\ndef run():\n    work()\n")
+    said = after(files, "crash", Diagnostic("crash", "TypeError: setup() takes 1 positional argument but 3 were given"))
+    assert said.startswith("streams_host.py must have `def setup(module, x, out)` (line 1) and `def run()` (line 5)")
+
+
+def test_where_no_line_is_known_none_is_to_be_looked_at(files):
+    Path("streams_host.py").write_text("work()\n")
+    assert "Look at" not in after(files, "crash", Diagnostic("crash", "it ended"))
+
+
+def test_blocks_that_race_where_the_grid_is_to_wait_are_told_of_its_sync(files):
+    Path("streams_host.py").write_text("work()\n")
+    race = Diagnostic("race", "race on x[0]", file="streams.cu", line=1, space="global", hint="use a second launch")
+    assert after(files, "race", race) == "Use a second launch."
+    asked = replace(EXERCISE, technique=(Expect("cooperative_launches", at_least=1, why="All blocks must run."),))
+    said = next_step(replace(host_request(files), exercise=asked), "race", STAGES_FAILED, [race])
+    assert "cooperative_groups::this_grid().sync()" in said
+    assert "second launch" not in said
+    shared = next_step(
+        replace(host_request(files), exercise=asked), "race", STAGES_FAILED, [replace(race, space="shared")]
+    )
+    assert "this_grid" not in shared
+
+
+def test_a_warning_that_cupy_printed_comes_before_what_was_not_written(files):
+    Path("streams_host.py").write_text("work()\n")
+    unset = Diagnostic("uninitialised_read", "reads x[5]", severity="warning", file="streams.cu", line=10)
+    found = [Diagnostic("wrong", "out[5] is wrong"), unset]
+    assert next_step(host_request(files), "wrong", STAGES_FAILED, found).startswith("Begin with the warning: line 10")
+    printed = "streams_host.py:20: UserWarning: the grid is reduced\n"
+    said = next_step(host_request(files), "wrong", STAGES_FAILED, found, printed)
+    assert said.startswith("Begin with the warning that was printed.")
+
+
+def test_a_host_that_may_have_read_too_early_is_to_begin_there(files):
+    Path("streams_host.py").write_text("work()\n")
+    note = Diagnostic(
+        "read_too_early", "m", severity="note", file="streams_host.py", line=7, hint="wait for the kernel"
+    )
+    said = next_step(host_request(files), "wrong", STAGES_FAILED, [Diagnostic("wrong", "out[5] is wrong"), note])
+    assert said.startswith("Begin with the note on line 7: wait for the kernel.")
+
+
+@pytest.mark.parametrize(
+    ("hint", "begun"),
+    [
+        ("wait once, at the end", "Wait once, at the end."),
+        ("cudaDeviceSetLimit comes first", "cudaDeviceSetLimit comes first."),
+        ("hostRegister it", "hostRegister it."),
+        ("a barrier is missing", "A barrier is missing."),
+        ("x is too short", "x is too short."),
+    ],
+)
+def test_a_next_step_begins_with_a_capital_unless_it_begins_with_a_name(files, hint, begun):
+    Path("streams_host.py").write_text("work()\n")
+    assert after(files, "crash", Diagnostic("cuda_error", "found", hint=hint)) == begun
 
 
 def test_a_line_of_the_host_file_is_named_with_its_file(files):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
+from grader.api import grade
 from grader.backends.host.case import decoys
 from grader.catalog import built_in_course, load_catalog, resolve_reference
 from grader.stages.cases import CaseBook
@@ -56,6 +58,23 @@ def test_a_result_of_inputs_of_two_different_times_says_nothing() -> None:
 def test_a_few_small_integers_agree_by_chance_and_say_nothing() -> None:
     assert told("streams_overlap", Case({"n": 33}, "exact"), {"x": 1}) == ""
     assert told("streams_overlap", Case({"n": 33}, "real"), {"x": 1}) != ""
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"), [("pinned_copy", "copied_in_setup"), ("streams_overlap", "samples_of_an_earlier_run")]
+)
+def test_samples_copied_in_setup_are_told_as_that_at_the_smallest_size_too(
+    tmp_path: Path, name: str, wrong: str
+) -> None:
+    folder = load_catalog().find(name).folder
+    (tmp_path / f"{name}_host.py").write_bytes((folder / "wrong" / f"{wrong}_host.py").read_bytes())
+    (tmp_path / f"{name}.cu").write_bytes((folder / f"{name}.cu").read_bytes())
+    verdict = grade(name, tmp_path / f"{name}.cu", backend="sim")
+    (found,) = [one for one in verdict.diagnostics if one.kind == "wrong"]
+    assert found.message.endswith("; it would be right for what was in x when setup was called")
+    assert "precision" not in found.message
+    assert found.hint is not None
+    assert "new values before each run" in found.hint
 
 
 def test_an_exercise_without_a_host_file_has_no_earlier_runs() -> None:

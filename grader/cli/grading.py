@@ -83,18 +83,40 @@ def tasks_of(catalog: Catalog, options: Options) -> list[Task]:
 
 def _task(catalog: Catalog, name: str, options: Options) -> Task:
     """One name's task. ``vector_add.cu``, what the Tab key makes of it, is the file and the exercise of its name."""
-    if "/" not in name and not name.endswith(".cu"):
+    if "/" not in name and not name.endswith((".cu", HOST_ENDING)):
         one = find(catalog, name)
-        return Task(one, file_for(one, options))
+        return _of_file(one, file_for(one, options))
     path = Path(name)
-    meant = next((one for one in catalog.exercises if f"{one.name}.cu" == path.name), None)
+    meant = next((one for one in catalog.exercises if path.name in _names(one)), None)
     if meant is not None and path.is_file() and options.file is None and not options.solution:
-        return Task(meant, path)
+        return _of_file(meant, path)
     raise UsageError(
         f"{name!r} is a file, and an exercise is wanted" if path.exists() else f"there is no file {name!r}",
         code="file_as_name",
         hint=_how_to_grade(meant, path),
     )
+
+
+HOST_ENDING = "_host.py"
+
+
+def _names(one: CourseExercise) -> tuple[str, ...]:
+    """What the exercise's files are called in a person's folder."""
+    return (f"{one.name}.cu", f"{one.name}{HOST_ENDING}") if one.exercise.host else (f"{one.name}.cu",)
+
+
+def _of_file(one: CourseExercise, path: Path) -> Task:
+    """The task of one file: of a host exercise the Python file may be named, and the kernel beside it is meant."""
+    if not (one.exercise.host and path.suffix == ".py"):
+        return Task(one, path)
+    kernels = [path.with_name(name) for name in (f"{path.stem.removesuffix('_host')}.cu", f"{one.name}.cu")]
+    beside = next((kernel for kernel in kernels if kernel.is_file()), None)
+    if beside is None or not path.is_file():
+        raise UsageError(
+            f"there is no {kernels[-1].name} beside {path}" if path.is_file() else f"there is no file {path}",
+            code="no_submission", hint=f"`grade start {one.name}` copies both files into this folder",
+        )  # fmt: skip
+    return Task(one, beside, path)
 
 
 def _how_to_grade(meant: CourseExercise | None, path: Path) -> str:

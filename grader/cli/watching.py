@@ -72,8 +72,15 @@ def _tasks_here(catalog: Catalog) -> list[Task]:
 
 def _files_of(task: Task) -> tuple[Path, ...]:
     """All files whose save matters: a host exercise has a Python file beside the kernel."""
-    host = task.path.with_name(f"{task.path.stem}_host.py")
-    return (task.path, host) if task.exercise.exercise.host else (task.path,)
+    if not task.exercise.exercise.host:
+        return (task.path,)
+    names = (f"{task.path.stem}_host.py", f"{task.exercise.name}_host.py")
+    beside = [host for host in map(task.path.with_name, names) if host.is_file()]
+    return task.path, *([task.host] if task.host is not None else beside[:1] or [task.path.with_name(names[0])])
+
+
+def _named_files(task: Task) -> str:
+    return " and ".join(map(str, _files_of(task)))
 
 
 class Watch:
@@ -161,8 +168,9 @@ class Watch:
         self._saves.look(_files_of(self._current))  # what is graded now need not be graded again
         try:
             self._clear()
-            print_line(f"{self._current.path}, {strftime('%H:%M:%S')}\n")
-            grade_all(replace(self._options, names=(self._current.exercise.name,), file=self._current.path))
+            print_line(f"{_named_files(self._current)}, {strftime('%H:%M:%S')}\n")
+            file = self._current.host or self._current.path
+            grade_all(replace(self._options, names=(self._current.exercise.name,), file=file))
         finally:
             self._grading = False
 
@@ -205,7 +213,7 @@ class Watch:
             print_text("\n")
 
     def _print_footer(self) -> int:
-        what = "the exercises here" if self._follows else str(self._current.path)
+        what = "the exercises here" if self._follows else _named_files(self._current)
         keys = (
             "h hint   n next   l list   Enter again   ? keys   q quit" if self._keyboard.listens else "Ctrl-C ends it"
         )

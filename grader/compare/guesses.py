@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from grader.exercise import Array, Size
 
+NEAR = "the error is small"
+"""How the guess begins that speaks of precision."""
+
 
 @dataclass(frozen=True, eq=False)
 class Wrong:
@@ -127,7 +130,7 @@ def _near(found: Wrong) -> str:
     largest = float(np.max(np.abs(got - expected) / np.abs(expected)))
     if not largest < 1e-2:
         return ""
-    return f"the error is small (at most {largest:.1g} of the value): a term missing, or too low a precision"
+    return f"{NEAR} (at most {largest:.1g} of the value): a term missing, or too low a precision"
 
 
 _GUESSES: tuple[Callable[[Wrong], str], ...] = (

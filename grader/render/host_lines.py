@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from grader.render.timeline import Marked
-from grader.verdict import Diagnostic
+from grader.verdict import Diagnostic, Timeline
 
 ROLES: Mapping[str, tuple[str, str]] = {
     "missing_wait": ("comes too early", "has to come first"),
     "unfinished": ("nobody waits for it", ""),
-    "host_conflict": ("had not read it yet", ""),
+    "host_conflict": ("was still queued", ""),
     "use_after_free": ("uses it", ""),
     "cuda_error": ("", ""),
     "outside": ("", ""),
@@ -27,6 +27,20 @@ ROLES: Mapping[str, tuple[str, str]] = {
 EITHER_LAST = "either may come last"
 EITHER = ("writes it", "writes it too")
 """Where both write, neither is too early: what the message then says, and the words for the lines."""
+
+
+UNORDERED = ("missing_wait", "unfinished", "host_conflict")
+"""Kinds of findings about an order that nothing forces."""
+
+ONE_ORDER = (
+    "The drawing shows one order that is possible, in which it may go well by luck. Nothing forces it: the grader runs "
+    "each operation as late as is allowed, which is possible, too."
+)
+
+
+def order_remark(found: Diagnostic, timeline: Timeline | None) -> str:
+    """What must be said below a drawing of operations that nothing orders; "" where it shows what did happen."""
+    return ONE_ORDER if timeline is not None and timeline.modelled and found.kind in UNORDERED else ""
 
 
 def is_host_finding(found: Diagnostic) -> bool:
@@ -41,7 +55,7 @@ def host_marks(found: Diagnostic) -> list[Marked]:
     named = re.finditer(
         r"(?:\bon (?:stream (?P<stream>\d{1,9})|the (?P<default>default stream))(?: of device (?P<device>\d{1,3}))? )?"
         rf"\(?{re.escape(base(found.file))}:"
-        rf"(?P<line>\d{{1,7}})\)?(?P<earlier>{EARLIER})?",
+        rf"(?P<line>\d{{1,7}})(?:, the (?P<turn>\d{{1,7}})[a-z]{{2}} time)?\)?(?P<earlier>{EARLIER}|{IN_SETUP})?",
         found.message,
     )
     places = list(dict.fromkeys(map(_place, named)))
@@ -51,14 +65,15 @@ def host_marks(found: Diagnostic) -> list[Marked]:
     return [replace(place, word=place.word or (other if i else accused)) for i, place in enumerate(places)]
 
 
-EARLIER = ", of an earlier run"
+EARLIER, IN_SETUP = ", of an earlier run", r", in setup\(\)"
 
 
 def _place(match: re.Match[str]) -> Marked:
     """A place in a message; it has a word already where the operation is none of this run."""
     stream = 0 if match["default"] else int(match["stream"]) if match["stream"] else None
-    word = EARLIER[2:] if match["earlier"] else ""
-    return Marked(int(match["line"]), word, stream, int(match["device"] or 0), drawn=not word)
+    word = (match["earlier"] or "")[2:]
+    turn = int(match["turn"]) if match["turn"] else None
+    return Marked(int(match["line"]), word, stream, int(match["device"] or 0), turn, drawn=not word)
 
 
 def marked_lines(found: Diagnostic) -> dict[int, str]:
@@ -94,3 +109,14 @@ class Texts:
         if is_of(found, self.graded):
             return self.source
         return self.beside.get(base(found.file or ""), "")
+
+
+def printer(texts: Texts) -> str:
+    """Who printed: the kernel; of a host exercise the host file, and its kernels where they can."""
+    host = ", ".join(name for name in texts.beside if name.endswith(".py"))
+    if not host:
+        return "the kernel"
+    return f"{host} and its kernels" if "printf" in texts.source else host
+
+
+RUN_TWICE = "run() is called twice in a case, first on other inputs"

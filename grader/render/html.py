@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from grader.render.host_lines import RUN_TWICE
 from grader.render.page import BACKENDS, LEVELS, Graded, section
 from grader.render.text import counted, cut, safe, size_words
 
@@ -83,7 +84,7 @@ def _environment() -> Environment:
         trim_blocks=True, lstrip_blocks=True, finalize=_shown,
     )  # fmt: skip
     made.filters |= {"prose": _prose, "sizes": size_words, "dims": _dims, "printed": _printed, "cut": cut}
-    made.globals |= {"SYMBOLS": SYMBOLS, "BACKENDS": BACKENDS, "CASES_SHOWN": CASES_SHOWN}
+    made.globals |= {"SYMBOLS": SYMBOLS, "BACKENDS": BACKENDS, "CASES_SHOWN": CASES_SHOWN, "RUN_TWICE": RUN_TWICE}
     return made
 
 

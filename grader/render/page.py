@@ -14,7 +14,7 @@ from grader.host_counters import HOST_COUNTERS, amount
 from grader.render.access_rows import busiest_bank, picture_for, summary, title
 from grader.render.drawing import access_svg, speed_bar
 from grader.render.evidence import COLUMNS, alike, evidence_rows, marks_of, speed_rows
-from grader.render.host_lines import Texts, base, host_marks, is_host_finding, is_of
+from grader.render.host_lines import Texts, base, host_marks, is_host_finding, is_of, order_remark, printer
 from grader.render.listing import CHARACTERS_SHOWN, Listing, listing, source_lines
 from grader.render.roofline_drawing import Point, roofline_svg
 from grader.render.text import counted, cut, size_words
@@ -103,6 +103,8 @@ class Section:
     speed: tuple[tuple[str, str], ...]
     timeline: TimelinePicture | None
     host: tuple[tuple[str, str, str], ...]  # what the host file did: counter, value, meaning
+    printed_by: str
+    beside: tuple[str, ...]  # names of further graded files: the host file's
 
     @property
     def word(self) -> str:
@@ -193,6 +195,8 @@ def section(graded: Graded, name: str, level: str, label: str) -> Section:
         if verdict.verdict in COUNTED and not brief
         else None,
         host=() if brief else tuple(_host(verdict.host_counters)),
+        printed_by=printer(Texts(verdict.file, graded.source, graded.beside)),
+        beside=tuple(graded.beside),
     )
 
 
@@ -211,7 +215,7 @@ def _finding(graded: Graded, found: Diagnostic, name: str) -> Finding:
         tuple(evidence_rows(found)),
         _excerpt(graded, found) if name else None,
         _picture(request, name) if request else None,
-        timeline_picture(drawn, f"{name}-time", host_marks(found)),
+        timeline_picture(drawn, f"{name}-time", host_marks(found), order_remark(found, drawn)),
     )
 
 

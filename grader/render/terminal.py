@@ -16,9 +16,18 @@ from typing import TYPE_CHECKING
 from grader.render.access_picture import picture_of
 from grader.render.evidence import counter_table, evidence_rows, host_rows, marks_of, speed_rows
 from grader.render.excerpt import excerpt
-from grader.render.host_lines import Texts, base, host_marks, is_host_finding, is_of
+from grader.render.host_lines import (
+    RUN_TWICE,
+    Texts,
+    base,
+    host_marks,
+    is_host_finding,
+    is_of,
+    order_remark,
+    printer,
+)
 from grader.render.text import counted, safe, size_words, to_ascii
-from grader.render.timeline_text import timeline_text
+from grader.render.timeline_text import INDENT, timeline_text
 from grader.verdict import CaseResult, Diagnostic, StageResult, Verdict
 
 if TYPE_CHECKING:
@@ -84,7 +93,7 @@ def _parts(verdict: Verdict, texts: Texts, graded: str, width: int) -> Iterator[
         yield from _finding(verdict, found, texts, width)
     yield from _others(verdict, found)
     yield from _numbers(verdict, width)
-    yield from _printed(verdict)
+    yield from _printed(verdict, texts)
     yield from _closing(verdict)
 
 
@@ -134,6 +143,8 @@ def _finding(verdict: Verdict, found: Diagnostic, texts: Texts, width: int) -> I
     if drawn:
         yield ""
     yield from drawn
+    if drawn and is_host_finding(found) and (remark := order_remark(found, verdict.timeline)):
+        yield _indented(remark, "dim", left=INDENT)
 
 
 def _code(found: Diagnostic, source: str, width: int) -> list[Text]:
@@ -221,7 +232,7 @@ def _passed_words(verdict: Verdict) -> str:
     return f"{counted(len(verdict.cases), 'case')}, the largest with {size_words(largest.size)}"
 
 
-def _printed(verdict: Verdict) -> Iterator[RenderableType]:
+def _printed(verdict: Verdict, texts: Texts) -> Iterator[RenderableType]:
     from rich.text import Text
 
     if not verdict.printed:
@@ -229,11 +240,13 @@ def _printed(verdict: Verdict) -> Iterator[RenderableType]:
     case = f" at {_one_case(verdict.printed_case)}" if verdict.printed_case is not None else ""
     lines = safe(verdict.printed.replace("\r\n", "\n"), lines=True).rstrip("\n").split("\n")
     yield ""
-    yield Text(f"  printed by the kernel{case}", style="dim")
+    yield Text(f"  printed by {safe(printer(texts))}{case}", style="dim")
     for line in lines[:PRINTED_LINES]:
         yield Text(f"  │ {line}")
     if len(lines) > PRINTED_LINES:
         yield Text(f"  │ … {counted(len(lines) - PRINTED_LINES, 'more line')} (all of them with --json)", style="dim")
+    if texts.beside:
+        yield Text(f"  ({RUN_TWICE})", style="dim")
 
 
 def _closing(verdict: Verdict) -> Iterator[RenderableType]:
@@ -269,11 +282,11 @@ def _next_step(step: str) -> Iterator[RenderableType]:
         yield _unwrapped(Text(safe(line), no_wrap=True, overflow="ignore", style="cyan"))
 
 
-def _indented(message: str, style: str) -> RenderableType:
+def _indented(message: str, style: str, left: int = 2) -> RenderableType:
     from rich.padding import Padding
     from rich.text import Text
 
-    return Padding(Text(safe(message, lines=True), style=style), (0, 0, 0, 2))
+    return Padding(Text(safe(message, lines=True), style=style), (0, 0, 0, left))
 
 
 def _labelled(label: str, text: str, style: str = "dim") -> Table:

@@ -22,6 +22,7 @@ LANES_SHOWN = 14
 NAME_SHOWN = 24
 LINES_SHOWN = 4
 ALIKE = 1.5  # cells below which neighbours of one name that touch are one bar; where a gap is seen, one cell
+BEAT = 1.85  # cells from one beginning to the next: a bar and a gap take two, and fewer would look like stumbling
 
 
 @dataclass(frozen=True)
@@ -32,13 +33,13 @@ class Marked:
     word: str
     stream: int | None = None
     device: int = 0  # means something where the stream is known
+    turn: int | None = None  # which operation of the line, where it has several
     drawn: bool = True  # False for one of an earlier run, which the timeline does not have
 
     def fits(self, operation: Operation) -> bool:
-        where = (operation.device, operation.stream)
-        return (
-            self.drawn and operation.line == self.line and (self.stream is None or where == (self.device, self.stream))
-        )
+        there = self.stream is None or (operation.device, operation.stream) == (self.device, self.stream)
+        then = self.turn is None or operation.turn in (self.turn, 0)
+        return self.drawn and operation.line == self.line and there and then
 
 
 @dataclass(frozen=True)
@@ -189,7 +190,8 @@ def _runs(lane: Sequence[Operation], cell_s: float, marked: Mapping[int, str]) -
         touching = after.start_s - before.end_s < cell_s / 4
         most_s = cell_s * (ALIKE if touching else 1)
         short = all(one.end_s - one.start_s < most_s for one in (before, after))
-        return short and (before.kind, before.name) == (after.kind, after.name)
+        hasty = after.start_s - before.start_s < cell_s * BEAT
+        return (short or hasty) and (before.kind, before.name) == (after.kind, after.name)
 
     def narrow(a: list[Operation], b: list[Operation]) -> bool:
         return all(one[-1].end_s - one[0].start_s < cell_s for one in (a, b))
@@ -259,7 +261,7 @@ def _most_telling(lanes: Sequence[Lane]) -> list[Lane]:
 
 
 def _marked(operations: Sequence[Operation], marks: Sequence[Marked]) -> dict[int, str]:
-    """The operation of each mark, by identity. In a loop a line has many: the two that are closest to each other."""
+    """The operation of each mark, by identity. Of several that fit, the two that are closest to each other."""
     choices = [[o for o in operations if m.fits(o)] for m in marks]
     if len(choices) == 2 and all(choices):
         pairs = product(choices[0][:NEAR], choices[1][:NEAR])

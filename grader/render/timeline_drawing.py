@@ -58,8 +58,13 @@ class TimelinePicture:
     more_rows: int
 
 
-def timeline_picture(timeline: Timeline | None, name: str, marks: Sequence[Marked] = ()) -> TimelinePicture | None:
-    """Return the picture; ``name`` is unique on the page. None where there is nothing to draw."""
+def timeline_picture(
+    timeline: Timeline | None, name: str, marks: Sequence[Marked] = (), remark: str = ""
+) -> TimelinePicture | None:
+    """Return the picture; ``name`` is unique on the page. None where there is nothing to draw.
+
+    ``remark`` is said below it.
+    """
     chart = None if timeline is None else _fitting(timeline, marks)
     if chart is None:
         return None
@@ -75,6 +80,7 @@ def timeline_picture(timeline: Timeline | None, name: str, marks: Sequence[Marke
             " · ".join(chart.shares_words).replace(" %", "\N{NO-BREAK SPACE}%"),
             " · ".join(chart.caption),
             *left_out,
+            *((remark,) if remark else ()),
         ),
         rows=tuple(rows[:ROWS_TOLD]),
         more_rows=max(0, len(rows) - ROWS_TOLD),

@@ -32,6 +32,9 @@ RETURNED = "run() had returned"
 NARROWEST, WIDEST = 60, 112
 INDENT = 4
 BETWEEN = "│"  # between two bars of one kind that touch
+NEXT = "here the next one begins"
+GAP = 0.25  # cells of a gap from which on it is drawn
+DRIFT = 2  # cells that bars may stand too far to the right, so that equal gaps between them look equal
 
 
 def timeline_text(timeline: Timeline | None, width: int, marks: Sequence[Marked] = ()) -> list[Text]:
@@ -52,15 +55,17 @@ def timeline_lines(timeline: Timeline, *, width: int = 80, unicode: bool = True)
 def _drawn(chart: Chart, room: int) -> Iterator[Text]:
     margin = max(len(lane.label) for lane in chart.lanes)
     cells = room - margin - 3
-    for lane in chart.lanes:
-        yield _line(f"{lane.label:<{margin}} │", *_cells(lane, cells), ("│", "dim"))
+    rows = [(lane, [*_cells(lane, cells)]) for lane in chart.lanes]
+    for lane, row in rows:
+        yield _line(f"{lane.label:<{margin}} │", *row, ("│", "dim"))
         yield from _pointers(lane, cells, margin)
     if chart.returned is not None:
         yield _pointed(round(chart.returned * (cells - 1)), RETURNED, cells, margin)
     yield _line(" " * (margin + 1), (_axis(chart, cells), "dim"))
     if chart.left_out:
         yield _line(f"{chart.left_out} more row{'s' * (chart.left_out > 1)} not drawn (all of them with --json)")
-    yield _legend(chart)
+    parted = any(piece[0].startswith(BETWEEN) for _, row in rows for piece in row if isinstance(piece, tuple))
+    yield _legend(chart, parted=parted)
     for words in (*_packed(chart.shares_words, room), *_packed(chart.caption, room)):
         yield _line((words, "dim"))
 
@@ -85,11 +90,11 @@ def _packed(parts: Sequence[str], room: int) -> list[str]:
     return lines
 
 
-def _legend(chart: Chart) -> Text:
+def _legend(chart: Chart, *, parted: bool) -> Text:
     pieces: list[Piece] = []
     for kind in chart.kinds:
         pieces += ["   " if pieces else "", (GLYPHS[kind] * 2, STYLES[kind]), f" {ENGINES[kind]}"]
-    return _line(*pieces)
+    return _line(*pieces, f"   {BETWEEN} {NEXT}" if parted else "")
 
 
 # ---------------------------------------------------------------------------------------------------------- the bars
@@ -110,14 +115,28 @@ def _cells(lane: Lane, cells: int) -> Iterator[Piece]:
 def placed(bars: Sequence[Bar], cells: int) -> list[tuple[Bar, int, int]]:
     """Bars with their first cell and the one behind their last. Each has a cell at least, and none covers another."""
     spans: list[list[int]] = []
+    before: Bar | None = None
     for bar in bars:
         begin = max(round(bar.left * cells), spans[-1][1] if spans else 0)
+        if before is not None and (bar.left - before.right) * cells >= GAP:
+            begin = _behind_a_gap(spans[-1], begin, len(before.kinds), bar.left * cells)
         spans.append([begin, max(begin + len(bar.kinds), round(bar.right * cells))])
+        before = bar
     limit = cells
     for span in reversed(spans):  # what was pushed over the end pushes back
         span[1] = min(span[1], limit)
         span[0] = limit = min(span[0], span[1] - 1)
     return [(bar, begin, end) for bar, (begin, end) in zip(bars, spans, strict=True) if begin >= 0]
+
+
+def _behind_a_gap(before: list[int], begin: int, least: int, left: float) -> int:
+    """Where a bar begins, so that the gap before it can be seen: the bar before it gives a cell, or this one moves."""
+    if begin > before[1]:
+        return begin
+    if before[1] - before[0] > least:
+        before[1] -= 1
+        return begin
+    return begin + 1 if begin + 1 - left <= DRIFT else begin
 
 
 def _one(bar: Bar, cells: int, first: str) -> Iterator[Piece]:

@@ -73,6 +73,7 @@ class Event:
     count: int = 1
     dynamic: bool = False  # the array is sized by the launch, as `extern __shared__` is
     call: int | None = None  # which launch of the case, from 0
+    cooperative: bool = False  # in a launch that keeps all blocks resident
 
 
 def explain(
@@ -108,6 +109,7 @@ class _Reader:
         event = Event(
             NAMES[finding.kind], self.kernel.name, site.line or None, self._thread(finding.thread),
             self._block(finding.block), site.name, width=site.bytes, lanes=finding.lanes,
+            cooperative=self.launched.cooperative,
         )  # fmt: skip
         if self.kernel.grid_sync and finding.kind in OF_THE_GRID:
             event = replace(event, text=GRID_SYNC)

@@ -144,6 +144,7 @@ def _judged(request: Request, submission: Submission, reports: Sequence[Report])
     printed, printed_case = judge.printed(outcomes, verdict.failing_case)
     return replace(
         verdict,
+        next_step=next_step(request, word, stages, verdict.diagnostics, printed),
         launches=judge.counted_launches(reports),
         timeline=judge.timeline(word, reports, verdict.failing_case),
         host_counters=judge.host_counters(reports),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from grader.render.text import safe
 from grader.stages.causes import listed
+from grader.stages.crash_hints import advice_for
 from grader.stages.records import Request
 from grader.verdict import EXIT_CODES, Diagnostic, StageResult
 
@@ -22,9 +23,9 @@ _BY_WORD: Mapping[str, str] = {
     "race": "{order}{table}{hints}",
     "out_of_bounds": "Compare the index with the array's length before the access; the last block sticks out.",
     "compile_error": "Correct {place}, then run `{again}` again.",
-    "invalid": "Correct {place}, then run `{again}` again.",
+    "invalid": "{plain}Correct {place}, then run `{again}` again.",
     "policy": "Take out what the message names; `grade show {name}` says what the exercise allows.",
-    "crash": "Look at {place}: that is where it stopped. {hints}",
+    "crash": "{stopped}{hints}",
     "timeout": "Look for a loop that does not end, or a barrier that some threads never reach, at {place}.",
     "limit": "Make it smaller: docs/verdicts.md lists the limits.",
     "cheat": "If the kernel does all of the work, please report this: the message says what was measured.",
@@ -45,7 +46,20 @@ _ORDER: Mapping[str, str] = {
 """What puts two operations in order, by the kind of the finding; between threads it is a barrier."""
 
 
-def next_step(request: Request, word: str, stages: tuple[StageResult, ...], diagnostics: Sequence[Diagnostic]) -> str:
+ALL_BLOCKS = (
+    "All blocks must wait for each other between the two accesses: cooperative_groups::this_grid().sync(). "
+    "A __syncthreads() waits for its own block only. "
+)
+_OF_BLOCKS = ("race", "missing_fence")
+
+
+def next_step(
+    request: Request,
+    word: str,
+    stages: tuple[StageResult, ...],
+    diagnostics: Sequence[Diagnostic],
+    printed: str = "",
+) -> str:
     """Return what to do next, in one or two sentences; the first of ``diagnostics`` settled the verdict."""
     found = diagnostics[0] if diagnostics else None
     if word == "pass":
@@ -54,13 +68,35 @@ def next_step(request: Request, word: str, stages: tuple[StageResult, ...], diag
         return _untouched(request, word)
     if word == "invalid" and _is_empty(request.path):
         return _write_the_stub(request)
+    if found is not None and _needs_the_grid(request, found):
+        return ALL_BLOCKS + _read_hints(request)
     if found is not None and found.hint:
         return _sentence(found.hint) + _more_lines(word, diagnostics)
     return _BY_WORD[word].format(
         hints=_read_hints(request), name=request.exercise.name, again=_again(request),
-        place=_place(word, diagnostics), table=_table(request, word), unset=_unset(diagnostics),
-        order=_ORDER.get(found.kind if found else "", BARRIER),
+        place=_place(word, diagnostics), table=_table(request, word), unset=_unset(diagnostics, printed),
+        order=_ORDER.get(found.kind if found else "", BARRIER), plain=_plain_cause(request, found),
+        stopped=_plain_cause(request, found) or _stopped_at(word, diagnostics),
     )  # fmt: skip
+
+
+def _needs_the_grid(request: Request, found: Diagnostic) -> bool:
+    """Whether blocks race in a step whose kernel is to wait for its whole grid, and does not."""
+    between = found.kind in _OF_BLOCKS and found.space == "global" and "grid().sync" not in found.hint
+    return between and any(expect.counter == "cooperative_launches" for expect in request.exercise.technique)
+
+
+def _plain_cause(request: Request, found: Diagnostic | None) -> str:
+    """What to do about an exception of the host file that says itself what is wrong."""
+    if found is None or not request.exercise.host or request.host_file is None:
+        return ""
+    source = (_content(request.host_file) or b"").decode(errors="replace")
+    return advice_for(found.message, request.exercise, safe(request.host_file.name), source)
+
+
+def _stopped_at(word: str, diagnostics: Sequence[Diagnostic]) -> str:
+    place = _place(word, diagnostics)
+    return f"Look at {place}: that is where it stopped. " if place != THE_FILE else ""
 
 
 def is_untouched(request: Request) -> bool:
@@ -159,7 +195,10 @@ def _place(word: str, diagnostics: Sequence[Diagnostic]) -> str:
     lines = _wrong_lines(diagnostics if word == "compile_error" else diagnostics[:1])
     file = diagnostics[0].file if diagnostics else None
     beside = f" of {safe(Path(file).name)}" if file is not None and file.endswith(".py") else ""
-    return f"line{'s' * (len(lines) > 1)} {listed(map(str, lines))}{beside}" if lines else "the file"
+    return f"line{'s' * (len(lines) > 1)} {listed(map(str, lines))}{beside}" if lines else THE_FILE
+
+
+THE_FILE = "the file"
 
 
 def _more_lines(word: str, diagnostics: Sequence[Diagnostic]) -> str:
@@ -175,8 +214,13 @@ def _wrong_lines(diagnostics: Sequence[Diagnostic]) -> list[int]:
     return list(dict.fromkeys(lines))[:LINES_NAMED]
 
 
-def _unset(diagnostics: Sequence[Diagnostic]) -> str:
-    """A value that was read before it was written is the likely cause; only a warning tells of it."""
+def _unset(diagnostics: Sequence[Diagnostic], printed: str) -> str:
+    """A value that was read before it was written is the likely cause, or what CuPy warned of, which comes before."""
+    if PRINTED_WARNING in printed:
+        return "Begin with the warning that was printed. "
+    early = next((found for found in diagnostics if found.kind == "read_too_early" and found.line), None)
+    if early is not None:
+        return f"Begin with the note on line {early.line}: {safe(early.hint)}. "
     read = next((found for found in diagnostics if found.kind == "uninitialised_read" and found.line), None)
     return "" if read is None else f"Begin with the warning: line {read.line} reads what nothing has written. "
 
@@ -191,9 +235,13 @@ def _table(request: Request, word: str) -> str:
     return f'`grade show {request.exercise.name}` lists causes of `{word}` at its end, under "{CAUSES}". '
 
 
+PRINTED_WARNING = ": UserWarning: "
+
+
 def _sentence(text: str) -> str:
-    first = text.split(" ", 1)[0]
-    begun = text[:1].upper() + text[1:] if first.isalpha() else text  # a name or an expression stays as it is
+    first = text.split(" ", 1)[0].rstrip(",:")
+    is_word = first == "a" or (first.isalpha() and first[1:].islower())
+    begun = text[:1].upper() + text[1:] if is_word else text  # a name or an expression stays as it is
     shows_code = text.rpartition("\n")[2].startswith("//")
     return begun + ("" if shows_code or text.endswith((".", "!", "?", "`")) else ".")
 

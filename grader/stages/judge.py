@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from grader.errors import SubmissionError, Unsupported, WarpgradeError
 from grader.host_counters import is_host_counter
+from grader.render.text import bytes_words
 from grader.stages import technique
 from grader.stages.records import Finding, Outcome, Report, Request
 from grader.stages.shape import question_of
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from grader.compile import Program
+    from grader.exercise import Exercise
 
 
 def ungraded(request: Request) -> Mapping[str, str]:
@@ -102,6 +104,8 @@ def technique_finding(request: Request, reports: Sequence[Report]) -> Finding:
         return Finding("technique", "skipped", detail="the simulated size did not run")
     if not launches:
         return _no_kernel(request)
+    if host.get("host_written_bytes", 0.0) > HOST_PART * _output_bytes(exercise):
+        return _by_the_host(request, int(host["host_written_bytes"]))
     met = [technique.evaluate(expect, launches, exercise.simulated, host) for expect in exercise.technique]
     missed = [miss for miss in met if miss is not None]
     if missed:
@@ -114,9 +118,34 @@ def technique_finding(request: Request, reports: Sequence[Report]) -> Finding:
 def _no_kernel(request: Request) -> Finding:
     """A host file whose answer is right although nothing ran on the GPU."""
     message = "run() launched no kernel: the host computed the answer by itself"
+    return _alibi(request, message)
+
+
+def _by_the_host(request: Request, count: int) -> Finding:
+    """A host file whose answer is right, and whose kernels had little to do with it."""
+    outputs = " and ".join(f"`{array.name}`" for array in request.exercise.arrays if array.role == "out")
+    message = f"the host computed {bytes_words(count)} of {outputs} by itself: no kernel wrote these values"
+    return _alibi(request, message)
+
+
+def _alibi(request: Request, message: str) -> Finding:
     file = request.host_file.name if request.host_file is not None else None
     found = Diagnostic("technique", message, file=file, hint="let a kernel compute it, and let NumPy be")
     return Finding("technique", "failed", "technique", message, (found,))
+
+
+HOST_PART = 0.1
+"""Of the outputs, what a host file may compute by itself: a border, or what is left over at an end."""
+
+
+def _output_bytes(exercise: Exercise) -> int:
+    """Bytes of the outputs at the simulated size."""
+    from grader.inputs import element_bytes, element_count
+
+    return sum(
+        element_count(array, exercise.simulated) * element_bytes(array)
+        for array in exercise.arrays if array.role == "out"
+    )  # fmt: skip
 
 
 def _file_of(miss: technique.Miss, request: Request) -> str:
@@ -197,13 +226,31 @@ def settle(found: Sequence[Finding]) -> tuple[str, tuple[StageResult, ...]]:
 
 
 def ordered(found: Sequence[Finding], reports: Sequence[Report], word: str) -> list[Diagnostic]:
-    """Every diagnostic once: what settled the verdict, a wrong output beside a race, then warnings and notes."""
+    """Every diagnostic once: what settled the verdict, a wrong output beside a race, then warnings and notes.
+
+    A launch whose arguments are misread comes first where that may be the cause.
+    """
     decisive = [finding for finding in found if finding.word == word]
     beside = [finding for finding in found if word == "race" and finding.word == "wrong"]
     errors = [item for finding in (*decisive[:1], *beside) for item in finding.diagnostics]
-    every = [item for report in reports for outcome in report.outcomes for item in outcome.diagnostics]
+    outcomes = [outcome for report in reports for outcome in report.outcomes]
+    every = [item for outcome in outcomes for item in outcome.diagnostics if _belongs(item, outcome, word)]
     softer = {_place(item): item for item in reversed(every) if item.severity != "error"}
-    return [*dict.fromkeys(errors), *reversed(softer.values())]
+    causes = [item for item in reversed(softer.values()) if item.kind == "argument_type" and word in ARGUMENT_SHOWS]
+    rest = [item for item in reversed(softer.values()) if item not in causes]
+    return [*causes, *dict.fromkeys(errors), *rest]
+
+
+ARGUMENT_SHOWS = ("wrong", "out_of_bounds")
+"""Verdicts that most likely come of an argument that the kernel reads as another number."""
+
+ONLY_BESIDE: Mapping[str, str] = {"read_too_early": "wrong", "page_faults": "technique"}
+"""Notes that are a cause of one verdict, and of no interest with any other."""
+
+
+def _belongs(item: Diagnostic, outcome: Outcome, word: str) -> bool:
+    """Whether a note is about this verdict; of page faults, those that were counted are."""
+    return ONLY_BESIDE.get(item.kind, word) == word and (item.kind != "page_faults" or outcome.case.counters)
 
 
 def with_source(

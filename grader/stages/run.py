@@ -15,7 +15,7 @@ from grader.stages.causes import MISREAD_SHOWS, inputs_there, misreads, with_not
 from grader.stages.clearer import clearer, uneven_passes
 from grader.stages.records import Case, Outcome, Report, Speed, Submission
 from grader.stages.shape import Shaped, with_shape
-from grader.stages.stale import with_time
+from grader.stages.stale import as_with, has_time, with_time
 from grader.stages.words import TIMING_WORDS, failure_word
 from grader.verdict import Diagnostic
 
@@ -96,10 +96,22 @@ def _timed(timer: Timer, session: Session) -> Speed | None:
 def _outcomes(job: Job, session: Session) -> Iterator[Outcome]:
     for number, case in enumerate(job.cases, start=1):
         job.tell(f"case {number} of {len(job.cases)}")
-        outcome = run_case(job, session, case)
+        outcome = _with_time(job, session, run_case(job, session, case))
         yield outcome
         if outcome.wrong is not None or outcome.word not in (None, "race"):
             return
+
+
+def _with_time(job: Job, session: Session, outcome: Outcome) -> Outcome:
+    """A few integers agree by chance with what old inputs give: real values of the same size tell for certain."""
+    case, wrong = outcome.case, outcome.wrong
+    if not job.exercise.host or wrong is None or outcome.word or case.values == "real" or has_time(wrong):
+        return outcome
+    try:
+        again = run_case(job, session, replace(case, values="real"))
+    except WarpgradeError:  # what was found stays true
+        return outcome
+    return replace(outcome, wrong=as_with(wrong, again.wrong))
 
 
 def _fine(outcome: Outcome) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from grader.errors import GraderFault
 from grader.exercise import Expect, Size
@@ -51,13 +51,18 @@ KNOWN = AMOUNTS | LARGEST | LEAST | frozenset(WEIGHTS) | frozenset(HOST_COUNTERS
 
 @dataclass(frozen=True)
 class Miss:
-    """An expectation that was not met: what was found, and the source line that did the most harm."""
+    """An expectation that was not met: what was found, and the source line that did the most harm.
+
+    ``found`` is what was counted ÷ ``per``, the value of ``expect.per`` at ``size``.
+    """
 
     expect: Expect
     found: float
     line: int | None
     line_found: float | None
     kernel: str | None
+    size: Size = field(default_factory=dict)
+    per: float = 1.0
 
 
 def evaluate(
@@ -67,13 +72,14 @@ def evaluate(
 
     ``host`` is what the host file did; None where there is none.
     """
-    found = total(expect.counter, launches, host) / _per(expect, size)
+    per = _per(expect, size)
+    found = total(expect.counter, launches, host) / per
     if _meets(expect, found):
         return None
     if is_host_counter(expect.counter):
-        return Miss(expect, found, None, None, None)
+        return Miss(expect, found, None, None, None, size, per)
     kernel, line, line_found = _worst_line(expect, launches)
-    return Miss(expect, found, line, line_found, kernel)
+    return Miss(expect, found, line, line_found, kernel, size, per)
 
 
 def total(counter: str, launches: Sequence[LaunchRecord], host: Mapping[str, float] | None = None) -> float:
@@ -146,25 +152,34 @@ def counted(counter: str, launches: Sequence[LaunchRecord], host: Mapping[str, f
 
 
 def _found(miss: Miss) -> str:
+    """The counter and its value; of what a host file did the amount, with the size that it belongs to."""
     expect = miss.expect
-    if is_host_counter(expect.counter) and not expect.per:
-        return told(expect.counter, miss.found)
+    if is_host_counter(expect.counter):
+        where = ", ".join(f"{name}={value}" for name, value in miss.size.items()) if expect.per else ""
+        return told(expect.counter, miss.found * miss.per) + (f" at {where}" if where else "")
     unit = f" per {expect.per}" if expect.per else ""
     return f"{expect.counter.replace('_', ' ')}{unit} is {in_words(miss.found)}"
 
 
-def _asked(expect: Expect) -> str:
+def _asked(miss: Miss) -> str:
+    """``at most 4``; of what a host file does the amount at this size: ``at most 128 (0.125*frames)``, or ``none``."""
+    expect = miss.expect
     limit = expect.at_least if expect.at_least is not None else expect.at_most
     assert limit is not None
-    plain = expect.per or not is_host_counter(expect.counter)
-    words = f"{limit:g}" if plain else amount(expect.counter, limit)
+    if not is_host_counter(expect.counter):
+        words = f"{limit:g}"
+    elif limit == 0:
+        return "none"
+    else:
+        rule = "" if not expect.per else f" ({expect.per})" if limit == 1 else f" ({limit:g}*{expect.per})"
+        words = amount(expect.counter, limit * miss.per) + rule
     return f"at {'most' if expect.at_least is None else 'least'} {words}"
 
 
 def diagnostic(miss: Miss, file: str) -> Diagnostic:
     """Return the finding in words: what was counted, what the step asks for, why, and the worst line of ``file``."""
     expect = miss.expect
-    message = f"{_found(miss)}; this step asks for {_asked(expect)}."
+    message = f"{_found(miss)}; this step asks for {_asked(miss)}."
     if miss.line is not None and miss.line_found is not None:
         message += f" Line {miss.line} stands out with {in_words(miss.line_found)}."
     return Diagnostic(

@@ -72,7 +72,11 @@ def _checks(name: str) -> tuple[Check, ...]:
 
 
 def _whole(value: Any) -> bool:
-    return type(value) is int and abs(value) < 1 << 64
+    return type(value) is int and abs(value) < MOST
+
+
+MOST = 1 << 63
+"""No number is as large: addresses and sizes are taken for 64-bit integers."""
 
 
 _KINDS: Mapping[str, Check] = {
@@ -80,9 +84,10 @@ _KINDS: Mapping[str, Check] = {
     "bool": lambda value: type(value) is bool,
     "str": lambda value: isinstance(value, str),
     "int | bytes": lambda value: _whole(value) or isinstance(value, bytes),
+    "Sequence[str]": lambda value: isinstance(value, list) and all(isinstance(one, str) for one in value),
     "Sequence[int]": lambda value: isinstance(value, list) and all(map(_whole, value)),
     "Sequence[bytes]": lambda value: isinstance(value, list) and all(isinstance(one, bytes) for one in value),
     "Mapping[str, float]": lambda value: (
-        isinstance(value, dict) and all(type(n) in (int, float) for n in value.values())
+        isinstance(value, dict) and all(type(n) in (int, float) and -MOST < n < MOST for n in value.values())
     ),
 }

@@ -11,8 +11,10 @@ offset in the shared file. Device memory lies at what `malloc` gave, also inside
 travels as an address: `copy` takes its bytes, `fetch` gives bytes back. It is always pageable.
 
 **When things happen.** Operations are queued and executed as late as is legal. Whatever waits (`synchronize`, `fetch`,
-a copy to pageable memory, the second `query` in a row) forces what it waits for, with what that depends on, and nothing
-else. Of several operations that might come next, the latest issued is executed first.
+a copy to pageable memory, a `query` that is asked again) forces what it waits for, with what that depends on, and
+nothing else. Of several operations that might come next, the latest issued is executed first. A GPU may be busy for as
+long as it likes: a `query` that finds something new says that it is not done, and nothing happens by it. Whoever goes
+on asking waits.
 
 **Errors.** A call that CUDA would refuse raises `CudaError` with CUDA's own name for it (``cudaErrorInvalidValue``) and
 a sentence that says what was wrong; the stand-in raises it as CuPy would. What a kernel did wrong, and what the order
@@ -51,8 +53,14 @@ class Machine(Protocol):
     def attributes(self, device: int) -> Mapping[str, int]:
         """By the names that CuPy has in `Device.attributes` (``MultiProcessorCount``, ``WarpSize`` …)."""
 
+    def memory_info(self, device: int) -> Sequence[int]:
+        """Free and total bytes of a device's memory."""
+
     def set_limit(self, where: int, limit: str, value: int) -> None:
         """``limit``: ``persisting_l2_bytes`` (cudaLimitPersistingL2CacheSize)."""
+
+    def refused(self, where: int, function: str, message: str) -> None:
+        """A function that returns its errors, as those of cuda.bindings do, returned one: the run's report tells it."""
 
     def enable_peer(self, where: int, device: int, peer: int) -> None:
         """Let kernels on ``device`` use memory of ``peer``. `copy` between them needs no permission."""
@@ -66,6 +74,10 @@ class Machine(Protocol):
 
     def free(self, where: int, address: int) -> None:
         """Waits for nothing that was queued: using freed memory is a finding."""
+
+    def give_back(self, where: int, address: int) -> None:
+        """What a pool gives back after a run: it is freed once all that is queued has been done, for the pool would
+        have kept it until then. ``where`` the last array on it died."""
 
     def host_alloc(self, where: int, size: int, flags: int) -> int:
         """Pinned memory: its address, HOST_BASE + an offset in the shared file, on a page of its own.
@@ -96,7 +108,8 @@ class Machine(Protocol):
     def stream_attribute(self, where: int, stream: int, name: str, value: Mapping[str, float]) -> None:
         """``access_policy_window``: ``base``, ``bytes``, ``hit_ratio``, ``hit`` and ``miss`` (cudaAccessProperty)."""
 
-    def event_create(self, where: int, timing: bool) -> int: ...
+    def event_create(self, where: int, device: int, timing: bool) -> int:
+        """An event of a device: it can be recorded on that one's streams only. Others may wait for it."""
 
     def event_destroy(self, event: int) -> None: ...
 
@@ -106,7 +119,8 @@ class Machine(Protocol):
         """For the event's last record; an event that was never recorded holds nobody up."""
 
     def elapsed_ms(self, first: int, last: int) -> float:
-        """By the modelled clock. Raises CudaError where one is not recorded, has no timing, or is not done yet."""
+        """By the modelled clock. Raises CudaError where one is not recorded, has no timing, or is not done yet, and for
+        events of two devices."""
 
     # -- operations -------------------------------------------------------------------------------------------------
     def copy(self, where: int, target: int, source: int | bytes, size: int, stream: int, blocking: bool) -> None:
@@ -127,10 +141,12 @@ class Machine(Protocol):
 
     def launch(
         self, where: int, kernel: str, grid: Sequence[int], block: Sequence[int], shared_bytes: int,
-        arguments: Sequence[bytes], stream: int, cooperative: bool,
+        arguments: Sequence[bytes], kinds: Sequence[str], stream: int, cooperative: bool, device: int,
     ) -> None:  # fmt: skip
-        """``arguments`` are the parameters' bytes. Raises CudaError for a shape that the device does not have, and
-        ``cudaErrorCooperativeLaunchTooLarge`` where not all blocks of a cooperative launch can be resident."""
+        """``arguments`` are bytes, of which each parameter takes as many as it has; ``kinds`` says what they are
+        (`machine.arguments`). ``device`` is the current one. Raises CudaError for a stream of another device, for a
+        shape that the device does not have, and ``cudaErrorCooperativeLaunchTooLarge`` where not all blocks of a
+        cooperative launch can be resident."""
 
     def kernel_attributes(self, kernel: str) -> Mapping[str, Any]:
         """``parameters`` (a list of [PTX type, bytes]), ``shared_bytes`` (static), ``max_threads``, ``registers``,
@@ -140,7 +156,8 @@ class Machine(Protocol):
         """cudaOccupancyMaxActiveBlocksPerMultiprocessor."""
 
     # -- graphs -----------------------------------------------------------------------------------------------------
-    def capture_begin(self, where: int, stream: int) -> None: ...
+    def capture_begin(self, where: int, stream: int, mode: int) -> None:
+        """``mode`` as cudaStreamCaptureMode: unless it is relaxed (2), nothing may be allocated until the end."""
 
     def capture_end(self, where: int, stream: int) -> int:
         """The graph, ready to be launched. Raises CudaError where a captured stream was not joined."""
@@ -157,7 +174,8 @@ class Machine(Protocol):
         for a stream that is being captured."""
 
     def query(self, where: int, what: str, handle: int) -> bool:
-        """Whether it is done: False the first time there was something left, which is then forced."""
+        """Whether it is done. False where something is left that was not left when this was last asked: nothing is
+        done by that. Asked again, it waits for what is left, counts as a wait, and says True."""
 
 
 CALLS = tuple(name for name, value in vars(Machine).items() if not name.startswith("_") and callable(value))

@@ -16,8 +16,9 @@ HEAD = f"""\
 # What the stand-in for CuPy has
 
 Written by `scripts/docs` from the modules that a host file imports on a machine without a GPU. Names, the order of
-arguments and errors are CuPy's ({VERSION}); [host exercises](host-exercises.md) says what it is for. Everything else
-ends in `unsupported`, with the name and the line of the host file: `cupy.fft needs a GPU`.
+arguments and errors are CuPy's ({VERSION}); [host exercises](host-exercises.md) says what it is for. What CuPy has
+beside this ends in `unsupported`, with the name and the line of the host file: `cupy.fft needs a GPU`. A name that
+CuPy has not either is an `AttributeError`, as with CuPy: `has no attribute 'Strem': did you mean Stream?`
 """
 
 PAGES: Mapping[str, str] = {

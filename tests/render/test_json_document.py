@@ -61,7 +61,7 @@ def test_what_a_host_file_did_is_told_operation_by_operation():
     read = check(document(OVERLAPPED, WAITLESS, PASSED))["results"]
     assert read[0]["timeline"]["operations"][0] == {
         "kind": "to_device", "name": "x", "stream": 1, "start_s": 0.0, "end_s": 1e-3, "bytes": 1 << 26, "line": 9,
-        "device": 0,
+        "device": 0, "turn": 0,
     }  # fmt: skip
     assert (read[0]["timeline"]["modelled"], read[0]["timeline"]["device"]) == (True, "A100 (PCIe 4)")
     assert read[0]["host_counters"]["modelled_overlap"] == 0.893

@@ -165,6 +165,17 @@ def test_printed_output_names_its_case():
     assert "printed by the kernel at n=33, exact values, on the simulator" in text
 
 
+def test_what_a_host_exercise_printed_is_the_host_files_and_of_two_runs():
+    beside = {"streams_host.py": "def run(): print(1)\n"}
+    printed = replace(RACY, printed="1\n1\n", printed_case=RACY.cases[1])
+    text = to_terminal(printed, "// complete\n", beside=beside, color=False)
+    assert "printed by streams_host.py at n=33, exact values, on the simulator" in text
+    assert "(run() is called twice in a case, first on other inputs)" in text
+    talking = to_terminal(printed, 'printf("%d", i);', beside=beside, color=False)
+    assert "printed by streams_host.py and its kernels at n=33" in talking
+    assert "called twice" not in report(printed)
+
+
 def test_case_shown_is_the_findings_own():
     cases = (*RACY.cases, replace(RACY.cases[1], size={"n": 77}, detail=RACY.diagnostics[0].message, backend="gpu"))
     assert "n=77, exact values, on the GPU" in report(replace(RACY, cases=cases))

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from verdict_samples import HOST_SOURCE, MANY_NODES, MISSING_WAIT, OVERLAPPED, SOURCE, WAITLESS, overlapped, replayed
 
-from grader.render.host_lines import ROLES, host_marks, marked_lines
+from grader.render.host_lines import ROLES, host_marks, marked_lines, order_remark
+from grader.render.html import Graded, to_html
 from grader.render.terminal import to_terminal
-from grader.render.timeline import LANES_SHOWN, Marked, chart_of
-from grader.render.timeline_text import GLYPHS, timeline_lines, timeline_text
+from grader.render.timeline import LANES_SHOWN, Bar, Marked, chart_of
+from grader.render.timeline_text import GLYPHS, placed, timeline_lines, timeline_text
 from grader.verdict import Operation, Timeline
 
 
@@ -25,8 +27,8 @@ def timeline(*operations: Operation, elapsed_s: float | None = None) -> Timeline
     return Timeline(operations, end if elapsed_s is None else elapsed_s, True, "A100 (PCIe 4)")
 
 
-def chart(*operations: Operation, cells: int = 60, **more):
-    made = chart_of(timeline(*operations, **more), cells=cells)
+def chart(*operations: Operation, cells: int = 60, marks=(), **more):
+    made = chart_of(timeline(*operations, **more), cells=cells, marks=marks)
     assert made is not None
     return made
 
@@ -190,6 +192,38 @@ def test_of_a_loop_the_two_operations_next_to_each_other_are_marked():
     assert {mark for mark, _ in marked} == {"comes too early", "has to come first"}
 
 
+def test_of_a_loop_exactly_the_operations_that_the_finding_names_are_marked():
+    said = MISSING_WAIT.message.replace("host.py:11)", "host.py:11, the 3rd time)")
+    found = replace(MISSING_WAIT, message=said.replace("host.py:9)", "host.py:9, the 1st time)"))
+    assert [(mark.line, mark.turn) for mark in host_marks(found)] == [(11, 3), (9, 1)]
+    loop = [
+        replace(one, stream=1 if one.line == 9 else 2, turn=turn)
+        for line in (9, 11)
+        for turn, one in enumerate((kernel(i / 4, i / 4 + 0.2, line=line) for i in range(4)), 1)
+    ]
+    marked = [(bar.mark, bar.start_s) for bar in chart(*loop, marks=host_marks(found)).bars if bar.mark]
+    assert marked == [("has to come first", 0.0), ("comes too early", 0.5)]
+
+
+def test_where_nobody_counted_a_lines_operations_any_of_them_may_be_meant():
+    made = chart(kernel(0, 0.4), kernel(0.5, 1), marks=[Marked(5, "here", turn=2)])
+    assert [bar.mark for bar in made.bars] == ["here", ""]
+
+
+@pytest.mark.parametrize("kind", ["missing_wait", "unfinished", "host_conflict"])
+def test_below_the_drawing_of_a_race_it_is_said_that_this_order_is_one_of_several(kind):
+    found = replace(MISSING_WAIT, kind=kind)
+    text = to_terminal(replace(WAITLESS, diagnostics=(found,)), color=False)
+    assert "Nothing forces it: the grader runs each operation as late as is allowed" in " ".join(text.split())
+    assert "Nothing forces it" in to_html([Graded(replace(WAITLESS, diagnostics=(found,)))], versions={})
+
+
+def test_of_a_measured_timeline_and_of_freed_memory_no_other_order_is_claimed():
+    measured = replace(WAITLESS.timeline, modelled=False)
+    assert order_remark(MISSING_WAIT, measured) == ""
+    assert order_remark(replace(MISSING_WAIT, kind="use_after_free"), WAITLESS.timeline) == ""
+
+
 def test_a_marked_operation_is_never_merged():
     made = chart_of(replayed(2000), cells=60, marks=[Marked(20, "here")])
     assert [(bar.count, bar.mark) for bar in made.bars] == [(1, "here"), (1999, ""), (1, "")]
@@ -247,6 +281,28 @@ def test_a_short_operation_keeps_a_cell():
 def test_bars_of_one_kind_that_touch_are_told_apart():
     drawn = timeline_lines(timeline(kernel(0, 0.5, name="a"), kernel(0.5, 1, name="b")), width=60)
     assert "█│█ b █" in drawn[0]
+    assert drawn[-3].endswith("│ here the next one begins")
+    apart = timeline_lines(timeline(kernel(0, 0.4, name="a"), kernel(0.5, 1, name="b")), width=60)
+    assert "│" not in apart[-3]
+
+
+@pytest.mark.parametrize("beat", [1.99, 2.0, 2.01, 2.6, 3.4, 5.5])
+@pytest.mark.parametrize("offset", [0.0, 0.3, 0.7])
+def test_equal_gaps_look_equal(beat, offset):
+    """A kernel runs for three quarters of each beat: whatever the rounding, each gap is seen."""
+    bars = [Bar(("kernel",), "k", (offset + i * beat) / 64, (offset + (i + 0.75) * beat) / 64, 0, 0, 1, 0, ())
+            for i in range(int(62 / beat))]  # fmt: skip
+    spans = [(begin, end) for _, begin, end in placed(bars, 64)]
+    assert len(spans) == len(bars)
+    gaps = [after[0] - before[1] for before, after in pairwise(spans)]
+    assert min(gaps) >= 1
+    assert max(gaps) <= min(gaps) + 1
+
+
+def test_what_comes_faster_than_a_bar_and_a_gap_is_one_bar_with_its_number():
+    hasty = [kernel(i * 0.028, i * 0.028 + 0.021) for i in range(30)]  # each 1.7 cells, and a gap in it
+    (bar,) = chart(*hasty, elapsed_s=1.0).bars
+    assert bar.name == "30 × k"
 
 
 @pytest.mark.parametrize("width", [60, 72, 80, 100, 120, 200])
@@ -322,7 +378,7 @@ def test_the_drawing_stands_between_the_finding_and_the_next_step():
 def test_a_right_answer_shows_what_the_host_file_did_and_its_timeline():
     text = report(OVERLAPPED)
     assert "8 launch calls, 3 streams, 16 copies (1 GiB)" in text
-    assert "overlap 0.893 (modelled)" in " ".join(text.split())
+    assert "overlap 0.893 (the busiest engine's part of the time, modelled)" in " ".join(text.split())
     assert "█ 2000 × step █" in report(MANY_NODES)
 
 

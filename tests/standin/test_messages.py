@@ -15,7 +15,7 @@ NOTHING = {"name": None, "arguments": None}
     [
         ("copy", [12, 4096, b"abc", 3, 0, False]),
         ("copy", [12, 4096, 8192, 3, 0, True]),
-        ("launch", [3, "smooth", [1, 1, 1], [32, 1, 1], 0, [b"\0" * 8, b"\1"], 0, False]),
+        ("launch", [3, "smooth", [1, 1, 1], [32, 1, 1], 0, [b"\0" * 8, b"\1"], ["array", "int8"], 0, False, 0]),
         ("stream_attribute", [1, 2, "access_policy_window", {"base": 1, "bytes": 2, "hit_ratio": 0.5}]),
         ("device_count", []),
     ],
@@ -34,8 +34,8 @@ def test_a_call_arrives_as_it_was_made(name, arguments):
         ("malloc", [1, 0, 1 << 70, False]),
         ("malloc", [1, 0, True, False]),
         ("malloc", [1, 0]),
-        ("launch", [3, "smooth", [1, 1, 1], [32, 1, 1], 0, [7], 0, False]),
-        ("launch", [3, "smooth", [[1]], [32, 1, 1], 0, [], 0, False]),
+        ("launch", [3, "smooth", [1, 1, 1], [32, 1, 1], 0, [7], ["int"], 0, False, 0]),
+        ("launch", [3, "smooth", [[1]], [32, 1, 1], 0, [], [], 0, False, 0]),
         ("device_count", None),
     ],
 )

@@ -42,6 +42,14 @@ EXERCISE = Exercise(
             why="An ordinary launch does not promise that all blocks run at once, nor does one block use the GPU.",
             hint="a kernel that uses cooperative_groups::this_grid().sync() is launched cooperatively here",
         ),
+        # 16 blocks of 1024 threads for 262144 points. The shipped solution has 108 of them on the simulated A100.
+        Expect(
+            "threads",
+            at_least=0.0625,
+            per="n",
+            why="With fewer than one thread for 16 points, most multiprocessors have nothing to do.",
+            hint="launch as many blocks as fit on the GPU at once, or as the rod has points for",
+        ),
     ),
     # Each step rounds twice, and the average that it takes evens errors out. Halves would be 100 times as far off after
     # a single step. No exact cases: each step would need two bits more.

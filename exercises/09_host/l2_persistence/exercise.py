@@ -24,7 +24,8 @@ EXERCISE = Exercise(
             at_least=1,
             per="12288*searches",
             why="Each scan drives the index out of L2: after it, every step of a search waits for memory.",
-            hint="cudaDeviceSetLimit sets L2 aside; a window on the index, with persisting hits, belongs to the stream",
+            hint="it takes all of these: L2 that is set aside, and on the kernels' stream a window over the index, "
+            "with its size in bytes, persisting hits and a hitRatio of 1",
         ),
     ),
     baseline="tables:walks",

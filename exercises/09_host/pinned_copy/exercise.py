@@ -11,7 +11,7 @@ EXERCISE = Exercise(
         Array("out", "float32", "frames", role="out"),
     ),
     oracle="frames:peak",
-    small=tuple({"frames": frames} for frames in (1, 2, 33, 129)),
+    small=tuple({"frames": frames} for frames in (1, 2, 33, 129, 1025)),
     secret={"frames": (3, 200, 1)},
     simulated={"frames": 1024},  # 4 MiB
     timed={"frames": 65536},  # 256 MiB cross the link, 256 KiB come back
@@ -29,7 +29,8 @@ EXERCISE = Exercise(
             "pageable_bytes",
             at_most=0,
             why="The copy engine cannot use pageable memory: all goes through a pinned buffer of the driver first.",
-            hint="pin x and out in setup: cupy.cuda.runtime.hostRegister(array.ctypes.data, array.nbytes, 0)",
+            hint="pin all of x and out in setup: cupy.cuda.runtime.hostRegister(array.ctypes.data, array.nbytes, 0); "
+            "and copy with .set(x) and .get(out=out), for asarray and asnumpy copy through arrays of their own",
         ),
         # 32 KiB a copy on average: in less, a call takes several times as long as its bytes take on the link.
         Expect(

@@ -13,7 +13,7 @@ EXERCISE = Exercise(
     # The echo is 4096 samples late: chunks are at least as long, so these are up to 12 chunks.
     small=tuple({"n": n} for n in (1, 33, 1000, 4095, 4096, 4097, 8193, 12289, 50021)),
     secret={"n": (3, 40000, 1)},
-    simulated={"n": 2**18},
+    simulated={"n": 600_000},  # chunks longer than the echo is late, even 128 of them
     timed={"n": 2**25},  # 128 MiB cross the link in each direction
     work=Work(bytes="4*n", flops="3*895*n"),
     target=Target(

@@ -11,7 +11,7 @@ EXERCISE = Exercise(
     oracle="frames:energy",
     small=tuple({"frames": frames} for frames in (1, 2, 33, 1000, 1025)),
     secret={"frames": (3, 1500, 1)},
-    simulated={"frames": 1024},  # 4 MiB
+    simulated={"frames": 8193},  # 32 MiB, and more frames than the resident warps of the simulated GPU
     timed={"frames": 65536},  # 256 MiB cross the link, 256 KiB come back
     work=Work(bytes="4096*frames", flops="2048*frames"),
     target=Target(

@@ -100,13 +100,14 @@ def is_cooperative(program: Program) -> bool:
     return _GRID_SYNC.search(program.ptx) is not None
 
 
-def shared_bytes(exercise: Exercise, page: int) -> int:
-    """Room for the arrays of every case and of the timed size, each array on pages of its own."""
+def shared_bytes(exercise: Exercise, page: int, *, gap: int = 0) -> int:
+    """Room for the arrays of every case and of the timed size, each array on pages of its own, with ``gap`` behind."""
     largest = {name: most for name, (_, most, _) in exercise.secret.items()}
     secret = [largest] * SECRET_SIZES if largest else []
     sizes = [size for size in (*exercise.small, *secret) for _ in range(2)]
     timed = [exercise.timed] if exercise.timed is not None else []
-    return sum(_case_bytes(exercise, size, page) for size in (*sizes, exercise.simulated, *timed))
+    cases = (*sizes, exercise.simulated, *timed)
+    return sum(_case_bytes(exercise, size, page) + gap * len(exercise.arrays) for size in cases)
 
 
 def _case_bytes(exercise: Exercise, size: Size, page: int) -> int:

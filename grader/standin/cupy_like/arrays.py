@@ -12,7 +12,7 @@ import numpy as np
 
 from grader.standin.cupy_like import memory, runtime, streams
 from grader.standin.cupy_like.devices import Device
-from grader.standin.cupy_like.errors import Closed, outside
+from grader.standin.cupy_like.errors import Closed, advised, outside
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -161,7 +161,10 @@ class ndarray(Closed):  # CuPy's name
                 raise outside("cupy.ndarray assignment that converts or broadcasts: it")
             part.data.copy_from_device_async(value.data, part.nbytes)
         elif isinstance(value, np.ndarray) and value.ndim:
-            raise TypeError(f"Unsupported type {type(value)}")  # as CuPy says: `set` copies from the host
+            raise advised(
+                TypeError(f"Unsupported type {type(value)}"),  # as CuPy says
+                "a copy from the host is a call: `dx.set(x)`, or for a part of it `dx[a:b].set(x[a:b])`",
+            )
         else:
             part.fill(value)
 

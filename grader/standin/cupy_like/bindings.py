@@ -77,13 +77,17 @@ cudaLaunchAttributeValue = cudaStreamAttrValue
 
 
 def _told(function: Callable[..., Any]) -> Callable[..., tuple[Any, ...]]:
-    """``function`` with its result in a tuple behind cudaSuccess, or the error that it raised."""
+    """``function`` with its result in a tuple behind cudaSuccess, or the error that it raised.
+
+    Such an error is easily overlooked: the report names it and its line, whatever the host file does about it.
+    """
 
     @wraps(function)
     def asked(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
         try:
             result = function(*args, **kwargs)
         except CUDARuntimeError as error:
+            placed("refused", function.__name__, str(error))
             return cudaError_t(error.status), None
         return (cudaError_t(0),) if result is None else (cudaError_t(0), result)
 

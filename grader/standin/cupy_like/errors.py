@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Collection, Mapping
 from typing import Any, Self
+
+from grader.standin.cupy_like.names import advice, is_known, is_module
 
 HAS = "the stand-in for machines without one has streams, events, memory, kernels and graphs"
 
@@ -99,18 +102,49 @@ def outside_import(what: str) -> OutsideImport:
 
 
 def _needs_a_gpu(what: str) -> str:
+    return f"{what} needs a GPU: {HAS}{_place()}"
+
+
+def _place() -> str:
     from grader.standin.cupy_like.caller import LINE, here
 
     line = here()
-    return f"{what} needs a GPU: {HAS}" + (f" ({LINE.host_file}:{line})" if line else "")
+    return f" ({LINE.host_file}:{line})" if line else ""
+
+
+def no_attribute(owner: str, name: str, holder: str, own: Collection[str]) -> AttributeError:
+    """The error for a name that ``owner`` lacks here: outside of the stand-in, or written wrongly.
+
+    ``holder`` is how Python calls it: ``module 'cupy.cuda'``, ``'Stream' object``.
+    """
+    if name.startswith("__"):
+        return AttributeError(name)
+    if is_known(owner, name):
+        return outside(f"{owner}.{name}")
+    return AttributeError(f"{holder} has no attribute {name!r}{advice(owner, name, own)}{_place()}")
+
+
+def no_module(name: str) -> ImportError:
+    """The error for a module that is not there: outside of the stand-in, or of no package at all."""
+    if is_module(name):
+        return outside_import(name)
+    package, _, last = name.rpartition(".")
+    if is_known(package, last):
+        return outside_import(name)
+    return ImportError(f"there is no {name}{advice(package, last, dir(sys.modules.get(package)))}{_place()}")
+
+
+def advised(error: TypeError, advice: str) -> TypeError:
+    """An error of CuPy's, in CuPy's words, with what to do about it: a note, which the finding tells as its hint."""
+    if advice:
+        error.add_note(advice)
+    return error
 
 
 class Closed:
-    """A mixin: attributes that are not there are outside of the stand-in, under the name ``_full_name``."""
+    """A mixin: an attribute that is not there is outside of the stand-in, or no name of CuPy's ``_full_name``."""
 
     _full_name = "cupy"
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise outside(f"{self._full_name}.{name}")
+        raise no_attribute(self._full_name, name, f"{type(self).__name__!r} object", dir(self))

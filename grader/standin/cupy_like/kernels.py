@@ -7,14 +7,10 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from grader.standin.cupy_like import runtime
-from grader.standin.cupy_like.arrays import TYPES, ndarray
+from grader.standin.cupy_like.arguments import argument_bytes, argument_kind
 from grader.standin.cupy_like.caller import call, placed
 from grader.standin.cupy_like.errors import Closed, CUDADriverError, CUDARuntimeError, outside
-from grader.standin.cupy_like.hostmemory import HOST
-from grader.standin.cupy_like.memory import MemoryPointer
 from grader.standin.cupy_like.streams import pointer_of
 
 PLAIN_SHARED_BYTES = 48 << 10
@@ -50,13 +46,11 @@ class Function(Closed):
         self._check_shared(int(shared_mem))
         if enable_cooperative_groups:
             shapes[0] = self._resident(shapes[0], shapes[1], int(shared_mem))
-        sizes = [int(size) for _, size in self.known["parameters"]]
-        given = [argument_bytes(one) for one in args]
-        cut = [content[:size] for content, size in zip(given, sizes, strict=False)] + given[len(sizes) :]
-        handle = runtime.native(pointer_of(stream))
+        given, kinds = [argument_bytes(one) for one in args], [argument_kind(one) for one in args]
+        handle, together = runtime.native(pointer_of(stream)), bool(enable_cooperative_groups)
         with _as_driver_error():
             placed(
-                "launch", self.name, *shapes, int(shared_mem), cut, handle, bool(enable_cooperative_groups)
+                "launch", self.name, *shapes, int(shared_mem), given, kinds, handle, together, runtime.getDevice()
             )  # fmt: skip
 
     def _resident(self, grid: list[int], block: list[int], shared_mem: int) -> list[int]:
@@ -96,31 +90,6 @@ def function_of(ptr: int) -> Function:
     if not 0 <= at < len(_FUNCTIONS):
         raise CUDADriverError(400, f"invalid resource handle: {ptr} is no kernel")
     return _FUNCTIONS[at]
-
-
-def argument_bytes(one: Any) -> bytes:
-    """The bytes of one argument of a launch, as CuPy hands it over: a Python int has 8, a float 8."""
-    if isinstance(one, ndarray):
-        return _pointer(one.data.ptr)
-    if isinstance(one, MemoryPointer):
-        return _pointer(one.ptr)
-    if isinstance(one, np.generic) and (one.dtype.char in TYPES or one.dtype.kind == "V"):
-        content = one.tobytes()
-        return _pointer(int(one)) if one.dtype.kind == "u" and len(content) == 8 else content
-    if type(one) is int and one >= 0:
-        return _pointer(one)
-    for kind, converted in _PYTHON_TYPES.items():
-        if isinstance(one, kind):
-            return bytes(np.array(one, converted).tobytes())
-    raise TypeError(f"Unsupported type {type(one)}")
-
-
-_PYTHON_TYPES = {bool: "?", int: "q", float: "d", complex: "D"}
-
-
-def _pointer(address: int) -> bytes:
-    """An address, or any other number of 8 bytes: one inside of the shared file is told as the machine knows it."""
-    return HOST.to_machine(address).to_bytes(8, "little")
 
 
 class RawKernel(Closed):

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from grader.standin.cupy_like import runtime
+from grader.standin.cupy_like.caller import call_later, here
 from grader.standin.cupy_like.constants import RUNTIME
 from grader.standin.cupy_like.devices import Device
 from grader.standin.cupy_like.errors import Closed, CUDARuntimeError, OutOfMemoryError
@@ -31,6 +32,7 @@ class BaseMemory(Closed):
     ptr: int
     size: int
     device_id: int
+    _dropped_at = 0  # the line in which the last array on it died
 
     def __int__(self) -> int:
         return self.ptr
@@ -85,8 +87,6 @@ class UnownedMemory(BaseMemory):
 
 
 def _free_later(ptr: int) -> None:
-    from grader.standin.cupy_like.caller import call_later
-
     if ptr:
         runtime._DEVICE_RANGES.pop(ptr, None)
         call_later("free", 0, HOST.to_machine(ptr))
@@ -211,6 +211,7 @@ class MemoryPool(Closed):
 
     def _take_back(self, place: tuple[int, int, int], mem: BaseMemory) -> None:
         with self._lock:
+            mem._dropped_at = here()
             self._free.setdefault(place, []).append(mem)
 
     def free_all_blocks(self, stream: Any = None) -> None:
@@ -224,6 +225,16 @@ class MemoryPool(Closed):
         with self._lock:
             self._total -= self.free_bytes()
             self._free.clear()  # each frees itself
+
+    def _give_back_after_the_run(self) -> None:
+        """Give what nobody uses back once all that is queued has been done, with the line that let it go."""
+        with self._lock:
+            for mem in (mem for waiting in self._free.values() for mem in waiting):
+                runtime._DEVICE_RANGES.pop(mem.ptr, None)
+                call_later("give_back", mem._dropped_at, HOST.to_machine(mem.ptr))
+                mem.ptr = 0  # it is no longer this object's
+            self._total -= self.free_bytes()
+            self._free.clear()
 
     def n_free_blocks(self) -> int:
         return sum(map(len, self._free.values()))

@@ -22,14 +22,14 @@ from grader.standin.cupy_like import (
     runtime,
     streams,
 )
-from grader.standin.cupy_like.errors import outside, outside_import
+from grader.standin.cupy_like.errors import no_attribute, no_module
 
 VERSION = "14.2.0"
 """The CuPy whose names these are."""
 
 
 class Namespace(ModuleType):
-    """A module that says of everything it has not that it needs a GPU."""
+    """A module that says of what it has not whether that needs a GPU, or is no name of CuPy's."""
 
     def __init__(self, name: str, contents: Mapping[str, Any]) -> None:
         super().__init__(name)
@@ -37,9 +37,7 @@ class Namespace(ModuleType):
         self.__dict__.update(contents)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise outside(f"{self.__name__}.{name}")
+        raise no_attribute(self.__name__, name, f"module {self.__name__!r}", dir(self))
 
 
 class _Finder:
@@ -47,7 +45,7 @@ class _Finder:
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if name.partition(".")[0] in ("cupy", "cupyx", "cuda"):
-            raise outside_import(name)
+            raise no_module(name)
         return None
 
 

@@ -19,7 +19,11 @@ is_hip = False
 
 
 class _Thread(threading.local):
-    device = 0  # CUDA's current device belongs to a thread
+    """What belongs to a thread: CUDA's current device, and the thread's default stream on each device."""
+
+    def __init__(self) -> None:
+        self.device = 0
+        self.streams: dict[int, int] = {}
 
 
 _THREAD = _Thread()
@@ -82,10 +86,14 @@ _PROPERTIES = {
 }  # fmt: skip
 
 
+NAME = b"NVIDIA A100-PCIE-40GB"
+"""As the GPU is called whose time is modelled (`grader.standin.machine.model`)."""
+
+
 def getDeviceProperties(device: int) -> dict[str, Any]:
     known = attributes_of(device)
     found: dict[str, Any] = {name: known[attribute] for name, attribute in _PROPERTIES.items() if attribute in known}
-    return {"name": b"the stand-in's GPU", **found}
+    return {"name": NAME, **found}
 
 
 def deviceSynchronize() -> None:
@@ -115,8 +123,8 @@ def deviceEnablePeerAccess(peerDevice: int) -> None:
 
 
 def memGetInfo() -> tuple[int, int]:
-    total = attributes_of(getDevice()).get("TotalGlobalMem", 80 << 30)
-    return total - sum(_DEVICE_RANGES.values()), total
+    free, total = call("memory_info", getDevice())
+    return int(free), int(total)
 
 
 def runtimeGetVersion() -> int:
@@ -153,10 +161,6 @@ def free(ptr: int) -> None:
     if ptr:
         placed("free", HOST.to_machine(int(ptr)))
         _DEVICE_RANGES.pop(int(ptr), None)
-
-
-def mallocAsync(size: int, stream: int) -> int:
-    return malloc(size)
 
 
 def hostAlloc(size: int, flags: int) -> int:
@@ -228,6 +232,7 @@ def _copy(dst: int, src: int, size: int, kind: int, stream: int, *, blocking: bo
     dst, src, size = int(dst), int(src), int(size)
     if size <= 0:
         return
+    _check_direction(dst, src, kind)
     to_host, from_host = kind in (0, 2), kind in (0, 1)
     foreign_target = not HOST.holds(dst) and (to_host or (kind == 4 and not _on_device(dst)))
     foreign_source = not HOST.holds(src) and (from_host or (kind == 4 and not _on_device(src)))
@@ -238,6 +243,19 @@ def _copy(dst: int, src: int, size: int, kind: int, stream: int, *, blocking: bo
         write_at(dst, source)
     else:
         write_at(dst, bytes(placed("fetch", source, size, stream)))
+
+
+def _check_direction(dst: int, src: int, kind: int) -> None:
+    """Raises CUDARuntimeError where an end that should be the host's is a device's: nobody may look there from here."""
+    if kind not in DIRECTIONS:
+        raise CUDARuntimeError.named("cudaErrorInvalidMemcpyDirection", f"there is no kind {kind} of copies")
+    for end, address, of_host in (("target", dst, kind in (0, 2)), ("source", src, kind in (0, 1))):
+        if of_host and _on_device(address):
+            raise invalid(f"{DIRECTIONS[kind]} has a {end} in the host's memory, and {address:#x} is a device's")
+
+
+DIRECTIONS = {number: name for name, number in constants.RUNTIME.items() if name.startswith("memcpy")}
+"""Kinds of copies, by their numbers (cudaMemcpyKind)."""
 
 
 def _on_device(address: int) -> bool:
@@ -258,8 +276,21 @@ def memsetAsync(ptr: int, value: int, size: int, stream: int) -> None:
 
 
 def native(stream: int) -> int:
-    """A stream as the machine knows it: the default stream is the current device's."""
-    return -getDevice() if stream in (0, 1) else int(stream)
+    """A stream as the machine knows it: the default streams are the current device's, one of them the thread's own."""
+    if stream in (0, 1):
+        return -getDevice()
+    return _own_stream() if stream == PER_THREAD else int(stream)
+
+
+PER_THREAD = constants.RUNTIME["streamPerThread"]
+
+
+def _own_stream() -> int:
+    """The per-thread default stream: for the machine a blocking stream like others."""
+    device = getDevice()
+    if device not in _THREAD.streams:
+        _THREAD.streams[device] = int(placed("stream_create", device, False, 0))
+    return _THREAD.streams[device]
 
 
 def streamCreate() -> int:
@@ -312,7 +343,7 @@ def eventCreate() -> int:
 
 
 def eventCreateWithFlags(flags: int) -> int:
-    return int(placed("event_create", not flags & constants.RUNTIME["eventDisableTiming"]))
+    return int(placed("event_create", getDevice(), not flags & constants.RUNTIME["eventDisableTiming"]))
 
 
 def eventDestroy(event: int) -> None:
@@ -342,7 +373,7 @@ _CAPTURED: set[int] = set()  # streams whose capture has begun, so that others n
 
 
 def streamBeginCapture(stream: int, mode: int = 2) -> None:
-    placed("capture_begin", native(stream))
+    placed("capture_begin", native(stream), int(mode))
     _CAPTURED.add(native(stream))
 
 

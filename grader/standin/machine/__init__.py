@@ -18,10 +18,12 @@ wait for, to learn what it touches, and then puts the host's memory back as it w
     spans.py      which bytes an operation read and wrote
     conflicts.py  operations that nothing orders, and that touch the same bytes
     watch.py      memory of the host that changed while an operation was queued
+    outputs.py    who wrote the outputs: operations, or the host by itself
     graphs.py     capture and replay
     managed.py    where pages of managed memory are
     clock.py      the modelled clock
-    findings.py   what was found, in words
+    words.py      what was found, in words
+    notes.py      what is no mistake and says why something went wrong, in words
     counters.py   host counters
 
 **Default streams.** The legacy default stream of device ``d`` is the handle ``-d``: 0, -1, -2 …; 1 is another name of
@@ -29,7 +31,8 @@ wait for, to learn what it touches, and then puts the host's memory back as it w
 from 16. In `synchronize` and `query`, the handle of ``device`` is the device's number.
 
 **Free.** `free` is cudaFree without its wait. CuPy's memory pool gives memory back to itself, not to CUDA, and gives it
-out again on the same stream: a stand-in for the pool must do the same, and call `free` for none of it.
+out again on the same stream: a stand-in for the pool must do the same, and call `free` for none of it. What it gives
+back after a run it gives to `give_back`: that is gone when all that is queued has been done.
 """
 
 from grader.standin.machine.machine import SimMachine

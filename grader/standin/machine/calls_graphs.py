@@ -7,8 +7,8 @@ from grader.standin.machine.operations import Kernel
 
 
 class GraphCalls(Core):
-    def capture_begin(self, where: int, stream: int) -> None:
-        self.streams.begin(self.streams.stream(stream))
+    def capture_begin(self, where: int, stream: int, mode: int) -> None:
+        self.streams.begin(self.streams.stream(stream), where, mode)
         self.mark()
 
     def capture_end(self, where: int, stream: int) -> int:

@@ -10,10 +10,13 @@ from grader.occupancy import occupancy
 from grader.simt.engine.codegen import Kernel as Code
 from grader.simt.engine.residency import blocks_per_sm, static_shared_bytes
 from grader.simt.ptx import Function
-from grader.standin.machine.calls_streams import PERSISTING
+from grader.standin.machine import words as say
+from grader.standin.machine.arguments import mistaken
 from grader.standin.machine.core import Core
 from grader.standin.machine.operations import Dim3, Kernel, Task
+from grader.standin.machine.persisting import Policy
 from grader.standin.machine.streams import Stream
+from grader.standin.machine.words import stream_name
 from grader.standin.protocol import CudaError
 
 INVALID, SHAPE = "cudaErrorInvalidValue", "cudaErrorInvalidConfiguration"
@@ -61,18 +64,25 @@ class KernelCalls(Core):
     # -- launches ---------------------------------------------------------------------------------------------------
     def launch(
         self, where: int, kernel: str, grid: Sequence[int], block: Sequence[int], shared_bytes: int,
-        arguments: Sequence[bytes], stream: int, cooperative: bool,
+        arguments: Sequence[bytes], kinds: Sequence[str], stream: int, cooperative: bool, device: int,
     ) -> None:  # fmt: skip
         queue = self.streams.stream(stream)
+        if queue.device != device:
+            raise CudaError(
+                "cudaErrorInvalidResourceHandle",
+                f"{kernel} is launched on a stream of device {queue.device} while device {device} is current: launch "
+                f"it inside `with cupy.cuda.Device({queue.device}):`",
+            )
         shape = self._shape("grid", grid), self._shape("block", block)
         self._check_shape(*shape, shared_bytes, kernel)
         given = self._arguments(kernel, arguments)
+        self._explain_arguments(where, kernel, arguments, kinds)
         if cooperative:
             self._check_resident(kernel, *shape, shared_bytes)
-        work = Kernel(kernel, *shape, shared_bytes, given, cooperative, self._persisting(queue))
+        work = Kernel(kernel, *shape, shared_bytes, given, cooperative, self._policy(queue))
         op = self.issue(Task("kernel", work, queue.device, where, kernel), queue)
+        self.executor.tally.add("launch_calls", 1)  # a captured one, too: it takes the host as long
         if op is not None:
-            self.executor.tally.add("launch_calls", 1)
             self.executor.tally.add("cooperative_launches", cooperative)
 
     def _shape(self, what: str, given: Sequence[int]) -> Dim3:
@@ -110,6 +120,16 @@ class KernelCalls(Core):
                 )
         return tuple(bytes(a)[: p.size] for a, p in zip(given, wanted, strict=True))
 
+    def _explain_arguments(self, where: int, kernel: str, given: Sequence[bytes], kinds: Sequence[str]) -> None:
+        """Arguments that their parameters misread are no error for CUDA: they are told beside what comes of them."""
+        wanted, names = self._entry(kernel).parameters, self.gpu.parameters(kernel)
+        for i, (parameter, content, kind) in enumerate(zip(wanted, given, kinds, strict=False)):
+            found = mistaken(parameter.element, parameter.size, kind, content)
+            if found is not None:
+                name = names[i] if i < len(names) else ""
+                told = say.argument_type(self.executor.words, where, kernel, i + 1, name, found)
+                self.executor.findings.add(told, i)
+
     def _check_resident(self, kernel: str, grid: Dim3, block: Dim3, shared_bytes: int) -> None:
         each = self.resident_blocks(kernel, math.prod(block), shared_bytes)
         most, blocks = each * self.model.multiprocessors, math.prod(grid)
@@ -121,9 +141,9 @@ class KernelCalls(Core):
                 "each): take a smaller grid, and let each thread do more",
             )
 
-    def _persisting(self, stream: Stream) -> int:
-        """Bytes of the stream's access-policy window, where it asks to stay in the L2 cache and has a share of it."""
+    def _policy(self, stream: Stream) -> Policy | None:
+        """The stream's access-policy window, where it has one, and what of the L2 cache is set aside now."""
         window = stream.window
-        if window is None or window.get("hit") != PERSISTING or not self.persisting_limit:
-            return 0
-        return int(window.get("bytes", 0))
+        if window is None or not window.size:
+            return None
+        return Policy(window, stream_name(stream.number, stream.device), self.set_aside)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from grader.standin.machine import words as say
 from grader.standin.machine.core import Core
 from grader.standin.machine.managed import ACCESSED_BY, HOST, NOT_ACCESSED_BY
-from grader.standin.machine.memory import Kind, Region
+from grader.standin.machine.memory import Region
 from grader.standin.machine.operations import Copy, Fill, Operation, Prefetch, Task
+from grader.standin.machine.order import missing
+from grader.standin.machine.persisting import SetAside
 from grader.standin.machine.streams import Stream
 from grader.standin.protocol import HOST_BASE, CudaError
 
@@ -23,7 +26,11 @@ class MemoryCalls(Core):
 
     def attributes(self, device: int) -> Mapping[str, int]:
         self.check_device(device)
-        return dict(self.model.attributes)
+        return {**self.model.attributes, "TotalGlobalMem": self.space.memory_bytes}
+
+    def memory_info(self, device: int) -> Sequence[int]:
+        self.check_device(device)
+        return self.space.memory_bytes - self.space.used[device], self.space.memory_bytes
 
     def check_device(self, device: int) -> None:
         if not 0 <= device < self.devices:
@@ -34,8 +41,11 @@ class MemoryCalls(Core):
         if limit != "persisting_l2_bytes":
             raise CudaError("cudaErrorUnsupportedLimit", f"the stand-in knows no limit {limit}")
         most = self.model.attributes["MaxPersistingL2CacheSize"]
-        self.persisting_limit = min(max(value, 0), most)
+        self.set_aside = SetAside(min(max(value, 0), most), where)
         self.mark()
+
+    def refused(self, where: int, function: str, message: str) -> None:
+        self.executor.findings.add(say.refused(self.executor.words, where, str(function)[:80], str(message)[:400]))
 
     def enable_peer(self, where: int, device: int, peer: int) -> None:
         self.check_device(device)
@@ -52,6 +62,7 @@ class MemoryCalls(Core):
     # -- memory -----------------------------------------------------------------------------------------------------
     def malloc(self, where: int, device: int, size: int, managed: bool) -> int:
         self.check_device(device)
+        self.refuse_unsafe("allocating memory")
         if size < 1:
             return 0
         if not managed:
@@ -69,16 +80,13 @@ class MemoryCalls(Core):
 
     def free(self, where: int, address: int) -> None:
         if address:
-            region = self._release(where, address, "device", "managed")
-            self.managed.remove(region)
+            self.release(where, address, "device", "managed")
 
-    def _release(self, where: int, address: int, *kinds: Kind, registered: bool = False) -> Region:
-        region = self.space.release(address, kinds, where, registered=registered)
-        self.gpu.remove(region)
-        self.mark()
-        return region
+    def give_back(self, where: int, address: int) -> None:
+        self._dropped.append((where, address))
 
     def host_alloc(self, where: int, size: int, flags: int) -> int:
+        self.refuse_unsafe("allocating pinned memory")
         if size < 1:
             return 0
         region = self.space.allocate_shared(size, "pinned", 0, where)
@@ -87,16 +95,17 @@ class MemoryCalls(Core):
 
     def free_host(self, where: int, address: int) -> None:
         if address:
-            self._release(where, address, "pinned")
+            self.release(where, address, "pinned")
 
     def host_register(self, where: int, address: int, size: int, flags: int) -> None:
+        self.refuse_unsafe("pinning memory")
         self._give(self.space.register(address, size, where))
 
     def host_unregister(self, where: int, address: int) -> None:
         region = self.space.at(address)
         if region is None or not region.was_registered:
             raise CudaError("cudaErrorHostMemoryNotRegistered", f"{self.space.name(address)} is not registered")
-        self._release(where, address, "pinned", registered=True)
+        self.release(where, address, "pinned", registered=True)
 
     def pointer(self, address: int) -> Mapping[str, int]:
         region = self.space.at(address)
@@ -139,6 +148,7 @@ class MemoryCalls(Core):
     def _copy(self, where: int, target: int, source: int | bytes, size: int, stream: Stream, blocking: bool) -> None:
         to = self.space.place(target, size)
         at = self.space.place(source, size) if isinstance(source, int) else "pageable"
+        self._check_overlap(target, source, size)
         pageable = "pageable" in (to, at)
         if pageable or blocking:
             self._refuse_copy(stream, pageable)
@@ -152,12 +162,37 @@ class MemoryCalls(Core):
         name = self.space.copied_name(source if isinstance(source, int) and at not in ON_DEVICE else target)
         name = name or (self.space.copied_name(source) if isinstance(source, int) else "")
         task = Task(kind, Copy(target, taken, size, pageable), stream.device, where, name)
+        staged = at == "pageable" and to in ON_DEVICE
+        if staged and blocking:
+            self._await_stream(stream)
         op = self.issue(task, stream)
         on_the_host = to not in ON_DEVICE or at not in ON_DEVICE
-        if op is not None and (to == "pageable" or (blocking and on_the_host)):
+        if op is not None and (to == "pageable" or (blocking and on_the_host and not staged)):
             self.wait([op])
         elif op is not None and pageable:
             self.clock.wait([op])  # the host moves every byte to the driver's buffer: time, but no wait for the stream
+
+    def _check_overlap(self, target: int, source: int | bytes, size: int) -> None:
+        """Raises CudaError where a copy would read what it has written: CUDA does not say what comes of it."""
+        if isinstance(source, int) and 0 < abs(target - source) < size:
+            raise CudaError(
+                INVALID,
+                f"source and target of a copy of {size} bytes overlap by {size - abs(target - source)} bytes: what "
+                "arrives is undefined; copy by way of another buffer",
+            )
+
+    def _await_stream(self, stream: Stream) -> None:
+        """cudaMemcpy from pageable memory waits for what its stream holds, and for its own bytes to be taken.
+
+        That they have arrived is not promised (CUDA Runtime API, "API synchronization behavior").
+        """
+        mark = self.streams.issue(None, stream)
+        if mark is None:
+            return
+        if any(op.task is not None for op in missing([mark])):
+            self.clock.call(mark)
+            self.wait([mark])
+        self.streams.chains.waited(mark)
 
     def _refuse_copy(self, stream: Stream, pageable: bool) -> None:
         what = "a copy from or to memory that is not pinned" if pageable else "a copy that waits for its end"

@@ -6,13 +6,15 @@ from collections.abc import Mapping
 
 from grader.standin.machine.core import Core
 from grader.standin.machine.operations import Operation
+from grader.standin.machine.order import missing
+from grader.standin.machine.persisting import Window
 from grader.standin.machine.streams import Event
 from grader.standin.protocol import CudaError
 
 INVALID = "cudaErrorInvalidValue"
 WINDOW = "access_policy_window"
-PERSISTING = 2
-"""cudaAccessPropertyPersisting."""
+ADDRESSES = 1 << 62
+"""What no address comes near."""
 
 
 class StreamCalls(Core):
@@ -32,12 +34,15 @@ class StreamCalls(Core):
             raise CudaError(INVALID, f"a window of {size} bytes; at most {most} (MaxAccessPolicyWindowSize)")
         if not 0.0 <= ratio <= 1.0:
             raise CudaError(INVALID, f"a hit ratio of {ratio}: it is a part, from 0 to 1")
-        self.streams.stream(stream).window = dict(value)
+        base, hit = int(value.get("base", 0)), int(value.get("hit", 0))
+        if not 0 <= base < ADDRESSES:
+            raise CudaError(INVALID, f"a window at {base:#x}: no address is like that")
+        self.streams.stream(stream).window = Window(base, int(size), float(ratio), hit, where)
         self.mark()
 
     # -- events -----------------------------------------------------------------------------------------------------
-    def event_create(self, where: int, timing: bool) -> int:
-        return self.streams.create_event(timing=timing)
+    def event_create(self, where: int, device: int, timing: bool) -> int:
+        return self.streams.create_event(device, timing=timing)
 
     def event_destroy(self, event: int) -> None:
         self.streams.destroy_event(event)
@@ -55,6 +60,10 @@ class StreamCalls(Core):
 
     def elapsed_ms(self, first: int, last: int) -> float:
         marks = [self._timed(handle) for handle in (first, last)]
+        devices = [self.streams.event(handle).device for handle in (first, last)]
+        if devices[0] != devices[1]:
+            message = f"the events are of devices {devices[0]} and {devices[1]}: each has a clock of its own"
+            raise CudaError("cudaErrorInvalidResourceHandle", message)
         self.clock.compute()
         begun, ended = (mark.end_s for mark in marks)
         if begun is None or ended is None:
@@ -77,14 +86,14 @@ class StreamCalls(Core):
 
     def query(self, where: int, what: str, handle: int) -> bool:
         wanted = self._awaited(what, handle, "asking whether it is done")
-        if self.force(wanted):
-            self.mark()
-            return False
-        for op in wanted:
-            self.streams.chains.waited(op)
-        self.clock.wait(wanted)
+        left = frozenset(op.number for op in missing(wanted) if op.task is not None)
+        if left <= self.asked.get((what, handle), frozenset()):
+            self.wait(wanted)
+            return True
+        self.asked[what, handle] = left
+        self.mark()
         self.check_fault()
-        return True
+        return False
 
     def _awaited(self, what: str, handle: int, doing: str) -> list[Operation]:
         """The operations that must be done. Raises CudaError for what is being captured."""

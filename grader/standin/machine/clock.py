@@ -8,11 +8,12 @@ waits. How long an operation takes is known once it was executed, so times are c
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from grader.standin.machine.model import Model
 from grader.standin.machine.operations import Operation
+from grader.standin.machine.overlap import overlap
 from grader.verdict import Operation as Bar
 from grader.verdict import Timeline
 
@@ -20,9 +21,6 @@ ENGINES: Mapping[str, str] = {
     "kernel": "compute", "fill": "compute", "on_device": "compute", "to_device": "in", "to_host": "out", "peer": "peer",
     "on_host": "host",
 }  # fmt: skip
-OVERLAPPED = ("compute", "in", "out")
-"""Engines whose busy time counts as overlap: the longest of them could hide the others."""
-
 Engine = tuple[int, str]
 
 
@@ -63,13 +61,21 @@ class Clock:
     def timeline(self, late: frozenset[Operation]) -> Timeline:
         """The log's operations from its beginning on, without those that came too late to count."""
         ended = self.compute()
-        issued = (op for entry in self.log for op in entry.issued if op.task is not None and op not in late)
-        bars = sorted((_bar(op, self.host_s) for op in issued), key=lambda bar: (bar.start_s, bar.end_s))
+        bars = sorted((_bar(op, self.host_s) for op in self._issued(late)), key=lambda bar: (bar.start_s, bar.end_s))
         return Timeline(tuple(bars), ended - self.host_s, modelled=True, device=self._label())
+
+    def overlap(self, late: frozenset[Operation]) -> float:
+        """How well the engines worked side by side, of 1; what came too late does not count."""
+        return overlap(self._issued(late), self.compute() - self.host_s, self.model)
+
+    def _issued(self, late: frozenset[Operation]) -> Iterator[Operation]:
+        return (op for entry in self.log for op in entry.issued if op.task is not None and op not in late)
 
     def _label(self) -> str:
         scale = self.model.scale
-        return self.model.name if scale == 1 else f"{self.model.name}, with {_times(scale)} times the simulated work"
+        if scale == 1:
+            return self.model.name
+        return f"{self.model.name}, with {_times(scale)} times the simulated work in as many calls"
 
 
 def _times(scale: float) -> str:
@@ -86,21 +92,12 @@ def engine(op: Operation) -> Engine | None:
     return op.task.device, ENGINES[kind]
 
 
-def overlap(timeline: Timeline, engines: Mapping[str, str] = ENGINES) -> float:
-    """The busiest engine's time over the elapsed time; 0 where nothing was done."""
-    busy: dict[Engine, float] = defaultdict(float)
-    for bar in timeline.operations:
-        name = engines.get(bar.kind, "in")
-        if name in OVERLAPPED:
-            busy[bar.device, name] += bar.end_s - bar.start_s
-    return max(busy.values(), default=0.0) / timeline.elapsed_s if timeline.elapsed_s else 0.0
-
-
 def _bar(op: Operation, origin_s: float) -> Bar:
     task = op.job
     start, end = (op.start_s or 0.0) - origin_s, (op.end_s or 0.0) - origin_s
     return Bar(
-        task.kind, task.name, op.stream, start, end, op.notes.get("bytes", 0), task.where or None, task.device
+        task.kind, task.name, op.stream, start, end, op.notes.get("bytes", 0), task.where or None, task.device,
+        op.turn,
     )  # fmt: skip
 
 

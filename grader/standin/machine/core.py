@@ -10,21 +10,26 @@ import numpy.typing as npt
 from grader.simt.engine.code_cache import CodeCache
 from grader.simt.ptx import Module
 from grader.simt.simulate import Options
+from grader.standin.machine import notes
 from grader.standin.machine import words as say
-from grader.standin.machine.clock import Clock, overlap
+from grader.standin.machine.clock import Clock
 from grader.standin.machine.conflicts import conflicts
 from grader.standin.machine.counters import Tally
 from grader.standin.machine.execute import Executor, Launches
 from grader.standin.machine.gpu import Gpu
 from grader.standin.machine.managed import Managed
-from grader.standin.machine.memory import Space
+from grader.standin.machine.memory import Kind, Region, Space
 from grader.standin.machine.model import A100, Model
-from grader.standin.machine.operations import Operation, Task
+from grader.standin.machine.operations import Kernel, Operation, Prefetch, Task
 from grader.standin.machine.order import hostile, missing
+from grader.standin.machine.outputs import Outputs
+from grader.standin.machine.persisting import Persistence, SetAside
 from grader.standin.machine.records import RunReport
+from grader.standin.machine.spans import Footprint, Spans
 from grader.standin.machine.streams import Stream, Streams
 from grader.standin.machine.words import Findings
 from grader.standin.protocol import CudaError
+from grader.verdict import Diagnostic
 
 Bytes = npt.NDArray[np.uint8]
 Arrays = Mapping[str, tuple[int, int, str, str]]
@@ -63,11 +68,15 @@ class Core:
         self.executor = Executor(self.space, self.gpu, self.managed, model, host_file)
         self.streams = Streams(devices)
         self.clock = Clock(model)
-        self.persisting_limit = 0  # of the L2 cache, bytes
+        self.set_aside = SetAside()  # of the L2 cache
         self._earlier = Findings()  # of the setup, and of runs before this one
         self._graded = False
         self._history: list[Operation] = []  # tasks that the host has not waited for, of this run and earlier ones
         self._first = 1  # number of the first operation of this run
+        self._written_under: dict[Operation, int] = {}  # kernels, with what the host wrote while they were queued
+        self._is_setting_up = True
+        self._dropped: list[tuple[int, int]] = []  # line and address of memory that goes back at the end of the run
+        self.asked: dict[tuple[str, int], frozenset[int]] = {}  # what a `query` has found to be left, by what it was
 
     # -- runs -------------------------------------------------------------------------------------------------------
     def bind(self, arrays: Arrays) -> None:
@@ -75,8 +84,13 @@ class Core:
         self.space.bind(arrays)
 
     def begin_setup(self, arrays: Arrays) -> None:
-        """The host file's `setup` is called: the streams that it makes are numbered from the first one on."""
+        """The host file's `setup` is called: a new case begins, and what was found in others was told with them.
+
+        The streams that it makes are numbered from the first one on.
+        """
         self.bind(arrays)
+        self._is_setting_up, self._history = True, []
+        self._earlier, self.executor.findings = Findings(), Findings()
         self.streams.renumber()
 
     def begin_run(self, arrays: Arrays, graded: bool) -> None:
@@ -88,23 +102,32 @@ class Core:
         self._graded = self.gpu.counting = graded
         self._earlier.carry(self.executor.findings)
         self.executor.launches, self.executor.tally, self.executor.findings = Launches(), Tally(), Findings()
-        self.executor.tally.counted["device_bytes"] = sum(self.space.used)
+        self.executor.tally.counted["device_bytes"], self.executor.l2 = sum(self.space.used), Persistence()
+        self.executor.outputs = Outputs(self.space, self.space.arrays if graded else ())
+        self.executor.page_faults, self._written_under = [], {}
         self.clock.restart()
         self._first = self.streams.chains.issued + 1
+        if self._is_setting_up:
+            self._is_setting_up, self.executor.last_of_setup = False, self._first - 1
+        self.executor.words.turns.restart(self._first)
 
     def end_run(self) -> RunReport:
         """The host file's `run()` has returned: what is still queued comes too late."""
+        self.executor.tally.add("host_written_bytes", self.executor.outputs.written_by_host())
         late = self._drain()
         self._find_conflicts()
         self._find_unfinished(late)
+        self._find_causes()
+        idle = self._idle_window()
         timeline = self.clock.timeline(frozenset())
-        counted = self.executor.tally.counted | {"modelled_overlap": overlap(self.clock.timeline(frozenset(late)))}
+        counted = self.executor.tally.counted | {"modelled_overlap": self.clock.overlap(frozenset(late))}
         outcome = self.executor.launches.outcome()
         findings = self.executor.findings
         if self._graded:
             findings.carry(self._earlier)
         self._forget()
-        return RunReport(outcome, findings.all(), counted, timeline, outcome.complete)
+        self._take_back()
+        return RunReport(outcome, (*findings.all(), *idle), counted, timeline, outcome.complete)
 
     def _drain(self) -> list[Operation]:
         """Execute what nobody waited for, to see what it touches; the host's memory stays as it was."""
@@ -118,14 +141,63 @@ class Core:
     def _find_conflicts(self) -> None:
         found = sorted(conflicts(self._history, self._first), key=lambda c: c.first.number < self._first)
         for conflict in found:  # those with an operation of an earlier run come last
-            earlier = conflict.first.number < self._first
-            told = say.missing_wait(self.executor.words, conflict, earlier=earlier)
-            self.executor.findings.add(told, conflict.first.job.where, consequence=earlier)
+            when = self._when(conflict.first)
+            told = say.missing_wait(self.executor.words, conflict, when)
+            self.executor.findings.add(told, conflict.first.job.where, consequence=bool(when))
+
+    def _when(self, op: Operation) -> str:
+        """When it was queued, if not in this run."""
+        if op.number >= self._first:
+            return ""
+        return say.IN_SETUP if op.number <= self.executor.last_of_setup else say.EARLIER
 
     def _find_unfinished(self, late: Sequence[Operation]) -> None:
-        host = [op for op in late if op.footprint is not None and len(self.space.of_host(op.footprint.touched))]
+        host = [op for op in late if op.footprint is not None and len(self._of_host(op, op.footprint))]
         if host and not self.executor.launches.fault:
             self.executor.findings.add(say.unfinished(self.executor.words, host))
+
+    def _idle_window(self) -> tuple[Diagnostic, ...]:
+        """What is in the way where an access-policy window keeps less than it was to, in this run."""
+        launched = [op for op in self._history if op.number >= self._first and op.job.kind == "kernel"]
+        if not launched or self._is_setting_up or self.executor.launches.fault:
+            return ()
+        streams = [(say.stream_name(s.number, s.device), window) for s, window in self.streams.windows()]
+        message, where = self.executor.l2.trouble(streams, map(say.stream, launched), self.set_aside)
+        return (say.l2_window(self.executor.words, message, where),) if message else ()
+
+    def _find_causes(self) -> None:
+        """What is no mistake by itself, and says why a result is wrong or pages move late."""
+        executor = self.executor
+        for op, address in self._written_under.items():
+            result = self.space.of_host((op.footprint or Footprint()).changed)
+            if len(result) and op.number > executor.last_of_setup:
+                name = executor.written_name(op, int(result[0, 0]))
+                executor.findings.add(notes.read_too_early(executor.words, op, address, name))
+        if executor.page_faults and self._graded:
+            op, fault = max(executor.page_faults, key=lambda found: found[1].size)
+            executor.findings.add(notes.page_faults(executor.words, op, fault, executor.parameter(op, fault.region)))
+
+    def _of_host(self, op: Operation, footprint: Footprint) -> Spans:
+        """What must not be left to the time behind a run; what setup() queued may still be reading."""
+        of_setup = op.number <= self.executor.last_of_setup
+        return self.space.of_host(footprint.changed if of_setup else footprint.touched)
+
+    def _take_back(self) -> None:
+        """Memory that pools gave back: nothing that is queued can use it any more."""
+        for where, address in self._dropped:
+            region = self.space.at(address)
+            if region is not None and region.start == address and region.kind in ("device", "managed"):
+                region.was_dropped = True
+                self.release(where, address, "device", "managed")
+        self._dropped = []
+
+    def release(self, where: int, address: int, *kinds: Kind, registered: bool = False) -> Region:
+        """Memory of one of these kinds is gone, by its first address. Raises CudaError where there is none."""
+        region = self.space.release(address, kinds, where, registered=registered)
+        self.gpu.remove(region)
+        self.managed.remove(region)
+        self.mark()
+        return region
 
     def _forget(self) -> None:
         """Drop what cannot matter to a later run."""
@@ -134,6 +206,7 @@ class Core:
         for op in self._history:
             op.before = ()
         self.executor.watch.forget()
+        self.asked.clear()
         self.streams.forget_history()
 
     # -- issuing and waiting ----------------------------------------------------------------------------------------
@@ -145,14 +218,26 @@ class Core:
 
     def issued(self, ops: Sequence[Operation]) -> None:
         """These were queued by one call."""
-        self.managed.look()
+        self._look(new=ops)
         for op in ops:
             if op.task is None:
                 continue
+            if isinstance(op.task.work, Prefetch):
+                self.managed.prefetches(op)
             self._history.append(op)
+            self.executor.words.turns.count(op)
             self.executor.watch.queued(op)
             self.executor.tally.issued(op)
         self.clock.call(*ops)
+
+    def _look(self, new: Sequence[Operation] = ()) -> None:
+        """Whether the host has written managed memory meanwhile, and under which kernels, but for ``new`` ones."""
+        address = self.managed.look()
+        if address is not None:
+            since = min((op.number for op in new), default=self.streams.chains.issued + 1)
+            for op in self.streams.queued:
+                if op.number < since and op.task is not None and isinstance(op.task.work, Kernel):
+                    self._written_under.setdefault(op, address)
 
     def mark(self) -> None:
         """A call that queued no task, but cost time."""
@@ -172,12 +257,9 @@ class Core:
         if self.executor.launches.fault:
             raise CudaError(self.executor.launches.fault, FAULT)
 
-    def force(self, wanted: Iterable[Operation]) -> bool:
-        """Execute these, without the host's knowing; whether there was anything to do."""
-        return self._execute(list(wanted))
-
     def _execute(self, wanted: Sequence[Operation]) -> bool:
         worked = False
+        self._look()
         for op in hostile(wanted):
             self.executor.execute(op)
             worked = worked or op.task is not None
@@ -188,9 +270,18 @@ class Core:
         """Raises CudaError where one of the streams is being captured; that breaks the capture off."""
         for stream in streams:
             if stream.capture is not None:
-                message = (
-                    f"{what} is not possible while stream {stream.number} is being captured: "
-                    "a capture only records what is to be done"
+                raise stream.capture.break_off(
+                    "cudaErrorStreamCaptureUnsupported",
+                    f"{what} is not possible while stream {stream.number} is being captured: a capture only records "
+                    f"what is to be done, and {stream.capture.begun} (end_capture)",
                 )
-                stream.capture.broken = message
-                raise CudaError("cudaErrorStreamCaptureUnsupported", message)
+
+    def refuse_unsafe(self, what: str) -> None:
+        """Raises CudaError for what no capture allows while it runs, unless it is relaxed; that breaks it off."""
+        for stream in self.streams.capturing():
+            if stream.capture is not None and not stream.capture.relaxed:
+                raise stream.capture.break_off(
+                    "cudaErrorStreamCaptureUnsupported",
+                    f"{what} is not possible while stream {stream.number} is being captured in a mode that is not "
+                    f"relaxed: do it before the capture, or leave the mode of begin_capture() out",
+                )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from grader.simt.counters import Counters
 from grader.simt.events import Event, merge
@@ -12,10 +14,12 @@ from grader.simt.simulate import Call, Outcome
 from grader.standin.machine import words as say
 from grader.standin.machine.counters import Tally
 from grader.standin.machine.gpu import Gpu, Ran
-from grader.standin.machine.managed import HOST, Managed
+from grader.standin.machine.managed import HOST, Fault, Managed
 from grader.standin.machine.memory import Region, Space
 from grader.standin.machine.model import Model
 from grader.standin.machine.operations import Copy, Fill, Kernel, Operation, Prefetch
+from grader.standin.machine.outputs import Outputs
+from grader.standin.machine.persisting import Persistence, Policy, kept
 from grader.standin.machine.spans import NONE, Footprint, Spans, clip, span, total
 from grader.standin.machine.watch import Watch, changed_under
 from grader.standin.machine.words import Findings, Words
@@ -69,7 +73,10 @@ class Executor:
         self.words = Words(host_file, space)
         self.peers: set[tuple[int, int]] = set()  # (device, peer that its kernels may use)
         self.launches, self.findings, self.tally = Launches(), Findings(), Tally()
-        self.watch = Watch(space)
+        self.watch, self.l2 = Watch(space), Persistence()
+        self.outputs = Outputs(space)
+        self.page_faults: list[tuple[Operation, Fault]] = []  # of this run
+        self.last_of_setup = 0  # the number of setup()'s last operation
 
     def execute(self, op: Operation) -> None:
         """Do it. After a kernel's fault, nothing is done any more."""
@@ -90,11 +97,14 @@ class Executor:
 
     def _done(self, op: Operation, footprint: Footprint, changed: Spans) -> None:
         """Memory that operations write is not memory that the host writes."""
-        self.managed.remember(footprint.changed)
-        self.watch.wrote(footprint.changed)
-        address = changed_under(changed, footprint)
+        written = footprint.changed
+        self.managed.remember(written)
+        self.watch.wrote(written)
+        self.outputs.wrote(written)
+        address = changed_under(changed, footprint) if len(changed) else None
         if address is not None:
-            self.findings.add(say.host_conflict(self.words, op, address))
+            told = say.left_by_setup if op.number <= self.last_of_setup else say.host_conflict
+            self.findings.add(told(self.words, op, address))
 
     # -- copies and fills -------------------------------------------------------------------------------------------
     def _copy(self, op: Operation, work: Copy) -> None:
@@ -103,7 +113,7 @@ class Executor:
         op.footprint = Footprint(reads, writes)
         op.notes["bytes"] = work.size
         op.duration_s = self._copy_time(op, work)
-        if not self._is_freed(op, op.footprint):
+        if not self._is_freed(op, op.footprint) and not self._is_unpinned(op, work):
             self._move(work)
             self.tally.add("peer_bytes", work.size * (op.job.kind == "peer"))
 
@@ -114,6 +124,7 @@ class Executor:
             self._written(work.target, work.size, work.source)
         else:
             work.target[:] = data
+            self.outputs.gave(np.frombuffer(data, np.uint8))
 
     def _written(self, start: int, size: int, source: int | bytes = b"") -> None:
         """Device memory is no longer fresh; but a copy of fresh memory is as fresh as that."""
@@ -134,6 +145,14 @@ class Executor:
             self.findings.add(say.use_after_free(self.words, op, start))
         return bool(gone)
 
+    def _is_unpinned(self, op: Operation, work: Copy) -> bool:
+        """Whether a copy that was queued for pinned memory finds that it is pinned no more: nothing is moved then."""
+        ends = [end for end in (work.source, work.target) if isinstance(end, int) and not work.pageable]
+        gone = [end for end in ends if self.space.unpinned(end) is not None]
+        for end in gone:
+            self.findings.add(say.unpinned(self.words, op, end))
+        return bool(gone)
+
     def _copy_time(self, op: Operation, work: Copy) -> float:
         model = self.model
         kind = op.job.kind
@@ -150,8 +169,8 @@ class Executor:
             self._written(work.address, work.size)
 
     def _prefetch(self, op: Operation, work: Prefetch) -> None:
-        moved = self.managed.move(work.address, work.size, work.device)
-        self.tally.add("prefetched_bytes", work.size)
+        moved, arrived = self.managed.move(op, work)
+        self.tally.add("prefetched_bytes", arrived * (work.device != HOST))
         op.notes |= {"bytes": work.size, "to_device": int(work.device != HOST)}
         op.duration_s = self.model.link_latency_s + moved * self.model.scale / self.model.link_bytes_per_s
 
@@ -162,8 +181,16 @@ class Executor:
         self._keep(ran)
         self._explain(op, ran)
         op.footprint = ran.footprint
-        self.tally.most("persisting_bytes", work.persisting_bytes)
+        if work.policy is not None:
+            self.tally.most("persisting_bytes", self._persisting(work.name, work.policy, ran.footprint))
         op.duration_s = self._kernel_time(op, work, ran, self._traffic(op, ran))
+
+    def _persisting(self, kernel: str, policy: Policy, footprint: Footprint) -> int:
+        """Bytes of the kernel's access-policy window that can stay in the L2 cache."""
+        base = policy.window.base
+        return self.l2.launched(
+            policy, kept(policy, kernel, footprint.reads, self.space.at(base), self.space.name(base))
+        )
 
     def _hidden(self, device: int) -> Callable[[Region], bool]:
         """Memory of other devices, unless they are peers."""
@@ -172,6 +199,21 @@ class Executor:
     def region_name(self, region: Region) -> str:
         """As findings of kernels call it: the array's own name, for a copy on the device too."""
         return self.space.copied_name(region.start) or f"({self.space.name(region.start)})"
+
+    def parameter(self, op: Operation, region: Region) -> str:
+        """What the kernel calls a region that it got the address of; "" where that is not known."""
+        work = op.job.work
+        if not isinstance(work, Kernel):
+            return ""
+        addresses = (int.from_bytes(given, "little") for given in work.arguments)
+        names = zip(addresses, self.gpu.parameters(work.name), strict=False)
+        return next((name for address, name in names if region.start <= address < region.end), "")
+
+    def written_name(self, op: Operation, address: int) -> str:
+        """What a kernel writes at an address, by its parameter where that is known."""
+        region = self.space.at(address)
+        parameter = self.parameter(op, region) if region is not None else ""
+        return f"`{parameter}`" if parameter else self.space.name(address)
 
     def _keep(self, ran: Ran) -> None:
         launches = self.launches
@@ -196,7 +238,12 @@ class Executor:
         """Findings of the kernel; a stray access to memory that the host file has to do with is the host file's."""
         for event in ran.events:
             if not (event.kind in STRAY and event.address is not None and self._is_of_host(op, event.address)):
-                self.launches.events.append(event)
+                self.launches.events.append(self._launched(op, event))
+
+    def _launched(self, op: Operation, event: Event) -> Event:
+        """A null pointer comes with its launch, which has no line in the kernel's file."""
+        place = f"{self.words.file}:{op.job.where}" if op.job.where else self.words.file
+        return replace(event, text=place) if event.kind == "null" else event
 
     def _is_of_host(self, op: Operation, address: int) -> bool:
         region = self.space.at(address)
@@ -204,7 +251,7 @@ class Executor:
             found = say.use_after_free(self.words, op, address)
         elif region is not None and self._hidden(op.job.device)(region):
             found = say.out_of_reach(
-                self.words, op, address, f"which lies on device {region.device}",
+                self.words, op, address, f"which kernels of device {op.job.device} may not reach",
                 f"let its kernels in: deviceEnablePeerAccess({region.device}) while device {op.job.device} is current",
             )  # fmt: skip
         elif self.space.is_unpinned(address):
@@ -220,14 +267,15 @@ class Executor:
     def _traffic(self, op: Operation, ran: Ran) -> Traffic:
         """What a kernel moved, and between which memories; counted, too."""
         device = op.job.device
-        faulted, remote = self.managed.touch(ran.footprint, device)
+        faults, remote = self.managed.touch(ran.footprint, device)
+        self.page_faults += [(op, fault) for fault in faults]
         pinned = sum(u.sectors for u in ran.used if u.region.kind == "pinned")
         foreign = sum(u.sectors for u in ran.used if u.region.kind == "device" and u.region.device != device)
         touched = ran.footprint.touched
         near = [u.region for u in ran.used if u.region.kind != "pinned" and u.region.device == device]
         moved = Traffic(
             sum(total(clip(touched, region.start, region.end)) for region in near),
-            pinned * SECTOR_BYTES + total(remote), foreign * SECTOR_BYTES, faulted,
+            pinned * SECTOR_BYTES + total(remote), foreign * SECTOR_BYTES, sum(f.size for f in faults),
         )  # fmt: skip
         self.tally.add("mapped_bytes", moved.mapped)
         self.tally.add("peer_bytes", moved.peer)

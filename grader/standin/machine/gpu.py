@@ -142,8 +142,12 @@ class Gpu:
     def _call(self, kernel: Kernel, names: Callable[[Region], str]) -> Call:
         """The launch with its pointers as the names of arrays."""
         arguments = tuple(self._argument(a, names) for a in kernel.arguments)
-        known = tuple(self._parameters.get(kernel.name, ()))
+        known = self.parameters(kernel.name)
         return Call(kernel.name, kernel.grid, kernel.block, kernel.shared_bytes, arguments, known)
+
+    def parameters(self, kernel: str) -> tuple[str, ...]:
+        """The names of a kernel's parameters, where known."""
+        return tuple(self._parameters.get(kernel, ()))
 
     def _argument(self, argument: bytes, names: Callable[[Region], str]) -> str | bytes:
         if len(argument) != POINTER_BYTES:

@@ -48,8 +48,10 @@ class Graph:
 class Capture:
     """Streams that are being captured together, from `begin` on ``origin`` to `finish`."""
 
-    def __init__(self, origin: Stream) -> None:
+    def __init__(self, origin: Stream, where: int = 0, *, relaxed: bool = True) -> None:
         self.origin = origin
+        self.where = where  # the line where it began
+        self.relaxed = relaxed  # whether memory may be allocated meanwhile
         self.nodes: list[Node] = []
         self.ends: dict[Stream, tuple[int, ...]] = {origin: ()}
         self.broken = ""  # why it cannot become a graph any more
@@ -61,6 +63,16 @@ class Capture:
         lane = list(self.ends).index(stream)
         self.nodes.append(Node(task, self.ends[stream], lane, stream.number))
         self.ends[stream] = (len(self.nodes) - 1,)
+
+    def break_off(self, name: str, message: str) -> CudaError:
+        """The error of what a capture forbids, to be raised: no graph comes of this one any more."""
+        self.broken = self.broken or message
+        return CudaError(name, message)
+
+    @property
+    def begun(self) -> str:
+        """``begin_capture on line 14 was not ended yet``."""
+        return f"begin_capture{f' on line {self.where}' if self.where else ''} was not ended yet"
 
     def join(self, stream: Stream, after: Iterable[int]) -> None:
         """The stream waits for these nodes, and is captured too from now on."""

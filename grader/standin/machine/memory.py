@@ -40,7 +40,10 @@ INVALID = "cudaErrorInvalidValue"
 
 @dataclass(eq=False)
 class Region:
-    """One allocation, or one registered range. ``freed_at`` is the line that freed it, None while it lives."""
+    """One allocation, or one registered range. ``freed_at`` is the line that freed it, None while it lives.
+
+    One that ``was_dropped`` nobody freed: the last array on it died in that line, and a pool gave it back.
+    """
 
     start: int
     size: int
@@ -53,6 +56,7 @@ class Region:
         default_factory=list
     )  # start, end, array that it was copied from or to
     was_registered: bool = False
+    was_dropped: bool = False
 
     @property
     def end(self) -> int:
@@ -164,9 +168,30 @@ class Space:
             return region.kind
         begin = address - HOST_BASE
         inside = begin >= 0 and begin + size <= self.shared.size and self.freed(address) is None
-        if inside and (region is None or region.was_registered):
-            return "pageable"
-        raise CudaError(INVALID, self._nowhere(address, size))
+        if not inside or (region is not None and not region.was_registered):
+            raise CudaError(INVALID, self._nowhere(address, size))
+        return "pinned" if self._pinned_part(address, size) else "pageable"
+
+    def _pinned_part(self, address: int, size: int) -> int:
+        """How many of these bytes of the shared file are pinned: all or none. Raises CudaError for a part of them.
+
+        CUDA takes a range that is registered as a whole, or not at all (cudaMemcpyAsync). Pages are pinned as a whole.
+        """
+        there = [(r.start, -(-r.end // PAGE) * PAGE) for r in self._regions if r.was_registered]
+        pinned = sum(max(0, min(end, address + size) - max(start, address)) for start, end in there)
+        if 0 < pinned < size:
+            raise CudaError(
+                INVALID,
+                f"only {pinned} of the {size} bytes of {self.name(address)} that are copied are pinned: hostRegister "
+                "takes bytes (`x.nbytes`), and a copy is of memory that is pinned as a whole, or not at all",
+            )
+        return pinned
+
+    def unpinned(self, address: int) -> Region | None:
+        """The region that pinned an address of the host last, where it is gone and none has come in its place."""
+        if self.at(address) is not None:
+            return None
+        return next((r for r in reversed(self.gone) if r.start <= address < r.end and r.was_registered), None)
 
     def _nowhere(self, address: int, size: int) -> str:
         region = self.at(address)
@@ -225,16 +250,23 @@ class Space:
         return next((name for start, end, name in names if start <= address < end), "")
 
     def name(self, address: int) -> str:
-        """``x``, ``the device copy of x``, or ``memory allocated at line 12``."""
+        """``x``, ``the device copy of x``, or ``memory allocated at line 12``; with several devices, on which."""
         known = self.copied_name(address)
         if known:
-            return known if self.array_at(address) is not None else f"the device copy of {known}"
+            return known if self.array_at(address) is not None else self._copy_of(known, address)
         region = self.at(address) or self.freed(address)
         if region is None:
             variable = next((name for start, end, name in self.variables if start <= address < end), "")
             return variable or ("memory of the host" if address >= HOST_BASE else f"memory at {address:#x}")
         word = {"device": "memory", "managed": "managed memory", "pinned": "pinned memory"}[region.kind]
-        return f"{word} allocated at line {region.line}" if region.line else word
+        on = f" on device {region.device}" if region.kind == "device" and len(self.used) > 1 else ""
+        return f"{word} allocated at line {region.line}{on}" if region.line else f"{word}{on}"
+
+    def _copy_of(self, array: str, address: int) -> str:
+        region = self.at(address) or self.freed(address)
+        if region is not None and region.kind == "device" and len(self.used) > 1:
+            return f"the copy of {array} on device {region.device}"
+        return f"the device copy of {array}"
 
     def of_host(self, spans: Spans) -> Spans:
         """The part of some spans that is memory of the host."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from grader.standin.machine.persisting import Policy
 from grader.standin.machine.spans import Footprint
 
 Clock = dict[int, int]
@@ -48,7 +49,7 @@ class Kernel:
     shared_bytes: int
     arguments: tuple[bytes, ...]
     cooperative: bool
-    persisting_bytes: int = 0  # of the stream's access-policy window
+    policy: Policy | None = None  # the stream's access-policy window, and what is set aside
 
 
 Work = Copy | Fill | Prefetch | Kernel
@@ -83,6 +84,7 @@ class Operation:
     start_s: float | None = None
     end_s: float | None = None
     notes: dict[str, int] = field(default_factory=dict)
+    turn: int = 0  # which operation of its line in its run it is, from 1
 
     @property
     def job(self) -> Task:

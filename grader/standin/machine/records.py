@@ -11,7 +11,7 @@ from grader.verdict import Diagnostic, Timeline
 HOST_COUNTERS = (
     "launch_calls", "graph_launches", "copies", "copied_bytes", "pageable_bytes", "host_waits", "streams",
     "cooperative_launches", "mapped_bytes", "device_bytes", "persisting_bytes", "prefetched_bytes", "faulted_bytes",
-    "peer_bytes", "modelled_overlap",
+    "peer_bytes", "host_written_bytes", "modelled_overlap",
 )  # fmt: skip
 """What is counted of the host's side of a run; docs/counters.md explains each."""
 

@@ -7,18 +7,21 @@ in a stream: recording it again moves it, and who waited before still waits for 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from grader.standin.machine.graphs import Capture, Graph
 from grader.standin.machine.operations import Chains, Operation, Task
+from grader.standin.machine.persisting import Window
 from grader.standin.protocol import CudaError
 
 FIRST_HANDLE = 16
-LEGACY, PER_THREAD = 1, 2
-"""Handles that CUDA gives to its two default streams (cudaStreamLegacy, cudaStreamPerThread)."""
+LEGACY = 1
+"""The handle that CUDA gives to the legacy default stream (cudaStreamLegacy)."""
 
 INVALID = "cudaErrorInvalidResourceHandle"
+RELAXED = 2
+"""cudaStreamCaptureModeRelaxed."""
 
 
 @dataclass(eq=False)
@@ -30,11 +33,12 @@ class Stream:
     is_default: bool = False
     tail: Operation | None = None
     capture: Capture | None = None
-    window: Mapping[str, float] | None = None  # the access policy
+    window: Window | None = None  # the access policy; of 0 bytes where it was taken away
 
 
 @dataclass(eq=False)
 class Event:
+    device: int
     timing: bool
     mark: Operation | None = None
     captured: tuple[Capture, tuple[int, ...]] | None = None
@@ -88,8 +92,6 @@ class Streams:
 
     def stream(self, handle: int) -> Stream:
         """The stream of a handle. Raises CudaError."""
-        if handle == PER_THREAD and handle not in self._handles:
-            self._handles[handle] = self._new(0, self._number(), blocking=True)
         found = self._handles.get(handle)
         if found is None:
             raise CudaError(INVALID, f"there is no stream {handle}, or it was destroyed")
@@ -101,6 +103,10 @@ class Streams:
             raise CudaError(INVALID, "a default stream cannot be destroyed")
         self.stream(handle)
         del self._handles[handle]
+
+    def windows(self) -> list[tuple[Stream, Window]]:
+        """Streams that were given an access-policy window, also one of 0 bytes; those made last come last."""
+        return [(stream, stream.window) for stream in self._all if stream.window is not None]
 
     def of_device(self, device: int) -> list[Stream]:
         """All of its streams, destroyed ones included."""
@@ -126,7 +132,7 @@ class Streams:
         """An operation of the default stream would wait for a stream that is being captured."""
         for other in self._all:
             if stream.is_default and other.capture is not None and other.blocking and other.device == stream.device:
-                raise CudaError(
+                raise other.capture.break_off(
                     "cudaErrorStreamCaptureImplicit",
                     f"the default stream waits for stream {other.number}, which is being captured: put this operation "
                     "on the captured stream, or make that stream with non_blocking=True",
@@ -159,9 +165,9 @@ class Streams:
                 op.before = ()
 
     # -- events -----------------------------------------------------------------------------------------------------
-    def create_event(self, *, timing: bool) -> int:
+    def create_event(self, device: int, *, timing: bool) -> int:
         handle = self._handle()
-        self._events[handle] = Event(timing)
+        self._events[handle] = Event(device, timing)
         return handle
 
     def event(self, handle: int) -> Event:
@@ -176,7 +182,13 @@ class Streams:
         del self._events[handle]
 
     def record(self, event: Event, stream: Stream) -> None:
-        """The event is now this place in the stream."""
+        """The event is now this place in the stream. Raises CudaError where that is another device's."""
+        if event.device != stream.device:
+            raise CudaError(
+                INVALID,
+                f"the event is of device {event.device}, and the stream of device {stream.device}: make the event "
+                f"while device {stream.device} is current (`with cupy.cuda.Device({stream.device}):`)",
+            )
         if stream.capture is not None:
             event.captured, event.mark = (stream.capture, stream.capture.ends[stream]), None
         else:
@@ -188,7 +200,7 @@ class Streams:
             self._join(stream, *event.captured)
         elif event.mark is not None:
             if stream.capture is not None:
-                raise CudaError(
+                raise stream.capture.break_off(
                     "cudaErrorStreamCaptureIsolation",
                     f"stream {stream.number} is being captured, and the event was recorded outside of the capture: "
                     "a graph cannot wait for what is not in it",
@@ -200,10 +212,13 @@ class Streams:
     def _join(self, stream: Stream, capture: Capture, after: tuple[int, ...]) -> None:
         if capture.origin.capture is not capture:
             raise CudaError("cudaErrorCapturedEvent", "the event was recorded in a capture that is over")
-        if stream.capture not in (None, capture):
-            raise CudaError("cudaErrorStreamCaptureMerge", "the event belongs to another capture")
+        if stream.capture is not None and stream.capture is not capture:
+            capture.break_off("", "another capture waited for an event of it")
+            raise stream.capture.break_off("cudaErrorStreamCaptureMerge", "the event belongs to another capture")
         if stream.is_default:
-            raise CudaError("cudaErrorStreamCaptureImplicit", "the default stream cannot take part in a capture")
+            raise capture.break_off(
+                "cudaErrorStreamCaptureImplicit", "the default stream cannot take part in a capture"
+            )
         stream.capture = capture
         capture.join(stream, after)
 
@@ -211,15 +226,15 @@ class Streams:
     def capturing(self) -> list[Stream]:
         return [stream for stream in self._all if stream.capture is not None]
 
-    def begin(self, stream: Stream) -> None:
-        """What is put into the stream from now on makes a graph."""
+    def begin(self, stream: Stream, where: int, mode: int) -> None:
+        """What is put into the stream from now on makes a graph; ``where`` is the line that says so."""
         if stream.is_default:
             raise CudaError(
                 "cudaErrorStreamCaptureUnsupported", "the default stream cannot be captured: make a stream for it"
             )
         if stream.capture is not None:
             raise CudaError("cudaErrorIllegalState", f"stream {stream.number} is being captured already")
-        stream.capture = Capture(stream)
+        stream.capture = Capture(stream, where, relaxed=mode == RELAXED)
 
     def end(self, stream: Stream) -> Graph:
         """The graph of a capture that began in this stream. Raises CudaError; the capture is over then, too."""

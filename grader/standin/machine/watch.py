@@ -1,6 +1,6 @@
-"""What the host did to its own memory while an operation that reads it was queued.
+"""What the host did to its own memory while an operation that reads or writes it was queued.
 
-The host's accesses cannot be seen; that memory has another content when it is read than it had when the operation was
+The host's accesses cannot be seen; that memory has another content when the operation begins than it had when it was
 queued can be. What other operations wrote meanwhile is left out: whether those were in order is for `conflicts` to say.
 """
 
@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from grader.standin.machine.memory import Bytes, Region, Space
-from grader.standin.machine.operations import Copy, Kernel, Operation
-from grader.standin.machine.spans import Footprint, Spans, common, span, union, without
+from grader.standin.machine.operations import Copy, Fill, Kernel, Operation
+from grader.standin.machine.spans import NONE, Footprint, Spans, common, span, union, without
 from grader.standin.protocol import HOST_BASE
 
 POINTER_BYTES = 8
@@ -23,31 +23,32 @@ LARGEST = 64 << 20
 
 @dataclass(eq=False)
 class _Watched:
-    crc: int = 0  # of a copy's source
-    seen: list[tuple[Region, Bytes]] = field(default_factory=list)  # what a kernel might read, as it was
-    written: list[Spans] = field(default_factory=list)  # by operations, since then
+    ends: list[tuple[int, int, int]] = field(default_factory=list)  # of a copy or fill: address, bytes, crc of each
+    seen: list[tuple[Region, Bytes]] = field(default_factory=list)  # what a kernel might use, as it was
+    since: int = 0  # how many times operations had written to the host's memory by then
 
 
 class Watch:
-    """Remembers the host's memory for each queued operation that may read it."""
+    """Remembers the host's memory for each queued operation that may read or write it."""
 
     def __init__(self, space: Space) -> None:
         self._space = space
         self._watched: dict[Operation, _Watched] = {}
+        self._written: list[Spans] = []  # by operations, one after another
         self._last: dict[Region, Bytes] = {}  # contents, shared as long as they stay the same
 
     def queued(self, op: Operation) -> None:
-        """An operation was queued: what might it read of the host's memory, and what is there?"""
+        """An operation was queued: what might it use of the host's memory, and what is there?"""
         work = op.job.work
-        if isinstance(work, Copy):
-            start, size = _source(work)
-            if start >= HOST_BASE:
-                self._watched[op] = _Watched(crc=self._crc(start, size))
+        if isinstance(work, Copy | Fill):
+            ends = [(start, size, self._crc(start, size)) for start, size in _ends(work) if start >= HOST_BASE]
+            if ends:
+                self._watched[op] = _Watched(ends, since=len(self._written))
         elif isinstance(work, Kernel):
             regions = {self._space.at(int.from_bytes(a, "little")) for a in work.arguments if len(a) == POINTER_BYTES}
             seen = [(r, self._content(r)) for r in regions if r is not None and r.is_host and r.size <= LARGEST]
             if seen:
-                self._watched[op] = _Watched(seen=seen)
+                self._watched[op] = _Watched(seen=seen, since=len(self._written))
 
     def _crc(self, start: int, size: int) -> int:
         return zlib.crc32(self._space.view(start, size).data)
@@ -61,40 +62,48 @@ class Watch:
     def forget(self) -> None:
         """Nothing is queued any more."""
         self._watched.clear()
+        self._written.clear()
         self._last = {region: content for region, content in self._last.items() if region.freed_at is None}
 
     def wrote(self, changed: Spans) -> None:
         """An operation has written here."""
         host = self._space.of_host(changed)
-        for watched in self._watched.values() if len(host) else ():
-            watched.written.append(host)
+        if len(host):
+            self._written.append(host)
 
     def begins(self, op: Operation) -> Spans:
-        """An operation is about to be executed: what has the host changed that it might read?"""
-        watched, work = self._watched.pop(op, None), op.job.work
+        """An operation is about to be executed: what has the host changed that it might use?"""
+        watched = self._watched.pop(op, None)
         if watched is None:
-            return union(())
-        written = union(watched.written)
-        if not isinstance(work, Copy):
-            return union(without(_difference(region, then), written) for region, then in watched.seen)
-        whole = span(*_source(work))
-        same = common(whole, written) is not None or watched.crc == self._crc(*_source(work))
-        return union(()) if same else whole
+            return NONE
+        changed = [_difference(region, then) for region, then in watched.seen]
+        changed += [span(start, size) for start, size, crc in watched.ends if crc != self._crc(start, size)]
+        if not any(map(len, changed)):
+            return NONE
+        written = union(self._written[watched.since :])
+        # Of what a copy or a fill uses, only the whole is known to be another.
+        kept = changed[: len(watched.seen)]
+        whole = [end for end in changed[len(watched.seen) :] if common(end, written) is None]
+        return union([*(without(part, written) for part in kept), *whole])
 
 
 def changed_under(changed: Spans, footprint: Footprint) -> int | None:
-    """The first address that an operation read after the host had changed it."""
-    return common(changed, footprint.reads)
+    """The first address that an operation used after the host had changed it; one that it read comes first."""
+    read = common(changed, footprint.reads)
+    return read if read is not None else common(changed, footprint.changed)
 
 
-def _source(work: Copy) -> tuple[int, int]:
-    """Where a queued copy will read, and how many bytes; (0, 0) where it has its bytes already."""
-    return (work.source, work.size) if isinstance(work.source, int) and not work.pageable else (0, 0)
+def _ends(work: Copy | Fill) -> list[tuple[int, int]]:
+    """Where a queued copy or fill will read and write, and how many bytes; not where its bytes are there already."""
+    if isinstance(work, Fill):
+        return [(work.address, work.size)]
+    source = [work.source] if not work.pageable else []
+    return [(end, work.size) for end in (*source, work.target) if isinstance(end, int)]
 
 
 def _difference(region: Region, then: Bytes) -> Spans:
     """Where a region is not as it was."""
-    if np.array_equal(region.data, then):
-        return union(())
+    if region.freed_at is not None or np.array_equal(region.data, then):
+        return NONE
     edges = np.flatnonzero(np.diff((region.data != then).astype(np.int8), prepend=0, append=0))
     return edges.astype(np.int64).reshape(-1, 2) + region.start

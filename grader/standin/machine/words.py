@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from grader.standin.machine.arguments import Mistaken
 from grader.standin.machine.conflicts import Conflict
 from grader.standin.machine.memory import Space
-from grader.standin.machine.operations import Operation
+from grader.standin.machine.operations import Copy, Operation
+from grader.standin.machine.spans import common, span
+from grader.standin.machine.turns import Turns
 from grader.verdict import Diagnostic
 
 MOST_FINDINGS = 20
-ORDER = ("use_after_free", "missing_wait", "host_conflict", "cuda_error", "unfinished")
+ORDER = (
+    "use_after_free", "missing_wait", "host_conflict", "cuda_error", "unfinished", "refused",
+    "argument_type", "read_too_early", "page_faults",
+)  # fmt: skip
 """Which kind is the cause of which: the first is told first."""
 
 
@@ -21,20 +27,25 @@ class Words:
 
     file: str
     space: Space
+    turns: Turns = field(default_factory=Turns)
 
-    def at(self, line: int) -> str:
-        """``(streams_host.py:41)``, with a space before it; "" where the line is not known."""
-        return f" ({self.file}:{line})" if line else ""
+    def at(self, op: Operation) -> str:
+        """``(streams_host.py:41)``, with a space before it; in a loop ``(streams_host.py:41, the 3rd time)``."""
+        return f" ({self.file}:{op.job.where}{self.turns.words(op)})" if op.job.where else ""
 
     def doer(self, op: Operation) -> str:
         """``kernel smooth on stream 2 (streams_host.py:41)``."""
-        return f"{_noun(op)} on {stream(op)}{self.at(op.job.where)}"
+        return f"{_noun(op)} on {stream(op)}{self.at(op)}"
 
 
 def stream(op: Operation) -> str:
     """``stream 2``, ``the default stream``; with the device where that is not the first."""
-    name = f"stream {op.stream}" if op.stream else "the default stream"
-    device = op.job.device if op.task is not None else 0
+    return stream_name(op.stream, op.job.device if op.task is not None else 0)
+
+
+def stream_name(number: int, device: int) -> str:
+    """The same for the stream that the host file made as that one; 0 is the default stream."""
+    name = f"stream {number}" if number else "the default stream"
     return f"{name} of device {device}" if device else name
 
 
@@ -44,16 +55,21 @@ def _noun(op: Operation) -> str:
     return {"fill": "the fill", "prefetch": "the prefetch"}.get(op.job.kind, "the copy")
 
 
-def missing_wait(words: Words, conflict: Conflict, *, earlier: bool = False) -> Diagnostic:
-    """Two operations that nothing orders; ``earlier``: the first is of an earlier run, or of setup."""
+EARLIER, IN_SETUP = ", of an earlier run", ", in setup()"
+"""When an operation was queued that is none of this run."""
+
+
+def missing_wait(words: Words, conflict: Conflict, when: str = "") -> Diagnostic:
+    """Two operations that nothing orders; ``when`` the first was queued, if not in this run (`EARLIER`, `IN_SETUP`)."""
     first, second = conflict.first, conflict.second
     what = words.space.name(conflict.address)
-    before = words.doer(first) + (", of an earlier run," if earlier else "")
+    before = words.doer(first) + (f"{when}," if when else "")
     message = _CLASHES[conflict.did, conflict.does](words.doer(second), before, what, _noun(first))
     array = words.space.copied_name(conflict.address) or None
     return Diagnostic(
         "missing_wait", f"{message}; {_missing(first, second)}", file=words.file, line=second.job.where or None,
-        kernel=second.job.name if second.job.kind == "kernel" else None, array=array, hint=_wait_hint(conflict),
+        kernel=second.job.name if second.job.kind == "kernel" else None, array=array,
+        hint=SETUP_HINT if when == IN_SETUP else _wait_hint(conflict),
     )  # fmt: skip
 
 
@@ -83,6 +99,11 @@ def _missing(first: Operation, second: Operation) -> str:
     return "no event between them"
 
 
+SETUP_HINT = (
+    "wait at the end of setup() for what it has queued: `cupy.cuda.Device().synchronize()`. That time does not count"
+)
+
+
 def _wait_hint(conflict: Conflict) -> str:
     first, second = conflict.first, conflict.second
     line = f" (line {first.job.where})" if first.job.where else ""
@@ -94,6 +115,8 @@ def _wait_hint(conflict: Conflict) -> str:
         hint += ", or give each a buffer of its own"
     if 0 in (first.stream, second.stream):
         hint += ". A stream made with non_blocking=True does not wait for the default stream, nor that one for it"
+    if first.job.kind == "to_device" and isinstance(first.job.work, Copy) and first.job.work.pageable:
+        hint += ". When a copy from memory that is not pinned returns, it has read there; the bytes may arrive later"
     return hint
 
 
@@ -104,7 +127,7 @@ def unfinished(words: Words, late: list[Operation]) -> Diagnostic:
     others = len(late) - 1
     more = f", and {others} more operation{'s' * (others > 1)} on the host's memory" if others else ""
     name = f" of {first.job.name}" if first.job.kind in ("to_device", "to_host", "prefetch") and first.job.name else ""
-    where = f"{_noun(first)}{name} on {stream(first)}{words.at(first.job.where)}"
+    where = f"{_noun(first)}{name} on {stream(first)}{words.at(first)}"
     uses = "writes" if writers else "reads"
     return Diagnostic(
         "unfinished",
@@ -116,14 +139,36 @@ def unfinished(words: Words, late: list[Operation]) -> Diagnostic:
 
 
 def host_conflict(words: Words, op: Operation, address: int) -> Diagnostic:
-    """The source of a queued copy has changed."""
+    """Memory of the host that a queued operation uses has changed meanwhile."""
+    reads = op.footprint is not None and common(op.footprint.reads, span(address, 1)) is not None
+    done, hint = _READ if reads else _FILLED
     return Diagnostic(
         "host_conflict",
-        f"the host changed {words.space.name(address)} before {words.doer(op)} had read it: it was queued, and nothing "
-        "waited for it",
-        file=words.file, line=op.job.where or None, array=words.space.copied_name(address) or None,
-        hint="memory of the host is read when the operation is done, not when it is queued: wait for it before you "
-        "write there again (an event behind it, `event.synchronize()`), or take another buffer",
+        f"the host changed {words.space.name(address)} before {words.doer(op)} had {done} it: it was queued, and "
+        "nothing waited for it",
+        file=words.file, line=op.job.where or None, array=words.space.copied_name(address) or None, hint=hint,
+    )  # fmt: skip
+
+
+_READ = (
+    "read",
+    "memory of the host is read when the operation is done, not when it is queued: wait for it before you write there "
+    "again (an event behind it, `event.synchronize()`), or take another buffer",
+)
+_FILLED = (
+    "written",
+    "memory of the host is written when the operation is done, not when it is queued, so that either may come last: "
+    "wait for it before you write there (an event behind it, `event.synchronize()`), or take another buffer",
+)
+
+
+def left_by_setup(words: Words, op: Operation, address: int) -> Diagnostic:
+    """Memory of the host that an operation of setup() uses has changed since."""
+    return Diagnostic(
+        "host_conflict",
+        f"setup() returned while {words.doer(op)} was still queued; it uses {words.space.name(address)}, which got new "
+        "values since then",
+        file=words.file, line=op.job.where or None, array=words.space.copied_name(address) or None, hint=SETUP_HINT,
     )  # fmt: skip
 
 
@@ -131,12 +176,36 @@ def use_after_free(words: Words, op: Operation, address: int) -> Diagnostic:
     """An operation uses memory that is gone."""
     freed = words.space.freed(address)
     line = freed.freed_at if freed is not None else None
-    at = f" on line {line}" if line else ""
+    dropped = freed is not None and freed.was_dropped
+    at = f" since line {line}" * dropped + f" on line {line}" * (not dropped) if line else ""
+    gone = f"which nobody holds any more{at}" if dropped else f"which was freed{at}"
     return Diagnostic(
-        "use_after_free", f"{words.doer(op)} uses {words.space.name(address)}, which was freed{at}",
+        "use_after_free", f"{words.doer(op)} uses {words.space.name(address)}, {gone}",
         file=words.file, line=op.job.where or None, array=words.space.copied_name(address) or None,
-        hint="freeing waits for nothing: wait for the work that uses the memory first. A graph keeps the addresses "
-        "with which it was captured",
+        hint=(_KEEP_BESIDE if op.in_graph else _KEEP) if dropped else _WAIT_BEFORE_FREE,
+    )  # fmt: skip
+
+
+_WAIT_BEFORE_FREE = (
+    "freeing waits for nothing: wait for the work that uses the memory first. A graph keeps the addresses with which "
+    "it was captured"
+)
+_KEEP = "keep the array as long as something uses its address: CuPy gives memory that nobody holds to the next array"
+_KEEP_BESIDE = (
+    "a graph keeps the addresses with which it was captured, but not the arrays: keep those beside the graph. CuPy "
+    "gives memory that nobody holds to the next array"
+)
+
+
+def unpinned(words: Words, op: Operation, address: int) -> Diagnostic:
+    """A copy was queued for pinned memory, which was unpinned before it was done."""
+    region = words.space.unpinned(address)
+    at = f" on line {region.freed_at}" if region is not None and region.freed_at else ""
+    return Diagnostic(
+        "use_after_free",
+        f"{words.doer(op)} uses {words.space.name(address)}, which was unpinned{at} before the copy was done",
+        file=words.file, line=op.job.where or None, array=words.space.copied_name(address) or None,
+        hint="hostUnregister waits for nothing: wait for the copies first, or leave the array pinned",
     )  # fmt: skip
 
 
@@ -147,6 +216,36 @@ def out_of_reach(words: Words, op: Operation, address: int, why: str, hint: str)
         f"cudaErrorIllegalAddress: {words.doer(op)} uses {words.space.name(address)}, {why}",
         file=words.file, line=op.job.where or None, kernel=op.job.name,
         array=words.space.copied_name(address) or None, hint=hint,
+    )  # fmt: skip
+
+
+def refused(words: Words, where: int, function: str, message: str) -> Diagnostic:
+    """A call of cuda.bindings came back with an error, which nobody need have looked at."""
+    return Diagnostic(
+        "refused", f"{function} was refused: {message}; cuda.bindings returns errors and raises nothing",
+        severity="warning", file=words.file, line=where or None,
+    )  # fmt: skip
+
+
+def l2_window(words: Words, message: str, where: int) -> Diagnostic:
+    """An access-policy window keeps less than it was to."""
+    return Diagnostic("l2_window", message, severity="warning", file=words.file, line=where or None)
+
+
+def argument_type(words: Words, where: int, kernel: str, number: int, name: str, found: Mistaken) -> Diagnostic:
+    """A launch passes bytes that the parameter reads as something else."""
+    line = f" ({words.file}:{where})" if where else ""
+    seen = f", so that the kernel sees {found.seen}" if found.seen else ""
+    hint = (
+        f"a launch copies bytes and converts nothing: pass {found.wrap}({name or '…'})"
+        if found.wrap
+        else "pass the arguments in the order of the kernel's parameters"
+    )
+    return Diagnostic(
+        "argument_type",
+        f"argument {number} of {kernel}{line} is {found.given}, and the parameter{f' {name}' if name else ''} is "
+        f"{found.wanted}{seen}",
+        severity="warning", file=words.file, line=where or None, kernel=kernel, hint=hint,
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -62,6 +63,9 @@ class FakeMachine:
             "ComputeCapabilityMajor": 8, "ComputeCapabilityMinor": 0, "MaxPersistingL2CacheSize": 30 << 20,
         }  # fmt: skip
 
+    def memory_info(self, device: int) -> list[int]:
+        return [3 << 20, 4 << 20]
+
     def malloc(self, where: int, device: int, size: int, managed: bool) -> int:
         if managed:
             return self.host_alloc(where, size, 0)
@@ -112,15 +116,16 @@ class FakeMachine:
 
     def _nothing(self, *arguments: Any) -> None: ...
 
-    set_limit = enable_peer = free = free_host = host_register = host_unregister = advise = stream_destroy = _nothing
+    refused = set_limit = enable_peer = free = free_host = host_register = host_unregister = advise = _nothing
+    stream_destroy = _nothing
     stream_attribute = event_destroy = event_record = stream_wait_event = prefetch = launch = _nothing
     capture_begin = graph_launch = graph_destroy = synchronize = _nothing
 
 
 PROTOCOL = set(__import__("grader.standin.protocol", fromlist=["CALLS"]).CALLS)
 WITHOUT_LINE = {
-    "device_count", "attributes", "pointer", "stream_destroy", "event_destroy", "elapsed_ms", "kernel_attributes",
-    "resident_blocks", "is_capturing", "graph_destroy",
+    "device_count", "attributes", "memory_info", "pointer", "stream_destroy", "event_destroy", "elapsed_ms",
+    "kernel_attributes", "resident_blocks", "is_capturing", "graph_destroy",
 }  # fmt: skip
 PLACED = PROTOCOL - WITHOUT_LINE
 
@@ -136,6 +141,7 @@ def _shared_file() -> Iterator[SharedFile]:
 @pytest.fixture
 def standin(_shared_file: SharedFile, request: pytest.FixtureRequest) -> Iterator[SimpleNamespace]:
     """``cupy``, ``cupyx``, ``cudart`` and the ``machine`` behind them; this file plays the host file."""
+    gc.disable()  # arrays of earlier tests, at the same addresses, must not die in the middle of this one
     machine = FakeMachine(_shared_file.array(_span(), "uint8"))
     caller.connect(lambda message: answer(machine, unpack(relayed(message))), str(request.path))
     memory.POOL._free.clear()
@@ -143,11 +149,13 @@ def standin(_shared_file: SharedFile, request: pytest.FixtureRequest) -> Iterato
     caller.LINE.later.clear()
     streams._CURRENT.stream.clear()
     runtime._THREAD.device = 0
+    runtime._THREAD.streams.clear()
     made = namespaces.modules()
     yield SimpleNamespace(
         cupy=made["cupy"], cupyx=made["cupyx"], cudart=made["cuda.bindings.runtime"], machine=machine, made=made,
         array=lambda count, dtype="float32", offset=0: HOST.array(offset, count * np.dtype(dtype).itemsize, dtype),
     )  # fmt: skip
+    gc.enable()
     caller.LINE.later.clear()
 
 

@@ -9,7 +9,7 @@ from operator import attrgetter
 import numpy as np
 import pytest
 
-from grader.standin.cupy_like import caller, errors, kernels
+from grader.standin.cupy_like import arguments, caller, errors, kernels
 from grader.standin.cupy_like.hostmemory import HOST
 from grader.standin.protocol import HOST_BASE, CudaError
 
@@ -319,7 +319,7 @@ def test_addresses_are_translated_where_the_file_lies_elsewhere(standin, monkeyp
     monkeypatch.setattr(HOST, "base", 0x1234_0000)
     assert HOST.to_machine(0x1234_0010) == HOST_BASE + 16
     assert HOST.from_machine(HOST_BASE + 16) == 0x1234_0010
-    assert kernels.argument_bytes(np.uint64(0x1234_0010)) == (HOST_BASE + 16).to_bytes(8, "little")
+    assert arguments.argument_bytes(np.uint64(0x1234_0010)) == (HOST_BASE + 16).to_bytes(8, "little")
     assert HOST.to_machine(7) == 7
 
 
@@ -335,18 +335,21 @@ def test_a_launch_tells_shape_bytes_of_arguments_and_stream(standin):
     with stream:
         kernel(standin)((8,), (32, 2), (a, a.data, np.int32(4)), shared_mem=64)
     pointer = a.data.ptr.to_bytes(8, "little")
-    expected = ("smooth", [8, 1, 1], [32, 2, 1], 64, [pointer, pointer, b"\4\0\0\0"], stream.ptr, False)
+    kinds = ["array", "array", "int32"]
+    expected = ("smooth", [8, 1, 1], [32, 2, 1], 64, [pointer, pointer, b"\4\0\0\0"], kinds, stream.ptr, False, 0)
     assert standin.machine.named("launch") == [expected]
 
 
-def test_arguments_have_cupys_sizes_and_are_cut_to_the_parameters(standin):
-    kernel(standin)((1,), (1,), (1, 2.5, 7))
-    assert standin.machine.named("launch")[0][4] == [(1).to_bytes(8, "little"), np.float64(2.5).tobytes(), b"\7\0\0\0"]
+def test_arguments_have_cupys_sizes_and_say_what_they_are(standin):
+    kernel(standin)((1,), (1,), (1, 2.5, np.float32(7)))
+    content, kinds = standin.machine.named("launch")[0][4:6]
+    assert content == [(1).to_bytes(8, "little"), np.float64(2.5).tobytes(), np.float32(7).tobytes()]
+    assert kinds == ["int", "float", "float32"]
 
 
 def test_a_module_of_a_cooperative_kernel_launches_cooperatively(standin):
     kernel(standin, cooperative=True)((1,), (1,), ())
-    assert standin.machine.named("launch")[0][-1] is True
+    assert standin.machine.named("launch")[0][-2] is True
 
 
 def test_a_cooperative_grid_is_reduced_to_what_can_be_resident_with_a_warning_as_in_cupy(standin):
@@ -435,6 +438,8 @@ def test_an_error_of_cuda_bindings_is_returned(standin):
     standin.machine.fails["set_limit"] = CudaError("cudaErrorInvalidValue", "no")
     error, *_ = standin.cudart.cudaDeviceSetLimit(6, 1 << 40)
     assert error == standin.cudart.cudaError_t.cudaErrorInvalidValue
+    # Nobody need look at it, so the report tells it.
+    assert standin.machine.named("refused") == [("cudaDeviceSetLimit", "cudaErrorInvalidValue: no")]
 
 
 # ---------------------------------------------------------------------------------------------- errors and the outside

@@ -119,11 +119,13 @@ class Rig:
     ) -> None:
         """One thread for each element; addresses as integers, then the number of elements."""
         given = [pointer(a) if isinstance(a, int) else a for a in arguments]
-        self.m.launch(line, kernel, [-(-self.n // 256)], [256], 0, given, stream, cooperative)
+        kinds = ["array" if isinstance(a, int) else "int32" for a in arguments]
+        device = self.m.streams.stream(stream).device
+        self.m.launch(line, kernel, [-(-self.n // 256)], [256], 0, given, kinds, stream, cooperative, device)
 
     def behind(self, line: int, first: int, second: int) -> None:
         """Let stream ``second`` wait for what is in ``first``."""
-        event = self.m.event_create(line, False)
+        event = self.m.event_create(line, self.m.streams.stream(first).device, False)
         self.m.event_record(line, event, first)
         self.m.stream_wait_event(line, second, event)
 
@@ -150,7 +152,11 @@ class Ran:
 
     @property
     def kinds(self) -> list[str]:
-        return [found.kind for found in self.report.findings]
+        """Of what is a mistake, without notes."""
+        return [found.kind for found in self.report.findings if found.severity == "error"]
+
+    def notes(self, kind: str) -> list[str]:
+        return [found.message for found in self.report.findings if found.kind == kind]
 
     @property
     def counted(self) -> Mapping[str, float]:

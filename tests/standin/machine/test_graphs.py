@@ -14,7 +14,7 @@ def test_a_graph_does_the_same_again_with_what_lies_there_now() -> None:
     rig.pin("x", "out")
     (stream,) = rig.streams(1)
     x, y = rig.device(2)
-    rig.m.capture_begin(10, stream)
+    rig.m.capture_begin(10, stream, 2)
     assert rig.m.is_capturing(stream)
     rig.m.copy(11, x, rig.at("x"), rig.bytes, stream, False)
     rig.launch(12, "twice", x, y, integer(rig.n), stream=stream)
@@ -38,7 +38,7 @@ def test_streams_join_a_capture_by_events_and_keep_their_order_in_the_graph() ->
     rig.pin("x", "out")
     first, second = rig.streams(2)
     x, y = rig.device(2)
-    rig.m.capture_begin(10, first)
+    rig.m.capture_begin(10, first, 2)
     rig.m.copy(11, x, rig.at("x"), rig.bytes, first, False)
     rig.behind(12, first, second)
     rig.launch(13, "twice", x, y, integer(rig.n), stream=second)
@@ -59,7 +59,7 @@ def test_what_nothing_orders_in_a_graph_is_found_too() -> None:
     rig.pin("x")
     first, second = rig.streams(2)
     x, y = rig.device(2)
-    rig.m.capture_begin(10, first)
+    rig.m.capture_begin(10, first, 2)
     rig.behind(11, first, second)
     rig.m.copy(12, x, rig.at("x"), rig.bytes, first, False)
     rig.launch(13, "twice", x, y, integer(rig.n), stream=second)
@@ -80,7 +80,7 @@ def test_launches_of_one_graph_follow_each_other_on_any_streams() -> None:
     (x,) = rig.device()
     rig.m.fill(5, x, 0, rig.bytes, 0, False)
     rig.m.synchronize(6, "device", 0)
-    rig.m.capture_begin(10, first)
+    rig.m.capture_begin(10, first, 2)
     rig.launch(11, "add_one", x, integer(rig.n), stream=first)
     graph = rig.m.capture_end(12, first)
     with rig.run() as ran:
@@ -96,7 +96,7 @@ def test_a_graph_keeps_an_address_that_was_freed() -> None:
     rig = Rig()
     (stream,) = rig.streams(1)
     (x,) = rig.device()
-    rig.m.capture_begin(10, stream)
+    rig.m.capture_begin(10, stream, 2)
     rig.m.fill(11, x, 0, rig.bytes, stream, False)
     graph = rig.m.capture_end(12, stream)
     rig.m.free(13, x)
@@ -113,7 +113,7 @@ def test_what_waits_cannot_be_captured_and_breaks_the_capture_off(forbidden: str
     rig = Rig()
     (stream,) = rig.streams(1)
     (x,) = rig.device()
-    rig.m.capture_begin(10, stream)
+    rig.m.capture_begin(10, stream, 2)
     calls = {
         "stream": lambda: rig.m.synchronize(11, "stream", stream),
         "device": lambda: rig.m.synchronize(11, "device", 0),
@@ -136,7 +136,7 @@ def test_a_stream_that_is_not_joined_again_is_named() -> None:
     rig = Rig()
     first, second = rig.streams(2)
     (x,) = rig.device()
-    rig.m.capture_begin(10, first)
+    rig.m.capture_begin(10, first, 2)
     rig.behind(11, first, second)
     rig.m.fill(12, x, 0, rig.bytes, second, False)
     with pytest.raises(CudaError) as raised:
@@ -149,7 +149,7 @@ def test_the_default_stream_is_refused_while_a_blocking_stream_is_captured() -> 
     rig = Rig()
     (stream,) = rig.streams(1, non_blocking=False)
     (x,) = rig.device()
-    rig.m.capture_begin(10, stream)
+    rig.m.capture_begin(10, stream, 2)
     with pytest.raises(CudaError) as raised:
         rig.m.fill(11, x, 0, 4, 0, False)
     assert raised.value.name == "cudaErrorStreamCaptureImplicit"
@@ -158,9 +158,9 @@ def test_the_default_stream_is_refused_while_a_blocking_stream_is_captured() -> 
 def test_a_capture_cannot_wait_for_an_event_from_outside() -> None:
     rig = Rig()
     first, second = rig.streams(2)
-    event = rig.m.event_create(9, False)
+    event = rig.m.event_create(9, 0, False)
     rig.m.event_record(9, event, second)
-    rig.m.capture_begin(10, first)
+    rig.m.capture_begin(10, first, 2)
     with pytest.raises(CudaError) as raised:
         rig.m.stream_wait_event(11, first, event)
     assert raised.value.name == "cudaErrorStreamCaptureIsolation"
@@ -169,8 +169,8 @@ def test_a_capture_cannot_wait_for_an_event_from_outside() -> None:
 def test_the_host_cannot_wait_for_an_event_of_a_capture() -> None:
     rig = Rig()
     (stream,) = rig.streams(1)
-    event = rig.m.event_create(9, False)
-    rig.m.capture_begin(10, stream)
+    event = rig.m.event_create(9, 0, False)
+    rig.m.capture_begin(10, stream, 2)
     rig.m.event_record(11, event, stream)
     with pytest.raises(CudaError) as raised:
         rig.m.synchronize(12, "event", event)
@@ -182,7 +182,7 @@ def test_many_small_nodes_are_replayed() -> None:
     (stream,) = rig.streams(1)
     (x,) = rig.device()
     rig.m.fill(5, x, 0, rig.bytes, stream, False)
-    rig.m.capture_begin(10, stream)
+    rig.m.capture_begin(10, stream, 2)
     for _ in range(200):
         rig.launch(11, "add_one", x, integer(rig.n), stream=stream)
     graph = rig.m.capture_end(12, stream)
@@ -192,3 +192,17 @@ def test_many_small_nodes_are_replayed() -> None:
     assert (got == 200).all()
     assert len(ran.report.outcome.calls) == 200
     assert ran.counted["launch_calls"] == 1
+
+
+def test_capturing_in_each_run_costs_as_many_calls_as_launching() -> None:
+    rig = Rig()
+    (stream,) = rig.streams(1)
+    x, y = rig.device(2)
+    with rig.run() as ran:
+        rig.m.fill(9, x, 0, rig.bytes, stream, False)
+        rig.m.capture_begin(10, stream, 2)
+        for line in (11, 12, 13):
+            rig.launch(line, "twice", x, y, integer(rig.n), stream=stream)
+        rig.m.graph_launch(14, rig.m.capture_end(14, stream), stream)
+        rig.m.synchronize(15, "stream", stream)
+    assert (ran.counted["launch_calls"], ran.counted["graph_launches"]) == (4, 1)

@@ -36,7 +36,7 @@ class Program:
         self.streams = Streams(1)
         handles = [self.streams.create(0, blocking=i != 3) for i in range(1, STREAMS)]
         self.queues: list[Stream] = [self.streams.stream(h) for h in (0, *handles)]
-        self.events = [Event(timing=False) for _ in range(EVENTS)]
+        self.events = [Event(0, timing=False) for _ in range(EVENTS)]
         self.operations: list[Operation] = []
         self.edges: list[set[int]] = []  # of each node, the nodes before it
         self.last: list[int | None] = [None] * STREAMS

@@ -93,6 +93,35 @@ def test_a_copy_from_pinned_memory_is_not_pageable_and_one_from_unpinned_memory_
             rig.m.host_unregister(9, rig.at("x"))
 
 
+@pytest.mark.parametrize("pinned", [True, False])
+def test_a_blocking_copy_from_ordinary_memory_does_not_say_that_its_bytes_have_arrived(pinned: bool) -> None:
+    rig = Rig()
+    x, y = rig.device(2)
+    (stream,) = rig.streams(1)
+    rig.pin(*["x"] * pinned)
+    rig.fresh()
+    with rig.run() as ran:
+        rig.m.copy(10, x, rig.at("x"), rig.bytes, 0, True)
+        rig.launch(11, "twice", x, y, integer(rig.n), stream=stream)
+        rig.m.synchronize(12, "stream", stream)
+    assert ran.kinds == ["missing_wait"] * (not pinned)
+    assert all("the bytes may arrive later" in found.hint for found in ran.report.findings)
+
+
+def test_a_blocking_copy_from_ordinary_memory_waits_for_what_its_stream_holds() -> None:
+    rig = Rig()
+    rig.pin("out")
+    (y,) = rig.device()
+    rig.fresh()
+    with rig.run() as ran:
+        rig.m.fill(9, y, 0, rig.bytes, 0, False)
+        rig.m.copy(10, rig.at("out"), y, rig.bytes, 0, False)
+        rig.m.copy(11, y, rig.at("x"), rig.bytes, 0, True)
+        assert not rig.view("out").any()
+    assert ran.kinds == []
+    assert ran.counted["host_waits"] == 1
+
+
 def test_pinned_memory_is_given_out_by_pages_until_none_is_left() -> None:
     rig = Rig()
     a, b = (rig.m.host_alloc(1, 5000, 0) for _ in range(2))
@@ -158,6 +187,68 @@ def test_pages_that_prefer_the_host_are_used_over_the_link() -> None:
     rig.m.advise(7, x, rig.bytes, 5, 0)
     ran = managed(rig, Ran(), x, y, prefetch=False, value=1)
     assert (ran.counted["faulted_bytes"], ran.counted["mapped_bytes"]) == (0, PAGE_BYTES)
+
+
+def test_a_prefetch_before_the_host_writes_is_in_vain_and_the_note_says_so() -> None:
+    rig = Rig(PAGE_BYTES // 2)
+    x, y = (rig.m.malloc(5, 0, rig.bytes, True) for _ in range(2))
+    for early in (False, True):
+        with rig.run() as ran:
+            if early:
+                rig.m.prefetch(11, x, rig.bytes, 0, 0)
+            rig.floats(x, rig.n)[:] = 3 + early
+            if not early:
+                rig.m.prefetch(11, x, rig.bytes, 0, 0)
+            rig.launch(12, "twice", x, y, integer(rig.n))
+            rig.m.synchronize(13, "stream", 0)
+        assert ran.counted["faulted_bytes"] == (rig.bytes if early else 0)
+        assert ran.counted["prefetched_bytes"] == (0 if early else rig.bytes)
+    assert ran.notes("page_faults") == [
+        f"the most came when kernel twice on the default stream ({FILE}:12) touched 128 KiB of managed memory, "
+        "allocated at line 5, whose pages were on the host: the host wrote there after the prefetch on line 11"
+    ]
+
+
+def test_a_prefetch_that_the_host_spoils_just_before_it_waits_is_in_vain_too() -> None:
+    rig = Rig(PAGE_BYTES // 2)
+    x = rig.m.malloc(5, 0, rig.bytes, True)
+    with rig.run() as ran:
+        rig.m.prefetch(11, x, rig.bytes, 0, 0)
+        rig.floats(x, rig.n)[0] = 1  # one of two pages
+        rig.m.synchronize(13, "stream", 0)
+    assert ran.counted["prefetched_bytes"] == PAGE_BYTES
+
+
+def test_a_prefetch_to_the_host_is_none_to_the_gpu() -> None:
+    rig = Rig(PAGE_BYTES // 4)
+    x, y = (rig.m.malloc(5, 0, rig.bytes, True) for _ in range(2))
+    with rig.run() as ran:
+        rig.floats(x, rig.n)[:] = 1
+        rig.m.prefetch(11, x, rig.bytes, -1, 0)
+        rig.launch(12, "twice", x, y, integer(rig.n))
+        rig.m.synchronize(13, "stream", 0)
+    assert (ran.counted["prefetched_bytes"], ran.counted["faulted_bytes"]) == (0, PAGE_BYTES)
+    assert ran.notes("page_faults")[0].endswith("whose pages were on the host: the prefetch on line 11 sent them there")
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_what_the_host_writes_while_a_kernel_is_queued_that_writes_for_it_is_noted(early: bool) -> None:
+    rig = Rig()
+    x, y, z = (rig.m.malloc(line, 0, rig.bytes, True) for line in (5, 6, 7))
+    with rig.run() as ran:
+        rig.floats(x, rig.n)[:] = 1
+        rig.launch(12, "twice", x, y, integer(rig.n))
+        if not early:
+            rig.m.synchronize(13, "stream", 0)
+        rig.floats(z, rig.n)[:] = rig.floats(y, rig.n) + 5
+        rig.launch(15, "add_one", z, integer(rig.n))
+        rig.m.synchronize(16, "stream", 0)
+    assert ran.kinds == []
+    assert ran.notes("read_too_early") == early * [
+        f"the host wrote managed memory allocated at line 7 while kernel twice on the default stream ({FILE}:12) was "
+        "still queued, which writes managed memory allocated at line 6: if it computed the one from the other, it read "
+        "too early"
+    ]
 
 
 def test_advice_and_prefetches_are_for_managed_memory() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from grader.standin.messages import pack, relayed, unpack
 from grader.standin.protocol import CudaError, answer
 from tests.standin.machine.rig import FILE, Rig, integer, pointer
 
@@ -26,7 +27,7 @@ def test_a_shape_that_no_device_has_is_refused(
     rig = Rig()
     (x,) = rig.device()
     with pytest.raises(CudaError, match=why) as raised:
-        rig.m.launch(5, "add_one", grid, block, shared, [pointer(x), integer(1)], 0, False)
+        rig.m.launch(5, "add_one", grid, block, shared, [pointer(x), integer(1)], [], 0, False, 0)
     assert raised.value.name == name
 
 
@@ -46,9 +47,9 @@ def test_a_cooperative_launch_must_be_resident_at_once() -> None:
     (x,) = rig.device()
     assert rig.m.resident_blocks("add_one", 256, 0) == 8
     with rig.run() as ran:
-        rig.m.launch(5, "add_one", [108 * 8], [256], 0, [pointer(x), integer(0)], 0, True)
+        rig.m.launch(5, "add_one", [108 * 8], [256], 0, [pointer(x), integer(0)], [], 0, True, 0)
         with pytest.raises(CudaError, match=r"865 blocks of 256 threads.*only 864 can be resident") as raised:
-            rig.m.launch(6, "add_one", [865], [256], 0, [pointer(x), integer(0)], 0, True)
+            rig.m.launch(6, "add_one", [865], [256], 0, [pointer(x), integer(0)], [], 0, True, 0)
         rig.m.synchronize(7, "stream", 0)
     assert raised.value.name == "cudaErrorCooperativeLaunchTooLarge"
     assert ran.counted["cooperative_launches"] == 1
@@ -149,8 +150,8 @@ def test_a_kernel_may_use_a_peers_memory_once_it_was_let_in() -> None:
         with pytest.raises(CudaError):
             rig.m.synchronize(6, "device", 1)
     assert ran.report.findings[0].message == (
-        f"cudaErrorIllegalAddress: kernel twice on the default stream of device 1 ({FILE}:5) uses the device copy of "
-        "x, which lies on device 0"
+        f"cudaErrorIllegalAddress: kernel twice on the default stream of device 1 ({FILE}:5) uses the copy of x on "
+        "device 0, which kernels of device 1 may not reach"
     )
     assert "deviceEnablePeerAccess(0) while device 1 is current" in ran.report.findings[0].hint
     rig.m.enable_peer(7, 1, 0)
@@ -192,16 +193,16 @@ def test_there_are_no_other_devices() -> None:
     ("name", "arguments"),
     [
         ("begin_run", [{}, True]), ("copy", [0, 5, b"ab", -1, 0, False]),
-        ("launch", [0, "twice", [1], ["x"], 0, [], 0, False]), ("stream_create", [0, 99, True, 0]),
+        ("launch", [0, "twice", [1], ["x"], 0, [], [], 0, False, 0]), ("stream_create", [0, 99, True, 0]),
         ("synchronize", [0, "stream", 12345]), ("synchronize", [0, "world", 0]), ("free", [0, 17]),
         ("graph_launch", [0, 3, 0]), ("host_register", [0, 0, 1 << 60, 0]), ("stream_destroy", [0]),
         ("fetch", [0, 0x5000_0000_0000, 1 << 40, 0]), ("prefetch", [0, 0x5000_0000_0000, -5, 0, 0]),
-        ("malloc", ["a", 0, 1, False]), ("launch", [0, "twice", [1.5], [1], 0, [], 0, False]),
+        ("malloc", ["a", 0, 1, False]), ("launch", [0, "twice", [1.5], [1], 0, [], [], 0, False, 0]),
         ("host_alloc", [0, 1 << 62, 0]), ("stream_attribute", [0, 0, "access_policy_window", {"bytes": "x"}]),
     ],
 )  # fmt: skip
 def test_a_call_that_is_none_is_an_error_of_cuda(name: str, arguments: list[object]) -> None:
-    answered = answer(Rig().m, {"name": name, "arguments": arguments})
+    answered = answer(Rig().m, unpack(relayed(pack(name, arguments))))
     assert str(answered["error"]).startswith("cudaError")
 
 
@@ -238,7 +239,7 @@ def test_too_much_print_is_told_once_and_cut() -> None:
     rig = Rig(32, source=PRINTING)
     with rig.run() as ran:
         for _ in range(70):
-            rig.m.launch(5, "tell", [1], [32], 0, [integer(7)], 0, False)
+            rig.m.launch(5, "tell", [1], [32], 0, [integer(7)], [], 0, False, 0)
         rig.m.synchronize(6, "device", 0)
     assert ran.report.outcome.printed.startswith("7 hello hello")
     assert len(ran.report.outcome.printed) == 64 << 10

@@ -250,7 +250,8 @@ def test_host_memory_that_changes_under_a_queued_kernel_is_found(managed: bool) 
             rig.launch(10, "twice", x, y, integer(rig.n // 2))
             rig.floats(x, rig.n)[0 if touched else rig.n // 2] = 7  # the kernel reads the first half
             rig.m.synchronize(12, "device", 0)
-        assert [(f.kind, f.line) for f in ran.report.findings] == [("host_conflict", 10)] * touched
+        errors = [f for f in ran.report.findings if f.severity == "error"]
+        assert [(f.kind, f.line) for f in errors] == [("host_conflict", 10)] * touched
 
 
 def test_a_kernel_may_read_what_an_earlier_one_wrote_to_host_memory() -> None:
@@ -290,6 +291,102 @@ def test_pageable_memory_is_read_at_the_call() -> None:
     assert ran.counted["pageable_bytes"] == 2 * rig.bytes
 
 
+@pytest.mark.parametrize("early", [True, False])
+def test_pinned_memory_that_the_host_writes_before_a_copy_has_filled_it_is_found(early: bool) -> None:
+    rig = Rig()
+    rig.pin("out")
+    (stream,) = rig.streams(1)
+    (y,) = rig.device()
+    rig.fresh()
+    with rig.run() as ran:
+        rig.m.fill(10, y, 0, rig.bytes, stream, False)
+        rig.view("out")[:] = 3  # before the copy is queued: nothing wrong with it
+        rig.m.copy(11, rig.at("out"), y, rig.bytes, stream, False)
+        if early:
+            rig.view("out")[:] = 4
+        rig.m.synchronize(12, "stream", stream)
+    assert [found.message for found in ran.report.findings] == early * [
+        f"the host changed out before the copy on stream 1 ({FILE}:11) had written it: it was queued, and nothing "
+        "waited for it"
+    ]
+
+
+@pytest.mark.parametrize("managed", [True, False])
+def test_host_memory_that_changes_before_a_queued_kernel_has_written_it_is_found(managed: bool) -> None:
+    rig = Rig()
+    (x,) = rig.device()
+    y = rig.m.malloc(4, 0, rig.bytes, True) if managed else rig.m.host_alloc(4, rig.bytes, 0)
+    rig.m.fill(5, x, 0, rig.bytes, 0, False)
+    for touched in (False, True):
+        with rig.run() as ran:
+            rig.launch(10, "twice", x, y, integer(rig.n // 2))
+            rig.floats(y, rig.n)[0 if touched else rig.n // 2] = 7 + touched  # the kernel writes the first half
+            rig.m.synchronize(12, "device", 0)
+        assert ran.kinds == ["host_conflict"] * touched
+    assert "had written it" in next(f for f in ran.report.findings if f.severity == "error").message
+
+
+def test_a_fill_of_pinned_memory_is_not_covered_by_what_the_host_writes_meanwhile() -> None:
+    rig = Rig()
+    rig.pin("out")
+    (stream,) = rig.streams(1)
+    rig.fresh()
+    with rig.run() as ran:
+        rig.m.fill(10, rig.at("out"), 0, rig.bytes, stream, False)
+        rig.view("out")[0] = 1
+        rig.m.synchronize(12, "stream", stream)
+    assert ran.kinds == ["host_conflict"]
+
+
+# -- what setup leaves behind ------------------------------------------------------------------------------------------
+def test_a_copy_that_setup_leaves_queued_is_told_as_setups() -> None:
+    rig = Rig()
+    rig.pin("x")
+    (stream,) = rig.streams(1)
+    (x,) = rig.device()
+    rig.m.begin_setup(rig.arrays)
+    rig.fresh(1)
+    rig.m.copy(12, x, rig.at("x"), rig.bytes, stream, False)
+    rig.fresh(2)  # the grader's new inputs
+    with rig.run() as ran:
+        rig.m.synchronize(20, "stream", stream)
+    assert ran.report.findings[0].message == (
+        f"setup() returned while the copy on stream 1 ({FILE}:12) was still queued; it uses x, which got new values "
+        "since then"
+    )
+    assert "at the end of setup()" in ran.report.findings[0].hint
+
+
+def test_zeros_that_setup_leaves_on_the_default_stream_are_told_as_setups() -> None:
+    rig = Rig()
+    (stream,) = rig.streams(1)
+    x, y = rig.device(2)
+    rig.m.begin_setup(rig.arrays)
+    rig.m.fill(12, x, 0, rig.bytes, 0, False)
+    with rig.run() as ran:
+        rig.launch(20, "twice", x, y, integer(rig.n), stream=stream)
+        rig.m.synchronize(21, "stream", stream)
+    found = ran.report.findings[0]
+    assert f"before the fill on the default stream ({FILE}:12), in setup(), that fills it" in found.message
+    assert "wait at the end of setup()" in found.hint
+
+
+def test_an_earlier_case_has_no_part_in_what_is_found_in_this_one() -> None:
+    rig = Rig()
+    (x,) = rig.device()
+    for case in (1, 2):
+        rig.m.begin_setup(rig.arrays)
+        (stream,) = rig.streams(1)
+        with rig.run(graded=False):
+            pass
+        with rig.run() as ran:
+            if case == 1:
+                other = rig.streams(1)[0]
+                rig.m.fill(7, x, 0, rig.bytes, other, False)
+            rig.m.fill(8, x, 1, rig.bytes, stream, False)
+        assert ran.kinds == ["missing_wait"] * (case == 1)
+
+
 # -- memory that is gone ----------------------------------------------------------------------------------------------
 def test_a_queued_copy_from_freed_memory_is_found() -> None:
     rig = Rig()
@@ -321,3 +418,75 @@ def test_a_queued_kernel_on_freed_memory_is_found_and_ends_the_run() -> None:
     assert ran.kinds == ["use_after_free"]
     assert (ran.report.findings[0].line, ran.report.complete) == (10, False)
     assert not ran.report.outcome.events
+
+
+def test_in_a_loop_the_message_says_which_time_a_line_did_it_and_so_does_the_timeline() -> None:
+    rig = Rig()
+    rig.pin("x")
+    first, second = rig.streams(2)
+    buffers = rig.device(4)
+    y = rig.device()[0]
+    rig.fresh()
+    with rig.run() as ran:
+        for i, x in enumerate(buffers):
+            rig.m.copy(31, x, rig.at("x"), rig.bytes, first, False)
+            if i != 2:
+                rig.behind(33, first, second)
+            rig.launch(37, "twice", x, y, integer(rig.n), stream=second)
+        rig.m.synchronize(40, "device", 0)
+    found = ran.report.findings[0]
+    assert found.kind == "missing_wait"
+    assert f"kernel twice on stream {2} ({FILE}:37, the 3rd time) reads" in found.message
+    assert f"before the copy on stream 1 ({FILE}:31, the 3rd time) that" in found.message
+    assert [bar.turn for bar in ran.bars if bar.line == 31] == [1, 2, 3, 4]
+    assert [bar.turn for bar in ran.bars if bar.line == 37] == [1, 2, 3, 4]
+
+
+def test_what_a_line_did_in_an_earlier_run_counts_for_that_run_alone() -> None:
+    rig = Rig()
+    _, ran = chain(rig, wait=False)
+    assert [bar.turn for bar in ran.bars] == [1, 1, 1]
+    assert "time)" not in ran.report.findings[0].message
+
+
+def test_ordinals_are_english() -> None:
+    from grader.standin.machine.turns import ordinal
+
+    assert [ordinal(n) for n in (1, 2, 3, 4, 11, 12, 13, 21, 102, 111)] == [
+        "1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd", "111th",
+    ]  # fmt: skip
+
+
+def test_memory_that_a_pool_gives_back_is_there_for_what_is_queued_and_gone_after_the_run() -> None:
+    rig = Rig()
+    (stream,) = rig.streams(1)
+    x, y = rig.device(2)
+    rig.m.fill(5, x, 0, rig.bytes, stream, False)
+    with rig.run(graded=False) as first:
+        rig.launch(10, "twice", x, y, integer(rig.n), stream=stream)
+        rig.m.give_back(9, x)
+    assert (first.kinds, first.report.complete) == ([], True)
+    with rig.run() as ran:
+        rig.launch(10, "twice", x, y, integer(rig.n), stream=stream)
+    assert ran.counted["device_bytes"] == rig.bytes
+    found = ran.report.findings[0]
+    assert (found.kind, found.message) == (
+        "use_after_free",
+        f"kernel twice on stream 1 ({FILE}:10) uses memory allocated at line 3, which nobody holds any more since "
+        "line 9",
+    )
+    assert "keep the array" in found.hint
+
+
+def test_a_graph_whose_array_is_gone_is_told_to_keep_it_beside_the_graph() -> None:
+    rig = Rig()
+    (stream,) = rig.streams(1)
+    (x,) = rig.device()
+    rig.m.capture_begin(6, stream, 0)
+    rig.m.fill(7, x, 0, rig.bytes, stream, False)
+    graph = rig.m.capture_end(8, stream)
+    with rig.run(graded=False):
+        rig.m.give_back(0, x)
+    with rig.run() as ran:
+        rig.m.graph_launch(10, graph, stream)
+    assert "keep those beside the graph" in ran.report.findings[0].hint

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 
@@ -11,24 +12,26 @@ from grader.standin.machine import A100
 from grader.standin.protocol import CudaError
 from tests.standin.machine.rig import Ran, Rig, integer
 
+Beside = Callable[[Rig, int, int], None]
 SCALED = replace(A100, scale=10_000.0)
 
 
-def pipeline(streams: int, *, pinned: bool = True) -> Ran:
-    """x in four chunks: in, kernel, out; over so many streams."""
+def pipeline(streams: int, *, pinned: bool = True, chunks: int = 4, beside: Beside = lambda *_: None) -> Ran:
+    """x in chunks: in, kernel, out; over so many streams. ``beside`` puts more on another stream, for each chunk."""
     rig = Rig(64_000, model=SCALED)
     if pinned:
         rig.pin("x", "out")
-    x, y = rig.device(2)
-    used = rig.streams(streams)
+    x, y, idle = rig.device(3)
+    used, other = rig.streams(streams), rig.streams(1)[0]
     rig.fresh()
-    step, n = rig.bytes // 4, rig.n // 4
+    step, n = rig.bytes // chunks, rig.n // chunks
     with rig.run() as ran:
-        for i in range(4):
+        for i in range(chunks):
             stream, at = used[i % streams], i * step
             rig.m.copy(10, x + at, rig.at("x") + at, step, stream, False)
             rig.launch(11, "twice", x + at, y + at, integer(n), stream=stream)
             rig.m.copy(12, rig.at("out") + at, y + at, step, stream, False)
+            beside(rig, idle, other)
         rig.m.synchronize(13, "device", 0)
     assert ran.kinds == []
     return ran
@@ -39,6 +42,35 @@ def test_chunks_on_several_streams_overlap_and_on_one_they_do_not() -> None:
     assert several.report.timeline.elapsed_s < 0.7 * one.report.timeline.elapsed_s
     assert several.counted["modelled_overlap"] > 0.7
     assert one.counted["modelled_overlap"] < 0.55
+
+
+def useless_fills(rig: Rig, idle: int, other: int) -> None:
+    for _ in range(24):
+        rig.m.fill(20, idle, 0, rig.bytes, other, False)
+
+
+def useless_kernels(rig: Rig, idle: int, other: int) -> None:
+    for _ in range(64):
+        rig.launch(20, "add_one", idle, integer(rig.n), stream=other)
+
+
+def useless_prefetches(rig: Rig, idle: int, other: int) -> None:
+    managed = rig.m.malloc(20, 0, rig.bytes, True)
+    rig.floats(managed, rig.n)[:] = 1  # the host has the pages
+    rig.m.prefetch(21, managed, rig.bytes, 0, other)
+
+
+@pytest.mark.parametrize("beside", [useless_fills, useless_kernels, useless_prefetches])
+def test_what_nobody_needs_does_not_make_a_pipeline_on_one_stream_look_overlapped(beside: Beside) -> None:
+    ran = pipeline(1, beside=beside)
+    assert len(ran.bars) > 12
+    assert ran.counted["modelled_overlap"] < 0.55
+
+
+def test_the_same_work_in_more_pieces_is_not_more_work() -> None:
+    few, many = pipeline(1), pipeline(1, chunks=64)
+    assert many.report.timeline.elapsed_s > few.report.timeline.elapsed_s
+    assert many.counted["modelled_overlap"] < few.counted["modelled_overlap"]
 
 
 def test_pageable_copies_do_not_overlap() -> None:
@@ -66,7 +98,7 @@ def test_bars_have_names_lines_and_bytes_and_the_clock_its_label() -> None:
     }  # fmt: skip
     assert {b.bytes for b in timeline.operations if b.kind != "kernel"} == {64_000}
     assert timeline.modelled
-    assert timeline.device == "A100 (PCIe 4), with 10000 times the simulated work"
+    assert timeline.device == "A100 (PCIe 4), with 10000 times the simulated work in as many calls"
     assert max(b.end_s for b in timeline.operations) <= timeline.elapsed_s
 
 
@@ -84,7 +116,7 @@ def test_events_have_modelled_times() -> None:
     rig = Rig(100_000, model=SCALED)
     rig.pin("x")
     (x,) = rig.device()
-    begin, end, plain = (rig.m.event_create(1, timing) for timing in (True, True, False))
+    begin, end, plain = (rig.m.event_create(1, 0, timing) for timing in (True, True, False))
     with rig.run() as ran:
         rig.m.event_record(2, begin, 0)
         rig.m.copy(3, x, rig.at("x"), rig.bytes, 0, False)
@@ -104,7 +136,7 @@ def test_a_graph_costs_the_host_one_call() -> None:
     rig = Rig(64)
     (x,) = rig.device()
     (stream,) = rig.streams(1)
-    rig.m.capture_begin(1, stream)
+    rig.m.capture_begin(1, stream, 2)
     for _ in range(50):
         rig.launch(2, "add_one", x, integer(rig.n), stream=stream)
     graph = rig.m.capture_end(3, stream)
@@ -118,16 +150,6 @@ def test_a_graph_costs_the_host_one_call() -> None:
     assert loop.report.timeline.elapsed_s > 3 * replayed.report.timeline.elapsed_s
 
 
-def test_asking_once_whether_a_stream_is_done_does_what_is_queued() -> None:
-    rig = Rig()
-    (x,) = rig.device()
-    with rig.run() as ran:
-        rig.m.fill(1, x, 0, rig.bytes, 0, False)
-        assert not rig.m.query(2, "stream", 0)
-        assert rig.m.query(3, "stream", 0)
-    assert ran.counted["host_waits"] == 0
-
-
 def test_waits_count_when_the_host_goes_on_afterwards() -> None:
     rig = Rig()
     (x,) = rig.device()
@@ -137,19 +159,3 @@ def test_waits_count_when_the_host_goes_on_afterwards() -> None:
             rig.m.synchronize(line, "stream", 0)
             rig.m.synchronize(line, "stream", 0)  # nothing is left to wait for
     assert ran.counted["host_waits"] == 2
-
-
-def test_a_window_of_the_l2_cache_counts_where_a_part_of_it_was_set_aside() -> None:
-    rig = Rig()
-    (x,) = rig.device()
-    window = {"base": x, "bytes": rig.bytes, "hit_ratio": 1.0, "hit": 2, "miss": 1}
-    for limit, counted in ((0, 0), (1 << 20, rig.bytes)):
-        rig.m.set_limit(1, "persisting_l2_bytes", limit)
-        rig.m.stream_attribute(2, 0, "access_policy_window", window)
-        with rig.run() as ran:
-            rig.m.fill(3, x, 0, rig.bytes, 0, False)
-            rig.launch(4, "add_one", x, integer(rig.n))
-            rig.m.synchronize(5, "device", 0)
-        assert ran.counted["persisting_bytes"] == counted
-    with pytest.raises(CudaError, match="MaxAccessPolicyWindowSize"):
-        rig.m.stream_attribute(2, 0, "access_policy_window", window | {"bytes": 1 << 40})

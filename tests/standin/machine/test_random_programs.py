@@ -34,7 +34,7 @@ class Program:
         self.memory = self.rig.device(BUFFERS)
         self.arrays: list[Floats] = [np.zeros(N, np.float32) for _ in range(BUFFERS)]
         self.handles = [0, *self.rig.streams(1, non_blocking=False), *self.rig.streams(1)]
-        self.events = [self.rig.m.event_create(0, False) for _ in range(2)]
+        self.events = [self.rig.m.event_create(0, 0, False) for _ in range(2)]
         for address in self.memory:
             self.rig.m.fill(1, address, 0, self.rig.bytes, 0, False)
         self.rig.m.synchronize(2, "device", 0)

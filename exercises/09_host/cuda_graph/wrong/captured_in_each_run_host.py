@@ -1,4 +1,4 @@
-# expect: sim=pass gpu=slow
+# expect: sim=technique gpu=slow
 # Right, but the graph is captured and made anew in each run: that costs more than the launches.
 
 """Host side of cuda_graph: all steps are captured once, and launched by one call in each run."""

@@ -20,7 +20,7 @@ def checked(result: tuple) -> tuple:
     """What a call of cuda.bindings returned, without its error code. The library raises nothing by itself."""
     error, *values = result
     if error != cudart.cudaError_t.cudaSuccess:
-        raise RuntimeError(f"CUDA refused: {error}")
+        raise RuntimeError(f"CUDA refused: {error.name}")
     return tuple(values)
 
 

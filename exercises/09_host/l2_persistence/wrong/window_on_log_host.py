@@ -1,4 +1,4 @@
-# expect: sim=pass gpu=slow
+# expect: sim=technique gpu=slow
 # Right, but the window lies on a part of the log, which nobody needs again so soon.
 
 """Host side of l2_persistence: keep the index in the L2 cache while a scan passes, so that each step is short."""
@@ -20,7 +20,7 @@ def checked(result: tuple) -> tuple:
     """What a call of cuda.bindings returned, without its error code. The library raises nothing by itself."""
     error, *values = result
     if error != cudart.cudaError_t.cudaSuccess:
-        raise RuntimeError(f"CUDA refused: {error}")
+        raise RuntimeError(f"CUDA refused: {error.name}")
     return tuple(values)
 
 

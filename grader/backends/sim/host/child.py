@@ -94,7 +94,7 @@ class SimWorker(Worker):
         return super()._setup(message)
 
     def _run(self, message: dict[str, Any]) -> dict[str, Any]:
-        """After the first run of a case, memory goes back that nobody holds any more.
+        """After the first run of a case, and what it has queued, memory goes back that nobody holds any more.
 
         So memory of earlier cases does not count in `device_bytes`, and who kept an array's address, but not the array,
         is found out: CuPy's pool would give that memory to the next one who asks.
@@ -104,7 +104,7 @@ class SimWorker(Worker):
 
         answer = super()._run(message)
         if self._is_first_run:
-            POOL._give_back()
+            POOL._give_back_after_the_run()
             call("device_count")  # any call: it takes along what waits for the next one
         self._is_first_run = False
         return answer
@@ -122,6 +122,9 @@ class SimWorker(Worker):
         if isinstance(error, errors.CUDARuntimeError | errors.CUDADriverError | errors.OutOfMemoryError):
             word = "out_of_bounds" if getattr(error, "status", 0) == ILLEGAL_ADDRESS else "crash"
             return word, {"kind": "cuda_error", "message": str(error)}
+        advice = getattr(error, "__notes__", ())
+        if advice:  # of the stand-in, or the host file's own
+            return "crash", {"kind": "crash", "message": f"{type(error).__name__}: {error}", "hint": str(advice[0])}
         return None
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from grader.process import Child
 
 POOL_BYTES = 64 << 20  # of pinned and managed memory that the host file allocates, at least
+GAP_BYTES = PAGE  # behind each array: who reads a little beyond its end must not come upon the next one
 POOL_CASES = 4  # as many times as all cases' arrays have
 HOST_MEMORY_BYTES = 4 << 30  # address space of the host file's process beside the shared file
 
@@ -29,7 +30,7 @@ class Pair:
     @classmethod
     def start(cls, exercise: Exercise, courses: tuple[Path, ...], *, sandbox: bool) -> Self:
         """Start both; neither is waited for."""
-        arrays = shared_bytes(replace(exercise, timed=None), PAGE)
+        arrays = shared_bytes(replace(exercise, timed=None), PAGE, gap=GAP_BYTES)
         shared = SharedFile(arrays + pages(max(POOL_BYTES, POOL_CASES * arrays)))
         closed = Sandbox(files=True, processes=False, network=False, memory_bytes=ADDRESS_SPACE + shared.size)
         machine = spawn(

@@ -16,6 +16,7 @@ from grader.backends.host.told import told_error
 from grader.backends.output import printed_so_far
 from grader.backends.sim import START_S, as_diagnostic, as_launches, as_timeline
 from grader.backends.sim.host.machine_session import MachineSession
+from grader.backends.sim.host.pair import GAP_BYTES
 from grader.channel import ChannelBroken, ChannelClosed, ChannelTimeout
 from grader.errors import GraderFault, SubmissionError, WarpgradeError
 from grader.process import Closing
@@ -102,6 +103,7 @@ class HostSimSession(Closing):
         roles = {array.name: array.role for array in self._exercise.arrays}
         for name, values in data.items():
             span = self._pair.shared.reserve(values.nbytes)
+            self._pair.shared.reserve(GAP_BYTES)
             there = self._pair.shared.array(span, values.dtype.name)
             there[:] = values
             self._arrays[name] = (values.copy(), there)
@@ -225,7 +227,7 @@ class HostSimSession(Closing):
         """
         failed = next((report for report in reversed(self._reports) if report["failure"]), None)
         last = self._reports[-1] if self._graded and self._reports else {}
-        told = failed or last
+        told = failed or (self._reports[-1] if self._reports else {})  # warnings of setup, too, where that failed
         found = tuple(as_diagnostic(one) for one in told.get("diagnostics", ()))
         failure = failed["failure"] if failed else None
         if error is not None:

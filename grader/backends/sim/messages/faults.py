@@ -6,7 +6,13 @@ from grader.backends.sim.messages.words import Said, Words
 
 
 def null(w: Words) -> Said:
-    return f"{w.who} uses a null pointer at {w.here}", "check which pointer the launch line passes here"
+    hint = "check which pointer the launch line passes here"
+    if w.event.text:  # a host file launched it, there
+        hint = (
+            f"check which pointer the launch at {w.event.text} passes here. pointerGetAttributes tells 0 for memory of "
+            "the host that is not registered, or not as mapped"
+        )
+    return f"{w.who} uses a null pointer at {w.here}", hint
 
 
 def use_after_free(w: Words) -> Said:

@@ -11,9 +11,24 @@ if TYPE_CHECKING:
 
 SAME_LINE = "one line does both: in a loop, end its body with __syncthreads(); else let one thread do it, or atomicAdd"
 
+SAME_LINE_GLOBAL = (
+    "one line does both: if the element is meant for all of them, use atomicAdd; if threads read what others write, "
+    "write to another array than the one that is read"
+)
+
 WITHIN_BLOCK = "put a __syncthreads() between the two accesses"
 
+WITHIN_LAUNCH = (
+    "if no other block touches these elements, put a __syncthreads() between the two accesses; else write to another "
+    "array than the one that is read, or use a second launch"
+)
+
 WITHIN_GRID = "put a grid.sync() between the two accesses, or a __syncthreads() if other blocks never touch them"
+
+ALL_BLOCKS = (
+    "put a cooperative_groups::this_grid().sync() between the two accesses: it orders all blocks, __syncthreads() only "
+    "its own"
+)
 
 
 def race(w: Words) -> Said:
@@ -30,17 +45,35 @@ def race(w: Words) -> Said:
             "give every thread an element of its own: two of them compute the same index",
         )
     if first.line == second.line:
-        return what + ", no barrier between", SAME_LINE
+        return what + ", no barrier between", SAME_LINE if w.event.space == "shared" else SAME_LINE_GLOBAL
     if "copy" in (first.kind, second.kind) and w.event.space == "shared":
         return what + ", no barrier between", _between_copy_and_read(first, second)
-    return what + ", no barrier between", WITHIN_GRID if w.event.text else WITHIN_BLOCK
+    return what + ", no barrier between", _within_block(w)
 
 
 def _race_with_some(w: Words) -> Said:
     """The cell had several readers; of those only the writer itself is known by its number."""
     (own,) = w.event.accesses
     said = f"race on {w.array}: {w.access(own, with_block=False)}, and read by another thread with no barrier between"
-    return said, SAME_LINE
+    return said, SAME_LINE if w.event.space == "shared" else SAME_LINE_GLOBAL
+
+
+def _within_block(w: Words) -> str:
+    """Shared memory is the block's alone; whoever races in global memory most likely does so with other blocks too."""
+    if w.event.text:
+        return WITHIN_GRID
+    if w.event.space == "shared" or "copy" in (place.kind for place in w.event.accesses):
+        return WITHIN_BLOCK
+    if _one_for_two(w):
+        return _one_for_two(w)
+    return ALL_BLOCKS if w.event.cooperative else WITHIN_LAUNCH
+
+
+def _one_for_two(w: Words) -> str:
+    """What to do where two parameters of the kernel are one array; "" elsewhere."""
+    first, both, second = w.name.partition(" or ")
+    same = f"the kernel's {first} and {second} are the same memory here: pass two arrays that take turns"
+    return same if both and " or " not in second else ""
 
 
 def _between_blocks(w: Words) -> str:
@@ -50,6 +83,13 @@ def _between_blocks(w: Words) -> str:
         return f"{meant}If the element is meant for all of them: use an atomic, or a second launch"
     if w.event.text:
         return "put a grid.sync() between the two accesses: it orders all blocks, __syncthreads() only its own"
+    if w.event.cooperative or _one_for_two(w):
+        return _one_for_two(w) or ALL_BLOCKS
+    if "read" in (first.kind, second.kind):
+        return (
+            "blocks run in any order: write to another array than the one that is read, or use a second launch; where "
+            "all blocks change one element, an atomic"
+        )
     return "blocks run in any order: use an atomic, or a second launch"
 
 
@@ -104,12 +144,20 @@ def missing_async_wait(w: Words) -> Said:
     )
 
 
+FENCE = "if an atomic tells the other block that the value is there, put a __threadfence() before that atomic"
+
+OWN_BARRIER = (
+    "let all blocks wait with cooperative_groups::this_grid().sync(). A barrier of your own needs a __threadfence() "
+    "before its atomic and behind its wait, and a counter that begins anew in each launch"
+)
+
+
 def missing_fence(w: Words) -> Said:
     first, second = w.event.accesses
     return (
         f"race on {w.array}: {w.access(first, with_block=True)}, {w.access(second, with_block=True)}, "
         "in different blocks",
-        "if an atomic tells the other block that the value is there, put a __threadfence() before that atomic",
+        OWN_BARRIER if w.event.cooperative else FENCE,
     )
 
 

@@ -44,8 +44,11 @@ class Words:
 
     @property
     def other_name(self) -> str:
-        """``array x``, where the kernel calls it something else."""
-        return f"array {self.event.array}" if self.name != self.event.array else ""
+        """``array x``, where the kernel calls it something else; ``memory allocated at line 12`` where it has none."""
+        name = self.event.array
+        if name is None or self.name == name:
+            return ""
+        return name[1:-1] if name.startswith("(") else f"array {name}"
 
     def thread(self, thread: tuple[int, int, int], block: tuple[int, int, int] | None = None) -> str:
         """``thread 5 of block 2``; indices in 3-D only where needed."""

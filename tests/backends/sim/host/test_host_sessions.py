@@ -116,6 +116,33 @@ def test_device_memory_of_earlier_cases_does_not_count(session):
         assert execution.host_counters["device_bytes"] == sum(buffer.count * 4 for buffer in run.buffers)
 
 
+def test_memory_that_goes_to_cupys_pool_while_work_uses_it_is_there_until_that_is_done(session):
+    setup = "held['kernel']((1,), (32,), (cupy.zeros_like(x), cupy.empty_like(out), np.int32(out.size)))\n"
+    source = HONEST.replace("def run():", f"    {setup}def run():") + "    last = cupy.zeros(64)\n"
+    run = case()
+    assert is_right(session(source).run(run), run)
+
+
+def test_an_address_without_its_array_is_told_with_the_line_that_let_it_go(session):
+    source = """
+import cupy
+import numpy as np
+def setup(module, x, out):
+    global held
+    there = cupy.empty_like(x)
+    held = x, out, module.get_function("sums"), there.data.ptr, cupy.empty_like(out)
+    there = None
+def run():
+    x, out, kernel, there, sums = held
+    cupy.cuda.runtime.memcpy(there, x.ctypes.data, x.nbytes, 1)
+    kernel((4,), (32,), (np.uint64(there), sums, np.int32(out.size)))
+    sums.get(out=out)
+"""
+    found = fails(session(source).run(case()), "crash")
+    assert found.line == 11
+    assert "freed on line 8" in found.message or "since line 8" in found.message
+
+
 def test_what_it_prints_is_shown(session):
     source = HONEST + "    print('{\"done\": true}')\n"
     assert session(source).run(case()).printed == '{"done": true}\n' * 2  # the run on decoys prints, too
@@ -230,6 +257,36 @@ def test_what_the_stand_in_lacks_is_unsupported_with_its_line(session):
     found = fails(session(source).run(case()), "unsupported")
     assert (found.kind, found.file, found.line) == ("outside", "sums_host.py", 4)
     assert found.message.startswith("cupy.fft needs a GPU: the stand-in")
+
+
+def test_a_slip_in_a_name_of_cupys_is_a_crash_with_the_name_that_was_meant(session):
+    source = "import cupy\ndef setup(m, x, out): pass\ndef run():\n    cupy.cuda.Strem()\n"
+    found = fails(session(source).run(case()), "crash")
+    assert (found.kind, found.line) == ("crash", 4)
+    assert found.message.startswith("AttributeError: module 'cupy.cuda' has no attribute 'Strem': did you mean Stream?")
+
+
+def test_an_array_of_the_host_as_an_argument_comes_with_a_hint(session):
+    source = HONEST.replace('(held["there"], held["sums"]', '(held["x"], held["sums"]')
+    found = fails(session(source).run(case()), "crash")
+    assert found.message.startswith("TypeError: Unsupported type <class 'numpy.ndarray'>")
+    assert "`dx.set(x)`" in found.hint
+
+
+def test_a_number_of_another_type_is_told_beside_what_comes_of_it(session):
+    source = HONEST.replace("np.int32(rows)", "np.float32(rows)")
+    execution = session(source).run(case())
+    told = [found.message for found in execution.diagnostics if found.kind == "argument_type"]
+    assert told == [
+        "argument 3 of sums (sums_host.py:10) is a NumPy float32 of 4 bytes, and the parameter rows is an integer of "
+        "4, so that the kernel sees 1077936128 instead of 3"
+    ]
+
+
+def test_memory_without_a_name_is_told_in_words_and_not_as_an_array(session):
+    execution = session(HONEST.replace('held["there"].set(held["x"])', "pass")).run(case())
+    told = next(found.message for found in execution.diagnostics if found.kind == "uninitialised_read")
+    assert "x[0] (memory allocated at line 6) at sums.cu" in told
 
 
 def test_what_the_stand_in_lacks_may_be_caught(session):
@@ -569,3 +626,22 @@ def test_memory_without_end_is_a_crash_of_the_host_file_alone(session):
     source = "held = []\ndef setup(m, x, out): pass\ndef run():\n    held.append(bytearray(64 << 30))\n"
     found = fails(session(source).run(case()), "crash")
     assert (found.line, found.message) == (4, "MemoryError: ")
+
+
+def test_a_setup_that_fails_tells_which_call_of_cuda_bindings_was_refused(session):
+    refuses = """
+from cuda.bindings import runtime as cudart
+def checked(result):
+    if result[0] != 0:
+        raise RuntimeError(f"CUDA refused: {result[0].name}")
+def setup(module, x, out):
+    value = cudart.cudaStreamAttrValue()
+    value.accessPolicyWindow.num_bytes = 1 << 40
+    checked(cudart.cudaStreamSetAttribute(0, cudart.cudaStreamAttrID.cudaLaunchAttributeAccessPolicyWindow, value))
+def run(): ...
+"""
+    execution = session(refuses).run(case())
+    error, refused = execution.diagnostics
+    assert (execution.failure, error.line) == ("crash", 5)
+    assert "CUDA refused: cudaErrorInvalidValue" in error.message
+    assert (refused.kind, refused.severity, refused.line) == ("refused", "warning", 9)

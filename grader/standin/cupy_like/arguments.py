@@ -1,0 +1,55 @@
+"""Arguments of a launch: the bytes that CuPy makes of each, what it is, and advice on what CuPy does not take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from grader.standin.cupy_like.arrays import TYPES, ndarray
+from grader.standin.cupy_like.errors import advised
+from grader.standin.cupy_like.hostmemory import HOST
+from grader.standin.cupy_like.memory import MemoryPointer
+
+
+def argument_bytes(one: Any) -> bytes:
+    """The bytes of one argument of a launch, as CuPy hands it over: a Python int has 8, a float 8."""
+    if isinstance(one, ndarray):
+        return _pointer(one.data.ptr)
+    if isinstance(one, MemoryPointer):
+        return _pointer(one.ptr)
+    if isinstance(one, np.generic) and (one.dtype.char in TYPES or one.dtype.kind == "V"):
+        content = one.tobytes()
+        return _pointer(int(one)) if one.dtype.kind == "u" and len(content) == 8 else content
+    if type(one) is int and one >= 0:
+        return _pointer(one)
+    for kind, converted in _PYTHON_TYPES.items():
+        if isinstance(one, kind):
+            return bytes(np.array(one, converted).tobytes())
+    raise advised(TypeError(f"Unsupported type {type(one)}"), _ADVICE.get(type(one), ""))
+
+
+_ADVICE: Mapping[type, str] = {
+    np.ndarray: "a kernel gets arrays of the device: make one (`dx = cupy.empty(x.size, x.dtype)`), copy the data "
+    "there (`dx.set(x)`) and pass dx",
+    type(None): "for a null pointer pass 0",
+    list: "copy the list to an array of the device and pass that",
+    tuple: "arguments are one flat tuple",
+}
+"""What to do about arguments that CuPy does not take either."""
+
+
+def argument_kind(one: Any) -> str:
+    """What an argument is, in a word: ``array`` for an address, the name of a NumPy type, or of Python's own."""
+    if isinstance(one, ndarray | MemoryPointer):
+        return "array"
+    return str(one.dtype.name) if isinstance(one, np.generic) else type(one).__name__
+
+
+_PYTHON_TYPES = {bool: "?", int: "q", float: "d", complex: "D"}
+
+
+def _pointer(address: int) -> bytes:
+    """An address, or any other number of 8 bytes: one inside of the shared file is told as the machine knows it."""
+    return HOST.to_machine(address).to_bytes(8, "little")
