@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -62,11 +63,14 @@ class Child(Closing):
     def __init__(self, process: subprocess.Popen[bytes], channel: Channel) -> None:
         self.channel = channel
         self.pid = process.pid
-        self.peak_memory_bytes: int | None = None  # resident; known once it has ended, like the next
+        self.peak_memory_bytes: int | None = (
+            None  # resident; known once it has ended, like the next, where it is its own
+        )
         self.cpu_s: float | None = None  # processor time, in user and kernel mode
         self._process = process
         self._output = _Tail(process.stdout)
         self._errors = _Tail(process.stderr)
+        self._inherited = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
     @property
     def stdout(self) -> str:
@@ -137,7 +141,8 @@ class Child(Closing):
             os.killpg(self.pid, signal.SIGKILL)
         _, status, usage = os.wait4(self.pid, 0)
         self._process.returncode = os.waitstatus_to_exitcode(status)
-        self.peak_memory_bytes = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+        if usage.ru_maxrss > self._inherited:  # a fork begins with its parent's memory, and Linux remembers that
+            self.peak_memory_bytes = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
         self.cpu_s = usage.ru_utime + usage.ru_stime
         return True
 

@@ -136,8 +136,30 @@ def test_a_child_that_ends_closes_the_channel(child: Child) -> None:
         ask(child, "leave", status=3)
     assert child.wait(PATIENCE_S) == 3
     assert child.signal_name is None
-    assert child.peak_memory_bytes is not None
-    assert child.peak_memory_bytes > 1 << 20
+
+
+PARENT = """
+import sys
+sys.path[:0] = {path!r}
+from grader.channel import ChannelClosed, spawn
+large = b'x' * {size}
+with spawn("channel_child") as child:
+    child.channel.send({{"do": "leave", "status": 0, "take": {take}}})
+    try:
+        child.channel.receive(60.0)
+    except ChannelClosed:
+        child.wait(60.0)
+    print(child.peak_memory_bytes)
+"""
+
+
+@pytest.mark.parametrize(("size", "take", "known"), [(0, 128 << 20, True), (256 << 20, 0, False)])
+def test_a_childs_memory_is_its_own_and_not_what_its_parent_had(size: int, take: int, known: bool) -> None:
+    """In a parent of its own: that of the tests has had any amount of memory."""
+    code = PARENT.format(path=[str(CHILDREN), *sys.path], size=size, take=take)
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    assert told != "None" if known else told == "None"
+    assert not known or int(told) > take
 
 
 def test_a_child_that_dies_of_a_signal_says_which(child: Child) -> None:

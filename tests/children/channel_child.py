@@ -40,6 +40,7 @@ def flood(channel: Channel, message: Message, arrays: dict[str, Any]) -> None:
 
 
 def leave(channel: Channel, message: Message, arrays: dict[str, Any]) -> None:
+    _ = b"x" * int(message.get("take", 0))  # held, and touched: resident
     os._exit(int(message["status"]))
 
 

@@ -1,4 +1,4 @@
-# expect: crash
+# expect: sim=crash gpu=out_of_bounds
 # Nobody has asked for peer access: a kernel cannot read another GPU's memory.
 """Host side of allreduce_ring: GPUs in a ring, each of which reads from its left neighbour only."""
 
