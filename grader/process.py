@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -70,7 +69,7 @@ class Child(Closing):
         self._process = process
         self._output = _Tail(process.stdout)
         self._errors = _Tail(process.stderr)
-        self._inherited = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        self._inherited_bytes = _peak_bytes()
 
     @property
     def stdout(self) -> str:
@@ -141,10 +140,23 @@ class Child(Closing):
             os.killpg(self.pid, signal.SIGKILL)
         _, status, usage = os.wait4(self.pid, 0)
         self._process.returncode = os.waitstatus_to_exitcode(status)
-        if usage.ru_maxrss > self._inherited:  # a fork begins with its parent's memory, and Linux remembers that
-            self.peak_memory_bytes = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+        peak_bytes = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+        if peak_bytes > self._inherited_bytes:  # a fork begins with its parent's memory, and Linux remembers that
+            self.peak_memory_bytes = peak_bytes
         self.cpu_s = usage.ru_utime + usage.ru_stime
         return True
+
+
+def _peak_bytes() -> int:
+    """What this process has had resident at most; 0 where a child's usage does not begin with it.
+
+    Not its own usage, which begins with what its parent had: a large one, long ago, would hide every child's.
+    """
+    try:
+        status = Path("/proc/self/status").read_text()
+    except OSError:
+        return 0
+    return int(status.partition("VmHWM:")[2].split()[0]) * 1024
 
 
 class _Tail:
