@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+from collections.abc import Callable
 from enum import IntEnum
 from types import ModuleType
 
@@ -55,10 +56,10 @@ MEMBERS = [
 ]
 
 
-def parameters(function: object) -> list[str] | None:
+def parameters(function: Callable[..., object]) -> list[str] | None:
     """The names of a function's parameters; of Cython's from the first line of its documentation."""
     try:
-        found = [p.name for p in inspect.signature(function).parameters.values()]  # type: ignore[arg-type]  # any object
+        found = [p.name for p in inspect.signature(function).parameters.values()]
     except (TypeError, ValueError):
         return of_documentation(getattr(function, "__doc__", None) or "")
     return None if found in (["args", "kwargs"], ["self", "args", "kwargs"]) else [n for n in found if n != "self"]
