@@ -11,8 +11,8 @@ constexpr int CLUSTER = 8;  // blocks of a cluster: as many as every GPU with cl
 constexpr int THREADS = 512;
 constexpr int WARPS = THREADS / 32;
 
-// At most so many blocks: several times as many as fit at once, as reduce_v7 explains.
-#define BLOCKS 4096
+// At most so many blocks: many times as many as fit at once, as reduce_v7 explains.
+#define BLOCKS 8192
 
 // zero out
 // launch cluster_reduce(x, out, n): grid=CLUSTER * cdiv(min(cdiv(n, 16 * THREADS), BLOCKS), CLUSTER) block=THREADS cluster=CLUSTER
