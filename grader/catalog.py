@@ -22,6 +22,7 @@ __all__ = [
     "CourseExercise",
     "built_in_course",
     "course_at",
+    "is_number",
     "load_catalog",
     "resolve_reference",
 ]
@@ -61,19 +62,24 @@ class Catalog:
     def _unknown(self, text: str) -> UsageError:
         from grader.expressions import did_you_mean
 
-        if _is_number(text.strip()):
+        if is_number(text.strip()):
             hint = self._in_chapter(text.strip()) or "`grade list` shows the numbers"
             return UsageError(f"there is no exercise {text.strip()}", code="unknown_exercise", hint=hint)
         names = [one.name for one in self.exercises] + [one.name for one in self.broken]
         hint = did_you_mean(text, names) or "`grade list` shows all exercises"
         return UsageError(f"there is no exercise {text!r}", code="unknown_exercise", hint=hint)
 
+    def chapter(self, number: int) -> tuple[CourseExercise, ...]:
+        """The exercises of the chapter with this number, which is 4 for 4 as for 499; none where there is none."""
+        chapter = number // 100 or number
+        return tuple(one for one in self.exercises if one.number // 100 == chapter)
+
     def _in_chapter(self, number: str) -> str:
         """``4 is the chapter reduction: 403 reduce_v3``, for 4 as for 499; "" where there is no such chapter."""
-        chapter = int(number) // 100 or int(number)
-        members = [one for one in self.exercises if one.number // 100 == chapter]
+        members = self.chapter(int(number))
         if not members:
             return ""
+        chapter = members[0].number // 100
         title = members[0].chapter.partition("_")[2].replace("_", " ") or members[0].chapter
         return f"{chapter} is the chapter {title}: " + ", ".join(f"{one.number} {one.name}" for one in members)
 
@@ -126,12 +132,12 @@ def _by_number(exercises: Sequence[CourseExercise], text: str) -> list[CourseExe
     return [one for one in exercises if str(one.number) == text]
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= 9  # more digits are nobody's chapter
 
 
 def _by_part(exercises: Sequence[CourseExercise], text: str) -> list[CourseExercise]:
-    if not text or _is_number(text):
+    if not text or is_number(text):
         return []
     return [one for one in exercises if text.casefold() in one.name.casefold()]
 

@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 from grader.errors import GraderFault
 from grader.sandbox import Sandbox, die_with_parent
+from grader.stopping import Stopped, current
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,13 +79,15 @@ class ChannelBroken(ChannelError):
 class Channel:
     """Messages over two file descriptors that this object owns.
 
-    Both are made non-blocking: every wait has a deadline. Use it from one thread.
+    Both are made non-blocking: every wait has a deadline, and ends with Stopped when the grading is stopped that opened
+    the channel. Use it from one thread.
     """
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
         self._read_fd = read_fd
         self._write_fd = write_fd
         self._broken = False
+        self._stopper = current()
         for fd in (read_fd, write_fd):
             os.set_blocking(fd, False)
             os.set_inheritable(fd, False)
@@ -137,6 +140,11 @@ class Channel:
         self._broken = False
         return message, received
 
+    @property
+    def is_broken(self) -> bool:
+        """Whether it was given up in the middle of a message, so that nothing can be received any more."""
+        return self._broken
+
     def close(self) -> None:
         """Close both descriptors; closing twice is fine."""
         for fd in {self._read_fd, self._write_fd} - {-1}:
@@ -187,8 +195,13 @@ class Channel:
         poll = select.poll()
         poll.register(fd, events)
         remaining = None if deadline is None else max(0.0, (deadline - time.monotonic()) * 1000)
-        if not poll.poll(remaining):
+        if self._stopper is not None:
+            poll.register(self._stopper.read_fd, select.POLLIN)
+        ready = {number for number, _ in poll.poll(remaining)}
+        if not ready:
             raise ChannelTimeout("the other side did not answer in time")
+        if ready != {fd}:
+            raise Stopped
 
 
 def attach() -> tuple[Channel, Sandbox]:

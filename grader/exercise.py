@@ -74,9 +74,15 @@ class Target:
     fraction: float = 0.0
     reach: float = 0.0
     of: Literal["peak", "ceiling"] = "peak"
-    ceiling: str = ""  # a kernel of kernels_ref/ceilings/, e.g. "add_f32x1": "" where none is comparable
+    # a kernel of kernels_ref/ceilings/, e.g. "add_f32x1"; of a host exercise a link, or a kernel of kernels_ref/host/
+    ceiling: str = ""  # "" where none is comparable
     gpu: str = "NVIDIA H200"
     note: str = ""  # "no line: …" where there is none on purpose
+
+    @property
+    def unlined(self) -> bool:
+        """Whether it has no pass line on purpose, as its note says."""
+        return self.note.startswith("no line")
 
     @property
     def calibrated(self) -> bool:
@@ -84,7 +90,7 @@ class Target:
 
         How often a plain loop launches is the host's doing, so several times that is no property of a GPU.
         """
-        return self.unit != "launches" and not self.note.startswith("no line")
+        return self.unit != "launches" and not self.unlined
 
 
 @dataclass(frozen=True)

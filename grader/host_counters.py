@@ -27,6 +27,10 @@ def _bytes(words: str, explained: str) -> HostCounter:
     return HostCounter("bytes", words, words, explained)
 
 
+def _part(words: str, explained: str) -> HostCounter:
+    return HostCounter("part", words, words, explained)
+
+
 HOST_COUNTERS: Mapping[str, HostCounter] = {
     "launch_calls": _count(
         "launch call",
@@ -59,7 +63,8 @@ HOST_COUNTERS: Mapping[str, HostCounter] = {
     "mapped_bytes": _bytes(
         "{} moved through mapped memory",
         "32 × the sectors that kernels touched in mapped host memory: what crosses the link without a copy. A sector "
-        "that is touched again counts again.",
+        "that is touched again counts again. Managed memory that a kernel uses on the host (`SetAccessedBy`) counts by "
+        "its bytes.",
     ),
     "prefetched_bytes": _bytes(
         "{} prefetched",
@@ -68,7 +73,8 @@ HOST_COUNTERS: Mapping[str, HostCounter] = {
     ),
     "faulted_bytes": _bytes(
         "{} moved by page faults",
-        "Managed memory that a kernel touched while its pages were on the host, in whole pages of 64 KiB.",
+        "Managed memory that a kernel touched while its pages were on the host, in whole pages of 64 KiB. Pages that "
+        "it may use there do not count (`SetAccessedBy`).",
     ),
     "peer_bytes": _bytes(
         "{} between GPUs", "Bytes copied from one GPU to another, or touched by a kernel in another GPU's memory."
@@ -86,14 +92,22 @@ HOST_COUNTERS: Mapping[str, HostCounter] = {
         "Bytes of outputs that no operation of the GPU put there, and that hold a value which no operation put "
         "anywhere in the host's memory: handing on what the GPU computed is not counted.",
     ),
-    "modelled_overlap": HostCounter(
-        "part",
-        "overlap {} (the busiest engine's part of the time, modelled)",
+    "staged_bytes": _bytes(
+        "{} moved by the host itself",
+        "What the host wrote to pinned allocations (`alloc_pinned_memory`, `cupyx.empty_pinned`), and what it put into "
+        "outputs of what the GPU had computed: bytes that the processor moves, and no copy engine. Counted in words of "
+        "4 bytes that have another value afterwards.",
+    ),
+    "pinned_bytes": _bytes(
+        "{} pinned in run",
+        "Bytes that `run` pinned (`hostRegister`) or allocated as pinned memory. That takes longer than copying them.",
+    ),
+    "modelled_overlap": _part(
         "overlap {} (the busiest engine's part of the time, modelled)",
         "Of copies in, copies out and kernels, those whose work would take longest by itself: that time ÷ the elapsed "
-        "time, by the modelled clock. 1 where nothing but that work takes time. What it takes to begin an operation is "
-        "no work, nor is one from which nothing reaches the host; fills, prefetches and copies within a device do not "
-        "count.",
+        "time, by the modelled clock. 1 where nothing but that work takes time. Not counted: what it takes to begin an "
+        "operation; operations of which nothing reaches the host; fills, prefetches, and copies within a device or "
+        "between devices.",
     ),
 }
 """In the order in which they are told."""

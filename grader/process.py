@@ -30,6 +30,7 @@ ENVIRONMENT = {
 INHERITED = ("LD_LIBRARY_PATH",)  # else an interpreter or driver library that was found here is not found there
 TAIL_BYTES = 64 << 10  # of standard output and standard error, each
 PIPE_BYTES = 1 << 20
+_OF_A_PROCESS = 2  # of a clock's number, beside the process's: its threads' processor time together (Linux)
 
 # The child's first lines. -I and -S keep the environment, the current folder and *.pth code out; the search path is
 # the parent's own, so the child imports exactly what the parent would.
@@ -62,10 +63,9 @@ class Child(Closing):
     def __init__(self, process: subprocess.Popen[bytes], channel: Channel) -> None:
         self.channel = channel
         self.pid = process.pid
-        self.peak_memory_bytes: int | None = (
-            None  # resident; known once it has ended, like the next, where it is its own
-        )
-        self.cpu_s: float | None = None  # processor time, in user and kernel mode
+        # Both are known once it has ended: resident memory, where that was its own, and user and kernel time.
+        self.peak_memory_bytes: int | None = None
+        self.cpu_s: float | None = None
         self._process = process
         self._output = _Tail(process.stdout)
         self._errors = _Tail(process.stderr)
@@ -101,6 +101,21 @@ class Child(Closing):
             return signal.Signals(-code).name
         except ValueError:  # real-time signals have no names
             return f"signal {-code}"
+
+    def used_s(self) -> float | None:
+        """Seconds of processor time so far, of all its threads; None where the system does not say."""
+        try:
+            return time.clock_gettime((~self.pid << 3) | _OF_A_PROCESS)
+        except OSError:
+            return None
+
+    def is_ready(self) -> bool:
+        """Whether one of its threads works, or would if it had a processor; False where the system does not say."""
+        try:
+            threads = [*Path(f"/proc/{self.pid}/task").iterdir()]
+            return any((thread / "stat").read_bytes().rpartition(b")")[2].split()[0] == b"R" for thread in threads)
+        except OSError:  # also where a thread ends meanwhile
+            return False
 
     def wait(self, timeout_s: float | None = None) -> int | None:
         """Wait until it has ended; its return code, or None when ``timeout_s`` seconds were not enough."""

@@ -19,8 +19,6 @@ from grader.verdict import Measurement, Roof
 
 TOO_FAST = 1.05
 """A rate above this many times the peak is impossible: work was skipped, or the grader is wrong."""
-MOST_OF_A_LOOP = 1000.0
-"""A plain loop of launches is no bound: a graph is several times as fast. More than this is a damaged figure."""
 
 
 @dataclass(frozen=True)
@@ -184,11 +182,6 @@ def line_s(work: float, target: Target, peak: float | None, ceiling_rate: float 
 def impossible(work: float, median_s: float, peak: float | None) -> bool:
     """Whether the time is shorter than 1.05 × the peak allows."""
     return peak is not None and work > TOO_FAST * peak * median_s
-
-
-def most(of: str, unit: str = "") -> float:
-    """The largest fraction of what ``of`` says (``peak`` or ``ceiling``) that can be, for what the ``unit`` counts."""
-    return MOST_OF_A_LOOP if of == "ceiling" and unit in ("", "launch") else TOO_FAST
 
 
 def line_in_words(target: Target) -> str:

@@ -34,7 +34,7 @@ _RIGHTS_OF_ABI = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 <<
 _NET_OF_ABI = (4, 0b11)  # since which ABI: bind and connect TCP
 _SCOPE_OF_ABI = (6, 0b11)  # since which ABI: abstract sockets and signals stay inside
 
-_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38
 
 
 @dataclass(frozen=True)
@@ -149,6 +149,7 @@ def die_with_parent(parent: int) -> None:
 
 # Classic BPF, see linux/filter.h and linux/seccomp.h: (code, jump if true, jump if false, operand).
 _LOAD, _JUMP_EQUAL, _JUMP_BITS, _RETURN = 0x20, 0x15, 0x45, 0x06
+_SET_MODE_FILTER, _ALL_THREADS = 1, 1
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
 _KILL = 0x80000000
 _OFFSET_NUMBER, _OFFSET_ARCHITECTURE, _OFFSET_ARGUMENTS = 0, 4, 16
@@ -166,7 +167,7 @@ _NUMBERS: dict[str, tuple[int, dict[str, int]]] = {
          "kill": 62, "tkill": 200, "tgkill": 234, "rt_sigqueueinfo": 129, "rt_tgsigqueueinfo": 297,
          "pidfd_open": 434, "pidfd_send_signal": 424, "pidfd_getfd": 438, "prlimit64": 302, "setpriority": 141,
          "ioprio_set": 251, "sched_setaffinity": 203, "sched_setscheduler": 144, "sched_setparam": 142,
-         "sched_setattr": 314, "migrate_pages": 256, "move_pages": 279},
+         "sched_setattr": 314, "migrate_pages": 256, "move_pages": 279, "fcntl": 72, "seccomp": 317},
     ),
     "aarch64": (
         0xC00000B7,
@@ -176,7 +177,7 @@ _NUMBERS: dict[str, tuple[int, dict[str, int]]] = {
          "kill": 129, "tkill": 130, "tgkill": 131, "rt_sigqueueinfo": 138, "rt_tgsigqueueinfo": 240,
          "pidfd_open": 434, "pidfd_send_signal": 424, "pidfd_getfd": 438, "prlimit64": 261, "setpriority": 140,
          "ioprio_set": 30, "sched_setaffinity": 122, "sched_setscheduler": 119, "sched_setparam": 118,
-         "sched_setattr": 274, "migrate_pages": 238, "move_pages": 239},
+         "sched_setattr": 274, "migrate_pages": 238, "move_pages": 239, "fcntl": 25, "seccomp": 277},
     ),
 }  # fmt: skip
 _PROCESS_CALLS = (
@@ -190,15 +191,18 @@ _CALLS_ON_A_PROCESS = {
     "sched_setaffinity": 0, "sched_setscheduler": 0, "sched_setparam": 0, "sched_setattr": 0, "migrate_pages": 0,
     "move_pages": 0,
 }  # fmt: skip
+# Commands of fcntl that have the kernel send a signal, of any kind, to whoever owns a file: F_SETOWN, F_SETSIG,
+# F_SETOWN_EX. A parent that is stopped before it starts the clock would measure nothing.
+_OWNER_COMMANDS = (8, 10, 15)
 _NETWORK_CALLS = ("socket", "socketpair", "io_uring_setup")
 
 
 def forbid(*, processes: bool, network: bool) -> bool:
     """Forbid this process to start processes, to open sockets, or both, for good; False where the kernel cannot.
 
-    Without ``processes`` it can do nothing to other processes either: no signals, limits or priorities. Threads stay
-    possible. A forbidden call fails with EPERM; ``clone3`` with ENOSYS, on which the C library falls
-    back to ``clone``, whose flags a filter can read.
+    It holds for all its threads, also for those that run already. Without ``processes`` it can do nothing to other
+    processes either: no signals, limits or priorities. Threads stay possible. A forbidden call fails with EPERM;
+    ``clone3`` with ENOSYS, on which the C library falls back to ``clone``, whose flags a filter can read.
     """
     if not (processes or network):
         return True
@@ -211,7 +215,8 @@ def forbid(*, processes: bool, network: bool) -> bool:
     instructions = b"".join(struct.pack("<HBBI", *instruction) for instruction in program)
     buffer = ctypes.create_string_buffer(instructions, len(instructions))
     header = struct.pack("@HP", len(program), ctypes.addressof(buffer))
-    return int(_libc().prctl(_PR_SET_SECCOMP, ctypes.c_ulong(2), ctypes.c_char_p(header), 0, 0)) == 0
+    number = _NUMBERS[os.uname().machine][1]["seccomp"]
+    return int(_libc().syscall(number, _SET_MODE_FILTER, _ALL_THREADS, ctypes.c_char_p(header))) == 0
 
 
 def _filter(*, processes: bool, network: bool) -> list[tuple[int, int, int, int]]:
@@ -239,6 +244,7 @@ def _filter(*, processes: bool, network: bool) -> list[tuple[int, int, int, int]
             (_LOAD, 0, 0, _OFFSET_NUMBER),
         ]
         program += [step for name, at in _CALLS_ON_A_PROCESS.items() for step in _on_itself(numbers[name], at)]
+        program += _but_for(numbers["fcntl"], 1, _OWNER_COMMANDS)
     return [*program, (_RETURN, 0, 0, _ALLOW)]
 
 
@@ -251,6 +257,18 @@ def _on_itself(number: int, argument: int) -> list[tuple[int, int, int, int]]:
         (_JUMP_EQUAL, 1, 0, os.getpid()),
         (_RETURN, 0, 0, _ERRNO | _EPERM),
         (_RETURN, 0, 0, _ALLOW),
+    ]
+
+
+def _but_for(number: int, argument: int, values: tuple[int, ...]) -> list[tuple[int, int, int, int]]:
+    """Allow a call but where the argument is one of these values."""
+    count = len(values)
+    return [
+        (_JUMP_EQUAL, 0, count + 3, number),
+        (_LOAD, 0, 0, _OFFSET_ARGUMENTS + 8 * argument),
+        *((_JUMP_EQUAL, count - at, 0, value) for at, value in enumerate(values)),
+        (_RETURN, 0, 0, _ALLOW),
+        (_RETURN, 0, 0, _ERRNO | _EPERM),
     ]
 
 

@@ -62,6 +62,7 @@ class Diagnostic:
     count: int = 1  # how many times it was seen
     hint: str = ""
     counter: str | None = None  # of a missed expectation: the name in docs/counters.md
+    launch: str = ""  # of a kernel that a host file launched: the line there and the arguments, where they are known
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,7 @@ class LaunchRecord:
 class Operation:
     """What one stream did at one time: a bar of a timeline. Seconds from the beginning of the run."""
 
-    kind: str  # "kernel" | "to_device" | "to_host" | "on_device" | "peer" | "fill" | "prefetch"
+    kind: str  # "kernel" | "to_device" | "to_host" | "on_device" | "on_host" | "peer" | "fill" | "prefetch"
     name: str  # the kernel's, or the array's where it is known
     stream: int  # numbered as the host file made them; 0 is the default stream
     start_s: float
@@ -143,12 +144,13 @@ class Operation:
 
 @dataclass(frozen=True)
 class Timeline:
-    """Copies and kernels of one run of a host file. It is drawn, and never graded."""
+    """Copies and kernels of one run of a host file. It is drawn; `fast` is never graded by it."""
 
     operations: tuple[Operation, ...]
     elapsed_s: float
     modelled: bool  # by the stand-in's clock, with the link and bandwidth of ``device``; else measured by events
     device: str
+    scale: float = 1.0  # the times are those of so many times the work that the operations did
 
 
 @dataclass(frozen=True)
@@ -164,7 +166,7 @@ class Roof:
 
 @dataclass(frozen=True)
 class Measurement:
-    """A timed run. ``achieved``, ``peak`` and ``ceiling`` are in ``unit`` per second (bytes or operations)."""
+    """A timed run. ``achieved``, ``peak`` and ``ceiling`` are in ``unit`` per second (bytes, operations, launches)."""
 
     median_s: float
     interval_s: tuple[float, float]  # 95 % bootstrap interval of the median

@@ -3,11 +3,10 @@
 python scripts/gpu_check.py [--out FILE.json] [--device N] [--only WORD…] [--all] [--list]
 
 Runs through the device's description, start-up, cases, guards, crashes, hangs, printf, variables, constants,
-cooperative and cluster launches, the sandbox, cheats in timed runs, every solution's timing, host files and what
-they may try, ceilings,
-the bench table, and the course's stubs, solutions and wrong answers. An item that fails prints its traceback and the
-others go on. The exit code counts the failures. Some items only compare ways to do a thing (`*_choices`,
-`zero_copy_*`); they run when --only names them, or with --all.
+cooperative and cluster launches, the sandbox, cheats in timed runs, every solution's timing, host files and what they
+may try, ceilings, the bench table, and the course's stubs, solutions and wrong answers. An item that fails prints its
+traceback and the others go on. The exit code counts the failures. Some items only compare ways to do a thing
+(`*_choices`, `zero_copy_*`); they run when --only names them, or with --all.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from grader.catalog import load_catalog, resolve_reference
 from grader.compare import Mismatch, chain_error, compare, rejects, self_test
+from grader.compare.guesses import without_values
 from grader.errors import GraderFault, UsageError
 from grader.exercise import Array, Exercise, Tolerance, Values
 from grader.inputs import poison
@@ -243,6 +244,18 @@ def test_a_transposed_matrix_is_recognised_by_its_shape() -> None:
     found = wrong(got, COUNTING, of=of, size={"rows": 25, "cols": 4, "n": 100})
     assert found.guess == "it is the right matrix transposed: rows and columns are swapped"
     assert wrong(got, COUNTING, of=of, size={"rows": 10, "cols": 10, "n": 100}).guess == ""
+
+
+@pytest.mark.parametrize("got", [-COUNTING, COUNTING + np.tile([0.001, -0.001], 50)])
+def test_a_guess_at_how_values_were_computed_can_be_left_out(got: npt.NDArray[Any]) -> None:
+    found = wrong(got.astype(np.float32), COUNTING)
+    assert found.guess
+    assert found.message == f"{without_values(found.message)}; {found.guess}"
+
+
+def test_a_guess_at_where_values_went_stays() -> None:
+    message = wrong(np.roll(COUNTING, 1).astype(np.float32), COUNTING).message
+    assert without_values(message) == message
 
 
 def test_the_guess_is_silent_where_nothing_fits() -> None:

@@ -85,12 +85,6 @@ def test_every_host_counter_is_known_and_has_words(counter):
     assert told(counter, 0.0) != told(counter, 3.0)
 
 
-def test_the_stand_in_counts_what_is_explained():
-    from grader.standin.machine.records import HOST_COUNTERS as counted
-
-    assert set(counted) == set(HOST_COUNTERS)
-
-
 def test_the_page_of_counters_explains_every_host_counter_in_the_same_words():
     page = (DOCS / "counters.md").read_text(encoding="utf-8")
     section = page[page.index("## What the host file did") :]
@@ -150,6 +144,41 @@ def test_a_note_on_a_cause_is_told_with_its_verdict_alone():
     assert judge.ordered([], reports, "pass") == []
     assert [one.message for one in judge.ordered([], reports, "wrong")] == ["the host wrote"]
     assert [one.message for one in judge.ordered([], reports, "technique")] == ["counted"]
+
+
+def test_what_stands_in_the_way_of_overlap_is_part_of_its_finding_and_never_told_alone(tmp_path):
+    asked = replace(EXERCISE, technique=(Expect("modelled_overlap", at_least=0.7, why="They waited.", hint="general"),))
+    note = Diagnostic("no_overlap", "There were 31 waits.", severity="note", line=24, hint="queue everything first")
+    counted = outcome(64, 2, counters=True, host_counters={"modelled_overlap": 0.357}, diagnostics=(note,))
+    reports = [Report("sim", (outcome(1, 1, diagnostics=(replace(note, message="of one sample"),)), counted))]
+    made = replace(request(tmp_path, host_file=tmp_path / "mine_host.py"), exercise=asked)
+    found = judge.technique_finding(made, reports).diagnostics[0]
+    assert found.message.endswith("asks for at least 0.7. They waited. There were 31 waits.")
+    assert (found.file, found.line, found.hint) == ("mine_host.py", 24, "queue everything first")
+    assert judge.ordered([], reports, "technique") == []
+
+
+def test_another_missed_technique_keeps_its_own_advice_beside_a_note_on_overlap(tmp_path):
+    note = Diagnostic("no_overlap", "There were 31 waits.", severity="note", line=24, hint="queue everything first")
+    counted = outcome(64, 2, counters=True, host_counters={"host_waits": 5.0}, diagnostics=(note,))
+    found = judge.technique_finding(request(tmp_path), [Report("sim", (counted,))]).diagnostics[0]
+    assert (found.line, found.hint) == (None, WAITS.hint)
+
+
+@pytest.mark.parametrize(("why", "hint"), [("move the prefetch", "move the prefetch"), ("", "prefetch it")])
+def test_page_faults_in_spite_of_a_prefetch_have_the_advice_of_their_note(tmp_path, why, hint):
+    asked = replace(EXERCISE, technique=(Expect("faulted_bytes", at_most=0, why="They stop.", hint="prefetch it"),))
+    note = Diagnostic("page_faults", "the most came when", severity="note", line=24, hint=why)
+    counted = outcome(64, 2, counters=True, host_counters={"faulted_bytes": 512.0}, diagnostics=(note,))
+    found = judge.technique_finding(replace(request(tmp_path), exercise=asked), [Report("sim", (counted,))])
+    assert found.diagnostics[0].hint == hint
+
+
+def test_a_launch_outside_of_a_capture_is_told_with_a_race_and_a_wrong_result():
+    outside = Diagnostic("not_captured", "was launched while", severity="note")
+    reports = [Report("sim", (outcome(1, 1, diagnostics=(outside,)),))]
+    told = {word: len(judge.ordered([], reports, word)) for word in ("pass", "technique", "race", "wrong")}
+    assert told == {"pass": 0, "technique": 0, "race": 1, "wrong": 1}
 
 
 def test_an_argument_that_is_misread_comes_before_what_it_led_to():
@@ -245,6 +274,15 @@ def test_a_host_exercise_without_its_host_file_is_no_untouched_stub(files):
     assert not is_untouched(replace(host_request(files), host_file=None))
 
 
+def test_an_empty_kernel_file_is_brought_back_without_the_loss_of_the_host_file(files):
+    Path("streams.cu").rename(f"{EXERCISE.name}.cu")
+    Path(f"{EXERCISE.name}.cu").write_text("")
+    request = replace(host_request(files), path=Path(f"{EXERCISE.name}.cu"))
+    said = next_step(request, "invalid", STAGES_FAILED, [])
+    assert f"Delete ./{EXERCISE.name}.cu, and `grade start {EXERCISE.name}` puts its stub here" in said
+    assert "--force" not in said
+
+
 def test_the_untouched_stub_says_in_which_file_something_is_to_be_written(files):
     said = after(files, "wrong", Diagnostic("wrong", "out[0] is poison"))
     assert "open streams_host.py and write what is missing where it says YOUR CODE" in said
@@ -275,6 +313,29 @@ def test_where_no_line_is_known_none_is_to_be_looked_at(files):
     assert "Look at" not in after(files, "crash", Diagnostic("crash", "it ended"))
 
 
+STRAYED = Diagnostic(
+    "out_of_bounds", "thread 0 reads x[9]", file="streams.cu", line=1, hint="compare the index with n",
+    launch="streams_host.py:16 with x = the device copy of out (1 element), n = 9",
+)  # fmt: skip
+
+
+def test_a_given_kernel_that_strays_leads_to_its_launch_and_a_kernel_of_ones_own_to_its_line(files):
+    Path("streams_host.py").write_text("work()\n")
+    said = after(files, "out_of_bounds", STRAYED)
+    assert said.startswith(
+        "This kernel is the given one, and right: look at what the launch at streams_host.py:16 passes"
+    )
+    Path("streams.cu").write_text("// my own\n")
+    assert after(files, "out_of_bounds", STRAYED) == "Compare the index with n."
+
+
+def test_a_kernel_that_is_left_to_write_is_not_called_right(files):
+    for folder in (files, Path()):
+        (folder / "streams.cu").write_text("// YOUR CODE: the kernel\n")
+    Path("streams_host.py").write_text("work()\n")
+    assert after(files, "out_of_bounds", STRAYED) == "Compare the index with n."
+
+
 def test_blocks_that_race_where_the_grid_is_to_wait_are_told_of_its_sync(files):
     Path("streams_host.py").write_text("work()\n")
     race = Diagnostic("race", "race on x[0]", file="streams.cu", line=1, space="global", hint="use a second launch")
@@ -287,6 +348,19 @@ def test_blocks_that_race_where_the_grid_is_to_wait_are_told_of_its_sync(files):
         replace(host_request(files), exercise=asked), "race", STAGES_FAILED, [replace(race, space="shared")]
     )
     assert "this_grid" not in shared
+
+
+@pytest.mark.parametrize(
+    "hint",
+    ["give every thread an element of its own: two of them compute the same index",
+     "the kernel's now and next are the same memory here: pass two arrays that take turns"],
+)  # fmt: skip
+def test_where_the_grid_is_to_wait_a_race_of_another_cause_keeps_its_hint(files, hint):
+    Path("streams_host.py").write_text("work()\n")
+    race = Diagnostic("race", "race on x[0]", file="streams.cu", line=1, space="global", hint=hint)
+    asked = replace(EXERCISE, technique=(Expect("cooperative_launches", at_least=1, why="All blocks must run."),))
+    said = next_step(replace(host_request(files), exercise=asked), "race", STAGES_FAILED, [race])
+    assert said == f"{hint[0].upper()}{hint[1:]}."
 
 
 def test_a_warning_that_cupy_printed_comes_before_what_was_not_written(files):
@@ -306,6 +380,22 @@ def test_a_host_that_may_have_read_too_early_is_to_begin_there(files):
     )
     said = next_step(host_request(files), "wrong", STAGES_FAILED, [Diagnostic("wrong", "out[5] is wrong"), note])
     assert said.startswith("Begin with the note on line 7: wait for the kernel.")
+
+
+def test_an_exception_behind_an_open_capture_begins_with_the_capture(files):
+    Path("streams_host.py").write_text("work()\n")
+    left = Diagnostic("still_capturing", "m", severity="note", file="streams_host.py", line=7, hint="end the capture")
+    stopped = Diagnostic("exception", "KeyError: 'graph'", file="streams_host.py", line=12)
+    said = next_step(host_request(files), "crash", STAGES_FAILED, [stopped, left])
+    assert said.startswith("Begin with the note on line 7: end the capture.")
+
+
+def test_of_several_notes_the_likeliest_cause_is_where_to_begin(files):
+    Path("streams_host.py").write_text("work()\n")
+    early = Diagnostic("read_too_early", "m", severity="note", file="streams_host.py", line=7, hint="wait")
+    outside = replace(early, kind="not_captured", line=9, hint="put it inside `with stream:`")
+    said = next_step(host_request(files), "wrong", STAGES_FAILED, [Diagnostic("wrong", "out[5]"), early, outside])
+    assert said.startswith("Begin with the note on line 9: put it inside `with stream:`.")
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,7 @@ def test_the_shipped_profile_has_a_line_for_every_timed_exercise():
 
 def test_a_profile_comes_back_from_its_file_as_it_was(tmp_path: Path):
     profile = Profile(
-        OURS, "2026-01-01", {"driver": "580"}, {"a": Line(0.1, 0.2), "b": Line(3.3, 3.4, "ceiling", False)}
+        OURS, "2026-01-01", {"driver": "580"}, {"a": Line(0.1, 0.2), "b": Line(0.3, 0.4, "ceiling", False)}
     )
     save(profile, tmp_path / "deep" / "mine.json")
     assert read_profile(tmp_path / "deep" / "mine.json") == profile

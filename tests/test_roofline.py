@@ -178,11 +178,6 @@ def test_the_ideal_overlap_takes_as_long_as_the_longer_part():
     assert roofline.overlap_ceiling(100.0, 4.0, 1.0) == 25.0
 
 
-def test_only_a_loop_of_launches_may_be_beaten_several_times():
-    assert roofline.most("peak", "launch") == roofline.most("ceiling", "B") == roofline.TOO_FAST
-    assert roofline.most("ceiling", "launch") > 100
-
-
 def test_a_line_of_another_gpu_is_provisional():
     summary = Summary(1e-3, (1e-3, 1e-3), 30)
     assert roofline.measurement(summary, 1e9, BANDWIDTH, "NVIDIA L4", 300e9, None).provisional

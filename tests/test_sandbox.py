@@ -107,6 +107,11 @@ def test_no_process_can_be_started_but_threads_can() -> None:
         assert attempt(child, "open_socket") == "opened"
 
 
+def test_a_thread_that_ran_before_can_start_no_process_either() -> None:
+    with inside(Sandbox(processes=False), thread_before=True) as (child, _):
+        assert attempt(child, "in_the_older_thread", "fork") == "EPERM"
+
+
 def test_no_socket_can_be_opened() -> None:
     with inside(Sandbox(network=False)) as (child, _):
         assert attempt(child, "open_socket") == "EPERM"
@@ -119,7 +124,13 @@ def test_the_parent_cannot_be_signalled() -> None:
         assert attempt(child, "signal_parent") == "EPERM"
 
 
-@pytest.mark.parametrize("call", ["prlimit", "setpriority", "sched_setaffinity", "sched_setscheduler", "kill"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "prlimit", "setpriority", "sched_setaffinity", "sched_setscheduler", "kill", "owner", "owner_ex",
+        "signal_of_a_file",
+    ],
+)  # fmt: skip
 def test_the_parents_limits_and_priority_cannot_be_changed(call: str) -> None:
     with inside(Sandbox(processes=False)) as (child, _):
         assert attempt(child, "slow_parent", call) == "EPERM"

@@ -680,6 +680,32 @@ def test_statement_with_a_row_for_the_verdict_is_the_next_step(request_for, tmp_
     assert "If it does not pass" not in grade(request).next_step
 
 
+def too_large(run):
+    """Every value is 1.5 times what it should be, where there are several."""
+    execution = honest(run)
+    if size_of(run) >= 8:
+        execution.outputs["y"][:] *= 1.5
+    return execution
+
+
+UNWRITTEN = Diagnostic("uninitialised_read", "reads", severity="warning", line=7)
+
+
+@pytest.mark.parametrize(
+    ("more", "guessed"),
+    [
+        ({}, True),
+        ({"failure": "race", "diagnostics": (Diagnostic("race", "race"),)}, False),
+        ({"diagnostics": (UNWRITTEN,)}, False),
+    ],
+)
+def test_how_values_were_computed_is_not_guessed_beside_a_race_or_a_read_of_fresh_memory(request_for, more, guessed):
+    verdict = grade(request_for(FakeBackend(behave=lambda run: replace(too_large(run), **more))))
+    (wrong,) = [found.message for found in verdict.diagnostics if found.kind == "wrong"]
+    assert "got" in wrong
+    assert ("each is 1.5 times what it should be" in wrong) is guessed
+
+
 def test_wrong_output_beside_an_uninitialised_read_leads_to_that_first(request_for):
     warning = Diagnostic("uninitialised_read", "reads", severity="warning", line=7)
     step = next_step(request_for(None), "wrong", (), (Diagnostic("wrong", "no"), warning))

@@ -51,6 +51,19 @@ def test_a_result_of_inputs_that_are_gone_says_which_and_since_when(stale: Mappi
     assert told("cuda_graph", ROD, stale) == words
 
 
+def test_beside_the_time_nothing_is_guessed_of_how_the_values_were_computed() -> None:
+    exercise = EXERCISES["streams_overlap"]
+    case = Case({"n": 33}, "real")
+    oracle = resolve_reference(exercise.oracle, built_in_course())
+    book = CaseBook(exercise, oracle, seed=7)
+    old = {**book.data(case).inputs, "x": decoys(exercise, book.data(case).inputs, 1)["x"]}
+    outputs = {key: values.astype(np.float32) for key, values in oracle(old, dict(case.size)).items()}
+    found = Diagnostic("wrong", "out[0] is wrong; each is -0.102564 times what it should be")
+    assert with_time(found, exercise, case, book, outputs).message == (
+        "out[0] is wrong; it would be right for what was in x when setup was called"
+    )
+
+
 def test_a_result_of_inputs_of_two_different_times_says_nothing() -> None:
     assert told("cuda_graph", ROD, {"x": 1, "heat": 2}) == ""
 
@@ -75,6 +88,19 @@ def test_samples_copied_in_setup_are_told_as_that_at_the_smallest_size_too(
     assert "precision" not in found.message
     assert found.hint is not None
     assert "new values before each run" in found.hint
+
+
+def test_an_input_that_the_host_file_changes_is_not_laid_to_the_kernel(tmp_path: Path) -> None:
+    entry = load_catalog().find("pinned_copy")
+    assert entry.solution is not None
+    assert entry.solution_host_file is not None
+    host_file = entry.solution_host_file.read_text(encoding="utf-8")
+    (tmp_path / "pinned_copy.cu").write_bytes(entry.solution.read_bytes())
+    (tmp_path / "pinned_copy_host.py").write_text(f"{host_file}    plan['x'][0] += 1\n", encoding="utf-8")
+    verdict = grade("pinned_copy", tmp_path / "pinned_copy.cu", backend="sim")
+    (found,) = [one for one in verdict.diagnostics if one.kind == "wrong"]
+    assert found.message == "run() has changed the input x in host memory"
+    assert "const" not in found.hint
 
 
 def test_an_exercise_without_a_host_file_has_no_earlier_runs() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import stat
 import sys
 from contextlib import suppress
 from io import TextIOWrapper
@@ -14,20 +13,25 @@ class Printed:
     """Standard output of this process, redirected for good into a file without a name.
 
     The CUDA driver writes a kernel's ``printf`` to descriptor 1 when the stream is waited for; results go through the
-    private channel.
+    private channel. ``file`` is one that the parent has made, and can read where this process is gone.
     """
 
-    def __init__(self, limit_bytes: int) -> None:
+    def __init__(self, limit_bytes: int, file: int | None = None) -> None:
         self._limit = limit_bytes
-        self._file = _anonymous_file()
+        self._file = anonymous_file("printed") if file is None else file
         os.dup2(self._file, 1)
         if isinstance(sys.stdout, TextIOWrapper):
             sys.stdout.reconfigure(line_buffering=True)  # what was printed before an endless loop is there at its end
 
+    def catch_errors(self) -> None:
+        """From now on the same for standard error: `traceback`, `logging` and a library that gives up write there."""
+        os.dup2(self._file, 2)
+
     def take(self) -> tuple[str, bool]:
         """What was printed since the last call, cut at the limit, and whether the limit was passed."""
-        with suppress(OSError):  # there was no more room; what is left comes next time
-            sys.stdout.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(Exception):  # there is no more room, or a host file has closed it or put another there
+                stream.flush()
         ctypes.CDLL(None).fflush(None)  # the driver writes through the C library's buffer
         size = os.fstat(self._file).st_size
         content = os.pread(self._file, self._limit, 0)
@@ -36,25 +40,10 @@ class Printed:
         return content.decode("utf-8", "replace"), size > self._limit
 
 
-def printed_so_far(pid: int, limit_bytes: int) -> str:
-    """What a child has printed that cannot be asked any more, but still runs; "" where that cannot be seen.
-
-    What its descriptor 1 is, the child may have changed: only a file is read, and nothing is waited for.
-    """
-    try:
-        file = os.open(f"/proc/{pid}/fd/1", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return ""
-    try:
-        is_file = stat.S_ISREG(os.fstat(file).st_mode)
-        return os.pread(file, limit_bytes, 0).decode("utf-8", "replace") if is_file else ""
-    finally:
-        os.close(file)
-
-
-def _anonymous_file() -> int:
+def anonymous_file(label: str) -> int:
+    """The descriptor of a new file without a name, in memory where the system can."""
     if hasattr(os, "memfd_create"):
-        return os.memfd_create("printed", os.MFD_CLOEXEC)
+        return os.memfd_create(label, os.MFD_CLOEXEC)
     import tempfile
 
     with tempfile.TemporaryFile() as file:

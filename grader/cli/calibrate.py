@@ -13,7 +13,7 @@ from grader.cli.course import find, load
 from grader.cli.output import print_line, screen, wrapped
 from grader.errors import UsageError
 from grader.profiles import Line, Profile, Reached, lines_of, own_file, read_profile, save, separated
-from grader.roofline import most
+from grader.roofline import TOO_FAST, line_in_words
 
 if TYPE_CHECKING:
     from grader.backends.gpu.bench_report import BenchReport, BenchRow
@@ -50,19 +50,23 @@ def _timed(catalog: Catalog, names: Sequence[str]) -> list[CourseExercise]:
     """The exercises to measure: the named ones, else all that are timed. Raises UsageError where one is not."""
     chosen = [find(catalog, name) for name in names]
     for one in chosen:
-        if not _can_have_a_line(one):
-            target = one.exercise.target
-            uncalibrated = target is not None and not target.calibrated
-            lacks = "solution" if one.solution is None else "line to draw" if uncalibrated else "timed size"
+        if why := _why_no_line_can_be_drawn(one):
             hint = "`grade calibrate` without a name measures all that can be"
-            raise UsageError(f"{one.name} has no {lacks}, so it has no pass line", code="not_timed", hint=hint)
-    every = [one for one in catalog.exercises if _can_have_a_line(one)]
+            raise UsageError(why, code="not_timed", hint=hint)
+    every = [one for one in catalog.exercises if not _why_no_line_can_be_drawn(one)]
     return list({one.name: one for one in chosen}.values()) if names else every
 
 
-def _can_have_a_line(one: CourseExercise) -> bool:
+def _why_no_line_can_be_drawn(one: CourseExercise) -> str:
+    """Why nothing is to be measured for it; "" where something is."""
     target = one.exercise.target
-    return one.exercise.timed is not None and target is not None and target.calibrated and one.solution is not None
+    if one.solution is None:
+        return f"{one.name} has no solution, so it has no pass line"
+    if one.exercise.timed is None or target is None:
+        return f"{one.name} has no timed size, so it has no pass line"
+    if target.unlined:
+        return f"{one.name} has {target.note}"
+    return "" if target.calibrated else f"the line of {one.name} is the same everywhere: {line_in_words(target)}"
 
 
 def _older(path: Path, gpu: str, *, mine: bool) -> Profile | None:
@@ -99,7 +103,7 @@ def why_none(row: BenchRow) -> str:
         return row.problem or "it was not measured"
     if row.fraction is None or not (isfinite(row.fraction) and row.fraction > 0):
         return f"the {row.of} of this GPU is not known"
-    if row.fraction > most(row.of, row.measured.unit):
+    if row.fraction > TOO_FAST:
         return f"it reached {row.fraction:.2f} of the {row.of}, which cannot be: the {row.of} is wrong on this GPU"
     return ""
 

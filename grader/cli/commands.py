@@ -89,13 +89,17 @@ def grade(**options: Any) -> int:
 
 
 @cli.command("list")
+@click.argument("chapter", required=False, metavar="[CHAPTER]")
 @AS_JSON
 @COURSE
-def list_exercises(as_json: bool, courses: tuple[Path, ...]) -> int:
-    """List the exercises in order, each with its one idea."""
+def list_exercises(chapter: str | None, as_json: bool, courses: tuple[Path, ...]) -> int:
+    """List the exercises in order, each with its one idea.
+
+    CHAPTER is the number of one: `grade list 9` lists that chapter alone.
+    """
     from grader.cli.course import show_list
 
-    return show_list(courses, as_json=as_json)
+    return show_list(courses, chapter=chapter, as_json=as_json)
 
 
 @cli.command()
@@ -111,10 +115,13 @@ def show(name: str, no_color: bool, courses: tuple[Path, ...]) -> int:
 
 @cli.command()
 @NAME
-@click.option("--force", is_flag=True, help="Overwrite a file that is already here.")
+@click.option("--force", is_flag=True, help="Overwrite what is already here.")
 @COURSE
 def start(name: str, force: bool, courses: tuple[Path, ...]) -> int:
-    """Copy the stub of an exercise into this folder."""
+    """Copy the stub of an exercise into this folder.
+
+    Of a host exercise that is two files: one that is missing is copied, one that is here stays as it is.
+    """
     from grader.cli.course import start_exercise
 
     return start_exercise(name, courses, force=force)
@@ -128,7 +135,7 @@ def next_exercise(start: bool, courses: tuple[Path, ...]) -> int:
 
     It is the first one that is open behind the one passed last, among those that can be graded on this machine.
     """
-    from grader.cli.habits import show_next
+    from grader.cli.proposing import show_next
 
     return show_next(courses, start=start)
 

@@ -9,9 +9,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from grader.catalog import Broken, Catalog, CourseExercise, built_in_course, load_catalog
-from grader.cli.output import print_json, print_line, print_text, screen, wrapped
+from grader.catalog import Broken, Catalog, CourseExercise, built_in_course, is_number, load_catalog
+from grader.cli.output import print_json, print_line, print_text, say, screen, wrapped
 from grader.cli.routing import HELP
+from grader.cli.stubs import files_of, missing_here, named, of_a_file, to_edit
 from grader.errors import UsageError
 
 LIST_SCHEMA = "warpgrade/list/1"
@@ -34,9 +35,14 @@ def load(courses: Sequence[Path]) -> Catalog:
 
 
 def find(catalog: Catalog, text: str) -> CourseExercise:
-    """The exercise that ``text`` means; where none is, a command with nearly that name is offered too."""
+    """The exercise that ``text`` means: `Catalog.find`, or one of its files, which the Tab key makes of a name.
+
+    Where there is none, a command with nearly that name is offered too.
+    """
     from grader.cli.commands import cli
 
+    if (owner := of_a_file(catalog, Path(text))) is not None:
+        return owner
     try:
         return catalog.find(text)
     except UsageError as error:
@@ -67,15 +73,27 @@ def _command_meant(word: str, commands: Sequence[str]) -> str:
 # ---------------------------------------------------------------------------------------------------------------- list
 
 
-def show_list(courses: Sequence[Path], *, as_json: bool) -> int:
-    """Print all exercises, chapter by chapter."""
+def show_list(courses: Sequence[Path], *, chapter: str | None = None, as_json: bool) -> int:
+    """Print all exercises, chapter by chapter, or those of one chapter."""
     catalog = load(courses)
+    if chapter is not None:
+        catalog = _only(catalog, chapter)
     if as_json:
         print_json(list_document(catalog))
         return 0
-    for line in list_lines(catalog, screen().width, passed=_passed(catalog)):
+    for line in list_lines(catalog, screen().width, passed=_passed(catalog), whole=chapter is None):
         print_line(line)
     return 0
+
+
+def _only(catalog: Catalog, chapter: str) -> Catalog:
+    """One chapter of the catalog. Raises UsageError where there is no such chapter."""
+    members = catalog.chapter(int(chapter)) if is_number(chapter) else ()
+    if not members:
+        numbers = dict.fromkeys(one.number // 100 for one in catalog.exercises)
+        hint = f"the chapters are {', '.join(map(str, numbers))}; `grade list` shows them all"
+        raise UsageError(f"there is no chapter {chapter!r}", code="unknown_chapter", hint=hint)
+    return Catalog(members)
 
 
 def _passed(catalog: Catalog) -> frozenset[str]:
@@ -120,8 +138,11 @@ def needs_note(one: CourseExercise) -> str:
     return ""
 
 
-def list_lines(catalog: Catalog, width: int = 80, *, passed: Collection[str] = ()) -> Iterator[str]:
-    """Yield the list as people read it: number, name and the one idea, under each chapter; ✔ before what is passed."""
+def list_lines(catalog: Catalog, width: int = 80, *, passed: Collection[str] = (), whole: bool = True) -> Iterator[str]:
+    """Yield the list as people read it: number, name and the one idea, under each chapter; ✔ before what is passed.
+
+    ``whole`` is False for a part of the course, in which no chapter is missing.
+    """
     widest = max((len(one.name) for one in catalog.exercises), default=0)
     for at, (chapter, members) in enumerate(groupby(catalog.exercises, key=lambda one: one.chapter)):
         if at:
@@ -136,7 +157,7 @@ def list_lines(catalog: Catalog, width: int = 80, *, passed: Collection[str] = (
     yield ""
     closing = "`grade show NAME` explains one, `grade start NAME` puts its stub here, `grade NAME` grades it."
     yield wrapped(closing, width=width)
-    if missing := missing_chapters(catalog):
+    if whole and (missing := missing_chapters(catalog)):
         yield wrapped(missing, width=width)
     if passed:
         yield "✔ marks what you have passed; `grade next` says how to go on."
@@ -201,9 +222,8 @@ def print_paged(text: str, closing: str) -> None:
 
 
 def _how_to_go_on(one: CourseExercise) -> str:
-    here = Path(f"{one.name}.cu")
-    edit = " and ".join(f"./{path.name}" for path in to_edit(one))
-    first = f"Edit {edit}" if here.is_file() else f"`grade start {one.name}` puts the stub here"
+    start = f"`grade start {one.name}` puts the stub here"
+    first = start if missing_here(one) else f"Edit {named(to_edit(one))}"
     hints = f" `grade hint {one.name}` gives a hint." if one.hints.is_file() else ""
     questions = f" `grade interview {one.name}` asks what interviewers ask about it." if one.interview.is_file() else ""
     ladder = f" `grade show {one.exercise.ladder}` tells of the whole ladder." if one.ladder_page else ""
@@ -216,16 +236,28 @@ def _how_to_go_on(one: CourseExercise) -> str:
 def start_exercise(name: str, courses: Sequence[Path], *, force: bool) -> int:
     """Copy the stub, and a host exercise's Python file, into this folder."""
     one = find(load(courses), name)
-    sources = [path for path in (one.stub, one.host_file) if path is not None]
-    taken = [Path(path.name) for path in sources if Path(path.name).exists() or Path(path.name).is_symlink()]
-    if taken and not force:
-        raise UsageError(
-            f"./{taken[0]} is already here", code="exists", hint="--force overwrites it, and what you wrote is lost"
-        )
-    for path in sources:
+    missing = missing_here(one)
+    if not missing and not force:
+        raise _all_here(one)
+    for path in files_of(one) if force else missing:
         _copy(path)
-    print_line(_started(one, sources))
+    if not force and len(missing) < len(files_of(one)):
+        kept = named(path for path in files_of(one) if path not in missing)
+        say(f"{kept} was here and stays as it is; {named(missing)} was missing, and is the stub.")
+    print_line(_started(one, files_of(one)))
     return 0
+
+
+def _all_here(one: CourseExercise) -> UsageError:
+    files = files_of(one)
+    if len(files) == 1:
+        again = f"`grade reset {one.name}` puts the stub back and keeps what you wrote; --force overwrites it"
+        return UsageError(f"{named(files)} is already here", code="exists", hint=again)
+    again = (
+        f"`grade reset {one.name}` puts both stubs back and keeps what you wrote; for one stub alone, rename your "
+        f"file and run `grade start {one.name}`; --force overwrites both"
+    )
+    return UsageError(f"{named(files)} are already here", code="exists", hint=again)
 
 
 def _copy(source: Path) -> None:
@@ -238,7 +270,7 @@ def _copy(source: Path) -> None:
 
 
 def _started(one: CourseExercise, sources: Sequence[Path]) -> str:
-    files = " and ".join(f"./{path.name}" for path in to_edit(one))
+    files = named(to_edit(one))
     beside = [f"./{path.name}" for path in sources if path not in to_edit(one)]
     complete = f"\n     {beside[0]} belongs to it; it is complete, and you may change it." if beside else ""
     return (
@@ -247,9 +279,3 @@ def _started(one: CourseExercise, sources: Sequence[Path]) -> str:
         f"  2. Open {files} and do that where it says YOUR CODE.{complete}\n"
         f"  3. `grade {one.name}` grades it."
     )
-
-
-def to_edit(one: CourseExercise) -> list[Path]:
-    """The stubs in which something is left to write: of a host exercise it may be one of the two files, or both."""
-    stubs = [path for path in (one.stub, one.host_file) if path is not None]
-    return [path for path in stubs if path.is_file() and b"YOUR CODE" in path.read_bytes()] or stubs

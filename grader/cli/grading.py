@@ -12,8 +12,10 @@ from time import perf_counter
 from grader.catalog import Catalog, CourseExercise, built_in_course
 from grader.cli.course import find, load
 from grader.cli.output import print_json, print_line, print_text, screen
+from grader.cli.stubs import of_a_file
 from grader.errors import SubmissionError, UsageError
 from grader.stages.background import in_background
+from grader.stages.texts import Texts
 from grader.verdict import Verdict
 
 
@@ -34,6 +36,7 @@ class Options:
     no_record: bool = False
     junit: Path | None = None
     html: Path | None = None
+    watched: bool = False  # by `grade watch`, which grades again by itself
     courses: tuple[Path, ...] = ()
 
 
@@ -45,6 +48,38 @@ class Task:
     path: Path
     host: Path | None = None
 
+    @property
+    def host_file(self) -> Path | None:
+        """Its host file; None where it needs none, or where there is none, which the backend says when it looks."""
+        if self.host is not None or not self.exercise.exercise.host:
+            return self.host
+        from grader.cli.hostfile import host_file
+
+        try:
+            return host_file(self.exercise, self.path)
+        except SubmissionError:
+            return None
+
+
+@dataclass(frozen=True)
+class Graded:
+    """A task with its verdict, and the texts that were graded: the files may have been saved meanwhile."""
+
+    task: Task
+    verdict: Verdict
+    texts: Texts
+
+    @property
+    def text(self) -> str:
+        """The kernel's text, for the excerpt."""
+        return self.texts.shown(self.task.path)
+
+    @property
+    def beside(self) -> dict[str, str]:
+        """The host file's text by its name, for findings in it."""
+        path = self.task.host_file
+        return {} if path is None else {path.name: self.texts.shown(path)}
+
 
 def grade_all(options: Options) -> int:
     """Grade every name in order; return the largest exit code. Every name is understood before the first is graded."""
@@ -53,18 +88,19 @@ def grade_all(options: Options) -> int:
     tasks = tasks_of(catalog, options)
     if not options.as_json:
         in_background(_import_the_rest)
-    verdicts = []
-    for task, verdict in _graded(catalog, tasks, options):
-        verdicts.append(verdict)
+    runs = []
+    for run in _graded(catalog, tasks, options):
+        runs.append(run)
         if not options.as_json:
-            _print_report(task, verdict, options, last=len(verdicts) == len(tasks))
+            _print_report(run, options, last=len(runs) == len(tasks))
+    verdicts = [run.verdict for run in runs]
     if options.as_json:
         _print_document(verdicts, perf_counter() - started)
     if options.junit is not None:
         _write_junit(options.junit, verdicts)
         print_line(f"The results are in {options.junit}.", to_stderr=True)
     if options.html is not None:
-        _write_html(options.html, catalog, tasks, verdicts)
+        _write_html(options.html, catalog, runs)
         print_line(f"The page is in {options.html}: open it in a browser.", to_stderr=True)
     return max(verdict.exit_code for verdict in verdicts)
 
@@ -87,7 +123,7 @@ def _task(catalog: Catalog, name: str, options: Options) -> Task:
         one = find(catalog, name)
         return _of_file(one, file_for(one, options))
     path = Path(name)
-    meant = next((one for one in catalog.exercises if path.name in _names(one)), None)
+    meant = of_a_file(catalog, Path(path.name))
     if meant is not None and path.is_file() and options.file is None and not options.solution:
         return _of_file(meant, path)
     raise UsageError(
@@ -100,11 +136,6 @@ def _task(catalog: Catalog, name: str, options: Options) -> Task:
 HOST_ENDING = "_host.py"
 
 
-def _names(one: CourseExercise) -> tuple[str, ...]:
-    """What the exercise's files are called in a person's folder."""
-    return (f"{one.name}.cu", f"{one.name}{HOST_ENDING}") if one.exercise.host else (f"{one.name}.cu",)
-
-
 def _of_file(one: CourseExercise, path: Path) -> Task:
     """The task of one file: of a host exercise the Python file may be named, and the kernel beside it is meant."""
     if not (one.exercise.host and path.suffix == ".py"):
@@ -114,7 +145,7 @@ def _of_file(one: CourseExercise, path: Path) -> Task:
     if beside is None or not path.is_file():
         raise UsageError(
             f"there is no {kernels[-1].name} beside {path}" if path.is_file() else f"there is no file {path}",
-            code="no_submission", hint=f"`grade start {one.name}` copies both files into this folder",
+            code="no_submission", hint=f"`grade start {one.name}` puts what is missing into this folder",
         )  # fmt: skip
     return Task(one, beside, path)
 
@@ -137,11 +168,14 @@ def file_for(one: CourseExercise, options: Options) -> Path:
     here = Path(f"{one.name}.cu")
     if here.exists() or here.is_symlink():
         return here
-    if in_a_clone(one):
+    host = Path(f"{one.name}{HOST_ENDING}")
+    alone = one.exercise.host and host.exists()  # to grade the clone's stubs instead would pass over it
+    if in_a_clone(one) and not alone:
         return one.stub
+    kept = f", and keeps your ./{host}" if alone else ""
     raise UsageError(
         f"there is no {here} in this folder", code="no_submission",
-        hint=f"`grade start {one.name}` puts the stub here; --file PATH grades a file elsewhere",
+        hint=f"`grade start {one.name}` puts the stub here{kept}; --file PATH grades a file elsewhere",
     )  # fmt: skip
 
 
@@ -157,7 +191,7 @@ def in_a_clone(one: CourseExercise) -> bool:
     return one.stub.is_file() and not (one.course == built_in_course() and packaged.is_dir())
 
 
-def _graded(catalog: Catalog, tasks: Sequence[Task], options: Options) -> Iterator[tuple[Task, Verdict]]:
+def _graded(catalog: Catalog, tasks: Sequence[Task], options: Options) -> Iterator[Graded]:
     from grader.cli.history import recorder
     from grader.cli.machinery import Machine
     from grader.cli.waiting import waiting
@@ -171,7 +205,7 @@ def _graded(catalog: Catalog, tasks: Sequence[Task], options: Options) -> Iterat
         with waiting(task.exercise.name, quiet=options.as_json) as tell:
             verdict = grade(replace(request, tell=tell))
         try:
-            yield task, _without_notes(verdict) if is_untouched(request) else verdict
+            yield Graded(task, _without_notes(verdict) if is_untouched(request) else verdict, request.texts)
         finally:  # behind the report, which need not wait for the disk
             if not (options.solution or options.no_record):
                 record(verdict)
@@ -191,12 +225,12 @@ def _import_the_rest() -> None:
         import_module(name)
 
 
-def _print_report(task: Task, verdict: Verdict, options: Options, *, last: bool) -> None:
+def _print_report(run: Graded, options: Options, *, last: bool) -> None:
     from grader.render.terminal import to_terminal
 
     shown = screen(no_color=options.no_color)
     report = to_terminal(
-        verdict, _text_of(task.path), beside=_beside(task), graded=_which_file(task, options),
+        run.verdict, run.text, beside=run.beside, graded=_which_file(run.task, options),
         width=shown.width, color=shown.color, unicode=shown.unicode,
     )  # fmt: skip
     print_text(report if last else report + "\n")
@@ -209,28 +243,6 @@ def _which_file(task: Task, options: Options) -> str:
     if options.file is not None or task.path != task.exercise.stub:
         return ""
     return f"{shown(task.path)} (there is no ./{task.path.name} here)"
-
-
-def _text_of(path: Path) -> str:
-    """The graded text for the excerpt; whatever cannot be read has its own message in the verdict."""
-    try:
-        with path.open("rb") as file:
-            return file.read(1 << 20).decode("utf-8", "replace")
-    except OSError:
-        return ""
-
-
-def _beside(task: Task) -> dict[str, str]:
-    """The host file's text by its name, for findings in it."""
-    if not task.exercise.exercise.host:
-        return {}
-    from grader.cli.hostfile import host_file
-
-    try:
-        path = task.host or host_file(task.exercise, task.path)
-    except SubmissionError:  # there is none, as the verdict says
-        return {}
-    return {path.name: _text_of(path)}
 
 
 def _print_document(verdicts: Sequence[Verdict], elapsed_s: float) -> None:
@@ -249,20 +261,21 @@ def _write_junit(path: Path, verdicts: Sequence[Verdict]) -> None:
     write_file(path, to_junit(verdicts, timestamp=datetime.now(UTC).isoformat(timespec="seconds")))
 
 
-def _write_html(path: Path, catalog: Catalog, tasks: Sequence[Task], verdicts: Sequence[Verdict]) -> None:
+def _write_html(path: Path, catalog: Catalog, runs: Sequence[Graded]) -> None:
     from grader.cli.history import ladder_points
     from grader.cli.output import write_file
-    from grader.render.html import Graded, to_html
+    from grader.render.html import Graded as Drawn
+    from grader.render.html import to_html
     from grader.render.json import versions
 
     graded = [
-        Graded(
-            verdict,
-            _text_of(task.path),
-            task.exercise.exercise.idea,
-            ladder_points(catalog, task.exercise, verdict),
-            _beside(task),
+        Drawn(
+            run.verdict,
+            run.text,
+            run.task.exercise.exercise.idea,
+            ladder_points(catalog, run.task.exercise, run.verdict),
+            run.beside,
         )
-        for task, verdict in zip(tasks, verdicts, strict=True)
+        for run in runs
     ]
     write_file(path, to_html(graded, versions=versions()))

@@ -1,21 +1,17 @@
-"""``grade hint``, ``grade reset``, ``grade solution`` and ``grade next``: what people ask for between two gradings."""
+"""``grade hint``, ``grade reset`` and ``grade solution``: what people ask for between two gradings."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from grader.catalog import Catalog, CourseExercise
-from grader.cli.course import find, load, start_exercise
+from grader.cli.course import find, load
 from grader.cli.history import key_of, progress
-from grader.cli.output import print_line, print_text, screen, wrapped
+from grader.cli.output import print_line, print_text, say, screen
+from grader.cli.stubs import files_of, named
 from grader.errors import UsageError
-
-if TYPE_CHECKING:
-    from grader.practice.following import Following
 
 # ---------------------------------------------------------------------------------------------------------------- hint
 
@@ -108,10 +104,9 @@ MOST_KEPT = 1000  # earlier texts of one exercise, beside each other
 def reset_exercise(name: str, courses: Sequence[Path]) -> int:
     """Put the stub back over the file here, and a host exercise's Python file; what was there is kept beside it."""
     one = find(load(courses), name)
-    sources = [path for path in (one.stub, one.host_file) if path is not None]
-    for path in sources:
+    for path in files_of(one):
         _check_resettable(one, path)
-    for path in sources:
+    for path in files_of(one):
         print_line(_reset(path))
     return 0
 
@@ -119,7 +114,8 @@ def reset_exercise(name: str, courses: Sequence[Path]) -> int:
 def _check_resettable(one: CourseExercise, source: Path) -> None:
     here = Path(source.name)
     if not here.exists():
-        hint = f"`grade start {one.name}` puts the stub here"
+        kept = named(path for path in files_of(one) if Path(path.name).exists())
+        hint = f"`grade start {one.name}` puts the stub here" + (f", and keeps your {kept}" if kept else "")
         raise UsageError(f"there is no {here} in this folder", code="no_submission", hint=hint)
     if not here.is_file():
         raise UsageError(f"./{here} is no file", code="is_a_directory")
@@ -206,85 +202,3 @@ def _for_people(text: str, path: Path, *, no_color: bool) -> str:
 
     shown = screen(no_color=no_color)
     return source_text(text, path.suffix) if shown.color else safe(text, lines=True)
-
-
-# ---------------------------------------------------------------------------------------------------------------- next
-
-
-def show_next(courses: Sequence[Path], *, start: bool) -> int:
-    """Print which exercise comes next and why; with ``start``, copy its stub here unless it is here."""
-    catalog = load(courses)
-    one, found = next_exercise(catalog)
-    if one is None:
-        say(all_passed(catalog))
-        return 0
-    here = Path(f"{one.name}.cu")
-    if start and not here.exists():
-        say(why_next(found))
-        return start_exercise(one.name, courses, force=False)
-    say(f"{one.number}  {one.name}: {one.exercise.idea}.")
-    say(why_next(found))
-    if here.exists():
-        say(f"./{here} is here: `grade {one.name}` grades it, `grade show {one.name}` explains the task.")
-    else:
-        say(f"`grade start {one.name}` puts its stub here, and so does `grade next --start`.")
-    return 0
-
-
-def next_exercise(catalog: Catalog) -> tuple[CourseExercise | None, Following]:
-    """The first exercise that is open behind the one passed last, None where all are passed that can be graded here."""
-    from grader.practice.following import following
-
-    found = following(
-        [key_of(one) for one in catalog.exercises],
-        progress().passes(),
-        lambda at: gradable_here(catalog.exercises[at]),
-    )
-    return (None if found.at is None else catalog.exercises[found.at]), found
-
-
-def why_next(found: Following) -> str:
-    """Why an exercise is the next one, in a sentence or two."""
-    from grader.practice.progress import local_day
-
-    if found.after is None:
-        return "Next is the first exercise that you have not passed."
-    words = f"Next after {found.after.exercise}, which you passed on {local_day(found.after.at)}."
-    if found.open_before:
-        before = "1 exercise before it is" if found.open_before == 1 else f"{found.open_before} exercises before it are"
-        words += f" {before} still open: `grade progress` shows which."
-    return words
-
-
-def gradable_here(one: CourseExercise) -> bool:
-    """Whether the simulator or a GPU of this machine can grade the exercise."""
-    from grader.stages import simulable
-
-    return simulable(one.exercise) or (_has_gpu() and _serves(one.exercise.requires))
-
-
-def _serves(requires: str) -> bool:
-    """Whether the first GPU here is of the kind; one that is not newer than the simulated device always is."""
-    from grader.architecture import SIMULATED, capability
-    from grader.device import detect
-
-    return capability(requires) <= SIMULATED or not detect().why_not(requires)
-
-
-@cache
-def _has_gpu() -> bool:
-    from grader.device import count
-
-    return count() > 0
-
-
-def all_passed(catalog: Catalog) -> str:
-    """What is said to who has passed everything that can be graded here."""
-    if all(gradable_here(one) for one in catalog.exercises):
-        return f"You have passed all {len(catalog.exercises)} exercises."
-    return "You have passed every exercise that needs no GPU; `grade list` marks those that need one."
-
-
-def say(text: str) -> None:
-    """Print a message in lines of the screen's width."""
-    print_line(wrapped(text, width=screen().width))

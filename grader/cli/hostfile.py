@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.backends.gpu.host.backend import HostBackend, HostSession, host_file_beside
+from grader.backends.gpu.host.backend import HostBackend, HostSession
 from grader.backends.sim.host.backend import HostSimBackend, HostSimSession
-from grader.compile import read_submission
 from grader.errors import SubmissionError
+from grader.stages.texts import NOTHING_READ, Texts
 
 if TYPE_CHECKING:
     from grader.backends.base import Limits
@@ -21,17 +21,25 @@ class HostFileBackend(HostBackend):
     """A `HostBackend` for the host file that belongs to ``path``; or for ``host`` itself."""
 
     def __init__(
-        self, backend: GpuBackend, one: CourseExercise, path: Path, *, host: Path | None = None, sandbox: bool = True
+        self,
+        backend: GpuBackend,
+        one: CourseExercise,
+        path: Path,
+        *,
+        host: Path | None = None,
+        sandbox: bool = True,
+        texts: Texts = NOTHING_READ,
     ) -> None:
         super().__init__(backend, one.exercise, b"", path.name, sandbox=sandbox, course=one.course)
         self._one = one
         self._path = path
         self._host = host
+        self._texts = texts
 
     def open(self, program: Program, limits: Limits) -> HostSession:
         """Start a child with module and host file. Raises SubmissionError ``invalid`` where there is no host file."""
         file = self._host or host_file(self._one, self._path)
-        self._source, self._name = read_submission(file), file.name
+        self._source, self._name = self._texts.read(file), file.name
         return super().open(program, limits)
 
 
@@ -39,27 +47,49 @@ class SimHostFileBackend(HostSimBackend):
     """The same on the simulator."""
 
     def __init__(
-        self, one: CourseExercise, path: Path, *, host: Path | None = None, sandbox: bool = True, threads: int = 0
+        self,
+        one: CourseExercise,
+        path: Path,
+        *,
+        host: Path | None = None,
+        sandbox: bool = True,
+        threads: int = 0,
+        texts: Texts = NOTHING_READ,
     ) -> None:
         courses = (one.course.exercises, one.course.solutions, one.course.kernels_ref)
         super().__init__(one.exercise, b"", path.name, threads=threads, sandbox=sandbox, courses=courses)
         self._one = one
         self._path = path
         self._host = host
+        self._texts = texts
 
     def open(self, program: Program, limits: Limits) -> HostSimSession:
         """Start both children with module and host file. Raises SubmissionError ``invalid`` where there is none."""
         file = self._host or host_file(self._one, self._path)
-        self._source, self._name = read_submission(file), file.name
+        self._source, self._name = self._texts.read(file), file.name
         return super().open(program, limits)
 
 
 def host_file(one: CourseExercise, path: Path) -> Path:
-    """The Python file for ``path``: M_host.py or NAME_host.py beside it; for a mutant without one, the solution's."""
-    try:
-        return host_file_beside(path, one.name)
-    except SubmissionError:
-        is_mutant = path.resolve() in {mutant.resolve() for mutant in one.mutants}
-        if is_mutant and one.solution_host_file is not None:
-            return one.solution_host_file
-        raise
+    """The Python file for ``path``: M_host.py or NAME_host.py beside it; for a mutant without one, the solution's.
+
+    Raises SubmissionError (``invalid``) where there is none.
+    """
+    beside = next((place for place in places(one, path) if place.is_file()), None)
+    is_mutant = path.resolve() in {mutant.resolve() for mutant in one.mutants}
+    found = beside or (one.solution_host_file if is_mutant else None)
+    if found is None:
+        message = f"{path.name} needs its host file: there is no {one.name}_host.py beside it"
+        raise SubmissionError("invalid", message, hint=_how_to_get_one(one, path))
+    return found
+
+
+def _how_to_get_one(one: CourseExercise, path: Path) -> str:
+    if path.absolute() == Path(f"{one.name}.cu").absolute():
+        return f"`grade start {one.name}` puts the stub here, and keeps your ./{path.name}"
+    return f"`grade start {one.name}` copies the stubs of both files into this folder"
+
+
+def places(one: CourseExercise, path: Path) -> tuple[Path, Path]:
+    """Where the Python file for ``path`` may lie beside it, the first that is there."""
+    return path.with_name(f"{path.stem}_host.py"), path.with_name(f"{one.name}_host.py")

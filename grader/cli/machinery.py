@@ -5,13 +5,13 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.architecture import capability
 from grader.cli.history import tell_once
-from grader.errors import SubmissionError, Unsupported
+from grader.errors import Unsupported
 from grader.stages import Request, simulable
+from grader.stages.texts import Texts
 
 if TYPE_CHECKING:
     from grader.backends.base import Backend, Limits
@@ -58,7 +58,8 @@ class Machine:
     def _request(self, catalog: Catalog, task: Task, options: Options) -> Request:
         one = self._with_line(task.exercise)
         exercise = one.graded
-        simulator = _simulator(one, task, options) if self.backend != "gpu" and simulable(exercise) else None
+        texts = Texts.of(task.path, task.host_file)
+        simulator = _simulator(one, task, options, texts) if self.backend != "gpu" and simulable(exercise) else None
         request = Request(
             exercise=exercise,
             path=task.path,
@@ -72,9 +73,11 @@ class Machine:
             limits=_limits(options.timeout),
             stub=one.stub,
             hints=one.hints,
-            host_file=task.host or _host_file(one, task.path),
+            host_file=task.host_file,
             host_stub=one.host_file,
-            next_exercise=self._following(catalog, one),
+            next_exercise=partial(_next_after, catalog, one),
+            watched=options.watched,
+            texts=texts,
         )
         return request if self.gpu is None else _with_gpu(request, one, self.gpu, options)
 
@@ -88,16 +91,18 @@ class Machine:
             tell_once(trouble)
         return replace(one, exercise=with_line(one.exercise, self.gpu.name))
 
-    def _following(self, catalog: Catalog, one: CourseExercise) -> str:
-        """The name of the next exercise that can be graded here, "" after the last."""
-        at = [other.name for other in catalog.exercises].index(one.name) + 1
-        rest = catalog.exercises[at:]
-        return next((other.name for other in rest if self._for(other).gpu is not None or simulable(other.exercise)), "")
-
     def _target(self, requires: str) -> str:
         """The compute capability to compile for: this GPU's, at most 8.0, but at least what the exercise requires."""
         here = min(self.gpu.compute_capability, DEFAULT_TARGET) if self.gpu is not None else DEFAULT_TARGET
         return "sm_{}{}".format(*here) if capability(requires) <= here else requires
+
+
+def _next_after(catalog: Catalog, one: CourseExercise) -> str:
+    """The name of the exercise that `grade next` will propose once this one's pass is recorded; "" where none is."""
+    from grader.cli.proposing import next_exercise
+
+    following, _ = next_exercise(catalog, passing=one)
+    return following.name if following is not None else ""
 
 
 def _too_few(exercise: Exercise) -> str:
@@ -127,28 +132,18 @@ def _with_host_file(request: Request, one: CourseExercise, gpu: GpuBackend, opti
     from grader.backends.gpu.host.speed import HostSpeedTest
     from grader.cli.hostfile import HostFileBackend
 
-    backend = HostFileBackend(gpu, one, request.path, host=request.host_file, sandbox=not options.no_sandbox)
+    backend = HostFileBackend(
+        gpu, one, request.path, host=request.host_file, sandbox=not options.no_sandbox, texts=request.texts
+    )
     timer = HostSpeedTest(one.exercise, backend, request.oracle, request.seed, request.limits)
     return replace(request, gpu=backend, timer=timer)
 
 
-def _host_file(one: CourseExercise, path: Path) -> Path | None:
-    """The host file that belongs to ``path``; None where there is none, which the backend says when it looks for it."""
-    if not one.exercise.host:
-        return None
-    from grader.cli.hostfile import host_file
-
-    try:
-        return host_file(one, path)
-    except SubmissionError:
-        return None
-
-
-def _simulator(one: CourseExercise, task: Task, options: Options) -> Backend:
+def _simulator(one: CourseExercise, task: Task, options: Options, texts: Texts) -> Backend:
     if one.exercise.host:
         from grader.cli.hostfile import SimHostFileBackend
 
-        return SimHostFileBackend(one, task.path, host=task.host, sandbox=not options.no_sandbox)
+        return SimHostFileBackend(one, task.path, host=task.host, sandbox=not options.no_sandbox, texts=texts)
     from grader.backends.sim import SimBackend
 
     return SimBackend()

@@ -71,6 +71,11 @@ def wrapped(text: str, *, width: int, indent: str = "") -> str:
 _GLUE = "\0"  # stands for a space at which no line breaks
 
 
+def say(text: str) -> None:
+    """Print a message in lines of the screen's width."""
+    print_line(wrapped(text, width=screen().width))
+
+
 def print_json(document: Mapping[str, Any]) -> None:
     """Write the one document of a ``--json`` command."""
     from grader.render.json import dumps

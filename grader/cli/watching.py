@@ -3,6 +3,8 @@
 keyboard ──┐
            ├──events──▶ Watch.run: one at a time, in the main thread
 saves ─────┘
+
+A save while something is graded ends that grading: what it would say is of a text that is gone.
 """
 
 from __future__ import annotations
@@ -21,11 +23,14 @@ from grader.catalog import Catalog
 from grader.cli.course import load, show_list, start_exercise
 from grader.cli.failures import BROKEN_PIPE, guarded
 from grader.cli.grading import Options, Task, grade_all, tasks_of
-from grader.cli.habits import all_passed, give_hint, next_exercise, say, why_next
-from grader.cli.output import print_line, print_text
+from grader.cli.habits import give_hint
+from grader.cli.output import print_line, print_text, say
+from grader.cli.proposing import all_passed, next_exercise, why_next
+from grader.cli.stubs import missing_here, named, to_edit
 from grader.errors import UsageError
 from grader.practice.keyboard import END, Keyboard
 from grader.practice.saves import Saves, newest_first, wake_at_saves
+from grader.stopping import Stopped, Stopper
 
 SAVED = "saved"  # an event that is no key
 CLEAR = "\x1b[2J\x1b[H"
@@ -45,7 +50,7 @@ def watch_files(name: str | None, courses: tuple[Path, ...], options: Mapping[st
     """Grade one exercise's file, or without a name every exercise's file in this folder, each time it is saved."""
     catalog = load(courses)
     current = _named(catalog, name) if name is not None else _newest(catalog)
-    return Watch(catalog, current, Options((), courses=courses, **options), follows=name is None).run()
+    return Watch(catalog, current, Options((), courses=courses, watched=True, **options), follows=name is None).run()
 
 
 def _named(catalog: Catalog, name: str) -> Task:
@@ -74,9 +79,10 @@ def _files_of(task: Task) -> tuple[Path, ...]:
     """All files whose save matters: a host exercise has a Python file beside the kernel."""
     if not task.exercise.exercise.host:
         return (task.path,)
-    names = (f"{task.path.stem}_host.py", f"{task.exercise.name}_host.py")
-    beside = [host for host in map(task.path.with_name, names) if host.is_file()]
-    return task.path, *([task.host] if task.host is not None else beside[:1] or [task.path.with_name(names[0])])
+    from grader.cli.hostfile import places
+
+    beside = places(task.exercise, task.path)
+    return task.path, task.host or next((host for host in beside if host.is_file()), beside[0])
 
 
 def _named_files(task: Task) -> str:
@@ -93,7 +99,7 @@ class Watch:
         self._follows = follows
         self._events: SimpleQueue[str] = SimpleQueue()
         self._saves = Saves()
-        self._grading = False
+        self._grading: Stopper | None = None
         self._looks_without = 0
         self._keyboard = Keyboard(self._pressed)
         self._actions: Mapping[str, Callable[[], None]] = {
@@ -104,7 +110,7 @@ class Watch:
         """Grade once, then at every save, until somebody quits."""
         stop = Event()
         folders = {Path.cwd(), self._current.path.absolute().parent}
-        watcher = Thread(target=wake_at_saves, args=(folders, lambda: self._events.put(SAVED), stop), daemon=True)
+        watcher = Thread(target=wake_at_saves, args=(folders, self._wake, stop), daemon=True)
         with self._keyboard:
             watcher.start()
             try:
@@ -128,10 +134,17 @@ class Watch:
 
     def _pressed(self, key: str) -> None:
         """A key, in the keyboard's thread. Nobody who quits waits for a grading; its children end with this process."""
-        if key.lower() in QUITS and self._grading:
+        if key.lower() in QUITS and self._grading is not None:
             self._keyboard.restore()
             os._exit(0)
         self._events.put(key.lower())
+
+    def _wake(self) -> None:
+        """Something may have been saved, in the watcher's thread. What is graded meanwhile is out of date."""
+        grading = self._grading
+        if grading is not None and self._saves.has_new(self._watched()):
+            grading.stop()
+        self._events.put(SAVED)
 
     def _do(self, action: Callable[[], None]) -> int:
         """Carry out an action, then say what can be done; whatever goes wrong is one message, and watching goes on."""
@@ -147,12 +160,16 @@ class Watch:
 
     def _look(self) -> bool:
         """Whether a watched file was saved; where several were, the newest becomes the current one."""
-        tasks: Iterable[Task] = _tasks_here(self._catalog) if self._follows else [self._current]
-        owner = {file: task for task in tasks for file in _files_of(task)}
+        owner = self._watched()
         saved = self._saves.look(owner)
         if saved:
             self._current = owner[saved[0]]
         return bool(saved)
+
+    def _watched(self) -> dict[Path, Task]:
+        """Every file whose save matters, with what is graded then."""
+        tasks: Iterable[Task] = _tasks_here(self._catalog) if self._follows else [self._current]
+        return {file: task for task in tasks for file in _files_of(task)}
 
     def _notice_the_gone(self) -> int:
         """Say once that the current file has gone. Editors that rename take it away for a moment: look twice."""
@@ -164,15 +181,25 @@ class Watch:
     # -- what is done
 
     def _grade(self) -> None:
-        self._grading = True
+        """Grade the current exercise; where a file is saved meanwhile, what is current then, and anew."""
+        while not self._graded_undisturbed():
+            self._look()
+
+    def _graded_undisturbed(self) -> bool:
+        """Grade once. False where a save ended it: nothing of it is printed or recorded."""
         self._saves.look(_files_of(self._current))  # what is graded now need not be graded again
+        file = self._current.host or self._current.path
         try:
-            self._clear()
-            print_line(f"{_named_files(self._current)}, {strftime('%H:%M:%S')}\n")
-            file = self._current.host or self._current.path
-            grade_all(replace(self._options, names=(self._current.exercise.name,), file=file))
+            with Stopper() as self._grading:
+                self._clear()
+                print_line(f"{_named_files(self._current)}, {strftime('%H:%M:%S')}\n")
+                grade_all(replace(self._options, names=(self._current.exercise.name,), file=file))
+        except Stopped:
+            print_line("It was saved meanwhile: what is there now is graded.")
+            return False
         finally:
-            self._grading = False
+            self._grading = None
+        return True
 
     def _hint(self) -> None:
         print_line("")
@@ -193,16 +220,17 @@ class Watch:
             return
         self._clear()
         say(why_next(found))
-        path = Path(f"{one.name}.cu")
-        if path.exists():
-            say(f"{one.name}: {one.exercise.idea}.")
-            say(f"./{path} is here already: Enter grades it.")
-        else:
+        task = Task(one, Path(f"{one.name}.cu"))
+        edit = named(to_edit(one))
+        if missing_here(one):
             start_exercise(one.name, self._options.courses, force=False)
-            say(f"The stub was not here: it has been copied to ./{path}, and is graded when you save it.")
-        self._current = Task(one, path)
+            say(f"The stub was not here: it has been copied to {edit}, and is graded when you save it.")
+        else:
+            say(f"{one.name}: {one.exercise.idea}.")
+            say(f"You have {edit} here already: Enter grades it.")
+        self._current = task
         self._look()  # what was just written is no save
-        self._current = Task(one, path)
+        self._current = task
 
     # -- what is shown
 

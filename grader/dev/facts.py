@@ -83,7 +83,7 @@ def _line(one: CourseExercise) -> Iterator[str]:
     target = one.exercise.target
     assert target is not None
     line = lines_on(REFERENCE).get(one.name)
-    if line is None and not target.fraction and not target.note:  # a note says why there is none
+    if line is None and not target.fraction and not target.unlined:
         yield "it has no pass line: `grade calibrate` on a GPU, or a fraction in its target"
     if line is not None and line.of != target.of:
         yield f"its line is a fraction of the {line.of}, its target one of the {target.of}: calibrate it again"

@@ -26,7 +26,7 @@ class Following:
 def following(keys: Sequence[Key], passes: Sequence[Run], can_be_graded: Callable[[int], bool]) -> Following:
     """Return what comes next among ``keys``, which are in the order of the course.
 
-    ``passes`` are the first passes, oldest first; ``can_be_graded`` says whether this machine can grade the exercise
+    ``passes`` are passes, oldest first; ``can_be_graded`` says whether this machine can grade the exercise
     at a place, and is asked only for those that matter.
     """
     known = [run for run in passes if _key(run) in keys]

@@ -88,12 +88,9 @@ class Progress:
         return self._read(frozenset(), lambda db: frozenset((course, name) for course, name in db.execute(query)))
 
     def passes(self) -> tuple[Run, ...]:
-        """The first pass of each exercise, oldest first."""
-        first: dict[tuple[str, str], Run] = {}
-        query = f"{_SELECT} WHERE verdict = 'pass' ORDER BY id"
-        for run in self._read(_NO_RUNS, lambda db: _runs(db, query)):
-            first.setdefault((run.course, run.exercise), run)
-        return tuple(first.values())
+        """The newest pass of each exercise, oldest first."""
+        query = f"{_SELECT} WHERE id IN (SELECT MAX(id) FROM runs WHERE verdict = 'pass' GROUP BY course, exercise)"
+        return self._read(_NO_RUNS, lambda db: _runs(db, f"{query} ORDER BY id"))
 
     def hints_seen(self) -> dict[tuple[str, str], int]:
         """How many hints were shown, by course and name."""

@@ -39,6 +39,10 @@ class Saves:
         self._seen |= found
         return newest_first(saved)
 
+    def has_new(self, paths: Iterable[Path]) -> bool:
+        """Whether one of the files was saved since the last look; this is no look. From any thread."""
+        return any((now := stamp(path)) is not None and now != self._seen.get(path) for path in paths)
+
 
 def newest_first(paths: Iterable[Path]) -> list[Path]:
     """The paths by modification time, those that have gone at the end."""

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grader.errors import UsageError
-from grader.roofline import most
+from grader.roofline import TOO_FAST
 from grader.timing import SLOW_BELOW
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ def _line(name: str, entry: Any) -> Line:
         raise ValueError(f"the line of {name} is {entry!r}")
     line = Line(**entry)
     numbers = all(type(number) in (int, float) for number in (line.fraction, line.solution))
-    if not (numbers and 0 < line.fraction <= most(line.of) and math.isfinite(line.solution)):
+    if not (numbers and 0 < line.fraction <= TOO_FAST and math.isfinite(line.solution)):
         raise ValueError(f"the line of {name} is {line.fraction!r}, of a solution at {line.solution!r}")
     if line.of not in ("peak", "ceiling") or not isinstance(line.separated, bool):
         raise ValueError(f"the line of {name} is of {line.of!r}, separated {line.separated!r}")

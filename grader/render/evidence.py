@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from grader.host_counters import HOST_COUNTERS, told
 from grader.render.host_lines import is_host_finding, marked_lines
 from grader.render.text import duration, index_words, number, percent, rate, safe
-from grader.verdict import Access, Diagnostic, LaunchRecord, Measurement
+from grader.verdict import Access, Diagnostic, LaunchRecord, Measurement, Verdict
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -27,6 +27,9 @@ COLUMNS: Mapping[str, str] = {
 ROLES: Mapping[str, str] = {"exit": "not there", "barrier": "waits"}
 """What a thread does in a finding, where the kind of its access is no plain word for it."""
 
+COUNTED = ("pass", "technique", "slow")
+"""Verdicts on a right answer: the counters and the timeline tell more of it."""
+
 LAUNCHES_SHOWN = 4
 BAR = 40  # characters of the bar that stands for the whole peak
 
@@ -35,6 +38,7 @@ def evidence_rows(found: Diagnostic, case: str = "") -> list[Row]:
     """Return label and text of what is known; ``case`` says at which size it happened."""
     rows = [
         ("where", _thread_words(found)),
+        ("launched", f"at {found.launch}" if found.launch else ""),
         ("memory", _memory_words(found) if found.kind != "wrong" else ""),  # the message begins with it
         *((_role(access), _access_words(access)) for access in found.accesses),
         ("seen", "more than once; this is the first" if found.count > 1 else ""),
@@ -88,6 +92,24 @@ def _element(array: str, index: int | None) -> str:
 def _access_words(access: Access) -> str:
     line = f", line {access.line}" if access.line is not None else ""
     return f"thread {index_words(access.thread)}, block {index_words(access.block)}{line}"
+
+
+OVERLAP_GRADED = "The overlap is graded: this step asks for it (technique)."
+
+
+def asks_for_overlap(verdict: Verdict) -> bool:
+    """Whether too little overlap is what the verdict is about."""
+    return any(found.counter == OVERLAP for found in verdict.diagnostics)
+
+
+def telling_counters(verdict: Verdict) -> Mapping[str, float]:
+    """What the host file did; the overlap only where there was something to overlap, or it was asked for."""
+    counters = verdict.host_counters
+    told_too = counters.get("streams", 0) > 1 or asks_for_overlap(verdict)
+    return counters if told_too else {name: value for name, value in counters.items() if name != OVERLAP}
+
+
+OVERLAP = "modelled_overlap"
 
 
 def host_rows(counters: Mapping[str, float]) -> list[Row]:

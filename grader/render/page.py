@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING
 from grader.host_counters import HOST_COUNTERS, amount
 from grader.render.access_rows import busiest_bank, picture_for, summary, title
 from grader.render.drawing import access_svg, speed_bar
-from grader.render.evidence import COLUMNS, alike, evidence_rows, marks_of, speed_rows
+from grader.render.evidence import (
+    COLUMNS,
+    COUNTED,
+    OVERLAP_GRADED,
+    alike,
+    asks_for_overlap,
+    evidence_rows,
+    marks_of,
+    speed_rows,
+    telling_counters,
+)
 from grader.render.host_lines import Texts, base, host_marks, is_host_finding, is_of, order_remark, printer
 from grader.render.listing import CHARACTERS_SHOWN, Listing, listing, source_lines
 from grader.render.roofline_drawing import Point, roofline_svg
@@ -24,7 +34,6 @@ from grader.verdict import CaseResult, Diagnostic, LaunchRecord, StageResult, Ve
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-COUNTED = ("pass", "technique", "slow")  # words of a right answer, of which a timeline tells
 LEVELS = ("full", "short", "summary")
 """How much a page tells: everything; without source listings and lists of cases; what was found alone, in words."""
 
@@ -191,13 +200,16 @@ def section(graded: Graded, name: str, level: str, label: str) -> Section:
         bar=speed_bar(measured, f"{name}-bar") if measured else None,
         roofline=roofline_svg(drawn, graded.history, f"{name}-roof") if drawn else None,
         speed=tuple(row for row in speed_rows(measured) if row[0]) if measured else (),
-        timeline=timeline_picture(verdict.timeline, f"{name}-time")
-        if verdict.verdict in COUNTED and not brief
-        else None,
-        host=() if brief else tuple(_host(verdict.host_counters)),
+        timeline=_timeline(verdict, name) if verdict.verdict in COUNTED and not brief else None,
+        host=() if brief else tuple(_host(telling_counters(verdict))),
         printed_by=printer(Texts(verdict.file, graded.source, graded.beside)),
         beside=tuple(graded.beside),
     )
+
+
+def _timeline(verdict: Verdict, name: str) -> TimelinePicture | None:
+    remark = OVERLAP_GRADED if asks_for_overlap(verdict) else ""
+    return timeline_picture(verdict.timeline, f"{name}-time", remark=remark)
 
 
 def _host(counters: Mapping[str, float]) -> Iterator[tuple[str, str, str]]:

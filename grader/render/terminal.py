@@ -14,7 +14,17 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from grader.render.access_picture import picture_of
-from grader.render.evidence import counter_table, evidence_rows, host_rows, marks_of, speed_rows
+from grader.render.evidence import (
+    COUNTED,
+    OVERLAP_GRADED,
+    asks_for_overlap,
+    counter_table,
+    evidence_rows,
+    host_rows,
+    marks_of,
+    speed_rows,
+    telling_counters,
+)
 from grader.render.excerpt import excerpt
 from grader.render.host_lines import (
     RUN_TWICE,
@@ -43,7 +53,6 @@ SYMBOLS: Mapping[str, str] = {"passed": "✔", "failed": "✘", "skipped": "–"
 STATUS_STYLES: Mapping[str, str] = {"passed": "green", "failed": "bold red", "skipped": "dim"}
 BACKENDS: Mapping[str, str] = {"sim": "on the simulator", "gpu": "on the GPU", "sim+gpu": "on simulator and GPU"}
 
-COUNTED = ("pass", "technique", "slow")  # words of a right answer, of which the counters tell
 CODE_LINE = "// "  # begins a line of code in a next step
 PRINTED_LINES = 12
 OTHERS_SHOWN = 3
@@ -212,7 +221,7 @@ def _others(verdict: Verdict, found: Diagnostic | None) -> Iterator[RenderableTy
 def _numbers(verdict: Verdict, width: int) -> Iterator[RenderableType]:
     right = [("right", _passed_words(verdict))] if verdict.passed and verdict.cases else []
     counted = verdict.verdict in COUNTED
-    rows = [*right, *(host_rows(verdict.host_counters) if counted else ())]
+    rows = [*right, *(host_rows(telling_counters(verdict)) if counted else ())]
     if rows:
         yield ""
         yield _rows(rows)
@@ -222,6 +231,8 @@ def _numbers(verdict: Verdict, width: int) -> Iterator[RenderableType]:
         if drawn:
             yield ""
         yield from drawn
+        if drawn and asks_for_overlap(verdict):
+            yield _indented(OVERLAP_GRADED, "dim", left=INDENT)
     if verdict.measured is not None:
         yield ""
         yield _rows(speed_rows(verdict.measured))

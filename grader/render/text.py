@@ -49,9 +49,10 @@ def to_ascii(text: str) -> str:
 
 
 def rate(value: float, unit: str) -> str:
-    """Return e.g. ``3.41 TB/s``; ``value`` is in ``unit`` (``B``, ``FLOP`` or ``OP``) per second."""
+    """Return e.g. ``3.41 TB/s``; ``value`` is in ``unit`` (``B``, ``FLOP``, ``OP`` or ``launch``) per second."""
     scale, prefix = next(((s, p) for s, p in _PREFIXES if abs(value) >= s), (1.0, ""))
-    return f"{value / scale:.3g} {prefix}{unit}/s"
+    per_s = f"{prefix} launches".strip() if unit == "launch" else f"{prefix}{unit}"
+    return f"{value / scale:.3g} {per_s}/s"
 
 
 def duration(seconds: float) -> str:

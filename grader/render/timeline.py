@@ -23,6 +23,7 @@ NAME_SHOWN = 24
 LINES_SHOWN = 4
 ALIKE = 1.5  # cells below which neighbours of one name that touch are one bar; where a gap is seen, one cell
 BEAT = 1.85  # cells from one beginning to the next: a bar and a gap take two, and fewer would look like stumbling
+RETURNED = "run() had returned"
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Marked:
     word: str
     stream: int | None = None
     device: int = 0  # means something where the stream is known
-    turn: int | None = None  # which operation of the line, where it has several
+    turn: int | None = None  # which operation of the line, where the finding says it
     drawn: bool = True  # False for one of an earlier run, which the timeline does not have
 
     def fits(self, operation: Operation) -> bool:
@@ -56,19 +57,29 @@ class Bar:
     bytes: int
     lines: tuple[int, ...]
     mark: str = ""
+    scale: float = 1.0  # the time is that of so many times the bytes
 
     @property
     def words(self) -> str:
         """The bar in a sentence, for who cannot see it."""
         what = " and ".join(ENGINES[kind] for kind in self.kinds)
-        moved = f", {bytes_words(self.bytes)}" if self.bytes else ""
+        moved = f", {self.moved}" if self.bytes else ""
         at = f" from {duration(self.start_s)}" if self.start_s else " from the beginning"
         return f"{what}: {self.name}{moved}, {duration(self.end_s - self.start_s)}{at}{self.lines_words}"
 
     @property
+    def moved(self) -> str:
+        """``64 MiB``, or ``32 KiB, timed as 4 MiB``; "" where nothing was moved."""
+        timed = f", timed as {bytes_words(self.bytes * self.scale)}" if self.scale != 1 else ""
+        return f"{bytes_words(self.bytes)}{timed}" if self.bytes else ""
+
+    @property
+    def lines_shown(self) -> str:
+        return ", ".join(map(str, self.lines[:LINES_SHOWN])) + ", …" * (len(self.lines) > LINES_SHOWN)
+
+    @property
     def lines_words(self) -> str:
-        shown = ", ".join(map(str, self.lines[:LINES_SHOWN])) + (", …" if len(self.lines) > LINES_SHOWN else "")
-        return f" (line{'s' * (len(self.lines) > 1)} {shown})" if self.lines else ""
+        return f" (line{'s' * (len(self.lines) > 1)} {self.lines_shown})" if self.lines else ""
 
 
 @dataclass(frozen=True)
@@ -115,7 +126,7 @@ def chart_of(timeline: Timeline, *, cells: int, marks: Sequence[Marked] = ()) ->
     if not known or total_s <= 0:
         return None
     marked = _marked(known, marks)
-    lanes = [*_lanes(known, total_s, cells, marked)]
+    lanes = [*_lanes(known, total_s, cells, marked, timeline.scale)]
     shown = _most_telling(lanes)
     devices = {operation.device for operation in known}
     return Chart(
@@ -134,14 +145,14 @@ def chart_of(timeline: Timeline, *, cells: int, marks: Sequence[Marked] = ()) ->
 
 
 def _caption(timeline: Timeline) -> tuple[str, ...]:
-    """Where the times come from, and that nobody is graded on them."""
+    """Where the times come from, and that they are no measurement for the stage `fast`."""
     device = safe(timeline.device)
     first = (f"the first {OPERATIONS_DRAWN} operations",) if len(timeline.operations) > OPERATIONS_DRAWN else ()
     if not timeline.modelled:
         return f"measured on {device} by events", *first, "not graded"
     article = "an" if device[:1] in "AEIO" else "a"
     scaled = device.replace(", with", " with").replace(" simulated ", " ")
-    return f"modelled for {article} {scaled}", *first, "not graded"
+    return f"modelled for {article} {scaled}", *first, "times not graded as `fast`"
 
 
 def _is_sound(operation: Operation) -> bool:
@@ -153,7 +164,9 @@ def _is_sound(operation: Operation) -> bool:
 # ------------------------------------------------------------------------------------------------------------ the bars
 
 
-def _lanes(operations: Iterable[Operation], total_s: float, cells: int, marked: Mapping[int, str]) -> Iterator[Lane]:
+def _lanes(
+    operations: Iterable[Operation], total_s: float, cells: int, marked: Mapping[int, str], scale: float
+) -> Iterator[Lane]:
     """The rows of every stream, in the order of GPUs and streams."""
     streams: dict[tuple[int, int], list[Operation]] = {}
     for operation in operations:
@@ -163,7 +176,7 @@ def _lanes(operations: Iterable[Operation], total_s: float, cells: int, marked: 
         label = f"stream {stream}" if stream else "default"
         label = f"GPU {device} {label}" if several else label
         for i, lane in enumerate(_side_by_side(queued)):
-            bars = (_bar(run, total_s, marked) for run in _runs(lane, total_s / cells, marked))
+            bars = (_bar(run, total_s, marked, scale) for run in _runs(lane, total_s / cells, marked))
             yield Lane(label if i == 0 else "", tuple(bars))
 
 
@@ -215,7 +228,7 @@ def _joined(pieces: Iterable[list[Operation]], *tests: Test) -> list[list[Operat
     return joined
 
 
-def _bar(run: Sequence[Operation], total_s: float, marked: Mapping[int, str]) -> Bar:
+def _bar(run: Sequence[Operation], total_s: float, marked: Mapping[int, str], scale: float) -> Bar:
     start_s, end_s = run[0].start_s, max(operation.end_s for operation in run)
     return Bar(
         kinds=tuple(dict.fromkeys(operation.kind for operation in run)),
@@ -228,6 +241,7 @@ def _bar(run: Sequence[Operation], total_s: float, marked: Mapping[int, str]) ->
         bytes=sum(operation.bytes for operation in run),
         lines=tuple(sorted({operation.line for operation in run if operation.line})),
         mark=marked.get(id(run[0]), ""),
+        scale=scale,
     )
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from grader.render.drawing import line, svg, text
-from grader.render.text import bytes_words, counted, duration, safe
-from grader.render.timeline import Bar, Chart, Lane, Marked, chart_of
+from grader.render.text import counted, duration, safe
+from grader.render.timeline import RETURNED, Bar, Chart, Lane, Marked, chart_of
 from grader.render.timeline_engines import ENGINES
 from grader.verdict import Timeline
 
@@ -121,7 +121,6 @@ def _summary(lane: Lane) -> str:
 
 
 SPOKEN = 6
-RETURNED = "run() had returned"
 
 
 def _x(place: float, left: float) -> float:
@@ -167,8 +166,8 @@ def _told(chart: Chart) -> Iterator[Told]:
                 what=_what(bar),
                 start=duration(bar.start_s) if bar.start_s else "0",
                 lasted=duration(bar.end_s - bar.start_s),
-                moved=bytes_words(bar.bytes) if bar.bytes else "",
-                lines=", ".join(map(str, bar.lines[:4])),
+                moved=bar.moved,
+                lines=bar.lines_shown,
             )
 
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle, islice
 from typing import TYPE_CHECKING
 
-from grader.render.text import to_ascii
-from grader.render.timeline import Bar, Chart, Lane, Marked, chart_of
+from grader.render.text import counted, to_ascii
+from grader.render.timeline import RETURNED, Bar, Chart, Lane, Marked, chart_of
 from grader.render.timeline_engines import ENGINES
 from grader.verdict import Timeline
 
@@ -28,9 +28,9 @@ STYLES: Mapping[str, str] = {
     "on_device": "blue", "on_host": "blue", "fill": "blue",
 }  # fmt: skip
 MARKED = "bold red"
-RETURNED = "run() had returned"
 NARROWEST, WIDEST = 60, 112
 INDENT = 4
+LABELS = 14  # cells, about, that are left of the bars
 BETWEEN = "│"  # between two bars of one kind that touch
 NEXT = "here the next one begins"
 GAP = 0.25  # cells of a gap from which on it is drawn
@@ -42,7 +42,7 @@ def timeline_text(timeline: Timeline | None, width: int, marks: Sequence[Marked]
     if timeline is None or width < NARROWEST:
         return []
     room = min(width, WIDEST) - INDENT
-    chart = chart_of(timeline, cells=room - 14, marks=marks)
+    chart = chart_of(timeline, cells=room - LABELS, marks=marks)
     return [] if chart is None else [*_drawn(chart, room)]
 
 
@@ -63,7 +63,7 @@ def _drawn(chart: Chart, room: int) -> Iterator[Text]:
         yield _pointed(round(chart.returned * (cells - 1)), RETURNED, cells, margin)
     yield _line(" " * (margin + 1), (_axis(chart, cells), "dim"))
     if chart.left_out:
-        yield _line(f"{chart.left_out} more row{'s' * (chart.left_out > 1)} not drawn (all of them with --json)")
+        yield _line(f"{counted(chart.left_out, 'more row')} not drawn (all of them with --json)")
     parted = any(piece[0].startswith(BETWEEN) for _, row in rows for piece in row if isinstance(piece, tuple))
     yield _legend(chart, parted=parted)
     for words in (*_packed(chart.shares_words, room), *_packed(chart.caption, room)):

@@ -74,6 +74,7 @@ class Event:
     dynamic: bool = False  # the array is sized by the launch, as `extern __shared__` is
     call: int | None = None  # which launch of the case, from 0
     cooperative: bool = False  # in a launch that keeps all blocks resident
+    launch: str = ""  # of a host file: the line and the arguments, in words
 
 
 def explain(

@@ -52,9 +52,7 @@ def grade(request: Request) -> Verdict:
 
 def _graded(request: Request) -> Verdict:
     """Compile, start the backends' children and make the cases, all at once; then run, then judge."""
-    from grader.compile import read_submission
-
-    source = read_submission(request.path)
+    source = request.texts.read(request.path)
     request.tell("compiling")
     compiling = in_background(lambda: _compile(request, source))
     booking: Future[CaseBook] = Future()
@@ -137,7 +135,8 @@ def _judged(request: Request, submission: Submission, reports: Sequence[Report])
     if word == "error":
         stages = judge.cut_short(request, "runs", word, next(item.detail for item in found if item.word == "error"))
     diagnostics = judge.ordered(found, reports, word)
-    verdict = _verdict(request, word, stages, judge.with_source(diagnostics, submission.program, request.host_file))
+    shown = judge.with_source(diagnostics, submission.program, request.host_file, request.texts)
+    verdict = _verdict(request, word, stages, shown)
     speeds = [report.speed for report in reports if report.speed is not None]
     outcomes = [outcome for report in reports for outcome in report.outcomes]
     verdict = replace(verdict, cases=tuple(outcome.result for outcome in outcomes))

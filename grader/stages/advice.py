@@ -22,14 +22,14 @@ _BY_WORD: Mapping[str, str] = {
     "technique": "{table}{hints}",
     "race": "{order}{table}{hints}",
     "out_of_bounds": "Compare the index with the array's length before the access; the last block sticks out.",
-    "compile_error": "Correct {place}, then run `{again}` again.",
-    "invalid": "{plain}Correct {place}, then run `{again}` again.",
+    "compile_error": "Correct {place}, then {again}.",
+    "invalid": "{plain}Correct {place}, then {again}.",
     "policy": "Take out what the message names; `grade show {name}` says what the exercise allows.",
     "crash": "{stopped}{hints}",
     "timeout": "Look for a loop that does not end, or a barrier that some threads never reach, at {place}.",
     "limit": "Make it smaller: docs/verdicts.md lists the limits.",
     "cheat": "If the kernel does all of the work, please report this: the message says what was measured.",
-    "inconclusive": "Run `{again}` again when nothing else uses this GPU.",
+    "inconclusive": "Wait until nothing else uses this GPU, then {again}.",
     "unsupported": "`grade doctor` says what this machine has and what is missing.",
     "error": "This is the grader's fault, not yours. Run it again with WARPGRADE_DEBUG=1 and report what it prints.",
 }
@@ -66,8 +66,10 @@ def next_step(
         return _after_pass(request, stages)
     if word not in EXIT_CODES and is_untouched(request):  # what exits 3, 4 or 5 is not about the file
         return _untouched(request, word)
-    if word == "invalid" and _is_empty(request.path):
+    if word == "invalid" and _is_empty(request):
         return _write_the_stub(request)
+    if found is not None and found.launch and found.kind != "null" and _is_given_kernel(request):
+        return _look_at_launch(request, found)
     if found is not None and _needs_the_grid(request, found):
         return ALL_BLOCKS + _read_hints(request)
     if found is not None and found.hint:
@@ -76,13 +78,33 @@ def next_step(
         hints=_read_hints(request), name=request.exercise.name, again=_again(request),
         place=_place(word, diagnostics), table=_table(request, word), unset=_unset(diagnostics, printed),
         order=_ORDER.get(found.kind if found else "", BARRIER), plain=_plain_cause(request, found),
-        stopped=_plain_cause(request, found) or _stopped_at(word, diagnostics),
+        stopped=_begin_with_note(diagnostics) or _plain_cause(request, found) or _stopped_at(word, diagnostics),
     )  # fmt: skip
 
 
+def _is_given_kernel(request: Request) -> bool:
+    """Whether the .cu is the course's own, which has nothing left to write in it: it is no kernel's fault then."""
+    stub = None if request.stub is None else _content(request.stub)
+    return request.exercise.host and b"YOUR CODE" not in (stub or b"") and _same(request, request.path, request.stub)
+
+
+def _look_at_launch(request: Request, found: Diagnostic) -> str:
+    """The row "launched" of the report has the arguments."""
+    place = safe(found.launch.partition(" with ")[0])
+    return (
+        f"This kernel is the given one, and right: look at what the launch at {place} passes to it. Is each argument "
+        "in its place, does it count what the kernel counts, and is the memory behind it large enough?"
+    )
+
+
 def _needs_the_grid(request: Request, found: Diagnostic) -> bool:
-    """Whether blocks race in a step whose kernel is to wait for its whole grid, and does not."""
-    between = found.kind in _OF_BLOCKS and found.space == "global" and "grid().sync" not in found.hint
+    """Whether blocks race in a step whose kernel is to wait for its whole grid, and does not.
+
+    A hint on a wrong index or on one array for two parameters stays: no wait helps there.
+    """
+    other_way = "put a __threadfence()" in found.hint
+    other_way |= "second launch" in found.hint and "blockIdx" not in found.hint
+    between = found.kind in _OF_BLOCKS and found.space == "global" and other_way
     return between and any(expect.counter == "cooperative_launches" for expect in request.exercise.technique)
 
 
@@ -90,7 +112,7 @@ def _plain_cause(request: Request, found: Diagnostic | None) -> str:
     """What to do about an exception of the host file that says itself what is wrong."""
     if found is None or not request.exercise.host or request.host_file is None:
         return ""
-    source = (_content(request.host_file) or b"").decode(errors="replace")
+    source = request.texts.shown(request.host_file)
     return advice_for(found.message, request.exercise, safe(request.host_file.name), source)
 
 
@@ -104,17 +126,22 @@ def is_untouched(request: Request) -> bool:
     pairs: list[tuple[Path | None, Path | None]] = [(request.path, request.stub)]
     if request.exercise.host and request.host_stub is not None:
         pairs.append((request.host_file, request.host_stub))
-    return all(_same(path, stub) for path, stub in pairs)
+    return all(_same(request, path, stub) for path, stub in pairs)
 
 
-def _same(path: Path | None, stub: Path | None) -> bool:
+def _same(request: Request, path: Path | None, stub: Path | None) -> bool:
     content = None if stub is None else _content(stub)
-    return path is not None and content is not None and _content(path) == content
+    return path is not None and content is not None and _graded(request, path) == content
 
 
-def _is_empty(path: Path) -> bool:
-    content = _content(path)
+def _is_empty(request: Request) -> bool:
+    content = _graded(request, request.path)
     return content is not None and not content.strip()
+
+
+def _graded(request: Request, path: Path) -> bytes | None:
+    """The content of one of the graded files, as it was graded."""
+    return request.texts.contents[path] if path in request.texts.contents else _content(path)
 
 
 def _content(path: Path) -> bytes | None:
@@ -130,6 +157,8 @@ def _write_the_stub(request: Request) -> str:
     if request.path == request.stub:  # nothing is left to copy
         return f"`git checkout {shown(request.path)}` brings the stub back."
     if request.path.resolve() == Path(f"{name}.cu").resolve():
+        if request.exercise.host:  # --force would overwrite the host file too
+            return f"Delete ./{name}.cu, and `grade start {name}` puts its stub here; your host file stays."
         return f"`grade start {name} --force` writes the stub again."
     return f"`grade start {name}` puts the stub into this folder, as {name}.cu."
 
@@ -141,9 +170,9 @@ def _untouched(request: Request, word: str) -> str:
         where = f"open {files}, or copy the stub here with `grade start {name}`,"
     else:
         where = f"open {files}"
-    return f"This is still the untouched stub: {where} and {_task(request, word)}; then run `{_again(request)}`." + (
-        "" if word in _RIGHT_ALREADY else f" `grade show {name}` explains the task."
-    )
+    grading = SAVE if request.watched else f"run `{_command(request)}`"
+    explained = "" if word in _RIGHT_ALREADY else f" `grade show {name}` explains the task."
+    return f"This is still the untouched stub: {where} and {_task(request, word)}; then {grading}.{explained}"
 
 
 _RIGHT_ALREADY = frozenset({"technique", "slow"})  # a stub that works: what it lacks is in the statement
@@ -152,7 +181,7 @@ _RIGHT_ALREADY = frozenset({"technique", "slow"})  # a stub that works: what it 
 def _to_write(request: Request) -> list[Path]:
     """The graded files in which something is left to write: a host exercise may have it in either, or in both."""
     files = [path for path in (request.path, request.host_file) if path is not None]
-    return [path for path in files if b"YOUR CODE" in (_content(path) or b"")] or files
+    return [path for path in files if b"YOUR CODE" in (_graded(request, path) or b"")] or files
 
 
 def _task(request: Request, word: str) -> str:
@@ -171,8 +200,8 @@ def _after_pass(request: Request, stages: tuple[StageResult, ...]) -> str:
 
 
 def _following(request: Request) -> str:
-    if request.next_exercise:
-        return f"Next exercise: `grade start {request.next_exercise}`, or what `grade next` proposes."
+    if name := request.next_exercise():
+        return f"Next exercise: `grade start {name}`, or what `grade next` proposes."
     if request.gpu is None:
         return "That was the last exercise that needs no GPU; `grade list` marks those that need one."
     return "That was the last exercise."
@@ -184,7 +213,14 @@ def _read_hints(request: Request) -> str:
     return f"`grade show {request.exercise.name}` explains the task."
 
 
+SAVE = "save it: `grade watch` grades it then"
+
+
 def _again(request: Request) -> str:
+    return SAVE if request.watched else f"run `{_command(request)}` again"
+
+
+def _command(request: Request) -> str:
     default = Path(f"{request.exercise.name}.cu")
     same = request.path == default or request.path == request.stub
     return f"grade {request.exercise.name}" + ("" if same else f" --file {shown(request.path)}")
@@ -218,11 +254,28 @@ def _unset(diagnostics: Sequence[Diagnostic], printed: str) -> str:
     """A value that was read before it was written is the likely cause, or what CuPy warned of, which comes before."""
     if PRINTED_WARNING in printed:
         return "Begin with the warning that was printed. "
-    early = next((found for found in diagnostics if found.kind == "read_too_early" and found.line), None)
-    if early is not None:
-        return f"Begin with the note on line {early.line}: {safe(early.hint)}. "
+    note = _begin_with_note(diagnostics)
+    if note:
+        return note
     read = next((found for found in diagnostics if found.kind == "uninitialised_read" and found.line), None)
     return "" if read is None else f"Begin with the warning: line {read.line} reads what nothing has written. "
+
+
+def _begin_with_note(diagnostics: Sequence[Diagnostic]) -> str:
+    notes = [found for found in diagnostics if found.kind in BEGIN_WITH and found.line]
+    first = min(notes, key=lambda found: BEGIN_WITH.index(found.kind), default=None)
+    return "" if first is None else f"Begin with the note on line {first.line}: {safe(first.hint)}. "
+
+
+BEGIN_WITH = (
+    "still_capturing",
+    "not_captured",
+    "no_kernel_in_graph",
+    "unwritten_copy",
+    "brought_elsewhere",
+    "read_too_early",
+)
+"""Notes of a host file that are a likely cause of a wrong result or an exception, the likeliest first."""
 
 
 def _table(request: Request, word: str) -> str:

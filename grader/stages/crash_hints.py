@@ -44,22 +44,46 @@ def _arguments(exercise: Exercise, file: str, source: str) -> str:
     return f"Pass what the kernel's parameters in {exercise.name}.cu say: as many, and in the same order. "
 
 
+def _host_array(exercise: Exercise, file: str, source: str) -> str:
+    """What a kernel gets in place of a NumPy array: that is what some of these steps are about."""
+    asked = {expect.counter for expect in exercise.technique if expect.at_least}
+    return next((words for counter, words in _IN_PLACE.items() if counter in asked), _A_COPY)
+
+
+_A_COPY = (
+    "A kernel gets arrays of the device: make one (`dx = cupy.empty(x.size, x.dtype)`), copy the data there "
+    "(`dx.set(x)`) and pass dx. "
+)
+_IN_PLACE: Mapping[str, str] = {
+    "mapped_bytes": "A kernel gets an address, not a NumPy array. Pin the array with hostRegister, and pass the "
+    "address that it has on the GPU: `np.uint64(cupy.cuda.runtime.pointerGetAttributes(x.ctypes.data)"
+    ".devicePointer)`. ",
+    "prefetched_bytes": "A kernel gets an address, not a NumPy array. Pass that of managed memory "
+    "(`memory = cupy.cuda.malloc_managed(nbytes)`): `np.uint64(memory.ptr)`, or for a NumPy array that lies on it "
+    "`np.uint64(array.ctypes.data)`. ",
+}
+"""Counters of which a step asks for some, and what it passes to its kernels: no copy."""
+
+
 ROWS: Mapping[str, str | Row] = {
     r"so [HD]2[HD] transfers are disallowed": "`set` and `get` refuse while a stream is being captured. There, queue "
     "the copy with `cupy.cuda.runtime.memcpyAsync(target, source, bytes, kind, stream.ptr)`. ",
-    rf"{CUDA}cudaErrorStreamCapture": "A capture only records what is to be done: wait, allocate and copy by "
-    "blocking calls before begin_capture or behind end_capture. ",
+    rf"{CUDA}cudaErrorStreamCaptureUnjoined": "Bring the other stream back: record an event behind its last operation, "
+    "and let the captured stream wait for it before end_capture. ",
+    rf"{CUDA}cudaErrorStreamCapture": "A capture only records what is to be done: wait and allocate before "
+    "begin_capture or behind end_capture, and pin the host's side of every copy in between, in setup(). ",
     rf"{CUDA}cudaErrorPeerAccessAlreadyEnabled": f"{EITHER_CALL}: what is enabled stays enabled. Catch this error "
     "(`except cupy.cuda.runtime.CUDARuntimeError`), and go on. ",
     rf"{CUDA}cudaErrorHostMemoryAlreadyRegistered": f"{EITHER_CALL}: register an array once, in setup(). ",
     r"^TypeError: (setup|run)\(\) (takes|missing|got)|defines no function (setup|run)\(\)": _signature,
     r"has \d+ parameters?, and \d+ arguments? (is|are) given": _arguments,
+    r"^TypeError: You are trying to pass a numpy\.ndarray of shape": _host_array,
     r"^(PermissionError|OSError):": "A host file's process may write no files, and read only Python's own: keep what "
     "run() needs in a variable. ",
     r"^(bdb\.)?BdbQuit": "Take breakpoint() out: nobody can type there. What the host file prints is in the report. ",
     r"^EOFError": "Take input() out: nobody can type there. ",
-    r"^(ModuleNotFoundError|ImportError):": "Do without this module: a host file has Python's own modules, NumPy and "
-    "CuPy. ",
+    r"^(ModuleNotFoundError|ImportError):": "Is the name right? A host file has Python's own modules, NumPy and CuPy, "
+    "and no others. ",
     r"^SystemExit": "Let setup() and run() return: take out what ends the process. ",
 }  # fmt: skip
 """Patterns of messages, and what to do."""

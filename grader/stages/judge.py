@@ -7,7 +7,7 @@ the machine, never on the answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from grader.render.text import bytes_words
 from grader.stages import technique
 from grader.stages.records import Finding, Outcome, Report, Request
 from grader.stages.shape import question_of
+from grader.stages.texts import NOTHING_READ, Texts
 from grader.stages.words import failure_stage
 from grader.verdict import STAGES, CaseResult, Diagnostic, LaunchRecord, StageResult, Status, Timeline
 
@@ -109,7 +110,8 @@ def technique_finding(request: Request, reports: Sequence[Report]) -> Finding:
     met = [technique.evaluate(expect, launches, exercise.simulated, host) for expect in exercise.technique]
     missed = [miss for miss in met if miss is not None]
     if missed:
-        found = tuple(_missed(miss, launches, _file_of(miss, request)) for miss in missed)
+        told = tuple(_missed(miss, launches, _file_of(miss, request)) for miss in missed)
+        found = tuple(_with_page_faults(_with_obstacles(one, reports), reports) for one in told)
         return Finding("technique", "failed", "technique", found[0].message, found)
     counted = dict.fromkeys(technique.counted(expect.counter, launches, host) for expect in exercise.technique)
     return Finding("technique", "passed", detail="; ".join(counted))
@@ -118,19 +120,19 @@ def technique_finding(request: Request, reports: Sequence[Report]) -> Finding:
 def _no_kernel(request: Request) -> Finding:
     """A host file whose answer is right although nothing ran on the GPU."""
     message = "run() launched no kernel: the host computed the answer by itself"
-    return _alibi(request, message)
+    return _not_by_a_kernel(request, message)
 
 
 def _by_the_host(request: Request, count: int) -> Finding:
     """A host file whose answer is right, and whose kernels had little to do with it."""
     outputs = " and ".join(f"`{array.name}`" for array in request.exercise.arrays if array.role == "out")
     message = f"the host computed {bytes_words(count)} of {outputs} by itself: no kernel wrote these values"
-    return _alibi(request, message)
+    return _not_by_a_kernel(request, message)
 
 
-def _alibi(request: Request, message: str) -> Finding:
+def _not_by_a_kernel(request: Request, message: str) -> Finding:
     file = request.host_file.name if request.host_file is not None else None
-    found = Diagnostic("technique", message, file=file, hint="let a kernel compute it, and let NumPy be")
+    found = Diagnostic("technique", message, file=file, hint="let a kernel compute it, not NumPy")
     return Finding("technique", "failed", "technique", message, (found,))
 
 
@@ -163,6 +165,26 @@ def _missed(miss: technique.Miss, launches: Sequence[LaunchRecord], file: str) -
     return replace(found, hint=f"{found.hint.rstrip('.')}; {question_of(launches)} shows what limits it".lstrip("; "))
 
 
+def _with_obstacles(found: Diagnostic, reports: Sequence[Report]) -> Diagnostic:
+    """A missed overlap with what stands in its way, where the stand-in could tell; its advice is about that then."""
+    notes = (note for outcome in _counted_outcomes(reports) for note in outcome.diagnostics)
+    note = next((note for note in notes if note.kind == NO_OVERLAP), None)
+    if found.counter != "modelled_overlap" or note is None:
+        return found
+    return replace(found, message=f"{found.message} {note.message}", line=note.line, hint=note.hint)
+
+
+def _with_page_faults(found: Diagnostic, reports: Sequence[Report]) -> Diagnostic:
+    """A missed count of page faults, with the advice of the note that says why a prefetch was in vain."""
+    notes = (note for outcome in _counted_outcomes(reports) for note in outcome.diagnostics)
+    hint = next((note.hint for note in notes if note.kind == "page_faults" and note.hint), "")
+    return replace(found, hint=hint) if hint and found.counter == "faulted_bytes" else found
+
+
+NO_OVERLAP = "no_overlap"
+"""The kind of the note that says what keeps copies and kernels apart (`grader.standin.machine.obstacles`)."""
+
+
 def fast(reports: Sequence[Report]) -> Finding:
     """The timing's word. Inconclusive or impossible here, it leaves the maximum: nothing was shown either way."""
     gpu = next(report for report in reports if report.backend == "gpu")
@@ -184,14 +206,17 @@ _SPEED_STATUS: Mapping[str, Status] = {
 
 def counted_launches(reports: Iterable[Report]) -> tuple[LaunchRecord, ...]:
     """The launches of the simulated size, with their counters."""
-    counted = (o for report in reports if report.backend == "sim" for o in report.outcomes if o.case.counters)
-    return next((outcome.launches for outcome in counted), ())
+    return next((outcome.launches for outcome in _counted_outcomes(reports)), ())
 
 
 def host_counters(reports: Iterable[Report]) -> Mapping[str, float]:
     """What the host file did at the simulated size."""
-    counted = (o for report in reports if report.backend == "sim" for o in report.outcomes if o.case.counters)
-    return next((outcome.host_counters for outcome in counted), {})
+    return next((outcome.host_counters for outcome in _counted_outcomes(reports)), {})
+
+
+def _counted_outcomes(reports: Iterable[Report]) -> Iterator[Outcome]:
+    """What the simulator counted."""
+    return (o for report in reports if report.backend == "sim" for o in report.outcomes if o.case.counters)
 
 
 def timeline(word: str, reports: Sequence[Report], failing: CaseResult | None) -> Timeline | None:
@@ -244,37 +269,37 @@ def ordered(found: Sequence[Finding], reports: Sequence[Report], word: str) -> l
 ARGUMENT_SHOWS = ("wrong", "out_of_bounds")
 """Verdicts that most likely come of an argument that the kernel reads as another number."""
 
-ONLY_BESIDE: Mapping[str, str] = {"read_too_early": "wrong", "page_faults": "technique"}
-"""Notes that are a cause of one verdict, and of no interest with any other."""
+ONLY_BESIDE: Mapping[str, tuple[str, ...]] = {
+    "still_capturing": ("wrong", "crash"), "not_captured": ("wrong", "race"), "no_kernel_in_graph": ("wrong", "race"),
+    "unwritten_copy": ("wrong",), "brought_elsewhere": ("wrong",), "read_too_early": ("wrong",),
+    "page_faults": ("technique",), "staged": ("pass", "slow", "technique"), NO_OVERLAP: (),
+}  # fmt: skip
+"""Notes that are a cause of some verdicts, and of no interest with any other; with none, of another finding's words."""
+
+
+OF_COUNTERS = ("page_faults", "staged")
+"""Notes on what was counted, which is one run."""
 
 
 def _belongs(item: Diagnostic, outcome: Outcome, word: str) -> bool:
-    """Whether a note is about this verdict; of page faults, those that were counted are."""
-    return ONLY_BESIDE.get(item.kind, word) == word and (item.kind != "page_faults" or outcome.case.counters)
+    """Whether a note is about this verdict; of what is counted, the one of the counted run is."""
+    return word in ONLY_BESIDE.get(item.kind, (word,)) and (item.kind not in OF_COUNTERS or outcome.case.counters)
 
 
 def with_source(
-    diagnostics: Iterable[Diagnostic], program: Program, host_file: Path | None = None
+    diagnostics: Iterable[Diagnostic], program: Program, host_file: Path | None = None, texts: Texts = NOTHING_READ
 ) -> tuple[Diagnostic, ...]:
     """Return the diagnostics with the text of their line, where the line is the submission's own."""
     lines = {program.name: program.source.splitlines()}
 
     def completed(item: Diagnostic) -> Diagnostic:
         if host_file is not None and item.file == host_file.name and item.file not in lines:
-            lines[item.file] = _text_of(host_file).splitlines()
+            lines[item.file] = texts.shown(host_file).splitlines()
         known = lines.get(item.file or "", ())
         own = item.line is not None and item.source is None and 1 <= item.line <= len(known)
         return replace(item, source=known[(item.line or 0) - 1]) if own else item
 
     return tuple(map(completed, diagnostics))
-
-
-def _text_of(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return file.read(1 << 20).decode("utf-8", "replace")
-    except OSError:  # it has gone meanwhile
-        return ""
 
 
 def _place(item: Diagnostic) -> tuple[object, ...]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from grader.backends.base import Limits
+from grader.stages.texts import Texts
 from grader.verdict import CaseResult, Diagnostic, LaunchRecord, Measurement, Status, Timeline
 
 if TYPE_CHECKING:
@@ -31,12 +32,18 @@ def _nobody_listens(words: str) -> None:
     pass
 
 
+def _no_next() -> str:
+    return ""
+
+
 @dataclass(frozen=True)
 class Request:
     """One submission to grade. ``oracle`` is called once, late, because it imports NumPy; a backend may be None.
 
     ``why_no_gpu`` says why ``gpu`` is None, in words for the report; ``stub`` is the exercise's own stub and ``hints``
-    its hints file, both for the advice at the end. ``tell`` hears how far it is, from any thread.
+    its hints file, both for the advice at the end; ``next_exercise`` is asked after a pass alone, and ``watched`` says
+    that a save is graded by itself. ``texts`` has the files as they are graded, whatever is saved meanwhile. ``tell``
+    hears how far it is, from any thread.
     """
 
     exercise: Exercise
@@ -55,7 +62,9 @@ class Request:
     hints: Path | None = None
     host_file: Path | None = None  # of a host exercise: the graded Python file, where it is there
     host_stub: Path | None = None
-    next_exercise: str = ""
+    next_exercise: Callable[[], str] = _no_next
+    watched: bool = False
+    texts: Texts = field(default_factory=Texts)
     tell: Callable[[str], None] = _nobody_listens
 
     @property

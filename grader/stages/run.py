@@ -129,6 +129,8 @@ def run_case(job: Job, session: Session, case: Case) -> Outcome:
     word = failure_word(execution)
     source = job.submission.program.source
     wrong = _wrong(job, case, data, plan, execution) if word in (None, "race") else None
+    if wrong is not None and (word == "race" or any(one.kind == UNWRITTEN for one in execution.diagnostics)):
+        wrong = replace(wrong, message=_without_guess(wrong))
     if wrong is not None and not job.exercise.host:  # there the host file may have left it where it was
         wrong = clearer(wrong, source, plan)
     launches = execution.launches
@@ -147,6 +149,16 @@ def run_case(job: Job, session: Session, case: Case) -> Outcome:
     )  # fmt: skip
 
 
+UNWRITTEN = "uninitialised_read"
+
+
+def _without_guess(wrong: Diagnostic) -> str:
+    """What is wrong, without a guess at the arithmetic: a race, or memory that nobody wrote, explains the values."""
+    from grader.compare.guesses import without_values
+
+    return without_values(wrong.message)
+
+
 def _wrong(job: Job, case: Case, data: CaseData, plan: LaunchPlan, execution: Execution) -> Diagnostic | None:
     """What is wrong with the outputs, or with the inputs that should have stayed as they were."""
     from grader.compare import compare
@@ -158,13 +170,20 @@ def _wrong(job: Job, case: Case, data: CaseData, plan: LaunchPlan, execution: Ex
     )  # fmt: skip
     if found is not None:
         return with_time(_told(found), exercise, case, job.book, execution.outputs)
-    if execution.inputs_changed:
-        name = execution.inputs_changed[0]
-        return Diagnostic("wrong", f"the kernel overwrote its input {name}", array=name, space="global", hint=_KEEP)
-    return None
+    return _overwritten(exercise, execution.inputs_changed[0]) if execution.inputs_changed else None
+
+
+def _overwritten(exercise: Exercise, name: str) -> Diagnostic:
+    if exercise.host:  # its kernels work on copies, most often: the host file is likelier
+        return Diagnostic("wrong", f"run() has changed the input {name} in host memory", array=name, hint=_KEEP_ON_HOST)
+    return Diagnostic("wrong", f"the kernel overwrote its input {name}", array=name, space="global", hint=_KEEP)
 
 
 _KEEP = "declare inputs as const pointers; the compiler then finds the line that writes"
+_KEEP_ON_HOST = (
+    "look for what writes there: a copy from the GPU, a line of the host file, or a kernel that works on host memory "
+    "itself"
+)
 
 
 def _told(found: Mismatch) -> Diagnostic:

@@ -53,10 +53,9 @@ def has_time(found: Diagnostic) -> bool:
 
 def _told(found: Diagnostic, words: str) -> Diagnostic:
     """Old samples often give nearly the same answer: that is not a matter of precision then."""
-    from grader.compare.guesses import NEAR
+    from grader.compare.guesses import without_values
 
-    kept = "; ".join(part for part in found.message.split("; ") if not part.startswith(NEAR))
-    return replace(found, message=f"{kept}{_SINCE}{words}", hint=_HINT)
+    return replace(found, message=f"{without_values(found.message)}{_SINCE}{words}", hint=_HINT)
 
 
 def _telling(case: Case, outputs: Arrays) -> bool:

@@ -2,6 +2,7 @@
 
     cupy_like/   what the host file imports as `cupy`: runs in the host file's process and decides nothing
     protocol.py  what it asks of the machine, call by call
+    messages.py  those calls as messages between processes
     machine/     streams, events, memory, order, conflicts and the modelled clock: runs in the simulator's process
 
 The host file's process is hostile, so it holds neither device memory nor findings. It may import nothing of `machine`.

@@ -10,6 +10,9 @@ exercise's arrays, what `host_alloc` gave, and managed memory, which the host ma
 offset in the shared file. Device memory lies at what `malloc` gave, also inside of it. Other memory of the host never
 travels as an address: `copy` takes its bytes, `fetch` gives bytes back. It is always pageable.
 
+**Streams.** The legacy default stream of device ``d`` is the handle ``-d``: 0, -1, -2 … It waits for the blocking
+streams of its device, and they wait for it. For `synchronize` and `query`, the handle of a ``device`` is its number.
+
 **When things happen.** Operations are queued and executed as late as is legal. Whatever waits (`synchronize`, `fetch`,
 a copy to pageable memory, a `query` that is asked again) forces what it waits for, with what that depends on, and
 nothing else. Of several operations that might come next, the latest issued is executed first. A GPU may be busy for as
@@ -29,10 +32,6 @@ from typing import Any, Protocol
 
 HOST_BASE = 0x5000_0000_0000
 """Where the shared file begins in the address space: clear of the simulator's windows of generic addresses."""
-
-DEFAULT_STREAM = 0
-"""The legacy default stream of device 0: it waits for the blocking streams, and they wait for it. That of device ``d``
-is ``-d``."""
 
 
 class CudaError(Exception):
@@ -127,7 +126,7 @@ class Machine(Protocol):
         """cudaMemcpyAsync, or with ``blocking`` cudaMemcpy, by unified addressing: the kind follows from the places.
 
         From pageable memory (bytes, or an address that is not pinned) the bytes are taken now. To memory of the shared
-        file that is not pinned the call returns when the copy is done.
+        file that is not pinned, and from host to host, the call returns when the copy is done.
         """
 
     def fetch(self, where: int, source: int, size: int, stream: int) -> bytes:

@@ -4,7 +4,7 @@
 #define HARMONICS 896  // harmonics 1 to 895
 #define HIGHEST 512    // the first harmonic of the highest octave
 
-// x and out: the chunk's n samples and its results, in the GPU's memory.
+// x and out: the recording's n samples and the results, in the GPU's memory.
 extern "C" __global__ void streams_overlap(const float* x, float* out, int n)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

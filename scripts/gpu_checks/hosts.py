@@ -45,9 +45,7 @@ class Told:
         return f"{self.word}: {speed} [{against}; opened {self.opened_s:.2f} s, all {self.spent_s:.2f} s] {found}"
 
 
-def host_case(
-    backend: GpuBackend, host_source: str, cu: str | None = None, limits: Limits = LIMITS, name: str = "zero_copy"
-) -> Told:
+def host_case(backend: GpuBackend, host_source: str, limits: Limits = LIMITS, name: str = "zero_copy") -> Told:
     """One small case of the exercise, and its timed runs where that is right."""
     from grader.backends.gpu.host.backend import HostBackend
     from grader.backends.gpu.host.speed import HostSpeedTest
@@ -55,7 +53,7 @@ def host_case(
 
     one = courses()[name]
     assert one.solution is not None
-    compiled = compile_source((cu or one.solution.read_text()).encode(), f"{name}.cu")
+    compiled = compile_source(one.solution.read_bytes(), f"{name}.cu")
     host = HostBackend(backend, one.exercise, host_source.encode(), f"{name}_host.py", course=one.course)
     oracle = resolve_reference(one.exercise.oracle, one.course)
     size = host.exercise.small[len(host.exercise.small) // 2]

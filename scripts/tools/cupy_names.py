@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator
 from pathlib import Path
+from pkgutil import resolve_name
 from textwrap import fill
 from types import ModuleType
 
@@ -24,7 +25,7 @@ def names_file() -> str:
 
     parts = [HEAD.format(cupy.__version__)]
     for name in _owners():
-        public = sorted(one for one in dir(_real(name)) if not one.startswith("_"))
+        public = sorted(one for one in dir(resolve_name(name)) if not one.startswith("_"))
         parts.append(f"\n[{name}]\n{fill(' '.join(public), 120, break_long_words=False, break_on_hyphens=False)}\n")
     parts.append(f"\n[modules]\n{fill(' '.join(sorted(_modules())), 120, break_on_hyphens=False)}\n")
     return "".join(parts)
@@ -43,17 +44,6 @@ def _owners() -> list[str]:
         if isinstance(one, type) and issubclass(one, Closed)
     }
     return [*sorted(name for name in made if name not in ("cuda", "cuda.bindings")), *sorted(classes)]
-
-
-def _real(name: str) -> object:
-    """The package's module or class of that full name."""
-    if name.startswith("cuda."):
-        return importlib.import_module(name)
-    first, *rest = name.split(".")
-    found: object = importlib.import_module(first)
-    for part in rest:
-        found = getattr(found, part)
-    return found
 
 
 def _modules() -> Iterator[str]:

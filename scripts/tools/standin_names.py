@@ -22,8 +22,8 @@ CuPy has not either is an `AttributeError`, as with CuPy: `has no attribute 'Str
 """
 
 PAGES: Mapping[str, str] = {
-    "cupy": "Arrays live on the current device. They move, and they are sliced along their first axis without a copy; "
-    "they do not compute: sums and products are the kernel's work.",
+    "cupy": "Arrays live on the current device, by rows (order `C`). They move, and a slice without gaps is a view of "
+    "the same memory. They do not compute: sums and products are the kernel's work.",
     "cupy.cuda": "",
     "cupy.cuda.runtime": "",
     "cupy.cuda.driver": "",

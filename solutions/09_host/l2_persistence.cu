@@ -1,4 +1,4 @@
-// l2_persistence: searches walk through an index, a few dependent steps at a time; in between, a long scan passes.
+// l2_persistence: searches walk through an index, 128 dependent steps at a time; in between, a long scan passes.
 //
 // The kernels are given, and right: nothing to change here, though you may. The exercise is l2_persistence_host.py.
 

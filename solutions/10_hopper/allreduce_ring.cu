@@ -21,7 +21,7 @@ extern "C" __global__ void add(float* mine, const float* theirs, int count)
     int step = gridDim.x * blockDim.x;
     int i = blockIdx.x * blockDim.x + threadIdx.x;
 
-    // Four loads that do not wait for each other: a trip to another GPU takes several times as long as one to memory.
+    // Four loads that do not wait for each other: a trip to another GPU takes longer than one to memory.
     for (; i + 3 * step < count; i += 4 * step) {
         float a = theirs[i], b = theirs[i + step], c = theirs[i + 2 * step], d = theirs[i + 3 * step];
         mine[i] += a;

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import fcntl
 import os
+import queue
 import resource
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -16,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from grader.channel import attach
+
+F_SETOWN_EX = 15  # Python's module has no name for it
 
 
 def read(path: str) -> str:
@@ -59,6 +64,21 @@ def thread(_: str) -> str:
     return answers[0]
 
 
+def in_the_older_thread(name: str) -> str:
+    """An action in the thread that was there before the doors closed."""
+    asked.put(name)
+    return str(answered.get())
+
+
+def older_thread() -> None:
+    while True:
+        answered.put(attempt(ACTIONS[asked.get()], ""))
+
+
+asked: queue.SimpleQueue[str] = queue.SimpleQueue()
+answered: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+
 def open_socket(_: str) -> str:
     socket.socket(socket.AF_INET, socket.SOCK_STREAM).close()
     return "opened"
@@ -78,6 +98,9 @@ def slow_parent(call: str) -> str:
         "sched_setaffinity": lambda: os.sched_setaffinity(parent, os.sched_getaffinity(0)),
         "sched_setscheduler": lambda: os.sched_setscheduler(parent, os.SCHED_OTHER, os.sched_param(0)),
         "kill": lambda: os.kill(parent, 0),
+        "owner": lambda: fcntl.fcntl(0, fcntl.F_SETOWN, parent),
+        "owner_ex": lambda: fcntl.fcntl(0, F_SETOWN_EX, struct.pack("ii", 1, parent)),
+        "signal_of_a_file": lambda: fcntl.fcntl(0, fcntl.F_SETSIG, signal.SIGSTOP),
     }
     attempts[call]()
     return "done"
@@ -88,6 +111,7 @@ def itself(_: str) -> str:
     resource.setrlimit(resource.RLIMIT_NOFILE, resource.getrlimit(resource.RLIMIT_NOFILE))
     os.sched_setaffinity(0, os.sched_getaffinity(0))
     os.kill(os.getpid(), 0)
+    fcntl.fcntl(0, fcntl.F_SETFL, fcntl.fcntl(0, fcntl.F_GETFL))
     return "done"
 
 
@@ -107,8 +131,8 @@ def no_new_privileges(_: str) -> str:
 ACTIONS: dict[str, Callable[[str], str]] = {
     action.__name__: action
     for action in (
-        read, write, write_much, listed, remove, program, fork, thread, open_socket, signal_parent, slow_parent, itself,
-        take_memory, burn, no_new_privileges,
+        read, write, write_much, listed, remove, program, fork, thread, in_the_older_thread, open_socket, signal_parent,
+        slow_parent, itself, take_memory, burn, no_new_privileges,
     )
 }  # fmt: skip
 
@@ -117,7 +141,7 @@ def main() -> None:
     channel, sandbox = attach()
     setup, _ = channel.receive(None)
     if setup.get("thread_before"):
-        threading.Thread(target=signal.pause, daemon=True).start()
+        threading.Thread(target=older_thread, daemon=True).start()
     channel.send({"state": sandbox.apply()})
     while True:
         message, _ = channel.receive(None)

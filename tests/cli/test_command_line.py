@@ -18,9 +18,12 @@ from grader.cli import main
 from grader.cli.commands import cli
 from grader.cli.course import missing_chapters
 from grader.cli.grading import Options, Task, _which_file, file_for, tasks_of
-from grader.cli.machinery import Machine, _limits
+from grader.cli.hostfile import host_file
+from grader.cli.machinery import _limits
 from grader.cli.output import wrapped
-from grader.errors import UsageError
+from grader.cli.proposing import next_exercise
+from grader.cli.stubs import files_of
+from grader.errors import SubmissionError, UsageError
 from grader.stages import simulable
 
 SCHEMA = json.loads(files("grader.render").joinpath("run.schema.json").read_text())
@@ -253,14 +256,16 @@ def test_grading_the_courses_stub_for_want_of_a_file_here_is_said(here):
     assert _which_file(Task(one, one.stub), Options(("vector_add",), file=one.stub)) == ""
 
 
-def test_without_a_gpu_the_next_exercise_is_one_that_needs_none():
+def test_without_a_gpu_the_next_exercise_is_one_that_needs_none(tmp_path, monkeypatch):
+    monkeypatch.setenv("WARPGRADE_DATA", str(tmp_path / "data"))
+    monkeypatch.setattr("grader.cli.proposing._gpus", lambda: 0)
     catalog = load_catalog()
     at = next(at for at, one in enumerate(catalog.exercises) if not simulable(one.exercise))
-    before = catalog.exercises[at - 1]
-    machine = Machine("auto", None, "no GPU")
-    behind = [one.name for one in catalog.exercises[at:] if simulable(one.exercise)]
-    assert machine._following(catalog, before) == (behind[0] if behind else "")
-    assert machine._following(catalog, catalog.exercises[0]) == catalog.exercises[1].name
+    before, needing = catalog.exercises[at - 1], catalog.exercises[at]
+    assert next_exercise(catalog, passing=before)[0].name != needing.name
+    monkeypatch.setattr("grader.cli.proposing._gpus", lambda: 1)
+    monkeypatch.setattr("grader.cli.proposing._serves", lambda requires: True)
+    assert next_exercise(catalog, passing=before)[0].name == needing.name
 
 
 @pytest.mark.parametrize("seconds", [0.5, 300.0])
@@ -397,6 +402,70 @@ def test_start_never_overwrites_unless_forced(run, here):
     assert "--force" in err
     assert run("start", "vector_add", "--force")[0] == 0
     assert mine.read_text() != "my work"
+
+
+def test_start_takes_a_file_for_its_exercise(run, here):
+    assert run("start", "./pinned_copy_host.py")[0] == 0
+    assert sorted(path.name for path in here.iterdir()) == ["pinned_copy.cu", "pinned_copy_host.py"]
+
+
+@pytest.mark.parametrize(("lost", "kept"), [("cu", "_host.py"), ("_host.py", ".cu")])
+def test_start_puts_the_missing_one_of_two_files_and_keeps_the_other(run, here, lost, kept):
+    lost = f"pinned_copy{'.' if lost == 'cu' else ''}{lost}"
+    kept = f"pinned_copy{kept}"
+    run("start", "pinned_copy")
+    (here / lost).unlink()
+    (here / kept).write_text("mine")
+    one = load_catalog().find("pinned_copy")
+    with pytest.raises((UsageError, SubmissionError)) as grading:
+        host_file(one, file_for(one, Options((one.name,))))
+    leads = f"`grade start pinned_copy` puts the stub here, and keeps your ./{kept}"
+    assert leads in grading.value.hint
+    assert leads in run("reset", "pinned_copy")[2]
+    code, out, _ = run("start", "pinned_copy")
+    assert code == 0
+    assert f"./{kept} was here and stays as it is; ./{lost} was missing" in " ".join(out.split())
+    assert (here / kept).read_text() == "mine"
+    stubs = {path.name: path for path in files_of(one)}
+    assert (here / lost).read_bytes() == stubs[lost].read_bytes()
+
+
+def test_start_with_both_files_here_names_both_and_how_to_get_one_anew(run, here):
+    run("start", "pinned_copy")
+    (here / "pinned_copy_host.py").write_text("mine")
+    code, _, err = run("start", "pinned_copy")
+    assert code == 2
+    assert "./pinned_copy.cu and ./pinned_copy_host.py are already here" in err
+    assert "rename your file and run `grade start pinned_copy`" in err
+    assert (here / "pinned_copy_host.py").read_text() == "mine"
+
+
+def test_host_file_here_is_not_passed_over_for_the_stubs_of_a_clone(here, monkeypatch):
+    monkeypatch.setattr("grader.cli.grading.in_a_clone", lambda one: True)
+    (here / "pinned_copy_host.py").write_text("mine")
+    with pytest.raises(UsageError, match=r"there is no pinned_copy\.cu") as caught:
+        file_for(load_catalog().find("pinned_copy"), Options(("pinned_copy",)))
+    assert "keeps your ./pinned_copy_host.py" in caught.value.hint
+
+
+@pytest.mark.parametrize("chapter", ["9", "09", "903"])
+def test_list_of_a_chapter_is_that_chapter_alone(run, here, chapter):
+    code, out, _ = run("list", chapter)
+    assert code == 0
+    assert out.startswith("9 · host\n")
+    assert "901  pinned_copy" in out
+    assert "vector_add" not in out
+    assert "not written yet" not in out
+    document = json.loads(run("list", chapter, "--json")[1])
+    assert {one["chapter"] for one in document["exercises"]} == {"09_host"}
+
+
+@pytest.mark.parametrize("chapter", ["77", "host", "0"])
+def test_list_of_no_chapter_names_the_chapters(run, here, chapter):
+    code, out, err = run("list", chapter)
+    assert (code, out) == (2, "")
+    assert f"there is no chapter '{chapter}'" in err
+    assert "the chapters are 1, 2, " in err
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")

@@ -17,6 +17,7 @@ import pytest
 
 from grader.catalog import load_catalog
 from grader.compile.toolchain import find_toolchain
+from grader.practice.progress import FILE, Progress, Run, now
 from grader.stages import simulable
 
 pytestmark = pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed")
@@ -65,6 +66,36 @@ def status(verdict: dict) -> dict[str, str]:
     return {stage["name"]: stage["status"] for stage in verdict["stages"]}
 
 
+@pytest.mark.parametrize("saved", ["pinned_copy.cu", "pinned_copy_host.py"])
+def test_what_is_saved_while_it_is_graded_is_neither_graded_nor_shown(here, monkeypatch, capsys, saved):
+    from grader import stages
+    from grader.cli import main
+
+    one = load_catalog().find("pinned_copy")
+    (here / "pinned_copy.cu").write_bytes(one.solution.read_bytes())
+    (here / "pinned_copy_host.py").write_bytes(one.solution_host_file.read_bytes())
+    mine = {"pinned_copy.cu": "mistake;", "pinned_copy_host.py": "raise ValueError(7)"}[saved]
+    path = here / saved
+    right = path.read_text()
+    begin = right.index("{" if saved.endswith(".cu") else "def setup")
+    end = right.index("\n", begin)
+    path.write_text(right[: end + 1] + f"    {mine}\n" + right[end + 1 :])
+    really = stages.grade
+
+    def saving_meanwhile(request):
+        path.write_text("\n\n\n" + right)
+        return really(request)
+
+    monkeypatch.setattr(stages, "grade", saving_meanwhile)
+    code = main(["pinned_copy", "--backend", "sim", "--no-record", "--html", "page.html"])
+    out = capsys.readouterr().out
+    assert code == 1
+    (shown,) = [line for line in out.splitlines() if "▶" in line]
+    assert mine in shown
+    assert path.read_text().startswith("\n\n\n")
+    assert mine in (here / "page.html").read_text()
+
+
 @pytest.mark.parametrize("name", ["vector_add", "reduce_v3"])
 def test_solution_passes_on_the_simulator_with_speed_not_graded(here, name):
     code, verdict = graded(name, "--solution")
@@ -98,8 +129,11 @@ def test_empty_file_is_told_what_writes_the_exercises_stub(here):
     assert verdict["next_step"] == "`grade start vector_add --force` writes the stub again."
 
 
-def test_after_the_last_exercise_without_a_gpu_none_that_needs_one_is_proposed(here):
-    last = [one for one in load_catalog().exercises if simulable(one.exercise)][-1]
+def test_after_the_last_exercise_without_a_gpu_none_that_needs_one_is_proposed(here, monkeypatch):
+    monkeypatch.setenv("WARPGRADE_DATA", str(here / "data"))
+    *others, last = [one for one in load_catalog().exercises if simulable(one.exercise)]
+    for one in others:
+        Progress(here / "data" / FILE, pytest.fail).record(Run(now(), "", one.name, "pass", 80, 80, "sim"))
     code, verdict = graded(last.name, "--solution")
     assert code == 0
     assert "grade start" not in verdict["next_step"]

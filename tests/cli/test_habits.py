@@ -13,7 +13,9 @@ import pytest
 
 from grader.catalog import load_catalog
 from grader.cli import main
+from grader.cli.grading import Options, Task
 from grader.cli.history import key_of, ladder_points, progress, recorder
+from grader.cli.machinery import Machine
 from grader.cli.output import Screen
 from grader.practice.progress import Run, now
 from grader.practice.questions import questions_in
@@ -198,7 +200,10 @@ def test_nothing_is_reset_where_one_of_the_files_is_missing(run, here):
     code, _, err = run("reset", "zero_copy")
     assert code == 2
     assert "there is no zero_copy_host.py" in err
+    assert "`grade start zero_copy` puts the stub here, and keeps your ./zero_copy.cu" in err
     assert (here / "zero_copy.cu").read_text() == "mine"
+    assert [run(command, "zero_copy")[0] for command in ("start", "reset")] == [0, 0]  # what it said works
+    assert (here / "zero_copy.cu.bak").read_text() == "mine"
 
 
 def test_reset_without_a_file_here_names_start(run, here):
@@ -322,17 +327,63 @@ def test_next_with_start_copies_the_stub_once(run, here):
     path.write_text("mine")
     code, out, _ = run("next", "--start")
     assert (code, path.read_text()) == (0, "mine")
-    assert f"./{path.name} is here" in out
+    assert f"You have ./{path.name} here" in out
+
+
+def test_exercise_that_is_passed_again_is_the_one_passed_last(run):
+    names = [one.name for one in load_catalog().exercises]
+    for name in (names[0], names[5], names[0]):
+        graded(name)
+    _, out, _ = run("next")
+    assert f" {names[1]}: " in out
+    assert f"Next after {names[0]}, which you passed on" in out
+
+
+@pytest.mark.parametrize("earlier", [(), (5,), (0, 1, 2, 5), (-1,)])
+@pytest.mark.parametrize("passing", [0, 5, -1])
+def test_report_of_a_pass_proposes_what_next_proposes_afterwards(run, earlier, passing):
+    catalog = load_catalog()
+    for at in earlier:
+        graded(catalog.exercises[at].name)
+    one = catalog.exercises[passing]
+    request = Machine("sim", None, "no GPU").request(catalog, Task(one, one.solution), Options((one.name,)))
+    proposed = request.next_exercise()
+    graded(one.name)
+    assert f" {proposed}: " in run("next")[1]
+
+
+@pytest.mark.parametrize(("gpus", "waits"), [(0, True), (1, True), (2, False)])
+def test_exercise_that_needs_more_gpus_than_there_are_comes_last(run, monkeypatch, gpus, waits):
+    monkeypatch.setattr("grader.cli.proposing._gpus", lambda: gpus)
+    monkeypatch.setattr("grader.cli.proposing._serves", lambda requires: True)
+    exercises = load_catalog().exercises
+    ring = next(one for one in exercises if one.exercise.gpus > 1)
+    graded(exercises[exercises.index(ring) - 1].name)
+    assert (f" {ring.name}: " not in run("next")[1]) is waits
+    for one in exercises:
+        if one is not ring:
+            graded(one.name)
+    assert f" {ring.name}: " in run("next")[1]
+
+
+def test_next_with_start_puts_the_missing_file_of_a_host_exercise(run, here):
+    names = [one.name for one in load_catalog().exercises]
+    for name in names[: names.index("pinned_copy")]:
+        graded(name)
+    (here / "pinned_copy.cu").write_text("mine")
+    assert "./pinned_copy_host.py" in run("next", "--start")[1]
+    assert (here / "pinned_copy.cu").read_text() == "mine"
+    assert "You have ./pinned_copy_host.py here: `grade pinned_copy` grades it" in " ".join(run("next")[1].split())
 
 
 def test_next_leaves_out_what_needs_a_gpu_where_there_is_none(run, monkeypatch):
-    monkeypatch.setattr("grader.cli.habits._has_gpu", lambda: False)
+    monkeypatch.setattr("grader.cli.proposing._gpus", lambda: 0)
     for one in load_catalog().exercises:
         if simulable(one.exercise):
             graded(one.name)
     assert "every exercise that needs no GPU" in run("next")[1]
-    monkeypatch.setattr("grader.cli.habits._has_gpu", lambda: True)
-    monkeypatch.setattr("grader.cli.habits._serves", lambda requires: True)
+    monkeypatch.setattr("grader.cli.proposing._gpus", lambda: 8)
+    monkeypatch.setattr("grader.cli.proposing._serves", lambda requires: True)
     newer = [one.name for one in load_catalog().exercises if not simulable(one.exercise)]
     assert newer[0] in run("next")[1]
     graded(newer[0])

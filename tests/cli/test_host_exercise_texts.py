@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from grader.catalog import load_catalog
-from grader.cli.course import needs_note, to_edit
+from grader.cli.course import needs_note
 from grader.cli.grading import Options, tasks_of
+from grader.cli.stubs import to_edit
 from grader.compile.toolchain import find_toolchain
 from grader.courses import CourseExercise
 from grader.errors import UsageError
@@ -49,6 +50,9 @@ def test_show_names_the_file_to_edit(tmp_path, monkeypatch, capsys):
     start_exercise(one.name, (), force=False)
     show_statement(one.name, (), no_color=True)
     assert f"Edit ./{one.name}_host.py; `grade {one.name}` grades it." in " ".join(capsys.readouterr().out.split())
+    (tmp_path / f"{one.name}_host.py").unlink()
+    show_statement(one.name, (), no_color=True)
+    assert f"`grade start {one.name}` puts the stub here" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.fixture

@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pytest
 
+from grader.catalog import load_catalog
 from grader.compile.toolchain import find_toolchain
-from grader.practice.progress import FILE, Progress
+from grader.practice.progress import FILE, Progress, Run, now
 
 pytestmark = pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed")
 
@@ -235,6 +236,64 @@ def test_file_that_goes_and_comes_back_is_graded_again(here, watching):
     assert "WRONG" in terminal.until(FOOTER)
     terminal.press("q")
     assert terminal.end() == 0
+
+
+@pytest.fixture
+def pinned(here):
+    """The solution of a host exercise, in this folder; gives the host file's path and its right text."""
+    one = load_catalog().find("pinned_copy")
+    (here / "pinned_copy.cu").write_bytes(one.solution.read_bytes())
+    return here / "pinned_copy_host.py", one.solution_host_file.read_text()
+
+
+def test_save_while_something_is_graded_ends_that_and_the_new_text_is_graded(here, watching, progress, pinned):
+    path, right = pinned
+    path.write_text("def setup(*_):\n    while True: pass\n\ndef run(*_): pass\n")
+    terminal = watching("pinned_copy", "--timeout", "3000")  # only the save ends it
+    terminal.until("case 1 of ")
+    path.write_text(right)
+    report = terminal.until(FOOTER)
+    assert "It was saved meanwhile" in report
+    assert "PASS" in report
+    assert "TIMEOUT" not in report
+    terminal.press("q")
+    assert terminal.end() == 0
+    assert [run.verdict for run in progress.runs()] == ["pass"]
+
+
+def test_save_of_another_exercise_while_one_is_graded_goes_over_to_it(here, watching, progress, pinned):
+    path, _ = pinned
+    path.write_text("while True: pass\n")
+    terminal = watching("--timeout", "3000", "--no-color")
+    terminal.until("grading pinned_copy")
+    (here / "vector_add.cu").write_text(GOOD)
+    assert "PASS  vector_add" in terminal.until(FOOTER)
+    terminal.press("q")
+    assert terminal.end() == 0
+    assert [run.exercise for run in progress.runs()] == ["vector_add"]
+
+
+def test_report_says_to_save_and_not_to_run_a_command(here, watching):
+    (here / "vector_add.cu").write_bytes(load_catalog().find("vector_add").stub.read_bytes())
+    terminal = watching("vector_add")
+    for text in (None, GOOD.replace("a[i]", "a[")):
+        if text is not None:
+            (here / "vector_add.cu").write_text(text)
+        report = " ".join(terminal.until(FOOTER).split())
+        assert "then save it: `grade watch` grades it then" in report
+        assert "run `grade" not in report
+
+
+def test_next_is_what_the_report_proposes_and_names_the_file_of_a_host_exercise_to_edit(here, watching, progress):
+    (here / "vector_add.cu").write_text(GOOD)
+    names = [one.name for one in load_catalog().exercises]
+    for name in names[: names.index("pinned_copy")]:
+        progress.record(Run(now(), "", name, "pass", 80, 80, "sim"))
+    terminal = watching()
+    assert "Next exercise: `grade start pinned_copy`" in terminal.until(FOOTER)
+    terminal.press("n")
+    said = " ".join(terminal.until(FOOTER).split())
+    assert "it has been copied to ./pinned_copy_host.py, and is graded when you save it" in said
 
 
 def test_without_a_terminal_it_watches_without_keys(here):

@@ -36,6 +36,7 @@ def test_the_exercises_of_the_miniature_course_are_in_order(exercise):
         ({"oracle": "mini:nothing"}, "nothing"),
         ({"tolerance": Tolerance(absolute=1e9), "exact": False}, "passes although it holds zeros"),
         ({"target": replace(TARGET, note="")}, "does not say where the pass line comes from"),
+        ({"target": replace(TARGET, fraction=0.0, note="to be measured")}, "it has no pass line"),
         ({"target": replace(TARGET, of="ceiling")}, "names none"),
         ({"target": replace(TARGET, ceiling="nowhere")}, "no ceiling 'nowhere'"),
         ({"target": TARGET, "timed": {"n": 2**24}}, "no trusted check on the device for 'mini:scale'"),

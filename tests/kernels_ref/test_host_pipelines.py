@@ -94,6 +94,7 @@ SIZES: Mapping[str, Mapping[str, int]] = {
     "streams_overlap": {"n": 1001},
     "streams_events": {"n": DELAY + 1001},
     "cuda_graph": {"n": 1001, "steps": 1},
+    "cooperative_grid": {"n": 1001, "steps": 1},
 }
 
 

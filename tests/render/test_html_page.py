@@ -306,6 +306,14 @@ def test_every_bar_of_a_timeline_says_what_it_is():
     assert titles[1] == "compute: smooth, 800 µs from 1 ms (line 11)"
 
 
+def test_bytes_of_a_small_run_are_told_with_those_that_the_time_is_for():
+    scaled = replace(OVERLAPPED, timeline=replace(OVERLAPPED.timeline, scale=128.0))
+    made = page(scaled)
+    titles = re.findall(r'<g class="bar-[^"]*"><title>([^<]*)</title>', drawing_of(made))
+    assert titles[0] == "copy in: x, 64 MiB, timed as 8 GiB, 1 ms from the beginning (line 9)"
+    assert "stream 1 copy in: x 0 1 ms 64 MiB, timed as 8 GiB 9" in Page(made).words
+
+
 def test_a_timeline_is_told_as_a_table_too():
     words = Page(PAGES["missing wait"]).words
     assert "stream 1 copy in: x (has to come first) 0 1 ms 64 MiB 9" in words
@@ -314,7 +322,7 @@ def test_a_timeline_is_told_as_a_table_too():
 
 def test_a_timeline_says_where_its_times_come_from():
     words = Page(PAGES["timelines"]).words
-    assert "modelled for an A100 (PCIe 4) · not graded" in words
+    assert "modelled for an A100 (PCIe 4) · times not graded as `fast`" in words
     assert "measured on NVIDIA H200 by events · not graded" in words
 
 

@@ -42,6 +42,8 @@ def test_ascii_keeps_colours_and_folds_the_rest():
         (1.1e14, "OP", "110 TOP/s"),
         (5.5e10, "B", "55 GB/s"),
         (12.0, "B", "12 B/s"),
+        (3.12e5, "launch", "312 k launches/s"),
+        (12.0, "launch", "12 launches/s"),
     ],
 )
 def test_rates_have_three_digits_and_a_prefix(value, unit, shown):

@@ -95,7 +95,7 @@ def test_ticks_are_round_and_the_last_names_the_unit():
 @pytest.mark.parametrize("first", [1.0, 1.3, 2.0, 2.9, 4.0, 5.0, 7.7, 9.99])
 def test_every_span_has_a_few_ticks_within_the_axis(exponent, first):
     ticks = chart(kernel(0, first * 10.0**exponent)).ticks
-    assert 4 <= len(ticks) <= 9
+    assert 4 <= len(ticks) <= 8
     assert all(0 <= place <= 1 + 1e-9 for place, _ in ticks)
 
 
@@ -108,7 +108,7 @@ def test_shares_are_the_time_that_an_engine_works_not_the_sum_of_its_operations(
 
 
 def test_a_timeline_by_the_stand_ins_clock_says_so_and_a_measured_one_too():
-    assert chart(kernel(0, 1)).caption == ("modelled for an A100 (PCIe 4)", "not graded")
+    assert chart(kernel(0, 1)).caption == ("modelled for an A100 (PCIe 4)", "times not graded as `fast`")
     scaled = replace(timeline(kernel(0, 1)), device="A100 (PCIe 4), with 128 times the simulated work")
     assert chart_of(scaled, cells=60).caption[0] == "modelled for an A100 (PCIe 4) with 128 times the work"
     assert chart_of(replayed(2), cells=60).caption == ("measured on NVIDIA H200 by events", "not graded")
@@ -250,7 +250,7 @@ def test_a_terminal_shows_copies_kernels_and_their_names():
         "              0                   2                    4                   6 ms",
         "    »» copy in   ██ compute   «« copy out",
         "    copy in 62 % busy · compute 50 % · copy out 56 % · two or more at once 69 %",
-        "    modelled for an A100 (PCIe 4) · not graded",
+        "    modelled for an A100 (PCIe 4) · times not graded as `fast`",
     ]
 
 
@@ -281,7 +281,7 @@ def test_a_short_operation_keeps_a_cell():
 def test_bars_of_one_kind_that_touch_are_told_apart():
     drawn = timeline_lines(timeline(kernel(0, 0.5, name="a"), kernel(0.5, 1, name="b")), width=60)
     assert "█│█ b █" in drawn[0]
-    assert drawn[-3].endswith("│ here the next one begins")
+    assert drawn[-4].endswith("│ here the next one begins")
     apart = timeline_lines(timeline(kernel(0, 0.4, name="a"), kernel(0.5, 1, name="b")), width=60)
     assert "│" not in apart[-3]
 
@@ -382,6 +382,26 @@ def test_a_right_answer_shows_what_the_host_file_did_and_its_timeline():
     assert "█ 2000 × step █" in report(MANY_NODES)
 
 
+def test_the_overlap_is_told_where_there_was_something_to_overlap_or_it_was_asked_for():
+    alone = replace(OVERLAPPED, host_counters={**OVERLAPPED.host_counters, "streams": 1.0})
+    asked = replace(
+        alone, verdict="technique", diagnostics=(replace(MISSING_WAIT, kind="technique", counter="modelled_overlap"),)
+    )
+    assert "overlap 0.893" in report(OVERLAPPED)
+    assert "overlap 0.893" not in report(alone)
+    assert "overlap 0.893" in report(asked)
+    pages = ["modelled_overlap" in to_html([Graded(one)], versions={}) for one in (OVERLAPPED, alone, asked)]
+    assert pages == [True, False, True]
+
+
+def test_where_the_overlap_was_too_little_the_drawing_says_that_it_is_graded():
+    missed = replace(MISSING_WAIT, kind="technique", counter="modelled_overlap")
+    told = replace(OVERLAPPED, verdict="technique", diagnostics=(missed,))
+    for shown, words in ((told, True), (OVERLAPPED, False)):
+        assert ("The overlap is graded" in report(shown)) is words
+        assert ("The overlap is graded" in to_html([Graded(shown)], versions={})) is words
+
+
 def test_memory_without_a_name_is_told_in_words():
     from verdict_samples import RACE
 
@@ -393,6 +413,16 @@ def test_memory_without_a_name_is_told_in_words():
 
 def test_a_wrong_answer_shows_no_timeline():
     assert "»»" not in report(replace(WAITLESS, verdict="wrong", diagnostics=(replace(MISSING_WAIT, kind="wrong"),)))
+
+
+def test_a_finding_in_a_kernel_shows_where_the_host_file_launched_it():
+    from verdict_samples import RACE
+
+    found = replace(
+        RACE, file="streams_overlap.cu", launch="streams_overlap_host.py:11 with x = x (33 elements), n = 33"
+    )
+    told = " ".join(report(replace(WAITLESS, diagnostics=(found,))).split())
+    assert "launched at streams_overlap_host.py:11 with x = x (33 elements), n = 33" in told
 
 
 def test_a_warning_about_the_host_file_names_the_file():

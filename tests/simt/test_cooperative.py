@@ -90,6 +90,7 @@ def test_shared_memory_limits_how_many_can_be_resident() -> None:
     source = 'extern "C" __global__ void k(int* a) { extern __shared__ int s[]; s[threadIdx.x] = 1; a[0] = 1; }\n'
     ran = run(source, {"a": np.zeros(1, np.int32)}, grid=109, shared=100 << 10, cooperative=True)
     assert [e.kind for e in ran.events] == ["launch_limit"]
+    assert "only 108 can be resident" in ran.events[0].text
 
 
 def test_a_grid_may_wait_many_times() -> None:

@@ -37,9 +37,9 @@ def device(threads: int = 1) -> Device:
     return Device(module, cache=CodeCache(program.key), threads=threads, observed=frozenset(OBSERVERS))
 
 
-def copy(on: Device, source: int, target: int, n: int, offset: int = 0) -> Launched:
+def copy(on: Device, source: int, target: int, n: int, offset: int = 0, *, grid: int = 4) -> Launched:
     given = [struct.pack("<Q", source), struct.pack("<Q", target), struct.pack("<i", n), struct.pack("<i", offset)]
-    return on.launch("copy", (4, 1, 1), (64, 1, 1), 0, given, budget_per_block=10**6)
+    return on.launch("copy", (grid, 1, 1), (64, 1, 1), 0, given, budget_per_block=10**6)
 
 
 def kinds(on: Device, launched: Launched) -> list[tuple[str, str | None]]:
@@ -117,6 +117,15 @@ def test_a_launch_tells_which_bytes_it_read_and_wrote(threads: int) -> None:
     copy(on, source, target, 256)
     copy(on, source, target, 100, 300)
     assert touched(on) == {"x": ([[0, 400]], [], 13), "y": ([], [[1200, 1600]], 16)}
+
+
+def test_a_launch_on_fewer_threads_than_the_one_before_tells_it_too() -> None:
+    on = device(threads=2)
+    source, target = on.allocate("x", X), on.allocate("y", np.zeros(512, np.float32))
+    copy(on, source, target, 256)
+    later = on.allocate("later", np.zeros(1 << 16, np.float32))
+    copy(on, source, later, 64, grid=1)
+    assert touched(on) == {"x": ([[0, 256]], [], 8), "later": ([], [[0, 256]], 8)}
 
 
 def test_only_the_last_launch_counts() -> None:

@@ -37,7 +37,7 @@ EXERCISE = Exercise(
             "launch_calls",
             at_most=0.1,
             per="steps",
-            why="A call that launches or captures a kernel costs the host microseconds, as much as the kernel takes.",
+            why="A call that launches or captures a kernel costs the host microseconds, more than the kernel takes.",
             hint="capture the steps once, in setup, and launch the graph in run",
         ),
     ),

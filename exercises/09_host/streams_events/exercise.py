@@ -10,7 +10,7 @@ EXERCISE = Exercise(
         Array("out", "float32", "n", role="out"),
     ),
     oracle="waveshaper:echo",
-    # The echo is 4096 samples late: chunks are at least as long, so these are up to 12 chunks.
+    # The echo is 4096 samples late: chunks are at least as long, so these are up to 13 chunks.
     small=tuple({"n": n} for n in (1, 33, 1000, 4095, 4096, 4097, 8193, 12289, 50021)),
     secret={"n": (3, 40000, 1)},
     simulated={"n": 600_000},  # chunks longer than the echo is late, even 128 of them
@@ -37,7 +37,8 @@ EXERCISE = Exercise(
             at_most=2,
             per="n",
             why="The recording may be larger than the GPU's memory: only a few chunks of it may be there at a time.",
-            hint="three buffers for samples and three for results: chunk i uses number i % 3, when it is free again",
+            hint="cut it into a few dozen chunks, and make three buffers for samples and three for results: chunk i "
+            "uses number i % 3, when it is free again",
         ),
         Expect(
             "copied_bytes",
@@ -56,7 +57,7 @@ EXERCISE = Exercise(
         Expect(
             "modelled_overlap",
             at_least=0.7,
-            why="Most of the time only one thing was going on: a copy in, a kernel, or a copy out.",
+            why="Copies and kernels waited for one another: even those with the most to do stood still for long.",
             hint="wait only for what is needed: with three buffers a copy in need not wait for the kernel before it",
         ),
     ),

@@ -44,8 +44,9 @@ EXERCISE = Exercise(
         Expect(
             "modelled_overlap",
             at_least=0.7,
-            why="Most of the time only one thing was going on: a copy in, a kernel, or a copy out.",
-            hint="cut the recording into a few dozen chunks, and queue all of them before the host waits for anything",
+            why="Copies and kernels waited for one another: even those with the most to do stood still for long.",
+            hint="each of a few dozen chunks has its copy in, its kernel and its copy out on one stream, and buffers "
+            "of its own; where the drawing has gaps, look at what the next operation waits for",
         ),
     ),
     # The given kernel errs by up to 3e-7; a plain sum of T_k may be ten times as far off.

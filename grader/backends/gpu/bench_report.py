@@ -158,12 +158,11 @@ def time_in_words(seconds: float) -> str:
 
 
 def _rate(rate: float, unit: str) -> str:
-    scale, words = _RATES.get(unit, (1e12, f".1f T{unit}/s"))
-    form, _, unit_in_words = words.partition(" ")
-    return f"{rate / scale:{form}} {unit_in_words}"
+    scale, form, per_second = _RATES.get(unit, (1e12, ".1f", f"T{unit}/s"))
+    return f"{rate / scale:{form}} {per_second}"
 
 
-_RATES = {"B": (1e9, ".0f GB/s"), "launch": (1e6, ".2f M launches/s")}
+_RATES = {"B": (1e9, ".0f", "GB/s"), "launch": (1e6, ".2f", "M launches/s")}
 
 
 def _fraction(value: float | None) -> str:

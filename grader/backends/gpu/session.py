@@ -131,15 +131,19 @@ class ChildSession(Closing):
     def _hung(self, seconds: float, starting: bool) -> WarpgradeError:
         if starting:
             return GraderFault(f"the GPU process did not start within {seconds:.0f} s", hint="try `grade doctor`")
-        message = f"the kernel did not finish within {seconds:.3g} s"
-        if time.monotonic() >= self._ends:
-            message = f"all runs together did not finish within {self._limits.total_s:.3g} s"
+        message = self._too_long("the kernel", seconds)
         more = (
             f"if the kernel only has much to do, `--timeout {math.ceil(2 * self._limits.total_s)}` gives it more time"
         )
         hint = f"look for a loop whose condition never becomes false, or threads that wait for one another; {more}"
         found = Diagnostic(kind="timeout", message=message, hint=hint)
         return SubmissionError("timeout", message, diagnostics=(found,), hint=hint)
+
+    def _too_long(self, who: str, seconds: float) -> str:
+        """Which limit was passed: that of ``who``, or the session's."""
+        if time.monotonic() >= self._ends:
+            return f"all runs together did not finish within {self._limits.total_s:.3g} s"
+        return f"{who} did not finish within {seconds:.3g} s"
 
     def _died(self, starting: bool) -> WarpgradeError:
         self._child.wait(2.0)

@@ -60,8 +60,9 @@ def run_case(session: HostRuns, exercise: Exercise, buffers: Sequence[Buffer]) -
     session.go()
     write(shared, data, outputs)
     elapsed_s = session.go()
+    left = {name: shared[name].copy() for name in outputs}  # before anything else: what comes now comes too late
     changed = tuple(name for name in data if shared[name].tobytes() != data[name].tobytes())
-    return Ended({name: shared[name].copy() for name in outputs}, changed, elapsed_s)
+    return Ended(left, changed, elapsed_s)
 
 
 def _first(buffer: Buffer, exercise: Exercise, data: Arrays, outputs: Arrays) -> Values:
@@ -151,5 +152,4 @@ def too_few_gpus(exercise: Exercise, count: int) -> str:
     """Why an exercise cannot run on so many GPUs; "" where it can."""
     if count >= exercise.gpus:
         return ""
-    here = {0: "no GPU", 1: "1"}.get(count, str(count))
-    return f"{exercise.name} needs {exercise.gpus} GPUs; this machine has {here}"
+    return f"{exercise.name} needs {exercise.gpus} GPUs; this machine has {count or 'no GPU'}"

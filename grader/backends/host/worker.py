@@ -12,15 +12,15 @@ is `grader.backends.host.case`, for both backends too.
 from __future__ import annotations
 
 import errno
-import gc
 import mmap
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from grader.backends.host.traces import tell_where
 from grader.backends.mappings import Span, view
 
 if TYPE_CHECKING:
@@ -37,11 +37,16 @@ def _print_warning(
 
 
 class Worker:
-    """Answers the parent's requests with the student's functions. ``load`` makes the module that `setup` gets."""
+    """Answers the parent's requests with the student's functions.
 
-    def __init__(self, channel: Channel, fd: int, printed: Printed, load: Callable[[dict[str, Any]], Any]) -> None:
+    ``told`` is the parent's first message, and ``load`` makes the module that `setup` gets.
+    """
+
+    def __init__(
+        self, channel: Channel, told: Mapping[str, Any], printed: Printed, load: Callable[[dict[str, Any]], Any]
+    ) -> None:
         self._channel = channel
-        self._fd = fd
+        self._fd, self._stacks = int(told["fd"]), int(told["stacks"])
         self._printed = printed
         self._load_module = load
         self._name = ""
@@ -54,7 +59,9 @@ class Worker:
         """Answer until the parent closes the channel."""
         from grader.channel import ChannelClosed
 
-        warnings.showwarning = _print_warning  # where the student sees what the file prints
+        warnings.showwarning = _print_warning  # without Python's second line: the report has an excerpt
+        self._printed.catch_errors()
+        tell_where(self._stacks)
         while True:
             try:
                 message, _ = self._channel.receive(None)
@@ -139,13 +146,11 @@ class Worker:
 
 
 def close_doors(channel: Channel, inner: Sandbox) -> bool:
-    """Close what the host file must not reach; False where that failed, and the parent was told."""
+    """Close what the host file must not reach, and tell the parent; False where that failed."""
     try:
-        inner.apply()
+        closed = inner.apply()
     except Exception as error:
-        channel.receive(None)
         channel.send({"error": f"the host file's sandbox could not be closed: {error}"})
         return False
-    gc.collect()
-    gc.disable()  # no collection in the middle of a run
+    channel.send({"ready": True, "sandbox": closed})
     return True

@@ -13,6 +13,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from grader.backends.base import CaseRun, Execution, Limits
+from grader.backends.patience import Patience
 from grader.backends.plans import dim3
 from grader.backends.sim import store
 from grader.channel import ChannelClosed, ChannelTimeout, Sandbox, spawn
@@ -133,23 +134,26 @@ class SimSession(Closing):
 
     def _await(self, timeout_s: float) -> tuple[dict[str, Any], Arrays]:
         """The child's answer; on the way it may ask for machine code, and give some to keep."""
-        deadline = min(time.monotonic() + timeout_s, self._ends)
+        patience = self._patience(timeout_s)
         while True:
             try:
-                answer, arrays = self._child.channel.receive(max(0.0, deadline - time.monotonic()))
+                answer, arrays = self._child.channel.receive(patience.left_s())
             except ChannelTimeout:
+                if not patience.is_over() and not self._child.channel.is_broken:
+                    continue
+                error = self._too_slow(timeout_s, patience)
                 self._child.kill()
-                raise self._stop(self._too_slow(timeout_s)) from None
+                raise self._stop(error) from None
             except ChannelClosed:
                 self._end()
             kind = answer.get("is")
             if kind == "want":
                 kept = store.load(answer["key"])
                 self._child.channel.send({"code": kept})
-                deadline += 0 if kept else COMPILE_S
+                patience = patience if kept else Patience(self._child, COMPILE_S)
             elif kind == "keep":
                 store.save(answer["key"], answer["code"])
-                deadline = min(time.monotonic() + timeout_s, self._ends)
+                patience = self._patience(timeout_s)
             elif kind == "unsupported":
                 raise self._stop(_unsupported(answer, self.program.name))
             elif kind == "full":
@@ -157,20 +161,28 @@ class SimSession(Closing):
             elif kind == "fault":
                 raise self._stop(GraderFault(f"the simulator failed: {answer['message']}"))
             else:
+                self._ends += patience.starved_s()
                 return answer, arrays
 
-    def _too_slow(self, timeout_s: float) -> SubmissionError:
+    def _patience(self, timeout_s: float) -> Patience:
+        """With one request: for so long, and for no longer than with all together."""
+        return Patience(self._child, min(timeout_s, self._ends - time.monotonic()))
+
+    def _too_slow(self, timeout_s: float, patience: Patience) -> SubmissionError:
         """The clock ended it, and the budgets did not: long work is as likely as a loop without an end."""
-        together, total_s = time.monotonic() >= self._ends, self._limits.total_s
-        limit = f"{total_s:g} s for all cases together" if together else f"{timeout_s:g} s for one case"
+        total_s, busy = self._limits.total_s, patience.busy()
+        limit = (
+            f"{total_s:g} s for all cases together" if patience.seconds < timeout_s else f"{timeout_s:g} s for one case"
+        )
         message = (
             f"the time limit of {limit} on the simulator ended the kernel; its budget of instructions was not used up, "
-            "so it need not be an endless loop"
+            f"so it need not be an endless loop{busy}"
         )
-        hint = (
-            f"if the kernel only has much to do, `--timeout {math.ceil(2 * total_s)}` gives it more time; "
-            "else look for a loop whose condition never becomes false"
+        more = f"`--timeout {math.ceil(2 * total_s)}` gives it more time"
+        much = (
+            f"grade it again when nothing else runs; {more}" if busy else f"if the kernel only has much to do, {more}"
         )
+        hint = f"{much}; else look for a loop whose condition never becomes false"
         return SubmissionError("timeout", message, hint=hint)
 
     def _end(self) -> None:

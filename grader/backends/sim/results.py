@@ -119,6 +119,7 @@ def diagnostic(
         accesses=tuple(Access(a.kind, a.thread, a.block, a.line) for a in event.accesses),
         count=event.count,
         hint=hint,
+        launch=event.launch,
     )
 
 

@@ -22,7 +22,7 @@ from grader.simt.engine import findings
 from grader.simt.engine.builder import Builder
 from grader.simt.engine.clocks import make_room
 from grader.simt.engine.copies import NO_BARRIER, CopyCode
-from grader.simt.engine.layout import COPY, WARP, WORKER
+from grader.simt.engine.layout import COPY, ROW, WARP, WORKER
 from grader.simt.engine.values import I32, I64, PTR, VOID, Value, vec
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 COUNT_BITS = 20
 COUNT = (1 << COUNT_BITS) - 1
 PHASE_AT = 2 * COUNT_BITS
-ROW = 128
 ROWS = 2 * ROW
 """Bytes of clocks for each 8 bytes of shared memory: of those who arrived, of those who may go on."""
 ENDED = 1

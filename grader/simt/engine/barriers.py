@@ -128,6 +128,15 @@ class Barriers:
             f.call(self._schedule.report, worker, f.const(I32, findings.BARRIER_DIVERGENCE), here, thread, mask,
                    f.const(I64, 0), other)  # fmt: skip
 
+    @staticmethod
+    def _waits(f: Builder, warp: Value, barrier: Value) -> Value:
+        """Whether lanes of the warp wait at this barrier."""
+        waiting = f.var(f.const(I32, 0))
+        with f.loop(WARP.load(f, warp, "waits")) as i:
+            mine = WARP.load(f, warp, "wait_barrier", i).eq(barrier)
+            waiting.set(waiting.get() | mine.select(f.const(I32, 1), 0))
+        return waiting.get().ne(0)
+
     def _order(self) -> ir.Function:
         """order(worker, barrier): what every waiting warp did so far happens before what any of them does next."""
         existing = self._schedule.module.globals.get("order")
@@ -147,27 +156,20 @@ class Barriers:
         WORKER.store(f, worker, "arrived_acquired", 0, barrier)
 
         for phase in ("join", "spread"):
-            with self._schedule.each_warp(f, worker) as warp:
-                waiting = f.var(f.const(I32, 0))
-                with f.loop(WARP.load(f, warp, "waits")) as i:
-                    mine = WARP.load(f, warp, "wait_barrier", i).eq(barrier)
-                    waiting.set(waiting.get() | mine.select(f.const(I32, 1), 0))
-                with f.if_(waiting.get().ne(0)):
-                    index = WARP.load(f, warp, "index")
-                    mine_row = f.at(known, index.zext(I64) * 128)
-                    if phase == "join":
-                        clock = WARP.load(f, warp, "clock") + 1
-                        WARP.store(f, warp, "clock", clock)
-                        merged = f.overloaded(
-                            "llvm.umax", f.load(row, joined, align=64), f.load(row, mine_row, align=64)
-                        )
-                        f.store(merged, joined, align=64)
-                        f.store(clock, f.at(joined, index.zext(I64) * 4))
-                        own = WARP.load(f, warp, "acquired")
-                        acquired.set(f.overloaded("llvm.umax", acquired.get(), own))
-                    else:
-                        WARP.store(f, warp, "acquired", acquired.get())
-                        f.store(f.load(row, joined, align=64), mine_row, align=64)
+            with self._schedule.each_warp(f, worker) as warp, f.if_(self._waits(f, warp, barrier)):
+                index = WARP.load(f, warp, "index")
+                mine_row = f.at(known, index.zext(I64) * 128)
+                if phase == "join":
+                    clock = WARP.load(f, warp, "clock") + 1
+                    WARP.store(f, warp, "clock", clock)
+                    merged = f.overloaded("llvm.umax", f.load(row, joined, align=64), f.load(row, mine_row, align=64))
+                    f.store(merged, joined, align=64)
+                    f.store(clock, f.at(joined, index.zext(I64) * 4))
+                    own = WARP.load(f, warp, "acquired")
+                    acquired.set(f.overloaded("llvm.umax", acquired.get(), own))
+                else:
+                    WARP.store(f, warp, "acquired", acquired.get())
+                    f.store(f.load(row, joined, align=64), mine_row, align=64)
         f.ret()
         f.fn.attributes.add("noinline")
         return f.finish()

@@ -2,7 +2,8 @@
 
 All that a clock is ever asked is whether an access came before what some other warp knows of this one. So only the
 clocks that somebody knows matter: they become 1, 2, 3 … in their order, every stamp of the warp becomes the number of
-known clocks that are not above it, and every comparison comes out as before. At most 1113 clocks are known, of 2^18.
+known clocks that are not above it, and every comparison comes out as before. At most 1113 clocks are
+known, of 2^18, and two more for each barrier object.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from grader.simt.engine.builder import Builder
-from grader.simt.engine.layout import FENCES_BYTES, KEPT_RELEASES, RELEASES, WARP, WORKER, Stamp
+from grader.simt.engine.layout import FENCES_BYTES, KEPT_RELEASES, RELEASES, ROW, WARP, WORKER, Stamp
 from grader.simt.engine.values import I32, I64, PTR, VOID, Value
 
 RANKS = Stamp.MAX_CLOCK + 1
@@ -53,7 +54,7 @@ def _renumber(module: ir.Module) -> ir.Function:
 
 
 def _each_known(f: Builder, worker: Value, warp: Value, do: Callable[[Value], None]) -> None:
-    """``do`` with each place that holds one of this warp's clocks: known to a warp, a barrier, a lane, an object."""
+    """``do`` with each place that holds one of this warp's clocks: of warps, barriers, lanes, fences, releases…"""
     index = WARP.load(f, warp, "index").zext(I64)
     for name, start, step, count in (
         ("known", index * 4, 128, 32),
@@ -64,12 +65,12 @@ def _each_known(f: Builder, worker: Value, warp: Value, do: Callable[[Value], No
         with f.loop(f.const(I64, count)) as i:
             do(f.at(table, start + i * step))
     with f.if_(WORKER.load(f, worker, "fenced").ne(0)):
-        with f.loop(f.const(I64, FENCES_BYTES // 128)) as i:
-            do(f.at(WORKER.load(f, worker, "fences"), index * 4 + i * 128))
+        with f.loop(f.const(I64, FENCES_BYTES // ROW)) as i:
+            do(f.at(WORKER.load(f, worker, "fences"), index * 4 + i * ROW))
         order = WORKER.load(f, worker, "serial") - WORKER.load(f, worker, "serial_base")
         ring = f.at(WORKER.load(f, worker, "releases"), order.urem(WORKER.load(f, worker, "rings")) * RELEASES.size)
         with f.if_(RELEASES.load(f, ring, "owner").eq(order + 1)), f.loop(f.const(I64, KEPT_RELEASES)) as i:
-            do(f.at(ring, index * 4 + i * 128))
+            do(f.at(ring, index * 4 + i * ROW))
     with f.loop(WORKER.load(f, worker, "object_rows")) as i:
         do(f.at(WORKER.load(f, worker, "objects"), index * 4 + i * 128))
 

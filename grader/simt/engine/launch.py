@@ -19,10 +19,11 @@ from grader.simt.engine.codegen import Kernel
 from grader.simt.engine.findings import Finding
 from grader.simt.engine.layout import ALLOCATION, INITIALISED, READ_ONLY, RUNNING, USED, Stamp
 from grader.simt.engine.operands import PARAMETER_BASE
-from grader.simt.engine.residency import SM_COUNT
-from grader.simt.engine.residents import TooLarge
+from grader.simt.engine.residents import TooLarge, aligned
+from grader.simt.engine.shadows import Bytes
 from grader.simt.engine.sites import BLOCK_COUNTERS, SITE_COUNTERS
-from grader.simt.engine.worker import Bytes, Worker, aligned
+from grader.simt.engine.worker import Worker
+from grader.simt.isa.special_registers import SM_COUNT
 
 if TYPE_CHECKING:
     from grader.simt.engine.device import Array, Device
@@ -132,8 +133,6 @@ class Launch:
     def run(self) -> Launched:
         workers = self._workers()
         first = self.device.serials(self.block_count)
-        for i in range(workers):
-            self.device.shadows.of_worker(i)
         runs = [Worker(self, i, workers, first) for i in range(workers)]
         if workers == 1:
             runs[0].run()

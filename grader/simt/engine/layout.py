@@ -69,13 +69,13 @@ WORKER = Layout(
         ("worst", PTR), ("copies", PTR), ("objects", PTR), ("object_rows", I64),
         ("allocation_count", I64), ("shared_allocation_count", I64),
         ("local_allocation_count", I64), ("shared_bytes", I64), ("local_bytes", I64),
-        ("first_block", I64), ("last_block", I64), ("serial", I64), ("serial_base", I64),
+        ("last_block", I64), ("serial", I64), ("serial_base", I64),
         ("block_budget", I64), ("block_started_with", I64), ("own_left", I64), ("budget_per_block", I64),
         ("block_cost", I64), ("last_share", I64), ("stop", PTR), ("printed_limit", I64),
         ("next_block", I64), ("changes", I64), ("workspace", I64),
         ("budget", I64), ("finding_count", I64), ("printed_bytes", I64), ("sequence", I64), ("global_changes", I64),
         ("grid", I32, 3), ("block", I32, 3), ("ctaid", I32, 3), ("threads", I32), ("warp_count", I32),
-        ("alive", I32), ("status", I32), ("fenced", I32), ("dynamic_shared", I32), ("rounds", I32),
+        ("alive", I32), ("status", I32), ("fenced", I32), ("dynamic_shared", I32),
         ("multi_worker", I32), ("partial_sync", I32), ("barriers", I32), ("restless", I32), ("asleep", I32),
         ("arrived", I32, 16), ("expected", I32, 16), ("vote_and", I32, 16), ("vote_or", I32, 16),
         ("vote_count", I32, 16), ("result_and", I32, 16), ("result_or", I32, 16), ("result_count", I32, 16),
@@ -130,7 +130,9 @@ RELEASES = Layout(
 """What a block has released to others, the last few times: clocks of its warps, and when. ``first``: the first time."""
 RINGS = 1 << 16
 """Blocks of a launch whose releases are kept at once."""
-FENCES_BYTES = 33 * 128
+ROW = 128
+"""Bytes of a row of clocks: one for each of a block's 32 warps."""
+FENCES_BYTES = 33 * ROW
 """Of a block: for each warp a row of the clocks that its last fence covers; and one row for all fences together."""
 
 COPY_QUEUE = Layout([("groups", I32, 32), ("used", I64), ("issued", I32)])

@@ -9,7 +9,7 @@ Generic addresses: shared memory at SHARED_BASE, local memory at LOCAL_BASE, eve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -31,8 +31,6 @@ LOCAL_BASE = 0x0000_7F10_0000_0000
 WINDOW = 1 << 24
 SPACES = {"global": 0, "shared": 1, "local": 2}
 CACHE_SLOTS = len(SPACES)
-
-Combine = Callable[[Builder, Value, Sequence[Value]], Value]
 
 
 @dataclass(frozen=True)

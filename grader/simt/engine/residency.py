@@ -5,21 +5,19 @@ The figures are the simulated A100's. Registers are no limit here, for PTX does 
 
 from __future__ import annotations
 
+from grader.occupancy import MULTIPROCESSORS
 from grader.simt.engine.codegen import BANK_ROW, Kernel
+from grader.simt.isa.special_registers import SM_COUNT
 
-SM_COUNT = 108
-WARPS, BLOCKS = 64, 32
-"""Of one multiprocessor."""
-SHARED_BYTES, SHARED_UNIT, RESERVED = 164 << 10, 128, 1 << 10
-"""Of one multiprocessor; the unit in which it is given to blocks; and what the system takes of it for each block."""
+SM = MULTIPROCESSORS["sm_80"]
 
 
 def blocks_per_sm(kernel: Kernel, threads: int, dynamic_shared: int) -> int:
     """How many blocks of so many threads one multiprocessor holds."""
     warps = -(-threads // 32)
-    shared = static_shared_bytes(kernel) + dynamic_shared + RESERVED
-    shared = -(-shared // SHARED_UNIT) * SHARED_UNIT
-    return min(WARPS // warps, BLOCKS, SHARED_BYTES // shared)
+    shared = static_shared_bytes(kernel) + dynamic_shared + SM.reserved_bytes
+    shared = -(-shared // SM.shared_unit) * SM.shared_unit
+    return min(SM.warps // warps, SM.blocks, SM.shared_bytes // shared)
 
 
 def resident_blocks(kernel: Kernel, threads: int, dynamic_shared: int) -> int:

@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from grader.simt.engine import findings
 from grader.simt.engine.barrier_objects import ROWS
@@ -32,11 +31,10 @@ from grader.simt.engine.layout import (
     WORKER,
 )
 from grader.simt.engine.memory import SHARED_BASE
+from grader.simt.engine.shadows import Bytes
 
 if TYPE_CHECKING:
     from grader.simt.engine.launch import Launch
-
-Bytes = npt.NDArray[np.uint8]
 
 
 class TooLarge(Exception):
@@ -179,8 +177,11 @@ class Residents:
             self._set(one, "status", RUNNING, 4)
             return one
         if len(self.suspended) >= self.most:
-            raise TooLarge(f"{len(self.suspended)} blocks that wait for others, and their memory is {MOST_BYTES} bytes")
-        state, memory = aligned(WORKER.size), block_memory_like(self.first.memory)
+            most = MOST_BYTES >> 30
+            raise TooLarge(
+                f"{len(self.suspended)} blocks wait for others, and fill the {most} GiB that there are for them"
+            )
+        state, memory = aligned(WORKER.size), block_memory(self.launch)
         state[:] = self.first.state
         one = Resident(state, memory)
         for name, array in memory.items():
@@ -302,8 +303,3 @@ def _bytes_at(places: list[Bytes]) -> list[bytes]:
 def _field(warp: Bytes, name: str, width: int = 4) -> int:
     at = WARP.offset[name]
     return int.from_bytes(warp[at : at + width].tobytes(), "little")
-
-
-def block_memory_like(memory: dict[str, Bytes]) -> dict[str, Bytes]:
-    """The same for another block."""
-    return {name: aligned(array.size) for name, array in memory.items()}

@@ -87,7 +87,8 @@ class Shadows:
 
     def read_since(self, serial: int, start: int, size: int) -> Intervals:
         """Which bytes such blocks read, on whatever thread."""
-        parts = [_since(self._part(reads, start, size), serial) for reads in self._reads if reads.size]
+        self._reads = [self._grown(reads) for reads in self._reads]  # the last launch may have had fewer threads
+        parts = [_since(self._part(reads, start, size), serial) for reads in self._reads]
         together = np.logical_or.reduce(parts) if parts else np.zeros(0, np.bool_)
         return self._intervals(together, start, size)
 

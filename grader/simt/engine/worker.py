@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from grader.simt.engine.barrier_objects import ROW
 from grader.simt.engine.clocks import RANKS
 from grader.simt.engine.findings import Finding
 from grader.simt.engine.layout import (
@@ -17,17 +16,16 @@ from grader.simt.engine.layout import (
     MAX_FINDINGS,
     RELEASES,
     RINGS,
+    ROW,
     WORKER,
     WORST,
 )
 from grader.simt.engine.memory import CACHE_SLOTS
-from grader.simt.engine.residents import Bytes, Residents, aligned, block_memory, number
+from grader.simt.engine.residents import Residents, aligned, block_memory, number
 from grader.simt.engine.sites import BLOCK_COUNTERS, SITE_COUNTERS
 
 if TYPE_CHECKING:
     from grader.simt.engine.launch import Launch
-
-__all__ = ["Bytes", "Worker", "aligned"]
 
 CHUNK_CELLS = 1024
 
@@ -76,10 +74,9 @@ class Worker:
             "allocation_count": launch.table.size // ALLOCATION.size,
             "shared_allocation_count": launch.shared_table.size // ALLOCATION.size,
             "local_allocation_count": launch.local_table.size // ALLOCATION.size,
-            "shared_bytes": launch.shared_bytes, "local_bytes": kernel.local_bytes, "first_block": self.first,
-            "last_block": self.last, "next_block": self.first,
-            "workspace": launch.workspace, "serial_base": serial, "budget_per_block": launch.budget_per_block,
-            "budget": self.budget, "block_cost": launch.block_cost,
+            "shared_bytes": launch.shared_bytes, "local_bytes": kernel.local_bytes,
+            "next_block": self.first, "last_block": self.last, "workspace": launch.workspace, "serial_base": serial,
+            "budget_per_block": launch.budget_per_block, "budget": self.budget, "block_cost": launch.block_cost,
             "printed_limit": launch.device.printf_bytes, "sequence": 1,
             "global_cells": self.memory["global_writes"].size,
             "object_rows": self.own["objects"].size // ROW if kernel.objects else 0,

@@ -6,8 +6,8 @@ with a time: all atomics and volatile stores of the launch are numbered. An *acq
 and then a fence: the warp learns the time, and with it all that was released before, by whatever block.
 
 An access of another block is ordered before now if the first release that covers it is no later than what the warp has
-acquired; barriers hand that on. A block keeps its last few releases: of one that acquired nothing for so long, only the
-first release is asked for.
+acquired; barriers hand that on. A block keeps its last few releases and the time of its first one, which stands for all
+that are not kept: a race may be missed so, but none is made up.
 """
 
 from __future__ import annotations
@@ -18,13 +18,11 @@ from llvmlite import ir
 
 from grader.simt.engine.builder import Builder
 from grader.simt.engine.clocks import make_room
-from grader.simt.engine.layout import FENCES_BYTES, KEPT_RELEASES, RELEASES, WARP, WORKER, Stamp
+from grader.simt.engine.layout import FENCES_BYTES, KEPT_RELEASES, RELEASES, ROW, WARP, WORKER, Stamp
 from grader.simt.engine.values import I32, I64, PTR, VOID, Value, vec
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-ROW = 128
 
 
 def _outlined(module: ir.Module, name: str, arguments: list[ir.Type], build: Callable[[Builder], None],

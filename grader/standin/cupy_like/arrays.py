@@ -6,11 +6,12 @@ What would need a kernel of CuPy's (arithmetic, conversion, strided copies) is o
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from grader.standin.cupy_like import memory, runtime, streams
+from grader.standin.cupy_like import memory, streams
 from grader.standin.cupy_like.devices import Device
 from grader.standin.cupy_like.errors import Closed, advised, outside
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     Host = npt.NDArray[Any]
 
 TYPES = "?bhilqBHILQefdFD"
+
+NO_SCALAR = "non-scalar numpy.ndarray cannot be used for fill"
+"""As CuPy says, for an assignment of an array of the host, too."""
 
 
 class ndarray(Closed):  # CuPy's name
@@ -35,6 +39,7 @@ class ndarray(Closed):  # CuPy's name
             raise ValueError(f"Unsupported dtype {self.dtype}")
         if strides is not None:
             raise outside("cupy.ndarray with strides")
+        _only_by_rows(order, "cupy.ndarray", self.ndim)
         self.data = memory.alloc(self.nbytes) if memptr is None else memptr
 
     @property
@@ -72,6 +77,7 @@ class ndarray(Closed):  # CuPy's name
     # -- copies ------------------------------------------------------------------------------------------------------
     def get(self, stream: Any = None, order: str = "C", out: Any = None, blocking: bool = True) -> Host:
         """A copy on the host, complete unless ``blocking`` is False."""
+        _only_by_rows(order, "cupy.ndarray.get", self.ndim)
         if out is None:
             out = np.empty(self.shape, self.dtype)
         elif not isinstance(out, np.ndarray):
@@ -80,10 +86,13 @@ class ndarray(Closed):  # CuPy's name
             raise TypeError(f"out has dtype {out.dtype}, the array {self.dtype}")
         elif out.shape != self.shape:
             raise ValueError(f"out has shape {out.shape}, the array {self.shape}")
-        elif not out.flags.c_contiguous:
+        elif not out.flags.forc:
             raise RuntimeError("out must be contiguous")
+        elif not out.flags.c_contiguous:
+            raise outside("cupy.ndarray.get into an array by columns (order 'F')")
         stream = streams.get_current_stream() if stream is None else stream
-        self._there(lambda: self.data.copy_to_host_async(out.ctypes.data, self.nbytes, stream))
+        with self.device:
+            self.data.copy_to_host_async(out.ctypes.data, self.nbytes, stream)
         if blocking:
             stream.synchronize()
         filled: Host = out
@@ -99,37 +108,34 @@ class ndarray(Closed):  # CuPy's name
             raise ValueError(f"an array of shape {arr.shape} cannot be set to one of shape {self.shape}")
         arr = np.ascontiguousarray(arr)
         stream = streams.get_current_stream() if stream is None else stream
-        self._there(lambda: self.data.copy_from_host_async(arr.ctypes.data, self.nbytes, stream))
+        with self.device:
+            self.data.copy_from_host_async(arr.ctypes.data, self.nbytes, stream)
 
     def fill(self, value: Any) -> None:
         """Set all elements, on the current stream. Only values that are one repeated byte need no kernel."""
+        if np.ndim(value):
+            raise ValueError(NO_SCALAR)
         content = np.array(value, self.dtype).tobytes()
         if len(set(content)) > 1:
             raise outside(f"cupy.ndarray.fill with {value!r}, which is not one byte repeated: it")
         self.data.memset_async(content[0], self.nbytes)
 
     def copy(self, order: str = "C") -> ndarray:
-        """A copy on the same device, on the current stream."""
+        """A copy on the current device, on the current stream."""
+        _only_by_rows(order, "cupy.ndarray.copy", self.ndim)
         twin = ndarray(self.shape, self.dtype)
         twin.data.copy_from_device_async(self.data, self.nbytes)
         return twin
 
-    def _there(self, action: Callable[[], None]) -> None:
-        before = runtime.getDevice()
-        runtime.setDevice(self.data.device_id)
-        try:
-            action()
-        finally:
-            runtime.setDevice(before)
-
     # -- views -------------------------------------------------------------------------------------------------------
     def reshape(self, *shape: Any, order: str = "C", copy: Any = None) -> ndarray:
+        _only_by_rows(order, "cupy.ndarray.reshape", self.ndim)
         wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
         found = np.lib.stride_tricks.as_strided(np.empty(1, np.uint8), self.shape, (0,) * self.ndim).reshape(wanted)
         return ndarray(found.shape, self.dtype, self.data)
 
     def ravel(self, order: str = "C") -> ndarray:
-        return self.reshape(self.size)
+        return self.reshape(self.size, order=order)
 
     def view(self, dtype: Any = None, type: Any = None) -> ndarray:  # CuPy's name
         wanted = self.dtype if dtype is None else np.dtype(dtype)
@@ -150,7 +156,10 @@ class ndarray(Closed):  # CuPy's name
         part = probe[key]
         if not isinstance(part, np.ndarray):
             part = probe[(*key, ...) if isinstance(key, tuple) else (key, ...)]
-        if part.base is None or not part.flags.c_contiguous:
+        if not part.size:
+            return 0, part.shape
+        # What a list or a mask picks is a copy, and may be a view of a copy.
+        if not np.may_share_memory(part, probe) or not part.flags.c_contiguous:
             raise outside("cupy.ndarray with a slice that is not contiguous: it")
         return (part.ctypes.data - probe.ctypes.data) * self.itemsize, part.shape
 
@@ -160,9 +169,9 @@ class ndarray(Closed):  # CuPy's name
             if (value.shape, value.dtype) != (part.shape, part.dtype):
                 raise outside("cupy.ndarray assignment that converts or broadcasts: it")
             part.data.copy_from_device_async(value.data, part.nbytes)
-        elif isinstance(value, np.ndarray) and value.ndim:
+        elif np.ndim(value):
             raise advised(
-                TypeError(f"Unsupported type {type(value)}"),  # as CuPy says
+                ValueError(NO_SCALAR),
                 "a copy from the host is a call: `dx.set(x)`, or for a part of it `dx[a:b].set(x[a:b])`",
             )
         else:
@@ -176,7 +185,22 @@ class ndarray(Closed):  # CuPy's name
 
 
 def _shape(shape: Any) -> tuple[int, ...]:
-    return (int(shape),) if isinstance(shape, int | np.integer) else tuple(int(n) for n in shape)
+    found = tuple(map(index, shape)) if isinstance(shape, tuple | list) else (index(shape),)
+    if any(n < 0 for n in found):
+        raise ValueError("Negative dimensions are not allowed")
+    return found
+
+
+def _only_by_rows(order: Any, what: str, ndim: int) -> None:
+    """What lies in memory by columns is outside of the stand-in; a single axis lies the same either way."""
+    if ndim > 1 and order in ("F", "f"):
+        raise outside(f"{what} with order {order!r}")
+
+
+def _order_of(like: Any, order: Any) -> str:
+    """The order that ``A`` and ``K`` mean: that of ``like``."""
+    by_columns = isinstance(like, np.ndarray) and like.flags.fnc
+    return ("F" if by_columns else "C") if order in (None, "A", "K") else str(order)
 
 
 _OPERATORS = (
@@ -202,37 +226,41 @@ for _name in (*(f"{p}{n}" for n in _OPERATORS for p in ("", "r", "i")), *_OTHERS
 
 def empty(shape: Any, dtype: Any = float, order: str = "C") -> ndarray:
     """An array that is not initialised."""
-    return ndarray(shape, dtype)
+    return ndarray(shape, dtype, order=order)
 
 
 def zeros(shape: Any, dtype: Any = float, order: str = "C") -> ndarray:
     """An array of zeros."""
-    made = ndarray(shape, dtype)
+    made = ndarray(shape, dtype, order=order)
     made.data.memset_async(0, made.nbytes)
     return made
 
 
 def empty_like(prototype: Any, dtype: Any = None, order: str = "K", subok: Any = None, shape: Any = None) -> ndarray:
     """An array of the shape and type of another, not initialised."""
-    return empty(prototype.shape if shape is None else shape, prototype.dtype if dtype is None else dtype)
+    order = _order_of(prototype, order)
+    return empty(prototype.shape if shape is None else shape, prototype.dtype if dtype is None else dtype, order)
 
 
 def zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: Any = None, shape: Any = None) -> ndarray:
     """An array of zeros of the shape and type of another."""
-    return zeros(a.shape if shape is None else shape, a.dtype if dtype is None else dtype)
+    return zeros(a.shape if shape is None else shape, a.dtype if dtype is None else dtype, _order_of(a, order))
 
 
 def array(
-    obj: Any, dtype: Any = None, copy: bool = True, order: str = "K", subok: bool = False, ndmin: int = 0,
+    obj: Any, dtype: Any = None, copy: Any = True, order: str = "K", subok: bool = False, ndmin: int = 0,
     *, blocking: bool = False,
 ) -> ndarray:  # fmt: skip
-    """A new array on the current device, with a copy of ``obj``."""
+    """A new array on the current device, with a copy of ``obj``; where ``copy`` is not True, an array of the device as
+    it is."""
     if isinstance(obj, ndarray):
         if dtype is not None and np.dtype(dtype) != obj.dtype:
             raise outside("cupy.array that converts: it")
-        return obj.copy() if copy else obj
-    content = np.array(obj, dtype=dtype, ndmin=ndmin, order="C")  # CuPy copies to a buffer of its own first, too
-    made = ndarray(content.shape, content.dtype)
+        return obj.copy(_order_of(obj, order)) if copy else obj
+    if copy is False:
+        raise ValueError("Unable to avoid copy while creating an array as requested.")  # as CuPy says
+    content = np.array(obj, dtype=dtype, ndmin=ndmin, order="K")  # CuPy copies to a buffer of its own first, too
+    made = ndarray(content.shape, content.dtype, order=_order_of(content, order))
     made.set(content)
     if blocking:
         streams.get_current_stream().synchronize()
@@ -241,7 +269,7 @@ def array(
 
 def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: Any = None, blocking: bool = False) -> ndarray:
     """``a`` itself where it is an array of the device, else a copy there."""
-    return array(a, dtype, copy=bool(copy), blocking=blocking)
+    return array(a, dtype, copy, order, blocking=blocking)
 
 
 def asnumpy(a: Any, stream: Any = None, order: str = "C", out: Any = None, *, blocking: bool = True) -> Host:

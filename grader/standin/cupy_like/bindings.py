@@ -6,14 +6,13 @@ As there, every function returns a tuple that begins with a ``cudaError_t`` and 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import wraps
 from typing import Any
 
 from grader.standin.cupy_like import constants, runtime
 from grader.standin.cupy_like.caller import placed
-from grader.standin.cupy_like.errors import STATUS, CUDARuntimeError
+from grader.standin.cupy_like.errors import STATUS, Closed, CUDARuntimeError
 from grader.standin.cupy_like.hostmemory import HOST
 
 cudaError_t = IntEnum("cudaError_t", dict(STATUS))  # type: ignore[misc]  # its members are in a table
@@ -54,23 +53,28 @@ cudaDeviceAttr = IntEnum(  # type: ignore[misc]  # its members are in tables
 """The attributes of a device."""
 
 
-@dataclass
 class cudaAccessPolicyWindow:
     """A range of addresses, and what the L2 does with accesses to it."""
 
-    base_ptr: int = 0
-    num_bytes: int = 0
-    hitRatio: float = 0.0
-    hitProp: cudaAccessProperty = cudaAccessProperty.cudaAccessPropertyNormal
-    missProp: cudaAccessProperty = cudaAccessProperty.cudaAccessPropertyNormal
+    # As there: made without arguments, and no other attribute can be set, so that a slip is no silent one.
+    __slots__ = ("base_ptr", "hitProp", "hitRatio", "missProp", "num_bytes")
+
+    def __init__(self) -> None:
+        self.base_ptr = 0
+        self.num_bytes = 0
+        self.hitRatio = 0.0
+        self.hitProp = cudaAccessProperty.cudaAccessPropertyNormal
+        self.missProp = cudaAccessProperty.cudaAccessPropertyNormal
 
 
-@dataclass
 class cudaStreamAttrValue:
     """The value of a stream's attribute."""
 
-    accessPolicyWindow: cudaAccessPolicyWindow = field(default_factory=cudaAccessPolicyWindow)
-    priority: int = 0
+    __slots__ = ("accessPolicyWindow", "priority")
+
+    def __init__(self) -> None:
+        self.accessPolicyWindow = cudaAccessPolicyWindow()
+        self.priority = 0
 
 
 cudaLaunchAttributeValue = cudaStreamAttrValue
@@ -104,7 +108,7 @@ def cudaStreamSetAttribute(hStream: Any, attr: Any, value: Any) -> None:
         "base": HOST.to_machine(int(window.base_ptr)), "bytes": int(window.num_bytes),
         "hit_ratio": float(window.hitRatio), "hit": int(window.hitProp), "miss": int(window.missProp),
     }  # fmt: skip
-    placed("stream_attribute", runtime.native(int(hStream)), "access_policy_window", told)
+    placed("stream_attribute", runtime.native(hStream), "access_policy_window", told)
 
 
 @_told
@@ -129,14 +133,16 @@ def cudaCtxResetPersistingL2Cache() -> None:
 
 @_told
 def cudaHostGetDevicePointer(pHost: int, flags: int) -> int:
-    found = runtime.pointerGetAttributes(int(pHost)).devicePointer
+    found = runtime.pointerGetAttributes(pHost).devicePointer
     if not found:
         raise runtime.invalid(f"{pHost:#x} is not mapped")
     return found
 
 
-class cudaDeviceProp:
+class cudaDeviceProp(Closed):
     """The properties of a device, as attributes."""
+
+    _full_name = "cuda.bindings.runtime.cudaDeviceProp"
 
     def __init__(self, found: dict[str, Any]) -> None:
         self.__dict__.update(found)
@@ -159,7 +165,7 @@ def cudaDeviceSynchronize() -> None:
 
 @_told
 def cudaStreamSynchronize(stream: Any) -> None:
-    runtime.streamSynchronize(int(stream))
+    runtime.streamSynchronize(stream)
 
 
 def cudaGetErrorName(error: Any) -> tuple[Any, bytes]:

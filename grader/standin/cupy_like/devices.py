@@ -31,23 +31,22 @@ class Device(Closed):
 
     def __enter__(self) -> Self:
         self._before.append(runtime.getDevice())
-        runtime.setDevice(self.id)
+        if self.id != self._before[-1]:
+            runtime.setDevice(self.id)
         return self
 
     def __exit__(self, *args: object) -> None:
-        runtime.setDevice(self._before.pop())
+        before = self._before.pop()
+        if before != runtime.getDevice():
+            runtime.setDevice(before)
 
     def use(self) -> Self:
         runtime.setDevice(self.id)
         return self
 
     def synchronize(self) -> None:
-        before = runtime.getDevice()
-        runtime.setDevice(self.id)
-        try:
+        with self:
             runtime.deviceSynchronize()
-        finally:
-            runtime.setDevice(before)
 
     @property
     def attributes(self) -> dict[str, int]:
@@ -64,7 +63,7 @@ class Device(Closed):
     @property
     def mem_info(self) -> tuple[int, int]:
         """Free and total bytes of device memory."""
-        with Device(self.id):
+        with self:
             return runtime.memGetInfo()
 
 

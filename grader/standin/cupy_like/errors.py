@@ -34,11 +34,13 @@ STATUS: Mapping[str, int] = {
 _NAMES = {number: name for name, number in STATUS.items()}
 
 _DRIVER_NAMES = {
-    2: "CUDA_ERROR_OUT_OF_MEMORY", 3: "CUDA_ERROR_NOT_INITIALIZED", 9: "CUDA_ERROR_INVALID_VALUE",
-    98: "CUDA_ERROR_INVALID_HANDLE", 400: "CUDA_ERROR_INVALID_HANDLE", 500: "CUDA_ERROR_NOT_FOUND",
-    719: "CUDA_ERROR_LAUNCH_FAILED",
+    2: "CUDA_ERROR_OUT_OF_MEMORY", 3: "CUDA_ERROR_NOT_INITIALIZED", 400: "CUDA_ERROR_INVALID_HANDLE",
+    500: "CUDA_ERROR_NOT_FOUND", 719: "CUDA_ERROR_LAUNCH_FAILED",
 }  # fmt: skip
 """The driver's names of its errors, where they are not the runtime's in capitals."""
+
+_DRIVER_NUMBERS = {9: 1, 98: 400}
+"""The driver's numbers of errors, where they are not the runtime's: a launch's wrong shape, a kernel that is none."""
 
 
 class CUDARuntimeError(RuntimeError):
@@ -66,7 +68,7 @@ class CUDADriverError(RuntimeError):
     @classmethod
     def of(cls, error: CUDARuntimeError) -> Self:
         """The same error as the driver tells it."""
-        return cls(error.status, str(error).partition(": ")[2])
+        return cls(_DRIVER_NUMBERS.get(error.status, error.status), str(error).partition(": ")[2])
 
 
 def driver_name(status: int) -> str:
@@ -134,7 +136,7 @@ def no_module(name: str) -> ImportError:
     return ImportError(f"there is no {name}{advice(package, last, dir(sys.modules.get(package)))}{_place()}")
 
 
-def advised(error: TypeError, advice: str) -> TypeError:
+def advised(error: Exception, advice: str) -> Exception:
     """An error of CuPy's, in CuPy's words, with what to do about it: a note, which the finding tells as its hint."""
     if advice:
         error.add_note(advice)

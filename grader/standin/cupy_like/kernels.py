@@ -5,16 +5,21 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
+from operator import index
 from typing import Any
 
 from grader.standin.cupy_like import runtime
 from grader.standin.cupy_like.arguments import argument_bytes, argument_kind
 from grader.standin.cupy_like.caller import call, placed
-from grader.standin.cupy_like.errors import Closed, CUDADriverError, CUDARuntimeError, outside
+from grader.standin.cupy_like.constants import DRIVER
+from grader.standin.cupy_like.errors import Closed, CUDADriverError, CUDARuntimeError, advised, outside
 from grader.standin.cupy_like.streams import pointer_of
 
 PLAIN_SHARED_BYTES = 48 << 10
 """Shared memory that a launch may have without ``max_dynamic_shared_size_bytes``, static and dynamic together."""
+
+MAX_DYNAMIC_SHARED = DRIVER["CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES"]
+CARVEOUT = DRIVER["CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT"]
 
 FIRST_FUNCTION = 0x5EED0000
 _FUNCTIONS: list[Function] = []
@@ -26,12 +31,13 @@ class Function(Closed):
     _full_name = "cupy.cuda.Function"
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        self._name = name
         try:
-            self.known: Mapping[str, Any] = call("kernel_attributes", name)
+            self._known: Mapping[str, Any] = call("kernel_attributes", name)
         except CUDARuntimeError:
             raise CUDADriverError(500, f"named symbol not found: the module has no kernel {name}") from None
-        self.max_dynamic_shared_bytes = PLAIN_SHARED_BYTES - int(self.known["shared_bytes"])
+        self._most_shared_bytes = PLAIN_SHARED_BYTES - int(self._known["shared_bytes"])
+        self._carveout = -1
         _FUNCTIONS.append(self)
         self.ptr = FIRST_FUNCTION + len(_FUNCTIONS) - 1
 
@@ -42,7 +48,7 @@ class Function(Closed):
         for what, shape in (("grid", grid), ("block", block)):
             if not isinstance(shape, tuple):
                 raise TypeError(f"Argument {what!r} has incorrect type (expected tuple, got {type(shape).__name__})")
-        shapes = [[max(1, int(n)) for n in (*shape, 1, 1)[:3]] for shape in (grid, block)]
+        shapes = [_extents(shape) for shape in (grid, block)]
         self._check_shared(int(shared_mem))
         if enable_cooperative_groups:
             shapes[0] = self._resident(shapes[0], shapes[1], int(shared_mem))
@@ -50,7 +56,7 @@ class Function(Closed):
         handle, together = runtime.native(pointer_of(stream)), bool(enable_cooperative_groups)
         with _as_driver_error():
             placed(
-                "launch", self.name, *shapes, int(shared_mem), given, kinds, handle, together, runtime.getDevice()
+                "launch", self._name, *shapes, int(shared_mem), given, kinds, handle, together, runtime.getDevice()
             )  # fmt: skip
 
     def _resident(self, grid: list[int], block: list[int], shared_mem: int) -> list[int]:
@@ -66,12 +72,21 @@ class Function(Closed):
         return [most, 1, 1]
 
     def _check_shared(self, asked: int) -> None:
-        if asked > self.max_dynamic_shared_bytes:
+        if asked > self._most_shared_bytes:
             raise CUDADriverError(
                 1,
-                f"invalid argument: {asked} bytes of shared memory, and {self.name} may have "
-                f"{self.max_dynamic_shared_bytes}; set max_dynamic_shared_size_bytes for more",
+                f"invalid argument: {asked} bytes of shared memory, and {self._name} may have "
+                f"{self._most_shared_bytes}; set max_dynamic_shared_size_bytes for more",
             )
+
+
+def _extents(shape: tuple[Any, ...]) -> list[int]:
+    """Three extents of a grid or a block. As with CuPy the first must be whole; of y and z it cuts off what is not."""
+    x, y, z = (max(1, n) for n in (*shape, 1, 1)[:3])
+    try:
+        return [index(x), int(y), int(z)]
+    except TypeError as error:
+        raise advised(error, "divide whole numbers with `//`: `((n + 255) // 256,)`") from None
 
 
 class _as_driver_error:  # reads as what it does
@@ -105,84 +120,43 @@ class RawKernel(Closed):
         kernel = cls.__new__(cls)
         kernel.name, kernel.enable_cooperative_groups, kernel.kernel = name, cooperative, Function(name)
         kernel.__name__ = name
-        kernel._carveout = -1
         return kernel
 
     name: str
     enable_cooperative_groups: bool
     kernel: Function
     __name__: str
-    _carveout: int
 
     def __call__(self, grid: Any, block: Any, args: Any, **kwargs: Any) -> None:
         self.kernel(grid, block, args, enable_cooperative_groups=self.enable_cooperative_groups, **kwargs)
 
     @property
     def attributes(self) -> dict[str, int]:
-        names = (
-            "max_threads_per_block", "shared_size_bytes", "const_size_bytes", "local_size_bytes", "num_regs",
-            "ptx_version", "binary_version", "cache_mode_ca", "max_dynamic_shared_size_bytes",
-            "preferred_shared_memory_carveout",
-        )  # fmt: skip
-        return {name: getattr(self, name) for name in names}
-
-    def _known(self, name: str) -> int:
-        return int(self.kernel.known.get(name, 0))
-
-    @property
-    def max_threads_per_block(self) -> int:
-        return self._known("max_threads")
-
-    @property
-    def shared_size_bytes(self) -> int:
-        return self._known("shared_bytes")
-
-    @property
-    def const_size_bytes(self) -> int:
-        return 0
-
-    @property
-    def local_size_bytes(self) -> int:
-        return self._known("local_bytes")
-
-    @property
-    def num_regs(self) -> int:
-        return self._known("registers")
-
-    @property
-    def ptx_version(self) -> int:
-        return 80
-
-    @property
-    def binary_version(self) -> int:
-        return 80
-
-    @property
-    def cache_mode_ca(self) -> int:
-        return 0
-
-    @property
-    def max_dynamic_shared_size_bytes(self) -> int:
-        return self.kernel.max_dynamic_shared_bytes
-
-    @max_dynamic_shared_size_bytes.setter
-    def max_dynamic_shared_size_bytes(self, size: int) -> None:
-        limit = runtime.attributes_of(runtime.getDevice()).get("MaxSharedMemoryPerBlockOptin", 163 << 10)
-        most = limit - int(self.kernel.known["shared_bytes"])
-        if not 0 <= size <= most:
-            raise CUDADriverError(1, f"invalid argument: {self.name} can have at most {most} bytes, not {size}")
-        self.kernel.max_dynamic_shared_bytes = int(size)
-
-    @property
-    def preferred_shared_memory_carveout(self) -> int:
-        return self._carveout
-
-    @preferred_shared_memory_carveout.setter
-    def preferred_shared_memory_carveout(self, fraction: int) -> None:
-        self._carveout = int(fraction)
+        return {name: getattr(self, name) for name in _ATTRIBUTES}
 
     def compile(self, log_stream: Any = None) -> None:
         """It is compiled already."""
+
+
+_ATTRIBUTES = (
+    "max_threads_per_block", "shared_size_bytes", "const_size_bytes", "local_size_bytes", "num_regs", "ptx_version",
+    "binary_version", "cache_mode_ca", "max_dynamic_shared_size_bytes", "preferred_shared_memory_carveout",
+)  # fmt: skip
+"""A kernel's attributes as `RawKernel` calls them, in the order of the driver's numbers."""
+
+
+def _attribute(number: int) -> property:
+    def read(self: RawKernel) -> int:
+        return funcGetAttribute(number, self.kernel.ptr)
+
+    def write(self: RawKernel, value: int) -> None:
+        funcSetAttribute(self.kernel.ptr, number, value)
+
+    return property(read, write if number in (MAX_DYNAMIC_SHARED, CARVEOUT) else None)
+
+
+for _number, _attribute_name in enumerate(_ATTRIBUTES):
+    setattr(RawKernel, _attribute_name, _attribute(_number))
 
 
 class RawModule(Closed):
@@ -197,11 +171,9 @@ class RawModule(Closed):
     def _made(cls, cooperative: bool) -> RawModule:
         module = cls.__new__(cls)
         module.enable_cooperative_groups = cooperative
-        module._kernels = {}
         return module
 
     enable_cooperative_groups: bool
-    _kernels: dict[str, RawKernel]
 
     def get_function(self, name: str) -> RawKernel:
         """A kernel by its name. As with CuPy, each has attributes of its own."""
@@ -217,14 +189,14 @@ class RawModule(Closed):
 def occupancyMaxActiveBlocksPerMultiprocessor(func: int, blockSize: int, dynamicSMemSize: int) -> int:
     """How many blocks of a kernel an SM can hold at once."""
     with _as_driver_error():
-        found = call("resident_blocks", function_of(func).name, int(blockSize), int(dynamicSMemSize))
+        found = call("resident_blocks", function_of(func)._name, int(blockSize), int(dynamicSMemSize))
     return int(found)
 
 
 def occupancyMaxPotentialBlockSize(func: int, dynamicSMemSize: int, blockSizeLimit: int) -> tuple[int, int]:
     """The least grid that fills the device, and the block size with which most threads are resident."""
     function = function_of(func)
-    most = min(int(function.known["max_threads"]), int(blockSizeLimit) or 1024)
+    most = min(int(function._known["max_threads"]), int(blockSizeLimit) or 1024)
     sizes: Sequence[int] = range(32, most + 1, 32) or (most,)
     resident = {size: occupancyMaxActiveBlocksPerMultiprocessor(func, size, dynamicSMemSize) for size in sizes}
     best = max(resident, key=lambda size: (resident[size] * size, size))
@@ -232,24 +204,36 @@ def occupancyMaxPotentialBlockSize(func: int, dynamicSMemSize: int, blockSizeLim
     return resident[best] * sms, best
 
 
-_ATTRIBUTES = (
-    "max_threads_per_block", "shared_size_bytes", "const_size_bytes", "local_size_bytes", "num_regs", "ptx_version",
-    "binary_version", "cache_mode_ca", "max_dynamic_shared_size_bytes", "preferred_shared_memory_carveout",
-)  # fmt: skip
+_KNOWN = {0: "max_threads", 1: "shared_bytes", 3: "local_bytes", 4: "registers"}
+"""What the machine calls an attribute, by the driver's number."""
 
-
-def _kernel_of(ptr: int) -> RawKernel:
-    kernel = RawKernel.__new__(RawKernel)
-    kernel.kernel, kernel._carveout = function_of(ptr), -1
-    kernel.name = kernel.kernel.name
-    return kernel
+_FIXED = {2: 0, 5: 80, 6: 80, 7: 0}
+"""What the machine does not tell: constant memory, the versions of PTX and of the binary (8.0), the mode of the L1."""
 
 
 def funcGetAttribute(attribute: int, f: int) -> int:
-    """An attribute of a kernel, by the driver's number for it."""
-    return int(getattr(_kernel_of(f), _ATTRIBUTES[attribute]))
+    """An attribute of a kernel, by the driver's number for it. As with CuPy, -1 for one that there is not."""
+    function = function_of(f)
+    if attribute in _KNOWN:
+        return int(function._known.get(_KNOWN[attribute], 0))
+    settable = {MAX_DYNAMIC_SHARED: function._most_shared_bytes, CARVEOUT: function._carveout}
+    return {**_FIXED, **settable}.get(attribute, -1)
 
 
 def funcSetAttribute(f: int, attribute: int, value: int) -> None:
     """Set the limit of dynamic shared memory, or the carve-out."""
-    setattr(_kernel_of(f), _ATTRIBUTES[attribute], value)
+    function = function_of(f)
+    if attribute == CARVEOUT:
+        function._carveout = int(value)
+    elif attribute == MAX_DYNAMIC_SHARED:
+        function._most_shared_bytes = _allowed_shared(function, int(value))
+    else:
+        raise CUDADriverError(1, f"invalid argument: attribute {attribute} of a kernel cannot be set")
+
+
+def _allowed_shared(function: Function, size: int) -> int:
+    limit = runtime.attributes_of(runtime.getDevice()).get("MaxSharedMemoryPerBlockOptin", 163 << 10)
+    most = limit - int(function._known["shared_bytes"])
+    if not 0 <= size <= most:
+        raise CUDADriverError(1, f"invalid argument: {function._name} can have at most {most} bytes, not {size}")
+    return size

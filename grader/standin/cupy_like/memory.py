@@ -16,7 +16,7 @@ from grader.standin.cupy_like import runtime
 from grader.standin.cupy_like.caller import call_later, here
 from grader.standin.cupy_like.constants import RUNTIME
 from grader.standin.cupy_like.devices import Device
-from grader.standin.cupy_like.errors import Closed, CUDARuntimeError, OutOfMemoryError
+from grader.standin.cupy_like.errors import STATUS, Closed, CUDARuntimeError, OutOfMemoryError
 from grader.standin.cupy_like.hostmemory import HOST
 from grader.standin.cupy_like.streams import pointer_of
 
@@ -72,8 +72,10 @@ class ManagedMemory(BaseMemory):
         device = self.device_id if device_id == RUNTIME["cudaInvalidDeviceId"] else device_id
         runtime.memPrefetchAsync(self.ptr, self.size, device, stream.ptr)
 
-    def advise(self, advise: int, dev: Any) -> None:
-        runtime.memAdvise(self.ptr, self.size, advise, int(dev))
+    def advise(self, advise: int, dev: Device) -> None:
+        if not isinstance(dev, Device):
+            raise TypeError(f"advise takes a cupy.cuda.Device, not {type(dev)}")
+        runtime.memAdvise(self.ptr, self.size, advise, dev.id)
 
 
 class UnownedMemory(BaseMemory):
@@ -199,7 +201,7 @@ class MemoryPool(Closed):
         try:
             mem: BaseMemory = self._allocator(size).mem
         except CUDARuntimeError as error:
-            if error.status != OUT_OF_MEMORY:
+            if error.status != STATUS["cudaErrorMemoryAllocation"]:
                 raise
             self.free_all_blocks()
             try:
@@ -249,9 +251,6 @@ class MemoryPool(Closed):
         return self._total - self.free_bytes()
 
 
-OUT_OF_MEMORY = 2  # cudaErrorMemoryAllocation
-
-
 def _malloc(size: int) -> MemoryPointer:
     return MemoryPointer(Memory(size), 0)
 
@@ -272,7 +271,9 @@ def alloc(size: int) -> MemoryPointer:
 
 
 def set_allocator(allocator: Any = None) -> None:
-    """Have arrays made by ``allocator``; None: by cudaMalloc, without a pool."""
+    """Have arrays made by ``allocator``; None: by cudaMalloc, without a pool. Not inside of `using_allocator`."""
+    if len(_ALLOCATORS) > 1:
+        raise ValueError("inside of a `using_allocator` block the allocator cannot be changed")
     _ALLOCATORS[-1] = _malloc if allocator is None else allocator
 
 

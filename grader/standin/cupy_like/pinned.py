@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from grader.standin.cupy_like import runtime
+from grader.standin.cupy_like.caller import call_later
 from grader.standin.cupy_like.errors import outside
-from grader.standin.cupy_like.hostmemory import buffer_at
+from grader.standin.cupy_like.hostmemory import HOST, buffer_at
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -30,9 +31,6 @@ class PinnedMemory:
         return self.ptr
 
     def __del__(self) -> None:
-        from grader.standin.cupy_like.caller import call_later
-        from grader.standin.cupy_like.hostmemory import HOST
-
         if self.__dict__.get("ptr"):
             call_later("free_host", 0, HOST.to_machine(self.ptr))
 
@@ -117,7 +115,6 @@ def alloc_pinned_memory(size: int) -> PinnedMemoryPointer:
 
 def empty_pinned(shape: Any, dtype: Any = float, order: str = "C") -> Array:
     """A NumPy array on pinned memory, not initialised."""
-    shape = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
     size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
     buffer = alloc_pinned_memory(size)
     made: Array = np.ndarray(shape, dtype, buffer, order="F" if order == "F" else "C")

@@ -10,12 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from grader.standin.cupy_like import constants
 from grader.standin.cupy_like.caller import call, placed
-from grader.standin.cupy_like.errors import CUDARuntimeError
+from grader.standin.cupy_like.errors import CUDARuntimeError, advised, outside
 from grader.standin.cupy_like.hostmemory import HOST, bytes_at, write_at
-
-is_hip = False
+from grader.standin.cupy_like.names import is_known
 
 
 class _Thread(threading.local):
@@ -34,6 +35,28 @@ _LIMITS = {0: 1024, 1: 1 << 20, 2: 8 << 20, 3: 2, 4: 2048, 5: 128, constants.LIM
 def invalid(message: str) -> CUDARuntimeError:
     """cudaErrorInvalidValue, for what is refused before the machine is asked."""
     return CUDARuntimeError.named("cudaErrorInvalidValue", message)
+
+
+def _plain(value: Any) -> int:
+    """An address or a handle. CuPy takes Python's own int for these, and nothing else."""
+    if isinstance(value, int):
+        return int(value)
+    raise advised(TypeError("an integer is required"), _advice(value))
+
+
+def _advice(value: Any) -> str:
+    if isinstance(value, np.generic):
+        return "an address or a handle must be Python's own int: `int(address)`"
+    if hasattr(value, "ptr"):
+        return "functions of cupy.cuda.runtime take the number behind the object: its `.ptr`, as in `stream.ptr`"
+    if isinstance(value, np.ndarray):
+        return "the address of an array of the host is its `.ctypes.data`"
+    return "the address of an array of the device is its `.data.ptr`" if hasattr(value, "data") else ""
+
+
+def _machines(ptr: Any) -> int:
+    """An address as the machine knows it."""
+    return HOST.to_machine(_plain(ptr))
 
 
 # ------------------------------------------------------------------------------------------------------------- devices
@@ -93,7 +116,16 @@ NAME = b"NVIDIA A100-PCIE-40GB"
 def getDeviceProperties(device: int) -> dict[str, Any]:
     known = attributes_of(device)
     found: dict[str, Any] = {name: known[attribute] for name, attribute in _PROPERTIES.items() if attribute in known}
-    return {"name": NAME, **found}
+    return _Properties({"name": NAME, **found})
+
+
+class _Properties(dict[str, Any]):
+    """A device's properties by CUDA's names; those that the simulated GPU has not need a GPU."""
+
+    def __missing__(self, key: str) -> Any:
+        if is_known("cuda.bindings.runtime.cudaDeviceProp", key):
+            raise outside(f"cupy.cuda.runtime.getDeviceProperties: {key!r}")
+        raise KeyError(key)
 
 
 def deviceSynchronize() -> None:
@@ -158,9 +190,9 @@ def _allocated(size: int, *, managed: bool) -> int:
 
 
 def free(ptr: int) -> None:
-    if ptr:
-        placed("free", HOST.to_machine(int(ptr)))
-        _DEVICE_RANGES.pop(int(ptr), None)
+    if _plain(ptr):
+        placed("free", _machines(ptr))
+        _DEVICE_RANGES.pop(ptr, None)
 
 
 def hostAlloc(size: int, flags: int) -> int:
@@ -168,20 +200,18 @@ def hostAlloc(size: int, flags: int) -> int:
 
 
 def freeHost(ptr: int) -> None:
-    if ptr:
-        placed("free_host", HOST.to_machine(int(ptr)))
+    if _plain(ptr):
+        placed("free_host", _machines(ptr))
 
 
 def hostRegister(ptr: int, size: int, flags: int) -> None:
-    from grader.standin.cupy_like.errors import outside
-
-    if not HOST.holds(int(ptr)):
+    if not HOST.holds(_plain(ptr)):
         raise outside("cupy.cuda.runtime.hostRegister of memory that is none of the exercise's arrays")
-    placed("host_register", HOST.to_machine(int(ptr)), int(size), int(flags))
+    placed("host_register", _machines(ptr), int(size), int(flags))
 
 
 def hostUnregister(ptr: int) -> None:
-    placed("host_unregister", HOST.to_machine(int(ptr)))
+    placed("host_unregister", _machines(ptr))
 
 
 @dataclass(frozen=True)
@@ -195,17 +225,17 @@ class PointerAttributes:
 
 
 def pointerGetAttributes(ptr: int) -> PointerAttributes:
-    found = call("pointer", HOST.to_machine(int(ptr)))
+    found = call("pointer", _machines(ptr))
     device, host = (HOST.from_machine(int(found[name])) for name in ("device_pointer", "host_pointer"))
     return PointerAttributes(int(found["device"]), device, host, int(found["type"]))
 
 
 def memAdvise(devPtr: int, count: int, advice: int, device: int) -> None:
-    placed("advise", HOST.to_machine(int(devPtr)), int(count), int(advice), int(device))
+    placed("advise", _machines(devPtr), int(count), int(advice), int(device))
 
 
 def memPrefetchAsync(devPtr: int, count: int, dstDevice: int, stream: int) -> None:
-    placed("prefetch", HOST.to_machine(int(devPtr)), int(count), int(dstDevice), native(stream))
+    placed("prefetch", _machines(devPtr), int(count), int(dstDevice), native(stream))
 
 
 # -------------------------------------------------------------------------------------------------------------- copies
@@ -229,7 +259,7 @@ def memcpyPeerAsync(dst: int, dstDevice: int, src: int, srcDevice: int, size: in
 
 def _copy(dst: int, src: int, size: int, kind: int, stream: int, *, blocking: bool) -> None:
     """One copy; ``kind`` tells the places apart as far as they are not known."""
-    dst, src, size = int(dst), int(src), int(size)
+    dst, src, size = _plain(dst), _plain(src), int(size)
     if size <= 0:
         return
     _check_direction(dst, src, kind)
@@ -264,12 +294,12 @@ def _on_device(address: int) -> bool:
 
 def memset(ptr: int, value: int, size: int) -> None:
     if size > 0:
-        placed("fill", HOST.to_machine(int(ptr)), int(value) & 0xFF, int(size), native(0), True)
+        placed("fill", _machines(ptr), int(value) & 0xFF, int(size), native(0), True)
 
 
 def memsetAsync(ptr: int, value: int, size: int, stream: int) -> None:
     if size > 0:
-        placed("fill", HOST.to_machine(int(ptr)), int(value) & 0xFF, int(size), native(stream), False)
+        placed("fill", _machines(ptr), int(value) & 0xFF, int(size), native(stream), False)
 
 
 # -------------------------------------------------------------------------------------------------- streams and events
@@ -277,9 +307,10 @@ def memsetAsync(ptr: int, value: int, size: int, stream: int) -> None:
 
 def native(stream: int) -> int:
     """A stream as the machine knows it: the default streams are the current device's, one of them the thread's own."""
-    if stream in (0, 1):
+    number = _plain(stream)
+    if number in (0, 1):
         return -getDevice()
-    return _own_stream() if stream == PER_THREAD else int(stream)
+    return _own_stream() if number == PER_THREAD else number
 
 
 PER_THREAD = constants.RUNTIME["streamPerThread"]
@@ -319,7 +350,7 @@ def streamGetPriority(stream: int) -> int:
 
 
 def streamDestroy(stream: int) -> None:
-    call("stream_destroy", int(stream))
+    call("stream_destroy", _plain(stream))
 
 
 def streamSynchronize(stream: int) -> None:
@@ -335,7 +366,7 @@ def _queried(what: str, handle: int) -> int:
 
 
 def streamWaitEvent(stream: int, event: int, flags: int = 0) -> None:
-    placed("stream_wait_event", native(stream), int(event))
+    placed("stream_wait_event", native(stream), _plain(event))
 
 
 def eventCreate() -> int:
@@ -347,23 +378,23 @@ def eventCreateWithFlags(flags: int) -> int:
 
 
 def eventDestroy(event: int) -> None:
-    call("event_destroy", int(event))
+    call("event_destroy", _plain(event))
 
 
 def eventRecord(event: int, stream: int) -> None:
-    placed("event_record", int(event), native(stream))
+    placed("event_record", _plain(event), native(stream))
 
 
 def eventSynchronize(event: int) -> None:
-    placed("synchronize", "event", int(event))
+    placed("synchronize", "event", _plain(event))
 
 
 def eventQuery(event: int) -> int:
-    return _queried("event", int(event))
+    return _queried("event", _plain(event))
 
 
 def eventElapsedTime(start: int, end: int) -> float:
-    return float(call("elapsed_ms", int(start), int(end)))
+    return float(call("elapsed_ms", _plain(start), _plain(end)))
 
 
 # -------------------------------------------------------------------------------------------------------------- graphs
@@ -385,7 +416,11 @@ def streamEndCapture(stream: int) -> int:
 def refuse_while_capturing(stream: int, way: str) -> None:
     """What CuPy's arrays and pointers do before they copy: only `memcpyAsync` itself may be captured."""
     if _CAPTURED and streamIsCapturing(stream):
-        raise RuntimeError(f"the current stream is capturing, so {way} transfers are disallowed")
+        raise advised(
+            RuntimeError(f"the current stream is capturing, so {way} transfers are disallowed"),
+            "in a capture copy by `cupy.cuda.runtime.memcpyAsync(target, source, size, kind, stream.ptr)`, and pin the "
+            "host's array first",
+        )
 
 
 def streamIsCapturing(stream: int) -> bool:
@@ -393,11 +428,11 @@ def streamIsCapturing(stream: int) -> bool:
 
 
 def graphInstantiate(graph: int) -> int:
-    return int(graph)
+    return _plain(graph)
 
 
 def graphLaunch(graphExec: int, stream: int) -> None:
-    placed("graph_launch", int(graphExec), native(stream))
+    placed("graph_launch", _plain(graphExec), native(stream))
 
 
 def graphUpload(graphExec: int, stream: int) -> None:
@@ -409,4 +444,4 @@ def graphDestroy(graph: int) -> None:
 
 
 def graphExecDestroy(graphExec: int) -> None:
-    call("graph_destroy", int(graphExec))
+    call("graph_destroy", _plain(graphExec))

@@ -147,8 +147,6 @@ class Stream(_BaseStream):
         self, null: bool = False, non_blocking: bool = False, ptds: bool = False, priority: int | None = None
     ) -> None:
         self._owned = not (null or ptds)
-        if null and ptds:
-            raise ValueError("a stream is the null stream or that of the thread, not both")
         if not self._owned:
             super().__init__(0 if null else 2, -1)
             return

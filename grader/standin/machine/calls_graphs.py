@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from grader.standin.machine import notes
 from grader.standin.machine.core import Core
 from grader.standin.machine.operations import Kernel
 
@@ -20,10 +21,14 @@ class GraphCalls(Core):
 
     def graph_launch(self, where: int, graph: int, stream: int) -> None:
         queue = self.streams.stream(stream)
-        self.refuse_while_capturing("launching a graph", [queue])
-        ops = self.streams.replay(self.streams.graph(graph), queue)
+        if queue.capture is not None:
+            message = "the stand-in knows no graph within a graph: launch it outside of the capture, or grade on a GPU"
+            raise queue.capture.break_off("cudaErrorStreamCaptureUnsupported", message)
+        launched, tally = self.streams.graph(graph), self.executor.tally
+        ops = self.streams.replay(launched, queue)
         self.issued(ops)
-        tally = self.executor.tally
+        if not any(isinstance(node.task.work, Kernel) for node in launched.nodes):
+            self.executor.findings.add(notes.no_kernel_in(self.executor.words, launched, where))
         tally.add("launch_calls", 1)
         tally.add("graph_launches", 1)
         for op in ops:

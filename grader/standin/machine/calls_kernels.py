@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from grader.occupancy import occupancy
+from grader.render.text import counted
 from grader.simt.engine.codegen import Kernel as Code
 from grader.simt.engine.residency import blocks_per_sm, static_shared_bytes
 from grader.simt.ptx import Function
@@ -110,7 +111,8 @@ class KernelCalls(Core):
         """The bytes of each parameter. CUDA takes as many as the kernel declares, from wider ones too."""
         wanted = self._entry(kernel).parameters
         if len(given) != len(wanted):
-            raise CudaError(INVALID, f"{kernel} has {len(wanted)} parameters, and {len(given)} arguments are given")
+            there = f"{kernel} has {counted(len(wanted), 'parameter')}, and {counted(len(given), 'argument')}"
+            raise CudaError(INVALID, f"{there} {'is' if len(given) == 1 else 'are'} given")
         for i, (parameter, argument) in enumerate(zip(wanted, given, strict=True)):
             if len(argument) < parameter.size:
                 raise CudaError(
@@ -137,8 +139,8 @@ class KernelCalls(Core):
             raise CudaError(
                 "cudaErrorCooperativeLaunchTooLarge",
                 f"{blocks} blocks of {math.prod(block)} threads, which wait for each other; only {most} can be "
-                f"resident at once ({self.model.multiprocessors} multiprocessors, {each} block{'s' * (each != 1)} "
-                "each): take a smaller grid, and let each thread do more",
+                f"resident at once ({self.model.multiprocessors} multiprocessors, {counted(each, 'block')} each): take "
+                "a smaller grid, and let each thread do more",
             )
 
     def _policy(self, stream: Stream) -> Policy | None:

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from grader.standin.machine import words as say
 from grader.standin.machine.core import Core
-from grader.standin.machine.managed import ACCESSED_BY, HOST, NOT_ACCESSED_BY
+from grader.standin.machine.counters import OVER_THE_LINK
+from grader.standin.machine.managed import ADVICE
 from grader.standin.machine.memory import Region
-from grader.standin.machine.operations import Copy, Fill, Operation, Prefetch, Task
+from grader.standin.machine.operations import HOST, Copy, Fill, Operation, Prefetch, Task
 from grader.standin.machine.order import missing
 from grader.standin.machine.persisting import SetAside
 from grader.standin.machine.streams import Stream
@@ -31,11 +32,6 @@ class MemoryCalls(Core):
     def memory_info(self, device: int) -> Sequence[int]:
         self.check_device(device)
         return self.space.memory_bytes - self.space.used[device], self.space.memory_bytes
-
-    def check_device(self, device: int) -> None:
-        if not 0 <= device < self.devices:
-            there = "only device 0" if self.devices == 1 else f"devices 0 to {self.devices - 1}"
-            raise CudaError("cudaErrorInvalidDevice", f"there is no device {device}: this machine has {there}")
 
     def set_limit(self, where: int, limit: str, value: int) -> None:
         if limit != "persisting_l2_bytes":
@@ -90,6 +86,8 @@ class MemoryCalls(Core):
         if size < 1:
             return 0
         region = self.space.allocate_shared(size, "pinned", 0, where)
+        self.executor.staged.watch(region)
+        self.executor.tally.add("pinned_bytes", size)
         self._give(region)
         return region.start
 
@@ -100,6 +98,7 @@ class MemoryCalls(Core):
     def host_register(self, where: int, address: int, size: int, flags: int) -> None:
         self.refuse_unsafe("pinning memory")
         self._give(self.space.register(address, size, where))
+        self.executor.tally.add("pinned_bytes", size)
 
     def host_unregister(self, where: int, address: int) -> None:
         region = self.space.at(address)
@@ -119,9 +118,9 @@ class MemoryCalls(Core):
         }  # fmt: skip
 
     def advise(self, where: int, address: int, size: int, advice: int, device: int) -> None:
-        if not 1 <= advice <= NOT_ACCESSED_BY:
+        if advice not in ADVICE:
             raise CudaError(INVALID, f"there is no advice {advice}")
-        if device != HOST or advice in (ACCESSED_BY, NOT_ACCESSED_BY):
+        if device != HOST:
             self.check_device(device)
         self._check_size(size)
         self._check_managed(address, size, "memAdvise")
@@ -164,12 +163,13 @@ class MemoryCalls(Core):
         task = Task(kind, Copy(target, taken, size, pageable), stream.device, where, name)
         staged = at == "pageable" and to in ON_DEVICE
         if staged and blocking:
-            self._await_stream(stream)
+            self._await_stream(where, stream)
         op = self.issue(task, stream)
-        on_the_host = to not in ON_DEVICE or at not in ON_DEVICE
-        if op is not None and (to == "pageable" or (blocking and on_the_host and not staged)):
-            self.wait([op])
-        elif op is not None and pageable:
+        if op is None:
+            return
+        if to == "pageable" or kind == "on_host" or (blocking and kind in OVER_THE_LINK and not staged):
+            self.wait(where, [op])
+        elif pageable:
             self.clock.wait([op])  # the host moves every byte to the driver's buffer: time, but no wait for the stream
 
     def _check_overlap(self, target: int, source: int | bytes, size: int) -> None:
@@ -181,7 +181,7 @@ class MemoryCalls(Core):
                 "arrives is undefined; copy by way of another buffer",
             )
 
-    def _await_stream(self, stream: Stream) -> None:
+    def _await_stream(self, where: int, stream: Stream) -> None:
         """cudaMemcpy from pageable memory waits for what its stream holds, and for its own bytes to be taken.
 
         That they have arrived is not promised (CUDA Runtime API, "API synchronization behavior").
@@ -191,7 +191,7 @@ class MemoryCalls(Core):
             return
         if any(op.task is not None for op in missing([mark])):
             self.clock.call(mark)
-            self.wait([mark])
+            self.wait(where, [mark])
         self.streams.chains.waited(mark)
 
     def _refuse_copy(self, stream: Stream, pageable: bool) -> None:
@@ -217,12 +217,12 @@ class MemoryCalls(Core):
         taken = bytearray(size)
         kind = "to_host" if at in ON_DEVICE else "on_host"
         task = Task(kind, Copy(taken, source, size, True), queue.device, where, self.space.copied_name(source))
-        self._done(self.issue(task, queue))
+        self._done(where, self.issue(task, queue))
         return bytes(taken)
 
-    def _done(self, op: Operation | None) -> None:
+    def _done(self, where: int, op: Operation | None) -> None:
         assert op is not None
-        self.wait([op])
+        self.wait(where, [op])
 
     def fill(self, where: int, address: int, value: int, size: int, stream: int, blocking: bool) -> None:
         self._check_size(size)
@@ -238,7 +238,7 @@ class MemoryCalls(Core):
         task = Task("fill", Fill(address, value & 0xFF, size), queue.device, where, self.space.copied_name(address))
         op = self.issue(task, queue)
         if waits:
-            self._done(op)
+            self._done(where, op)
 
     def prefetch(self, where: int, address: int, size: int, device: int, stream: int) -> None:
         if device != HOST:
@@ -248,5 +248,4 @@ class MemoryCalls(Core):
         queue = self.streams.stream(stream)
         self.refuse_while_capturing("a prefetch", [queue])
         name = self.space.copied_name(address)
-        on = device if device != HOST else queue.device
-        self.issue(Task("prefetch", Prefetch(address, size, device), on, where, name), queue)
+        self.issue(Task("prefetch", Prefetch(address, size, device), queue.device, where, name), queue)

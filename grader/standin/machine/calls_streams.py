@@ -19,6 +19,7 @@ ADDRESSES = 1 << 62
 
 class StreamCalls(Core):
     def stream_create(self, where: int, device: int, non_blocking: bool, priority: int) -> int:
+        self.check_device(device)
         self.mark()
         return self.streams.create(device, blocking=not non_blocking)
 
@@ -42,21 +43,17 @@ class StreamCalls(Core):
 
     # -- events -----------------------------------------------------------------------------------------------------
     def event_create(self, where: int, device: int, timing: bool) -> int:
+        self.check_device(device)
         return self.streams.create_event(device, timing=timing)
 
     def event_destroy(self, event: int) -> None:
         self.streams.destroy_event(event)
 
     def event_record(self, where: int, event: int, stream: int) -> None:
-        known = self.streams.event(event)
-        self.streams.record(known, self.streams.stream(stream))
-        self.clock.call(*([known.mark] if known.mark is not None else []))
+        self.mark(self.streams.record(self.streams.event(event), self.streams.stream(stream), where))
 
     def stream_wait_event(self, where: int, stream: int, event: int) -> None:
-        queue = self.streams.stream(stream)
-        before = queue.tail
-        self.streams.wait(queue, self.streams.event(event))
-        self.clock.call(*([queue.tail] if queue.tail is not None and queue.tail is not before else []))
+        self.mark(self.streams.wait(self.streams.stream(stream), self.streams.event(event), where))
 
     def elapsed_ms(self, first: int, last: int) -> float:
         marks = [self._timed(handle) for handle in (first, last)]
@@ -82,13 +79,13 @@ class StreamCalls(Core):
 
     # -- waiting ----------------------------------------------------------------------------------------------------
     def synchronize(self, where: int, what: str, handle: int) -> None:
-        self.wait(self._awaited(what, handle, f"waiting for the {what}"))
+        self.wait(where, self._awaited(what, handle, f"waiting for the {what}"))
 
     def query(self, where: int, what: str, handle: int) -> bool:
         wanted = self._awaited(what, handle, "asking whether it is done")
         left = frozenset(op.number for op in missing(wanted) if op.task is not None)
         if left <= self.asked.get((what, handle), frozenset()):
-            self.wait(wanted)
+            self.wait(where, wanted)
             return True
         self.asked[what, handle] = left
         self.mark()
@@ -100,8 +97,7 @@ class StreamCalls(Core):
         if what == "event":
             return self._of_event(self.streams.event(handle))
         if what == "device":
-            if not 0 <= handle < self.devices:
-                raise CudaError("cudaErrorInvalidDevice", f"there is no device {handle}")
+            self.check_device(handle)
             self.refuse_while_capturing(doing, self.streams.capturing())
             return self.streams.tails(handle)
         if what != "stream":
@@ -109,16 +105,12 @@ class StreamCalls(Core):
         stream = self.streams.stream(handle)
         self.refuse_while_capturing(doing, [stream])
         # The default stream waits for the blocking streams when something is put there, and for this call, too.
-        op = self.streams.issue(None, stream) if stream.is_default else stream.tail
-        if op is not None and stream.is_default:
-            self.clock.call(op)
-        return [] if op is None else [op]
+        if stream.is_default:
+            self.mark(self.streams.issue(None, stream))
+        return [] if stream.tail is None else [stream.tail]
 
     def _of_event(self, event: Event) -> list[Operation]:
         if event.captured is not None:
-            capture = event.captured[0]
-            capture.broken = capture.broken or "an event of the capture was waited for"
-            raise CudaError(
-                "cudaErrorCapturedEvent", "the event was recorded in a capture: the host cannot wait for it"
-            )
+            message = "the event was recorded in a capture: the host cannot wait for it"
+            raise event.captured[0].break_off("cudaErrorCapturedEvent", message)
         return [] if event.mark is None else [event.mark]

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from grader.standin.machine.model import Model
-from grader.standin.machine.operations import Operation
+from grader.standin.machine.operations import HOST, Operation, Prefetch
 from grader.standin.machine.overlap import overlap
 from grader.verdict import Operation as Bar
 from grader.verdict import Timeline
@@ -58,18 +58,25 @@ class Clock:
         self.host_s = self.compute()
         self.log = []
 
-    def timeline(self, late: frozenset[Operation]) -> Timeline:
-        """The log's operations from its beginning on, without those that came too late to count."""
+    def timeline(self) -> Timeline:
+        """The log's operations, those included that came too late to count."""
         ended = self.compute()
-        bars = sorted((_bar(op, self.host_s) for op in self._issued(late)), key=lambda bar: (bar.start_s, bar.end_s))
-        return Timeline(tuple(bars), ended - self.host_s, modelled=True, device=self._label())
+        bars = sorted((_bar(op, self.host_s) for op in self._issued()), key=lambda bar: (bar.start_s, bar.end_s))
+        return Timeline(tuple(bars), ended - self.host_s, True, self._label(), self.model.scale)
 
     def overlap(self, late: frozenset[Operation]) -> float:
         """How well the engines worked side by side, of 1; what came too late does not count."""
-        return overlap(self._issued(late), self.compute() - self.host_s, self.model)
+        elapsed_s = self.compute() - self.host_s
+        return overlap((op for op in self._issued() if op not in late), elapsed_s, self.model)
 
-    def _issued(self, late: frozenset[Operation]) -> Iterator[Operation]:
-        return (op for entry in self.log for op in entry.issued if op.task is not None and op not in late)
+    def host_part(self) -> float:
+        """Of the elapsed time, what the host's own calls took, waits left out."""
+        elapsed_s = self.compute() - self.host_s
+        return sum(entry.cost_s for entry in self.log if not entry.awaited) / elapsed_s if elapsed_s else 0.0
+
+    def _issued(self) -> Iterator[Operation]:
+        """The log's tasks."""
+        return (op for entry in self.log for op in entry.issued if op.task is not None)
 
     def _label(self) -> str:
         scale = self.model.scale
@@ -86,17 +93,17 @@ def engine(op: Operation) -> Engine | None:
     """Who does it; None for a mark."""
     if op.task is None:
         return None
-    kind = op.task.kind
-    if kind == "prefetch":
-        return op.task.device, "in" if op.notes.get("to_device", 1) else "out"
-    return op.task.device, ENGINES[kind]
+    work = op.task.work
+    if isinstance(work, Prefetch):
+        return (op.task.device, "out") if work.device == HOST else (work.device, "in")
+    return op.task.device, ENGINES[op.task.kind]
 
 
 def _bar(op: Operation, origin_s: float) -> Bar:
     task = op.job
     start, end = (op.start_s or 0.0) - origin_s, (op.end_s or 0.0) - origin_s
     return Bar(
-        task.kind, task.name, op.stream, start, end, op.notes.get("bytes", 0), task.where or None, task.device,
+        task.kind, task.name, op.stream, start, end, op.size, task.where or None, task.device,
         op.turn,
     )  # fmt: skip
 

@@ -4,36 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-import numpy as np
-import numpy.typing as npt
-
 from grader.simt.engine.code_cache import CodeCache
 from grader.simt.ptx import Module
 from grader.simt.simulate import Options
-from grader.standin.machine import notes
+from grader.standin.machine import notes, races
 from grader.standin.machine import words as say
 from grader.standin.machine.clock import Clock
 from grader.standin.machine.conflicts import conflicts
-from grader.standin.machine.counters import Tally
-from grader.standin.machine.execute import Executor, Launches
+from grader.standin.machine.execute import Executor
 from grader.standin.machine.gpu import Gpu
 from grader.standin.machine.managed import Managed
-from grader.standin.machine.memory import Kind, Region, Space
+from grader.standin.machine.memory import Arrays, Bytes, Kind, Region, Space
 from grader.standin.machine.model import A100, Model
+from grader.standin.machine.obstacles import Order, standing_in_the_way
 from grader.standin.machine.operations import Kernel, Operation, Prefetch, Task
 from grader.standin.machine.order import hostile, missing
-from grader.standin.machine.outputs import Outputs
-from grader.standin.machine.persisting import Persistence, SetAside
+from grader.standin.machine.persisting import SetAside
 from grader.standin.machine.records import RunReport
 from grader.standin.machine.spans import Footprint, Spans
 from grader.standin.machine.streams import Stream, Streams
+from grader.standin.machine.waits import mistaken_wait
 from grader.standin.machine.words import Findings
 from grader.standin.protocol import CudaError
 from grader.verdict import Diagnostic
 
-Bytes = npt.NDArray[np.uint8]
-Arrays = Mapping[str, tuple[int, int, str, str]]
-
+STAGED_PART = 0.25
+"""Of the exercise's arrays, what the host may move by itself without a note."""
 FAULT = "a kernel ended with a fault, and nothing can be done on this GPU any more: see the kernel's findings"
 
 
@@ -64,14 +60,14 @@ class Core:
         self.space = Space(shared, pool, devices, model.memory_bytes)
         self.gpu = Gpu(module, cache, self.options, parameters or {})
         self.space.variables = self.gpu.variables()
-        self.managed = Managed()
+        self.managed = Managed(self.gpu.written)
         self.executor = Executor(self.space, self.gpu, self.managed, model, host_file)
         self.streams = Streams(devices)
         self.clock = Clock(model)
         self.set_aside = SetAside()  # of the L2 cache
         self._earlier = Findings()  # of the setup, and of runs before this one
         self._graded = False
-        self._history: list[Operation] = []  # tasks that the host has not waited for, of this run and earlier ones
+        self._history: list[Operation] = []  # tasks of this run, and of earlier ones what the host has not waited for
         self._first = 1  # number of the first operation of this run
         self._written_under: dict[Operation, int] = {}  # kernels, with what the host wrote while they were queued
         self._is_setting_up = True
@@ -80,7 +76,7 @@ class Core:
 
     # -- runs -------------------------------------------------------------------------------------------------------
     def bind(self, arrays: Arrays) -> None:
-        """Names for the exercise's arrays in the shared file: offset, bytes, dtype and role of each."""
+        """Names for what lies in the shared file."""
         self.space.bind(arrays)
 
     def begin_setup(self, arrays: Arrays) -> None:
@@ -101,25 +97,29 @@ class Core:
         self.bind(arrays)
         self._graded = self.gpu.counting = graded
         self._earlier.carry(self.executor.findings)
-        self.executor.launches, self.executor.tally, self.executor.findings = Launches(), Tally(), Findings()
-        self.executor.tally.counted["device_bytes"], self.executor.l2 = sum(self.space.used), Persistence()
-        self.executor.outputs = Outputs(self.space, self.space.arrays if graded else ())
-        self.executor.page_faults, self._written_under = [], {}
+        self.executor.restart(self.space.arrays if graded else ())
+        self._written_under = {}
         self.clock.restart()
         self._first = self.streams.chains.issued + 1
         if self._is_setting_up:
             self._is_setting_up, self.executor.last_of_setup = False, self._first - 1
+            for capture in dict.fromkeys(s.capture for s in self.streams.capturing() if s.capture is not None):
+                self.executor.findings.add(notes.still_capturing(self.executor.words, capture))
         self.executor.words.turns.restart(self._first)
 
     def end_run(self) -> RunReport:
         """The host file's `run()` has returned: what is still queued comes too late."""
-        self.executor.tally.add("host_written_bytes", self.executor.outputs.written_by_host())
+        tally, own = self.executor.tally, self.executor.outputs.written_by_host()
+        tally.add("host_written_bytes", own)
+        tally.add(
+            "staged_bytes", self.executor.outputs.changed_by_host() - own + self.executor.staged.written_by_host()
+        )
         late = self._drain()
         self._find_conflicts()
         self._find_unfinished(late)
         self._find_causes()
-        idle = self._idle_window()
-        timeline = self.clock.timeline(frozenset())
+        notes_beside = (*self._idle_window(), *self._in_the_way())
+        timeline = self.clock.timeline()
         counted = self.executor.tally.counted | {"modelled_overlap": self.clock.overlap(frozenset(late))}
         outcome = self.executor.launches.outcome()
         findings = self.executor.findings
@@ -127,7 +127,7 @@ class Core:
             findings.carry(self._earlier)
         self._forget()
         self._take_back()
-        return RunReport(outcome, (*findings.all(), *idle), counted, timeline, outcome.complete)
+        return RunReport(outcome, (*findings.all(), *notes_beside), counted, timeline, outcome.complete)
 
     def _drain(self) -> list[Operation]:
         """Execute what nobody waited for, to see what it touches; the host's memory stays as it was."""
@@ -142,14 +142,15 @@ class Core:
         found = sorted(conflicts(self._history, self._first), key=lambda c: c.first.number < self._first)
         for conflict in found:  # those with an operation of an earlier run come last
             when = self._when(conflict.first)
-            told = say.missing_wait(self.executor.words, conflict, when)
+            wait = None if when else mistaken_wait(conflict, self._history, self._first)
+            told = races.missing_wait(self.executor.words, conflict, when, wait)
             self.executor.findings.add(told, conflict.first.job.where, consequence=bool(when))
 
     def _when(self, op: Operation) -> str:
         """When it was queued, if not in this run."""
         if op.number >= self._first:
             return ""
-        return say.IN_SETUP if op.number <= self.executor.last_of_setup else say.EARLIER
+        return races.IN_SETUP if op.number <= self.executor.last_of_setup else races.EARLIER
 
     def _find_unfinished(self, late: Sequence[Operation]) -> None:
         host = [op for op in late if op.footprint is not None and len(self._of_host(op, op.footprint))]
@@ -165,6 +166,15 @@ class Core:
         message, where = self.executor.l2.trouble(streams, map(say.stream, launched), self.set_aside)
         return (say.l2_window(self.executor.words, message, where),) if message else ()
 
+    def _in_the_way(self) -> tuple[Diagnostic, ...]:
+        """Why the engines do not work side by side, for who is graded on that."""
+        mine = [op for op in self._history if op.number >= self._first]
+        if not mine or not self._graded:
+            return ()
+        run = Order(mine, self.executor.tally.wait_lines, self.streams.blocking_chains(), self.clock.host_part())
+        found = standing_in_the_way(run, self.executor.words)
+        return () if found is None else (found,)
+
     def _find_causes(self) -> None:
         """What is no mistake by itself, and says why a result is wrong or pages move late."""
         executor = self.executor
@@ -173,9 +183,17 @@ class Core:
             if len(result) and op.number > executor.last_of_setup:
                 name = executor.written_name(op, int(result[0, 0]))
                 executor.findings.add(notes.read_too_early(executor.words, op, address, name))
+        for array in executor.outputs.untouched():
+            copies = (op for op in self._history if op.number >= self._first and op.task is not None)
+            same = [op for op in copies if op.job.kind == "to_host" and op.size == array.size]
+            if same:
+                executor.findings.add(notes.brought_elsewhere(executor.words, same[-1], array.name))
         if executor.page_faults and self._graded:
             op, fault = max(executor.page_faults, key=lambda found: found[1].size)
             executor.findings.add(notes.page_faults(executor.words, op, fault, executor.parameter(op, fault.region)))
+        moved = executor.tally.counted["staged_bytes"]
+        if self._graded and moved >= STAGED_PART * sum(array.size for array in self.space.arrays) > 0:
+            executor.findings.add(notes.staged(executor.words, moved))
 
     def _of_host(self, op: Operation, footprint: Footprint) -> Spans:
         """What must not be left to the time behind a run; what setup() queued may still be reading."""
@@ -219,9 +237,13 @@ class Core:
     def issued(self, ops: Sequence[Operation]) -> None:
         """These were queued by one call."""
         self._look(new=ops)
+        capture = next((stream.capture for stream in self.streams.capturing()), None)
         for op in ops:
             if op.task is None:
                 continue
+            if capture is not None and not op.in_graph:
+                op.beside = capture.origin.number
+                self.executor.findings.add(notes.not_captured(self.executor.words, op, capture.where))
             if isinstance(op.task.work, Prefetch):
                 self.managed.prefetches(op)
             self._history.append(op)
@@ -239,15 +261,15 @@ class Core:
                 if op.number < since and op.task is not None and isinstance(op.task.work, Kernel):
                     self._written_under.setdefault(op, address)
 
-    def mark(self) -> None:
-        """A call that queued no task, but cost time."""
-        self.clock.call()
+    def mark(self, op: Operation | None = None) -> None:
+        """A call that queued no task, but cost time; ``op`` is the mark that it left in a stream, if any."""
+        self.clock.call(*([] if op is None else [op]))
 
-    def wait(self, wanted: Iterable[Operation]) -> None:
-        """The host waits for these. Raises CudaError after a kernel's fault."""
+    def wait(self, where: int, wanted: Iterable[Operation]) -> None:
+        """The host waits for these, at line ``where``. Raises CudaError after a kernel's fault."""
         wanted = list(wanted)
         if self._execute(wanted):
-            self.executor.tally.waited()
+            self.executor.tally.waited(where)
         for op in wanted:
             self.streams.chains.waited(op)
         self.clock.wait(wanted)
@@ -265,6 +287,12 @@ class Core:
             worked = worked or op.task is not None
         self.streams.forget_done()
         return worked
+
+    def check_device(self, device: int) -> None:
+        """Raises CudaError where there is no such device."""
+        if not 0 <= device < self.devices:
+            there = "only device 0" if self.devices == 1 else f"devices 0 to {self.devices - 1}"
+            raise CudaError("cudaErrorInvalidDevice", f"there is no device {device}: this machine has {there}")
 
     def refuse_while_capturing(self, what: str, streams: Iterable[Stream]) -> None:
         """Raises CudaError where one of the streams is being captured; that breaks the capture off."""

@@ -1,11 +1,14 @@
-"""What is counted of one run of a host file (docs/counters.md). Pure."""
+"""Counts what `grader.host_counters` explains, of one run of a host file. Pure."""
 
 from __future__ import annotations
 
+from collections import Counter
+
+from grader.host_counters import HOST_COUNTERS
 from grader.standin.machine.operations import Copy, Operation
-from grader.standin.machine.records import HOST_COUNTERS
 
 OVER_THE_LINK = ("to_device", "to_host")
+"""Kinds of copies between host and device."""
 
 
 class Tally:
@@ -14,7 +17,8 @@ class Tally:
     def __init__(self) -> None:
         self.counted: dict[str, float] = dict.fromkeys(HOST_COUNTERS, 0)
         self._streams: set[tuple[int, int]] = set()
-        self._waits = 0
+        self.wait_lines: Counter[int] = Counter()  # of the waits that count
+        self._waits: list[int] = []
 
     def add(self, name: str, value: float) -> None:
         self.counted[name] += value
@@ -27,13 +31,15 @@ class Tally:
         assert op.task is not None
         self._streams.add((op.task.device, op.stream))
         self.counted["streams"] = len(self._streams)
-        self.counted["host_waits"] = self._waits
+        self.wait_lines.update(self._waits)
+        self._waits.clear()
+        self.counted["host_waits"] = self.wait_lines.total()
         work = op.task.work
         if isinstance(work, Copy) and op.task.kind in OVER_THE_LINK:
             self.add("copies", 1)
             self.add("copied_bytes", work.size)
             self.add("pageable_bytes", work.size * work.pageable)
 
-    def waited(self) -> None:
-        """A call waited for something."""
-        self._waits += 1
+    def waited(self, line: int) -> None:
+        """A call on this line of the host file waited for something."""
+        self._waits.append(line)

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from grader.simt.counters import Counters
+from grader.simt.counters import SECTOR_BYTES, Counters
 from grader.simt.events import Event, merge
 from grader.simt.requests import Request
 from grader.simt.simulate import Call, Outcome
+from grader.standin.machine import notes
 from grader.standin.machine import words as say
 from grader.standin.machine.counters import Tally
 from grader.standin.machine.gpu import Gpu, Ran
-from grader.standin.machine.managed import HOST, Fault, Managed
+from grader.standin.machine.launched import launched, parameters_of
+from grader.standin.machine.managed import Fault, Managed
 from grader.standin.machine.memory import Region, Space
 from grader.standin.machine.model import Model
-from grader.standin.machine.operations import Copy, Fill, Kernel, Operation, Prefetch
+from grader.standin.machine.operations import HOST, Copy, Fill, Kernel, Operation, Prefetch
 from grader.standin.machine.outputs import Outputs
 from grader.standin.machine.persisting import Persistence, Policy, kept
+from grader.standin.machine.records import HostArray
 from grader.standin.machine.spans import NONE, Footprint, Spans, clip, span, total
+from grader.standin.machine.staged import Staged
 from grader.standin.machine.watch import Watch, changed_under
 from grader.standin.machine.words import Findings, Words
 
-SECTOR_BYTES = 32
 STRAY = ("out_of_bounds", "use_after_free")
 """Kinds of events that may be about memory which the kernel only may not use."""
 
@@ -72,11 +75,20 @@ class Executor:
         self.space, self.gpu, self.managed, self.model = space, gpu, managed, model
         self.words = Words(host_file, space)
         self.peers: set[tuple[int, int]] = set()  # (device, peer that its kernels may use)
-        self.launches, self.findings, self.tally = Launches(), Findings(), Tally()
-        self.watch, self.l2 = Watch(space), Persistence()
-        self.outputs = Outputs(space)
-        self.page_faults: list[tuple[Operation, Fault]] = []  # of this run
+        self.watch = Watch(space)
         self.last_of_setup = 0  # the number of setup()'s last operation
+        self.restart()
+
+    def restart(self, arrays: Sequence[HostArray] = ()) -> None:
+        """A run begins, and so does all that is told of it. Of ``arrays``, the outputs are watched."""
+        self.launches, self.findings, self.tally = Launches(), Findings(), Tally()
+        self.tally.most("device_bytes", sum(self.space.used))
+        self.managed.restart()
+        self.staged = Staged()
+        for region in self.space.pinned() if arrays else ():
+            self.staged.watch(region)
+        self.l2, self.outputs = Persistence(), Outputs(self.space, arrays)
+        self.page_faults: list[tuple[Operation, Fault]] = []
 
     def execute(self, op: Operation) -> None:
         """Do it. After a kernel's fault, nothing is done any more."""
@@ -101,6 +113,7 @@ class Executor:
         self.managed.remember(written)
         self.watch.wrote(written)
         self.outputs.wrote(written)
+        self.staged.wrote(written)
         address = changed_under(changed, footprint) if len(changed) else None
         if address is not None:
             told = say.left_by_setup if op.number <= self.last_of_setup else say.host_conflict
@@ -111,10 +124,11 @@ class Executor:
         reads = span(work.source, work.size) if isinstance(work.source, int) else NONE
         writes = span(work.target, work.size) if isinstance(work.target, int) else NONE
         op.footprint = Footprint(reads, writes)
-        op.notes["bytes"] = work.size
+        op.size = work.size
         op.duration_s = self._copy_time(op, work)
         if not self._is_freed(op, op.footprint) and not self._is_unpinned(op, work):
             self._move(work)
+            self._see_unwritten(op, work)
             self.tally.add("peer_bytes", work.size * (op.job.kind == "peer"))
 
     def _move(self, work: Copy) -> None:
@@ -126,21 +140,31 @@ class Executor:
             work.target[:] = data
             self.outputs.gave(np.frombuffer(data, np.uint8))
 
+    def _see_unwritten(self, op: Operation, work: Copy) -> None:
+        """Say where all that the host gets is what was there when the memory was allocated."""
+        source = work.source
+        if op.job.kind != "to_host" or not isinstance(source, int) or not self._is_watched(source):
+            return
+        if self.gpu.is_unwritten(source, work.size):
+            self.findings.add(notes.unwritten_copy(self.words, op, source, work.size))
+
     def _written(self, start: int, size: int, source: int | bytes = b"") -> None:
-        """Device memory is no longer fresh; but a copy of fresh memory is as fresh as that."""
-        if self._is_of_device(start):
-            if isinstance(source, int) and self._is_of_device(source):
+        """Memory is no longer fresh; but a copy of fresh memory is as fresh as that."""
+        if self._is_watched(start):
+            if isinstance(source, int) and self._is_watched(source):
                 self.gpu.copied(start, source, size)
             else:
                 self.gpu.written(start, size)
 
-    def _is_of_device(self, address: int) -> bool:
+    def _is_watched(self, address: int) -> bool:
+        """Whether it is memory of which is known who wrote it."""
         region = self.space.at(address)
-        return region is not None and region.kind == "device"
+        return region is not None and region.kind in ("device", "managed")
 
     def _is_freed(self, op: Operation, footprint: Footprint) -> bool:
-        """Whether memory that the operation uses is gone: nothing is moved then."""
-        gone = [start for start, _ in footprint.touched.tolist() if self.space.freed(start) is not None]
+        """Whether memory that a copy or a fill uses is gone: nothing is moved then."""
+        starts = [*footprint.reads[:, 0].tolist(), *footprint.writes[:, 0].tolist()]
+        gone = [start for start in starts if self.space.freed(start) is not None]
         for start in gone:
             self.findings.add(say.use_after_free(self.words, op, start))
         return bool(gone)
@@ -154,15 +178,14 @@ class Executor:
         return bool(gone)
 
     def _copy_time(self, op: Operation, work: Copy) -> float:
-        model = self.model
-        kind = op.job.kind
+        model, kind = self.model, op.job.kind
         rate = {"on_device": model.bandwidth / 2, "peer": model.peer_bytes_per_s, "on_host": model.pageable_bytes_per_s}
         link = model.pageable_bytes_per_s if work.pageable else model.link_bytes_per_s
         return model.link_latency_s + work.size * model.scale / rate.get(kind, link)
 
     def _fill(self, op: Operation, work: Fill) -> None:
         op.footprint = Footprint(writes=span(work.address, work.size))
-        op.notes["bytes"] = work.size
+        op.size = work.size
         op.duration_s = self.model.launch_s + work.size * self.model.scale / self.model.bandwidth
         if not self._is_freed(op, op.footprint):
             self.space.view(work.address, work.size)[:] = work.value
@@ -171,7 +194,7 @@ class Executor:
     def _prefetch(self, op: Operation, work: Prefetch) -> None:
         moved, arrived = self.managed.move(op, work)
         self.tally.add("prefetched_bytes", arrived * (work.device != HOST))
-        op.notes |= {"bytes": work.size, "to_device": int(work.device != HOST)}
+        op.size = work.size
         op.duration_s = self.model.link_latency_s + moved * self.model.scale / self.model.link_bytes_per_s
 
     # -- kernels ----------------------------------------------------------------------------------------------------
@@ -188,9 +211,8 @@ class Executor:
     def _persisting(self, kernel: str, policy: Policy, footprint: Footprint) -> int:
         """Bytes of the kernel's access-policy window that can stay in the L2 cache."""
         base = policy.window.base
-        return self.l2.launched(
-            policy, kept(policy, kernel, footprint.reads, self.space.at(base), self.space.name(base))
-        )
+        region, name = self.space.at(base), self.space.name(base)
+        return self.l2.launched(policy, kept(policy, kernel, footprint.reads, region, name))
 
     def _hidden(self, device: int) -> Callable[[Region], bool]:
         """Memory of other devices, unless they are peers."""
@@ -241,9 +263,11 @@ class Executor:
                 self.launches.events.append(self._launched(op, event))
 
     def _launched(self, op: Operation, event: Event) -> Event:
-        """A null pointer comes with its launch, which has no line in the kernel's file."""
+        """A finding in a kernel comes with its launch, whose arguments may be at fault; so does a null pointer."""
+        name = op.job.name
+        told = launched(self.words, op, parameters_of(self.gpu.elements(name), self.gpu.parameters(name)))
         place = f"{self.words.file}:{op.job.where}" if op.job.where else self.words.file
-        return replace(event, text=place) if event.kind == "null" else event
+        return replace(event, launch=told, text=place if event.kind == "null" else event.text)
 
     def _is_of_host(self, op: Operation, address: int) -> bool:
         region = self.space.at(address)
@@ -267,7 +291,7 @@ class Executor:
     def _traffic(self, op: Operation, ran: Ran) -> Traffic:
         """What a kernel moved, and between which memories; counted, too."""
         device = op.job.device
-        faults, remote = self.managed.touch(ran.footprint, device)
+        faults, in_place = self.managed.touch(ran.footprint, device)
         self.page_faults += [(op, fault) for fault in faults]
         pinned = sum(u.sectors for u in ran.used if u.region.kind == "pinned")
         foreign = sum(u.sectors for u in ran.used if u.region.kind == "device" and u.region.device != device)
@@ -275,7 +299,7 @@ class Executor:
         near = [u.region for u in ran.used if u.region.kind != "pinned" and u.region.device == device]
         moved = Traffic(
             sum(total(clip(touched, region.start, region.end)) for region in near),
-            pinned * SECTOR_BYTES + total(remote), foreign * SECTOR_BYTES, sum(f.size for f in faults),
+            pinned * SECTOR_BYTES + in_place, foreign * SECTOR_BYTES, sum(f.size for f in faults),
         )  # fmt: skip
         self.tally.add("mapped_bytes", moved.mapped)
         self.tally.add("peer_bytes", moved.peer)

@@ -16,11 +16,11 @@ from grader.simt.ptx import Module
 from grader.simt.requests import Request, worst_requests
 from grader.simt.simulate import RECORD_ROOM, Call, Options
 from grader.simt.symbols import plain_name
+from grader.standin.machine.arguments import POINTER_BYTES
 from grader.standin.machine.memory import Region
 from grader.standin.machine.operations import Kernel
-from grader.standin.machine.spans import Footprint, Spans, span, union, without
+from grader.standin.machine.spans import Footprint, Spans, span, total, union, without
 
-POINTER_BYTES = 8
 MOST_PICTURED = 64
 """Launches of a run whose worst requests are kept: thousands of small ones tell no more."""
 NOTHING_COUNTED = Counters({}, {})
@@ -57,7 +57,7 @@ class Gpu:
         self.options = options
         self.left = options.instructions
         self.counting = True
-        self._parameters = parameters
+        self._module, self._parameters = module, parameters
         prints = any(name in module.functions for name in ("vprintf", "__assertfail"))
         # A launch on several threads may have to be repeated from the memory before it, which is gone by then.
         self._device = Device(
@@ -69,9 +69,9 @@ class Gpu:
 
     # -- memory -----------------------------------------------------------------------------------------------------
     def add(self, region: Region) -> None:
-        """Kernels see this region from now on. What the host shares counts as written."""
-        key = f"region {len(self._regions)}"
-        self._device.allocate(key, region.data, initialised=region.is_host, in_place=True, address=region.start)
+        """Kernels see this region from now on. Pinned memory counts as written: who does that is not seen."""
+        key, known = f"region {len(self._regions)}", region.kind == "pinned"
+        self._device.allocate(key, region.data, initialised=known, in_place=True, address=region.start)
         self._regions[key], self._keys[region] = region, key
 
     def remove(self, region: Region) -> None:
@@ -80,14 +80,18 @@ class Gpu:
         del self._keys[region]  # the key still has a name, for accesses that come too late
 
     def written(self, start: int, size: int) -> None:
-        """A copy or a fill has written to device memory."""
+        """A copy, a fill or the host has written to device or managed memory."""
         self._device.mark_written(start, size)
 
     def copied(self, target: int, source: int, size: int) -> None:
-        """A copy has written to device memory what lay in device memory, written or not."""
+        """A copy has written what lay in such memory, written or not."""
         fresh = self._device.unwritten(source, size)
         for start, end in without(span(0, size), fresh).tolist():
             self._device.mark_written(target + start, end - start)
+
+    def is_unwritten(self, start: int, size: int) -> bool:
+        """Whether nobody has written any of these bytes of device memory."""
+        return total(self._device.unwritten(start, size)) == size
 
     def variables(self) -> list[tuple[int, int, str]]:
         """First and last address (exclusive) and name of the module's variables."""
@@ -148,6 +152,10 @@ class Gpu:
     def parameters(self, kernel: str) -> tuple[str, ...]:
         """The names of a kernel's parameters, where known."""
         return tuple(self._parameters.get(kernel, ()))
+
+    def elements(self, kernel: str) -> list[str]:
+        """The PTX types of a kernel's parameters."""
+        return [parameter.element for parameter in self._module.functions[kernel].parameters]
 
     def _argument(self, argument: bytes, names: Callable[[Region], str]) -> str | bytes:
         if len(argument) != POINTER_BYTES:

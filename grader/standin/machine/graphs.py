@@ -35,6 +35,7 @@ class Graph:
 
     nodes: tuple[Node, ...]
     lanes: int
+    where: int = 0  # the line where the capture began
     chains: list[int] = field(default_factory=list)  # one for each lane, from the first launch on
     last: Operation | None = None  # the end of its last launch
 
@@ -48,7 +49,7 @@ class Graph:
 class Capture:
     """Streams that are being captured together, from `begin` on ``origin`` to `finish`."""
 
-    def __init__(self, origin: Stream, where: int = 0, *, relaxed: bool = True) -> None:
+    def __init__(self, origin: Stream, where: int, *, relaxed: bool) -> None:
         self.origin = origin
         self.where = where  # the line where it began
         self.relaxed = relaxed  # whether memory may be allocated meanwhile
@@ -85,7 +86,7 @@ class Capture:
             lost = [i for i in ends if i not in reached]
             if lost:
                 raise CudaError("cudaErrorStreamCaptureUnjoined", self._unjoined(stream, lost[-1]))
-        return Graph(tuple(self.nodes), len(self.ends))
+        return Graph(tuple(self.nodes), len(self.ends), self.where)
 
     def _unjoined(self, stream: Stream, node: int) -> str:
         line = self.nodes[node].task.where

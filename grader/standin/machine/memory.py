@@ -1,7 +1,7 @@
 """The address space: what lies where, who may reach it, and what a person calls it.
 
 device     what `malloc` gave, poisoned; each allocation has a place of its own, with room behind it
-managed    in the shared file: the host touches it too
+managed    in the shared file, poisoned: the host touches it too
 pinned     registered or pinned memory of the shared file: copies need no detour, kernels may use it in place
 pageable   the rest of the shared file: only copies reach it
 """
@@ -9,7 +9,7 @@ pageable   the rest of the shared file: only copies reach it
 from __future__ import annotations
 
 from bisect import bisect_right, insort
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -23,15 +23,19 @@ from grader.standin.protocol import HOST_BASE, CudaError
 
 Bytes = npt.NDArray[np.uint8]
 Kind = Literal["device", "managed", "pinned"]
+Arrays = Mapping[str, tuple[int, int, str, str]]
+"""The exercise's arrays in the shared file: offset, bytes, dtype and role of each."""
 
 PAGE = 4096
-FIRST_DEVICE_ADDRESS = 0x2_0000_0000_0000 >> 8
+FIRST_DEVICE_ADDRESS = 0x200_0000_0000
 ALIGNMENT = 512
 ROOM = 16 << 20
 """Addresses that stay free behind an allocation, so that a stray access hits nothing."""
 
 MOST_FREED = 1024
 """Regions that are remembered when they are gone, to name them."""
+MANAGED_WORD = 0x7FBB7FBB
+"""Fills fresh managed memory: a signalling NaN. What the host computes from it is another one, so its writing shows."""
 NOTHING = np.empty(0, np.uint8)
 
 OUT_OF_MEMORY = "cudaErrorMemoryAllocation"
@@ -52,9 +56,7 @@ class Region:
     line: int
     data: Bytes
     freed_at: int | None = None
-    copies_of: list[tuple[int, int, str]] = field(
-        default_factory=list
-    )  # start, end, array that it was copied from or to
+    copies_of: list[tuple[int, int, str]] = field(default_factory=list)  # start, end, and the array on the other side
     was_registered: bool = False
     was_dropped: bool = False
 
@@ -82,15 +84,13 @@ class Space:
         self._next = FIRST_DEVICE_ADDRESS
         self._free = [pool] if pool[0] < pool[1] else []  # of the pool: (begin, end), sorted
 
-    def bind(self, arrays: Mapping[str, tuple[int, int, str, str]]) -> None:
+    def bind(self, arrays: Arrays) -> None:
         """Names for what lies in the shared file."""
         self.arrays = [HostArray(name, *row) for name, row in arrays.items()]
 
     # -- giving out -------------------------------------------------------------------------------------------------
     def allocate(self, size: int, device: int, line: int) -> Region:
         """Device memory. Raises CudaError where there is not so much."""
-        if not 0 <= device < len(self.used):
-            raise CudaError("cudaErrorInvalidDevice", f"there is no device {device}")
         left = self.memory_bytes - self.used[device]
         if size > left:
             there = f"of the {self.memory_bytes >> 20} MiB that the simulated GPU has"
@@ -106,7 +106,10 @@ class Space:
         for i, (begin, end) in enumerate(self._free):
             if end - begin >= whole:
                 self._free[i : i + 1] = [(begin + whole, end)] if end - begin > whole else []
-                return self._add(Region(HOST_BASE + begin, size, kind, device, line, self.shared[begin : begin + size]))
+                data = self.shared[begin : begin + size]
+                if kind == "managed":
+                    data[:] = poisoned(size, MANAGED_WORD)
+                return self._add(Region(HOST_BASE + begin, size, kind, device, line, data))
         raise CudaError(
             OUT_OF_MEMORY, f"out of memory: no {size} bytes are left of the host's memory for pinned arrays"
         )
@@ -115,7 +118,8 @@ class Space:
         """Pin a range of the shared file. Raises CudaError."""
         begin = start - HOST_BASE
         if size < 1 or begin < 0 or begin + size > self.shared.size:
-            raise CudaError(INVALID, f"hostRegister of {size} bytes that are no memory of an array of the exercise")
+            there = "not all of them belong to the exercise's arrays (`x.nbytes` counts those of x)"
+            raise CudaError(INVALID, f"hostRegister of {size} bytes: {there}")
         first, last = start // PAGE * PAGE, -(-(start + size) // PAGE) * PAGE
         for region in self._regions:
             if region.is_host and first < -(-region.end // PAGE) * PAGE and region.start // PAGE * PAGE < last:
@@ -136,7 +140,7 @@ class Space:
         """Take a region back, by its first address. Raises CudaError where there is none of these kinds."""
         region = self.at(address)
         if region is None or region.start != address or region.kind not in kinds or region.was_registered != registered:
-            raise CudaError(INVALID, f"{address:#x} is not the address of memory that can be given back this way")
+            raise CudaError(INVALID, f"{address:#x} cannot be given back this way: {_WAYS_BACK}")
         self._regions.remove(region)
         self._starts = [r.start for r in self._regions]
         region.freed_at = line
@@ -153,9 +157,6 @@ class Space:
         self._free = _merged([*self._free, (begin, begin + -(-region.size // PAGE) * PAGE)])
 
     # -- looking up -------------------------------------------------------------------------------------------------
-    def __iter__(self) -> Iterator[Region]:
-        return iter(self._regions)
-
     def at(self, address: int) -> Region | None:
         """The live region that holds an address."""
         i = bisect_right(self._starts, address) - 1
@@ -189,9 +190,7 @@ class Space:
 
     def unpinned(self, address: int) -> Region | None:
         """The region that pinned an address of the host last, where it is gone and none has come in its place."""
-        if self.at(address) is not None:
-            return None
-        return next((r for r in reversed(self.gone) if r.start <= address < r.end and r.was_registered), None)
+        return self._last(address, registered=True)
 
     def _nowhere(self, address: int, size: int) -> str:
         region = self.at(address)
@@ -204,9 +203,13 @@ class Space:
 
     def freed(self, address: int) -> Region | None:
         """The region that held an address last, where it is gone. What was only unpinned is still there."""
+        return self._last(address, registered=False)
+
+    def _last(self, address: int, *, registered: bool) -> Region | None:
         if self.at(address) is not None:
             return None
-        return next((r for r in reversed(self.gone) if r.start <= address < r.end and not r.was_registered), None)
+        there = (r for r in reversed(self.gone) if r.start <= address < r.end)
+        return next((r for r in there if r.was_registered == registered), None)
 
     def view(self, address: int, size: int) -> Bytes:
         """The bytes themselves. Raises CudaError where there is no such memory."""
@@ -218,6 +221,10 @@ class Space:
         return region.data[address - region.start : address - region.start + size]
 
     # -- names ------------------------------------------------------------------------------------------------------
+    def pinned(self) -> list[Region]:
+        """All live pinned memory."""
+        return [region for region in self._regions if region.kind == "pinned"]
+
     def array_at(self, address: int) -> HostArray | None:
         """The exercise's array that holds an address of the host."""
         offset = address - HOST_BASE
@@ -273,9 +280,15 @@ class Space:
         return clip(spans, HOST_BASE, HOST_BASE + self.shared.size)
 
 
-def poisoned(size: int) -> Bytes:
+_WAYS_BACK = (
+    "free() takes what malloc() gave, freeHost() what hostAlloc() gave, hostUnregister() what hostRegister() pinned; "
+    "each by its first address, and once"
+)
+
+
+def poisoned(size: int, word: int = POISON_WORD) -> Bytes:
     """Fresh memory: every word is a NaN that nobody computes (`grader.inputs.POISON_WORD`)."""
-    return np.full(-(-max(size, 1) // 4), POISON_WORD, "<u4").view(np.uint8)[:size]
+    return np.full(-(-max(size, 1) // 4), word, "<u4").view(np.uint8)[:size]
 
 
 def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -1,4 +1,7 @@
-"""Figures of the GPU whose time is modelled. They draw a timeline; nothing is graded by them."""
+"""Figures of the GPU whose time is modelled: for the timeline, and for `modelled_overlap`, which a step may ask for.
+
+`fast` is never graded by them.
+"""
 
 from __future__ import annotations
 

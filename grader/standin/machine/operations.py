@@ -8,13 +8,15 @@ clock reaches that one's place in its chain. What the host has waited for is par
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from grader.standin.machine.persisting import Policy
 from grader.standin.machine.spans import Footprint
 
 Clock = dict[int, int]
 Dim3 = tuple[int, int, int]
+HOST = -1
+"""The number of the host, where that of a device is asked for (cudaCpuDeviceId)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +40,7 @@ class Fill:
 class Prefetch:
     address: int
     size: int
-    device: int  # -1: the host
+    device: int  # or `HOST`
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +68,19 @@ class Task:
     name: str = ""  # the kernel's, or the array's
 
 
+@dataclass(frozen=True)
+class Waited:
+    """The event that a stream waits for: its place in a chain, and lines of the host file. It holds no operation."""
+
+    where: int  # of the wait
+    recorded: int
+    number: int
+    chain: int
+    index: int
+    stream: int  # as the host file counts them
+    device: int
+
+
 @dataclass(eq=False)
 class Operation:
     """A task in its place. ``task`` is None for a mark in a stream: an event, a wait, a graph's begin or end."""
@@ -78,12 +93,14 @@ class Operation:
     before: tuple[Operation, ...]
     stream: int  # as the host file counts them
     in_graph: bool = False
+    waits: Waited | None = None  # of a mark that waits for an event
+    beside: int = 0  # the stream that was being captured while this was put into another one
     done: bool = False
     footprint: Footprint | None = None
     duration_s: float | None = None  # by the modelled clock, once it is known
     start_s: float | None = None
     end_s: float | None = None
-    notes: dict[str, int] = field(default_factory=dict)
+    size: int = 0  # bytes of a copy, a fill or a prefetch
     turn: int = 0  # which operation of its line in its run it is, from 1
 
     @property
@@ -91,10 +108,6 @@ class Operation:
         """The task of an operation that is no mark."""
         assert self.task is not None
         return self.task
-
-    def is_after(self, other: Operation) -> bool:
-        """Whether ``other`` has ended when this begins."""
-        return self.clock.get(other.chain, 0) >= other.index
 
 
 def joined(clocks: Iterable[Mapping[int, int]]) -> Clock:

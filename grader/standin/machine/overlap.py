@@ -10,15 +10,15 @@ if they did not, with nothing but a fill beside each copy.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from grader.standin.machine.model import Model
 from grader.standin.machine.operations import Operation
 from grader.standin.machine.spans import common, span, union
 from grader.standin.protocol import HOST_BASE
 
-ENGINES: Mapping[str, str] = {"kernel": "compute", "to_device": "in", "to_host": "out"}
-"""Kinds of operation that count, and who does them. Fills, prefetches and copies within a device do not count."""
+COUNTED = ("kernel", "to_device", "to_host")
+"""Kinds of operation that count; each has an engine of its own. Fills, prefetches and other copies do not count."""
 
 HOST = span(HOST_BASE, 1 << 40)
 """The addresses of all memory that the host may touch."""
@@ -28,9 +28,8 @@ def overlap(operations: Iterable[Operation], elapsed_s: float, model: Model) -> 
     """The largest part of the time that an engine's useful work takes; 0 where nothing was done."""
     work_s: dict[tuple[int, str], float] = defaultdict(float)
     for op in _useful(operations):
-        engine = ENGINES.get(op.job.kind)
-        if engine:
-            work_s[op.job.device, engine] += _work_s(op, model)
+        if op.job.kind in COUNTED:
+            work_s[op.job.device, op.job.kind] += _work_s(op, model)
     return max(work_s.values(), default=0.0) / elapsed_s if elapsed_s else 0.0
 
 

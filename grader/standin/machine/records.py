@@ -8,13 +8,6 @@ from dataclasses import dataclass
 from grader.simt.simulate import Outcome
 from grader.verdict import Diagnostic, Timeline
 
-HOST_COUNTERS = (
-    "launch_calls", "graph_launches", "copies", "copied_bytes", "pageable_bytes", "host_waits", "streams",
-    "cooperative_launches", "mapped_bytes", "device_bytes", "persisting_bytes", "prefetched_bytes", "faulted_bytes",
-    "peer_bytes", "host_written_bytes", "modelled_overlap",
-)  # fmt: skip
-"""What is counted of the host's side of a run; docs/counters.md explains each."""
-
 
 @dataclass(frozen=True)
 class HostArray:

@@ -11,13 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from grader.standin.machine.graphs import Capture, Graph
-from grader.standin.machine.operations import Chains, Operation, Task
+from grader.standin.machine.operations import Chains, Operation, Task, Waited
 from grader.standin.machine.persisting import Window
 from grader.standin.protocol import CudaError
 
 FIRST_HANDLE = 16
-LEGACY = 1
-"""The handle that CUDA gives to the legacy default stream (cudaStreamLegacy)."""
+"""Of what is created: what is below is a default stream."""
 
 INVALID = "cudaErrorInvalidResourceHandle"
 RELAXED = 2
@@ -41,6 +40,7 @@ class Event:
     device: int
     timing: bool
     mark: Operation | None = None
+    where: int = 0  # the line that recorded it last
     captured: tuple[Capture, tuple[int, ...]] | None = None
 
 
@@ -60,7 +60,6 @@ class Streams:
         self._defaults = [self._new(d, 0, blocking=True, is_default=True) for d in range(devices)]
         for device, stream in enumerate(self._defaults):
             self._handles[-device] = stream
-        self._handles[LEGACY] = self._defaults[0]
 
     # -- streams ----------------------------------------------------------------------------------------------------
     def _new(self, device: int, number: int, *, blocking: bool, is_default: bool = False) -> Stream:
@@ -70,8 +69,6 @@ class Streams:
 
     def create(self, device: int, *, blocking: bool) -> int:
         """A new stream's handle."""
-        if not 0 <= device < len(self._defaults):
-            raise CudaError("cudaErrorInvalidDevice", f"there is no device {device}")
         self._handles[self._handle()] = self._new(device, self._number(), blocking=blocking)
         return self._next - 1
 
@@ -112,6 +109,10 @@ class Streams:
         """All of its streams, destroyed ones included."""
         return [stream for stream in self._all if stream.device == device]
 
+    def blocking_chains(self) -> frozenset[int]:
+        """The chains of the streams that wait for the default stream, and it for them."""
+        return frozenset(stream.chain for stream in self._all if stream.blocking)
+
     # -- operations -------------------------------------------------------------------------------------------------
     def issue(self, task: Task | None, stream: Stream) -> Operation | None:
         """Queue a task, or a mark; None where the stream is captured, and the task went into the graph."""
@@ -135,7 +136,7 @@ class Streams:
                 raise other.capture.break_off(
                     "cudaErrorStreamCaptureImplicit",
                     f"the default stream waits for stream {other.number}, which is being captured: put this operation "
-                    "on the captured stream, or make that stream with non_blocking=True",
+                    "on the captured stream, too (inside `with stream:`, or with stream.ptr)",
                 )
 
     def _before(self, stream: Stream) -> Iterator[Operation]:
@@ -181,21 +182,23 @@ class Streams:
         self.event(handle)
         del self._events[handle]
 
-    def record(self, event: Event, stream: Stream) -> None:
-        """The event is now this place in the stream. Raises CudaError where that is another device's."""
+    def record(self, event: Event, stream: Stream, where: int = 0) -> Operation | None:
+        """The event is now this place in the stream, a mark. Raises CudaError where that is another device's."""
         if event.device != stream.device:
             raise CudaError(
                 INVALID,
                 f"the event is of device {event.device}, and the stream of device {stream.device}: make the event "
                 f"while device {stream.device} is current (`with cupy.cuda.Device({stream.device}):`)",
             )
+        event.where = where
         if stream.capture is not None:
             event.captured, event.mark = (stream.capture, stream.capture.ends[stream]), None
         else:
             event.captured, event.mark = None, self.issue(None, stream)
+        return event.mark
 
-    def wait(self, stream: Stream, event: Event) -> None:
-        """What comes next in the stream waits for the event's place, of now."""
+    def wait(self, stream: Stream, event: Event, where: int = 0) -> Operation | None:
+        """What comes next in the stream waits for the event's place, of now: a mark, where there is such a place."""
         if event.captured is not None:
             self._join(stream, *event.captured)
         elif event.mark is not None:
@@ -207,7 +210,11 @@ class Streams:
                 )
             self._refuse_implicit(stream)
             before = (*self._before(stream), event.mark)
-            self._queue(self.chains.place(None, stream.chain, before, stream.number), stream)
+            op = self.chains.place(None, stream.chain, before, stream.number)
+            mark = event.mark
+            op.waits = Waited(where, event.where, mark.number, mark.chain, mark.index, mark.stream, event.device)
+            return self._queue(op, stream)
+        return None
 
     def _join(self, stream: Stream, capture: Capture, after: tuple[int, ...]) -> None:
         if capture.origin.capture is not capture:

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from grader.standin.machine.arguments import POINTER_BYTES
 from grader.standin.machine.memory import Bytes, Region, Space
 from grader.standin.machine.operations import Copy, Fill, Kernel, Operation
 from grader.standin.machine.spans import NONE, Footprint, Spans, common, span, union, without
 from grader.standin.protocol import HOST_BASE
 
-POINTER_BYTES = 8
 LARGEST = 64 << 20
 """Bytes of a region that is watched for a kernel."""
 
@@ -81,7 +81,8 @@ class Watch:
         if not any(map(len, changed)):
             return NONE
         written = union(self._written[watched.since :])
-        # Of what a copy or a fill uses, only the whole is known to be another.
+        # Where an end of a copy or a fill has changed is not known, only that it has: so one counts that no operation
+        # has written to.
         kept = changed[: len(watched.seen)]
         whole = [end for end in changed[len(watched.seen) :] if common(end, written) is None]
         return union([*(without(part, written) for part in kept), *whole])
@@ -94,7 +95,7 @@ def changed_under(changed: Spans, footprint: Footprint) -> int | None:
 
 
 def _ends(work: Copy | Fill) -> list[tuple[int, int]]:
-    """Where a queued copy or fill will read and write, and how many bytes; not where its bytes are there already."""
+    """Where a queued copy or fill will read and write, and how many bytes. Of a pageable copy the source is past."""
     if isinstance(work, Fill):
         return [(work.address, work.size)]
     source = [work.source] if not work.pageable else []

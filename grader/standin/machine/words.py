@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from grader.standin.machine.arguments import Mistaken
-from grader.standin.machine.conflicts import Conflict
 from grader.standin.machine.memory import Space
-from grader.standin.machine.operations import Copy, Operation
+from grader.standin.machine.operations import Operation
 from grader.standin.machine.spans import common, span
 from grader.standin.machine.turns import Turns
 from grader.verdict import Diagnostic
@@ -16,7 +14,8 @@ from grader.verdict import Diagnostic
 MOST_FINDINGS = 20
 ORDER = (
     "use_after_free", "missing_wait", "host_conflict", "cuda_error", "unfinished", "refused",
-    "argument_type", "read_too_early", "page_faults",
+    "argument_type", "still_capturing", "not_captured", "no_kernel_in_graph", "unwritten_copy",
+    "brought_elsewhere", "read_too_early", "page_faults", "staged",
 )  # fmt: skip
 """Which kind is the cause of which: the first is told first."""
 
@@ -35,12 +34,12 @@ class Words:
 
     def doer(self, op: Operation) -> str:
         """``kernel smooth on stream 2 (streams_host.py:41)``."""
-        return f"{_noun(op)} on {stream(op)}{self.at(op)}"
+        return f"{noun_of(op)} on {stream(op)}{self.at(op)}"
 
 
 def stream(op: Operation) -> str:
     """``stream 2``, ``the default stream``; with the device where that is not the first."""
-    return stream_name(op.stream, op.job.device if op.task is not None else 0)
+    return stream_name(op.stream, op.job.device)
 
 
 def stream_name(number: int, device: int) -> str:
@@ -49,75 +48,15 @@ def stream_name(number: int, device: int) -> str:
     return f"{name} of device {device}" if device else name
 
 
-def _noun(op: Operation) -> str:
+def noun_of(op: Operation) -> str:
     if op.job.kind == "kernel":
         return f"kernel {op.job.name}" + (" of a graph" if op.in_graph else "")
     return {"fill": "the fill", "prefetch": "the prefetch"}.get(op.job.kind, "the copy")
 
 
-EARLIER, IN_SETUP = ", of an earlier run", ", in setup()"
-"""When an operation was queued that is none of this run."""
-
-
-def missing_wait(words: Words, conflict: Conflict, when: str = "") -> Diagnostic:
-    """Two operations that nothing orders; ``when`` the first was queued, if not in this run (`EARLIER`, `IN_SETUP`)."""
-    first, second = conflict.first, conflict.second
-    what = words.space.name(conflict.address)
-    before = words.doer(first) + (f"{when}," if when else "")
-    message = _CLASHES[conflict.did, conflict.does](words.doer(second), before, what, _noun(first))
-    array = words.space.copied_name(conflict.address) or None
-    return Diagnostic(
-        "missing_wait", f"{message}; {_missing(first, second)}", file=words.file, line=second.job.where or None,
-        kernel=second.job.name if second.job.kind == "kernel" else None, array=array,
-        hint=SETUP_HINT if when == IN_SETUP else _wait_hint(conflict),
-    )  # fmt: skip
-
-
-def _fills(second: str, first: str, what: str, noun: str) -> str:
-    verb = "writes" if noun.startswith("kernel") else "fills"
-    return f"{second} reads {what} before {first} that {verb} it"
-
-
-def _reads(second: str, first: str, what: str, noun: str) -> str:
-    return f"{second} overwrites {what} before {first} has read it"
-
-
-def _both(second: str, first: str, what: str, noun: str) -> str:
-    return f"{second} writes {what}, which {first} writes too: either may come last"
-
-
-_CLASHES: dict[tuple[str, str], Callable[[str, str, str, str], str]] = {
-    ("writes", "reads"): _fills, ("reads", "writes"): _reads, ("writes", "writes"): _both,
-}  # fmt: skip
-
-
-def _missing(first: Operation, second: Operation) -> str:
-    if first.chain == second.chain:
-        return "nothing orders them"
-    if first.job.device != second.job.device:
-        return "streams of different devices wait for each other only by events"
-    return "no event between them"
-
-
 SETUP_HINT = (
     "wait at the end of setup() for what it has queued: `cupy.cuda.Device().synchronize()`. That time does not count"
 )
-
-
-def _wait_hint(conflict: Conflict) -> str:
-    first, second = conflict.first, conflict.second
-    line = f" (line {first.job.where})" if first.job.where else ""
-    on, other = stream(first), stream(second)
-    behind = "the launch of the graph" if first.in_graph and not second.in_graph else f"{_noun(first)}{line}"
-    event = f"record an event on {on} behind {behind} and let {other} wait for it first"
-    hint = f"{event} (`stream.wait_event(event)`); or put both on one stream"
-    if conflict.does == "writes":
-        hint += ", or give each a buffer of its own"
-    if 0 in (first.stream, second.stream):
-        hint += ". A stream made with non_blocking=True does not wait for the default stream, nor that one for it"
-    if first.job.kind == "to_device" and isinstance(first.job.work, Copy) and first.job.work.pageable:
-        hint += ". When a copy from memory that is not pinned returns, it has read there; the bytes may arrive later"
-    return hint
 
 
 def unfinished(words: Words, late: list[Operation]) -> Diagnostic:
@@ -127,7 +66,7 @@ def unfinished(words: Words, late: list[Operation]) -> Diagnostic:
     others = len(late) - 1
     more = f", and {others} more operation{'s' * (others > 1)} on the host's memory" if others else ""
     name = f" of {first.job.name}" if first.job.kind in ("to_device", "to_host", "prefetch") and first.job.name else ""
-    where = f"{_noun(first)}{name} on {stream(first)}{words.at(first)}"
+    where = f"{noun_of(first)}{name} on {stream(first)}{words.at(first)}"
     uses = "writes" if writers else "reads"
     return Diagnostic(
         "unfinished",
@@ -187,8 +126,8 @@ def use_after_free(words: Words, op: Operation, address: int) -> Diagnostic:
 
 
 _WAIT_BEFORE_FREE = (
-    "freeing waits for nothing: wait for the work that uses the memory first. A graph keeps the addresses with which "
-    "it was captured"
+    "freeing need not wait for queued work, so wait for what uses the memory first. A graph keeps the addresses with "
+    "which it was captured"
 )
 _KEEP = "keep the array as long as something uses its address: CuPy gives memory that nobody holds to the next array"
 _KEEP_BESIDE = (
@@ -205,7 +144,7 @@ def unpinned(words: Words, op: Operation, address: int) -> Diagnostic:
         "use_after_free",
         f"{words.doer(op)} uses {words.space.name(address)}, which was unpinned{at} before the copy was done",
         file=words.file, line=op.job.where or None, array=words.space.copied_name(address) or None,
-        hint="hostUnregister waits for nothing: wait for the copies first, or leave the array pinned",
+        hint="hostUnregister need not wait for queued copies: wait for them first, or leave the array pinned",
     )  # fmt: skip
 
 

@@ -36,8 +36,8 @@ def main() -> None:
     sys.modules["cupy"] = fake_cupy
     closed = outer.apply()
     message, _ = channel.receive(None)
-    printed = Printed(int(message["printf_bytes"]))
-    fd, signals = int(message["fd"]), Signals(int(message["fd"]))
+    printed = Printed(int(message["printf_bytes"]), int(message["printed"]))
+    signals = Signals(int(message["fd"]))
     channel.send({"ready": True, "sandbox": closed})
     if serve_yardsticks(channel, signals, FakeYardstick) and close_doors(channel, Sandbox(**message["inner"])):
-        HostWorker(channel, signals, fd, printed, lambda told: told["kernel"]).serve()
+        HostWorker(channel, signals, message, printed, lambda told: told["kernel"]).serve()

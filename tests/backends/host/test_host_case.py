@@ -133,6 +133,20 @@ def test_an_overwritten_input_is_named():
     assert run_case(HostFile(spoil), EXERCISE, BUFFERS).inputs_changed == ("keys",)
 
 
+def test_outputs_are_taken_before_inputs_are_looked_at():
+    class LookedAt(np.ndarray):
+        def tobytes(self, *order):
+            twice(host.arrays)  # what a thread or a stream finishes meanwhile
+            return super().tobytes(*order)
+
+    def prepare(arrays):
+        arrays["x"] = arrays["x"].view(LookedAt)
+
+    host = HostFile(lambda arrays: None, set_up=prepare)
+    assert is_poison(run_case(host, EXERCISE, BUFFERS).outputs["out"]).all()
+    assert not is_poison(host.arrays["out"]).all()
+
+
 # ------------------------------------------------------------------------------------------------- module and memory
 
 SYNC = """#include <cooperative_groups.h>

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import grader
+from grader.backends.gpu.host.start import _inner_sandbox
 from grader.backends.host import doors
 
 
@@ -49,6 +50,16 @@ def test_a_clone_on_the_search_path_is_closed(python, tmp_path, monkeypatch):
 def test_a_course_inside_of_an_open_folder_is_closed(python):
     assert not can_read(python / "numpy" / "core.py", doors.readable([python / "numpy"]))
     assert can_read(python / "scipy.py", doors.readable([python / "numpy"]))
+
+
+@pytest.mark.parametrize("folder", ["/usr/lib/python3/dist-packages", "/usr/local/lib/python3/site-packages"])
+def test_beside_a_gpu_the_grader_is_closed_where_it_is_installed_for_all_users(monkeypatch, folder):
+    package = Path(folder, "grader")
+    monkeypatch.setattr(doors, "__file__", str(package / "backends" / "host" / "doors.py"))
+    allowed = _inner_sandbox("/tmp/its-own", None).read
+    assert not can_read(package / "_course" / "solutions" / "x.cu", allowed)
+    assert can_read(Path("/usr/share"), allowed)
+    assert can_read(Path("/sys/devices"), allowed)
 
 
 def test_packages_of_a_user_can_be_read(python, tmp_path, monkeypatch):

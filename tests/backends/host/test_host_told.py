@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.backends.host.told import FAULTS, LONGEST, told_error
+from grader.backends.host.told import FAULTS, LONGEST, MOST, told_error
 from grader.stages.words import WORDS
 
 
@@ -59,5 +59,6 @@ def test_findings_that_are_none_leave_the_message(diagnostics):
     assert (found.kind, found.message) == ("crash", "what happened")
 
 
-def test_messages_have_an_end():
-    assert len(told(message="x" * 10**6).message) == LONGEST
+def test_messages_and_findings_have_an_end():
+    error = told(message="x" * 10**6, diagnostics=[{}] * 10**4)
+    assert (len(error.message), len(error.diagnostics)) == (LONGEST, MOST)

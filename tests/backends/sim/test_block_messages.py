@@ -66,3 +66,9 @@ def test_too_many_blocks_for_a_cooperative_launch_are_refused_with_a_way_out() -
         "32 blocks of 64 threads): k cannot start"
     )
     assert "sm_count" in found.hint
+
+
+def test_a_launch_that_is_too_large_for_the_simulator_says_what_would_be_smaller() -> None:
+    found = said(run(body("x[t] = 1;", "int* x"), {"x": X}, grid=1 << 24))
+    assert found.message.startswith("the simulator does not run this launch of k: a grid of 16777216 blocks")
+    assert found.hint == "look at its grid and block: launch fewer blocks or threads, or let each use less memory"

@@ -39,10 +39,11 @@ def test_in_a_cooperative_launch_all_blocks_wait_for_each_other(event: Event) ->
 
 
 @pytest.mark.parametrize("event", [RACE, BETWEEN], ids=["one block", "two blocks"])
-def test_two_parameters_that_are_one_array_are_the_cause(event: Event) -> None:
-    assert hint(event, "now or then") == (
-        "the kernel's now and then are the same memory here: pass two arrays that take turns"
-    )
+def test_two_parameters_that_are_one_array_are_the_cause_also_where_the_grid_waits(event: Event) -> None:
+    for found in (event, replace(event, cooperative=True), replace(event, cooperative=True, text="grid.sync()")):
+        assert hint(found, "now or then") == (
+            "the kernel's now and then are the same memory here: pass two arrays that take turns"
+        )
 
 
 def test_an_own_barrier_in_a_cooperative_launch_is_told_of_the_grids_and_of_its_counter() -> None:

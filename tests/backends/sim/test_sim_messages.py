@@ -13,6 +13,7 @@ from grader.backends.sim import SimBackend
 from grader.compile import compile_source
 from grader.errors import SubmissionError
 from grader.launch import Launch, LaunchPlan
+from grader.process import Child
 from grader.verdict import Diagnostic
 
 
@@ -169,6 +170,21 @@ def test_time_limit_says_which_one_it_was_and_what_gives_more(limits: Limits, sa
     assert said in ended.value.message
     assert "its budget of instructions was not used up" in ended.value.message
     assert f"`--timeout {math.ceil(2 * limits.total_s)}`" in ended.value.hint
+
+
+def test_time_limit_on_a_busy_machine_says_so_and_is_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Child, "used_s", lambda self: 0.0)  # a child that is never given a processor
+    monkeypatch.setattr(Child, "is_ready", lambda self: True)
+    source = 'extern "C" __global__ void k(float* x) { x[0] = 1; }'
+    launch = Launch(kernel="k", args=("x",), grid=(1, 1, 1), block=(1, 1, 1))
+    case = CaseRun(LaunchPlan((launch,)), (floats("x", 1),))
+    with SimBackend(threads=1).open(compile_source(source.encode(), "k.cu"), Limits(launch_s=0.2)) as session:
+        os.kill(session._child.pid, signal.SIGSTOP)
+        with pytest.raises(
+            SubmissionError, match=r"; the machine was busy: 0 s of processor time in 0\.\d+ s$"
+        ) as ended:
+            session.run(case)
+    assert ended.value.hint.startswith("grade it again when nothing else runs; `--timeout 120` gives it more time")
 
 
 # ------------------------------------------------------------------------------------------------- whose fault it is

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -10,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grader.backends.mappings import SharedFile
+from grader.backends.mappings import SharedFile, Span
 from grader.standin.cupy_like import caller, memory, namespaces, pinned, runtime, streams
 from grader.standin.cupy_like.hostmemory import HOST
 from grader.standin.messages import relayed, unpack
-from grader.standin.protocol import HOST_BASE, CudaError, answer
+from grader.standin.protocol import CALLS, HOST_BASE, CudaError, Machine, answer
 
 FILE_BYTES = 1 << 20
 POOL = FILE_BYTES // 2  # where pinned and managed memory begins
@@ -33,7 +34,7 @@ class FakeMachine:
 
     def __getattribute__(self, name: str) -> Any:
         found = object.__getattribute__(self, name)
-        if name.startswith("_") or name not in PROTOCOL:
+        if name.startswith("_") or name not in CALLS:
             return found
 
         def recorded(*arguments: Any) -> Any:
@@ -122,12 +123,7 @@ class FakeMachine:
     capture_begin = graph_launch = graph_destroy = synchronize = _nothing
 
 
-PROTOCOL = set(__import__("grader.standin.protocol", fromlist=["CALLS"]).CALLS)
-WITHOUT_LINE = {
-    "device_count", "attributes", "memory_info", "pointer", "stream_destroy", "event_destroy", "elapsed_ms",
-    "kernel_attributes", "resident_blocks", "is_capturing", "graph_destroy",
-}  # fmt: skip
-PLACED = PROTOCOL - WITHOUT_LINE
+PLACED = {name for name in CALLS if "where" in inspect.signature(getattr(Machine, name)).parameters}
 
 
 @pytest.fixture(scope="session")
@@ -142,7 +138,7 @@ def _shared_file() -> Iterator[SharedFile]:
 def standin(_shared_file: SharedFile, request: pytest.FixtureRequest) -> Iterator[SimpleNamespace]:
     """``cupy``, ``cupyx``, ``cudart`` and the ``machine`` behind them; this file plays the host file."""
     gc.disable()  # arrays of earlier tests, at the same addresses, must not die in the middle of this one
-    machine = FakeMachine(_shared_file.array(_span(), "uint8"))
+    machine = FakeMachine(_shared_file.array(Span(0, FILE_BYTES), "uint8"))
     caller.connect(lambda message: answer(machine, unpack(relayed(message))), str(request.path))
     memory.POOL._free.clear()
     pinned.POOL._free.clear()
@@ -157,9 +153,3 @@ def standin(_shared_file: SharedFile, request: pytest.FixtureRequest) -> Iterato
     )  # fmt: skip
     gc.enable()
     caller.LINE.later.clear()
-
-
-def _span() -> Any:
-    from grader.backends.mappings import Span
-
-    return Span(0, FILE_BYTES)

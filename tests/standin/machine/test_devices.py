@@ -53,6 +53,17 @@ def test_a_launch_on_a_stream_of_a_device_that_is_not_current_is_refused():
     rig.m.launch(*call, 1)
 
 
+def test_a_prefetch_to_another_device_is_an_operation_of_its_stream():
+    rig = Rig(devices=2)
+    address = rig.m.malloc(4, 0, rig.bytes, True)
+    with rig.run() as ran:
+        for device in (0, 1):
+            rig.m.prefetch(5, address, rig.bytes, device, 0)
+        rig.m.synchronize(6, "device", 0)
+    assert ran.counted["streams"] == 1
+    assert [(bar.kind, bar.device) for bar in ran.bars] == [("prefetch", 0)] * 2
+
+
 def test_each_device_has_its_own_free_memory():
     rig = Rig(devices=2)
     rig.device(3, device=1)

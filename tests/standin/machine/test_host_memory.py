@@ -105,7 +105,8 @@ def test_a_blocking_copy_from_ordinary_memory_does_not_say_that_its_bytes_have_a
         rig.launch(11, "twice", x, y, integer(rig.n), stream=stream)
         rig.m.synchronize(12, "stream", stream)
     assert ran.kinds == ["missing_wait"] * (not pinned)
-    assert all("the bytes may arrive later" in found.hint for found in ran.report.findings)
+    errors = [found for found in ran.report.findings if found.severity == "error"]
+    assert all("the bytes may arrive later" in found.hint for found in errors)
 
 
 def test_a_blocking_copy_from_ordinary_memory_waits_for_what_its_stream_holds() -> None:
@@ -134,6 +135,20 @@ def test_pinned_memory_is_given_out_by_pages_until_none_is_left() -> None:
     assert rig.m.host_alloc(4, 8000, 0) == a
 
 
+def test_memory_goes_back_the_way_it_came() -> None:
+    rig = Rig()
+    (x,) = rig.device()
+    pinned = rig.m.host_alloc(4, rig.bytes, 0)
+    rig.pin("x")
+    wrong = ((rig.m.free, pinned), (rig.m.free, x + 4), (rig.m.free_host, x), (rig.m.free_host, rig.at("x")))
+    for give_back, address in wrong:
+        with pytest.raises(CudaError, match=r"cannot be given back this way: free\(\) takes what malloc\(\) gave"):
+            give_back(5, address)
+    rig.m.free(6, x)
+    with pytest.raises(CudaError, match="and once"):
+        rig.m.free(7, x)
+
+
 def test_pointers_tell_what_they_are() -> None:
     rig = Rig()
     (x,) = rig.device()
@@ -146,7 +161,7 @@ def test_pointers_tell_what_they_are() -> None:
 
 
 # -- managed ----------------------------------------------------------------------------------------------------------
-def managed(rig: Rig, ran: Ran, x: int, y: int, *, prefetch: bool, value: float) -> Ran:
+def managed(rig: Rig, x: int, y: int, *, prefetch: bool, value: float) -> Ran:
     """The host writes x, a kernel reads it, the host has y."""
     with rig.run() as ran:
         rig.floats(x, rig.n)[:] = value
@@ -163,11 +178,11 @@ def test_pages_that_the_host_wrote_come_by_faults_unless_they_are_prefetched() -
     rig = Rig(40_000)
     x, y = (rig.m.malloc(5, 0, rig.bytes, True) for _ in range(2))
     pages = -(-rig.bytes // PAGE_BYTES) * PAGE_BYTES
-    ran = managed(rig, Ran(), x, y, prefetch=False, value=1)
+    ran = managed(rig, x, y, prefetch=False, value=1)
     assert (ran.counted["faulted_bytes"], ran.counted["prefetched_bytes"]) == (pages, 0)
-    ran = managed(rig, Ran(), x, y, prefetch=True, value=2)
+    ran = managed(rig, x, y, prefetch=True, value=2)
     assert (ran.counted["faulted_bytes"], ran.counted["prefetched_bytes"]) == (0, rig.bytes)
-    ran = managed(rig, Ran(), x, y, prefetch=False, value=2)  # nothing was written: the pages are still there
+    ran = managed(rig, x, y, prefetch=False, value=2)  # nothing was written: the pages are still there
     assert ran.counted["faulted_bytes"] == 0
 
 
@@ -175,18 +190,34 @@ def test_a_page_that_is_mostly_read_stays_on_the_host_too() -> None:
     rig = Rig(PAGE_BYTES // 4)
     x, y = (rig.m.malloc(5, 0, rig.bytes, True) for _ in range(2))
     rig.m.advise(6, x, rig.bytes, 1, 0)
-    assert managed(rig, Ran(), x, y, prefetch=False, value=1).counted["faulted_bytes"] == PAGE_BYTES
-    assert managed(rig, Ran(), x, y, prefetch=False, value=1).counted["faulted_bytes"] == 0
-    assert managed(rig, Ran(), x, y, prefetch=False, value=3).counted["faulted_bytes"] == PAGE_BYTES
+    assert managed(rig, x, y, prefetch=False, value=1).counted["faulted_bytes"] == PAGE_BYTES
+    assert managed(rig, x, y, prefetch=False, value=1).counted["faulted_bytes"] == 0
+    assert managed(rig, x, y, prefetch=False, value=3).counted["faulted_bytes"] == PAGE_BYTES
 
 
-def test_pages_that_prefer_the_host_are_used_over_the_link() -> None:
-    rig = Rig(PAGE_BYTES // 4)
+READ_MOSTLY, PREFERRED, ACCESSED_BY = 1, 3, 5
+
+
+@pytest.mark.parametrize(
+    ("advice", "in_place"),
+    [
+        ([(ACCESSED_BY, 0)], True),
+        ([(PREFERRED, -1), (ACCESSED_BY, 0)], True),
+        ([(PREFERRED, -1)], False),
+        ([(ACCESSED_BY, -1)], False),
+        ([(ACCESSED_BY, 0), (READ_MOSTLY, 0)], False),
+    ],
+)
+def test_pages_that_a_device_is_known_to_access_are_used_over_the_link(
+    advice: list[tuple[int, int]], in_place: bool
+) -> None:
+    rig = Rig(1000)
     x, y = (rig.m.malloc(5, 0, rig.bytes, True) for _ in range(2))
-    rig.m.advise(6, x, rig.bytes, 3, -1)
-    rig.m.advise(7, x, rig.bytes, 5, 0)
-    ran = managed(rig, Ran(), x, y, prefetch=False, value=1)
-    assert (ran.counted["faulted_bytes"], ran.counted["mapped_bytes"]) == (0, PAGE_BYTES)
+    for what, device in advice:
+        rig.m.advise(6, x, rig.bytes, what, device)
+    ran = managed(rig, x, y, prefetch=False, value=1)
+    moved = ran.counted["faulted_bytes"], ran.counted["mapped_bytes"]
+    assert moved == ((0, rig.bytes) if in_place else (PAGE_BYTES, 0))
 
 
 def test_a_prefetch_before_the_host_writes_is_in_vain_and_the_note_says_so() -> None:
@@ -231,6 +262,25 @@ def test_a_prefetch_to_the_host_is_none_to_the_gpu() -> None:
     assert ran.notes("page_faults")[0].endswith("whose pages were on the host: the prefetch on line 11 sent them there")
 
 
+@pytest.mark.parametrize("parts", [1, 2, 4])
+def test_a_prefetch_that_covers_a_part_is_noted_with_how_much(parts: int) -> None:
+    rig = Rig(4 * PAGE_BYTES // 4)
+    x, y = (rig.m.malloc(5, 0, rig.bytes, True) for _ in range(2))
+    with rig.run() as ran:
+        rig.floats(x, rig.n)[:] = 1
+        for part in range(parts):
+            rig.m.prefetch(11, x + part * PAGE_BYTES, PAGE_BYTES, 0, 0)
+        rig.launch(12, "twice", x, y, integer(rig.n))
+        rig.m.synchronize(13, "stream", 0)
+    (found,) = [one for one in ran.report.findings if one.kind == "page_faults"] or [None]
+    if parts == 4:
+        assert found is None
+        return
+    covers = "covers 64 KiB" if parts == 1 else "and 1 more cover 128 KiB"
+    assert found.message.endswith(f"whose pages were on the host: the prefetch on line 11 {covers} of 256 KiB")
+    assert found.hint.startswith("prefetch all that the kernel uses")
+
+
 @pytest.mark.parametrize("early", [True, False])
 def test_what_the_host_writes_while_a_kernel_is_queued_that_writes_for_it_is_noted(early: bool) -> None:
     rig = Rig()
@@ -240,7 +290,8 @@ def test_what_the_host_writes_while_a_kernel_is_queued_that_writes_for_it_is_not
         rig.launch(12, "twice", x, y, integer(rig.n))
         if not early:
             rig.m.synchronize(13, "stream", 0)
-        rig.floats(z, rig.n)[:] = rig.floats(y, rig.n) + 5
+        with np.errstate(invalid="ignore"):
+            rig.floats(z, rig.n)[:] = rig.floats(y, rig.n) + 5
         rig.launch(15, "add_one", z, integer(rig.n))
         rig.m.synchronize(16, "stream", 0)
     assert ran.kinds == []
@@ -280,3 +331,30 @@ def test_a_device_has_so_much_memory() -> None:
             rig.m.free(5, rig.m.malloc(4, 0, 1000, False))
     assert ran.counted["device_bytes"] == 1000
     assert rig.m.pointer(int.from_bytes(pointer(5), "little"))["type"] == 0
+
+
+@pytest.mark.parametrize("written", ["nothing", "half", "all"])
+def test_managed_memory_that_nobody_wrote_may_be_anything(written: str) -> None:
+    rig = Rig()
+    x, y = (rig.m.malloc(line, 0, rig.bytes, True) for line in (5, 6))
+    with rig.run() as ran:
+        rig.floats(x, {"nothing": 0, "half": rig.n // 2, "all": rig.n}[written])[:] = 3
+        rig.launch(12, "twice", x, y, integer(rig.n))
+        rig.m.synchronize(13, "stream", 0)
+    early = [(event.kind, event.address) for event in ran.report.outcome.events]
+    first = {"nothing": x, "half": x + rig.bytes // 2}
+    assert early == ([("uninitialised_read", first[written])] if written in first else [])
+    assert np.isnan(rig.floats(y, rig.n)).sum() == {"nothing": rig.n, "half": rig.n // 2, "all": 0}[written]
+
+
+def test_managed_memory_that_was_filled_or_copied_to_is_written() -> None:
+    rig = Rig()
+    rig.pin("x")
+    rig.fresh()
+    x, y = (rig.m.malloc(line, 0, rig.bytes, True) for line in (5, 6))
+    with rig.run() as ran:
+        rig.m.fill(9, x, 0, 4, 0, False)
+        rig.m.copy(10, x + 4, rig.at("x") + 4, rig.bytes - 4, 0, False)
+        rig.launch(12, "twice", x, y, integer(rig.n))
+        rig.m.synchronize(13, "stream", 0)
+    assert ran.report.outcome.events == ()

@@ -34,7 +34,7 @@ def test_a_shape_that_no_device_has_is_refused(
 def test_arguments_must_fit_the_parameters() -> None:
     rig = Rig()
     (x,) = rig.device()
-    with pytest.raises(CudaError, match="add_one has 2 parameters, and 1 arguments are given"):
+    with pytest.raises(CudaError, match="add_one has 2 parameters, and 1 argument is given"):
         rig.launch(5, "add_one", x)
     with pytest.raises(CudaError, match="argument 1 of add_one has 4 bytes, and the parameter 8"):
         rig.launch(5, "add_one", integer(1), integer(1))
@@ -93,6 +93,25 @@ def test_launches_are_reported_as_of_any_kernel() -> None:
     assert ran.report.outcome.complete
 
 
+def test_a_finding_in_a_kernel_comes_with_its_launch_and_what_that_passed() -> None:
+    rig = Rig()
+    rig.pin("x")
+    rig.fresh()
+    (x,) = rig.device()
+    small = rig.m.malloc(3, 0, 64, False)
+    with rig.run() as ran:
+        rig.m.copy(4, x, rig.at("x"), rig.bytes, 0, True)
+        for _ in range(2):
+            rig.launch(5, "twice", x + 400, small, integer(-1))
+        rig.launch(6, "strided", x, small, integer(17), integer(2))
+        with pytest.raises(CudaError):
+            rig.m.synchronize(7, "device", 0)
+    assert [event.launch for event in ran.report.outcome.events] == [
+        f"{FILE}:6 with argument 1 = the device copy of x (1000 elements), argument 2 = memory allocated at line 3 "
+        "(64 B), argument 3 = 17, argument 4 = 2"
+    ]
+
+
 def test_reading_fresh_memory_is_told_and_what_a_copy_filled_is_not_fresh() -> None:
     rig = Rig()
     rig.pin("x")
@@ -104,7 +123,7 @@ def test_reading_fresh_memory_is_told_and_what_a_copy_filled_is_not_fresh() -> N
                 rig.m.copy(4, x, rig.at("x"), rig.bytes, 0, True)
             rig.launch(5, "twice", x, y, integer(rig.n))
             rig.m.synchronize(6, "device", 0)
-        assert [e.kind for e in ran.report.outcome.events] == [] if filled else ["uninitialised_read"]
+        assert [e.kind for e in ran.report.outcome.events] == ["uninitialised_read"] * (not filled)
 
 
 def test_a_copy_of_fresh_memory_is_fresh() -> None:
@@ -176,8 +195,11 @@ def test_devices_wait_for_each_other_only_by_events() -> None:
             rig.m.copy(6, y, x, rig.bytes, -1, False)
             for device in (0, 1):
                 rig.m.synchronize(7, "device", device)
-        assert ran.kinds == [] if wait else ["missing_wait"]
-    assert "streams of different devices wait for each other only by events" in ran.report.findings[0].message
+        assert ran.kinds == ["missing_wait"] * (not wait)
+    (found,) = ran.report.findings
+    assert "streams of different devices wait for each other only by events" in found.message
+    assert "on one stream" not in found.hint
+    assert "non_blocking" not in found.hint
 
 
 def test_there_are_no_other_devices() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from tests.standin.machine.rig import FILE, Ran, Rig, integer
 
@@ -79,10 +78,8 @@ def test_a_buffer_that_is_filled_again_before_it_was_read_is_found() -> None:
         rig.m.synchronize(15, "device", 0)
     assert ran.kinds == ["missing_wait"]
     found = ran.report.findings[0]
-    assert (found.line, "overwrites the device copy of x before kernel twice on stream 2" in found.message) == (
-        14,
-        True,
-    )
+    assert found.line == 14
+    assert "overwrites the device copy of x before kernel twice on stream 2" in found.message
     assert np.array_equal(rig.view("out")[: rig.n // 2], 2 * rig.view("x")[rig.n // 2 :])
 
 
@@ -204,7 +201,7 @@ def test_a_kernel_that_writes_mapped_memory_has_to_be_waited_for() -> None:
             rig.launch(9, "twice", rig.at("x"), rig.at("out"), integer(rig.n))
             if wait:
                 rig.m.synchronize(10, "stream", 0)
-        assert ran.kinds == [] if wait else ["unfinished"]
+        assert ran.kinds == ["unfinished"] * (not wait)
         assert bool(np.isnan(rig.view("out")).all()) is not wait
 
 
@@ -218,124 +215,6 @@ def test_work_on_device_memory_alone_may_stay_queued() -> None:
     with rig.run() as ran:
         assert rig.m.fetch(7, x, 4, stream) == bytes(4)
     assert ran.kinds == []
-
-
-# -- the host's own part ----------------------------------------------------------------------------------------------
-def test_pinned_memory_that_changes_before_its_copy_is_found() -> None:
-    rig = Rig()
-    (stream,) = rig.streams(1)
-    (x,) = rig.device()
-    staging = rig.m.host_alloc(4, rig.bytes, 0)
-    with rig.run() as ran:
-        rig.floats(staging, rig.n)[:] = 1
-        rig.m.copy(10, x, staging, rig.bytes, stream, False)
-        rig.floats(staging, rig.n)[:] = 2
-        got = np.frombuffer(rig.m.fetch(12, x, rig.bytes, stream), np.float32)
-    assert ran.kinds == ["host_conflict"]
-    assert (
-        f"the host changed pinned memory allocated at line 4 before the copy on stream 1 ({FILE}:10) had read it"
-        in (ran.report.findings[0].message)
-    )
-    assert (got == 2).all()
-
-
-@pytest.mark.parametrize("managed", [True, False])
-def test_host_memory_that_changes_under_a_queued_kernel_is_found(managed: bool) -> None:
-    rig = Rig()
-    give = (lambda: rig.m.malloc(4, 0, rig.bytes, True)) if managed else (lambda: rig.m.host_alloc(4, rig.bytes, 0))
-    x, y = give(), give()
-    for touched in (False, True):
-        rig.floats(x, rig.n)[:] = 1
-        with rig.run() as ran:
-            rig.launch(10, "twice", x, y, integer(rig.n // 2))
-            rig.floats(x, rig.n)[0 if touched else rig.n // 2] = 7  # the kernel reads the first half
-            rig.m.synchronize(12, "device", 0)
-        errors = [f for f in ran.report.findings if f.severity == "error"]
-        assert [(f.kind, f.line) for f in errors] == [("host_conflict", 10)] * touched
-
-
-def test_a_kernel_may_read_what_an_earlier_one_wrote_to_host_memory() -> None:
-    rig = Rig()
-    x, y = (rig.m.host_alloc(4, rig.bytes, 0) for _ in range(2))
-    with rig.run() as ran:
-        rig.launch(10, "twice", x, y, integer(rig.n))
-        rig.launch(11, "add_one", y, integer(rig.n))
-        rig.m.synchronize(12, "device", 0)
-    assert ran.kinds == []
-
-
-def test_pinned_memory_that_another_copy_filled_in_order_is_no_conflict() -> None:
-    rig = Rig()
-    (stream,) = rig.streams(1)
-    x, y = rig.device(2)
-    staging = rig.m.host_alloc(4, rig.bytes, 0)
-    with rig.run() as ran:
-        rig.m.fill(9, x, 0, rig.bytes, stream, False)
-        rig.m.copy(10, staging, x, rig.bytes, stream, False)
-        rig.m.copy(11, y, staging, rig.bytes, stream, False)
-        rig.m.synchronize(12, "stream", stream)
-    assert ran.kinds == []
-
-
-def test_pageable_memory_is_read_at_the_call() -> None:
-    rig = Rig()
-    (stream,) = rig.streams(1)
-    (x,) = rig.device()
-    before = rig.fresh()
-    with rig.run() as ran:
-        rig.m.copy(10, x, rig.at("x"), rig.bytes, stream, False)
-        rig.view("x")[:] = 0
-        got = np.frombuffer(rig.m.fetch(12, x, rig.bytes, stream), np.float32)
-    assert ran.kinds == []
-    assert np.array_equal(got, before)
-    assert ran.counted["pageable_bytes"] == 2 * rig.bytes
-
-
-@pytest.mark.parametrize("early", [True, False])
-def test_pinned_memory_that_the_host_writes_before_a_copy_has_filled_it_is_found(early: bool) -> None:
-    rig = Rig()
-    rig.pin("out")
-    (stream,) = rig.streams(1)
-    (y,) = rig.device()
-    rig.fresh()
-    with rig.run() as ran:
-        rig.m.fill(10, y, 0, rig.bytes, stream, False)
-        rig.view("out")[:] = 3  # before the copy is queued: nothing wrong with it
-        rig.m.copy(11, rig.at("out"), y, rig.bytes, stream, False)
-        if early:
-            rig.view("out")[:] = 4
-        rig.m.synchronize(12, "stream", stream)
-    assert [found.message for found in ran.report.findings] == early * [
-        f"the host changed out before the copy on stream 1 ({FILE}:11) had written it: it was queued, and nothing "
-        "waited for it"
-    ]
-
-
-@pytest.mark.parametrize("managed", [True, False])
-def test_host_memory_that_changes_before_a_queued_kernel_has_written_it_is_found(managed: bool) -> None:
-    rig = Rig()
-    (x,) = rig.device()
-    y = rig.m.malloc(4, 0, rig.bytes, True) if managed else rig.m.host_alloc(4, rig.bytes, 0)
-    rig.m.fill(5, x, 0, rig.bytes, 0, False)
-    for touched in (False, True):
-        with rig.run() as ran:
-            rig.launch(10, "twice", x, y, integer(rig.n // 2))
-            rig.floats(y, rig.n)[0 if touched else rig.n // 2] = 7 + touched  # the kernel writes the first half
-            rig.m.synchronize(12, "device", 0)
-        assert ran.kinds == ["host_conflict"] * touched
-    assert "had written it" in next(f for f in ran.report.findings if f.severity == "error").message
-
-
-def test_a_fill_of_pinned_memory_is_not_covered_by_what_the_host_writes_meanwhile() -> None:
-    rig = Rig()
-    rig.pin("out")
-    (stream,) = rig.streams(1)
-    rig.fresh()
-    with rig.run() as ran:
-        rig.m.fill(10, rig.at("out"), 0, rig.bytes, stream, False)
-        rig.view("out")[0] = 1
-        rig.m.synchronize(12, "stream", stream)
-    assert ran.kinds == ["host_conflict"]
 
 
 # -- what setup leaves behind ------------------------------------------------------------------------------------------
@@ -385,108 +264,3 @@ def test_an_earlier_case_has_no_part_in_what_is_found_in_this_one() -> None:
                 rig.m.fill(7, x, 0, rig.bytes, other, False)
             rig.m.fill(8, x, 1, rig.bytes, stream, False)
         assert ran.kinds == ["missing_wait"] * (case == 1)
-
-
-# -- memory that is gone ----------------------------------------------------------------------------------------------
-def test_a_queued_copy_from_freed_memory_is_found() -> None:
-    rig = Rig()
-    rig.pin("out")
-    (stream,) = rig.streams(1)
-    (y,) = rig.device()
-    with rig.run() as ran:
-        rig.m.copy(10, rig.at("out"), y, rig.bytes, stream, False)
-        rig.m.free(11, y)
-        rig.m.synchronize(12, "stream", stream)
-    assert ran.kinds == ["use_after_free"]
-    assert ran.report.findings[0].message == (
-        f"the copy on stream 1 ({FILE}:10) uses the device copy of out, which was freed on line 11"
-    )
-
-
-def test_a_queued_kernel_on_freed_memory_is_found_and_ends_the_run() -> None:
-    from grader.standin.protocol import CudaError
-
-    rig = Rig()
-    (stream,) = rig.streams(1)
-    x, y = rig.device(2)
-    with rig.run() as ran:
-        rig.launch(10, "twice", x, y, integer(rig.n), stream=stream)
-        rig.m.free(11, x)
-        with pytest.raises(CudaError) as raised:
-            rig.m.synchronize(12, "stream", stream)
-    assert raised.value.name == "cudaErrorIllegalAddress"
-    assert ran.kinds == ["use_after_free"]
-    assert (ran.report.findings[0].line, ran.report.complete) == (10, False)
-    assert not ran.report.outcome.events
-
-
-def test_in_a_loop_the_message_says_which_time_a_line_did_it_and_so_does_the_timeline() -> None:
-    rig = Rig()
-    rig.pin("x")
-    first, second = rig.streams(2)
-    buffers = rig.device(4)
-    y = rig.device()[0]
-    rig.fresh()
-    with rig.run() as ran:
-        for i, x in enumerate(buffers):
-            rig.m.copy(31, x, rig.at("x"), rig.bytes, first, False)
-            if i != 2:
-                rig.behind(33, first, second)
-            rig.launch(37, "twice", x, y, integer(rig.n), stream=second)
-        rig.m.synchronize(40, "device", 0)
-    found = ran.report.findings[0]
-    assert found.kind == "missing_wait"
-    assert f"kernel twice on stream {2} ({FILE}:37, the 3rd time) reads" in found.message
-    assert f"before the copy on stream 1 ({FILE}:31, the 3rd time) that" in found.message
-    assert [bar.turn for bar in ran.bars if bar.line == 31] == [1, 2, 3, 4]
-    assert [bar.turn for bar in ran.bars if bar.line == 37] == [1, 2, 3, 4]
-
-
-def test_what_a_line_did_in_an_earlier_run_counts_for_that_run_alone() -> None:
-    rig = Rig()
-    _, ran = chain(rig, wait=False)
-    assert [bar.turn for bar in ran.bars] == [1, 1, 1]
-    assert "time)" not in ran.report.findings[0].message
-
-
-def test_ordinals_are_english() -> None:
-    from grader.standin.machine.turns import ordinal
-
-    assert [ordinal(n) for n in (1, 2, 3, 4, 11, 12, 13, 21, 102, 111)] == [
-        "1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd", "111th",
-    ]  # fmt: skip
-
-
-def test_memory_that_a_pool_gives_back_is_there_for_what_is_queued_and_gone_after_the_run() -> None:
-    rig = Rig()
-    (stream,) = rig.streams(1)
-    x, y = rig.device(2)
-    rig.m.fill(5, x, 0, rig.bytes, stream, False)
-    with rig.run(graded=False) as first:
-        rig.launch(10, "twice", x, y, integer(rig.n), stream=stream)
-        rig.m.give_back(9, x)
-    assert (first.kinds, first.report.complete) == ([], True)
-    with rig.run() as ran:
-        rig.launch(10, "twice", x, y, integer(rig.n), stream=stream)
-    assert ran.counted["device_bytes"] == rig.bytes
-    found = ran.report.findings[0]
-    assert (found.kind, found.message) == (
-        "use_after_free",
-        f"kernel twice on stream 1 ({FILE}:10) uses memory allocated at line 3, which nobody holds any more since "
-        "line 9",
-    )
-    assert "keep the array" in found.hint
-
-
-def test_a_graph_whose_array_is_gone_is_told_to_keep_it_beside_the_graph() -> None:
-    rig = Rig()
-    (stream,) = rig.streams(1)
-    (x,) = rig.device()
-    rig.m.capture_begin(6, stream, 0)
-    rig.m.fill(7, x, 0, rig.bytes, stream, False)
-    graph = rig.m.capture_end(8, stream)
-    with rig.run(graded=False):
-        rig.m.give_back(0, x)
-    with rig.run() as ran:
-        rig.m.graph_launch(10, graph, stream)
-    assert "keep those beside the graph" in ran.report.findings[0].hint

@@ -57,6 +57,40 @@ def test_what_the_gpu_computed_may_reach_the_outputs_by_any_way(finish: Callable
     assert doubled(finish).counted["host_written_bytes"] == 0
 
 
+def to_an_array_of_pythons(rig: Rig, y: int) -> None:
+    rig.m.fetch(12, y, rig.bytes, 0)
+
+
+def to_pinned_memory(rig: Rig, y: int) -> None:
+    rig.m.copy(12, rig.m.host_alloc(4, rig.bytes, 0), y, rig.bytes, 0, False)
+
+
+def brought(finish: Callable[[Rig, int], None]) -> Ran:
+    """A graded run in which a kernel computes ``y`` on the GPU."""
+    rig = Rig(1000)
+    rig.pin("x", "out")
+    (y,) = rig.device()
+    rig.fresh()
+    with rig.run() as ran:
+        rig.launch(11, "twice", rig.at("x"), y, integer(rig.n))
+        finish(rig, y)
+        rig.m.synchronize(13, "stream", 0)
+    return ran
+
+
+@pytest.mark.parametrize("finish", [to_an_array_of_pythons, to_pinned_memory])
+def test_a_result_that_went_to_another_array_is_told_with_its_line(finish: Callable[[Rig, int], None]) -> None:
+    (note,) = (found for found in brought(finish).report.findings if found.kind == "brought_elsewhere")
+    assert (note.kind, note.severity, note.line) == ("brought_elsewhere", "note", 12)
+    assert note.message == "run() brought 3.91 KiB to another array (line 12), and nothing to out"
+    assert "`.get(out=out)`" in note.hint
+
+
+@pytest.mark.parametrize("finish", [by_copy, by_fetch, by_staging, lambda rig, y: None])
+def test_nothing_is_told_of_a_result_that_came_or_was_not_sent(finish: Callable[[Rig, int], None]) -> None:
+    assert brought(finish).notes("brought_elsewhere") == []
+
+
 def test_what_numpy_computes_beside_a_kernel_is_counted() -> None:
     def by_numpy(rig: Rig, y: int) -> None:
         rig.view("out")[:] = 2 * rig.view("x")

@@ -1,7 +1,7 @@
 // expect: wrong
 // Each step gets its heat as a number: the graph keeps the numbers that were there when it was captured.
 
-// cuda_graph: one step of the heat that goes through a rod. Few microseconds of work, and many such steps.
+// cuda_graph: one step of the heat that goes through a rod. A microsecond of work, and many such steps.
 //
 // Nothing has to be changed here, though you may. The launches are in cuda_graph_host.py.
 

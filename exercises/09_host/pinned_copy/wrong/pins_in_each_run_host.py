@@ -1,4 +1,4 @@
-# expect: sim=pass gpu=slow
+# expect: sim=technique gpu=slow
 # Right, but pinning takes longer than the copy, and here it is timed.
 
 """Host side of pinned_copy: bring the recording to the GPU as fast as the link can, and the answer back."""

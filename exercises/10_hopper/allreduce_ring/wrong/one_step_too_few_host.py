@@ -1,5 +1,5 @@
 # expect: wrong
-# As many steps as GPUs are one too many, but two fewer are one too few: the last part is never added.
+# One step too few in the first half: the last addition to each chunk is never made.
 """Host side of allreduce_ring: GPUs in a ring, each of which reads from its left neighbour only."""
 
 from collections.abc import Callable

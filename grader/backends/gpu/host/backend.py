@@ -10,7 +10,6 @@ The protocol and its reasons: docs/design/host-protocol.md.
 from __future__ import annotations
 
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.backends.base import Limits
@@ -18,7 +17,7 @@ from grader.backends.gpu.host.session import HostSession
 from grader.backends.gpu.host.start import Starter
 from grader.backends.gpu.host.yardsticks import Where, Yardstick, yardsticks
 from grader.backends.host.case import on_gpus, too_few_gpus
-from grader.errors import SubmissionError, Unsupported
+from grader.errors import Unsupported
 
 if TYPE_CHECKING:
     from grader.backends.gpu import GpuBackend
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from grader.exercise import Exercise
     from grader.launch import DeviceLimits
 
-__all__ = ["HostBackend", "HostSession", "host_file_beside"]
+__all__ = ["HostBackend", "HostSession"]
 
 
 class HostBackend:
@@ -95,16 +94,3 @@ def gpus_here() -> int:
     from grader.device import count
 
     return count()
-
-
-def host_file_beside(path: Path, exercise: str) -> Path:
-    """The Python file that belongs to a `.cu`: ``M_host.py``, else ``NAME_host.py``, beside it.
-
-    Raises SubmissionError (``invalid``) where there is neither.
-    """
-    for name in (f"{path.stem}_host.py", f"{exercise}_host.py"):
-        candidate = path.with_name(name)
-        if candidate.is_file():
-            return candidate
-    message = f"{path.name} needs its host file: there is no {exercise}_host.py beside it"
-    raise SubmissionError("invalid", message, hint=f"`grade start {exercise}` copies both files here")

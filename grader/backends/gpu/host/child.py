@@ -2,7 +2,7 @@
 
     start     ─▶ context ─▶ {"ready": …}
     yardstick ─▶ {"made": true}; calls ─▶ what runs are measured against, until told to leave; and the next one
-    doors     ─▶ the inner sandbox is closed
+    doors     ─▶ the inner sandbox is closed ─▶ {"ready": …}
     load      ─▶ the module and the host file ─▶ {"loaded": true}
     setup     ─▶ maps arrays of the shared file, calls setup(module, *arrays) ─▶ {"done": true}
     calls     ─▶ run(), until told to leave
@@ -17,6 +17,7 @@ the parent takes the time and looks at what the mappings hold.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -51,19 +52,18 @@ def main() -> None:
 
     closed = outer.apply()  # before the context exists: its threads inherit what is closed now
     message, _ = channel.receive(None)
-    printed = Printed(int(message["printf_bytes"]))
-    fd, device = int(message["fd"]), int(message["device"])
+    printed = Printed(int(message["printf_bytes"]), int(message["printed"]))
     try:
         watch_for_the_gpus()
-        cupy.cuda.runtime.setDevice(device)
+        cupy.cuda.runtime.setDevice(int(message["device"]))
         cupy.cuda.runtime.free(0)  # makes the context
     except Exception as error:
         channel.send({"error": f"CUDA does not start for a host file: {error}"})
         return
-    signals = Signals(fd)
+    signals = Signals(int(message["fd"]))
     channel.send({"ready": True, "sandbox": closed})
     if serve_yardsticks(channel, signals, make) and close_doors(channel, Sandbox(**message["inner"])):
-        HostWorker(channel, signals, fd, printed, load).serve()
+        HostWorker(channel, signals, message, printed, load).serve()
 
 
 def watch_for_the_gpus() -> None:
@@ -92,14 +92,19 @@ class HostWorker(Worker):
     """A `Worker` (grader.backends.host.worker) whose runs are called by signals, with CUDA's errors and traced runs."""
 
     def __init__(
-        self, channel: Channel, signals: Signals, fd: int, printed: Printed, load: Callable[[Message], Any]
+        self, channel: Channel, signals: Signals, told: Message, printed: Printed, load: Callable[[Message], Any]
     ) -> None:
-        super().__init__(channel, fd, printed, load)
+        super().__init__(channel, told, printed, load)
         self._signals = signals
         self._told: Message = {}
         self._devices = 1
         self._tracer: Tracer | None = None
         self._actions |= {"trace": self._trace, "traced": self._traced}
+
+    def serve(self) -> None:
+        gc.collect()
+        gc.disable()  # no collection in the middle of a run
+        super().serve()
 
     def after_setup(self) -> None:
         serve_calls(self._channel, self._signals, self.run)

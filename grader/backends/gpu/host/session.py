@@ -9,18 +9,19 @@ import math
 import tempfile
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from grader.backends.base import CaseRun, Execution, Limits
 from grader.backends.gpu.host.timeline import timeline_of
-from grader.backends.gpu.session import SETTLE_S, START_S, ChildSession
+from grader.backends.gpu.session import LOAD_S, SETTLE_S, START_S, ChildSession
 from grader.backends.gpu.signals import Signals, undisturbed
 from grader.backends.host.case import is_cooperative, run_case, shared_bytes
-from grader.backends.host.told import told_error
+from grader.backends.host.ended import died, hung
+from grader.backends.host.told import printed_too_much, told_error, told_printed
+from grader.backends.host.traces import Traces, where
 from grader.backends.mappings import PAGE, SharedFile, Span
-from grader.backends.output import printed_so_far
 from grader.errors import GraderFault, SubmissionError, WarpgradeError
-from grader.verdict import Diagnostic
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,18 +57,18 @@ class HostSession(ChildSession):
         self._signals = Signals(self._shared.fd)
         self._watched = False
         self._name = ""  # of the host file, once it is read
-        self._left_behind = ""  # what it had printed when it was ended
+        self._traces = Traces()
         self._mapped: list[tuple[str, Span, str]] = []  # of the last `set_up`: name, place, dtype
         self.yardsticks_s: dict[str, tuple[float, ...]] = {}
-        super().__init__(starter.start(self._shared, self._folder.name, limits), program, limits)
+        super().__init__(starter.start(self._shared, self._traces, self._folder.name, limits), program, limits)
 
     def load(self, cubin: bytes, source: bytes, name: str, yardsticks: tuple[Yardstick, ...] = ()) -> None:
         """Measure what runs are measured against, then hand over the module and the host file."""
         self.wait_ready()
         for one in yardsticks:
             self.yardsticks_s[one.name] = self._measured(one)
+        self.call({"do": "doors"}, LOAD_S)
         self._name = name
-        self._send({"do": "doors"})
         kernel = self.program.entries[0].name if self.program.entries else ""
         told = {"kernel": kernel, "cooperative": is_cooperative(self.program), "devices": self._gpus}
         self._load({"do": "load", "cubin": cubin, "source": source, "name": name, **told})
@@ -93,10 +94,21 @@ class HostSession(ChildSession):
         try:
             ended = run_case(self, self._exercise, run.buffers)
         except SubmissionError as error:
-            return Execution({}, diagnostics=error.diagnostics, failure=error.verdict, printed=self._printed())
-        return Execution(
-            ended.outputs, printed=self._printed(), inputs_changed=ended.inputs_changed, elapsed_s=ended.elapsed_s
+            return self._with_printed(Execution({}, diagnostics=error.diagnostics, failure=error.verdict))
+        return self._with_printed(
+            Execution(ended.outputs, inputs_changed=ended.inputs_changed, elapsed_s=ended.elapsed_s)
         )
+
+    def _with_printed(self, execution: Execution) -> Execution:
+        """With what was printed; of a process that is gone, what it had left."""
+        limit_bytes = self._limits.printf_bytes
+        if self._stopped is not None:
+            return replace(execution, printed=self._traces.printed(limit_bytes))
+        printed, too_much = told_printed(self.call({"do": "printed"}, SETTLE_S), limit_bytes)
+        if too_much and execution.failure is None:
+            said = printed_too_much(f"{self._name}, or its kernels,", self._name, limit_bytes)
+            execution = replace(execution, failure="limit", diagnostics=(said,))
+        return replace(execution, printed=printed)
 
     def set_up(self, data: Arrays) -> dict[str, Values]:
         """Share copies of ``data`` with the child and call its `setup`; returns the parent's view of them."""
@@ -162,29 +174,30 @@ class HostSession(ChildSession):
             raise self._stop(self._died(starting=False))
 
     def _hung(self, seconds: float, starting: bool) -> WarpgradeError:
-        """As for a kernel, in a host file's words."""
-        self._left_behind = printed_so_far(self._child.pid, self._limits.printf_bytes)
-        error = super()._hung(seconds, starting)
+        """As for a kernel, in a host file's words and with its line."""
         if starting or not self._name:
-            return error
-        together = error.message.startswith("all runs together")
-        message = error.message if together else f"{self._name} did not end within {seconds:.3g} s"
+            return super()._hung(seconds, starting)
         hint = (
             "look for a loop that does not end, in it or in a kernel, and for a wait for what nobody has queued; if it "
             f"only has much to do, `--timeout {math.ceil(2 * self._limits.total_s)}` gives it more time"
         )
-        found = Diagnostic("timeout", message, file=self._name, hint=hint)
-        return SubmissionError("timeout", message, diagnostics=(found,), hint=hint)
+        message = self._too_long(self._name, seconds)
+        return hung(self._name, where(self._child, self._traces, self._name), message, hint)
 
     def _died(self, starting: bool) -> WarpgradeError:
-        error = super()._died(starting)
         if starting or not self._name:
-            return error
-        how = self._child.signal_name or f"exit status {self._child.returncode}"
-        message = f"the process of {self._name} ended in the middle of it ({how})"
-        hint = "run it with `--backend sim` to see what it does"
-        found = Diagnostic("crash", message, file=self._name, hint=hint)
-        return SubmissionError("crash", message, diagnostics=(found,), hint=hint)
+            return super()._died(starting)
+        child = self._child
+        child.wait(2.0)
+        line = where(child, self._traces, self._name)
+        otherwise = "run it with `--backend sim` to see what it does"
+        return died(self._name, line, child.signal_name, child.returncode, otherwise)
+
+    def _raise_if_bad(self, answer: dict[str, Any], keep_fault: bool) -> None:
+        """The host file can write to its process's channel: once it is read, only faults of its own are believed."""
+        if self._name:
+            answer = {name: told for name, told in answer.items() if name not in ("error", "unsupported")}
+        super()._raise_if_bad(answer, keep_fault)
 
     def _submission_error(self, answer: dict[str, Any]) -> SubmissionError:
         return told_error(answer, self._name)
@@ -199,11 +212,5 @@ class HostSession(ChildSession):
     def close(self) -> None:
         super().close()
         self._shared.close()
+        self._traces.close()
         self._folder.cleanup()
-
-    def _printed(self) -> str:
-        if self._stopped is not None:
-            return self._left_behind
-        answer = self.call({"do": "printed"}, SETTLE_S)
-        self._check_printed(answer)
-        return str(answer.get("printed", ""))

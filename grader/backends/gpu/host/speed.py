@@ -39,7 +39,7 @@ COPIES_BYTES = 2 << 30
 
 
 @dataclass(frozen=True, eq=False)
-class HostRuns:
+class TimedRuns:
     """The runs of one process: seconds of all, warm-ups first; a copy of the outputs of the others, as their end found
     them.
     """
@@ -54,7 +54,7 @@ class HostRuns:
 
 @dataclass(frozen=True)
 class HostSpeedTest:
-    """Times host submissions of one exercise. ``oracle`` is called once, late: it imports NumPy."""
+    """Times host submissions of one exercise. ``oracle`` is called late, because it imports NumPy."""
 
     exercise: Exercise
     backend: HostBackend
@@ -76,10 +76,10 @@ class HostSpeedTest:
         for number, one in enumerate(self._sessions(session)):
             recording = Recording(exercise, size, derive_seed(self.seed, "host", number))
             check = Check(exercise, size, self.oracle(), recording)
-            one.begin_again()
-            runs = take_runs(one, exercise, size, recording, check.samples)
-            timeline = timeline or one.traced(self.backend.gpu.name)
-            one.close()  # nothing of it can write any more
+            with one:  # at whose end nothing of it can write any more
+                one.begin_again()
+                runs = take_runs(one, exercise, size, recording, check.samples)
+                timeline = timeline or one.traced(self.backend.gpu.name)
             if wrong := check.wrong(runs):
                 return Speed("wrong", wrong.message, diagnostics=(wrong,), timeline=timeline)
             against.add(runs.samples_s, one.yardsticks_s)
@@ -111,7 +111,7 @@ class Check:
         by_time = CHECKS_S / self._expected.each_s if self._expected.each_s else SAMPLES
         return int(max(LEAST_SAMPLES, min(SAMPLES, COPIES_BYTES // outputs, by_time)))
 
-    def wrong(self, runs: HostRuns) -> Diagnostic | None:
+    def wrong(self, runs: TimedRuns) -> Diagnostic | None:
         """The first run that is not right, in words."""
         for run in range(1, len(runs.seconds) + 1):
             warming = run <= WARM_UPS
@@ -152,7 +152,7 @@ _EVERY_TIME = "run() must read all of the inputs, every time, and return when th
 
 def take_runs(
     session: HostSession, exercise: Exercise, size: Size, recording: Recording, samples: int = SAMPLES
-) -> HostRuns:
+) -> TimedRuns:
     """Warm up and take the samples: for each run the parent writes poison and fresh inputs, says go, and copies."""
     outs = {a.name: poison(a.dtype, element_count(a, size)) for a in exercise.outputs}
     shared = session.set_up(
@@ -170,7 +170,7 @@ def take_runs(
             early = {name: shared[name][at] for name, at in places.items()}
             if len(seconds) > WARM_UPS:
                 copies.append(_copied(shared, places, early))
-    return HostRuns(tuple(seconds), tuple(copies))
+    return TimedRuns(tuple(seconds), tuple(copies))
 
 
 def _copied(

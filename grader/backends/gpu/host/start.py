@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grader.backends.gpu import environment, python_folders
+from grader.backends.gpu import environment
 
 if TYPE_CHECKING:
     from grader.backends.base import Limits
+    from grader.backends.host.traces import Traces
     from grader.backends.mappings import SharedFile
     from grader.channel import Sandbox
     from grader.courses import Course
     from grader.process import Child
 
-_SYSTEM = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/opt", "/sys")
-_PROC = ("/proc/self", "/proc/driver", "/proc/sys", "/proc/meminfo", "/proc/cpuinfo", "/proc/devices")
+_DRIVER = ("/sys", "/proc/driver", "/proc/devices")
 
 
 @dataclass(frozen=True)
@@ -28,16 +28,18 @@ class Starter:
     sandbox: bool = True
     course: Course | None = None
 
-    def start(self, shared: SharedFile, folder: str, limits: Limits) -> Child:
-        """Start a child, with the shared file open in it and ``folder`` for its own files."""
+    def start(self, shared: SharedFile, traces: Traces, folder: str, limits: Limits) -> Child:
+        """Start a child, with the shared file and ``traces`` open in it, and ``folder`` for its own files."""
         from grader.channel import ChannelClosed
 
-        outer = _outer_sandbox(folder) if self.sandbox else None
+        outer = _outer_sandbox(folder, self.course) if self.sandbox else None
         inner = _inner_sandbox(folder, self.course) if self.sandbox else _nothing_closed()
         child = spawn_child(
-            "grader.backends.gpu.host.child", sandbox=outer, env=environment(folder), pass_fds=(shared.fd,), cwd=folder
-        )
+            "grader.backends.gpu.host.child", sandbox=outer, env=environment(folder),
+            pass_fds=(shared.fd, *traces.fds), cwd=folder,
+        )  # fmt: skip
         request = {"do": "start", "device": self.device, "printf_bytes": limits.printf_bytes, "fd": shared.fd}
+        request |= traces.to_dict()
         with contextlib.suppress(ChannelClosed):  # the session that waits for the child says what happened
             child.channel.send(request | {"inner": inner.to_dict()})
         return child
@@ -50,31 +52,36 @@ def spawn_child(module: str, **keywords: Any) -> Child:
     return spawn(module, **keywords)
 
 
-def _outer_sandbox(folder: str) -> Sandbox:
-    """Closed before CUDA starts, for all threads: what CUDA needs to start, as for a kernel submission."""
+def _outer_sandbox(folder: str, course: Course | None) -> Sandbox:
+    """Closed before CUDA starts: what CUDA needs to start is open. It holds for the threads that CUDA starts then, too,
+    which the inner one does not reach.
+    """
     from grader.channel import Sandbox
 
-    write = ("/dev", "/proc", "/run", "/var", folder)
-    return Sandbox(files=True, read=(*_SYSTEM, "/etc", *python_folders()), write=write)
+    return Sandbox(files=True, read=("/etc", *_readable(course)), write=("/dev", "/proc", "/run", "/var", folder))
 
 
 def _inner_sandbox(folder: str, course: Course | None) -> Sandbox:
-    """Closed once CUDA runs and before any of the host file's code: GPU devices, system folders, its own folder. The
-    grader's package and the courses, solutions included, are closed.
-    """
-    from grader.backends.host.doors import readable
+    """Closed once CUDA runs and before any of the host file's code: GPU devices, system folders, its own folder."""
     from grader.channel import Sandbox
 
-    courses = () if course is None else (course.exercises, course.solutions, course.kernels_ref)
     devices = [str(path) for path in Path("/dev").glob("nvidia*")]
     return Sandbox(
         files=True,
-        read=(*_SYSTEM, *_PROC, *readable(courses), *_packages()),
+        read=_readable(course),
         write=(*devices, "/dev/null", "/dev/zero", folder),
         processes=False,
         network=False,
         file_bytes=1 << 30,
     )
+
+
+def _readable(course: Course | None) -> tuple[str, ...]:
+    """The driver, the system, Python and its packages; the grader's package and the course, with its solutions, not."""
+    from grader.backends.host.doors import readable
+
+    courses = () if course is None else (course.exercises, course.solutions, course.kernels_ref)
+    return (*_DRIVER, *readable(courses), *_packages())
 
 
 def _packages() -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from grader.backends.host.worker import Worker
+from grader.backends.host.worker import Worker, close_doors
 
 if TYPE_CHECKING:
     from grader.backends.mappings import Span
@@ -31,18 +31,12 @@ def main() -> None:
     from grader.standin.cupy_like.hostmemory import HOST
 
     message, _ = channel.receive(None)
-    _tell_where_on_a_signal()
-    printed = Printed(int(message["printf_bytes"]))
+    printed = Printed(int(message["printf_bytes"]), int(message["printed"]))
     HOST.map(int(message["fd"]), int(message["size"]))
     caller.connect(_asking(channel), str(message["name"]))
     namespaces.install()
-    try:
-        closed = Sandbox(**message["inner"]).apply()
-    except Exception as error:
-        channel.send({"error": f"the host file's sandbox could not be closed: {error}"})
-        return
-    channel.send({"ready": True, "sandbox": closed})
-    SimWorker(channel, int(message["fd"]), printed).serve()
+    if close_doors(channel, Sandbox(**message["inner"])):
+        SimWorker(channel, message, printed).serve()
 
 
 def _open_everything() -> None:
@@ -51,14 +45,6 @@ def _open_everything() -> None:
 
     for name in ("ctypes", "numpy", "traceback", "linecache", "grader.standin.cupy_like.namespaces"):
         import_module(name)
-
-
-def _tell_where_on_a_signal() -> None:
-    """Write the stack to standard error when the parent asks for it, before it ends a run that does not end."""
-    import faulthandler
-    import signal
-
-    faulthandler.register(signal.SIGUSR1, all_threads=False)
 
 
 def _asking(channel: Channel) -> Callable[[dict[str, Any]], dict[str, Any]]:
@@ -73,8 +59,8 @@ def _asking(channel: Channel) -> Callable[[dict[str, Any]], dict[str, Any]]:
 class SimWorker(Worker):
     """A `Worker` whose arrays lie in one mapping of the whole file, and who knows the stand-in's errors."""
 
-    def __init__(self, channel: Channel, fd: int, printed: Printed) -> None:
-        super().__init__(channel, fd, printed, _module)
+    def __init__(self, channel: Channel, told: dict[str, Any], printed: Printed) -> None:
+        super().__init__(channel, told, printed, _module)
         self._is_first_run = False
 
     def answer(self, action: Callable[[], dict[str, Any]]) -> dict[str, Any]:
@@ -131,7 +117,11 @@ class SimWorker(Worker):
 ILLEGAL_ADDRESS = 700  # cudaErrorIllegalAddress
 
 
-OUTSIDE_HINT = "write it with what the stand-in has, or grade it on a GPU with --backend gpu"
+OUTSIDE_HINT = (
+    "arrays of the stand-in do not compute: let a kernel do that. `print(dir(cupy))` in the host file lists what there "
+    "is, and so does `dir` of cupy.cuda, of cupy.cuda.runtime or of any object. All of CuPy is there on a GPU "
+    "(--backend gpu)"
+)
 
 
 def _module(message: dict[str, Any]) -> Any:

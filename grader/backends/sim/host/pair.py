@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from grader.backends.host.case import shared_bytes
+from grader.backends.host.traces import Traces
 from grader.backends.mappings import PAGE, SharedFile, pages
 from grader.backends.sim import ADDRESS_SPACE
 from grader.channel import Sandbox, spawn
@@ -22,10 +23,13 @@ HOST_MEMORY_BYTES = 4 << 30  # address space of the host file's process beside t
 
 
 class Pair:
-    """Both children, and the file that they share."""
+    """Both children, the file that they share, and what the host file's process leaves behind."""
 
-    def __init__(self, host: Child, machine: Child, shared: SharedFile, pool: tuple[int, int], inner: Sandbox) -> None:
-        self.host, self.machine, self.shared, self.pool, self.inner = host, machine, shared, pool, inner
+    def __init__(
+        self, host: Child, machine: Child, shared: SharedFile, pool: tuple[int, int], traces: Traces, inner: Sandbox
+    ) -> None:
+        self.host, self.machine, self.shared, self.pool = host, machine, shared, pool
+        self.traces, self.inner = traces, inner
 
     @classmethod
     def start(cls, exercise: Exercise, courses: tuple[Path, ...], *, sandbox: bool) -> Self:
@@ -37,14 +41,20 @@ class Pair:
             "grader.backends.sim.host.machine_child", sandbox=closed if sandbox else None, pass_fds=(shared.fd,)
         )
         inner = _inner_sandbox(courses, shared.size) if sandbox else Sandbox()
-        host = spawn("grader.backends.sim.host.child", pass_fds=(shared.fd,))
-        return cls(host, machine, shared, (arrays, shared.size), inner)
+        traces = Traces()
+        host = spawn("grader.backends.sim.host.child", pass_fds=(shared.fd, *traces.fds))
+        return cls(host, machine, shared, (arrays, shared.size), traces, inner)
 
-    def close(self) -> None:
-        """End both; closing twice is fine."""
+    def end(self) -> None:
+        """End both; ending twice is fine."""
         self.host.close()
         self.machine.close()
         self.shared.close()
+
+    def close(self) -> None:
+        """End both, and drop what they left; closing twice is fine."""
+        self.end()
+        self.traces.close()
 
 
 def _inner_sandbox(courses: tuple[Path, ...], shared_size: int) -> Sandbox:

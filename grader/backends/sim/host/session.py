@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import re
-import signal
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from grader.backends.base import CaseRun, Execution, Limits
 from grader.backends.host.case import is_cooperative, run_case
-from grader.backends.host.told import told_error
-from grader.backends.output import printed_so_far
+from grader.backends.host.ended import died, hung
+from grader.backends.host.told import printed_too_much, told_error, told_printed
+from grader.backends.host.traces import where
+from grader.backends.patience import Patience
 from grader.backends.sim import START_S, as_diagnostic, as_launches, as_timeline
 from grader.backends.sim.host.machine_session import MachineSession
 from grader.backends.sim.host.pair import GAP_BYTES
 from grader.channel import ChannelBroken, ChannelClosed, ChannelTimeout
 from grader.errors import GraderFault, SubmissionError, WarpgradeError
 from grader.process import Closing
-from grader.verdict import Diagnostic
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
 
     Arrays = Mapping[str, npt.NDArray[np.generic]]
 
-TELL_S = 0.5  # for a host file that does not end to say where it is
 CALL_S = 0.001  # of a call to the machine that executes nothing
 
 
@@ -48,7 +45,6 @@ class HostSimSession(Closing):
         self._reports: list[dict[str, Any]] = []
         self._graded = False
         self._stopped: WarpgradeError | None = None
-        self._left_behind = ""  # what the host file had printed when it was ended
         self._name = ""
         self.program = program
         self.sandbox = "none"
@@ -58,6 +54,7 @@ class HostSimSession(Closing):
         self._name = name
         shared, channel = self._pair.shared, self._pair.host.channel
         told = {"do": "start", "fd": shared.fd, "size": shared.size, "name": name, "inner": self._pair.inner.to_dict()}
+        told |= self._pair.traces.to_dict()
         with contextlib.suppress(ChannelClosed):  # whoever waits for it says what happened
             channel.send(told | {"printf_bytes": self._limits.printf_bytes})
         self._machine.load(threads)
@@ -75,13 +72,14 @@ class HostSimSession(Closing):
             raise self._stop(GraderFault(f"the host file's process does not start: {tail[0]}")) from None
         if "error" in ready:
             raise self._stop(GraderFault(str(ready["error"])))
-        self.sandbox = max(self._machine.sandbox, str(ready.get("sandbox", "none")))
+        both = {self._machine.sandbox, ready.get("sandbox")}
+        self.sandbox = "landlock" if both == {"landlock"} else "none"
 
     def run(self, run: CaseRun) -> Execution:
         """Run one case: `setup` and a run on decoys, then the graded run.
 
-        What the host file or its kernels do wrong is an Execution with ``failure``. Raises Unsupported, GraderFault,
-        and SubmissionError for what ends the session.
+        What the host file or its kernels do wrong is an Execution with ``failure``, also where that ends the session.
+        Raises Unsupported, GraderFault.
         """
         self._reports = []
         started = time.monotonic()
@@ -144,14 +142,15 @@ class HostSimSession(Closing):
 
         if self._stopped is not None:
             raise self._stopped
-        answer = self._exchanged(request, deadline := time.monotonic() + self._limits.launch_s)
+        patience = Patience(self._pair.host, self._limits.launch_s)
+        answer = self._exchanged(request, patience)
         while answer.get("is") == "call":
             called = time.monotonic()
             result = self._asked(relayed(answer))
             result.pop("is", None)
             # The machine's own time has limits of its own; but a loop of calls that cost nothing is the host file's.
-            deadline += max(0.0, time.monotonic() - called - CALL_S)
-            answer = self._exchanged(result, deadline)
+            patience.add(max(0.0, time.monotonic() - called - CALL_S))
+            answer = self._exchanged(result, patience)
         if "fault" in answer:
             raise told_error(answer, self._name)
         return answer
@@ -165,54 +164,44 @@ class HostSimSession(Closing):
         except WarpgradeError as error:
             raise self._stop(error) from None
 
-    def _exchanged(self, message: dict[str, Any], deadline: float) -> dict[str, Any]:
-        channel = self._pair.host.channel
+    def _exchanged(self, message: dict[str, Any], patience: Patience) -> dict[str, Any]:
         try:
-            channel.send(message)
-            answer, _ = channel.receive(max(0.0, deadline - time.monotonic()))
+            self._pair.host.channel.send(message)
+            return self._received(patience)
         except ChannelTimeout:
-            raise self._stop(self._hung()) from None
+            raise self._stop(self._hung(patience)) from None
         except ChannelBroken:
             message_ = "the process that ran the host file answered with something that is no answer"
             raise self._stop(SubmissionError("crash", message_)) from None
         except ChannelClosed:
             raise self._stop(self._died()) from None
-        return answer
 
-    def _hung(self) -> SubmissionError:
+    def _received(self, patience: Patience) -> dict[str, Any]:
+        channel = self._pair.host.channel
+        while True:
+            try:
+                return channel.receive(patience.left_s())[0]
+            except ChannelTimeout:
+                if patience.is_over() or channel.is_broken:
+                    raise
+
+    def _hung(self, patience: Patience) -> SubmissionError:
         """The host file is busy and does not call: say where it is, if it can be asked."""
-        line = self._where()
-        self._left_behind = printed_so_far(self._pair.host.pid, self._limits.printf_bytes)
-        place = f" ({self._name}:{line})" if line else ""
-        message = f"the host file did not come back within {self._limits.launch_s:.3g} s{place}"
-        hint = "look for a loop whose condition never becomes false; `--timeout SECONDS` gives it more time"
-        found = Diagnostic("timeout", message, file=self._name, line=line, hint=hint)
-        return SubmissionError("timeout", message, diagnostics=(found,), hint=hint)
-
-    def _where(self) -> int | None:
-        """The line of the host file that its process writes to standard error when it gets a signal."""
-        host, pattern = self._pair.host, re.compile(rf'File "{re.escape(self._name)}", line (\d{{1,7}}) in ')
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(host.pid, signal.SIGUSR1)
-        ends = time.monotonic() + TELL_S
-        while time.monotonic() < ends:
-            told = host.stderr.rpartition("Current thread")[2]
-            if found := pattern.search(told):
-                return int(found[1])
-            host.wait(0.01)
-        return None
+        pair, busy = self._pair, patience.busy()
+        message = f"the host file did not come back within {self._limits.launch_s:.3g} s"
+        again = "grade it again when nothing else runs, and " if busy else ""
+        hint = f"{again}look for a loop whose condition never becomes false; `--timeout SECONDS` gives it more time"
+        return hung(self._name, where(pair.host, pair.traces, self._name), message, hint, busy)
 
     def _died(self) -> SubmissionError:
         host = self._pair.host
         host.wait(2.0)
-        how = host.signal_name or f"exit status {host.returncode}"
-        message = f"the process that ran the host file ended ({how})"
-        found = Diagnostic("crash", message, file=self._name, hint="setup() and run() must return")
-        return SubmissionError("crash", message, diagnostics=(found,))
+        line = where(host, self._pair.traces, self._name)
+        return died(self._name, line, host.signal_name, host.returncode)
 
     def _stop(self, error: WarpgradeError) -> WarpgradeError:
         self._stopped = error
-        self._pair.close()
+        self._pair.end()
         return error
 
     # -- what came of it ---------------------------------------------------------------------------------------------
@@ -237,7 +226,8 @@ class HostSimSession(Closing):
         printed, too_much = self._printed()
         printed += "".join(str(report["printed"]) for report in self._reports[-1:])
         if too_much and failure is None:
-            failure, found = "limit", (self._printed_too_much(), *found)
+            said = printed_too_much("the host file", self._name, self._limits.printf_bytes)
+            failure, found = "limit", (said, *found)
         return Execution(
             outputs=outputs or {}, launches=as_launches(last), diagnostics=found, failure=failure, printed=printed,
             inputs_changed=changed, elapsed_s=elapsed_s, timeline=as_timeline(last.get("timeline")),
@@ -245,18 +235,12 @@ class HostSimSession(Closing):
         )  # fmt: skip
 
     def _printed(self) -> tuple[str, bool]:
-        """What the host file printed. Where its process cannot say any more: what was there when it was ended."""
+        """What the host file printed. Where its process cannot say any more: what it had left."""
+        limit_bytes = self._limits.printf_bytes
         try:
-            answer = self._ask({"do": "printed"})
+            return told_printed(self._ask({"do": "printed"}), limit_bytes)
         except WarpgradeError:
-            return self._left_behind, False
-        return str(answer.get("printed", ""))[: self._limits.printf_bytes], answer.get("too_much") is True
-
-    def _printed_too_much(self) -> Diagnostic:
-        message = f"the host file printed more than {self._limits.printf_bytes >> 10} kB"
-        return Diagnostic(
-            "limit", message, file=self._name, hint="print less: setup() and run() are called for each case"
-        )
+            return self._pair.traces.printed(limit_bytes), False
 
     def close(self) -> None:
         """End both children at once; closing twice is fine."""

@@ -16,7 +16,7 @@ def two_barriers(w: Words) -> Said:
     return (
         f"barrier divergence: threads of one block wait at different barriers, {w.thread(first.thread)} at "
         f"{w.at(first.line)} and {w.thread(second.thread)} at {w.at(second.line)}, so the kernel never ends",
-        f"every thread of the block must reach the same {w.barrier}: move it out of the if",
+        _together(w),
     )
 
 
@@ -25,8 +25,12 @@ def left_barrier(w: Words) -> Said:
     return (
         f"barrier divergence: the barrier at {w.here} stands in a branch; {w.thread(waiting.thread)} waits there, "
         f"{w.thread(gone.thread)} of the same warp never comes, so the kernel never ends",
-        f"every thread of the block must reach the same {w.barrier}: move it out of the if",
+        _together(w),
     )
+
+
+def _together(w: Words) -> str:
+    return f"every thread must reach the same {w.barrier}: move it out of the if, or of the loop that some leave early"
 
 
 def deadlock(w: Words) -> Said:

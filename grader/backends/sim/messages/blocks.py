@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from grader.backends.sim.messages.words import Said, Words
 
-IN_ORDER = (
-    "blocks start in order, as others end: wait only for blocks that have started before, which is sure with block "
-    "numbers from an atomicAdd; or launch no more blocks than fit, each of which does more"
+STARTED_ONLY = (
+    "a block starts only when there is room for it, and nothing promises in which order: wait only for blocks that "
+    "have started before, which is sure with block numbers from an atomicAdd; or launch no more blocks than fit, each "
+    "of which does more"
 )
 UNKNOWN = -1
 
@@ -24,12 +25,12 @@ def block_deadlock(w: Words) -> Said:
         only = f"; only {resident} of the {blocks} blocks can be resident at once, and" if blocks > resident else ";"
         return f"{waits}{only} nobody who could write it is running", _hint(resident, blocks)
     at_once = f"but only {resident} of the launch's {blocks} blocks can be resident at once"
-    return f"{waits}, which depends on block {other}; {at_once}", IN_ORDER
+    return f"{waits}, which depends on block {other}; {at_once}", STARTED_ONLY
 
 
 def _hint(resident: int, blocks: int) -> str:
     if blocks > resident:
-        return IN_ORDER
+        return STARTED_ONLY
     return "look for who should write it: it may wait itself, may have ended before, or may never come to the line"
 
 
@@ -49,4 +50,7 @@ def launch_limit(w: Words) -> Said:
             f"{w.event.text}: {w.event.kernel} cannot start",
             "let each block do more: grid=… with at most sm_count times the blocks that one multiprocessor holds",
         )
-    return f"the simulator does not run this launch of {w.event.kernel}: {w.event.text}", "look at the launch line"
+    return (
+        f"the simulator does not run this launch of {w.event.kernel}: {w.event.text}",
+        "look at its grid and block: launch fewer blocks or threads, or let each use less memory",
+    )

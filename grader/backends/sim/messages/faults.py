@@ -9,8 +9,8 @@ def null(w: Words) -> Said:
     hint = "check which pointer the launch line passes here"
     if w.event.text:  # a host file launched it, there
         hint = (
-            f"check which pointer the launch at {w.event.text} passes here. pointerGetAttributes tells 0 for memory of "
-            "the host that is not registered, or not as mapped"
+            f"check which pointer the launch at {w.event.text} passes here. The devicePointer of pointerGetAttributes "
+            "is 0 for host memory that is not registered"
         )
     return f"{w.who} uses a null pointer at {w.here}", hint
 

@@ -60,12 +60,12 @@ def _race_with_some(w: Words) -> Said:
 
 def _within_block(w: Words) -> str:
     """Shared memory is the block's alone; whoever races in global memory most likely does so with other blocks too."""
+    if _one_for_two(w):
+        return _one_for_two(w)
     if w.event.text:
         return WITHIN_GRID
     if w.event.space == "shared" or "copy" in (place.kind for place in w.event.accesses):
         return WITHIN_BLOCK
-    if _one_for_two(w):
-        return _one_for_two(w)
     return ALL_BLOCKS if w.event.cooperative else WITHIN_LAUNCH
 
 
@@ -81,10 +81,12 @@ def _between_blocks(w: Words) -> str:
     if first.kind == second.kind == "write" and first.line == second.line and w.index == 0:
         meant = f"did each block mean {w.name}[blockIdx.x]? "
         return f"{meant}If the element is meant for all of them: use an atomic, or a second launch"
+    if _one_for_two(w):
+        return _one_for_two(w)
     if w.event.text:
         return "put a grid.sync() between the two accesses: it orders all blocks, __syncthreads() only its own"
-    if w.event.cooperative or _one_for_two(w):
-        return _one_for_two(w) or ALL_BLOCKS
+    if w.event.cooperative:
+        return ALL_BLOCKS
     if "read" in (first.kind, second.kind):
         return (
             "blocks run in any order: write to another array than the one that is read, or use a second launch; where "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -173,7 +172,7 @@ class Session:
         self.log.append("go")
         plain = {name: np.asarray(array) for name, array in self.shared.items()}
         self.shared["out"].late = self.run(plain)
-        return time.perf_counter() * 0 + 1e-3
+        return 1e-3
 
 
 def half_of_it_late(arrays):

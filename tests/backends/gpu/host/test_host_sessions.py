@@ -9,7 +9,6 @@ import pytest
 from host_files import EXERCISE, LIMITS, PROGRAM, backend, case, oracle, without_a_gpu
 
 from grader.backends.gpu.host import session as host_session
-from grader.backends.gpu.host.backend import host_file_beside
 from grader.backends.gpu.host.speed import Check, HostSpeedTest, take_runs
 from grader.backends.gpu.recording import Expectations, Recording, row_size
 from grader.backends.mappings import PAGE, SharedFile
@@ -119,12 +118,36 @@ def test_the_session_goes_on_after_an_exception(session):
 def test_leaving_the_process_is_a_crash(session):
     execution = session("import os\ndef setup(m, x, out): os._exit(7)\ndef run(): pass\n").run(case())
     assert execution.failure == "crash"
-    assert execution.diagnostics[0].message == "the process of sums_host.py ended in the middle of it (exit status 7)"
+    (found,) = execution.diagnostics
+    assert found.message == "the process of sums_host.py ended in the middle of it: exit status 7 (sums_host.py:2)"
+    assert (found.file, found.line) == ("sums_host.py", 2)
+    assert found.hint == "setup() and run() must return: take out what ends the process at line 2"
 
 
 def test_leaving_the_process_in_a_run_is_a_crash(session):
     execution = session("import os\ndef setup(m, x, out): pass\ndef run(): os._exit(0)\n").run(case())
     assert execution.failure == "crash"
+
+
+def test_a_wrong_address_is_told_with_its_line_and_what_was_printed_before(session):
+    source = "import ctypes\ndef setup(m, x, out): print('so far')\ndef run():\n    ctypes.string_at(12, 16)\n"
+    execution = session(source).run(case())
+    assert (execution.failure, execution.printed) == ("crash", "so far\n")
+    (found,) = execution.diagnostics
+    message = "the process of sums_host.py ended in the middle of it: SIGSEGV, a wrong address (sums_host.py:4)"
+    assert (found.message, found.line) == (message, 4)
+    assert found.hint.startswith("check what was passed at line 4")
+
+
+def test_what_goes_to_standard_error_is_shown_in_the_order_of_what_is_printed(session):
+    source = "import logging, sys\ndef setup(m, x, out):\n    print(1)\n    print(2, file=sys.stderr)\n"
+    source += "def run():\n    logging.warning('three')\n    print(4)\n"
+    assert session(source).run(case()).printed == "1\n2\n" + "WARNING:root:three\n4\n" * 2
+
+
+def test_who_fills_standard_error_meets_the_same_limit(session):
+    execution = session(f"import sys\n{HONEST}    print('x' * 100_000, file=sys.stderr)\n").run(case())
+    assert (execution.failure, len(execution.printed)) == ("limit", 64 << 10)
 
 
 def test_a_run_after_a_pause_is_still_heard(session):
@@ -163,16 +186,44 @@ def honest():
 """
 
 
-@pytest.mark.parametrize("word", ["pass", "inconclusive", "wrong", "nonsense", ["pass"]])
-def test_a_forged_fault_is_a_crash(session, word):
-    source = f"""
+def saying(message):
+    """A host file that writes a message of its own to its process's channel, and does no work."""
+    return f"""
 import json, os, struct, sys
 def setup(m, x, out):
-    text = json.dumps({{"message": {{"fault": {word!r}, "message": "", "diagnostics": []}}, "blobs": [], "arrays": []}})
+    text = json.dumps({{"message": {message!r}, "blobs": [], "arrays": []}})
     os.write(int(sys.argv[2]), struct.pack("<4sI", b"wgC1", len(text)) + text.encode())
 def run(): pass
 """
-    assert session(source).run(case()).failure == "crash"
+
+
+@pytest.mark.parametrize("word", ["pass", "inconclusive", "wrong", "nonsense", ["pass"]])
+def test_a_forged_fault_is_a_crash(session, word):
+    assert session(saying({"fault": word, "message": "", "diagnostics": []})).run(case()).failure == "crash"
+
+
+@pytest.mark.parametrize("forged", [{"error": "the grader is broken"}, {"unsupported": "no GPU"}, {"error": [7]}])
+def test_a_failure_of_the_graders_or_the_machines_is_not_taken_from_a_host_file(session, forged):
+    execution = session(saying(forged)).run(case())
+    assert is_poison(execution.outputs["out"]).all()
+
+
+def test_what_a_process_says_that_it_printed_has_an_end(session):
+    source = saying({"printed": "x" * 10**6}).replace("def setup(m, x, out):", "def setup(m, x, out): pass\ndef run():")
+    assert len(session(source.replace("def run(): pass", "")).run(case()).printed) == LIMITS.printf_bytes
+
+
+def test_who_prints_without_end_meets_a_limit(session):
+    execution = session(HONEST + "    print('x' * 100_000)\n").run(case())
+    assert execution.failure == "limit"
+    (found,) = execution.diagnostics
+    assert found.message == "sums_host.py, or its kernels, printed more than 64 kB"
+    assert len(execution.printed) == 64 << 10
+
+
+def test_what_was_printed_before_an_exception_is_shown_however_much_it_is(session):
+    execution = session("def setup(m, x, out): print('x' * 100_000)\ndef run(): 1 / 0\n").run(case())
+    assert (execution.failure, len(execution.printed)) == ("crash", 64 << 10)
 
 
 def test_sys_exit_is_a_crash(session):
@@ -185,8 +236,16 @@ def test_a_run_that_does_not_end_is_a_timeout(session):
     execution = session(source, limits=replace(LIMITS, launch_s=0.2)).run(case())
     assert (execution.failure, execution.printed) == ("timeout", "so far\n")
     (found,) = execution.diagnostics
-    assert found.message == "sums_host.py did not end within 0.2 s"
+    assert found.message == "sums_host.py did not finish within 0.2 s (sums_host.py:3)"
+    assert found.line == 3
     assert "a wait for what nobody has queued" in found.hint
+
+
+def test_all_runs_together_have_a_limit_of_their_own(session):
+    source = "def setup(m, x, out): pass\ndef run():\n    while True: pass\n"
+    one = session(source, limits=replace(LIMITS, total_s=1.0))
+    (found,) = one.run(case()).diagnostics
+    assert found.message == "all runs together did not finish within 1 s (sums_host.py:3)"
 
 
 def test_an_overwritten_input_is_named(session):
@@ -437,13 +496,3 @@ def test_a_shared_file_cannot_be_shrunk_or_grown():
         with pytest.raises(PermissionError):
             os.ftruncate(file.fd, size)
     file.close()
-
-
-def test_the_host_file_of_a_mutant_is_its_own_or_the_exercises(tmp_path):
-    for name in ("zero_copy.cu", "no_wait.cu", "zero_copy_host.py", "no_wait_host.py"):
-        (tmp_path / name).touch()
-    assert host_file_beside(tmp_path / "no_wait.cu", "zero_copy").name == "no_wait_host.py"
-    assert host_file_beside(tmp_path / "zero_copy.cu", "zero_copy").name == "zero_copy_host.py"
-    assert host_file_beside(tmp_path / "other.cu", "zero_copy").name == "zero_copy_host.py"
-    with pytest.raises(SubmissionError, match="host file"):
-        host_file_beside(tmp_path / "sub" / "x.cu", "streams")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import fake_cupy
 import numpy as np
 import pytest
@@ -37,8 +39,8 @@ def traced(monkeypatch):
     """A function that runs a host file's text under a tracer, on arrays of four floats; what it tells."""
 
     def run(source, runs=1):
-        monkeypatch.setitem(__import__("sys").modules, "cupy", fake_cupy)
-        monkeypatch.setitem(__import__("sys").modules, "cupy.cuda", cuda)
+        for name, module in (("cupy", fake_cupy), ("cupy.cuda", cuda), ("cupy.cuda.runtime", runtime)):
+            monkeypatch.setitem(sys.modules, name, module)
         tracer = Tracer(cuda, FILE)
         x, out = np.arange(4, dtype=np.float32), np.zeros(4, dtype=np.float32)
         for array in (x, out):
@@ -85,9 +87,6 @@ def run():
     x, out = held
     memcpyAsync(dst=out.ctypes.data, src=x.ctypes.data, size=8, kind=2, stream=0)
 """
-    import sys
-
-    sys.modules["cupy.cuda.runtime"] = runtime
     told, out = traced(source)
     ((kind, name, stream, *_, size, line, device),) = told["operations"]
     assert (kind, name, stream, size, line, device) == ("to_host", 1, 0, 8, 8, 0)

@@ -16,6 +16,7 @@ from grader.errors import SubmissionError, Unsupported
 from grader.exercise import Array, Exercise, Tolerance, Work
 from grader.inputs import is_poison
 from grader.launch import LaunchPlan
+from grader.process import Child
 
 pytestmark = pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed")
 
@@ -148,6 +149,26 @@ def test_what_it_prints_is_shown(session):
     assert session(source).run(case()).printed == '{"done": true}\n' * 2  # the run on decoys prints, too
 
 
+def test_what_goes_to_standard_error_is_shown_in_the_order_of_what_is_printed(session):
+    source = "import logging, sys, traceback\ndef setup(m, x, out):\n    print(1)\n    print(2, file=sys.stderr)\n"
+    source += "    logging.warning('three')\n    try:\n        1 / 0\n    except ArithmeticError:\n"
+    source += "        traceback.print_exc()\ndef run(): pass\n"
+    told = session(source).run(case()).printed
+    assert told.startswith("1\n2\nWARNING:root:three\nTraceback (most recent call last):\n")
+    assert told.endswith("ZeroDivisionError: division by zero\n")
+
+
+def test_who_fills_standard_error_meets_the_same_limit(session):
+    execution = session(f"import sys\n{HONEST}    print('x' * 100_000, file=sys.stderr)\n").run(case())
+    assert fails(execution, "limit").message == "the host file printed more than 64 kB"
+    assert len(execution.printed) == 64 << 10
+
+
+def test_what_was_printed_is_shown_although_the_file_has_closed_its_streams(session):
+    source = "import sys\ndef setup(m, x, out):\n    print('so far')\n    sys.stdout.close()\n    sys.stderr = None\n"
+    assert session(source + "def run(): pass\n").run(case()).printed == "so far\n"
+
+
 def test_who_prints_without_end_meets_a_limit(session):
     execution = session(HONEST + "    print('x' * 100_000)\n").run(case())
     assert fails(execution, "limit").message == "the host file printed more than 64 kB"
@@ -237,6 +258,19 @@ def run():
     assert execution.printed == ""
 
 
+def test_a_file_in_place_of_what_was_printed_is_not_read_for_the_process(session):
+    source = f"""
+import os
+def setup(m, x, out): pass
+def run():
+    os.dup2(os.open({__file__!r}, os.O_PATH), 1)  # only a place: whoever opens it needs a right, the child has none
+    while True: pass
+"""
+    execution = session(source, limits=replace(LIMITS, launch_s=1.0)).run(case())
+    assert fails(execution, "timeout")
+    assert execution.printed == ""
+
+
 def test_an_error_of_cuda_is_a_crash_with_its_line(session):
     source = HONEST.replace("(32,), (held", "(4096,), (held")
     found = fails(session(source).run(case()), "crash")
@@ -256,6 +290,7 @@ def test_what_the_stand_in_lacks_is_unsupported_with_its_line(session):
     source = "import cupy\ndef setup(m, x, out): pass\ndef run():\n    cupy.fft.fft(1)\n"
     found = fails(session(source).run(case()), "unsupported")
     assert (found.kind, found.file, found.line) == ("outside", "sums_host.py", 4)
+    assert "let a kernel do that. `print(dir(cupy))` in the host file lists" in found.hint
     assert found.message.startswith("cupy.fft needs a GPU: the stand-in")
 
 
@@ -266,11 +301,11 @@ def test_a_slip_in_a_name_of_cupys_is_a_crash_with_the_name_that_was_meant(sessi
     assert found.message.startswith("AttributeError: module 'cupy.cuda' has no attribute 'Strem': did you mean Stream?")
 
 
-def test_an_array_of_the_host_as_an_argument_comes_with_a_hint(session):
+def test_an_array_of_the_host_as_an_argument_is_refused_at_its_line(session):
     source = HONEST.replace('(held["there"], held["sums"]', '(held["x"], held["sums"]')
     found = fails(session(source).run(case()), "crash")
-    assert found.message.startswith("TypeError: Unsupported type <class 'numpy.ndarray'>")
-    assert "`dx.set(x)`" in found.hint
+    assert found.message.startswith("TypeError: You are trying to pass a numpy.ndarray of shape (192,)")
+    assert (found.line, found.hint) == (10, "")  # what to pass instead depends on the exercise: crash_hints.py
 
 
 def test_a_number_of_another_type_is_told_beside_what_comes_of_it(session):
@@ -352,6 +387,75 @@ def test_a_loop_without_end_is_a_timeout_that_names_its_line(session):
     found = fails(session(source, limits=replace(LIMITS, launch_s=1.0)).run(case()), "timeout")
     assert found.file == "sums_host.py"
     assert found.line in (3, 4)
+
+
+DEATHS = {
+    "ctypes.string_at(12, 16)": ("SIGSEGV, a wrong address", "check what was passed at line 6"),
+    "cupy.cuda.runtime.memcpy(cupy.empty(4).data.ptr, 12, 16, 1)": (
+        "SIGSEGV, a wrong address", "check what was passed at line 6"
+    ),
+    "os.abort()": ("SIGABRT, a library gave up", "look at what was printed before, and at what was passed at line 6"),
+    "os._exit(0)": ("exit status 0", "setup() and run() must return: take out what ends the process at line 6"),
+    "os.kill(os.getpid(), 9)": ("SIGKILL", "let it take less memory"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("death", DEATHS)
+def test_a_process_that_dies_is_told_with_its_line_and_what_was_printed_before(session, death):
+    how, hint = DEATHS[death]
+    source = "import ctypes, os\nimport cupy\ndef setup(m, x, out): print('so far')\n"
+    execution = session(f"{source}def run():\n    print('running')\n    {death}\n").run(case())
+    found = fails(execution, "crash")
+    line = None if how == "SIGKILL" else 6  # nobody is asked
+    place = f" (sums_host.py:{line})" if line else ""
+    assert (found.file, found.line) == ("sums_host.py", line)
+    assert found.message == f"the process of sums_host.py ended in the middle of it: {how}{place}"
+    assert found.hint.startswith(hint)
+    assert execution.printed == "so far\nrunning\n"
+
+
+def test_a_place_is_believed_of_the_host_file_alone(session):
+    source = """
+import os
+def link(fd):
+    try:
+        return os.readlink(f"/proc/self/fd/{fd}")
+    except OSError:
+        return ""
+def setup(m, x, out):
+    (stacks,) = [fd for fd in range(3, 64) if "stacks" in link(fd)]
+    os.write(stacks, b'(most recent call first)  File "sums.cu", line 3 in a  File "sums_host.py", line 5 in b')
+    os.kill(os.getpid(), 9)
+def run(): pass
+"""
+    found = fails(session(source).run(case()), "crash")
+    assert (found.file, found.line) == ("sums_host.py", 5)
+
+
+@pytest.fixture
+def busy_machine(monkeypatch):
+    """One on which no child is ever given a processor, as far as the grader can see."""
+    monkeypatch.setattr(Child, "used_s", lambda self: 0.0)
+    monkeypatch.setattr(Child, "is_ready", lambda self: True)
+
+
+def test_a_timeout_on_a_busy_machine_says_so(session, busy_machine):
+    source = "def setup(m, x, out): pass\ndef run():\n    while True: pass\n"
+    found = fails(session(source, limits=replace(LIMITS, launch_s=0.3)).run(case()), "timeout")
+    assert "within 0.3 s (sums_host.py:3); the machine was busy: 0 s of processor time in" in found.message
+    assert found.hint.startswith("grade it again when nothing else runs")
+
+
+def test_a_busy_machine_does_not_end_a_right_host_file(session, busy_machine):
+    run = case()
+    source = HONEST.replace("def run():", "import time\ndef run():\n    time.sleep(0.6)", 1)
+    assert is_right(session(source, limits=replace(LIMITS, launch_s=0.5)).run(run), run)
+
+
+def test_a_host_file_that_sleeps_ends_at_the_walls_clock(session):
+    source = "import time\ndef setup(m, x, out): pass\ndef run():\n    time.sleep(1e6)\n"
+    found = fails(session(source, limits=replace(LIMITS, launch_s=0.3)).run(case()), "timeout")
+    assert found.message == "the host file did not come back within 0.3 s (sums_host.py:4)"
 
 
 def test_a_loop_of_calls_that_execute_nothing_is_the_host_files_own(session):

@@ -1,0 +1,118 @@
+"""Time limits on a machine that is busy, by a clock and a child that a test sets."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from grader.backends import patience
+from grader.backends.patience import Patience
+from grader.channel import Sandbox, spawn
+
+
+class Clock:
+    """The wall's clock, and a child with a share of its time; ``share`` None: nobody can say."""
+
+    def __init__(self, share: float | None, ready: bool = True) -> None:
+        self.now_s, self.share, self.ready = 1000.0, share, ready
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def used_s(self) -> float | None:
+        return None if self.share is None else 7.0 + (self.now_s - 1000.0) * self.share
+
+    def is_ready(self) -> bool:
+        return self.ready
+
+
+@pytest.fixture
+def limited(monkeypatch):
+    """A function that starts a limit of ten seconds for a child with such a share of a processor."""
+
+    def start(*share: float | bool | None) -> tuple[Patience, Clock]:
+        clock = Clock(*share)
+        monkeypatch.setattr(patience, "time", clock)
+        return Patience(clock, 10.0), clock
+
+    return start
+
+
+def ends_after(limit: Patience, clock: Clock) -> float:
+    """Seconds by the wall's clock until it is over, for who waits as long as it says."""
+    while not limit.is_over():
+        clock.now_s += max(limit.left_s(), 1e-3)
+    return clock.now_s - 1000.0
+
+
+def test_a_child_with_a_processor_of_its_own_has_the_limits_time(limited):
+    limit, clock = limited(1.0)
+    assert ends_after(limit, clock) == 10.0
+    assert limit.busy() == ""
+
+
+def test_several_threads_make_a_limit_no_shorter(limited):
+    assert ends_after(*limited(2.0)) == 10.0
+
+
+def test_a_child_with_half_a_processor_has_nearly_twice_the_time(limited):
+    limit, clock = limited(0.5)
+    assert 19.0 <= ends_after(limit, clock) <= 20.0
+    assert limit.busy().startswith("; the machine was busy: 9.")
+    assert "s of processor time in 19 s" in limit.busy()
+
+
+def test_who_never_gets_a_processor_comes_to_an_end_too(limited):
+    limit, clock = limited(0.0)
+    assert 30.0 <= ends_after(limit, clock) <= 40.0
+
+
+def test_who_sleeps_gets_no_more_time_and_no_excuse(limited):
+    limit, clock = limited(0.0, False)
+    assert ends_after(limit, clock) == 10.0
+    assert limit.busy() == ""
+
+
+def test_where_the_system_does_not_say_only_the_walls_clock_counts(limited):
+    assert ends_after(*limited(None)) == 10.0
+    assert limited(None)[0].starved_s() == 0.0
+
+
+def test_time_that_was_somebody_elses_does_not_count(limited):
+    limit, clock = limited(1.0)
+    clock.now_s += 6.0
+    limit.add(5.0)
+    assert limit.left_s() == 9.0
+
+
+def test_time_without_a_processor_is_known_for_a_limit_of_all_together(limited):
+    limit, clock = limited(0.5)
+    clock.now_s += 4.0
+    assert limit.starved_s() == 2.0
+
+
+@pytest.fixture
+def child(tmp_path, monkeypatch):
+    (tmp_path / "endless.py").write_text("def main():\n    while True: pass\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with spawn("endless", sandbox=Sandbox()) as started:
+        yield started
+
+
+def test_a_child_that_works_is_ready_and_uses_time(child):
+    while not child.used_s():
+        pass
+    assert child.is_ready()
+
+
+def test_a_child_that_is_stopped_is_not_ready(child):
+    os.kill(child.pid, signal.SIGSTOP)
+    os.waitid(os.P_PID, child.pid, os.WSTOPPED)
+    assert not child.is_ready()
+
+
+def test_of_a_child_that_is_gone_nothing_is_known(child):
+    child.kill()
+    assert (child.used_s(), child.is_ready()) == (None, False)
