@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from grader.catalog import Catalog, CourseExercise
+from grader.render.text import listed
 
 
 def of_a_file(catalog: Catalog, path: Path) -> CourseExercise | None:
@@ -26,7 +27,7 @@ def missing_here(one: CourseExercise) -> list[Path]:
 
 def named(paths: Iterable[Path]) -> str:
     """``./pinned_copy.cu and ./pinned_copy_host.py``: the files as they are called in this folder."""
-    return " and ".join(f"./{path.name}" for path in paths)
+    return listed(f"./{path.name}" for path in paths)
 
 
 def to_edit(one: CourseExercise) -> list[Path]:

@@ -91,7 +91,7 @@ def _text(source: bytes, name: str) -> str:
     if len(source) > SOURCE_LIMIT:
         raise _too_large(name, len(source))
     if not source.strip():
-        raise _invalid(f"{name} is empty", hint=f"`grade start {Path(name).stem}` writes the stub again")
+        raise _invalid(f"{name} is empty", hint=f"delete it, and `grade start {Path(name).stem}` puts the stub here")
     try:
         text = source.removeprefix(codecs.BOM_UTF8).decode("utf-8")
     except UnicodeDecodeError as error:

@@ -6,7 +6,7 @@ Every renderer passes text that a student controls (messages, printf output, nam
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 _HIDDEN = frozenset(
     {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
@@ -79,6 +79,12 @@ def size_words(size: Mapping[str, int]) -> str:
 def counted(count: int, noun: str) -> str:
     """Return e.g. ``1 case`` or ``3 cases``."""
     return f"{count} {noun}" + ("" if count == 1 else "s")
+
+
+def listed(words: Iterable[str]) -> str:
+    """Return e.g. ``a, b and c``."""
+    *most, last = [*words] or [""]
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def index_words(index: Sequence[int]) -> str:

@@ -6,8 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from grader.render.text import safe
-from grader.stages.causes import listed
+from grader.render.text import listed, safe
 from grader.stages.crash_hints import advice_for
 from grader.stages.records import Request
 from grader.verdict import EXIT_CODES, Diagnostic, StageResult

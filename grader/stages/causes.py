@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from grader.launch.parameters import C_TYPES, Misread, misread
+from grader.render.text import listed
 from grader.verdict import Diagnostic
 
 if TYPE_CHECKING:
@@ -58,12 +59,6 @@ def _said(reads: Sequence[Misread]) -> str:
 
 def _declare(reads: Sequence[Misread]) -> str:
     return f"declare {listed(dict.fromkeys(f'`{one.should_be}`' for one in reads))}, as the arrays are"
-
-
-def listed(words: Iterable[str]) -> str:
-    """``a, b and c``."""
-    *most, last = [*words] or [""]
-    return f"{', '.join(most)} and {last}" if most else last
 
 
 # ------------------------------------------------------------------------------------------------- inputs of an element

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.render.text import duration, index_words, number, percent, rate, safe, size_words, to_ascii
+from grader.render.text import duration, index_words, listed, number, percent, rate, safe, size_words, to_ascii
 
 
 @pytest.mark.parametrize(
@@ -61,6 +61,11 @@ def test_counters_are_whole_where_they_are_and_a_dash_where_there_is_nothing():
     assert [number(value) for value in (3.0, 0.98765, 1e6, float("nan"), None, float("inf"))] == [
         "3", "0.9877", "1000000", "–", "–", "inf",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "shown"), [([], ""), (["a"], "a"), (["a", "b"], "a and b"), ("abc", "a, b and c")])
+def test_words_are_listed_with_an_and_before_the_last(words, shown):
+    assert listed(words) == shown
 
 
 def test_sizes_indices_and_fractions_in_words():

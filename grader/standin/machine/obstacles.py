@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from grader.render.text import counted
+from grader.render.text import counted, listed
 from grader.standin.machine.operations import Operation
 from grader.standin.machine.overlap import COUNTED
 from grader.standin.machine.words import Words
@@ -173,5 +173,5 @@ def _lines_words(lines: Iterable[int], *, brackets: bool = False) -> str:
     shown = [*map(str, named[:LINES_NAMED]), *(["…"] if len(named) > LINES_NAMED else [])]
     if not shown:
         return ""
-    words = f"line{'s' * (len(named) > 1)} " + " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
+    words = f"line{'s' * (len(named) > 1)} {listed(shown)}"
     return f" ({words})" if brackets else f", at {words}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from grader.render.text import counted
 from grader.standin.machine.arguments import Mistaken
 from grader.standin.machine.memory import Space
 from grader.standin.machine.operations import Operation
@@ -64,13 +65,13 @@ def unfinished(words: Words, late: list[Operation]) -> Diagnostic:
     writers = [op for op in late if op.footprint is not None and len(words.space.of_host(op.footprint.changed))]
     first = (writers or late)[0]
     others = len(late) - 1
-    more = f", and {others} more operation{'s' * (others > 1)} on the host's memory" if others else ""
+    more = f", nor for {counted(others, 'more operation')}" if others else ""
     name = f" of {first.job.name}" if first.job.kind in ("to_device", "to_host", "prefetch") and first.job.name else ""
     where = f"{noun_of(first)}{name} on {stream(first)}{words.at(first)}"
     uses = "writes" if writers else "reads"
     return Diagnostic(
         "unfinished",
-        f"run() returned while {where} was still queued{more}; it {uses} the host's memory, and nothing waited for it",
+        f"run() returned while {where} was still queued; it {uses} the host's memory, and nothing waited for it{more}",
         file=words.file, line=first.job.where or None, count=len(late),
         hint="wait at the end of run(), once: `stream.synchronize()` for each stream that still has work, or for an "
         "event behind all of it",

@@ -192,6 +192,20 @@ def test_a_run_that_does_not_wait_for_its_last_copy_has_no_result() -> None:
     )
 
 
+def test_what_else_was_not_waited_for_is_counted_at_the_end_of_the_sentence() -> None:
+    rig = Rig()
+    rig.pin("out")
+    (stream,) = rig.streams(1)
+    (y,) = rig.device()
+    rig.fresh()
+    with rig.run() as ran:
+        rig.m.fill(5, y, 0, rig.bytes, stream, False)
+        rig.m.copy(6, rig.at("out"), y, rig.bytes, stream, False)
+        rig.m.copy(7, rig.at("out"), y, rig.bytes, stream, False)
+    found = ran.report.findings[0]
+    assert found.message.endswith("; it writes the host's memory, and nothing waited for it, nor for 1 more operation")
+
+
 def test_a_kernel_that_writes_mapped_memory_has_to_be_waited_for() -> None:
     rig = Rig()
     rig.pin("x", "out")
