@@ -14,7 +14,7 @@ from grader.errors import UsageError
 from grader.verdict import Verdict
 
 if TYPE_CHECKING:
-    from grader.catalog import Catalog, CourseExercise
+    from grader.catalog.exercises import Catalog, CourseExercise
     from grader.cli.grading import Options
 
 FilePath = str | PathLike[str]
@@ -46,7 +46,7 @@ def grade(
     >>> verdict.verdict, verdict.passed
     ('compile_error', False)
     """
-    from grader.catalog import load_catalog
+    from grader.catalog.exercises import load_catalog
     from grader.cli.grading import Options
 
     _check(backend, device, seed, timeout_s)
@@ -68,7 +68,7 @@ def _graded(catalog: Catalog, one: CourseExercise, path: Path, options: Options,
     from grader.cli.grading import Task
     from grader.cli.history import recorder
     from grader.cli.machinery import Machine
-    from grader.stages import grade as graded
+    from grader.grading import grade as graded
 
     machine = Machine.chosen(options.backend, options.device)
     keep = recorder(one, path) if record else None

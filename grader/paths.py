@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+PACKAGE = Path(__file__).resolve().parent
+"""The folder of the package `grader`; in a wheel the course lies inside, in a clone beside."""
+
 
 def cache_folder(*parts: str) -> Path:
     """Folder of things that can be made again: compiled programs, native code, measured ceilings.

@@ -87,7 +87,7 @@ def write(rows: Sequence[Row], device: int, out: Path | None) -> Path:
     from stability import results_file
 
     from grader.backends.gpu.bench import versions
-    from grader.device import detect
+    from grader.gpus.detect import detect
 
     gpu = detect(device)
     versioned = ", ".join(f"{name} {text}" for name, text in versions(gpu))
@@ -122,7 +122,7 @@ def main() -> int:
 
 
 def _arch(device: int) -> str:
-    from grader.device import detect
+    from grader.gpus.detect import detect
 
     return detect(device).arch
 

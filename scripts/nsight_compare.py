@@ -48,7 +48,7 @@ class Row:
 def compare(name: str, ncu: str, seed: int) -> list[Row]:
     """All counters of all launches of one solution."""
     from grader.backends.gpu.launch_once import compiled, simulated_run
-    from grader.catalog import load_catalog
+    from grader.catalog.exercises import load_catalog
 
     one = load_catalog().find(name)
     assert one.solution is not None
@@ -69,7 +69,7 @@ def compare(name: str, ncu: str, seed: int) -> list[Row]:
 def profiled_launches(program: Any, run: Any, name: str, path: Path, ncu: str, seed: int) -> list[ProfiledLaunch]:
     """The launches as ncu counted them: of the program's own kernels, in a process of its own."""
     from grader.compile import assemble
-    from grader.device import detect
+    from grader.gpus.detect import detect
 
     assemble(program, detect(0).arch)  # so that the profiled process finds all of it in the cache
     kernels = {launch.kernel for launch in run.plan.launches}
@@ -119,8 +119,8 @@ def _word(row: Row) -> str:
 
 def solutions() -> list[str]:
     """Every exercise that has a solution and runs on the simulator."""
-    from grader.catalog import load_catalog
-    from grader.stages import simulable
+    from grader.catalog.exercises import load_catalog
+    from grader.grading import simulable
 
     chosen = (one for one in load_catalog().exercises if one.solution is not None and not one.exercise.host)
     return [one.name for one in chosen if simulable(one.exercise)]
@@ -131,7 +131,7 @@ def heading(ncu: str) -> tuple[str, Path]:
     from stability import results_file
 
     from grader.backends.gpu.bench import versions
-    from grader.device import detect
+    from grader.gpus.detect import detect
 
     gpu = detect(0)
     told = subprocess.run([ncu, "--version"], capture_output=True, text=True).stdout

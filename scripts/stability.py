@@ -118,7 +118,7 @@ def line_of(one: Series) -> str:
 
 
 def solutions() -> list[str]:
-    from grader.catalog import load_catalog
+    from grader.catalog.exercises import load_catalog
 
     return [one.name for one in load_catalog().exercises if one.solution is not None]
 
@@ -126,7 +126,7 @@ def solutions() -> list[str]:
 def machine() -> tuple[str, str]:
     """The GPU's name, and the versions that a result depends on."""
     from grader.backends.gpu.bench import versions
-    from grader.device import detect
+    from grader.gpus.detect import detect
 
     gpu = detect(0)
     return gpu.name, ", ".join(f"{name} {text}" for name, text in versions(gpu))

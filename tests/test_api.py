@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import grader
-from grader.catalog import load_catalog
+from grader.catalog.exercises import load_catalog
 from grader.errors import UsageError
 
 ADD = load_catalog().find("vector_add")

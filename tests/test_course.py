@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.catalog import load_catalog
+from grader.catalog.courses import CourseExercise, course_at, exercise_files, read_exercise
+from grader.catalog.exercises import load_catalog
 from grader.compile.toolchain import find_toolchain
-from grader.courses import CourseExercise, course_at, exercise_files, read_exercise
 from grader.dev.check import Report, run, start_check
 from grader.dev.laboratory import Laboratory
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import grader
-from grader.catalog import load_catalog
+from grader.catalog.exercises import load_catalog
 from grader.notebook import Graded, Refused, grade_cell
 
 ADD = load_catalog().find("vector_add")

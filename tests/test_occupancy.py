@@ -44,7 +44,7 @@ def test_blocks_that_fit_are_those_of_the_guides_arithmetic(arch, threads, regis
 
 @pytest.mark.skipif(shutil.which("g++") is None or HEADERS is None, reason="needs g++ and cuda_occupancy.h")
 def test_blocks_that_fit_are_those_of_the_toolkits_own_header(tmp_path: Path):
-    source, program = Path(__file__).parent / "children" / "occupancy_by_header.cpp", tmp_path / "occupancy"
+    source, program = Path(__file__).parent / "process" / "children" / "occupancy_by_header.cpp", tmp_path / "occupancy"
     subprocess.run(["g++", "-w", f"-I{HEADERS}", str(source), "-o", str(program)], check=True)
     chosen = random.Random(7)
     asked, lines = [], []

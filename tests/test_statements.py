@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.catalog import load_catalog
-from grader.courses import CourseExercise
+from grader.catalog.courses import CourseExercise
+from grader.catalog.exercises import load_catalog
 
 # `grade show` and `grade hint` indent a fenced block, and 80 columns is the narrowest terminal that people still use.
 WIDEST_LINE = 74

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from grader.process import Child
+    from grader.process.child import Child
 
 MOST = 4  # times the limit, by the wall's clock: the end even for who never gets a processor
 REST = 0.05  # of the limit, that is not worth waiting for

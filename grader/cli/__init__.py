@@ -38,7 +38,7 @@ def _ctrl_c_ends_at_once() -> Iterator[None]:
     """End the process on Ctrl-C with one line, wherever it is.
 
     An exception instead could arrive in the middle of an import that another thread waits for. The children end with
-    their parent: the kernel sees to it (`grader.sandbox.die_with_parent`).
+    their parent: the kernel sees to it (`grader.process.sandbox.die_with_parent`).
     """
     if current_thread() is not main_thread():
         yield

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from grader.catalog import Course, built_in_course, course_at, load_catalog
+from grader.catalog.courses import exercise_files
+from grader.catalog.exercises import Course, built_in_course, course_at, load_catalog
 from grader.cli.output import print_line, screen, wrapped
-from grader.courses import exercise_files
 from grader.errors import UsageError
-from grader.stages.advice import shown
+from grader.grading.advice import shown
 
 
 def make_exercise(name: str, chapter: str, folder: Path | None) -> int:

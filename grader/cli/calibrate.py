@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from grader.cli.course import find, load
 from grader.cli.output import print_line, screen, wrapped
 from grader.errors import UsageError
-from grader.profiles import Line, Profile, Reached, lines_of, own_file, read_profile, save, separated
-from grader.roofline import TOO_FAST, line_in_words
+from grader.gpus.pass_lines import Line, Profile, Reached, lines_of, own_file, read_profile, save, separated
+from grader.timing.roofline import TOO_FAST, line_in_words
 
 if TYPE_CHECKING:
     from grader.backends.gpu.bench_report import BenchReport, BenchRow
-    from grader.catalog import Catalog, CourseExercise
+    from grader.catalog.exercises import Catalog, CourseExercise
 
 
 def calibrate(names: Sequence[str], courses: Sequence[Path], *, device: int, output: Path | None) -> int:

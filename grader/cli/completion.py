@@ -55,7 +55,7 @@ def complete_names(ctx: click.Context, param: click.Parameter | None, incomplete
 def _items(courses: tuple[Path, ...], incomplete: str) -> Iterator[CompletionItem]:
     from click.shell_completion import CompletionItem
 
-    from grader.catalog import load_catalog
+    from grader.catalog.exercises import load_catalog
 
     try:
         catalog = load_catalog(courses)

@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from grader.catalog import Broken, Catalog, CourseExercise, built_in_course, is_number, load_catalog
+from grader.catalog.exercises import Broken, Catalog, CourseExercise, built_in_course, is_number, load_catalog
 from grader.cli.output import print_json, print_line, print_text, say, screen, wrapped
 from grader.cli.routing import HELP
 from grader.cli.stubs import files_of, missing_here, named, of_a_file, to_edit
@@ -131,7 +131,7 @@ def _record(one: CourseExercise) -> dict[str, Any]:
 
 def needs_note(one: CourseExercise) -> str:
     """What an exercise that no simulator runs needs, in brackets; "" for all others."""
-    from grader.architecture import SIMULATED, capability
+    from grader.gpus.architecture import SIMULATED, capability
 
     if capability(one.exercise.requires) > SIMULATED:
         return " (needs a GPU of compute capability {}.{})".format(*capability(one.exercise.requires))

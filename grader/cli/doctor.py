@@ -145,7 +145,7 @@ def _package(name: str) -> Callable[[], str]:
 
 
 def _sandbox() -> str:
-    from grader import sandbox
+    from grader.process import sandbox
 
     if sandbox.available() != "landlock":
         raise WarpgradeError("sandbox: none; this kernel has no Landlock, so only your own files should be graded here")
@@ -153,7 +153,7 @@ def _sandbox() -> str:
 
 
 def _gpu() -> str:
-    from grader.device import detect
+    from grader.gpus.detect import detect
 
     gpu = detect()
     memory = f"{gpu.memory_bytes / 2**30:.0f} GiB"
@@ -167,7 +167,7 @@ def _cache() -> str:
 
 
 def _course() -> str:
-    from grader.catalog import built_in_course, load_catalog
+    from grader.catalog.exercises import built_in_course, load_catalog
 
     catalog = load_catalog()
     if not catalog.exercises:

@@ -44,7 +44,7 @@ def _understood(error: Exception) -> WarpgradeError:
     if isinstance(error, click.ClickException):
         message = error.format_message().rstrip(".")
         return UsageError(message[:1].lower() + message[1:], code="usage", hint=_way_out(error))
-    from grader.stages.fault import as_fault
+    from grader.grading.fault import as_fault
 
     return as_fault(error)
 

@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 
-from grader.catalog import Catalog, CourseExercise, built_in_course
+from grader.catalog.exercises import Catalog, CourseExercise, built_in_course
 from grader.cli.course import find, load
 from grader.cli.output import print_json, print_line, print_text, screen
 from grader.cli.stubs import of_a_file
 from grader.errors import SubmissionError, UsageError
-from grader.stages.background import in_background
-from grader.stages.texts import Texts
+from grader.grading.background import in_background
+from grader.grading.texts import Texts
+from grader.paths import PACKAGE
 from grader.verdict import Verdict
 
 
@@ -187,7 +188,7 @@ def _solution(one: CourseExercise) -> Path:
 
 def in_a_clone(one: CourseExercise) -> bool:
     """Whether the stub is the person's own to edit: not the copy inside an installed package."""
-    packaged = Path(__file__).resolve().parent.parent / "_course"
+    packaged = PACKAGE / "_course"
     return one.stub.is_file() and not (one.course == built_in_course() and packaged.is_dir())
 
 
@@ -195,8 +196,8 @@ def _graded(catalog: Catalog, tasks: Sequence[Task], options: Options) -> Iterat
     from grader.cli.history import recorder
     from grader.cli.machinery import Machine
     from grader.cli.waiting import waiting
-    from grader.stages import grade
-    from grader.stages.advice import is_untouched
+    from grader.grading import grade
+    from grader.grading.advice import is_untouched
 
     machine = Machine.chosen(options.backend, options.device)
     for task in tasks:
@@ -238,7 +239,7 @@ def _print_report(run: Graded, options: Options, *, last: bool) -> None:
 
 def _which_file(task: Task, options: Options) -> str:
     """Words for the course's own stub, which is graded where the person has no file."""
-    from grader.stages.advice import shown
+    from grader.grading.advice import shown
 
     if options.file is not None or task.path != task.exercise.stub:
         return ""

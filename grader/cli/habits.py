@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from grader.catalog import Catalog, CourseExercise
+from grader.catalog.exercises import Catalog, CourseExercise
 from grader.cli.course import find, load
 from grader.cli.history import key_of, progress
 from grader.cli.output import print_line, print_text, say, screen

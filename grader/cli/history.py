@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.catalog import Catalog, CourseExercise, built_in_course
+from grader.catalog.exercises import Catalog, CourseExercise, built_in_course
 from grader.cli.output import print_line
 from grader.practice.progress import BUILT_IN, Progress, Run, now, own_progress
 from grader.verdict import Verdict

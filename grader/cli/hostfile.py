@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.backends.gpu.host.backend import HostBackend, HostSession
-from grader.backends.sim.host.backend import HostSimBackend, HostSimSession
+from grader.backends.gpu.hostfile.backend import HostBackend, HostSession
+from grader.backends.sim.hostfile.backend import HostSimBackend, HostSimSession
 from grader.errors import SubmissionError
-from grader.stages.texts import NOTHING_READ, Texts
+from grader.grading.texts import NOTHING_READ, Texts
 
 if TYPE_CHECKING:
     from grader.backends.base import Limits
     from grader.backends.gpu import GpuBackend
-    from grader.catalog import CourseExercise
+    from grader.catalog.exercises import CourseExercise
     from grader.compile import Program
 
 

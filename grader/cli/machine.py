@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from grader.backends.gpu.bench_report import BenchReport, BenchRow, CeilingRow
-    from grader.device import Gpu
-    from grader.roofline import Peaks
+    from grader.gpus.detect import Gpu
+    from grader.timing.roofline import Peaks
 
 DEVICE_SCHEMA = "warpgrade/device/1"
 
@@ -25,9 +25,9 @@ def show_device(index: int, *, as_json: bool) -> int:
     """Print a GPU's peaks and its measured ceilings. Raises Unsupported where there is no such GPU."""
     from grader.backends.gpu import GpuBackend
     from grader.backends.gpu.bench import measured_ceilings
-    from grader.catalog import built_in_course
-    from grader.device import detect
-    from grader.roofline import peaks
+    from grader.catalog.exercises import built_in_course
+    from grader.gpus.detect import detect
+    from grader.timing.roofline import peaks
 
     gpu = detect(index)
     limits = peaks(gpu)
@@ -161,7 +161,7 @@ def print_table(table: Table) -> None:
 
 def run_check(names: Sequence[str], courses: Sequence[Path], *, gpu: bool, device: int) -> int:
     """Check the course; the exit code is that of `grader.dev.check.run`."""
-    from grader.catalog import built_in_course
+    from grader.catalog.exercises import built_in_course
     from grader.dev.check import run
 
     catalog = load(courses)

@@ -7,20 +7,20 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from grader.architecture import capability
 from grader.cli.history import tell_once
 from grader.errors import Unsupported
-from grader.stages import Request, simulable
-from grader.stages.texts import Texts
+from grader.gpus.architecture import capability
+from grader.grading import Request, simulable
+from grader.grading.texts import Texts
 
 if TYPE_CHECKING:
     from grader.backends.base import Backend, Limits
     from grader.backends.gpu import GpuBackend
-    from grader.catalog import Catalog, CourseExercise
+    from grader.catalog.exercises import Catalog, CourseExercise
     from grader.cli.grading import Options, Task
-    from grader.device import Gpu
     from grader.exercise import Exercise
-    from grader.stages.records import Oracle
+    from grader.gpus.detect import Gpu
+    from grader.grading.records import Oracle
 
 DEFAULT_TARGET = (8, 0)
 SEED_BITS = 53  # what every reader of JSON keeps exactly
@@ -39,7 +39,7 @@ class Machine:
         """Look for a GPU unless the simulator alone was asked for."""
         if backend == "sim":
             return cls(backend, None, "--backend sim was asked for")
-        from grader.device import detect
+        from grader.gpus.detect import detect
 
         try:
             return cls(backend, detect(device), "")
@@ -85,7 +85,7 @@ class Machine:
         """The exercise with the pass line of this GPU's profile."""
         if self.gpu is None:
             return one
-        from grader.profiles import known_on, with_line
+        from grader.gpus.pass_lines import known_on, with_line
 
         if trouble := known_on(self.gpu.name).trouble:
             tell_once(trouble)
@@ -109,8 +109,8 @@ def _too_few(exercise: Exercise) -> str:
     """Why this machine has too few GPUs for the exercise; "" where it has enough."""
     if exercise.gpus <= 1:
         return ""
-    from grader.backends.host.case import too_few_gpus
-    from grader.device import count
+    from grader.backends.hostfile.case import too_few_gpus
+    from grader.gpus.detect import count
 
     return too_few_gpus(exercise, count())
 
@@ -129,7 +129,7 @@ def _with_gpu(request: Request, one: CourseExercise, gpu: Gpu, options: Options)
 
 
 def _with_host_file(request: Request, one: CourseExercise, gpu: GpuBackend, options: Options) -> Request:
-    from grader.backends.gpu.host.speed import HostSpeedTest
+    from grader.backends.gpu.hostfile.speed import HostSpeedTest
     from grader.cli.hostfile import HostFileBackend
 
     backend = HostFileBackend(
@@ -150,7 +150,7 @@ def _simulator(one: CourseExercise, task: Task, options: Options, texts: Texts) 
 
 
 def _oracle(one: CourseExercise) -> Oracle:
-    from grader.references import resolve_reference
+    from grader.catalog.references import resolve_reference
 
     return resolve_reference(one.exercise.oracle, one.course)
 

@@ -31,7 +31,7 @@ def show_profile(
     """Profile the file that `grade` would grade. Raises Unsupported without a GPU, ncu, or the right to count."""
     from grader.backends.gpu.profile import profiled_submission
     from grader.cli.grading import Options, file_for
-    from grader.device import detect
+    from grader.gpus.detect import detect
 
     if file is not None and solution:
         raise UsageError("--file and --solution exclude each other", code="file_and_solution", hint="leave one out")

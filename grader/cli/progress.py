@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from grader.catalog import Catalog
+from grader.catalog.exercises import Catalog
 from grader.cli.course import chapter_title, load
 from grader.cli.history import key_of, progress
 from grader.cli.output import print_json, print_line, screen, wrapped, write_file

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.catalog import Catalog, CourseExercise
+from grader.catalog.exercises import Catalog, CourseExercise
 from grader.cli.course import load, start_exercise
 from grader.cli.history import key_of, progress
 from grader.cli.output import say
@@ -75,15 +75,15 @@ def why_next(found: Following) -> str:
 
 def gradable_here(one: CourseExercise) -> bool:
     """Whether the simulator or a GPU of this machine can grade the exercise."""
-    from grader.stages import simulable
+    from grader.grading import simulable
 
     return simulable(one.exercise) or (_gpus() > 0 and _serves(one.exercise.requires))
 
 
 def _serves(requires: str) -> bool:
     """Whether the first GPU here is of the kind; one that is not newer than the simulated device always is."""
-    from grader.architecture import SIMULATED, capability
-    from grader.device import detect
+    from grader.gpus.architecture import SIMULATED, capability
+    from grader.gpus.detect import detect
 
     return capability(requires) <= SIMULATED or not detect().why_not(requires)
 
@@ -94,7 +94,7 @@ def _has_too_few_gpus(one: CourseExercise) -> bool:
 
 @cache
 def _gpus() -> int:
-    from grader.device import count
+    from grader.gpus.detect import count
 
     return count()
 

@@ -41,7 +41,7 @@ def show_occupancy(asked: Question, device: int, *, as_json: bool) -> int:
 
 
 def _here(device: int) -> tuple[str, str]:
-    from grader.device import detect
+    from grader.gpus.detect import detect
 
     try:
         gpu = detect(device)

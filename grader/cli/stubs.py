@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from grader.catalog import Catalog, CourseExercise
+from grader.catalog.exercises import Catalog, CourseExercise
 from grader.render.text import listed
 
 

@@ -17,8 +17,8 @@ from grader.cli.output import print_json, print_line, screen, wrapped, write_fil
 from grader.errors import Unsupported, UsageError
 
 if TYPE_CHECKING:
-    from grader.catalog import CourseExercise
-    from grader.device import Gpu
+    from grader.catalog.exercises import CourseExercise
+    from grader.gpus.detect import Gpu
     from grader.render.tuning import Tuned
     from grader.tune.build import Machine, Variant
     from grader.tune.settings import Place, Setting
@@ -116,7 +116,7 @@ def _read(path: Path) -> str:
 
 
 def _look(options: Options, requires: str) -> _Here:
-    from grader.device import detect
+    from grader.gpus.detect import detect
 
     if options.arch is not None:
         return _Here(None, "--arch was given")
@@ -132,10 +132,10 @@ def _look(options: Options, requires: str) -> _Here:
 
 
 def _tuned(job: _Job, stopped: Callable[[], bool], *, quiet: bool) -> Tuned:
-    from grader import roofline
     from grader.backends.gpu.bench import work_of
     from grader.cli.waiting import waiting
     from grader.render.tuning import Tuned
+    from grader.timing import roofline
     from grader.tune.build import Workshop
     from grader.tune.settings import combinations
 
@@ -155,7 +155,7 @@ def _tuned(job: _Job, stopped: Callable[[], bool], *, quiet: bool) -> Tuned:
 
 def _machine(requires: str, gpu: Gpu | None, arch: str | None) -> Machine:
     """This GPU; else the named architecture: by default the simulated one, or the one that the exercise requires."""
-    from grader.architecture import SIMULATED, capability
+    from grader.gpus.architecture import SIMULATED, capability
     from grader.launch import DeviceLimits
     from grader.occupancy import multiprocessor
     from grader.tune.build import Machine

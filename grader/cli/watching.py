@@ -19,7 +19,7 @@ from threading import Event, Thread
 from time import strftime
 from typing import Any
 
-from grader.catalog import Catalog
+from grader.catalog.exercises import Catalog
 from grader.cli.course import load, show_list, start_exercise
 from grader.cli.failures import BROKEN_PIPE, guarded
 from grader.cli.grading import Options, Task, grade_all, tasks_of
@@ -30,7 +30,7 @@ from grader.cli.stubs import missing_here, named, to_edit
 from grader.errors import UsageError
 from grader.practice.keyboard import END, Keyboard
 from grader.practice.saves import Saves, newest_first, wake_at_saves
-from grader.stopping import Stopped, Stopper
+from grader.process.stopping import Stopped, Stopper
 
 SAVED = "saved"  # an event that is no key
 CLEAR = "\x1b[2J\x1b[H"

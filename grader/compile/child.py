@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from grader.channel import attach
+from grader.process.channel import attach
 
 
 def main() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from grader.channel import ChannelError, ChannelTimeout, Sandbox, spawn
 from grader.compile.toolchain import Toolchain, require_nvrtc
 from grader.errors import GraderFault, SubmissionError, Unsupported
-from grader.process import Child
+from grader.process.channel import ChannelError, ChannelTimeout, Sandbox, spawn
+from grader.process.child import Child
 
 CHILD = "grader.compile.child"
 CPU_S = 20

@@ -11,11 +11,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from grader.channel import ChannelError, ChannelTimeout, Sandbox, spawn
 from grader.compile import Program, cache
 from grader.compile.log import clean
 from grader.compile.toolchain import INSTALL, Toolchain, find_toolchain, is_script
 from grader.errors import GraderFault, SubmissionError, Unsupported
+from grader.paths import PACKAGE
+from grader.process.channel import ChannelError, ChannelTimeout, Sandbox, spawn
 
 CPU_S = 60
 WALL_S = 90.0
@@ -123,7 +124,7 @@ def _run(program: Program, arch: str, ptxas: Path, folder: Path) -> dict[str, An
 
 def _interpreter_folders() -> tuple[str, ...]:
     """The child runs Python code while it is closed in, which may still import from the standard library."""
-    return (sys.base_prefix, str(Path(__file__).parent.parent))
+    return (sys.base_prefix, str(PACKAGE))
 
 
 def _failure(program: Program, arch: str, status: int, output: str, toolchain: Toolchain) -> Exception:

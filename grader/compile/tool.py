@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from grader.channel import attach
+from grader.process.channel import attach
 
 TAIL = 64 << 10
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from grader.architecture import capability
-from grader.courses import CourseExercise
+from grader.catalog.courses import CourseExercise
 from grader.dev.expectations import Expectation
 from grader.dev.problem import Problem
 from grader.dev.verdicts import FAILING
 from grader.errors import SubmissionError, Unsupported
+from grader.gpus.architecture import capability
 from grader.launch import DeviceLimits, parse_launches
 
 SHARED_BYTES = {8: 163 << 10, 9: 227 << 10, 10: 227 << 10, 12: 99 << 10}

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
-from grader.architecture import SIMULATED, capability
-from grader.courses import Broken, CourseExercise
+from grader.catalog.courses import Broken, CourseExercise
 from grader.dev.assembling import assembly_problems
 from grader.dev.claims import claim_problems
 from grader.dev.expectations import BadExpectation, Expectation, read_expectation
@@ -24,6 +23,7 @@ from grader.dev.problem import Problem
 from grader.dev.sources import source_problems
 from grader.dev.statements import text_problems
 from grader.dev.verdicts import Graded, verdict_problems
+from grader.gpus.architecture import SIMULATED, capability
 from grader.verdict import Verdict
 
 ALONE = {"race", "technique"}
@@ -182,6 +182,6 @@ def _require(gpu: bool, device: int) -> None:
 
     require_nvrtc(find_toolchain())
     if gpu:
-        from grader.device import detect
+        from grader.gpus.detect import detect
 
         detect(device)

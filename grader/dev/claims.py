@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from grader.courses import CourseExercise
+from grader.catalog.courses import CourseExercise
 from grader.dev.problem import Problem
 from grader.errors import GraderFault
 from grader.expressions import ExpressionError, evaluate
-from grader.stages.technique import in_words, total
+from grader.grading.technique import in_words, total
 from grader.verdict import Verdict
 
 _COMMENT = re.compile(r"<!--\s*claim:(.*?)-->", re.DOTALL)

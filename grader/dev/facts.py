@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from grader.courses import CourseExercise
+from grader.catalog.courses import CourseExercise
 from grader.dev.problem import Problem
 from grader.errors import WarpgradeError
 
@@ -37,8 +37,8 @@ def _idea(one: CourseExercise) -> Iterator[str]:
 
 
 def _technique(one: CourseExercise) -> Iterator[str]:
+    from grader.grading.technique import KNOWN
     from grader.host_counters import is_host_counter
-    from grader.stages.technique import KNOWN
 
     for expect in one.exercise.technique:
         if expect.counter not in KNOWN:
@@ -56,7 +56,7 @@ def _expectation(expect: Expect) -> Iterator[str]:
 
 
 def _target(one: CourseExercise) -> Iterator[str]:
-    from grader.backends.gpu.host.yardsticks import LINKS
+    from grader.backends.gpu.hostfile.yardsticks import LINKS
     from grader.backends.gpu.reference import find
 
     exercise, target = one.exercise, one.exercise.target
@@ -78,7 +78,7 @@ def _target(one: CourseExercise) -> Iterator[str]:
 
 def _line(one: CourseExercise) -> Iterator[str]:
     """A pass line somewhere: in a profile, else in the target; and a solution that reaches what it has to."""
-    from grader.profiles import REFERENCE, lines_on
+    from grader.gpus.pass_lines import REFERENCE, lines_on
 
     target = one.exercise.target
     assert target is not None
@@ -93,8 +93,8 @@ def _line(one: CourseExercise) -> Iterator[str]:
 
 def _comparison(one: CourseExercise) -> Iterator[str]:
     """The oracle exists, and the comparison rejects what other courses accept."""
+    from grader.catalog.references import resolve_reference
     from grader.compare import self_test
-    from grader.references import resolve_reference
 
     oracle = resolve_reference(one.exercise.oracle, one.course)
     yield from self_test(one.exercise, one.exercise.simulated, oracle)

@@ -14,13 +14,13 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from grader.backends.sim import ADDRESS_SPACE, SimSession
-from grader.channel import Sandbox, spawn
 from grader.launch import DeviceLimits
+from grader.process.channel import Sandbox, spawn
 
 if TYPE_CHECKING:
     from grader.backends.base import CaseRun, Execution, Limits
     from grader.compile import Program
-    from grader.process import Child
+    from grader.process.child import Child
 
 PROGRAMS = 25
 """How many programs a child serves: their machine code stays in its memory."""

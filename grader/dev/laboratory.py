@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from zlib import crc32
 
-from grader.catalog import Catalog, CourseExercise
+from grader.catalog.exercises import Catalog, CourseExercise
 from grader.cli.grading import Options, Task
 from grader.cli.hostfile import SimHostFileBackend
 from grader.cli.machinery import Machine
 from grader.dev.kept import ChildPool, KeptSimulator
-from grader.process import Closing
-from grader.stages import Request, grade
+from grader.grading import Request, grade
+from grader.process.child import Closing
 from grader.verdict import Verdict
 
 

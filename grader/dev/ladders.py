@@ -1,6 +1,6 @@
 """Ladders: steps that share their arrays and sizes, each of which must be told from the one before. Pure.
 
-A step's solution is graded on the earlier steps' technique by inheritance (`grader.courses.CourseExercise.graded`).
+A step's solution is graded on the earlier steps' technique by inheritance (`CourseExercise.graded`).
 Here the other direction is checked: the step before must not pass this one, by technique or by time.
 """
 
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from grader.architecture import SIMULATED, capability
-from grader.courses import CourseExercise
+from grader.catalog.courses import CourseExercise
 from grader.dev.problem import Problem
-from grader.profiles import REFERENCE, Line, lines_on
-from grader.stages.technique import Miss, evaluate
-from grader.timing import SLOW_BELOW
+from grader.gpus.architecture import SIMULATED, capability
+from grader.gpus.pass_lines import REFERENCE, Line, lines_on
+from grader.grading.technique import Miss, evaluate
+from grader.timing.samples import SLOW_BELOW
 from grader.verdict import LaunchRecord
 
 SHARED = ("arrays", "oracle", "small", "secret", "simulated", "timed", "scalars", "work", "tolerance", "exact", "host")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from grader.courses import Course, CourseExercise
+from grader.catalog.courses import Course, CourseExercise
 from grader.errors import UsageError
 
 SKELETON = Path(__file__).parent / "skeleton"

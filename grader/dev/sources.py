@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from grader.courses import CourseExercise
+from grader.catalog.courses import CourseExercise
 from grader.dev.problem import Problem
 
 MARKER = "YOUR CODE"

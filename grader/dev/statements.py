@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from grader.courses import CourseExercise
+from grader.catalog.courses import CourseExercise
 from grader.dev.problem import Problem
-from grader.profiles import REFERENCE, with_line
+from grader.gpus.pass_lines import REFERENCE, with_line
 from grader.verdict import STAGES, VERDICTS
 
 HINTS = QUESTIONS = 2

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import shorten
 
-from grader.courses import CourseExercise
+from grader.catalog.courses import CourseExercise
 from grader.dev.expectations import Expectation
 from grader.dev.problem import Problem
-from grader.stages import simulable
-from grader.stages.technique import evaluate
+from grader.grading import simulable
+from grader.grading.technique import evaluate
 from grader.verdict import Verdict
 
 FAILING = 2

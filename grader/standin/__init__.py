@@ -1,6 +1,6 @@
 """A stand-in for the part of CuPy that host exercises use, over the simulator: for machines without a GPU.
 
-    cupy_like/   what the host file imports as `cupy`: runs in the host file's process and decides nothing
+    client/   what the host file imports as `cupy`: runs in the host file's process and decides nothing
     protocol.py  what it asks of the machine, call by call
     messages.py  those calls as messages between processes
     machine/     streams, events, memory, order, conflicts and the modelled clock: runs in the simulator's process

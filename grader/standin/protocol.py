@@ -1,6 +1,6 @@
 """What the stand-in's CuPy asks of the machine that plays the GPU: one method for each call.
 
-    host file ─▶ cupy_like ─▶ Caller ══ messages, relayed by the parent ══▶ `answer` ─▶ Machine
+    host file ─▶ client ─▶ Caller ══ messages, relayed by the parent ══▶ `answer` ─▶ Machine
 
 Arguments and results are integers, floats, strings, bytes, None, and lists and dicts of them. Every call that a person
 wrote begins with ``where``, the line of the host file that made it (0 where it is not known): findings name it.

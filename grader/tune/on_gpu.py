@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from grader import timing
 from grader.errors import SubmissionError
+from grader.timing.samples import steady
 from grader.tune.build import Machine, Variant
 from grader.tune.sweep import Sampled
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from grader.backends.base import Limits
     from grader.backends.gpu import GpuBackend, GpuSession
     from grader.backends.gpu.setup import Setup
-    from grader.catalog import CourseExercise
+    from grader.catalog.exercises import CourseExercise
     from grader.compile import Program
-    from grader.device import Gpu
-    from grader.stages.cases import CaseBook
-    from grader.stages.records import Case, Outcome, Submission
+    from grader.gpus.detect import Gpu
+    from grader.grading.cases import CaseBook
+    from grader.grading.records import Case, Outcome, Submission
 
 SMALL_CASES = 2
 BUDGET_S = 1.0
@@ -31,8 +31,8 @@ BUDGET_S = 1.0
 
 def machine_of(gpu: Gpu, requires: str) -> Machine:
     """What to compile and assemble for on this GPU."""
-    from grader.architecture import capability
     from grader.backends.gpu.support import target_of
+    from grader.gpus.architecture import capability
 
     here = target_of(gpu)
     target = here if capability(requires) <= capability(here) else requires
@@ -84,7 +84,7 @@ class GpuTimer:
             from grader.backends.gpu.findings import mismatch_diagnostic
 
             return Sampled(word="wrong", reason=mismatch_diagnostic(found.mismatch, setup).message)
-        return Sampled(found.seconds, steady=timing.steady(found.control_s))
+        return Sampled(found.seconds, steady=steady(found.control_s))
 
     def _ended(self, error: SubmissionError) -> Sampled:
         self.close()
@@ -112,13 +112,13 @@ class GpuTimer:
         return replace(setup, run=run)
 
     def _cases(self) -> tuple[Case, ...]:
-        from grader.stages.cases import small_cases
+        from grader.grading.cases import small_cases
 
         cases = [case for case in small_cases(self.one.exercise, self.seed) if case.values == "real"]
         return tuple({id(case): case for case in (cases[0], cases[-1])}.values())[:SMALL_CASES]
 
     def _run(self, session: GpuSession, variant: Variant, case: Case) -> Outcome:
-        from grader.stages.run import Job, run_case
+        from grader.grading.run import Job, run_case
 
         job = Job(self.one.exercise, _submission(variant), self._cases_book(), (case,), self.backend, self.limits)
         return run_case(job, session, case)
@@ -126,8 +126,8 @@ class GpuTimer:
     def _cases_book(self) -> CaseBook:
         """Inputs and expected outputs, made once for all variants."""
         if self._book is None:
-            from grader.references import resolve_reference
-            from grader.stages.cases import CaseBook
+            from grader.catalog.references import resolve_reference
+            from grader.grading.cases import CaseBook
 
             oracle = resolve_reference(self.one.exercise.oracle, self.one.course)
             self._book = CaseBook(self.one.exercise, oracle, self.seed)
@@ -140,8 +140,8 @@ def _program(variant: Variant) -> Program:
 
 
 def _submission(variant: Variant) -> Submission:
+    from grader.grading.records import Submission
     from grader.launch import parse_launches
-    from grader.stages.records import Submission
 
     program = _program(variant)
     return Submission(program, parse_launches(program.source, file=program.name))

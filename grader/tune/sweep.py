@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from grader import timing
+from grader.timing.samples import Summary, summarise
 from grader.tune.build import Variant
 
 FIRST_SAMPLES = 7
@@ -45,7 +45,7 @@ class Result:
     variant: Variant
     word: str = ""
     reason: str = ""
-    summary: timing.Summary | None = None
+    summary: Summary | None = None
     final: bool = False  # timed again beside the best
 
 
@@ -118,7 +118,7 @@ def _first(variant: Variant, timer: Timer, stopped: Callable[[], bool]) -> Resul
 def _result(variant: Variant, found: Sampled) -> Result:
     if found.word != RIGHT or not found.seconds:
         return Result(variant, found.word if found.word != RIGHT else NOT_MEASURED, found.reason)
-    return Result(variant, RIGHT, summary=timing.summarise(found.seconds))
+    return Result(variant, RIGHT, summary=summarise(found.seconds))
 
 
 def _again(first: Sweep, timer: Timer, tell: Callable[[str], None], stopped: Callable[[], bool]) -> Sweep:
@@ -144,4 +144,4 @@ def _final(one: Result, rounds: list[Sampled] | None) -> Result:
         return Result(one.variant, failed.word, failed.reason)
     kept = [found for found in rounds if found.steady] or rounds
     seconds = [time for found in kept for time in found.seconds]
-    return replace(one, summary=timing.summarise(seconds), final=True) if seconds else one
+    return replace(one, summary=summarise(seconds), final=True) if seconds else one

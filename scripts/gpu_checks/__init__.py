@@ -83,8 +83,8 @@ def courses() -> dict[str, Any]:
     """The exercises by name, with the H200's pass lines."""
     from dataclasses import replace
 
-    from grader.catalog import load_catalog
-    from grader.profiles import REFERENCE, with_line
+    from grader.catalog.exercises import load_catalog
+    from grader.gpus.pass_lines import REFERENCE, with_line
 
     exercises = load_catalog().exercises
     return {one.name: replace(one, exercise=with_line(one.exercise, REFERENCE)) for one in exercises}

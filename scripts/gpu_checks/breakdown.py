@@ -64,8 +64,8 @@ def set_to(source: str, name: str, value: int) -> str:
 
 @comparison
 def zero_copy_breakdown(backend: GpuBackend) -> Any:
-    from grader.backends.gpu.host.backend import HostBackend
-    from grader.backends.gpu.host.speed import WARM_UPS, take_runs
+    from grader.backends.gpu.hostfile.backend import HostBackend
+    from grader.backends.gpu.hostfile.speed import WARM_UPS, take_runs
     from grader.backends.gpu.recording import Recording
 
     one = courses()["zero_copy"]

@@ -13,7 +13,7 @@ from grader.errors import SubmissionError
 
 @item
 def device(backend: GpuBackend) -> Any:
-    from grader import roofline
+    from grader.timing import roofline
 
     known = roofline.peaks(backend.gpu)
     return {"gpu": asdict(backend.gpu), "peaks": asdict(known), "formula": asdict(roofline.formula_peaks(backend.gpu))}

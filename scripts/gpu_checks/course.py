@@ -53,9 +53,9 @@ def the_course_on_the_gpu(backend: GpuBackend) -> Any:
 
 def expectations() -> Iterator[tuple[str, Path, str]]:
     """Every file of the course that a GPU says something about: its exercise, its path, its word."""
-    from grader.backends.host.case import too_few_gpus
+    from grader.backends.hostfile.case import too_few_gpus
     from grader.dev.expectations import read_expectation
-    from grader.device import count
+    from grader.gpus.detect import count
 
     for name, one in courses().items():
         if too_few_gpus(one.exercise, count()):

@@ -13,10 +13,10 @@ from grader.backends.gpu import GpuBackend
 from grader.compare import compare
 from grader.compile import compile_source
 from grader.errors import SubmissionError
+from grader.grading.cases import Case, CaseData, case_run
+from grader.grading.records import Speed
 from grader.inputs import make_inputs
 from grader.launch import LaunchPlan
-from grader.stages.cases import Case, CaseData, case_run
-from grader.stages.records import Speed
 from grader.verdict import Diagnostic
 
 
@@ -47,9 +47,9 @@ class Told:
 
 def host_case(backend: GpuBackend, host_source: str, limits: Limits = LIMITS, name: str = "zero_copy") -> Told:
     """One small case of the exercise, and its timed runs where that is right."""
-    from grader.backends.gpu.host.backend import HostBackend
-    from grader.backends.gpu.host.speed import HostSpeedTest
-    from grader.references import resolve_reference
+    from grader.backends.gpu.hostfile.backend import HostBackend
+    from grader.backends.gpu.hostfile.speed import HostSpeedTest
+    from grader.catalog.references import resolve_reference
 
     one = courses()[name]
     assert one.solution is not None

@@ -11,7 +11,7 @@ from grader.backends.gpu import GpuBackend
 @item
 def ceilings(backend: GpuBackend) -> Any:
     from grader.backends.gpu.bench import measured_ceilings
-    from grader.courses import built_in_course
+    from grader.catalog.courses import built_in_course
 
     rows = measured_ceilings(built_in_course(), backend)
     lines = [

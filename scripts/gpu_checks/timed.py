@@ -128,8 +128,8 @@ def every_solution(backend: GpuBackend) -> dict[str, str]:
 
 @item
 def raw_samples_of_vector_add(backend: GpuBackend) -> Any:
-    from grader import timing
     from grader.backends.gpu.setup import prepare
+    from grader.timing.samples import drift
 
     one = courses()["vector_add"]
     assert one.solution is not None
@@ -147,5 +147,5 @@ def raw_samples_of_vector_add(backend: GpuBackend) -> Any:
         "control_us": [round(s * 1e6, 1) for s in samples.control_s],
         "ceiling_us": [round(s * 1e6, 1) for s in samples.ceiling_s],
         "spread": spread,
-        "drift": timing.drift(samples.control_s),
+        "drift": drift(samples.control_s),
     }

@@ -23,7 +23,7 @@ import numpy as np
 from grader.backends.gpu.cuda import Cuda
 from grader.backends.mappings import SharedFile
 from grader.compile import assemble, compile_source
-from grader.device import detect
+from grader.gpus.detect import detect
 
 SOURCE = Path(__file__).with_name("variants") / "zero_copy.cu"
 FRAMES = 65536

@@ -1,4 +1,4 @@
-"""Write the names that CuPy has: grader/standin/cupy_like/names.txt, of the CuPy that is installed.
+"""Write the names that CuPy has: grader/standin/client/names.txt, of the CuPy that is installed.
 
 python scripts/tools/cupy_names.py
 
@@ -15,7 +15,7 @@ from pkgutil import resolve_name
 from textwrap import fill
 from types import ModuleType
 
-TARGET = Path(__file__).resolve().parents[2] / "grader/standin/cupy_like/names.txt"
+TARGET = Path(__file__).resolve().parents[2] / "grader/standin/client/names.txt"
 HEAD = "# Written by scripts/tools/cupy_names.py: public names of CuPy {}, by module or class.\n"
 
 
@@ -33,8 +33,8 @@ def names_file() -> str:
 
 def _owners() -> list[str]:
     """The modules of the stand-in, and its classes whose attributes it answers for."""
-    from grader.standin.cupy_like import namespaces
-    from grader.standin.cupy_like.errors import Closed
+    from grader.standin.client import namespaces
+    from grader.standin.client.errors import Closed
 
     made = namespaces.modules()
     classes = {

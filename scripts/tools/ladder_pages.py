@@ -13,7 +13,7 @@ from ladder_steps import Report, Step, Timed, comparable, libraries
 
 from grader.backends.gpu.bench_report import table as markdown_table
 from grader.backends.gpu.findings import size_in_words
-from grader.stages.technique import in_words
+from grader.grading.technique import in_words
 
 NOTHING = "–"
 WIDEST = 5

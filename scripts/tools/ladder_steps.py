@@ -9,13 +9,13 @@ from math import nan
 from typing import Any
 
 from grader.backends.gpu.findings import size_in_words
-from grader.courses import CourseExercise
+from grader.catalog.courses import CourseExercise
 from grader.dev.ladders import Launches
 from grader.exercise import Size
 from grader.expressions import evaluate
+from grader.grading.technique import total
 from grader.inputs import element_count
-from grader.roofline import TOO_FAST, counts, is_rate_of_bytes
-from grader.stages.technique import total
+from grader.timing.roofline import TOO_FAST, counts, is_rate_of_bytes
 from grader.verdict import LaunchRecord
 
 Report = Mapping[str, Any]

@@ -24,12 +24,12 @@ from ladder_pages import write_page, write_statements
 from ladder_steps import Report, step_of
 
 from grader.backends.gpu.bench_report import table as markdown_table
-from grader.catalog import CourseExercise, load_catalog
+from grader.catalog.exercises import CourseExercise, load_catalog
 from grader.dev.laboratory import Laboratory
 from grader.dev.ladders import Cell, Launches, ladders, matrix
 from grader.exercise import Expect
-from grader.profiles import REFERENCE, lines_on
-from grader.roofline import is_rate_of_bytes
+from grader.gpus.pass_lines import REFERENCE, lines_on
+from grader.timing.roofline import is_rate_of_bytes
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from grader.catalog import load_catalog
+from grader.catalog.exercises import load_catalog
 from grader.cli.commands import cli
 from grader.cli.routing import DEFAULT, GradeGroup
 from grader.errors import UsageError

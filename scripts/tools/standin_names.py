@@ -10,7 +10,7 @@ from textwrap import fill
 from types import FunctionType, ModuleType
 from typing import Any
 
-from grader.standin.cupy_like.namespaces import VERSION, Namespace, modules
+from grader.standin.client.namespaces import VERSION, Namespace, modules
 
 HEAD = f"""\
 # What the stand-in for CuPy has

@@ -9,7 +9,7 @@ import pytest
 
 from grader.backends import patience
 from grader.backends.patience import Patience
-from grader.channel import Sandbox, spawn
+from grader.process.channel import Sandbox, spawn
 
 
 class Clock:

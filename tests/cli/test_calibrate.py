@@ -8,14 +8,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from grader import profiles
 from grader.backends.gpu.bench_report import BenchReport, BenchRow
-from grader.catalog import load_catalog
+from grader.catalog.exercises import load_catalog
 from grader.cli import main
 from grader.cli.calibrate import merged, profile_lines
-from grader.device import Gpu
+from grader.gpus import pass_lines as profiles
+from grader.gpus.detect import Gpu
+from grader.gpus.pass_lines import Line, Profile, own_file, read_profile, save, to_json
 from grader.launch import DeviceLimits
-from grader.profiles import Line, Profile, own_file, read_profile, save, to_json
 from grader.verdict import Measurement
 
 NAME = "NVIDIA GeForce RTX 4090"

@@ -13,7 +13,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from grader.catalog import load_catalog
+from grader.catalog.exercises import load_catalog
 from grader.cli import main
 from grader.cli.commands import cli
 from grader.cli.course import missing_chapters
@@ -24,7 +24,7 @@ from grader.cli.output import wrapped
 from grader.cli.proposing import next_exercise
 from grader.cli.stubs import files_of
 from grader.errors import SubmissionError, UsageError
-from grader.stages import simulable
+from grader.grading import simulable
 
 SCHEMA = json.loads(files("grader.render").joinpath("run.schema.json").read_text())
 
@@ -206,7 +206,7 @@ def test_exercise_named_like_a_command_is_refused(run, here, course, tmp_path):
 
 
 def test_every_name_is_understood_before_the_first_is_graded(run, here, monkeypatch):
-    monkeypatch.setattr("grader.stages.grade", lambda request: pytest.fail("graded"))
+    monkeypatch.setattr("grader.grading.grade", lambda request: pytest.fail("graded"))
     assert run("vector_add", "no_such_exercise")[0] == 2
 
 

@@ -10,7 +10,7 @@ import sys
 import pytest
 from click.shell_completion import ShellComplete
 
-from grader.catalog import load_catalog
+from grader.catalog.exercises import load_catalog
 from grader.cli.commands import cli
 from grader.cli.completion import VARIABLE, completion_script
 
@@ -55,7 +55,7 @@ def test_nothing_is_offered_where_nothing_belongs(words):
 
 
 def test_names_of_another_course_are_offered_and_a_missing_course_is_no_error():
-    from grader.catalog import built_in_course
+    from grader.catalog.exercises import built_in_course
 
     mini = built_in_course().exercises.parent / "tests" / "course"
     if mini.is_dir():

@@ -15,10 +15,10 @@ import jsonschema
 import psutil
 import pytest
 
-from grader.catalog import load_catalog
+from grader.catalog.exercises import load_catalog
 from grader.compile.toolchain import find_toolchain
+from grader.grading import simulable
 from grader.practice.progress import FILE, Progress, Run, now
-from grader.stages import simulable
 
 pytestmark = pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed")
 
@@ -68,7 +68,7 @@ def status(verdict: dict) -> dict[str, str]:
 
 @pytest.mark.parametrize("saved", ["pinned_copy.cu", "pinned_copy_host.py"])
 def test_what_is_saved_while_it_is_graded_is_neither_graded_nor_shown(here, monkeypatch, capsys, saved):
-    from grader import stages
+    from grader import grading as stages
     from grader.cli import main
 
     one = load_catalog().find("pinned_copy")

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from grader.catalog import load_catalog
+from grader.catalog.exercises import load_catalog
 from grader.cli import main
 from grader.cli.grading import Options, Task
 from grader.cli.history import key_of, ladder_points, progress, recorder
 from grader.cli.machinery import Machine
 from grader.cli.output import Screen
+from grader.grading import simulable
 from grader.practice.progress import Run, now
 from grader.practice.questions import questions_in
-from grader.stages import simulable
 from grader.verdict import Measurement, Roof, Verdict
 
 EXERCISE_PY = """\

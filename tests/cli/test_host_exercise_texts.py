@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from grader.catalog import load_catalog
+from grader.catalog.courses import CourseExercise
+from grader.catalog.exercises import load_catalog
 from grader.cli.course import needs_note
 from grader.cli.grading import Options, tasks_of
 from grader.cli.stubs import to_edit
 from grader.compile.toolchain import find_toolchain
-from grader.courses import CourseExercise
 from grader.errors import UsageError
-from grader.stages import simulable
+from grader.grading import simulable
 
 HOST = [one for one in load_catalog().exercises if one.exercise.host]
 

@@ -13,8 +13,8 @@ from grader.backends.gpu.bench_report import BenchReport, BenchRow, CeilingRow, 
 from grader.cli import main
 from grader.cli.doctor import Check, checks, conclusion, to_text
 from grader.cli.machine import bench_table, ceiling_table, device_document, device_lines
-from grader.device import from_attributes
-from grader.roofline import peaks
+from grader.gpus.detect import from_attributes
+from grader.timing.roofline import peaks
 from grader.verdict import Measurement
 
 VALUES = {

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from grader.catalog import Catalog, load_catalog
+from grader.catalog.courses import CourseExercise
+from grader.catalog.exercises import Catalog, load_catalog
 from grader.cli.course import list_lines
 from grader.cli.grading import Options, Task
 from grader.cli.machinery import Machine
-from grader.courses import CourseExercise
-from grader.device import Gpu
+from grader.gpus.detect import Gpu
+from grader.grading import grade
 from grader.launch import DeviceLimits
-from grader.stages import grade
 
 MINIATURE = Path(__file__).resolve().parents[1] / "course"
 

@@ -28,7 +28,7 @@ def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     def detect(device: int) -> None:
         raise Unsupported("no NVIDIA driver was found on this machine")
 
-    monkeypatch.setattr("grader.device.detect", detect)
+    monkeypatch.setattr("grader.gpus.detect.detect", detect)
 
 
 def lines(threads: int, registers: int, shared: int = 0, arch: str = "sm_80", *, unicode: bool = True) -> list[str]:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from grader.cli import main
-from grader.device import Gpu
 from grader.errors import Unsupported
+from grader.gpus.detect import Gpu
 from grader.launch import DeviceLimits
 from grader.tune.sweep import Sampled
 
@@ -35,7 +35,7 @@ def no_gpu(monkeypatch: pytest.MonkeyPatch):
     def detect(index: int = 0):
         raise Unsupported("no NVIDIA driver was found", hint="what to do")
 
-    monkeypatch.setattr("grader.device.detect", detect)
+    monkeypatch.setattr("grader.gpus.detect.detect", detect)
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def on_a_gpu(monkeypatch: pytest.MonkeyPatch):
         def close(self) -> None:
             pass
 
-    monkeypatch.setattr("grader.device.detect", lambda index=0: GPU)
+    monkeypatch.setattr("grader.gpus.detect.detect", lambda index=0: GPU)
     monkeypatch.setattr("grader.tune.on_gpu.GpuTimer", Timer)
     return asked
 

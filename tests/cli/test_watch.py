@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.catalog import load_catalog
+from grader.catalog.exercises import load_catalog
 from grader.compile.toolchain import find_toolchain
 from grader.practice.progress import FILE, Progress, Run, now
 
@@ -34,7 +34,7 @@ extern "C" __global__ void vector_add(const float *a, const float *b, float *c, 
 BAD = GOOD.replace("a[i] + b[i]", "a[i] - b[i]")
 ENDLESS = GOOD.replace("if (i < n)", "while (1);")
 FOOTER = "q quit"
-JOB_SHELL = Path(__file__).resolve().parents[1] / "children" / "job_shell.py"
+JOB_SHELL = Path(__file__).resolve().parents[1] / "process" / "children" / "job_shell.py"
 
 
 @pytest.fixture

@@ -183,7 +183,7 @@ def dying_child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A compile child that does what the environment of the test says instead of compiling."""
     (tmp_path / "dying_compile_child.py").write_text(
         "import os, signal, sys\n"
-        "from grader.channel import attach\n"
+        "from grader.process.channel import attach\n"
         "def main():\n"
         "    channel, _ = attach()\n"
         "    how = channel.receive(None)[0] and channel.receive(None)[0]['name']\n"

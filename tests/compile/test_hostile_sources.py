@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from grader import sandbox
-from grader.channel import Sandbox, spawn
 from grader.compile import Program, missing_entry, nvrtc
 from grader.compile.log import read_log
 from grader.compile.nvrtc import LOG_BYTES
 from grader.compile.source import checked_source
 from grader.errors import SubmissionError
-from grader.process import Child
+from grader.process import sandbox
+from grader.process.channel import Sandbox, spawn
+from grader.process.child import Child
 
 Compile = Callable[[str], Program]
 Refusal = Callable[[str | bytes], SubmissionError]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.courses import Course, CourseExercise, course_at, read_exercise
+from grader.catalog.courses import Course, CourseExercise, course_at, read_exercise
 from grader.exercise import Target
 
 MINIATURE = Path(__file__).resolve().parent.parent / "course"

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from grader.courses import CourseExercise
+from grader.catalog.courses import CourseExercise
 from grader.dev import check
 from grader.dev.assembling import assembly_problems, limits_of
 from grader.dev.expectations import read_expectation
 from grader.dev.laboratory import Laboratory, request
-from grader.stages import grade
+from grader.grading import grade
 
 
 @pytest.fixture

@@ -9,14 +9,14 @@ import pytest
 from samples import WASTEFUL, verdict
 
 from grader.backends.base import Limits
-from grader.catalog import load_catalog
+from grader.catalog.courses import Broken
+from grader.catalog.exercises import load_catalog
 from grader.compile.toolchain import find_toolchain
-from grader.courses import Broken
 from grader.dev import check
 from grader.dev.kept import ChildPool, KeptSimulator
 from grader.dev.laboratory import Laboratory, request, seed_of
 from grader.errors import Unsupported, UsageError
-from grader.stages import grade
+from grader.grading import grade
 from grader.verdict import Verdict
 
 needs_nvrtc = pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.catalog import Course, load_catalog
+from grader.catalog.exercises import Course, load_catalog
 from grader.cli import main
 from grader.dev.check import run
 from grader.dev.new import new_exercise

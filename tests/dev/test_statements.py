@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.courses import CourseExercise
+from grader.catalog.courses import CourseExercise
 from grader.dev.statements import text_problems
 from grader.exercise import Target
 

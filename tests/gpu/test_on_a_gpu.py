@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from grader import device
+from grader.gpus import detect as device
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 

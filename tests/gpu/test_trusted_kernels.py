@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from grader import device
 from grader.backends.gpu.reference import ceiling_data, device_data
-from grader.courses import built_in_course
+from grader.catalog.courses import built_in_course
+from grader.catalog.references import resolve_reference
 from grader.exercise import Array, Values
 from grader.expressions import cdiv, evaluate, evaluate_integer
+from grader.gpus import detect as device
 from grader.inputs import make_array, stream
-from grader.references import resolve_reference
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(device.count() == 0, reason="there is no GPU here")]
 

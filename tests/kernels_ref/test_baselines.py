@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.catalog import built_in_course, load_catalog, resolve_reference
+from grader.catalog.exercises import built_in_course, load_catalog, resolve_reference
 
 COURSE = built_in_course()
 BASELINES = COURSE.kernels_ref / "baselines"

@@ -11,8 +11,8 @@ import pytest
 
 from grader.backends.gpu.ceilings import sized
 from grader.backends.gpu.reference import ceiling_data
+from grader.catalog.courses import built_in_course
 from grader.compile.toolchain import find_toolchain
-from grader.courses import built_in_course
 
 NEEDS_NVRTC = pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed")
 COURSE = built_in_course()

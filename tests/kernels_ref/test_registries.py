@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from grader.backends.gpu.reference import ceiling_data, device_data
-from grader.catalog import load_catalog
-from grader.courses import built_in_course
+from grader.catalog.courses import built_in_course
+from grader.catalog.exercises import load_catalog
 from grader.exercise import Exercise
 from grader.expressions import evaluate, evaluate_integer
 from grader.inputs import element_count
-from grader.roofline import OF_HOSTS, counts
+from grader.timing.roofline import OF_HOSTS, counts
 
 COURSE = built_in_course()
 DEVICE, CEILINGS = COURSE.kernels_ref / "device", COURSE.kernels_ref / "ceilings"

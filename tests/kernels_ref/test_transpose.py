@@ -12,9 +12,9 @@ import numpy.typing as npt
 import pytest
 
 from grader.backends.gpu.reference import device_data
-from grader.courses import built_in_course
+from grader.catalog.courses import built_in_course
+from grader.catalog.references import resolve_reference
 from grader.expressions import evaluate_integer
-from grader.references import resolve_reference
 
 if TYPE_CHECKING:
     from grader.compile import Program

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.catalog import load_catalog
+from grader.catalog.exercises import load_catalog
 from grader.practice.hints import hints_in
 
 

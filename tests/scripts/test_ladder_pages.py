@@ -15,11 +15,11 @@ import ladders as module
 import pytest
 from ladder_steps import LIBRARIES, Step, libraries, row_of, step_of
 
-from grader.catalog import built_in_course, resolve_reference
-from grader.courses import Course, CourseExercise
+from grader.catalog.courses import Course, CourseExercise
+from grader.catalog.exercises import built_in_course, resolve_reference
 from grader.dev import ladders as dev
 from grader.exercise import AlsoTimed, Array, Exercise, Expect, Target, Work
-from grader.profiles import Line
+from grader.gpus.pass_lines import Line
 from grader.render.statement import statement_text
 from grader.verdict import LaunchRecord
 

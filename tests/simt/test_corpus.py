@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from grader.catalog import load_catalog
+from grader.catalog.exercises import load_catalog
 from grader.compile.toolchain import find_toolchain
 from grader.dev.kept import ChildPool, KeptSimulator
 from grader.dev.laboratory import available_cpus, request
 from grader.dev.sources import MARKER, first_alien
-from grader.stages import grade
+from grader.grading import grade
 from grader.verdict import VERDICTS, Diagnostic, Verdict
 
 FOLDER = Path(__file__).parent / "corpus"

@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING
 
 from grader.backends.base import Limits
 from grader.backends.gpu.session import GpuSession
+from grader.paths import PACKAGE
 
 if TYPE_CHECKING:
     from grader.compile import Program
-    from grader.device import Gpu
+    from grader.gpus.detect import Gpu
     from grader.launch import DeviceLimits
-    from grader.process import Child
-    from grader.sandbox import Sandbox
+    from grader.process.child import Child
+    from grader.process.sandbox import Sandbox
 
 __all__ = ["GpuBackend", "GpuSession"]
 
@@ -40,7 +41,7 @@ class GpuBackend:
     name = "gpu"
 
     def __init__(self, device: int | Gpu = 0, *, sandbox: bool = True) -> None:
-        from grader.device import Gpu, detect
+        from grader.gpus.detect import Gpu, detect
 
         self.gpu = device if isinstance(device, Gpu) else detect(device)
         self._sandbox = sandbox
@@ -103,7 +104,7 @@ class GpuBackend:
 
 def start_child(gpu: Gpu, printf_bytes: int, *, sandbox: bool = True) -> Child:
     """Start a GPU child; it makes its context at once."""
-    from grader.channel import ChannelClosed, spawn
+    from grader.process.channel import ChannelClosed, spawn
 
     child = spawn("grader.backends.gpu.child", sandbox=gpu_sandbox() if sandbox else None, env=environment())
     with contextlib.suppress(ChannelClosed):  # the session that waits for the child says what happened
@@ -113,7 +114,7 @@ def start_child(gpu: Gpu, printf_bytes: int, *, sandbox: bool = True) -> Child:
 
 def gpu_sandbox() -> Sandbox:
     """What CUDA needs of the file system; home folders stay closed, but for where Python and its packages lie."""
-    from grader.channel import Sandbox
+    from grader.process.channel import Sandbox
 
     write = (*_WRITABLE, "/tmp", tempfile.gettempdir())
     return Sandbox(files=True, read=(*_SYSTEM, *python_folders()), write=write)
@@ -123,7 +124,7 @@ def python_folders() -> tuple[str, ...]:
     """Where this Python, its packages and the grader lie: a child may read them."""
     import sys
 
-    package = str(Path(__file__).resolve().parents[2])
+    package = str(PACKAGE)
     return (sys.prefix, sys.base_prefix, package, *(str(Path(folder).absolute()) for folder in sys.path if folder))
 
 

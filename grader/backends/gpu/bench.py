@@ -12,21 +12,21 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from grader import roofline
-from grader.architecture import capability
 from grader.backends.base import Limits
 from grader.backends.gpu import wire
 from grader.backends.gpu.bench_report import BenchReport, BenchRow, CeilingRow, LibraryTime, time_in_words
 from grader.backends.gpu.findings import size_in_words
 from grader.errors import WarpgradeError
-from grader.profiles import with_line
+from grader.gpus.architecture import capability
+from grader.gpus.pass_lines import with_line
+from grader.timing import roofline
 
 if TYPE_CHECKING:
     from grader.backends.gpu import GpuBackend, GpuSession
-    from grader.catalog import CourseExercise
+    from grader.catalog.exercises import CourseExercise
     from grader.compile import Program
-    from grader.device import Gpu
     from grader.exercise import Target
+    from grader.gpus.detect import Gpu
     from grader.verdict import Measurement
 
 LIMITS = Limits(launch_s=20.0, total_s=120.0)
@@ -90,9 +90,9 @@ def _kernel_row(one: CourseExercise, backend: GpuBackend, seed: int, size: str) 
 
 
 def _host_row(one: CourseExercise, backend: GpuBackend, seed: int, size: str) -> BenchRow:
-    from grader.backends.gpu.host.backend import HostBackend
-    from grader.backends.gpu.host.speed import HostSpeedTest
-    from grader.references import resolve_reference
+    from grader.backends.gpu.hostfile.backend import HostBackend
+    from grader.backends.gpu.hostfile.speed import HostSpeedTest
+    from grader.catalog.references import resolve_reference
 
     assert one.solution is not None
     host_file = one.solution.with_name(f"{one.name}_host.py")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from grader.device import Gpu
+    from grader.gpus.detect import Gpu
     from grader.verdict import Measurement
 
 _COLUMNS = (

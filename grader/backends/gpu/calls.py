@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from grader.backends.gpu.signals import Signals
-    from grader.channel import Channel
+    from grader.process.channel import Channel
 
 
 def serve_calls(channel: Channel, signals: Signals, run: Callable[[], dict[str, Any]]) -> None:

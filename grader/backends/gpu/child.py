@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from grader.backends.gpu.guards import GuardCheck
     from grader.backends.gpu.program import LoadedProgram
     from grader.backends.output import Printed
-    from grader.channel import Channel
     from grader.launch import LaunchPlan
+    from grader.process.channel import Channel
 
     Answer = tuple[dict[str, Any], dict[str, npt.NDArray[np.generic]]]
     Arrays = dict[str, npt.NDArray[np.generic]]
@@ -40,8 +40,8 @@ HEALTH_BYTES = 1 << 16
 
 
 def main() -> None:
-    """Serve one parent; called by `grader.channel.spawn`."""
-    from grader.channel import ChannelClosed, attach
+    """Serve one parent; called by `grader.process.channel.spawn`."""
+    from grader.process.channel import ChannelClosed, attach
 
     channel, sandbox = attach()
     import cupy  # noqa: F401  # what is heavy is imported before the doors close
@@ -104,7 +104,7 @@ class Worker:
 
     def serve(self) -> None:
         """Answer until the parent closes the channel, or the context is dead."""
-        from grader.channel import ChannelClosed
+        from grader.process.channel import ChannelClosed
 
         while True:
             try:

@@ -29,10 +29,10 @@ def compiled(path: Path) -> Program:
 
 def simulated_run(exercise: Exercise, program: Program, seed: int) -> CaseRun:
     """The case at the simulated size, with real inputs."""
+    from grader.grading.cases import CaseData, case_run, plan_of, simulated_case
+    from grader.grading.records import Submission
     from grader.inputs import make_inputs
     from grader.launch import DeviceLimits, parse_launches
-    from grader.stages.cases import CaseData, case_run, plan_of, simulated_case
-    from grader.stages.records import Submission
 
     case = simulated_case(exercise)
     submission = Submission(program, parse_launches(program.source, file=program.name))
@@ -47,7 +47,7 @@ def launch(program: Program, run: CaseRun, device: int = 0) -> None:
     from grader.backends.gpu.program import LoadedProgram
     from grader.backends.gpu.wire import shapes_of
     from grader.compile import assemble
-    from grader.device import detect
+    from grader.gpus.detect import detect
 
     cuda = Cuda(device)
     arena = Arena(cuda)
@@ -64,7 +64,7 @@ def launch(program: Program, run: CaseRun, device: int = 0) -> None:
 
 def main() -> None:
     """Read the command line and launch."""
-    from grader.catalog import load_catalog
+    from grader.catalog.exercises import load_catalog
 
     arguments = argparse.ArgumentParser(description="Launch one submission once, for a profiler.")
     arguments.add_argument("name")

@@ -16,9 +16,9 @@ from grader.errors import SubmissionError, Unsupported
 
 if TYPE_CHECKING:
     from grader.backends.base import CaseRun
-    from grader.catalog import CourseExercise
+    from grader.catalog.exercises import CourseExercise
     from grader.compile import Program
-    from grader.device import Gpu
+    from grader.gpus.detect import Gpu
     from grader.verdict import LaunchRecord
 
 SAME: Mapping[str, str] = {
@@ -95,7 +95,7 @@ def profiled_submission(
     """
     from grader.backends.gpu.launch_once import compiled, simulated_run
     from grader.compile import assemble
-    from grader.stages import simulable
+    from grader.grading import simulable
 
     tool = find_ncu(ncu)
     if one.exercise.host:

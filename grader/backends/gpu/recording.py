@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from grader.stages.records import Oracle
+    from grader.grading.records import Oracle
 
     Values = npt.NDArray[np.generic]
 

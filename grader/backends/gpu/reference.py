@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from grader.errors import GraderFault
 
 if TYPE_CHECKING:
-    from grader.courses import Course
+    from grader.catalog.courses import Course
 
 
 def device_data(course: Course) -> ModuleType:
@@ -53,7 +53,7 @@ def baseline_source(course: Course, module: str) -> str:
 
 def roots(course: Course | None) -> tuple[Path, ...]:
     """The `kernels_ref` of the course, where one is given, then the built-in one."""
-    from grader.courses import built_in_course
+    from grader.catalog.courses import built_in_course
 
     own = () if course is None else (course.kernels_ref,)
     return tuple(dict.fromkeys((*own, built_in_course().kernels_ref)))

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from grader.backends import plans
 from grader.backends.base import CaseRun, Execution, Limits
 from grader.backends.gpu import wire
-from grader.channel import ChannelBroken, ChannelClosed, ChannelTimeout
 from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeError
-from grader.process import Closing
+from grader.process.channel import ChannelBroken, ChannelClosed, ChannelTimeout
+from grader.process.child import Closing
 from grader.verdict import Diagnostic, LaunchRecord
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from grader.compile import Program
     from grader.launch import LaunchPlan
-    from grader.process import Child
+    from grader.process.child import Child
 
     Answer = tuple[dict[str, Any], dict[str, npt.NDArray[np.generic]]]
 

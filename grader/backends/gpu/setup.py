@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader import roofline
 from grader.backends.gpu import checks
 from grader.backends.gpu.ceilings import Sized, sized
 from grader.backends.gpu.reference import device_data, find
@@ -16,14 +15,15 @@ from grader.backends.gpu.wire import Shape, TimedRun
 from grader.errors import GraderFault
 from grader.expressions import evaluate
 from grader.inputs import derive_seed, element_count
+from grader.timing import roofline
 
 if TYPE_CHECKING:
-    from grader.catalog import CourseExercise
+    from grader.catalog.exercises import CourseExercise
     from grader.compile import Program
-    from grader.device import Gpu
     from grader.exercise import Exercise, Size
+    from grader.gpus.detect import Gpu
     from grader.launch import LaunchPlan
-    from grader.roofline import Peaks
+    from grader.timing.roofline import Peaks
     from grader.verdict import Roof
 
 

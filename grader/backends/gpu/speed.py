@@ -1,6 +1,6 @@
 """The stage `fast`: time a submission at its timed size, verify every timed output, and hold it against its line.
 
-timer = SpeedTest(exercise, backend, seed, limits)       exercise: a `grader.catalog.CourseExercise`
+timer = SpeedTest(exercise, backend, seed, limits)       exercise: a `grader.catalog.exercises.CourseExercise`
 speed = timer(session)                                   in the session whose small cases passed
 """
 
@@ -11,16 +11,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from grader import roofline, timing
 from grader.backends.gpu.findings import mismatch_diagnostic
 from grader.backends.gpu.setup import Setup, prepare
-from grader.stages.records import Speed
+from grader.grading.records import Speed
+from grader.timing import roofline
+from grader.timing.samples import MAX_PROCESSES, Decision, decide, steady, summarise
 
 if TYPE_CHECKING:
     from grader.backends.base import Limits
     from grader.backends.gpu import GpuBackend, GpuSession
     from grader.backends.gpu.wire import RawSamples
-    from grader.catalog import CourseExercise
+    from grader.catalog.exercises import CourseExercise
     from grader.exercise import Target
     from grader.verdict import Measurement
 
@@ -64,7 +65,7 @@ class SpeedTest:
     def _processes(self, session: GpuSession, setup: Setup, first: RawSamples) -> Iterator[RawSamples]:
         """The first process's samples, then those of at most two fresh ones."""
         yield first
-        for _ in range(1, timing.MAX_PROCESSES):
+        for _ in range(1, MAX_PROCESSES):
             session.close()  # its memory is wanted
             with self.backend.open(session.program, self.limits) as fresh:
                 yield fresh.time(setup.run, dict(setup.modules), self.backend.gpu.l2_bytes)
@@ -91,14 +92,14 @@ class _Pool:
     ceiling_s: tuple[float, ...] = ()
 
     def with_samples(self, samples: RawSamples) -> _Pool:
-        if not timing.steady(samples.control_s):
+        if not steady(samples.control_s):
             return self
         return replace(self, seconds=self.seconds + samples.seconds, ceiling_s=self.ceiling_s + samples.ceiling_s)
 
     @cached_property
     def measured(self) -> Measurement:
         assert self.target is not None
-        summary = timing.summarise(self.seconds)
+        summary = summarise(self.seconds)
         measured = roofline.measurement(
             summary, self.setup.work, self.target, self.gpu_name, self.setup.peak, self.ceiling
         )
@@ -109,12 +110,12 @@ class _Pool:
         return roofline.ceiling(self.setup.ceiling_work, self.ceiling_s)
 
     @property
-    def decision(self) -> timing.Decision:
+    def decision(self) -> Decision:
         assert self.target is not None
         line_s = roofline.line_s(self.setup.work, self.target, self.setup.peak, self.ceiling)
         if not self.seconds or line_s is None:
             return "inconclusive"
-        return timing.decide(self.measured.interval_s, line_s)
+        return decide(self.measured.interval_s, line_s)
 
     @property
     def impossible(self) -> bool:

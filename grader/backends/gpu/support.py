@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from grader.errors import GraderFault, SubmissionError
 
 if TYPE_CHECKING:
-    from grader.device import Gpu
+    from grader.gpus.detect import Gpu
 
 _SUPPORT = Path(__file__).with_name("support.cu")
 

@@ -16,10 +16,10 @@ from grader.backends.base import CaseRun, Execution, Limits
 from grader.backends.patience import Patience
 from grader.backends.plans import dim3
 from grader.backends.sim import store
-from grader.channel import ChannelClosed, ChannelTimeout, Sandbox, spawn
 from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeError
 from grader.launch import DeviceLimits
-from grader.process import Closing
+from grader.process.channel import ChannelClosed, ChannelTimeout, Sandbox, spawn
+from grader.process.child import Closing
 from grader.verdict import Access, Diagnostic, LaunchRecord, LineCounters, Operation, Timeline, WorstRequest
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from grader.compile import Program
-    from grader.process import Child
+    from grader.process.child import Child
 
     Arrays = dict[str, npt.NDArray[np.generic]]
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from grader.channel import Channel, ChannelClosed, attach
+from grader.process.channel import Channel, ChannelClosed, attach
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from grader.backends.sim.host.machine_server import MachineServer
+    from grader.backends.sim.hostfile.device_server import MachineServer
     from grader.simt.ptx import Module
     from grader.simt.simulate import Options, Step
 
@@ -98,7 +98,7 @@ class _Server:
 
     def _start_machine(self, message: dict[str, Any]) -> None:
         """Play the GPU of a host file from now on."""
-        from grader.backends.sim.host.machine_server import MachineServer
+        from grader.backends.sim.hostfile.device_server import MachineServer
 
         assert self.module is not None
         options = self._options({"counters": True})

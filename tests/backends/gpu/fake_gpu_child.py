@@ -11,7 +11,7 @@ from fake_device import SUPPORT, FakeDevice
 from grader.backends.gpu import l2, program
 from grader.backends.gpu.child import Worker
 from grader.backends.output import Printed
-from grader.channel import attach
+from grader.process.channel import attach
 
 
 def honest(device, grid, block, a, b, c, n):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 
-from grader.backends.gpu.host.child import HostWorker
-from grader.backends.gpu.host.yardstick_child import serve_yardsticks
+from grader.backends.gpu.hostfile.child import HostWorker
+from grader.backends.gpu.hostfile.yardstick_child import serve_yardsticks
 from grader.backends.gpu.signals import Signals
-from grader.backends.host.worker import close_doors
+from grader.backends.hostfile.worker import close_doors
 from grader.backends.output import Printed
-from grader.channel import Sandbox, attach
+from grader.process.channel import Sandbox, attach
 
 
 class FakeYardstick:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from grader.backends.base import Buffer, CaseRun, Limits
-from grader.backends.gpu.host import session as host_session
-from grader.backends.gpu.host import start
-from grader.backends.gpu.host.backend import HostBackend
+from grader.backends.gpu.hostfile import session as host_session
+from grader.backends.gpu.hostfile import start
+from grader.backends.gpu.hostfile.backend import HostBackend
 from grader.compile import Entry, Program
-from grader.device import Gpu
 from grader.exercise import Array, Exercise, Target, Tolerance, Work
+from grader.gpus.detect import Gpu
 from grader.launch import DeviceLimits, LaunchPlan
 
 GPU = Gpu(0, "NVIDIA H200", (9, 0), 132, 1.98e9, 3.2e9, 6016, 60 << 20, 141 << 30, DeviceLimits())
@@ -49,7 +49,7 @@ def without_a_gpu(monkeypatch):
     """Let every session have the child that needs none."""
 
     def spawn(module, **keywords):
-        from grader.channel import spawn
+        from grader.process.channel import spawn
 
         return spawn("fake_host_child", **keywords)
 

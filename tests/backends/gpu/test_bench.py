@@ -14,12 +14,12 @@ from grader.backends.gpu import bench as module
 from grader.backends.gpu.bench import bench
 from grader.backends.gpu.bench_report import BenchReport, BenchRow, to_json, to_markdown
 from grader.backends.gpu.libraries import SAMPLES, time_host_library, time_library
-from grader.catalog import load_catalog
-from grader.device import Gpu
+from grader.catalog.exercises import load_catalog
 from grader.errors import GraderFault
 from grader.exercise import AlsoTimed, Target, Work
+from grader.gpus.detect import Gpu
 from grader.launch import DeviceLimits
-from grader.roofline import line_in_words
+from grader.timing.roofline import line_in_words
 from grader.verdict import Measurement
 
 GPU = Gpu(0, "NVIDIA H200", (9, 0), 132, 1.98e9, 3.2e9, 6016, 60 << 20, 141 << 30, DeviceLimits())

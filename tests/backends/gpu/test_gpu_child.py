@@ -16,8 +16,8 @@ from grader.backends.gpu.guards import GuardCheck
 from grader.backends.gpu.measure import Stopwatch
 from grader.backends.gpu.program import LoadedProgram
 from grader.backends.gpu.reference import device_data
+from grader.catalog.courses import built_in_course
 from grader.compile import Entry, Parameter
-from grader.courses import built_in_course
 from grader.errors import SubmissionError, Unsupported
 from grader.exercise import Array, Exercise, Tolerance, Values
 from grader.inputs import is_poison

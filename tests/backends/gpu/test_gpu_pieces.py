@@ -180,7 +180,7 @@ def test_a_file_that_is_no_cubin_is_a_fault_of_the_grader():
 
 def test_a_ceiling_is_sized_by_the_work_beside_it():
     from grader.backends.gpu.reference import ceiling_data
-    from grader.courses import built_in_course
+    from grader.catalog.courses import built_in_course
 
     table = ceiling_data(built_in_course()).CEILINGS
     ceiling = sized("add_f32x1", table["add_f32x1"], work_bytes=12 * 2**20, work_flops=2**20, sm_count=132)
@@ -193,7 +193,7 @@ def test_a_ceiling_is_sized_by_the_work_beside_it():
 
 def test_every_ceiling_of_the_course_can_be_sized():
     from grader.backends.gpu.reference import ceiling_data
-    from grader.courses import built_in_course
+    from grader.catalog.courses import built_in_course
 
     for name, ceiling in ceiling_data(built_in_course()).CEILINGS.items():
         found = sized(name, ceiling, work_bytes=2**24, work_flops=2**36, sm_count=132)

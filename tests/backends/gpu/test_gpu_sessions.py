@@ -12,8 +12,8 @@ from test_gpu_child import DATA, ENTRY, PLAN, N, timed_run
 from grader.backends.base import Buffer, CaseRun, Limits
 from grader.backends.gpu import GpuBackend
 from grader.compile import Program
-from grader.device import Gpu
 from grader.errors import GraderFault, SubmissionError
+from grader.gpus.detect import Gpu
 from grader.launch import DeviceLimits
 
 GPU = Gpu(0, "NVIDIA H200", (9, 0), 132, 1.98e9, 3.2e9, 6016, 60 << 20, 141 << 30, DeviceLimits())
@@ -26,10 +26,10 @@ CASE = CaseRun(
 @pytest.fixture
 def open_session(monkeypatch):
     """A function that opens a session on the fake kernel of that name."""
-    import grader.channel
+    import grader.process.channel
 
-    spawn = grader.channel.spawn
-    monkeypatch.setattr("grader.channel.spawn", lambda module, **kw: spawn("fake_gpu_child", env=kw["env"]))
+    spawn = grader.process.channel.spawn
+    monkeypatch.setattr("grader.process.channel.spawn", lambda module, **kw: spawn("fake_gpu_child", env=kw["env"]))
     monkeypatch.setattr("grader.compile.assemble", lambda program, arch: program.name.encode())
     monkeypatch.setattr("grader.backends.gpu.support.support_cubin", lambda gpu: b"support")
     opened = []

@@ -12,9 +12,9 @@ from grader.backends.gpu import speed as speed_module
 from grader.backends.gpu.bench_report import BenchReport, BenchRow, LibraryTime, to_markdown
 from grader.backends.gpu.speed import SpeedTest
 from grader.backends.gpu.wire import Mismatch, RawSamples
-from grader.device import Gpu
 from grader.errors import Unsupported
 from grader.exercise import Target
+from grader.gpus.detect import Gpu
 from grader.launch import DeviceLimits
 from grader.verdict import Diagnostic, Roof
 

@@ -8,14 +8,15 @@ import pytest
 from test_gpu_child import ENTRY, timed_run
 from test_gpu_sessions import GPU as H200
 
-from grader import channel, roofline
 from grader.backends.base import Limits
 from grader.backends.gpu import GpuBackend
 from grader.backends.gpu.setup import Setup
-from grader.catalog import load_catalog
+from grader.catalog.exercises import load_catalog
 from grader.compile import Program
-from grader.stages import run as stage
-from grader.stages.records import Case, Outcome
+from grader.grading import run as stage
+from grader.grading.records import Case, Outcome
+from grader.process import channel
+from grader.timing import roofline
 from grader.tune.build import Variant
 from grader.tune.on_gpu import GpuTimer, machine_of
 from grader.tune.sweep import RIGHT
@@ -45,7 +46,7 @@ def timer(monkeypatch: pytest.MonkeyPatch):
         modules = {"generate": b"generate", "check": b"check"}
         return Setup(run, modules, {"n": 1000}, 1.0, 0.0, 1.0, (1.0, 1.0), "bandwidth", roofline.peaks(gpu))
 
-    monkeypatch.setattr("grader.channel.spawn", fake)
+    monkeypatch.setattr("grader.process.channel.spawn", fake)
     monkeypatch.setattr("grader.compile.assemble", lambda program, arch: program.name.encode())
     monkeypatch.setattr("grader.backends.gpu.support.support_cubin", lambda gpu: b"support")
     monkeypatch.setattr("grader.backends.gpu.setup.prepare", setup)

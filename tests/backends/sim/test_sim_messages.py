@@ -13,7 +13,7 @@ from grader.backends.sim import SimBackend
 from grader.compile import compile_source
 from grader.errors import SubmissionError
 from grader.launch import Launch, LaunchPlan
-from grader.process import Child
+from grader.process.child import Child
 from grader.verdict import Diagnostic
 
 

@@ -1,0 +1,216 @@
+"""The parent's side of one host submission: what it is measured against, its cases, its timed runs, its timeline.
+
+The protocol and its reasons: docs/design/host-protocol.md.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from grader.backends.base import CaseRun, Execution, Limits
+from grader.backends.gpu.hostfile.timeline import timeline_of
+from grader.backends.gpu.session import LOAD_S, SETTLE_S, START_S, ChildSession
+from grader.backends.gpu.signals import Signals, undisturbed
+from grader.backends.hostfile.case import is_cooperative, run_case, shared_bytes
+from grader.backends.hostfile.ended import died, hung
+from grader.backends.hostfile.told import printed_too_much, told_error, told_printed
+from grader.backends.hostfile.traces import Traces, where
+from grader.backends.mappings import PAGE, SharedFile, Span
+from grader.errors import GraderFault, SubmissionError, WarpgradeError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from grader.backends.gpu.hostfile.start import Starter
+    from grader.backends.gpu.hostfile.yardsticks import Yardstick
+    from grader.compile import Program
+    from grader.exercise import Exercise
+    from grader.verdict import Timeline
+
+    Values = npt.NDArray[np.generic]
+    Arrays = Mapping[str, Values]
+
+YARDSTICK_WARM_UPS = 2
+WARM_UP_S = 0.25  # at least, while the clocks rise
+YARDSTICK_SAMPLES = 15
+
+
+class HostSession(ChildSession):
+    """One host submission in its child, on ``gpus`` GPUs.
+
+    ``yardsticks_s`` are samples in seconds by the name of a yardstick, called and timed like a run, before any of the
+    submission's code was read.
+    """
+
+    def __init__(self, exercise: Exercise, gpus: int, starter: Starter, program: Program, limits: Limits) -> None:
+        self._exercise = exercise
+        self._gpus = gpus
+        self._folder = tempfile.TemporaryDirectory(prefix="warpgrade-host-", ignore_cleanup_errors=True)
+        self._shared = SharedFile(PAGE + shared_bytes(exercise, PAGE))
+        self._shared.reserve(PAGE)  # the first page is for signals
+        self._signals = Signals(self._shared.fd)
+        self._watched = False
+        self._name = ""  # of the host file, once it is read
+        self._traces = Traces()
+        self._mapped: list[tuple[str, Span, str]] = []  # of the last `set_up`: name, place, dtype
+        self.yardsticks_s: dict[str, tuple[float, ...]] = {}
+        super().__init__(starter.start(self._shared, self._traces, self._folder.name, limits), program, limits)
+
+    def load(self, cubin: bytes, source: bytes, name: str, yardsticks: tuple[Yardstick, ...] = ()) -> None:
+        """Measure what runs are measured against, then hand over the module and the host file."""
+        self.wait_ready()
+        for one in yardsticks:
+            self.yardsticks_s[one.name] = self._measured(one)
+        self.call({"do": "doors"}, LOAD_S)
+        self._name = name
+        kernel = self.program.entries[0].name if self.program.entries else ""
+        told = {"kernel": kernel, "cooperative": is_cooperative(self.program), "devices": self._gpus}
+        self._load({"do": "load", "cubin": cubin, "source": source, "name": name, **told})
+
+    def _measured(self, one: Yardstick) -> tuple[float, ...]:
+        try:
+            self.call({"do": "yardstick", "name": one.name, **one.request}, START_S)
+            self._watched = True
+            with undisturbed():
+                self._warm_up()
+                return tuple(self._call(START_S) for _ in range(YARDSTICK_SAMPLES))
+        except SubmissionError as error:  # nothing of the submission has run yet
+            raise self._stop(GraderFault(f"{one.name} could not be measured: {error.message}")) from error
+
+    def _warm_up(self) -> None:
+        started, calls = time.perf_counter(), 0
+        while calls < YARDSTICK_WARM_UPS or time.perf_counter() - started < WARM_UP_S:
+            self._call(START_S)
+            calls += 1
+
+    def run(self, run: CaseRun) -> Execution:
+        """Run one case on fresh mappings. An exception in the host file becomes ``failure``."""
+        try:
+            ended = run_case(self, self._exercise, run.buffers)
+        except SubmissionError as error:
+            return self._with_printed(Execution({}, diagnostics=error.diagnostics, failure=error.verdict))
+        return self._with_printed(
+            Execution(ended.outputs, inputs_changed=ended.inputs_changed, elapsed_s=ended.elapsed_s)
+        )
+
+    def _with_printed(self, execution: Execution) -> Execution:
+        """With what was printed; of a process that is gone, what it had left."""
+        limit_bytes = self._limits.printf_bytes
+        if self._stopped is not None:
+            return replace(execution, printed=self._traces.printed(limit_bytes))
+        printed, too_much = told_printed(self.call({"do": "printed"}, SETTLE_S), limit_bytes)
+        if too_much and execution.failure is None:
+            said = printed_too_much(f"{self._name}, or its kernels,", self._name, limit_bytes)
+            execution = replace(execution, failure="limit", diagnostics=(said,))
+        return replace(execution, printed=printed)
+
+    def set_up(self, data: Arrays) -> dict[str, Values]:
+        """Share copies of ``data`` with the child and call its `setup`; returns the parent's view of them."""
+        shared = {}
+        self._mapped = []
+        for name, values in data.items():
+            span = self._shared.reserve(values.nbytes)
+            shared[name] = self._shared.array(span, values.dtype.name)
+            shared[name][:] = values
+            self._mapped.append((name, span, values.dtype.name))
+        self._send({"do": "setup", "arrays": self._places()})
+        self._await(self._limits.launch_s + SETTLE_S)
+        self._watched = True
+        return shared
+
+    def _places(self) -> list[dict[str, Any]]:
+        return [{"offset": span.offset, "size": span.size, "dtype": dtype} for _, span, dtype in self._mapped]
+
+    def begin_again(self) -> None:
+        """Count the session's time anew: what the grader computed meanwhile is not the submission's time."""
+        self._begin()
+
+    def go(self) -> float:
+        """One timed run: seconds by the parent's clock, from the call to the child's answer.
+
+        Raises SubmissionError for an exception in the host file, a run that does not end, or a process that died.
+        """
+        return self._call(self._limits.launch_s)
+
+    def traced(self, device: str) -> Timeline | None:
+        """The timeline of one run more, of the host file read once more over the same arrays. It is only drawn: None
+        where anything about it went wrong. Afterwards the session is of no more use.
+        """
+        names = [name for name, _, _ in self._mapped]
+        allowed_s = self._limits.launch_s + SETTLE_S
+        try:
+            self.call({"do": "trace", "arrays": self._places()}, allowed_s)
+            self.call({"do": "traced"}, allowed_s)  # the first run may have to make what others find
+            answer = self.call({"do": "traced"}, allowed_s)
+        except WarpgradeError:
+            return None
+        return timeline_of(answer.get("timeline"), names, device)
+
+    def _call(self, timeout_s: float) -> float:
+        if self._stopped is not None:
+            raise self._stopped
+        allowed_s = self._allowed(timeout_s)
+        start = time.perf_counter()
+        number = self._signals.call()
+        while (ended := self._signals.watch(number)) is None:
+            self._look_after(time.perf_counter() - start, allowed_s)
+        seconds = time.perf_counter() - start
+        if not ended:
+            self._await(SETTLE_S)  # raises what went wrong
+            raise self._stop(SubmissionError("crash", "the process that ran the host file failed and does not say how"))
+        return seconds
+
+    def _look_after(self, spent_s: float, allowed_s: float) -> None:
+        """Whether the child that is being watched still lives, and has time left."""
+        if spent_s > allowed_s:
+            raise self._stop(self._hung(allowed_s, starting=False))
+        if self._child.wait(0.0) is not None:
+            raise self._stop(self._died(starting=False))
+
+    def _hung(self, seconds: float, starting: bool) -> WarpgradeError:
+        """As for a kernel, in a host file's words and with its line."""
+        if starting or not self._name:
+            return super()._hung(seconds, starting)
+        hint = (
+            "look for a loop that does not end, in it or in a kernel, and for a wait for what nobody has queued; if it "
+            f"only has much to do, `--timeout {math.ceil(2 * self._limits.total_s)}` gives it more time"
+        )
+        message = self._too_long(self._name, seconds)
+        return hung(self._name, where(self._child, self._traces, self._name), message, hint)
+
+    def _died(self, starting: bool) -> WarpgradeError:
+        if starting or not self._name:
+            return super()._died(starting)
+        child = self._child
+        child.wait(2.0)
+        line = where(child, self._traces, self._name)
+        otherwise = "run it with `--backend sim` to see what it does"
+        return died(self._name, line, child.signal_name, child.returncode, otherwise)
+
+    def _raise_if_bad(self, answer: dict[str, Any], keep_fault: bool) -> None:
+        """The host file can write to its process's channel: once it is read, only faults of its own are believed."""
+        if self._name:
+            answer = {name: told for name, told in answer.items() if name not in ("error", "unsupported")}
+        super()._raise_if_bad(answer, keep_fault)
+
+    def _submission_error(self, answer: dict[str, Any]) -> SubmissionError:
+        return told_error(answer, self._name)
+
+    def _send(self, request: dict[str, Any], arrays: dict[str, Values] | None = None) -> None:
+        """A child that watches for calls listens to messages only after it was told to."""
+        if self._watched:
+            self._signals.leave()
+            self._watched = False
+        super()._send(request, arrays)
+
+    def close(self) -> None:
+        super().close()
+        self._shared.close()
+        self._traces.close()
+        self._folder.cleanup()

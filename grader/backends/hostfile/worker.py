@@ -1,0 +1,156 @@
+"""A host file in its own process, on any backend: load it, call `setup` and `run`, tell what went wrong and where.
+
+    load  ─▶ the module and the host file ─▶ {"loaded": true}
+    setup ─▶ maps arrays of the shared file, calls setup(module, *arrays) ─▶ {"done": true}
+    run   ─▶ run() ─▶ {"done": true}           (the GPU's child is told to run by signals instead)
+
+Child side: the modules `hostfile.child` of both backends make a `Worker` each. Nothing that is said here is believed:
+the parent looks at what the shared file holds, and takes the time. The parent's side of a case is
+`grader.backends.hostfile.case`, for both backends too.
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import traceback
+import warnings
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grader.backends.hostfile.traces import tell_where
+from grader.backends.mappings import Span, view
+
+if TYPE_CHECKING:
+    from grader.backends.output import Printed
+    from grader.process.channel import Channel
+    from grader.process.sandbox import Sandbox
+
+
+def _print_warning(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: object = None,
+    line: str | None = None,
+) -> None:  # fmt: skip
+    print(f"{filename}:{lineno}: {category.__name__}: {message}")
+
+
+class Worker:
+    """Answers the parent's requests with the student's functions.
+
+    ``told`` is the parent's first message, and ``load`` makes the module that `setup` gets.
+    """
+
+    def __init__(
+        self, channel: Channel, told: Mapping[str, Any], printed: Printed, load: Callable[[dict[str, Any]], Any]
+    ) -> None:
+        self._channel = channel
+        self._fd, self._stacks = int(told["fd"]), int(told["stacks"])
+        self._printed = printed
+        self._load_module = load
+        self._name = ""
+        self._module: Any = None
+        self._functions: dict[str, Callable[..., Any]] = {}
+        self._mappings: list[mmap.mmap] = []  # kept until the process ends: a registered page must not disappear
+        self._actions = {"load": self._load, "setup": self._setup, "run": self._run, "printed": self._take_printed}
+
+    def serve(self) -> None:
+        """Answer until the parent closes the channel."""
+        from grader.process.channel import ChannelClosed
+
+        warnings.showwarning = _print_warning  # without Python's second line: the report has an excerpt
+        self._printed.catch_errors()
+        tell_where(self._stacks)
+        while True:
+            try:
+                message, _ = self._channel.receive(None)
+            except ChannelClosed:
+                return
+            answer = self.answer(partial(self._actions[message["do"]], message))
+            self._channel.send(answer)
+            if message["do"] == "setup" and "done" in answer:
+                self.after_setup()
+
+    def after_setup(self) -> None:
+        """What happens between a `setup` and the next message: nothing, unless runs are called in another way."""
+
+    def answer(self, action: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """What ``action`` returns; an exception of the student's file as a fault."""
+        try:
+            return action()
+        except BaseException as error:  # also SystemExit: a host file may call sys.exit()
+            return self._fault(error)
+
+    def _load(self, message: dict[str, Any]) -> dict[str, Any]:
+        self._name = str(message["name"])
+        self._module = self._load_module(message)
+        scope: dict[str, Any] = {"__name__": Path(self._name).stem, "__file__": self._name}
+        exec(compile(bytes(message["source"]).decode(), self._name, "exec"), scope)
+        missing = [name for name in ("setup", "run") if not callable(scope.get(name))]
+        if missing:
+            text = f"{self._name} defines no function {missing[0]}()"
+            return {"fault": "invalid", "message": text, "diagnostics": [{"kind": "invalid", "message": text}]}
+        self._functions = {name: scope[name] for name in ("setup", "run")}
+        return {"loaded": True}
+
+    def _setup(self, message: dict[str, Any]) -> dict[str, Any]:
+        arrays = [self.array(Span(a["offset"], a["size"]), a["dtype"]) for a in message["arrays"]]
+        self._functions["setup"](self._module, *arrays)
+        return {"done": True}
+
+    def array(self, span: Span, dtype: str) -> Any:
+        """The exercise's array at ``span`` of the shared file."""
+        mapping = mmap.mmap(self._fd, span.mapped, offset=span.offset)
+        self._mappings.append(mapping)
+        return view(mapping, span.size, dtype)
+
+    def run(self) -> dict[str, Any]:
+        """One run, for whoever calls it by other means than a message."""
+        return self.answer(lambda: self._run({}))
+
+    def _run(self, _: dict[str, Any]) -> dict[str, Any]:
+        self._functions["run"]()
+        return {"done": True}
+
+    def _take_printed(self, _: dict[str, Any]) -> dict[str, Any]:
+        printed, too_much = self._printed.take()
+        return {"printed": printed, "too_much": too_much}
+
+    def finding(self, error: BaseException) -> tuple[str, dict[str, Any]] | None:
+        """The verdict and the finding of an error of this backend's; None for any other."""
+        return None
+
+    def _fault(self, error: BaseException) -> dict[str, Any]:
+        """An exception of the student's file as a finding at its line."""
+        line = self._line(error)
+        verdict, found = self.finding(error) or self._plain(error)
+        place = {"file": self._name, "line": line} if line else {}
+        where = f" ({self._name}:{line})" if line else ""
+        message = found["message"] + ("" if where in found["message"] else where)
+        return {"fault": verdict, "message": message, "diagnostics": [found | place]}
+
+    def _plain(self, error: BaseException) -> tuple[str, dict[str, Any]]:
+        if isinstance(error, SyntaxError):
+            return "invalid", {"kind": "invalid", "message": f"{self._name} is not Python: {error.msg}"}
+        if isinstance(error, OSError) and error.errno == errno.EFBIG:
+            message = f"{self._name} printed more than there is room for"
+            return "limit", {"kind": "limit", "message": message, "hint": "setup() and run() are called for each case"}
+        return "crash", {"kind": "crash", "message": f"{type(error).__name__}: {error}"}
+
+    def _line(self, error: BaseException) -> int | None:
+        if isinstance(error, SyntaxError) and error.filename == self._name:
+            return error.lineno
+        lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == self._name]
+        return lines[-1] if lines else None
+
+
+def close_doors(channel: Channel, inner: Sandbox) -> bool:
+    """Close what the host file must not reach, and tell the parent; False where that failed."""
+    try:
+        closed = inner.apply()
+    except Exception as error:
+        channel.send({"error": f"the host file's sandbox could not be closed: {error}"})
+        return False
+    channel.send({"ready": True, "sandbox": closed})
+    return True

@@ -1,0 +1,95 @@
+"""The machine of the stand-in inside of the simulator's child: what the parent relays, and what a run came to."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from grader.simt.engine.code_cache import CodeCache
+    from grader.simt.ptx import Module
+    from grader.simt.simulate import Options
+    from grader.standin.device import RunReport, SimMachine
+
+
+class MachineServer:
+    """Answers for one `SimMachine`, over one program and one shared file."""
+
+    def __init__(
+        self, message: Mapping[str, Any], module: Module, cache: CodeCache, options: Options, file: str
+    ) -> None:
+        self._arrays: dict[str, tuple[int, int, str, str]] = {}
+        self._file = file
+        self._machine = _machine(message, module, cache, options)
+
+    def answer(self, message: dict[str, Any]) -> dict[str, Any]:
+        """The answer to everything but ``host_start``."""
+        return {"bind": self._bind, "call": self._call, "begin_run": self._begin, "end_run": self._end}[message["do"]](
+            message
+        )
+
+    def _bind(self, message: dict[str, Any]) -> dict[str, Any]:
+        self._arrays = {name: (row[0], row[1], row[2], row[3]) for name, row in message["arrays"].items()}
+        self._machine.begin_setup(self._arrays)
+        return {"is": "done"}
+
+    def _call(self, message: dict[str, Any]) -> dict[str, Any]:
+        from grader.standin.messages import unpack
+        from grader.standin.protocol import answer
+
+        return {"is": "answer", **answer(self._machine, unpack(message))}
+
+    def _begin(self, message: dict[str, Any]) -> dict[str, Any]:
+        self._machine.begin_run(self._arrays, graded=bool(message["graded"]))
+        return {"is": "done"}
+
+    def _end(self, _: dict[str, Any]) -> dict[str, Any]:
+        return {"is": "done", **self._told(self._machine.end_run())}
+
+    def _told(self, report: RunReport) -> dict[str, Any]:
+        from grader.backends.sim.results import describe
+
+        itemsize = {name: _itemsize(row[2]) for name, row in self._arrays.items()}
+        told = describe(report.outcome, self._file, itemsize)
+        own = [asdict(found) for found in report.findings]
+        return told | {
+            "diagnostics": [*own, *told["diagnostics"]],
+            "failure": _failure(report) or told["failure"],
+            "host_counters": dict(report.host_counters),
+            "timeline": asdict(report.timeline),
+        }
+
+
+def _failure(report: RunReport) -> str | None:
+    """The word of the first finding of the host file that is an error: it comes before what a kernel did wrong."""
+    from grader.backends.sim.results import FAILURES
+
+    errors = [found.kind for found in report.findings if found.severity == "error"]
+    return (HOST_FAILURES | FAILURES).get(errors[0], "crash") if errors else None
+
+
+HOST_FAILURES = {"missing_wait": "race", "unfinished": "race", "host_conflict": "race", "use_after_free": "crash"}
+"""The verdict words of the stand-in's own findings; what neither this nor the simulator's table has is a crash."""
+
+
+def _machine(message: Mapping[str, Any], module: Module, cache: CodeCache, options: Options) -> SimMachine:
+    import numpy as np
+
+    from grader.standin.device import A100, SimMachine
+
+    shared = np.frombuffer(mmap.mmap(int(message["fd"]), int(message["size"])), np.uint8)
+    begin, end = message["pool"]
+    return SimMachine(
+        module, shared, cache=cache, pool=(int(begin), int(end)), host_file=str(message["host_file"]),
+        options=options, devices=int(message["devices"]), model=replace(A100, scale=float(message["scale"])),
+        parameters={name: tuple(known) for name, known in message["parameters"].items()},
+        registers=dict(message["registers"]),
+    )  # fmt: skip
+
+
+def _itemsize(dtype: str) -> int:
+    import numpy as np
+
+    return np.dtype(dtype).itemsize

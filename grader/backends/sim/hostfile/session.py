@@ -1,0 +1,247 @@
+"""One host submission on the simulator: cases from begin to end, calls relayed, and what silence or death means."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from grader.backends.base import CaseRun, Execution, Limits
+from grader.backends.hostfile.case import is_cooperative, run_case
+from grader.backends.hostfile.ended import died, hung
+from grader.backends.hostfile.told import printed_too_much, told_error, told_printed
+from grader.backends.hostfile.traces import where
+from grader.backends.patience import Patience
+from grader.backends.sim import START_S, as_diagnostic, as_launches, as_timeline
+from grader.backends.sim.hostfile.device_session import MachineSession
+from grader.backends.sim.hostfile.pair import GAP_BYTES
+from grader.errors import GraderFault, SubmissionError, WarpgradeError
+from grader.process.channel import ChannelBroken, ChannelClosed, ChannelTimeout
+from grader.process.child import Closing
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from grader.backends.sim.hostfile.pair import Pair
+    from grader.compile import Program
+    from grader.exercise import Exercise
+
+    Arrays = Mapping[str, npt.NDArray[np.generic]]
+
+CALL_S = 0.001  # of a call to the machine that executes nothing
+
+
+class HostSimSession(Closing):
+    """One host submission in its two children. A context manager; on exit they are gone."""
+
+    def __init__(self, pair: Pair, exercise: Exercise, program: Program, limits: Limits) -> None:
+        self._pair = pair
+        self._exercise = exercise
+        self._limits = limits
+        self._machine = MachineSession(pair.machine, program, limits)
+        self._arrays: dict[str, tuple[npt.NDArray[np.generic], npt.NDArray[np.generic]]] = {}
+        self._reports: list[dict[str, Any]] = []
+        self._graded = False
+        self._stopped: WarpgradeError | None = None
+        self._name = ""
+        self.program = program
+        self.sandbox = "none"
+
+    def load(self, source: bytes, name: str, threads: int) -> None:
+        """Start the machine, then hand over module and host file."""
+        self._name = name
+        shared, channel = self._pair.shared, self._pair.host.channel
+        told = {"do": "start", "fd": shared.fd, "size": shared.size, "name": name, "inner": self._pair.inner.to_dict()}
+        told |= self._pair.traces.to_dict()
+        with contextlib.suppress(ChannelClosed):  # whoever waits for it says what happened
+            channel.send(told | {"printf_bytes": self._limits.printf_bytes})
+        self._machine.load(threads)
+        self._machine.start_machine(self._pair, name, source, self._exercise)
+        self._await_ready()
+        cooperative = is_cooperative(self.program)
+        self._ask({"do": "load", "source": source, "name": name, "cooperative": cooperative})
+
+    def _await_ready(self) -> None:
+        try:
+            ready, _ = self._pair.host.channel.receive(START_S)
+        except (ChannelClosed, ChannelTimeout, ChannelBroken):
+            self._pair.host.kill()
+            tail = self._pair.host.stderr.strip().splitlines()[-1:] or ["it said nothing"]
+            raise self._stop(GraderFault(f"the host file's process does not start: {tail[0]}")) from None
+        if "error" in ready:
+            raise self._stop(GraderFault(str(ready["error"])))
+        both = {self._machine.sandbox, ready.get("sandbox")}
+        self.sandbox = "landlock" if both == {"landlock"} else "none"
+
+    def run(self, run: CaseRun) -> Execution:
+        """Run one case: `setup` and a run on decoys, then the graded run.
+
+        What the host file or its kernels do wrong is an Execution with ``failure``, also where that ends the session.
+        Raises Unsupported, GraderFault.
+        """
+        self._reports = []
+        started = time.monotonic()
+        try:
+            ended = run_case(self, self._exercise, run.buffers)
+        except SubmissionError as error:
+            if not self._reports:  # it was in `setup`, which is no run: its kernels may say why
+                self._end_run()
+            return self._execution(error=error, elapsed_s=time.monotonic() - started)
+        outputs, changed = dict(ended.outputs), ended.inputs_changed
+        return self._execution(outputs, changed, elapsed_s=time.monotonic() - started)
+
+    def set_up(self, data: Arrays) -> dict[str, npt.NDArray[np.generic]]:
+        """Share copies of ``data`` with the host file, and call its `setup`.
+
+        What is returned is the parent's own: each run takes it to the shared file, and brings it back when it ends.
+        """
+        self._arrays, told, bound = {}, [], {}
+        roles = {array.name: array.role for array in self._exercise.arrays}
+        for name, values in data.items():
+            span = self._pair.shared.reserve(values.nbytes)
+            self._pair.shared.reserve(GAP_BYTES)
+            there = self._pair.shared.array(span, values.dtype.name)
+            there[:] = values
+            self._arrays[name] = (values.copy(), there)
+            told.append({"offset": span.offset, "size": span.size, "dtype": values.dtype.name})
+            bound[name] = [span.offset, span.size, values.dtype.name, roles[name]]
+        self._asked({"do": "bind", "arrays": bound})
+        self._graded = False
+        self._ask({"do": "setup", "arrays": told})
+        return {name: own for name, (own, _) in self._arrays.items()}
+
+    def go(self) -> float:
+        """Call `run` once, the first time after `set_up` on decoys; seconds by the parent's clock.
+
+        Raises SubmissionError for an exception in the host file, a run that does not end, or a process that died.
+        """
+        for own, there in self._arrays.values():
+            there[:] = own
+        self._asked({"do": "begin_run", "graded": self._graded})
+        started = time.perf_counter()
+        try:
+            self._ask({"do": "run"})
+        finally:
+            seconds = time.perf_counter() - started
+            for own, there in self._arrays.values():
+                own[:] = there
+            self._end_run()
+        self._graded = True
+        return seconds
+
+    def _end_run(self) -> None:
+        if self._stopped is None:
+            self._reports.append(self._asked({"do": "end_run"}))
+
+    # -- the two children --------------------------------------------------------------------------------------------
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        """One request to the host file's process; on the way its calls go to the machine."""
+        from grader.standin.messages import relayed
+
+        if self._stopped is not None:
+            raise self._stopped
+        patience = Patience(self._pair.host, self._limits.launch_s)
+        answer = self._exchanged(request, patience)
+        while answer.get("is") == "call":
+            called = time.monotonic()
+            result = self._asked(relayed(answer))
+            result.pop("is", None)
+            # The machine's own time has limits of its own; but a loop of calls that cost nothing is the host file's.
+            patience.add(max(0.0, time.monotonic() - called - CALL_S))
+            answer = self._exchanged(result, patience)
+        if "fault" in answer:
+            raise told_error(answer, self._name)
+        return answer
+
+    def _asked(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The machine's answer. Where it gives none, the host file's process waits for nothing any more."""
+        if self._stopped is not None:
+            raise self._stopped
+        try:
+            return self._machine.ask(request)
+        except WarpgradeError as error:
+            raise self._stop(error) from None
+
+    def _exchanged(self, message: dict[str, Any], patience: Patience) -> dict[str, Any]:
+        try:
+            self._pair.host.channel.send(message)
+            return self._received(patience)
+        except ChannelTimeout:
+            raise self._stop(self._hung(patience)) from None
+        except ChannelBroken:
+            message_ = "the process that ran the host file answered with something that is no answer"
+            raise self._stop(SubmissionError("crash", message_)) from None
+        except ChannelClosed:
+            raise self._stop(self._died()) from None
+
+    def _received(self, patience: Patience) -> dict[str, Any]:
+        channel = self._pair.host.channel
+        while True:
+            try:
+                return channel.receive(patience.left_s())[0]
+            except ChannelTimeout:
+                if patience.is_over() or channel.is_broken:
+                    raise
+
+    def _hung(self, patience: Patience) -> SubmissionError:
+        """The host file is busy and does not call: say where it is, if it can be asked."""
+        pair, busy = self._pair, patience.busy()
+        message = f"the host file did not come back within {self._limits.launch_s:.3g} s"
+        again = "grade it again when nothing else runs, and " if busy else ""
+        hint = f"{again}look for a loop whose condition never becomes false; `--timeout SECONDS` gives it more time"
+        return hung(self._name, where(pair.host, pair.traces, self._name), message, hint, busy)
+
+    def _died(self) -> SubmissionError:
+        host = self._pair.host
+        host.wait(2.0)
+        line = where(host, self._pair.traces, self._name)
+        return died(self._name, line, host.signal_name, host.returncode)
+
+    def _stop(self, error: WarpgradeError) -> WarpgradeError:
+        self._stopped = error
+        self._pair.end()
+        return error
+
+    # -- what came of it ---------------------------------------------------------------------------------------------
+    def _execution(
+        self, outputs: Mapping[str, Any] | None = None, changed: tuple[str, ...] = (),
+        error: SubmissionError | None = None, elapsed_s: float = 0.0,
+    ) -> Execution:  # fmt: skip
+        """The graded run's; a failure of the run on decoys counts where the graded one has none.
+
+        An exception of the host file comes before what was in disorder when it was raised, and after a kernel's fault,
+        which is its cause.
+        """
+        failed = next((report for report in reversed(self._reports) if report["failure"]), None)
+        last = self._reports[-1] if self._graded and self._reports else {}
+        told = failed or (self._reports[-1] if self._reports else {})  # warnings of setup, too, where that failed
+        found = tuple(as_diagnostic(one) for one in told.get("diagnostics", ()))
+        failure = failed["failure"] if failed else None
+        if error is not None:
+            found = tuple(one for one in found if one.kind != "unfinished")  # no wonder: it did not come to its end
+            if failure in (None, "race") or error.verdict in ("unsupported", "timeout"):
+                failure, found = error.verdict, (*error.diagnostics, *found)
+        printed, too_much = self._printed()
+        printed += "".join(str(report["printed"]) for report in self._reports[-1:])
+        if too_much and failure is None:
+            said = printed_too_much("the host file", self._name, self._limits.printf_bytes)
+            failure, found = "limit", (said, *found)
+        return Execution(
+            outputs=outputs or {}, launches=as_launches(last), diagnostics=found, failure=failure, printed=printed,
+            inputs_changed=changed, elapsed_s=elapsed_s, timeline=as_timeline(last.get("timeline")),
+            host_counters=dict(last.get("host_counters", {})),
+        )  # fmt: skip
+
+    def _printed(self) -> tuple[str, bool]:
+        """What the host file printed. Where its process cannot say any more: what it had left."""
+        limit_bytes = self._limits.printf_bytes
+        try:
+            return told_printed(self._ask({"do": "printed"}), limit_bytes)
+        except WarpgradeError:
+            return self._pair.traces.printed(limit_bytes), False
+
+    def close(self) -> None:
+        """End both children at once; closing twice is fine."""
+        self._pair.close()

@@ -1,0 +1,1 @@
+"""The exercises of all courses: folders, their `exercise.py`, and names resolved."""

@@ -1,0 +1,249 @@
+"""Course folders: where exercises lie, and how an ``exercise.py`` becomes a record.
+
+A course is ``exercises/CHAPTER/NAME/exercise.py`` with ``solutions/CHAPTER/NAME.cu`` and ``kernels_ref/`` beside
+``exercises``, or a plain folder of such chapters or exercises without them.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from grader.errors import UsageError
+from grader.exercise import Array, Exercise, Expect
+from grader.paths import PACKAGE
+
+MAX_EXERCISE_BYTES = 256 << 10
+
+
+@dataclass(frozen=True)
+class Course:
+    """One course: the folder of its exercises, and the folders beside it. The latter two may not exist."""
+
+    exercises: Path
+    solutions: Path
+    kernels_ref: Path
+
+
+@dataclass(frozen=True)
+class CourseExercise:
+    """One exercise with its place. ``chapter`` is the folder above it ("04_reduction"), "" in a plain folder.
+
+    ``stub``, ``statement``, ``hints`` and ``interview`` are where those files belong; `solution` and `host_file` are
+    None where the file does not exist.
+    """
+
+    exercise: Exercise
+    folder: Path
+    chapter: str
+    course: Course
+    inherited: tuple[Expect, ...] = ()  # the technique of the earlier steps of its ladder
+
+    @property
+    def graded(self) -> Exercise:
+        """The exercise as a submission is graded on it: its own technique first, then the earlier steps'."""
+        return replace(self.exercise, technique=self.exercise.technique + self.inherited)
+
+    @property
+    def name(self) -> str:
+        return self.exercise.name
+
+    @property
+    def number(self) -> int:
+        """``Exercise.order``: chapter × 100 + row."""
+        return self.exercise.order
+
+    @property
+    def stub(self) -> Path:
+        return self.folder / f"{self.name}.cu"
+
+    @property
+    def statement(self) -> Path:
+        return self.folder / "README.md"
+
+    @property
+    def hints(self) -> Path:
+        return self.folder / "hints.md"
+
+    @property
+    def interview(self) -> Path:
+        return self.folder / "interview.md"
+
+    @property
+    def mutants(self) -> tuple[Path, ...]:
+        """The wrong answers that must be rejected, each for the reason on its first line.
+
+        Of a host exercise also host files that have no `.cu` of their own: ``wrong/M_host.py``.
+        """
+        kernels = set(self.folder.glob("wrong/*.cu"))
+        hosts = self.folder.glob("wrong/*_host.py") if self.exercise.host else ()
+        alone = {path for path in hosts if path.with_name(f"{path.stem.removesuffix('_host')}.cu") not in kernels}
+        return tuple(sorted(kernels | alone))
+
+    @property
+    def solution(self) -> Path | None:
+        return existing(self.course.solutions / self.chapter / f"{self.name}.cu")
+
+    @property
+    def host_file(self) -> Path | None:
+        """``NAME_host.py`` beside the stub, for host exercises."""
+        return existing(self.folder / f"{self.name}_host.py")
+
+    @property
+    def solution_host_file(self) -> Path | None:
+        return existing(self.course.solutions / self.chapter / f"{self.name}_host.py")
+
+    @property
+    def ladder_page(self) -> Path | None:
+        """The story of its ladder: ``reduce.md`` in the chapter's folder."""
+        return existing(self.folder.parent / f"{self.exercise.ladder}.md") if self.exercise.ladder else None
+
+    @property
+    def kernels_ref(self) -> Path:
+        return self.course.kernels_ref
+
+
+@dataclass(frozen=True)
+class Broken:
+    """An ``exercise.py`` that could not be loaded. ``name`` is its folder's."""
+
+    name: str
+    path: Path
+    line: int | None
+    error: UsageError
+
+
+# ------------------------------------------------------------------------------------------------------ course folders
+
+
+def built_in_course() -> Course:
+    """The course inside the installed package, else the one of the clone that this package stands in."""
+    root = PACKAGE / "_course" if (PACKAGE / "_course").is_dir() else PACKAGE.parent
+    return Course(root / "exercises", root / "solutions", root / "kernels_ref")
+
+
+def course_at(folder: Path) -> Course:
+    """The course in ``folder``. Raises UsageError if there is no folder, or no exercise in it."""
+    if not folder.is_dir():
+        what = "is a file, not a folder" if folder.exists() else "does not exist"
+        raise UsageError(f"the course {folder} {what}", code="bad_course")
+    exercises = folder / "exercises" if (folder / "exercises").is_dir() else folder
+    if not exercise_files(exercises):
+        hint = "a course holds NAME/exercise.py, CHAPTER/NAME/exercise.py or exercises/CHAPTER/NAME/exercise.py"
+        raise UsageError(f"the course {folder} holds no exercise", code="bad_course", hint=hint)
+    return Course(exercises.resolve(), folder.resolve() / "solutions", folder.resolve() / "kernels_ref")
+
+
+def exercise_files(exercises: Path) -> list[Path]:
+    """Every ``exercise.py`` in the folder, in its folders and in theirs."""
+    patterns = ("exercise.py", "*/exercise.py", "*/*/exercise.py")
+    return sorted(path for pattern in patterns for path in exercises.glob(pattern))
+
+
+def existing(path: Path) -> Path | None:
+    """``path`` if it is a file."""
+    return path if path.is_file() else None
+
+
+def read_exercise(path: Path, course: Course) -> CourseExercise | Broken:
+    """The exercise of an ``exercise.py``, or what is wrong with it, with file and line."""
+    folder = path.parent
+    try:
+        exercise = _exercise_in(path)
+    except _BrokenExercise as error:
+        where = f"{path}:{error.line}" if error.line else str(path)
+        usage = UsageError(f"{where}: {error}", code="bad_exercise", hint="the fields are in grader/exercise.py")
+        return Broken(folder.name, path, error.line, usage)
+    chapter = folder.parent.relative_to(course.exercises).as_posix() if folder != course.exercises else ""
+    return CourseExercise(exercise, folder, "" if chapter == "." else chapter, course)
+
+
+# ------------------------------------------------------------------------------------------------- running exercise.py
+
+
+class _BrokenExercise(Exception):
+    """Raised when an exercise.py is no exercise; ``line`` is where, if known."""
+
+    def __init__(self, message: str, line: int | None = None) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+def _exercise_in(path: Path) -> Exercise:
+    found = _run(path).get("EXERCISE")
+    if not isinstance(found, Exercise):
+        raise _BrokenExercise("it must hold EXERCISE = Exercise(...)" if found is None else "EXERCISE is no Exercise")
+    if found.name != path.parent.name:
+        raise _BrokenExercise(f"the exercise is named {found.name!r}, its folder {path.parent.name!r}")
+    for fault, words in _FAULTS:
+        if fault(found):
+            raise _BrokenExercise(words)
+    return found
+
+
+_FAULTS: tuple[tuple[Callable[[Exercise], bool], str], ...] = (
+    (lambda e: type(e.order) is not int, "order must be an integer: chapter × 100 + row"),
+    (lambda e: not _is_tuple_of(e.arrays, Array), "arrays must be a tuple of Array(...): a single one needs a comma"),
+    (lambda e: not e.outputs, "arrays needs an output (role='out')"),
+    (lambda e: len({a.name for a in e.arrays}) < len(e.arrays), "two arrays have the same name"),
+    (lambda e: not _is_tuple_of(e.small, Mapping), "small must be a tuple of sizes such as {'n': 1023}"),
+    (lambda e: not all(map(_is_size, (*e.small, e.simulated))), "a size maps names to positive integers"),
+    (lambda e: e.timed is not None and not _is_size(e.timed), "timed maps names to positive integers"),
+    (lambda e: ":" not in e.oracle, "oracle must be 'module:function' of kernels_ref"),
+)
+"""What a literal can get wrong that would only show much later."""
+
+
+def _is_tuple_of(value: object, kind: type) -> bool:
+    return isinstance(value, tuple) and bool(value) and all(isinstance(one, kind) for one in value)
+
+
+def _is_size(size: object) -> bool:
+    return isinstance(size, Mapping) and all(type(number) is int and number > 0 for number in size.values())
+
+
+def _run(path: Path) -> dict[str, Any]:
+    """The names that an exercise.py defines; only ``grader`` can be imported in it, so that listing stays quick."""
+    namespace: dict[str, Any] = {"__name__": "exercise", "__file__": str(path), "__builtins__": _BUILTINS}
+    try:
+        source = path.read_bytes()
+        if len(source) > MAX_EXERCISE_BYTES:
+            raise _BrokenExercise(f"{len(source)} bytes; an exercise.py has at most {MAX_EXERCISE_BYTES}")
+        exec(compile(source, str(path), "exec"), namespace)
+    except _BrokenExercise:
+        raise
+    except (Exception, SystemExit) as error:
+        raise _BrokenExercise(words_of(error), line_in(path, error)) from None
+    return namespace
+
+
+def _import_only_grader(name: str, *args: Any, **kwargs: Any) -> ModuleType:
+    if name.split(".")[0] not in ("grader", "__future__"):
+        raise ImportError(f"an exercise.py imports only grader, not {name}")
+    return builtins.__import__(name, *args, **kwargs)
+
+
+_BUILTINS = vars(builtins) | {"__import__": _import_only_grader}
+
+
+def words_of(error: BaseException) -> str:
+    """An error of somebody's Python file in one line."""
+    if isinstance(error, SyntaxError):
+        return f"a syntax error: {error.msg}"
+    return f"{type(error).__name__}: {error}" if not isinstance(error, ImportError) else str(error)
+
+
+def line_in(path: Path, error: BaseException) -> int | None:
+    """The line of the file at ``path`` where the error arose, the innermost if there are several."""
+    if isinstance(error, SyntaxError) and error.filename == str(path):
+        return error.lineno
+    line, trace = None, error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == str(path):
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line

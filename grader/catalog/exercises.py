@@ -1,0 +1,160 @@
+"""The exercises there are: the built-in course and every ``--course DIR``, one folder per exercise.
+
+    course folder ──load_catalog──▶ Catalog ──find("103" | "reduce_v3" | "v3")──▶ CourseExercise
+
+A broken ``exercise.py`` is kept as the error it is, so that the others can still be listed and graded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from grader.catalog.courses import (
+    Broken,
+    Course,
+    CourseExercise,
+    built_in_course,
+    course_at,
+    exercise_files,
+    read_exercise,
+)
+from grader.catalog.references import resolve_reference
+from grader.errors import UsageError
+
+__all__ = [
+    "Broken",
+    "Catalog",
+    "Course",
+    "CourseExercise",
+    "built_in_course",
+    "course_at",
+    "is_number",
+    "load_catalog",
+    "resolve_reference",
+]
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """All exercises by number; where two courses hold the same name, the one named last on the command line."""
+
+    exercises: tuple[CourseExercise, ...]
+    broken: tuple[Broken, ...] = ()
+
+    def ladder(self, one: CourseExercise) -> tuple[CourseExercise, ...]:
+        """All steps of its ladder, in order; itself alone where it is in none."""
+        return tuple(other for other in self.exercises if other is one or same_ladder(one, other))
+
+    def find(self, text: str) -> CourseExercise:
+        """The one exercise that ``text`` means: its name, its number, or a unique part of its name.
+
+        A number is the one that `list` shows (``Exercise.order``: 403), and never a part of a name. Raises UsageError
+        with the candidates; for another number these are the exercises of its chapter.
+        """
+        self._raise_if_broken(text)
+        wanted = text.strip()
+        found = next((hits for rule in _RULES if (hits := rule(self.exercises, wanted))), ())
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise _ambiguous(text, found)
+        raise self._unknown(text)
+
+    def _raise_if_broken(self, text: str) -> None:
+        for broken in self.broken:
+            if broken.name == text and all(one.name != text for one in self.exercises):
+                raise broken.error
+
+    def _unknown(self, text: str) -> UsageError:
+        from grader.expressions import did_you_mean
+
+        if is_number(text.strip()):
+            hint = self._in_chapter(text.strip()) or "`grade list` shows the numbers"
+            return UsageError(f"there is no exercise {text.strip()}", code="unknown_exercise", hint=hint)
+        names = [one.name for one in self.exercises] + [one.name for one in self.broken]
+        hint = did_you_mean(text, names) or "`grade list` shows all exercises"
+        return UsageError(f"there is no exercise {text!r}", code="unknown_exercise", hint=hint)
+
+    def chapter(self, number: int) -> tuple[CourseExercise, ...]:
+        """The exercises of the chapter with this number, which is 4 for 4 as for 499; none where there is none."""
+        chapter = number // 100 or number
+        return tuple(one for one in self.exercises if one.number // 100 == chapter)
+
+    def _in_chapter(self, number: str) -> str:
+        """``4 is the chapter reduction: 403 reduce_v3``, for 4 as for 499; "" where there is no such chapter."""
+        members = self.chapter(int(number))
+        if not members:
+            return ""
+        chapter = members[0].number // 100
+        title = members[0].chapter.partition("_")[2].replace("_", " ") or members[0].chapter
+        return f"{chapter} is the chapter {title}: " + ", ".join(f"{one.number} {one.name}" for one in members)
+
+
+def load_catalog(courses: Sequence[Path] = ()) -> Catalog:
+    """The built-in course and the given ones. Raises UsageError for a course folder that is none."""
+    by_name: dict[str, CourseExercise] = {}
+    broken: list[Broken] = []
+    for course in (built_in_course(), *map(course_at, courses)):
+        loaded = [read_exercise(path, course) for path in exercise_files(course.exercises)]
+        fine, wrong = _without_twins([one for one in loaded if isinstance(one, CourseExercise)])
+        by_name |= {one.name: one for one in fine}
+        broken += [one for one in loaded if isinstance(one, Broken)] + wrong
+    exercises = sorted(by_name.values(), key=lambda one: (one.number, one.name))
+    return Catalog(tuple(_with_inheritance(exercises)), tuple(broken))
+
+
+def _with_inheritance(exercises: Sequence[CourseExercise]) -> Iterator[CourseExercise]:
+    """Each step of a ladder with the technique of the steps before it, nearest first."""
+    for at, one in enumerate(exercises):
+        earlier = [other for other in exercises[:at] if same_ladder(one, other)]
+        yield replace(one, inherited=tuple(e for other in reversed(earlier) for e in other.exercise.technique))
+
+
+def same_ladder(one: CourseExercise, other: CourseExercise) -> bool:
+    return bool(one.exercise.ladder) and (one.course, one.exercise.ladder) == (other.course, other.exercise.ladder)
+
+
+def _without_twins(loaded: Sequence[CourseExercise]) -> tuple[list[CourseExercise], list[Broken]]:
+    """The first of each name, and the later ones of the same course as broken."""
+    first: dict[str, CourseExercise] = {}
+    twins = []
+    for one in loaded:
+        other = first.setdefault(one.name, one)
+        if other is not one:
+            path = one.folder / "exercise.py"
+            error = UsageError(f"{path}: {one.name!r} is also the exercise in {other.folder}", code="bad_exercise")
+            twins.append(Broken(one.name, path, None, error))
+    return list(first.values()), twins
+
+
+# ------------------------------------------------------------------------------------------------------------- finding
+
+
+def _by_name(exercises: Sequence[CourseExercise], text: str) -> list[CourseExercise]:
+    return [one for one in exercises if one.name == text]
+
+
+def _by_number(exercises: Sequence[CourseExercise], text: str) -> list[CourseExercise]:
+    return [one for one in exercises if str(one.number) == text]
+
+
+def is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 9  # more digits are nobody's chapter
+
+
+def _by_part(exercises: Sequence[CourseExercise], text: str) -> list[CourseExercise]:
+    if not text or is_number(text):
+        return []
+    return [one for one in exercises if text.casefold() in one.name.casefold()]
+
+
+_RULES = (_by_name, _by_number, _by_part)
+
+
+def _ambiguous(text: str, found: Sequence[CourseExercise]) -> UsageError:
+    names = ", ".join(one.name for one in found)
+    return UsageError(
+        f"{text!r} may mean {len(found)} exercises: {names}", code="ambiguous_exercise", hint="write one of these names"
+    )

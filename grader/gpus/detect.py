@@ -1,0 +1,180 @@
+"""Which GPU is here, read from the driver: names, counts, clocks and sizes, nothing measured.
+
+`detect` asks the CUDA driver through cuda-bindings. It creates no context and imports no CuPy, so that it is cheap in
+the parent process; ``CUDA_VISIBLE_DEVICES`` is respected, because it is the same driver that the kernels run on.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from grader.errors import Unsupported
+from grader.gpus.architecture import real, serves
+from grader.launch import DeviceLimits
+
+_DRIVER_FILE = Path("/proc/driver/nvidia/version")
+
+_ATTRIBUTES = {
+    "major": "COMPUTE_CAPABILITY_MAJOR",
+    "minor": "COMPUTE_CAPABILITY_MINOR",
+    "sm_count": "MULTIPROCESSOR_COUNT",
+    "clock_khz": "CLOCK_RATE",
+    "memory_clock_khz": "MEMORY_CLOCK_RATE",
+    "bus_width_bits": "GLOBAL_MEMORY_BUS_WIDTH",
+    "l2_bytes": "L2_CACHE_SIZE",
+    "warp_size": "WARP_SIZE",
+    "max_threads_per_block": "MAX_THREADS_PER_BLOCK",
+    "max_shared_bytes": "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN",
+    "block_x": "MAX_BLOCK_DIM_X",
+    "block_y": "MAX_BLOCK_DIM_Y",
+    "block_z": "MAX_BLOCK_DIM_Z",
+    "grid_x": "MAX_GRID_DIM_X",
+    "grid_y": "MAX_GRID_DIM_Y",
+    "grid_z": "MAX_GRID_DIM_Z",
+}
+"""What is asked, by our name; the driver's names begin with ``CU_DEVICE_ATTRIBUTE_``."""
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One GPU as its driver describes it. ``driver`` is the driver's version, "" where it is not told."""
+
+    index: int
+    name: str  # "NVIDIA H200"
+    compute_capability: tuple[int, int]  # (9, 0)
+    sm_count: int
+    clock_hz: float  # boost clock of the SMs
+    memory_clock_hz: float
+    bus_width_bits: int
+    l2_bytes: int
+    memory_bytes: int
+    limits: DeviceLimits
+    cuda_driver: str = ""  # the newest CUDA that the driver serves, "13.0"
+    driver: str = ""  # "580.95.05"
+
+    @property
+    def arch(self) -> str:
+        """The real architecture that ptxas assembles for, e.g. ``sm_90``."""
+        major, minor = self.compute_capability
+        return f"sm_{major}{minor}"
+
+    def arch_for(self, target: str) -> str:
+        """What to assemble PTX of ``target`` for: ``sm_90a`` for PTX that only this generation runs."""
+        return real(self.compute_capability, target)
+
+    def why_not(self, requires: str) -> str:
+        """Why this GPU cannot run what ``requires`` names, "" if it can."""
+        if serves(self.compute_capability, requires):
+            return ""
+        return "{} has compute capability {}.{}".format(self.name, *self.compute_capability)
+
+
+def count() -> int:
+    """How many GPUs the driver shows; 0 where there is no driver, no GPU, or no cuda-bindings."""
+    try:
+        return int(_call("cuDeviceGetCount"))
+    except Unsupported:
+        return 0
+
+
+def detect(index: int = 0) -> Gpu:
+    """GPU number ``index``. Raises Unsupported where it, the driver or cuda-bindings is missing."""
+    available = int(_call("cuDeviceGetCount"))
+    if not 0 <= index < available:
+        raise Unsupported(f"there is no GPU number {index}: the driver shows {_plural(available)}", hint=_NO_GPU_HINT)
+    device = _call("cuDeviceGet", index)
+    values = {name: _attribute(suffix, device) for name, suffix in _ATTRIBUTES.items()}
+    name = bytes(_call("cuDeviceGetName", 256, device)).split(b"\0")[0].decode()
+    memory = int(_call("cuDeviceTotalMem", device))
+    return from_attributes(index, name, memory, values, cuda=int(_call("cuDriverGetVersion")))
+
+
+def from_attributes(index: int, name: str, memory_bytes: int, values: dict[str, int], *, cuda: int) -> Gpu:
+    """A `Gpu` from the driver's numbers: clocks in kHz, ``cuda`` as 1000·major + 10·minor."""
+    return Gpu(
+        index=index,
+        name=name,
+        compute_capability=(values["major"], values["minor"]),
+        sm_count=values["sm_count"],
+        clock_hz=values["clock_khz"] * 1e3,
+        memory_clock_hz=values["memory_clock_khz"] * 1e3,
+        bus_width_bits=values["bus_width_bits"],
+        l2_bytes=values["l2_bytes"],
+        memory_bytes=memory_bytes,
+        limits=_limits(name, values),
+        cuda_driver=f"{cuda // 1000}.{cuda % 1000 // 10}",
+        driver=driver_version(),
+    )
+
+
+def _limits(name: str, values: dict[str, int]) -> DeviceLimits:
+    return DeviceLimits(
+        name=name,
+        sm_count=values["sm_count"],
+        warp_size=values["warp_size"],
+        max_threads_per_block=values["max_threads_per_block"],
+        max_block=(values["block_x"], values["block_y"], values["block_z"]),
+        max_grid=(values["grid_x"], values["grid_y"], values["grid_z"]),
+        max_shared_bytes=values["max_shared_bytes"],
+    )
+
+
+def driver_version(file: Path = _DRIVER_FILE) -> str:
+    """The driver's own version, e.g. ``580.95.05``; "" where the kernel module does not tell (WSL, some sandboxes)."""
+    try:
+        text = file.read_text()
+    except OSError:
+        return ""
+    found = re.search(r"Kernel Module(?: for \S+)?\s+(\d+(?:\.\d+)+)", text)
+    return found[1] if found else ""
+
+
+# ---------------------------------------------------------------------------------------------------- the driver's API
+
+_NO_GPU_HINT = "`grade NAME --backend sim` grades on the simulator; `grade doctor` says what is missing"
+
+
+def _plural(number: int) -> str:
+    return "no GPU" if number == 0 else "1 GPU" if number == 1 else f"{number} GPUs"
+
+
+def _driver() -> Any:
+    try:
+        from cuda.bindings import driver
+    except ImportError:
+        hint = "install it: pip install 'warpgrade[cuda12]' (or [cuda13] for drivers from 580 on)"
+        raise Unsupported("cuda-bindings is not installed, so no GPU can be asked for", hint=hint) from None
+    return driver
+
+
+_started = False
+
+
+def _call(name: str, *arguments: Any) -> Any:
+    """One call of the driver, started first; its single result, or Unsupported with the driver's own error name."""
+    global _started
+    driver = _driver()
+    try:
+        if not _started:
+            _check(driver, "cuInit", driver.cuInit(0))
+            _started = True
+        return _check(driver, name, getattr(driver, name)(*arguments))
+    except (RuntimeError, ImportError, OSError) as error:  # cuda-bindings cannot find or open libcuda
+        raise Unsupported("no NVIDIA driver was found on this machine", hint=_NO_GPU_HINT) from error
+
+
+def _check(driver: Any, name: str, answer: tuple[Any, ...]) -> Any:
+    status, *values = answer
+    if status == driver.CUresult.CUDA_SUCCESS:
+        return values[0] if values else None
+    word = getattr(status, "name", str(status)).removeprefix("CUDA_ERROR_").lower().replace("_", " ")
+    raise Unsupported(f"the NVIDIA driver answers {name} with: {word}", hint=_NO_GPU_HINT)
+
+
+def _attribute(suffix: str, device: Any) -> int:
+    driver = _driver()
+    key = getattr(driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{suffix}")
+    return int(_call("cuDeviceGetAttribute", key, device))

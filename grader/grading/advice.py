@@ -1,0 +1,307 @@
+"""The next step: one concrete thing to do, for every verdict."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from grader.grading.crash_hints import advice_for
+from grader.grading.records import Request
+from grader.render.text import listed, safe
+from grader.verdict import EXIT_CODES, Diagnostic, StageResult
+
+CAUSES = "If it does not pass"  # the statement's heading above its table of reports and their meaning
+LINES_NAMED = 5
+READ_LIMIT = 1 << 20  # bytes; no stub is longer
+
+_BY_WORD: Mapping[str, str] = {
+    "wrong": "{unset}{table}{hints}",
+    "slow": "{table}{hints}",
+    "technique": "{table}{hints}",
+    "race": "{order}{table}{hints}",
+    "out_of_bounds": "Compare the index with the array's length before the access; the last block sticks out.",
+    "compile_error": "Correct {place}, then {again}.",
+    "invalid": "{plain}Correct {place}, then {again}.",
+    "policy": "Take out what the message names; `grade show {name}` says what the exercise allows.",
+    "crash": "{stopped}{hints}",
+    "timeout": "Look for a loop that does not end, or a barrier that some threads never reach, at {place}.",
+    "limit": "Make it smaller: docs/verdicts.md lists the limits.",
+    "cheat": "If the kernel does all of the work, please report this: the message says what was measured.",
+    "inconclusive": "Wait until nothing else uses this GPU, then {again}.",
+    "unsupported": "`grade doctor` says what this machine has and what is missing.",
+    "error": "This is the grader's fault, not yours. Run it again with WARPGRADE_DEBUG=1 and report what it prints.",
+}
+
+
+BARRIER = "Put a barrier between the two accesses. "
+_ORDER: Mapping[str, str] = {
+    "missing_wait": "Record an event behind the operation that has to come first, and let the other stream wait for "
+    "it; or put both into one stream. ",
+    "unfinished": "Let run() wait at its end for everything that it has queued: for the streams, for an event, or for "
+    "the device. ",
+    "host_conflict": "Wait for the operation that still uses this memory before the host touches it. ",
+}
+"""What puts two operations in order, by the kind of the finding; between threads it is a barrier."""
+
+
+ALL_BLOCKS = (
+    "All blocks must wait for each other between the two accesses: cooperative_groups::this_grid().sync(). "
+    "A __syncthreads() waits for its own block only. "
+)
+_OF_BLOCKS = ("race", "missing_fence")
+
+
+def next_step(
+    request: Request,
+    word: str,
+    stages: tuple[StageResult, ...],
+    diagnostics: Sequence[Diagnostic],
+    printed: str = "",
+) -> str:
+    """Return what to do next, in one or two sentences; the first of ``diagnostics`` settled the verdict."""
+    found = diagnostics[0] if diagnostics else None
+    if word == "pass":
+        return _after_pass(request, stages)
+    if word not in EXIT_CODES and is_untouched(request):  # what exits 3, 4 or 5 is not about the file
+        return _untouched(request, word)
+    if word == "invalid" and _is_empty(request):
+        return _write_the_stub(request)
+    if found is not None and found.launch and found.kind != "null" and _is_given_kernel(request):
+        return _look_at_launch(request, found)
+    if found is not None and _needs_the_grid(request, found):
+        return ALL_BLOCKS + _read_hints(request)
+    if found is not None and found.hint:
+        return _sentence(found.hint) + _more_lines(word, diagnostics)
+    return _BY_WORD[word].format(
+        hints=_read_hints(request), name=request.exercise.name, again=_again(request),
+        place=_place(word, diagnostics), table=_table(request, word), unset=_unset(diagnostics, printed),
+        order=_ORDER.get(found.kind if found else "", BARRIER), plain=_plain_cause(request, found),
+        stopped=_begin_with_note(diagnostics) or _plain_cause(request, found) or _stopped_at(word, diagnostics),
+    )  # fmt: skip
+
+
+def _is_given_kernel(request: Request) -> bool:
+    """Whether the .cu is the course's own, which has nothing left to write in it: it is no kernel's fault then."""
+    stub = None if request.stub is None else _content(request.stub)
+    return request.exercise.host and b"YOUR CODE" not in (stub or b"") and _same(request, request.path, request.stub)
+
+
+def _look_at_launch(request: Request, found: Diagnostic) -> str:
+    """The row "launched" of the report has the arguments."""
+    place = safe(found.launch.partition(" with ")[0])
+    return (
+        f"This kernel is the given one, and right: look at what the launch at {place} passes to it. Is each argument "
+        "in its place, does it count what the kernel counts, and is the memory behind it large enough?"
+    )
+
+
+def _needs_the_grid(request: Request, found: Diagnostic) -> bool:
+    """Whether blocks race in a step whose kernel is to wait for its whole grid, and does not.
+
+    A hint on a wrong index or on one array for two parameters stays: no wait helps there.
+    """
+    other_way = "put a __threadfence()" in found.hint
+    other_way |= "second launch" in found.hint and "blockIdx" not in found.hint
+    between = found.kind in _OF_BLOCKS and found.space == "global" and other_way
+    return between and any(expect.counter == "cooperative_launches" for expect in request.exercise.technique)
+
+
+def _plain_cause(request: Request, found: Diagnostic | None) -> str:
+    """What to do about an exception of the host file that says itself what is wrong."""
+    if found is None or not request.exercise.host or request.host_file is None:
+        return ""
+    source = request.texts.shown(request.host_file)
+    return advice_for(found.message, request.exercise, safe(request.host_file.name), source)
+
+
+def _stopped_at(word: str, diagnostics: Sequence[Diagnostic]) -> str:
+    place = _place(word, diagnostics)
+    return f"Look at {place}: that is where it stopped. " if place != THE_FILE else ""
+
+
+def is_untouched(request: Request) -> bool:
+    """Whether what is graded is still the stub, byte for byte; of a host exercise both files."""
+    pairs: list[tuple[Path | None, Path | None]] = [(request.path, request.stub)]
+    if request.exercise.host and request.host_stub is not None:
+        pairs.append((request.host_file, request.host_stub))
+    return all(_same(request, path, stub) for path, stub in pairs)
+
+
+def _same(request: Request, path: Path | None, stub: Path | None) -> bool:
+    content = None if stub is None else _content(stub)
+    return path is not None and content is not None and _graded(request, path) == content
+
+
+def _is_empty(request: Request) -> bool:
+    content = _graded(request, request.path)
+    return content is not None and not content.strip()
+
+
+def _graded(request: Request, path: Path) -> bytes | None:
+    """The content of one of the graded files, as it was graded."""
+    return request.texts.contents[path] if path in request.texts.contents else _content(path)
+
+
+def _content(path: Path) -> bytes | None:
+    """The bytes of a file of ordinary size; None for anything else, such as a pipe, whose end may never come."""
+    try:
+        return path.read_bytes() if path.is_file() and path.stat().st_size <= READ_LIMIT else None
+    except OSError:
+        return None
+
+
+def _write_the_stub(request: Request) -> str:
+    name = request.exercise.name
+    if request.path == request.stub:  # nothing is left to copy
+        return f"`git checkout {shown(request.path)}` brings the stub back."
+    if request.path.resolve() == Path(f"{name}.cu").resolve():
+        if request.exercise.host:  # --force would overwrite the host file too
+            return f"Delete ./{name}.cu, and `grade start {name}` puts its stub here; your host file stays."
+        return f"`grade start {name} --force` writes the stub again."
+    return f"`grade start {name}` puts the stub into this folder, as {name}.cu."
+
+
+def _untouched(request: Request, word: str) -> str:
+    name = request.exercise.name
+    files = listed(shown(path) for path in _to_write(request))
+    if request.stub is not None and request.path.resolve() == request.stub.resolve():
+        where = f"open {files}, or copy the stub here with `grade start {name}`,"
+    else:
+        where = f"open {files}"
+    grading = SAVE if request.watched else f"run `{_command(request)}`"
+    explained = "" if word in _RIGHT_ALREADY else f" `grade show {name}` explains the task."
+    return f"This is still the untouched stub: {where} and {_task(request, word)}; then {grading}.{explained}"
+
+
+_RIGHT_ALREADY = frozenset({"technique", "slow"})  # a stub that works: what it lacks is in the statement
+
+
+def _to_write(request: Request) -> list[Path]:
+    """The graded files in which something is left to write: a host exercise may have it in either, or in both."""
+    files = [path for path in (request.path, request.host_file) if path is not None]
+    return [path for path in files if b"YOUR CODE" in (_graded(request, path) or b"")] or files
+
+
+def _task(request: Request, word: str) -> str:
+    if word in _RIGHT_ALREADY:
+        return f"do what `grade show {request.exercise.name}` asks"
+    return "write what is missing where it says YOUR CODE" if request.exercise.host else "write the kernel"
+
+
+def _after_pass(request: Request, stages: tuple[StageResult, ...]) -> str:
+    fast = next(stage for stage in stages if stage.name == "fast")
+    speed = ""
+    if fast.status == "not_graded" and request.exercise.target is not None and request.gpu is None:
+        gpus = "an NVIDIA GPU" if request.exercise.gpus == 1 else f"{request.exercise.gpus} NVIDIA GPUs"
+        speed = f"On a machine with {gpus}, `grade` also measures how fast it is. "
+    return speed + _following(request)
+
+
+def _following(request: Request) -> str:
+    if name := request.next_exercise():
+        return f"Next exercise: `grade start {name}`, or what `grade next` proposes."
+    if request.gpu is None:
+        return "That was the last exercise that needs no GPU; `grade list` marks those that need one."
+    return "That was the last exercise."
+
+
+def _read_hints(request: Request) -> str:
+    if request.hints is not None and request.hints.is_file():
+        return f"`grade hint {request.exercise.name}` gives a hint."
+    return f"`grade show {request.exercise.name}` explains the task."
+
+
+SAVE = "save it: `grade watch` grades it then"
+
+
+def _again(request: Request) -> str:
+    return SAVE if request.watched else f"run `{_command(request)}` again"
+
+
+def _command(request: Request) -> str:
+    default = Path(f"{request.exercise.name}.cu")
+    same = request.path == default or request.path == request.stub
+    return f"grade {request.exercise.name}" + ("" if same else f" --file {shown(request.path)}")
+
+
+def _place(word: str, diagnostics: Sequence[Diagnostic]) -> str:
+    """``line 4``; of a compiler's errors all lines: ``lines 4, 9 and 12``; of a host file with its name."""
+    lines = _wrong_lines(diagnostics if word == "compile_error" else diagnostics[:1])
+    file = diagnostics[0].file if diagnostics else None
+    beside = f" of {safe(Path(file).name)}" if file is not None and file.endswith(".py") else ""
+    return f"line{'s' * (len(lines) > 1)} {listed(map(str, lines))}{beside}" if lines else THE_FILE
+
+
+THE_FILE = "the file"
+
+
+def _more_lines(word: str, diagnostics: Sequence[Diagnostic]) -> str:
+    lines = _wrong_lines(diagnostics)[1:] if word == "compile_error" else []
+    one = len(lines) == 1
+    which = f"{'Line' if one else 'Lines'} {listed(map(str, lines))} {'has an error' if one else 'have errors'} too"
+    return f" {which}." if lines else ""
+
+
+def _wrong_lines(diagnostics: Sequence[Diagnostic]) -> list[int]:
+    """The lines with errors: the first error's line first."""
+    lines = (found.line for found in diagnostics if found.severity == "error" and found.line is not None)
+    return list(dict.fromkeys(lines))[:LINES_NAMED]
+
+
+def _unset(diagnostics: Sequence[Diagnostic], printed: str) -> str:
+    """A value that was read before it was written is the likely cause, or what CuPy warned of, which comes before."""
+    if PRINTED_WARNING in printed:
+        return "Begin with the warning that was printed. "
+    note = _begin_with_note(diagnostics)
+    if note:
+        return note
+    read = next((found for found in diagnostics if found.kind == "uninitialised_read" and found.line), None)
+    return "" if read is None else f"Begin with the warning: line {read.line} reads what nothing has written. "
+
+
+def _begin_with_note(diagnostics: Sequence[Diagnostic]) -> str:
+    notes = [found for found in diagnostics if found.kind in BEGIN_WITH and found.line]
+    first = min(notes, key=lambda found: BEGIN_WITH.index(found.kind), default=None)
+    return "" if first is None else f"Begin with the note on line {first.line}: {safe(first.hint)}. "
+
+
+BEGIN_WITH = (
+    "still_capturing",
+    "not_captured",
+    "no_kernel_in_graph",
+    "unwritten_copy",
+    "brought_elsewhere",
+    "read_too_early",
+)
+"""Notes of a host file that are a likely cause of a wrong result or an exception, the likeliest first."""
+
+
+def _table(request: Request, word: str) -> str:
+    """Where the statement has a row for the verdict's word: words that lead there."""
+    content = _content(request.stub.parent / "README.md") if request.stub is not None else None
+    statement = (content or b"").decode(errors="replace")
+    rows = statement.partition(f"\n## {CAUSES}")[2]
+    if f"\n| `{word}`" not in rows:
+        return ""
+    return f'`grade show {request.exercise.name}` lists causes of `{word}` at its end, under "{CAUSES}". '
+
+
+PRINTED_WARNING = ": UserWarning: "
+
+
+def _sentence(text: str) -> str:
+    first = text.split(" ", 1)[0].rstrip(",:")
+    is_word = first == "a" or (first.isalpha() and first[1:].islower())
+    begun = text[:1].upper() + text[1:] if is_word else text  # a name or an expression stays as it is
+    shows_code = text.rpartition("\n")[2].startswith("//")
+    return begun + ("" if shows_code or text.endswith((".", "!", "?", "`")) else ".")
+
+
+def shown(path: Path) -> str:
+    """The path as a person would type it: relative where that is no longer."""
+    try:
+        near = os.path.relpath(path)
+    except ValueError:  # another drive
+        return str(path)
+    return str(path) if Path(near).parts[:2] == ("..", "..") else near

@@ -1,0 +1,145 @@
+"""The cases of an exercise, with their inputs and expected outputs; both backends share them.
+
+Expected values stay in this process: a child is handed inputs and poison only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, Literal
+
+from grader.backends.base import Buffer, CaseRun
+from grader.exercise import SECRET_SIZES, Exercise, Size
+from grader.grading.records import Case, Submission
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from grader.grading.records import Arrays, Oracle
+    from grader.launch import DeviceLimits, LaunchPlan
+
+
+def small_cases(exercise: Exercise, seed: int) -> tuple[Case, ...]:
+    """The small and the secret sizes, smallest first, each with exact values (where they make sense) and real ones."""
+    kinds: tuple[Literal["exact", "real"], ...] = ("exact", "real") if exercise.exact else ("real",)
+    sizes = sorted((*exercise.small, *secret_sizes(exercise, seed)), key=extent)
+    return tuple(Case(size, kind) for size in sizes for kind in kinds)
+
+
+def secret_sizes(exercise: Exercise, seed: int) -> tuple[Size, ...]:
+    """Sizes that follow from the run's seed, within the exercise's bounds."""
+    from grader.inputs import derive_seed
+
+    def draw(k: int, name: str, least: int, largest: int, step: int) -> int:
+        return least + step * (derive_seed(seed, "size", k, name) % ((largest - least) // step + 1))
+
+    if not exercise.secret:
+        return ()
+    return tuple({n: draw(k, n, *bounds) for n, bounds in exercise.secret.items()} for k in range(SECRET_SIZES))
+
+
+def simulated_case(exercise: Exercise) -> Case:
+    """The size whose counters are judged."""
+    return Case(exercise.simulated, "real", counters=True)
+
+
+def extent(size: Size) -> int:
+    """How large a size is, to put sizes in order: the product of its numbers."""
+    product = 1
+    for value in size.values():
+        product *= max(1, value)
+    return product
+
+
+ASKED_AGAIN = 1 << 17
+"""Elements of the largest output for which the oracle is asked again, only to explain a wrong element."""
+
+
+@dataclass(frozen=True, eq=False)
+class CaseData:
+    """Inputs as the kernel gets them, expected outputs in float64; both by name, 1-D."""
+
+    inputs: Arrays
+    expected: Mapping[str, npt.NDArray[np.float64]]
+
+
+class CaseBook:
+    """Inputs and expected outputs by case, made once and shared by the backends' threads."""
+
+    def __init__(self, exercise: Exercise, oracle: Oracle, seed: int) -> None:
+        self._exercise = exercise
+        self._oracle = oracle
+        self._seed = seed
+        self._made: dict[tuple[object, ...], CaseData] = {}
+        self._lock = Lock()
+
+    def data(self, case: Case) -> CaseData:
+        """Return the data of ``case``; the first caller makes it."""
+        key = (tuple(case.size.items()), case.values)
+        with self._lock:
+            if key not in self._made:
+                self._made[key] = self._make(case)
+            return self._made[key]
+
+    def answer(self, case: Case, inputs: Arrays) -> Mapping[str, npt.NDArray[np.float64]] | None:
+        """Return the right outputs for other inputs of that size; None where the oracle refuses them."""
+        import numpy as np
+
+        try:
+            with np.errstate(all="ignore"):
+                return self._oracle(inputs, {**self._exercise.scalars, **case.size})
+        except Exception:  # it may refuse what no case of its exercise holds
+            return None
+
+    def is_elementwise(self, case: Case, output: str, index: int) -> bool:
+        """Whether that element of ``output`` is made of the inputs' elements at ``index`` and of nothing else.
+
+        Found out by asking the oracle again with all other elements moved.
+        """
+        data = self.data(case)
+        expected = data.expected[output]
+        if not 0 < expected.size <= ASKED_AGAIN or {one.size for one in data.inputs.values()} != {expected.size}:
+            return False
+        again = (self._elsewhere(case, data, output, index, step) for step in (1, 2, 5))
+        return all(value is not None and value == expected[index] for value in again)
+
+    def _elsewhere(self, case: Case, data: CaseData, output: str, index: int, step: int) -> float | None:
+        import numpy as np
+
+        moved = {name: np.roll(values, step) for name, values in data.inputs.items()}
+        for name, values in data.inputs.items():
+            moved[name][index] = values[index]
+        try:
+            with np.errstate(all="ignore"):
+                return float(self._oracle(moved, {**self._exercise.scalars, **case.size})[output][index])
+        except Exception:  # an oracle may refuse what no case of its exercise holds; then there is nothing to say
+            return None
+
+    def _make(self, case: Case) -> CaseData:
+        from grader.inputs import make_inputs
+
+        inputs = make_inputs(self._exercise, case.size, self._seed, case.values)
+        numbers = {**self._exercise.scalars, **case.size}
+        return CaseData(inputs, self._oracle(inputs, numbers))
+
+
+def case_run(exercise: Exercise, case: Case, data: CaseData, plan: LaunchPlan) -> CaseRun:
+    """Everything that a backend needs to run ``case``: no expected value among it."""
+    from grader.inputs import element_count
+
+    inputs = (Buffer(a.name, a.dtype, data.inputs[a.name].size, "in", data.inputs[a.name]) for a in exercise.inputs)
+    outputs = (Buffer(a.name, a.dtype, element_count(a, case.size), "out") for a in exercise.outputs)
+    scratch = (Buffer(s.name, s.dtype, s.count, "scratch") for s in plan.scratch)
+    return CaseRun(plan, (*inputs, *outputs, *scratch), counters=case.counters)
+
+
+def plan_of(exercise: Exercise, case: Case, submission: Submission, limits: DeviceLimits) -> LaunchPlan:
+    """Return the launches of ``case`` in numbers. Raises SubmissionError ``invalid`` for an impossible launch."""
+    if exercise.host:
+        from grader.launch import LaunchPlan
+
+        return LaunchPlan(())  # the host file launches
+    return submission.script.resolve(exercise, case.size, limits, submission.program)

@@ -1,0 +1,362 @@
+"""The verdict from what the backends found; pure.
+
+The verdict is the word of the first stage that did not pass; later stages are ``skipped``, except that ``correct`` is
+still told after a ``race``. What nobody grades stays ``not_graded``, so that the maximum depends on the exercise and
+the machine, never on the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from grader.errors import SubmissionError, Unsupported, WarpgradeError
+from grader.grading import technique
+from grader.grading.records import Finding, Outcome, Report, Request
+from grader.grading.shape import question_of
+from grader.grading.texts import NOTHING_READ, Texts
+from grader.grading.words import failure_stage
+from grader.host_counters import is_host_counter
+from grader.render.text import bytes_words
+from grader.verdict import STAGES, CaseResult, Diagnostic, LaunchRecord, StageResult, Status, Timeline
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from grader.compile import Program
+    from grader.exercise import Exercise
+
+
+def ungraded(request: Request) -> Mapping[str, str]:
+    """Return the stages that this exercise on this machine has no grade for, each with the reason."""
+    exercise = request.exercise
+    reasons = {
+        "technique": "this exercise asks for no particular technique"
+        if not exercise.technique
+        else ""
+        if request.simulator is not None
+        else "only the simulator counts, and it did not run",
+        "fast": "this exercise is not timed"
+        if exercise.target is None or exercise.timed is None
+        else ""
+        if request.gpu is not None
+        else request.why_no_gpu,
+    }
+    return {stage: reason for stage, reason in reasons.items() if reason}
+
+
+def findings(request: Request, reports: Sequence[Report], compiled: str) -> tuple[Finding, ...]:
+    """Return a finding for each stage; the simulator's report comes first. ``compiled`` says what the compiler made."""
+    left_out = {name: Finding(name, "not_graded", detail=why) for name, why in ungraded(request).items()}
+    return (
+        compiles(reports, compiled),
+        runs(reports),
+        correct(reports),
+        left_out.get("technique") or technique_finding(request, reports),
+        left_out.get("fast") or fast(reports),
+    )
+
+
+def compiles(reports: Sequence[Report], compiled: str) -> Finding:
+    """The file was compiled; whether its launch lines fit is known only when they are resolved, size by size."""
+    return _first_failure("compiles", reports) or Finding("compiles", "passed", detail=compiled)
+
+
+def runs(reports: Sequence[Report]) -> Finding:
+    """The first backend's failure that is about running: a fault, a hang, a stray access, a race."""
+    return _first_failure("runs", reports) or Finding("runs", "passed", detail=_counted(reports))
+
+
+def _first_failure(stage: str, reports: Sequence[Report]) -> Finding | None:
+    for report in reports:
+        failed = next((outcome for outcome in report.outcomes if outcome.word and _ends(outcome.word, stage)), None)
+        if failed is not None:
+            assert failed.word is not None
+            return _failed(stage, failed.word, failed.diagnostics)
+        if report.stop is not None and _stage_of(report) == stage:
+            return _stopped(stage, report)
+    return None
+
+
+def _ends(word: str, stage: str) -> bool:
+    """Whether a case's word belongs to ``stage``: of a case, everything but a launch that does not fit is running."""
+    return stage == ("compiles" if failure_stage(word) == "compiles" else "runs")
+
+
+def correct(reports: Sequence[Report]) -> Finding:
+    """The first wrong output: of the smallest size, on the first backend that shows it."""
+    wrong = [outcome for report in reports for outcome in report.outcomes if outcome.wrong is not None]
+    if wrong:
+        first = min(wrong, key=lambda outcome: sum(outcome.case.size.values()))
+        assert first.wrong is not None
+        return Finding("correct", "failed", "wrong", first.wrong.message, (first.wrong,))
+    stopped = next((report for report in reports if report.stop is not None and _stage_of(report) == "correct"), None)
+    if stopped is not None:
+        return _stopped("correct", stopped)
+    ran = [outcome for report in reports for outcome in report.outcomes if outcome.word in (None, "race")]
+    return Finding("correct", "passed" if ran else "skipped", detail=_counted(reports))
+
+
+def technique_finding(request: Request, reports: Sequence[Report]) -> Finding:
+    """The exercise's expectations on the counters of the simulated size."""
+    exercise, launches, host = request.exercise, counted_launches(reports), host_counters(reports)
+    if not launches and not host:
+        return Finding("technique", "skipped", detail="the simulated size did not run")
+    if not launches:
+        return _no_kernel(request)
+    if host.get("host_written_bytes", 0.0) > HOST_PART * _output_bytes(exercise):
+        return _by_the_host(request, int(host["host_written_bytes"]))
+    met = [technique.evaluate(expect, launches, exercise.simulated, host) for expect in exercise.technique]
+    missed = [miss for miss in met if miss is not None]
+    if missed:
+        told = tuple(_missed(miss, launches, _file_of(miss, request)) for miss in missed)
+        found = tuple(_with_page_faults(_with_obstacles(one, reports), reports) for one in told)
+        return Finding("technique", "failed", "technique", found[0].message, found)
+    counted = dict.fromkeys(technique.counted(expect.counter, launches, host) for expect in exercise.technique)
+    return Finding("technique", "passed", detail="; ".join(counted))
+
+
+def _no_kernel(request: Request) -> Finding:
+    """A host file whose answer is right although nothing ran on the GPU."""
+    message = "run() launched no kernel: the host computed the answer by itself"
+    return _not_by_a_kernel(request, message)
+
+
+def _by_the_host(request: Request, count: int) -> Finding:
+    """A host file whose answer is right, and whose kernels had little to do with it."""
+    outputs = " and ".join(f"`{array.name}`" for array in request.exercise.arrays if array.role == "out")
+    message = f"the host computed {bytes_words(count)} of {outputs} by itself: no kernel wrote these values"
+    return _not_by_a_kernel(request, message)
+
+
+def _not_by_a_kernel(request: Request, message: str) -> Finding:
+    file = request.host_file.name if request.host_file is not None else None
+    found = Diagnostic("technique", message, file=file, hint="let a kernel compute it, not NumPy")
+    return Finding("technique", "failed", "technique", message, (found,))
+
+
+HOST_PART = 0.1
+"""Of the outputs, what a host file may compute by itself: a border, or what is left over at an end."""
+
+
+def _output_bytes(exercise: Exercise) -> int:
+    """Bytes of the outputs at the simulated size."""
+    from grader.inputs import element_bytes, element_count
+
+    return sum(
+        element_count(array, exercise.simulated) * element_bytes(array)
+        for array in exercise.arrays if array.role == "out"
+    )  # fmt: skip
+
+
+def _file_of(miss: technique.Miss, request: Request) -> str:
+    """The file that an expectation is about: the host file, where it is about what the host did."""
+    if not is_host_counter(miss.expect.counter):
+        return request.path.name
+    return request.host_file.name if request.host_file is not None else f"{request.exercise.name}_host.py"
+
+
+def _missed(miss: technique.Miss, launches: Sequence[LaunchRecord], file: str) -> Diagnostic:
+    """A missed expectation; with the command that shows what limits the resident warps, where they are too few."""
+    found = technique.diagnostic(miss, file)
+    if miss.expect.counter != "occupancy":
+        return found
+    return replace(found, hint=f"{found.hint.rstrip('.')}; {question_of(launches)} shows what limits it".lstrip("; "))
+
+
+def _with_obstacles(found: Diagnostic, reports: Sequence[Report]) -> Diagnostic:
+    """A missed overlap with what stands in its way, where the stand-in could tell; its advice is about that then."""
+    notes = (note for outcome in _counted_outcomes(reports) for note in outcome.diagnostics)
+    note = next((note for note in notes if note.kind == NO_OVERLAP), None)
+    if found.counter != "modelled_overlap" or note is None:
+        return found
+    return replace(found, message=f"{found.message} {note.message}", line=note.line, hint=note.hint)
+
+
+def _with_page_faults(found: Diagnostic, reports: Sequence[Report]) -> Diagnostic:
+    """A missed count of page faults, with the advice of the note that says why a prefetch was in vain."""
+    notes = (note for outcome in _counted_outcomes(reports) for note in outcome.diagnostics)
+    hint = next((note.hint for note in notes if note.kind == "page_faults" and note.hint), "")
+    return replace(found, hint=hint) if hint and found.counter == "faulted_bytes" else found
+
+
+NO_OVERLAP = "no_overlap"
+"""The kind of the note that says what keeps copies and kernels apart (`grader.standin.device.obstacles`)."""
+
+
+def fast(reports: Sequence[Report]) -> Finding:
+    """The timing's word. Inconclusive or impossible here, it leaves the maximum: nothing was shown either way."""
+    gpu = next(report for report in reports if report.backend == "gpu")
+    if gpu.speed is None:
+        return _stopped("fast", gpu) if gpu.stop and _stage_of(gpu) == "fast" else Finding("fast", "skipped")
+    speed = gpu.speed
+    if speed.word == "unlined":
+        return Finding("fast", "not_graded", detail=speed.detail)
+    found = speed.diagnostics or ((Diagnostic(speed.word, speed.detail),) if speed.word != "pass" else ())
+    return Finding("fast", _SPEED_STATUS.get(speed.word, "failed"), speed.word, speed.detail, found)
+
+
+_SPEED_STATUS: Mapping[str, Status] = {
+    "pass": "passed",
+    "inconclusive": "not_graded",
+    "unsupported": "not_graded",
+}
+
+
+def counted_launches(reports: Iterable[Report]) -> tuple[LaunchRecord, ...]:
+    """The launches of the simulated size, with their counters."""
+    return next((outcome.launches for outcome in _counted_outcomes(reports)), ())
+
+
+def host_counters(reports: Iterable[Report]) -> Mapping[str, float]:
+    """What the host file did at the simulated size."""
+    return next((outcome.host_counters for outcome in _counted_outcomes(reports)), {})
+
+
+def _counted_outcomes(reports: Iterable[Report]) -> Iterator[Outcome]:
+    """What the simulator counted."""
+    return (o for report in reports if report.backend == "sim" for o in report.outcomes if o.case.counters)
+
+
+def timeline(word: str, reports: Sequence[Report], failing: CaseResult | None) -> Timeline | None:
+    """The run to draw: the failing case's; where all are right the timed one, unless the counters are the point."""
+    outcomes = [outcome for report in reports for outcome in report.outcomes if outcome.timeline is not None]
+    if failing is not None:
+        return next((outcome.timeline for outcome in outcomes if outcome.result == failing), None)
+    timed = [report.speed.timeline for report in reports if report.speed is not None]
+    counted = [outcome.timeline for outcome in outcomes if outcome.case.counters]
+    known = [*counted, *timed] if word == "technique" else [*timed, *counted]
+    return next((one for one in known if one is not None), None)
+
+
+def printed(outcomes: Sequence[Outcome], failing: CaseResult | None) -> tuple[str, CaseResult | None]:
+    """What the kernel printed in the failing case, and that case; else in the smallest case that printed anything."""
+    told = [outcome for outcome in outcomes if outcome.printed]
+    told.sort(key=lambda outcome: outcome.result != failing)  # stable: the smallest stay first
+    return (told[0].printed, told[0].result) if told else ("", None)
+
+
+def settle(found: Sequence[Finding]) -> tuple[str, tuple[StageResult, ...]]:
+    """Return the verdict word and the stages as they are shown: what follows the first failure is skipped."""
+    word = "pass"
+    shown = []
+    for finding in found:
+        status = finding.status
+        if word != "pass" and status != "not_graded" and not (word == "race" and finding.name == "correct"):
+            status = "skipped"
+        shown.append(StageResult(finding.name, status, finding.detail if status != "skipped" else ""))
+        word = finding.word if word == "pass" else word
+    return word, tuple(shown)
+
+
+def ordered(found: Sequence[Finding], reports: Sequence[Report], word: str) -> list[Diagnostic]:
+    """Every diagnostic once: what settled the verdict, a wrong output beside a race, then warnings and notes.
+
+    A launch whose arguments are misread comes first where that may be the cause.
+    """
+    decisive = [finding for finding in found if finding.word == word]
+    beside = [finding for finding in found if word == "race" and finding.word == "wrong"]
+    errors = [item for finding in (*decisive[:1], *beside) for item in finding.diagnostics]
+    outcomes = [outcome for report in reports for outcome in report.outcomes]
+    every = [item for outcome in outcomes for item in outcome.diagnostics if _belongs(item, outcome, word)]
+    softer = {_place(item): item for item in reversed(every) if item.severity != "error"}
+    causes = [item for item in reversed(softer.values()) if item.kind == "argument_type" and word in ARGUMENT_SHOWS]
+    rest = [item for item in reversed(softer.values()) if item not in causes]
+    return [*causes, *dict.fromkeys(errors), *rest]
+
+
+ARGUMENT_SHOWS = ("wrong", "out_of_bounds")
+"""Verdicts that most likely come of an argument that the kernel reads as another number."""
+
+ONLY_BESIDE: Mapping[str, tuple[str, ...]] = {
+    "still_capturing": ("wrong", "crash"), "not_captured": ("wrong", "race"), "no_kernel_in_graph": ("wrong", "race"),
+    "unwritten_copy": ("wrong",), "brought_elsewhere": ("wrong",), "read_too_early": ("wrong",),
+    "page_faults": ("technique",), "staged": ("pass", "slow", "technique"), NO_OVERLAP: (),
+}  # fmt: skip
+"""Notes that are a cause of some verdicts, and of no interest with any other; with none, of another finding's words."""
+
+
+OF_COUNTERS = ("page_faults", "staged")
+"""Notes on what was counted, which is one run."""
+
+
+def _belongs(item: Diagnostic, outcome: Outcome, word: str) -> bool:
+    """Whether a note is about this verdict; of what is counted, the one of the counted run is."""
+    return word in ONLY_BESIDE.get(item.kind, (word,)) and (item.kind not in OF_COUNTERS or outcome.case.counters)
+
+
+def with_source(
+    diagnostics: Iterable[Diagnostic], program: Program, host_file: Path | None = None, texts: Texts = NOTHING_READ
+) -> tuple[Diagnostic, ...]:
+    """Return the diagnostics with the text of their line, where the line is the submission's own."""
+    lines = {program.name: program.source.splitlines()}
+
+    def completed(item: Diagnostic) -> Diagnostic:
+        if host_file is not None and item.file == host_file.name and item.file not in lines:
+            lines[item.file] = texts.shown(host_file).splitlines()
+        known = lines.get(item.file or "", ())
+        own = item.line is not None and item.source is None and 1 <= item.line <= len(known)
+        return replace(item, source=known[(item.line or 0) - 1]) if own else item
+
+    return tuple(map(completed, diagnostics))
+
+
+def _place(item: Diagnostic) -> tuple[object, ...]:
+    return item.kind, item.severity, item.file, item.line, item.array, item.kernel
+
+
+def cut_short(request: Request, stage: str, word: str, detail: str) -> tuple[StageResult, ...]:
+    """All stages of a grading that ended in ``stage``.
+
+    The later ones are skipped; where the end is not the submission's fault, nothing is graded from there on.
+    """
+    if word in ("unsupported", "error"):
+        at = STAGES.index(stage)
+        before = tuple(StageResult(name, "passed") for name in STAGES[:at])
+        return (*before, *(StageResult(name, "not_graded", detail) for name in STAGES[at:]))
+    left_out = ungraded(request)
+    ended = Finding(stage, "failed", word, detail)
+    later = (
+        Finding(name, "not_graded" if name in left_out else "skipped", detail=left_out.get(name, ""))
+        for name in STAGES[STAGES.index(stage) + 1 :]
+    )
+    return settle((ended, *later))[1]
+
+
+def _failed(stage: str, word: str, diagnostics: Sequence[Diagnostic]) -> Finding:
+    errors = tuple(item for item in diagnostics if item.severity == "error")
+    detail = errors[0].message if errors else word
+    return Finding(stage, "failed", word, detail, errors or (Diagnostic(kind=word, message=_PLAIN.format(word)),))
+
+
+_PLAIN = "the run ended with {!r}"
+
+
+def _stopped(stage: str, report: Report) -> Finding:
+    """The finding of what ended a session."""
+    stop = report.stop
+    assert stop is not None
+    word, found = trouble(stop)
+    return Finding(stage, "failed", word, stop.message, found)
+
+
+def trouble(error: WarpgradeError) -> tuple[str, tuple[Diagnostic, ...]]:
+    """Return the verdict word and the diagnostics of an error that ended a grading."""
+    if isinstance(error, SubmissionError):
+        return error.verdict, error.diagnostics
+    if isinstance(error, Unsupported):
+        return "unsupported", error.diagnostics
+    return "error", (Diagnostic("error", error.message, hint=error.hint),)
+
+
+def _stage_of(report: Report) -> str:
+    return failure_stage(report.stop.verdict) if isinstance(report.stop, SubmissionError) else "runs"
+
+
+def _counted(reports: Sequence[Report]) -> str:
+    words = {"sim": "the simulator", "gpu": "the GPU"}
+    counts = [(sum(o.word is None for o in report.outcomes), words[report.backend]) for report in reports]
+    from grader.render.text import counted
+
+    return ", ".join(f"{counted(count, 'case')} on {where}" for count, where in counts if count)

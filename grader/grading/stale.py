@@ -1,0 +1,85 @@
+"""Whether a host file's wrong output would be right for inputs that were there before: what was copied too early.
+
+`setup` and the first run see decoys (`grader.backends.hostfile.case`): a result of theirs differs from any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from grader.verdict import Diagnostic
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from grader.exercise import Exercise
+    from grader.grading.cases import CaseBook
+    from grader.grading.records import Case
+
+    Arrays = Mapping[str, npt.NDArray[np.generic]]
+
+TURNS = {1: "when setup was called", 2: "in the run before"}
+"""The decoys by their number, and when they were there."""
+
+LEAST_VALUES = 4
+"""Distinct results that have to agree, unless they are real numbers: small integers agree by chance."""
+
+_SINCE = "; it would be right for "
+_HINT = "there are new values before each run, in the same place: run() has to take them from there, every time"
+
+
+def with_time(found: Diagnostic, exercise: Exercise, case: Case, book: CaseBook, outputs: Arrays) -> Diagnostic:
+    """``found`` with the words since when the inputs are out of date, where the outputs show it."""
+    if not exercise.host or not _telling(case, outputs):
+        return found
+    words = next(_fitting(exercise, case, book, outputs), "")
+    return _told(found, words) if words else found
+
+
+def as_with(found: Diagnostic, other: Diagnostic | None) -> Diagnostic:
+    """``found`` with the time that ``other`` tells, which is of the same size with more telling values."""
+    words = other.message.partition(_SINCE)[2] if other is not None else ""
+    return _told(found, words) if words else found
+
+
+def has_time(found: Diagnostic) -> bool:
+    """Whether it says since when the inputs are out of date."""
+    return _SINCE in found.message
+
+
+def _told(found: Diagnostic, words: str) -> Diagnostic:
+    """Old samples often give nearly the same answer: that is not a matter of precision then."""
+    from grader.compare.guesses import without_values
+
+    return replace(found, message=f"{without_values(found.message)}{_SINCE}{words}", hint=_HINT)
+
+
+def _telling(case: Case, outputs: Arrays) -> bool:
+    import numpy as np
+
+    return all(case.values == "real" or len(np.unique(values)) >= LEAST_VALUES for values in outputs.values())
+
+
+def _fitting(exercise: Exercise, case: Case, book: CaseBook, outputs: Arrays) -> Iterator[str]:
+    """Yield what the outputs are right for: some inputs as they were at another time, the others as they should be."""
+    from grader.backends.hostfile.case import decoys
+    from grader.compare import compare
+
+    now = book.data(case).inputs
+    for turn, then in TURNS.items():
+        before = decoys(exercise, now, turn)
+        for names in _parts(tuple(now)):
+            mixed = {**now, **{name: before[name] for name in names}}
+            expected = book.answer(case, mixed)
+            if expected is not None and compare(exercise, case.size, case.values, outputs, expected, mixed) is None:
+                yield f"what was in {' and '.join(names)} {then}"
+
+
+def _parts(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yield the names that may be out of date together, more before fewer."""
+    for count in range(len(names), 0, -1):
+        yield from combinations(names, count)

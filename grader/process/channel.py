@@ -1,0 +1,298 @@
+"""The private pipe between the grader and a child process, and the child itself.
+
+    parent: with spawn("grader.compile.child", sandbox=Sandbox(read=(...))) as child:
+                child.channel.send({"source": b"..."})
+                message, arrays = child.channel.receive(20.0)
+    child:  def main() -> None:                      # the module named to spawn() has a main()
+                channel, sandbox = attach()          # first; then import what is heavy, then
+                sandbox.apply()                      # close the doors, then read what is hostile
+                message, arrays = channel.receive(None)
+
+One message is a JSON header with a length before it, followed by raw bytes: nothing that arrives is ever unpickled
+or evaluated, and every length is checked against a limit before memory is taken. Standard output and standard error
+of a child are something else: they are drained into bounded tails that nobody parses.
+
+    ChannelError (a GraderFault, so that one nobody caught ends as verdict ``error``)
+    ├── ChannelClosed    the other side is gone
+    ├── ChannelTimeout   the deadline passed
+    └── ChannelBroken    what arrived is no message
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import select
+import struct
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from grader.errors import GraderFault
+from grader.process.sandbox import Sandbox, die_with_parent
+from grader.process.stopping import Stopped, current
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from grader.process.child import Child
+
+__all__ = [
+    "Channel",
+    "ChannelBroken",
+    "ChannelClosed",
+    "ChannelError",
+    "ChannelTimeout",
+    "Sandbox",
+    "attach",
+    "spawn",
+]
+
+MAGIC = b"wgC1"
+HEADER_LIMIT = 32 << 20  # bytes of JSON: 8 MiB of PTX, escaped, fits
+PAYLOAD_LIMIT = 2 << 30  # bytes of arrays and byte strings together
+ARRAY_LIMIT = 256  # arrays in one message
+DTYPE_KINDS = frozenset("biufc")  # never objects, strings or records
+_PREFIX = struct.Struct("<4sI")
+_CHUNK = 1 << 20
+
+
+class ChannelError(GraderFault):
+    """Raised when talking to a child failed; never raised itself, only its children are."""
+
+
+class ChannelClosed(ChannelError):
+    """Raised when the other side closed the pipe, usually because its process died."""
+
+
+class ChannelTimeout(ChannelError):
+    """Raised when the deadline passed before the whole message was through."""
+
+
+class ChannelBroken(ChannelError):
+    """Raised when the bytes that arrived are no message, or one beyond the limits."""
+
+
+class Channel:
+    """Messages over two file descriptors that this object owns.
+
+    Both are made non-blocking: every wait has a deadline, and ends with Stopped when the grading is stopped that opened
+    the channel. Use it from one thread.
+    """
+
+    def __init__(self, read_fd: int, write_fd: int) -> None:
+        self._read_fd = read_fd
+        self._write_fd = write_fd
+        self._broken = False
+        self._stopper = current()
+        for fd in (read_fd, write_fd):
+            os.set_blocking(fd, False)
+            os.set_inheritable(fd, False)
+
+    def send(
+        self,
+        message: Mapping[str, Any],
+        arrays: Mapping[str, npt.NDArray[np.generic]] | None = None,
+        *,
+        timeout_s: float | None = 60.0,
+    ) -> None:
+        """Send one message: JSON values, except that a top-level value may be ``bytes``, and named arrays of any shape.
+
+        Raises ChannelClosed, ChannelTimeout.
+        """
+        blobs = {name: value for name, value in message.items() if isinstance(value, bytes)}
+        arrays = {name: _contiguous(array) for name, array in (arrays or {}).items()}
+        header = {
+            "message": {name: value for name, value in message.items() if name not in blobs},
+            "blobs": [[name, len(blob)] for name, blob in blobs.items()],
+            "arrays": [[name, array.dtype.str, array.shape] for name, array in arrays.items()],
+        }
+        text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+        deadline = _deadline(timeout_s)
+        self._write(_PREFIX.pack(MAGIC, len(text)) + text, deadline)
+        for blob in blobs.values():
+            self._write(blob, deadline)
+        for array in arrays.values():
+            if array.size:  # an empty array has no memory to show
+                self._write(_bytes_of(array), deadline)
+
+    def receive(self, timeout_s: float | None) -> tuple[dict[str, Any], dict[str, npt.NDArray[np.generic]]]:
+        """Receive one message, all of it within ``timeout_s`` seconds (None: wait for ever).
+
+        Raises ChannelClosed, ChannelTimeout, ChannelBroken. A timeout in the middle of a message leaves the channel
+        unusable; one before its first byte does not.
+        """
+        if self._broken:
+            raise ChannelBroken("the channel was given up in the middle of a message")
+        deadline = _deadline(timeout_s)
+        self._wait(self._read_fd, select.POLLIN, deadline)
+        self._broken = True  # until the whole message is here
+        magic, length = _PREFIX.unpack(self._read(_PREFIX.size, deadline))
+        if magic != MAGIC or length > HEADER_LIMIT:
+            raise ChannelBroken("what arrived is not a message")
+        message, blobs, arrays = _checked(_parsed(self._read(length, deadline)))
+        for name, size in blobs:
+            message[name] = bytes(self._read(size, deadline))
+        received = {name: self._array(dtype, shape, deadline) for name, dtype, shape in arrays}
+        self._broken = False
+        return message, received
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether it was given up in the middle of a message, so that nothing can be received any more."""
+        return self._broken
+
+    def close(self) -> None:
+        """Close both descriptors; closing twice is fine."""
+        for fd in {self._read_fd, self._write_fd} - {-1}:
+            os.close(fd)
+        self._read_fd = self._write_fd = -1
+
+    def _array(self, dtype: str, shape: tuple[int, ...], deadline: float | None) -> npt.NDArray[np.generic]:
+        import numpy as np
+
+        array = np.empty(shape, np.dtype(dtype))
+        if array.size:
+            self._read_into(_bytes_of(array), deadline)
+        return array
+
+    def _read(self, size: int, deadline: float | None) -> bytearray:
+        content = bytearray(size)
+        self._read_into(memoryview(content), deadline)
+        return content
+
+    def _read_into(self, view: memoryview, deadline: float | None) -> None:
+        while view:
+            try:
+                count = os.readv(self._read_fd, [view[:_CHUNK]])
+            except BlockingIOError:
+                self._wait(self._read_fd, select.POLLIN, deadline)
+                continue
+            except OSError as error:
+                raise ChannelClosed(f"reading from the other side failed: {error.strerror}") from None
+            if count == 0:
+                raise ChannelClosed("the other side closed the channel")
+            view = view[count:]
+            _check(deadline)
+
+    def _write(self, content: bytes | memoryview, deadline: float | None) -> None:
+        view = memoryview(content)
+        while view:
+            try:
+                view = view[os.write(self._write_fd, view[:_CHUNK]) :]
+            except BlockingIOError:
+                self._wait(self._write_fd, select.POLLOUT, deadline)
+            except OSError as error:  # a pipe without a reader
+                raise ChannelClosed(f"writing to the other side failed: {error.strerror}") from None
+            _check(deadline)
+
+    def _wait(self, fd: int, events: int, deadline: float | None) -> None:
+        if fd < 0:
+            raise ChannelClosed("this side closed the channel")
+        poll = select.poll()
+        poll.register(fd, events)
+        remaining = None if deadline is None else max(0.0, (deadline - time.monotonic()) * 1000)
+        if self._stopper is not None:
+            poll.register(self._stopper.read_fd, select.POLLIN)
+        ready = {number for number, _ in poll.poll(remaining)}
+        if not ready:
+            raise ChannelTimeout("the other side did not answer in time")
+        if ready != {fd}:
+            raise Stopped
+
+
+def attach() -> tuple[Channel, Sandbox]:
+    """The child's first call: its end of the channel, and the sandbox that `spawn` was given (still to be applied).
+
+    Also asks the kernel to end this process when its parent dies, so that nothing is left behind a killed grader.
+    """
+    read_fd, write_fd, parent = (int(word) for word in sys.argv[1:4])
+    die_with_parent(parent)
+    channel = Channel(read_fd, write_fd)
+    message, _ = channel.receive(None)
+    return channel, Sandbox(**message["sandbox"])
+
+
+def spawn(
+    module: str,
+    *,
+    sandbox: Sandbox | None = None,
+    env: Mapping[str, str] | None = None,
+    pass_fds: Iterable[int] = (),
+    cwd: str = "/",
+) -> Child:
+    """Start ``main()`` of ``module`` in a child process of its own session, with a channel to it.
+
+    ``env`` is added to the few variables of `grader.process.child.ENVIRONMENT`; nothing else of this process's
+    environment is passed on. ``pass_fds`` stay open in the child under the same numbers (for shared mappings).
+    """
+    from grader.process.child import start
+
+    return start(module, sandbox=sandbox or Sandbox(), env=env or {}, pass_fds=tuple(pass_fds), cwd=cwd)
+
+
+def _deadline(timeout_s: float | None) -> float | None:
+    return None if timeout_s is None else time.monotonic() + timeout_s
+
+
+def _check(deadline: float | None) -> None:
+    # Checked after every chunk: a side that drips single bytes must not push its deadline along.
+    if deadline is not None and time.monotonic() > deadline:
+        raise ChannelTimeout("the message was not through in time")
+
+
+def _contiguous(array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+    import numpy as np
+
+    try:
+        _itemsize(array.dtype.str)
+    except ValueError:
+        raise TypeError(f"arrays of dtype {array.dtype} cannot be sent") from None
+    return np.ascontiguousarray(array).reshape(array.shape)
+
+
+def _bytes_of(array: npt.NDArray[np.generic]) -> memoryview:
+    import numpy as np
+
+    return array.reshape(-1).view(np.uint8).data
+
+
+def _parsed(text: bytearray) -> Any:
+    try:
+        return json.loads(bytes(text).decode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError):
+        raise ChannelBroken("what arrived is not a message: no JSON") from None
+
+
+def _checked(
+    header: Any,
+) -> tuple[dict[str, Any], list[tuple[str, int]], list[tuple[str, str, tuple[int, ...]]]]:
+    """The header's three parts, once every name, type and size in it is known to be harmless."""
+    try:
+        message = dict(header["message"])
+        blobs = [(str(name), _size(size)) for name, size in header["blobs"]]
+        arrays = [(str(name), str(dtype), tuple(map(_size, shape))) for name, dtype, shape in header["arrays"]]
+        total = sum(size for _, size in blobs) + sum(_itemsize(dtype) * math.prod(shape) for _, dtype, shape in arrays)
+    except (KeyError, TypeError, ValueError):
+        raise ChannelBroken("what arrived is not a message: a wrong header") from None
+    if total > PAYLOAD_LIMIT or len(blobs) + len(arrays) > ARRAY_LIMIT:
+        raise ChannelBroken(f"a message of {total} bytes is beyond the limit")
+    return message, blobs, arrays
+
+
+def _size(value: Any) -> int:
+    if type(value) is not int or not 0 <= value <= PAYLOAD_LIMIT:
+        raise ValueError(value)
+    return value
+
+
+def _itemsize(dtype: str) -> int:
+    # "<f4", "|u1": byte order, kind, size. Checked by hand so that a message without arrays needs no NumPy.
+    if len(dtype) not in (3, 4) or dtype[0] not in "<|" or dtype[1] not in DTYPE_KINDS or not dtype[2:].isdecimal():
+        raise ValueError(dtype)
+    if dtype[2:] not in ("1", "2", "4", "8", "16"):
+        raise ValueError(dtype)
+    return int(dtype[2:])

@@ -1,0 +1,261 @@
+"""Child processes: how they are started, watched and ended. `grader.process.channel.spawn` is the way in."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Self
+
+from grader.errors import GraderFault
+from grader.paths import PACKAGE
+from grader.process.channel import Channel, ChannelClosed
+from grader.process.sandbox import Sandbox
+
+ENVIRONMENT = {
+    "LC_ALL": "C.UTF-8",  # the same messages and the same text encoding everywhere
+    # One thread: a thread that exists before the sandbox is applied would stay outside it, and starting
+    # a pool that nobody uses costs every child its start-up time.
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+}
+INHERITED = ("LD_LIBRARY_PATH",)  # else an interpreter or driver library that was found here is not found there
+TAIL_BYTES = 64 << 10  # of standard output and standard error, each
+PIPE_BYTES = 1 << 20
+_OF_A_PROCESS = 2  # of a clock's number, beside the process's: its threads' processor time together (Linux)
+
+# The child's first lines. -I and -S keep the environment, the current folder and *.pth code out; the search path is
+# the parent's own, so the child imports exactly what the parent would.
+_BOOT = (
+    "import sys, json; from importlib import import_module; "
+    "sys.path[:] = json.loads(sys.argv.pop(1)); import_module(sys.argv.pop(1)).main()"
+)
+
+
+class Closing(ABC):
+    """A context manager that is closed at its end."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End it; closing twice is fine."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Child(Closing):
+    """A running child: its channel, the ends of its output, and its end.
+
+    As a context manager it is killed on exit, with its whole process group, and reaped.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], channel: Channel) -> None:
+        self.channel = channel
+        self.pid = process.pid
+        # Both are known once it has ended: resident memory, where that was its own, and user and kernel time.
+        self.peak_memory_bytes: int | None = None
+        self.cpu_s: float | None = None
+        self._process = process
+        self._output = _Tail(process.stdout)
+        self._errors = _Tail(process.stderr)
+        self._inherited_bytes = _peak_bytes()
+
+    @property
+    def stdout(self) -> str:
+        """The last 64 kB of what it wrote to standard output so far; all of its last words once it has ended."""
+        return self._text(self._output)
+
+    @property
+    def stderr(self) -> str:
+        """The last 64 kB of what it wrote to standard error so far; all of its last words once it has ended."""
+        return self._text(self._errors)
+
+    def _text(self, tail: _Tail) -> str:
+        if self._process.returncode is not None:
+            tail.join()  # the pipe may still hold what it wrote before it died
+        return tail.text()
+
+    @property
+    def returncode(self) -> int | None:
+        """None while it runs; else its exit status, negative for a signal."""
+        return self._process.returncode
+
+    @property
+    def signal_name(self) -> str | None:
+        """The signal that ended it, e.g. ``SIGSEGV``; None if it still runs or ended by itself."""
+        code = self.returncode
+        if code is None or code >= 0:
+            return None
+        try:
+            return signal.Signals(-code).name
+        except ValueError:  # real-time signals have no names
+            return f"signal {-code}"
+
+    def used_s(self) -> float | None:
+        """Seconds of processor time so far, of all its threads; None where the system does not say."""
+        try:
+            return time.clock_gettime((~self.pid << 3) | _OF_A_PROCESS)
+        except OSError:
+            return None
+
+    def is_ready(self) -> bool:
+        """Whether one of its threads works, or would if it had a processor; False where the system does not say."""
+        try:
+            threads = [*Path(f"/proc/{self.pid}/task").iterdir()]
+            return any((thread / "stat").read_bytes().rpartition(b")")[2].split()[0] == b"R" for thread in threads)
+        except OSError:  # also where a thread ends meanwhile
+            return False
+
+    def wait(self, timeout_s: float | None = None) -> int | None:
+        """Wait until it has ended; its return code, or None when ``timeout_s`` seconds were not enough."""
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        pause_s = 0.0002
+        while not self._reaped(block=deadline is None):
+            if deadline is not None and time.monotonic() >= deadline:
+                return None
+            time.sleep(pause_s)
+            pause_s = min(0.02, pause_s * 2)
+        return self.returncode
+
+    def kill(self) -> None:
+        """End it at once, with every process of its group, and reap it; does nothing after the end."""
+        if self._process.returncode is None:
+            # Not yet reaped, so the number cannot belong to another process group by now.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+        self.wait()
+
+    def close(self) -> None:
+        """Kill it and close the channel."""
+        self.kill()
+        self.channel.close()
+        self._output.join()
+        self._errors.join()
+
+    def _reaped(self, *, block: bool) -> bool:
+        if self._process.returncode is not None:
+            return True
+        # First a look that leaves it unreaped: while it is a zombie its process group's number is still ours to kill.
+        if os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | (0 if block else os.WNOHANG)) is None:
+            return False
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+        _, status, usage = os.wait4(self.pid, 0)
+        self._process.returncode = os.waitstatus_to_exitcode(status)
+        peak_bytes = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+        if peak_bytes > self._inherited_bytes:  # a fork begins with its parent's memory, and Linux remembers that
+            self.peak_memory_bytes = peak_bytes
+        self.cpu_s = usage.ru_utime + usage.ru_stime
+        return True
+
+
+def _peak_bytes() -> int:
+    """What this process has had resident at most; 0 where a child's usage does not begin with it.
+
+    Not its own usage, which begins with what its parent had: a large one, long ago, would hide every child's.
+    """
+    try:
+        status = Path("/proc/self/status").read_text()
+    except OSError:
+        return 0
+    return int(status.partition("VmHWM:")[2].split()[0]) * 1024
+
+
+class _Tail:
+    """The last bytes of a stream, drained by a thread so that a chatty child neither blocks nor fills memory."""
+
+    def __init__(self, stream: IO[bytes] | None) -> None:
+        assert stream is not None
+        self._stream = stream
+        self._content = bytearray()
+        self._thread = threading.Thread(target=self._drain, daemon=True)
+        self._thread.start()
+
+    def text(self) -> str:
+        return bytes(self._content).decode("utf-8", "replace")
+
+    def join(self) -> None:
+        # Bounded: a process that left the group may hold the stream open; the thread is a daemon.
+        self._thread.join(0.5)
+
+    def _drain(self) -> None:
+        with self._stream:
+            while chunk := os.read(self._stream.fileno(), 1 << 16):
+                self._content = (self._content + chunk)[-TAIL_BYTES:]
+
+
+def start(module: str, *, sandbox: Sandbox, env: Mapping[str, str], pass_fds: tuple[int, ...], cwd: str) -> Child:
+    """Start ``main()`` of ``module``; raises GraderFault when no process can be started."""
+    child_read, parent_write = _pipe()
+    parent_read, child_write = _pipe()
+    try:
+        process = subprocess.Popen(
+            [
+                *_interpreter(),
+                _BOOT,
+                json.dumps(_search_path()),
+                module,
+                str(child_read),
+                str(child_write),
+                str(os.getpid()),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            pass_fds=(child_read, child_write, *pass_fds),
+            start_new_session=True,  # a process group of its own, so that all of it can be killed
+            cwd=cwd,
+            env=_environment(env),
+        )
+    except OSError as error:
+        os.close(parent_read)
+        os.close(parent_write)
+        raise GraderFault(f"a child process could not be started: {error.strerror}") from None
+    finally:
+        os.close(child_read)
+        os.close(child_write)
+    child = Child(process, Channel(parent_read, parent_write))
+    with contextlib.suppress(ChannelClosed):  # a child that is dead already: its user finds out when it receives
+        child.channel.send({"sandbox": sandbox.to_dict()})
+    return child
+
+
+def _interpreter() -> list[str]:
+    flags = ["-I", "-S", "-X", "utf8"]
+    return [sys.executable, *flags, *(["-B"] if sys.dont_write_bytecode else []), "-c"]
+
+
+def _search_path() -> list[str]:
+    root = str(PACKAGE.parent)
+    return [root, *(str(Path(folder).absolute()) for folder in sys.path if folder and folder != root)]
+
+
+def _environment(extra: Mapping[str, str]) -> dict[str, str]:
+    inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
+    return {**ENVIRONMENT, **inherited, **extra}
+
+
+def _pipe() -> tuple[int, int]:
+    read_fd, write_fd = os.pipe()
+    if sys.platform == "linux":
+        import fcntl
+
+        # Larger than the usual 64 KiB: fewer switches between the two sides. A refusal (a user's pipe quota) is fine.
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(write_fd, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+    return read_fd, write_fd

@@ -1,0 +1,152 @@
+"""The errors of the stand-in's CuPy: CUDA's own, under CuPy's names, and what lies outside of the stand-in."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Mapping
+from typing import Any, Self
+
+from grader.standin.client.names import advice, is_known, is_module
+
+HAS = "the stand-in for machines without one has streams, events, memory, kernels and graphs"
+
+STATUS: Mapping[str, int] = {
+    "cudaSuccess": 0, "cudaErrorInvalidValue": 1, "cudaErrorMemoryAllocation": 2, "cudaErrorInitializationError": 3,
+    "cudaErrorInvalidConfiguration": 9, "cudaErrorInvalidSymbol": 13, "cudaErrorInvalidHostPointer": 16,
+    "cudaErrorInvalidDevicePointer": 17, "cudaErrorInvalidMemcpyDirection": 21, "cudaErrorInvalidDeviceFunction": 98,
+    "cudaErrorNoDevice": 100, "cudaErrorInvalidDevice": 101, "cudaErrorUnsupportedLimit": 215,
+    "cudaErrorPeerAccessUnsupported": 217, "cudaErrorInvalidResourceHandle": 400, "cudaErrorIllegalState": 401,
+    "cudaErrorSymbolNotFound": 500, "cudaErrorNotReady": 600, "cudaErrorIllegalAddress": 700,
+    "cudaErrorLaunchOutOfResources": 701, "cudaErrorLaunchTimeout": 702, "cudaErrorPeerAccessAlreadyEnabled": 704,
+    "cudaErrorPeerAccessNotEnabled": 705, "cudaErrorContextIsDestroyed": 709, "cudaErrorAssert": 710,
+    "cudaErrorHostMemoryAlreadyRegistered": 712, "cudaErrorHostMemoryNotRegistered": 713,
+    "cudaErrorHardwareStackError": 714, "cudaErrorIllegalInstruction": 715, "cudaErrorMisalignedAddress": 716,
+    "cudaErrorInvalidAddressSpace": 717, "cudaErrorInvalidPc": 718, "cudaErrorLaunchFailure": 719,
+    "cudaErrorCooperativeLaunchTooLarge": 720, "cudaErrorNotPermitted": 800, "cudaErrorNotSupported": 801,
+    "cudaErrorStreamCaptureUnsupported": 900, "cudaErrorStreamCaptureInvalidated": 901,
+    "cudaErrorStreamCaptureMerge": 902, "cudaErrorStreamCaptureUnmatched": 903,
+    "cudaErrorStreamCaptureUnjoined": 904, "cudaErrorStreamCaptureIsolation": 905,
+    "cudaErrorStreamCaptureImplicit": 906, "cudaErrorCapturedEvent": 907, "cudaErrorTimeout": 909,
+    "cudaErrorGraphExecUpdateFailure": 910, "cudaErrorInvalidClusterSize": 912, "cudaErrorUnknown": 999,
+}  # fmt: skip
+"""CUDA's numbers of its errors (cudaError_t)."""
+
+_NAMES = {number: name for name, number in STATUS.items()}
+
+_DRIVER_NAMES = {
+    2: "CUDA_ERROR_OUT_OF_MEMORY", 3: "CUDA_ERROR_NOT_INITIALIZED", 400: "CUDA_ERROR_INVALID_HANDLE",
+    500: "CUDA_ERROR_NOT_FOUND", 719: "CUDA_ERROR_LAUNCH_FAILED",
+}  # fmt: skip
+"""The driver's names of its errors, where they are not the runtime's in capitals."""
+
+_DRIVER_NUMBERS = {9: 1, 98: 400}
+"""The driver's numbers of errors, where they are not the runtime's: a launch's wrong shape, a kernel that is none."""
+
+
+class CUDARuntimeError(RuntimeError):
+    """Raised where a call of the CUDA runtime fails; ``status`` is CUDA's number."""
+
+    def __init__(self, status: int, message: str = "") -> None:
+        name = _NAMES.get(status, "cudaErrorUnknown")
+        super().__init__(f"{name}: {message}" if message else name)
+        self.status = status
+
+    @classmethod
+    def named(cls, name: str, message: str) -> Self:
+        """The error of CUDA's name for it."""
+        return cls(STATUS.get(name, STATUS["cudaErrorUnknown"]), message)
+
+
+class CUDADriverError(RuntimeError):
+    """Raised where a call of the CUDA driver fails, as launches do; ``status`` is CUDA's number."""
+
+    def __init__(self, status: int, message: str = "") -> None:
+        name = driver_name(status)
+        super().__init__(f"{name}: {message}" if message else name)
+        self.status = status
+
+    @classmethod
+    def of(cls, error: CUDARuntimeError) -> Self:
+        """The same error as the driver tells it."""
+        return cls(_DRIVER_NUMBERS.get(error.status, error.status), str(error).partition(": ")[2])
+
+
+def driver_name(status: int) -> str:
+    """``CUDA_ERROR_INVALID_VALUE`` for 1."""
+    words = _NAMES.get(status, "cudaErrorUnknown").removeprefix("cudaError")
+    spelled = "".join(f"_{letter}" if letter.isupper() and at else letter for at, letter in enumerate(words))
+    return _DRIVER_NAMES.get(status, f"CUDA_ERROR_{spelled.upper()}")
+
+
+class OutOfMemoryError(MemoryError):
+    """Raised where an array does not fit into the device's memory."""
+
+    def __init__(self, size: int, total: int, limit: int = 0) -> None:
+        super().__init__(f"Out of memory allocating {size:,} bytes (allocated so far: {total:,} bytes).")
+
+
+class Outside(AttributeError):
+    """Raised for everything that CuPy has and the stand-in has not."""
+
+
+class OutsideImport(ImportError):
+    """Raised for a module of CuPy's or CUDA's that the stand-in has not."""
+
+
+def outside(what: str) -> Outside:
+    """The error for an attribute of that full name, with the host file's line."""
+    return Outside(_needs_a_gpu(what))
+
+
+def outside_import(what: str) -> OutsideImport:
+    """The same for a module."""
+    return OutsideImport(_needs_a_gpu(what))
+
+
+def _needs_a_gpu(what: str) -> str:
+    return f"{what} needs a GPU: {HAS}{_place()}"
+
+
+def _place() -> str:
+    from grader.standin.client.caller import LINE, here
+
+    line = here()
+    return f" ({LINE.host_file}:{line})" if line else ""
+
+
+def no_attribute(owner: str, name: str, holder: str, own: Collection[str]) -> AttributeError:
+    """The error for a name that ``owner`` lacks here: outside of the stand-in, or written wrongly.
+
+    ``holder`` is how Python calls it: ``module 'cupy.cuda'``, ``'Stream' object``.
+    """
+    if name.startswith("__"):
+        return AttributeError(name)
+    if is_known(owner, name):
+        return outside(f"{owner}.{name}")
+    return AttributeError(f"{holder} has no attribute {name!r}{advice(owner, name, own)}{_place()}")
+
+
+def no_module(name: str) -> ImportError:
+    """The error for a module that is not there: outside of the stand-in, or of no package at all."""
+    if is_module(name):
+        return outside_import(name)
+    package, _, last = name.rpartition(".")
+    if is_known(package, last):
+        return outside_import(name)
+    return ImportError(f"there is no {name}{advice(package, last, dir(sys.modules.get(package)))}{_place()}")
+
+
+def advised(error: Exception, advice: str) -> Exception:
+    """An error of CuPy's, in CuPy's words, with what to do about it: a note, which the finding tells as its hint."""
+    if advice:
+        error.add_note(advice)
+    return error
+
+
+class Closed:
+    """A mixin: an attribute that is not there is outside of the stand-in, or no name of CuPy's ``_full_name``."""
+
+    _full_name = "cupy"
+
+    def __getattr__(self, name: str) -> Any:
+        raise no_attribute(self._full_name, name, f"{type(self).__name__!r} object", dir(self))

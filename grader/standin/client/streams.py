@@ -1,0 +1,199 @@
+"""Streams, events and graphs as CuPy has them: `cupy.cuda.Stream`, `Event`, `Graph`, `get_current_stream`."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, ClassVar, Self
+
+from grader.standin.client import constants, runtime
+from grader.standin.client.caller import call_later
+from grader.standin.client.errors import Closed
+
+
+class _Current(threading.local):
+    """The current stream of each device, and the stack of `with` blocks; both belong to a thread."""
+
+    def __init__(self) -> None:
+        self.stream: dict[int, _BaseStream] = {}
+        self.stack: list[tuple[int, _BaseStream]] = []
+
+
+_CURRENT = _Current()
+
+
+def get_current_stream(device_id: int = -1) -> _BaseStream:
+    """The current stream of a device; -1 is the current one."""
+    return _CURRENT.stream.get(runtime.getDevice() if device_id == -1 else device_id, Stream.null)
+
+
+def pointer_of(stream: Any) -> int:
+    """The handle of a stream, or of the current one."""
+    return int((get_current_stream() if stream is None else stream).ptr)
+
+
+class Event(Closed):
+    """A point in a stream that others can wait for."""
+
+    _full_name = "cupy.cuda.Event"
+
+    def __init__(self, block: bool = False, disable_timing: bool = False, interprocess: bool = False) -> None:
+        self.ptr = 0
+        if interprocess and not disable_timing:
+            raise ValueError("an event between processes has no timing: disable_timing=True")
+        self.ptr = runtime.eventCreateWithFlags(block * 1 | disable_timing * 2 | interprocess * 4)
+
+    def __del__(self) -> None:
+        if self.__dict__.get("ptr"):
+            call_later("event_destroy", self.ptr)
+
+    @property
+    def done(self) -> bool:
+        return runtime.eventQuery(self.ptr) == 0
+
+    def record(self, stream: Any = None) -> None:
+        runtime.eventRecord(self.ptr, pointer_of(stream))
+
+    def synchronize(self) -> None:
+        runtime.eventSynchronize(self.ptr)
+
+
+def get_elapsed_time(start_event: Event, end_event: Event) -> float:
+    """Milliseconds between two events, by the modelled clock."""
+    return runtime.eventElapsedTime(start_event.ptr, end_event.ptr)
+
+
+class _BaseStream(Closed):
+    _full_name = "cupy.cuda.Stream"
+
+    def __init__(self, ptr: int, device_id: int) -> None:
+        self.ptr = ptr
+        self.device_id = device_id
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _BaseStream) and self.ptr == other.ptr
+
+    def __hash__(self) -> int:
+        return self.ptr
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.ptr} (device {self.device_id})>"
+
+    def __enter__(self) -> Self:
+        device = self._device()
+        _CURRENT.stack.append((device, get_current_stream(device)))
+        _CURRENT.stream[device] = self
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        device, before = _CURRENT.stack.pop()
+        _CURRENT.stream[device] = before
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.ptr
+
+    def use(self) -> Self:
+        _CURRENT.stream[self._device()] = self
+        return self
+
+    def _device(self) -> int:
+        """The stream's device, which must be the current one. Raises RuntimeError."""
+        current = runtime.getDevice()
+        if self.device_id not in (-1, current):
+            raise RuntimeError(f"this stream is of device {self.device_id}, and the current device is {current}")
+        return current
+
+    @property
+    def done(self) -> bool:
+        return runtime.streamQuery(self.ptr) == 0
+
+    def synchronize(self) -> None:
+        runtime.streamSynchronize(self.ptr)
+
+    def record(self, event: Event | None = None) -> Event:
+        event = Event() if event is None else event
+        runtime.eventRecord(event.ptr, self.ptr)
+        return event
+
+    def wait_event(self, event: Event) -> None:
+        runtime.streamWaitEvent(self.ptr, event.ptr)
+
+    def begin_capture(self, mode: int | None = None) -> None:
+        if self.ptr in (0, 1):
+            raise RuntimeError("the default stream cannot be captured: make one with Stream(non_blocking=True)")
+        runtime.streamBeginCapture(self.ptr, 2 if mode is None else mode)
+
+    def end_capture(self) -> Graph:
+        return Graph._made(runtime.streamEndCapture(self.ptr))
+
+    def is_capturing(self) -> bool:
+        return runtime.streamIsCapturing(self.ptr)
+
+    @property
+    def is_non_blocking(self) -> bool:
+        return bool(runtime.streamGetFlags(self.ptr) & 1)
+
+    @property
+    def priority(self) -> int:
+        return runtime.streamGetPriority(self.ptr)
+
+
+class Stream(_BaseStream):
+    """A queue of operations that run one after another."""
+
+    null: ClassVar[Stream]
+    ptds: ClassVar[Stream]
+
+    def __init__(
+        self, null: bool = False, non_blocking: bool = False, ptds: bool = False, priority: int | None = None
+    ) -> None:
+        self._owned = not (null or ptds)
+        if not self._owned:
+            super().__init__(0 if null else 2, -1)
+            return
+        flags = constants.RUNTIME["streamNonBlocking"] if non_blocking else 0
+        super().__init__(runtime.streamCreateWithPriority(flags, priority or 0), runtime.getDevice())
+
+    def __del__(self) -> None:
+        if self.__dict__.get("_owned") and self.__dict__.get("ptr"):
+            call_later("stream_destroy", self.ptr)
+
+
+Stream.null = Stream(null=True)
+Stream.ptds = Stream(ptds=True)
+
+
+class ExternalStream(_BaseStream):
+    """A stream that is known by its handle only."""
+
+    _full_name = "cupy.cuda.ExternalStream"
+
+    def __init__(self, ptr: int, device_id: int = -1) -> None:
+        super().__init__(int(ptr), device_id)
+
+
+class Graph(Closed):
+    """Captured work, ready to be launched as often as one likes."""
+
+    _full_name = "cupy.cuda.Graph"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # CuPy's raises the same
+        raise NotImplementedError("a graph is made by capturing a stream: begin_capture(), end_capture()")
+
+    @classmethod
+    def _made(cls, handle: int) -> Self:
+        graph = cls.__new__(cls)
+        graph.graph, graph.graphExec = 0, handle
+        return graph
+
+    graph: int
+    graphExec: int
+
+    def __del__(self) -> None:
+        if self.__dict__.get("graphExec"):
+            call_later("graph_destroy", self.graphExec)
+
+    def launch(self, stream: Any = None) -> None:
+        runtime.graphLaunch(self.graphExec, pointer_of(stream))
+
+    def upload(self, stream: Any = None) -> None:
+        runtime.graphUpload(self.graphExec, pointer_of(stream))

@@ -1,0 +1,181 @@
+"""The simulated device behind the machine: memory that comes and goes, launches, and what each of them touched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from grader.simt.counters import Counters, count
+from grader.simt.engine.code_cache import CodeCache
+from grader.simt.engine.device import Device
+from grader.simt.engine.launch import Launched, TooLarge
+from grader.simt.engine.layout import RUNNING
+from grader.simt.events import Event, explain
+from grader.simt.printf import render
+from grader.simt.ptx import Module
+from grader.simt.requests import Request, worst_requests
+from grader.simt.simulate import RECORD_ROOM, Call, Options
+from grader.simt.symbols import plain_name
+from grader.standin.device.arguments import POINTER_BYTES
+from grader.standin.device.memory import Region
+from grader.standin.device.operations import Kernel
+from grader.standin.device.spans import Footprint, Spans, span, total, union, without
+
+MOST_PICTURED = 64
+"""Launches of a run whose worst requests are kept: thousands of small ones tell no more."""
+NOTHING_COUNTED = Counters({}, {})
+
+
+@dataclass(frozen=True, eq=False)
+class Used:
+    """What one launch did to one region."""
+
+    region: Region
+    sectors: int
+
+
+@dataclass(frozen=True, eq=False)
+class Ran:
+    """One launch: what a report says of it, and what it did to memory. ``call`` is None where it could not begin."""
+
+    events: tuple[Event, ...]
+    call: Call | None = None
+    counters: Counters | None = None
+    worst: tuple[Request, ...] = ()
+    footprint: Footprint = field(default_factory=Footprint)
+    used: tuple[Used, ...] = ()
+    printed: str = ""
+    complete: bool = True
+
+
+class Gpu:
+    """One simulated device for all GPUs of the machine; who may see which memory is decided launch by launch."""
+
+    def __init__(
+        self, module: Module, cache: CodeCache, options: Options, parameters: Mapping[str, Sequence[str]]
+    ) -> None:
+        self.options = options
+        self.left = options.instructions
+        self.counting = True
+        self._module, self._parameters = module, parameters
+        prints = any(name in module.functions for name in ("vprintf", "__assertfail"))
+        # A launch on several threads may have to be repeated from the memory before it, which is gone by then.
+        self._device = Device(
+            module, cache=cache, threads=1, observed=options.observed,
+            printf_bytes=RECORD_ROOM * options.printf_bytes * prints,
+        )  # fmt: skip
+        self._regions: dict[str, Region] = {}
+        self._keys: dict[Region, str] = {}
+
+    # -- memory -----------------------------------------------------------------------------------------------------
+    def add(self, region: Region) -> None:
+        """Kernels see this region from now on. Pinned memory counts as written: who does that is not seen."""
+        key, known = f"region {len(self._regions)}", region.kind == "pinned"
+        self._device.allocate(key, region.data, initialised=known, in_place=True, address=region.start)
+        self._regions[key], self._keys[region] = region, key
+
+    def remove(self, region: Region) -> None:
+        """Kernels that use it from now on have a stray access."""
+        self._device.free(region.start)
+        del self._keys[region]  # the key still has a name, for accesses that come too late
+
+    def written(self, start: int, size: int) -> None:
+        """A copy, a fill or the host has written to device or managed memory."""
+        self._device.mark_written(start, size)
+
+    def copied(self, target: int, source: int, size: int) -> None:
+        """A copy has written what lay in such memory, written or not."""
+        fresh = self._device.unwritten(source, size)
+        for start, end in without(span(0, size), fresh).tolist():
+            self._device.mark_written(target + start, end - start)
+
+    def is_unwritten(self, start: int, size: int) -> bool:
+        """Whether nobody has written any of these bytes of device memory."""
+        return total(self._device.unwritten(start, size)) == size
+
+    def variables(self) -> list[tuple[int, int, str]]:
+        """First and last address (exclusive) and name of the module's variables."""
+        return [(a.address, a.end, plain_name(a.name)) for a in self._device.arrays if a.is_variable]
+
+    def array_name(self, key: str | None, names: Callable[[Region], str]) -> str | None:
+        """What a person calls the array of an event."""
+        region = self._regions.get(key) if key is not None else None
+        return key if region is None else names(region)
+
+    # -- kernels ----------------------------------------------------------------------------------------------------
+    def launch(
+        self, kernel: Kernel, hidden: Callable[[Region], bool], names: Callable[[Region], str], call: int
+    ) -> Ran:
+        """Run a kernel that does not see ``hidden`` regions. ``call`` is its number among the launches of the run.
+
+        What it counted is told where `counting` is set.
+        """
+        try:
+            launched = self._launch(kernel, hidden)
+        except TooLarge as error:
+            return Ran(
+                (Event("launch_limit", kernel.name, None, (0, 0, 0), (0, 0, 0), text=str(error)),), complete=False
+            )
+        self.left = max(0, self.left - launched.spent)
+        events = explain(self._device, launched, kernel.grid, kernel.block, kernel.shared_bytes, call=call)
+        worst: tuple[Request, ...] = ()
+        if self.counting and call < MOST_PICTURED:
+            worst = worst_requests(self._device, launched, kernel.grid, kernel.shared_bytes)
+        return Ran(
+            tuple(replace(e, array=self.array_name(e.array, names)) for e in events),
+            self._call(kernel, names),
+            count(launched) if self.counting else NOTHING_COUNTED,
+            tuple(replace(w, array=self.array_name(w.array, names)) for w in worst),
+            *self._touched(),
+            render(launched.printed, self._device.text, self.options.printf_bytes),
+            launched.status == RUNNING,
+        )
+
+    def _launch(self, kernel: Kernel, hidden: Callable[[Region], bool]) -> Launched:
+        unseen = {key for region, key in self._keys.items() if hidden(region)}
+        away = [a for a in self._device.arrays if a.name in unseen]
+        self._device.arrays = [a for a in self._device.arrays if a.name not in unseen]
+        try:
+            return self._device.launch(
+                kernel.name, kernel.grid, kernel.block, kernel.shared_bytes, kernel.arguments,
+                budget_per_block=self.options.instructions_per_block, budget=self.left, cooperative=kernel.cooperative,
+            )  # fmt: skip
+        finally:
+            self._device.arrays = sorted([*self._device.arrays, *away], key=lambda a: a.address)
+
+    def _call(self, kernel: Kernel, names: Callable[[Region], str]) -> Call:
+        """The launch with its pointers as the names of arrays."""
+        arguments = tuple(self._argument(a, names) for a in kernel.arguments)
+        known = self.parameters(kernel.name)
+        return Call(kernel.name, kernel.grid, kernel.block, kernel.shared_bytes, arguments, known)
+
+    def parameters(self, kernel: str) -> tuple[str, ...]:
+        """The names of a kernel's parameters, where known."""
+        return tuple(self._parameters.get(kernel, ()))
+
+    def elements(self, kernel: str) -> list[str]:
+        """The PTX types of a kernel's parameters."""
+        return [parameter.element for parameter in self._module.functions[kernel].parameters]
+
+    def _argument(self, argument: bytes, names: Callable[[Region], str]) -> str | bytes:
+        if len(argument) != POINTER_BYTES:
+            return argument
+        address = int.from_bytes(argument, "little")
+        region = next((r for r in self._keys if r.start <= address < r.end), None)
+        return argument if region is None else names(region)
+
+    def _touched(self) -> tuple[Footprint, tuple[Used, ...]]:
+        """What the last launch did to memory, in addresses."""
+        reads: list[Spans] = []
+        writes: list[Spans] = []
+        atomics: list[Spans] = []
+        used: list[Used] = []
+        for touched in self._device.touched():
+            at = touched.array.address
+            reads.append(touched.reads + at)
+            # A cell that was written plainly, too, counts as what its last write was.
+            writes.append(without(touched.writes, touched.atomics) + at)
+            atomics.append(touched.atomics + at)
+            if touched.array.name in self._regions:
+                used.append(Used(self._regions[touched.array.name], touched.sectors))
+        return Footprint(union(reads), union(writes), union(atomics)), tuple(used)

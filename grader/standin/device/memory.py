@@ -1,0 +1,305 @@
+"""The address space: what lies where, who may reach it, and what a person calls it.
+
+device     what `malloc` gave, poisoned; each allocation has a place of its own, with room behind it
+managed    in the shared file, poisoned: the host touches it too
+pinned     registered or pinned memory of the shared file: copies need no detour, kernels may use it in place
+pageable   the rest of the shared file: only copies reach it
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from grader.inputs import POISON_WORD
+from grader.standin.device.records import HostArray
+from grader.standin.device.spans import Spans, clip
+from grader.standin.protocol import HOST_BASE, CudaError
+
+Bytes = npt.NDArray[np.uint8]
+Kind = Literal["device", "managed", "pinned"]
+Arrays = Mapping[str, tuple[int, int, str, str]]
+"""The exercise's arrays in the shared file: offset, bytes, dtype and role of each."""
+
+PAGE = 4096
+FIRST_DEVICE_ADDRESS = 0x200_0000_0000
+ALIGNMENT = 512
+ROOM = 16 << 20
+"""Addresses that stay free behind an allocation, so that a stray access hits nothing."""
+
+MOST_FREED = 1024
+"""Regions that are remembered when they are gone, to name them."""
+MANAGED_WORD = 0x7FBB7FBB
+"""Fills fresh managed memory: a signalling NaN. What the host computes from it is another one, so its writing shows."""
+NOTHING = np.empty(0, np.uint8)
+
+OUT_OF_MEMORY = "cudaErrorMemoryAllocation"
+INVALID = "cudaErrorInvalidValue"
+
+
+@dataclass(eq=False)
+class Region:
+    """One allocation, or one registered range. ``freed_at`` is the line that freed it, None while it lives.
+
+    One that ``was_dropped`` nobody freed: the last array on it died in that line, and a pool gave it back.
+    """
+
+    start: int
+    size: int
+    kind: Kind
+    device: int
+    line: int
+    data: Bytes
+    freed_at: int | None = None
+    copies_of: list[tuple[int, int, str]] = field(default_factory=list)  # start, end, and the array on the other side
+    was_registered: bool = False
+    was_dropped: bool = False
+
+    @property
+    def end(self) -> int:
+        return self.start + self.size
+
+    @property
+    def is_host(self) -> bool:
+        return self.kind != "device"
+
+
+class Space:
+    """All memory. ``shared`` is the file that host and machine share; ``pool`` the part of it that is given out."""
+
+    def __init__(self, shared: Bytes, pool: tuple[int, int], devices: int, memory_bytes: int) -> None:
+        self.shared = shared
+        self.memory_bytes = memory_bytes
+        self.arrays: list[HostArray] = []
+        self.gone: list[Region] = []  # freed, the latest last
+        self.used = [0] * devices
+        self.variables: list[tuple[int, int, str]] = []  # of the module: first address, end, name
+        self._regions: list[Region] = []  # live, by address
+        self._starts: list[int] = []
+        self._next = FIRST_DEVICE_ADDRESS
+        self._free = [pool] if pool[0] < pool[1] else []  # of the pool: (begin, end), sorted
+
+    def bind(self, arrays: Arrays) -> None:
+        """Names for what lies in the shared file."""
+        self.arrays = [HostArray(name, *row) for name, row in arrays.items()]
+
+    # -- giving out -------------------------------------------------------------------------------------------------
+    def allocate(self, size: int, device: int, line: int) -> Region:
+        """Device memory. Raises CudaError where there is not so much."""
+        left = self.memory_bytes - self.used[device]
+        if size > left:
+            there = f"of the {self.memory_bytes >> 20} MiB that the simulated GPU has"
+            raise CudaError(OUT_OF_MEMORY, f"out of memory: {size} bytes are asked for, {left} bytes are left {there}")
+        start = self._next
+        self._next = -(-(start + size + max(ROOM, size)) // ALIGNMENT) * ALIGNMENT
+        self.used[device] += size
+        return self._add(Region(start, size, "device", device, line, poisoned(size)))
+
+    def allocate_shared(self, size: int, kind: Kind, device: int, line: int) -> Region:
+        """Pinned or managed memory in the pool of the shared file, on pages of its own. Raises CudaError."""
+        whole = -(-size // PAGE) * PAGE
+        for i, (begin, end) in enumerate(self._free):
+            if end - begin >= whole:
+                self._free[i : i + 1] = [(begin + whole, end)] if end - begin > whole else []
+                data = self.shared[begin : begin + size]
+                if kind == "managed":
+                    data[:] = poisoned(size, MANAGED_WORD)
+                return self._add(Region(HOST_BASE + begin, size, kind, device, line, data))
+        raise CudaError(
+            OUT_OF_MEMORY, f"out of memory: no {size} bytes are left of the host's memory for pinned arrays"
+        )
+
+    def register(self, start: int, size: int, line: int) -> Region:
+        """Pin a range of the shared file. Raises CudaError."""
+        begin = start - HOST_BASE
+        if size < 1 or begin < 0 or begin + size > self.shared.size:
+            there = "not all of them belong to the exercise's arrays (`x.nbytes` counts those of x)"
+            raise CudaError(INVALID, f"hostRegister of {size} bytes: {there}")
+        first, last = start // PAGE * PAGE, -(-(start + size) // PAGE) * PAGE
+        for region in self._regions:
+            if region.is_host and first < -(-region.end // PAGE) * PAGE and region.start // PAGE * PAGE < last:
+                at = f", on line {region.line}" if region.line else ""
+                raise CudaError(
+                    "cudaErrorHostMemoryAlreadyRegistered",
+                    f"these pages are pinned already{at} (pages have {PAGE} bytes)",
+                )
+        pinned = Region(start, size, "pinned", 0, line, self.shared[begin : begin + size], was_registered=True)
+        return self._add(pinned)
+
+    def _add(self, region: Region) -> Region:
+        insort(self._regions, region, key=lambda r: r.start)
+        self._starts = [r.start for r in self._regions]
+        return region
+
+    def release(self, address: int, kinds: tuple[Kind, ...], line: int, *, registered: bool = False) -> Region:
+        """Take a region back, by its first address. Raises CudaError where there is none of these kinds."""
+        region = self.at(address)
+        if region is None or region.start != address or region.kind not in kinds or region.was_registered != registered:
+            raise CudaError(INVALID, f"{address:#x} cannot be given back this way: {_WAYS_BACK}")
+        self._regions.remove(region)
+        self._starts = [r.start for r in self._regions]
+        region.freed_at = line
+        region.data = NOTHING
+        self.gone = [*self.gone[1 - MOST_FREED :], region]
+        if region.kind == "device":
+            self.used[region.device] -= region.size
+        elif not region.was_registered:
+            self._give_back(region)
+        return region
+
+    def _give_back(self, region: Region) -> None:
+        begin = region.start - HOST_BASE
+        self._free = _merged([*self._free, (begin, begin + -(-region.size // PAGE) * PAGE)])
+
+    # -- looking up -------------------------------------------------------------------------------------------------
+    def at(self, address: int) -> Region | None:
+        """The live region that holds an address."""
+        i = bisect_right(self._starts, address) - 1
+        return self._regions[i] if i >= 0 and address < self._regions[i].end else None
+
+    def place(self, address: int, size: int) -> str:
+        """``device``, ``managed``, ``pinned`` or ``pageable``. Raises CudaError where the bytes are none of these."""
+        region = self.at(address)
+        if region is not None and address + size <= region.end:
+            return region.kind
+        begin = address - HOST_BASE
+        inside = begin >= 0 and begin + size <= self.shared.size and self.freed(address) is None
+        if not inside or (region is not None and not region.was_registered):
+            raise CudaError(INVALID, self._nowhere(address, size))
+        return "pinned" if self._pinned_part(address, size) else "pageable"
+
+    def _pinned_part(self, address: int, size: int) -> int:
+        """How many of these bytes of the shared file are pinned: all or none. Raises CudaError for a part of them.
+
+        CUDA takes a range that is registered as a whole, or not at all (cudaMemcpyAsync). Pages are pinned as a whole.
+        """
+        there = [(r.start, -(-r.end // PAGE) * PAGE) for r in self._regions if r.was_registered]
+        pinned = sum(max(0, min(end, address + size) - max(start, address)) for start, end in there)
+        if 0 < pinned < size:
+            raise CudaError(
+                INVALID,
+                f"only {pinned} of the {size} bytes of {self.name(address)} that are copied are pinned: hostRegister "
+                "takes bytes (`x.nbytes`), and a copy is of memory that is pinned as a whole, or not at all",
+            )
+        return pinned
+
+    def unpinned(self, address: int) -> Region | None:
+        """The region that pinned an address of the host last, where it is gone and none has come in its place."""
+        return self._last(address, registered=True)
+
+    def _nowhere(self, address: int, size: int) -> str:
+        region = self.at(address)
+        if region is not None:
+            return f"{size} bytes from {self.name(address)} on: only {region.end - address} bytes are left there"
+        freed = self.freed(address)
+        if freed is not None:
+            return f"{address:#x} is memory that was freed{_on_line(freed.freed_at)}"
+        return f"{address:#x} is no address of memory that this program allocated"
+
+    def freed(self, address: int) -> Region | None:
+        """The region that held an address last, where it is gone. What was only unpinned is still there."""
+        return self._last(address, registered=False)
+
+    def _last(self, address: int, *, registered: bool) -> Region | None:
+        if self.at(address) is not None:
+            return None
+        there = (r for r in reversed(self.gone) if r.start <= address < r.end)
+        return next((r for r in there if r.was_registered == registered), None)
+
+    def view(self, address: int, size: int) -> Bytes:
+        """The bytes themselves. Raises CudaError where there is no such memory."""
+        if address >= HOST_BASE and address + size <= HOST_BASE + self.shared.size:
+            return self.shared[address - HOST_BASE : address - HOST_BASE + size]
+        region = self.at(address)
+        if region is None or address + size > region.end:
+            raise CudaError(INVALID, self._nowhere(address, size))
+        return region.data[address - region.start : address - region.start + size]
+
+    # -- names ------------------------------------------------------------------------------------------------------
+    def pinned(self) -> list[Region]:
+        """All live pinned memory."""
+        return [region for region in self._regions if region.kind == "pinned"]
+
+    def array_at(self, address: int) -> HostArray | None:
+        """The exercise's array that holds an address of the host."""
+        offset = address - HOST_BASE
+        return next((a for a in self.arrays if a.offset <= offset < a.offset + max(a.size, 1)), None)
+
+    def is_unpinned(self, address: int) -> bool:
+        """Whether it lies in an array of which nothing is pinned. Behind one that is, an access has missed it."""
+        array = self.array_at(address)
+        if array is None:
+            return False
+        start = HOST_BASE + array.offset
+        return not any(r.start < start + array.size and start < r.end for r in self._regions)
+
+    def note_copy(self, device: int, host: int, size: int) -> None:
+        """Device memory is called after the array that it is copied from or to."""
+        region, array = self.at(device), self.array_at(host)
+        if region is None or array is None or self.array_at(device) is not None:
+            return
+        row = (device, device + size, array.name)
+        if row not in region.copies_of:
+            region.copies_of = [r for r in region.copies_of if r[1] <= row[0] or row[1] <= r[0]] + [row]
+
+    def copied_name(self, address: int) -> str:
+        """The array that is copied from or to this memory, or lies there; "" where none is known."""
+        array = self.array_at(address)
+        if array is not None:
+            return array.name
+        region = self.at(address) or self.freed(address)
+        names = region.copies_of if region is not None else []
+        return next((name for start, end, name in names if start <= address < end), "")
+
+    def name(self, address: int) -> str:
+        """``x``, ``the device copy of x``, or ``memory allocated at line 12``; with several devices, on which."""
+        known = self.copied_name(address)
+        if known:
+            return known if self.array_at(address) is not None else self._copy_of(known, address)
+        region = self.at(address) or self.freed(address)
+        if region is None:
+            variable = next((name for start, end, name in self.variables if start <= address < end), "")
+            return variable or ("memory of the host" if address >= HOST_BASE else f"memory at {address:#x}")
+        word = {"device": "memory", "managed": "managed memory", "pinned": "pinned memory"}[region.kind]
+        on = f" on device {region.device}" if region.kind == "device" and len(self.used) > 1 else ""
+        return f"{word} allocated at line {region.line}{on}" if region.line else f"{word}{on}"
+
+    def _copy_of(self, array: str, address: int) -> str:
+        region = self.at(address) or self.freed(address)
+        if region is not None and region.kind == "device" and len(self.used) > 1:
+            return f"the copy of {array} on device {region.device}"
+        return f"the device copy of {array}"
+
+    def of_host(self, spans: Spans) -> Spans:
+        """The part of some spans that is memory of the host."""
+        return clip(spans, HOST_BASE, HOST_BASE + self.shared.size)
+
+
+_WAYS_BACK = (
+    "free() takes what malloc() gave, freeHost() what hostAlloc() gave, hostUnregister() what hostRegister() pinned; "
+    "each by its first address, and once"
+)
+
+
+def poisoned(size: int, word: int = POISON_WORD) -> Bytes:
+    """Fresh memory: every word is a NaN that nobody computes (`grader.inputs.POISON_WORD`)."""
+    return np.full(-(-max(size, 1) // 4), word, "<u4").view(np.uint8)[:size]
+
+
+def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    out: list[tuple[int, int]] = []
+    for begin, end in sorted(spans):
+        if out and out[-1][1] == begin:
+            out[-1] = (out[-1][0], end)
+        else:
+            out.append((begin, end))
+    return out
+
+
+def _on_line(line: int | None) -> str:
+    return f" on line {line}" if line else ""

@@ -1,0 +1,237 @@
+"""Peaks, ceilings and fractions: the only module that divides by time.
+
+    work (bytes or operations) ÷ median time = achieved;  achieved ÷ peak, achieved ÷ ceiling = the two fractions shown
+
+Peaks come from a table of names first (published figures), else from formulas over what the driver reports.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from grader.exercise import Target, Work
+from grader.gpus.detect import Gpu
+from grader.timing.samples import Summary
+from grader.verdict import Measurement, Roof
+
+TOO_FAST = 1.05
+"""A rate above this many times the peak is impossible: work was skipped, or the grader is wrong."""
+
+
+@dataclass(frozen=True)
+class Peaks:
+    """Upper limits of one GPU: bytes per second, and operations per second of each unit (None where none is known).
+
+    ``published`` tells a figure of the table of names from one of the formulas. ``int8`` is that of dp4a on the
+    ordinary units, by formula on every GPU: datasheets give it for tensor cores only.
+    """
+
+    bandwidth: float
+    fp32: float
+    fp16_tensor: float | None
+    published: bool
+    int8: float | None = None
+
+    @property
+    def tf32_tensor(self) -> float | None:
+        """Dense TF32, half of fp16 where the GPU has it (8.0, 9.0, 10.0); callers ask only there."""
+        return None if self.fp16_tensor is None else self.fp16_tensor / 2
+
+
+# Names as the driver reports them -> GB/s, fp32 TFLOP/s, dense fp16 tensor TFLOP/s with fp32 accumulation: the
+# vendor's datasheets; the H200's bandwidth by the formula (published 4800), its boost clock for fp32.
+_TABLE: tuple[tuple[str, float, float, float], ...] = (
+    (r"(Tesla|NVIDIA) V100-.*", 898, 15.7, 125),
+    (r"(Tesla|NVIDIA) T4", 320, 8.1, 65),
+    (r"(NVIDIA )?A100-(SXM4|PCIE|PCI)-40GB", 1555, 19.5, 312),
+    (r"NVIDIA A100(-SXM4-80GB| 80GB PCIe|-SXM-80GB)", 2039, 19.5, 312),
+    (r"NVIDIA A10", 600, 31.2, 125),
+    (r"NVIDIA GeForce RTX 3090", 936, 35.6, 71),
+    (r"NVIDIA GeForce RTX 4090", 1008, 82.6, 165),
+    (r"NVIDIA L4", 300, 30.3, 121),
+    (r"NVIDIA L40S", 864, 91.6, 362),
+    (r"NVIDIA H100 80GB HBM3", 3352, 66.9, 989.4),
+    (r"NVIDIA H100 PCIe", 2039, 51.2, 756),
+    (r"NVIDIA H200", 4814, 66.9, 989.4),
+    (r"NVIDIA B200", 8000, 74.4, 2250),
+    (r"NVIDIA GeForce RTX 5090", 1792, 104.8, 209.5),
+)
+
+# Dense fp16 tensor flop per SM and clock with fp32 accumulation, by compute capability; 512 on GeForce.
+_TENSOR = {
+    (7, 0): 1024, (7, 5): 1024, (8, 0): 2048, (8, 6): 1024, (8, 9): 1024, (9, 0): 4096, (10, 0): 8192, (12, 0): 1024,
+}  # fmt: skip
+_HALF_RATE_ON_GEFORCE = {(8, 6), (8, 9), (12, 0)}
+_HOPPER_TENSOR_CLOCK_HZ = 1830e6  # what Hopper's published tensor peaks assume (SXM), below the reported boost clock
+_FEW_LANES = {(7, 0), (7, 2), (7, 5), (8, 0)}  # 64 fp32 lanes an SM; 128 from 8.6 on
+
+# Dp4a per SM and clock: the rate of 32-bit integer multiply-adds in the CUDA C++ programming guide's table of
+# arithmetic throughput, which has no row of its own for dp4a. At 7.0 that makes the 62 TOP/s published for a V100;
+# measurements of others agree at 8.9 and 12.0 (clpeak's issue 209: 34.8 and 42 TOP/s, 24 SMs and 30).
+_DP4A = {(7, 0): 64, (7, 2): 64, (7, 5): 64, (8, 0): 64, (8, 6): 64, (8, 7): 64, (8, 9): 64, (9, 0): 64, (12, 0): 64}
+_OPERATIONS_OF_DP4A = 8  # four products, and four additions to the sum
+
+
+def peaks(gpu: Gpu) -> Peaks:
+    """The published peaks of a GPU in the table of names, else those of the formulas."""
+    for pattern, bandwidth, fp32, tensor in _TABLE:
+        if re.fullmatch(pattern, gpu.name):
+            return Peaks(bandwidth * 1e9, fp32 * 1e12, tensor * 1e12, published=True, int8=_formula_int8(gpu))
+    return formula_peaks(gpu)
+
+
+def formula_peaks(gpu: Gpu) -> Peaks:
+    """Peaks by arithmetic: 2 × memory clock × bus ÷ 8; 2 × SMs × lanes × clock; tensor flop per SM and clock."""
+    lanes = 64 if gpu.compute_capability in _FEW_LANES else 128
+    fp32 = 2 * gpu.sm_count * lanes * gpu.clock_hz
+    bandwidth = 2 * gpu.memory_clock_hz * gpu.bus_width_bits / 8
+    return Peaks(bandwidth, fp32, _formula_tensor(gpu), published=False, int8=_formula_int8(gpu))
+
+
+def _formula_tensor(gpu: Gpu) -> float | None:
+    per_clock = _TENSOR.get(gpu.compute_capability)
+    if per_clock is None:
+        return None
+    if gpu.compute_capability in _HALF_RATE_ON_GEFORCE and "GeForce" in gpu.name:
+        per_clock //= 2
+    hopper = gpu.compute_capability == (9, 0)
+    clock = min(gpu.clock_hz, _HOPPER_TENSOR_CLOCK_HZ) if hopper else gpu.clock_hz
+    return per_clock * gpu.sm_count * clock
+
+
+def _formula_int8(gpu: Gpu) -> float | None:
+    per_clock = _DP4A.get(gpu.compute_capability)
+    return None if per_clock is None else _OPERATIONS_OF_DP4A * per_clock * gpu.sm_count * gpu.clock_hz
+
+
+def peak_of(unit: str, limits: Peaks) -> float | None:
+    """The peak that a unit names, in what it counts per second; None where none is known (``transfer``, …)."""
+    known = {
+        "bandwidth": limits.bandwidth,
+        "fp32": limits.fp32,
+        "fp16_tensor": limits.fp16_tensor,
+        "int8": limits.int8,
+    }
+    return known.get(unit)
+
+
+def limit_of(unit: str, limits: Peaks) -> float | None:
+    """What no kernel can pass: the unit's peak, or that of tensor cores where a right answer may come from them.
+
+    They multiply bytes at twice the rate of halves, at four times where fp32 accumulation halves that (GeForce); and
+    sums of several products of halves or TF32 are as precise as floats.
+    """
+    if limits.fp16_tensor is not None and unit in ("int8", "fp32"):
+        return 4 * limits.fp16_tensor if unit == "int8" else limits.fp16_tensor
+    return peak_of(unit, limits)
+
+
+OF_HOSTS = ("transfer", "overlap", "launches")
+"""Units of host exercises: what they count is bounded by the link and by the host, not by the GPU's roofline."""
+
+
+def is_rate_of_bytes(unit: str) -> bool:
+    """Whether the unit counts bytes (``bandwidth``, ``transfer``, ``overlap``) rather than operations."""
+    return unit in ("bandwidth", "transfer", "overlap")
+
+
+_COUNTS = {"int8": "OP", "launches": "launch"}
+
+
+def counts(unit: str) -> str:
+    """What the unit counts, as rates are written: ``B``, ``FLOP``, ``OP`` for operations on integers, ``launch``."""
+    return "B" if is_rate_of_bytes(unit) else _COUNTS.get(unit, "FLOP")
+
+
+def work_in(work: Work, unit: str) -> str:
+    """The expression of `Work` that the unit counts."""
+    if unit == "launches":
+        return work.launches
+    return work.bytes if is_rate_of_bytes(unit) else work.flops
+
+
+def overlap_ceiling(work: float, copying_s: float, computing_s: float) -> float:
+    """The rate of a run that does all of its computing while it copies, or all of its copying while it computes."""
+    return rate(work, max(copying_s, computing_s))
+
+
+def rate(work: float, seconds: float) -> float:
+    """Work per second."""
+    return work / seconds
+
+
+def ceiling(work: float, samples_s: Sequence[float]) -> float | None:
+    """The rate that the ceiling kernel reached on ``work``, from its median time; None where it was not run."""
+    return rate(work, median(samples_s)) if samples_s else None
+
+
+def reference(target: Target, peak: float | None, ceiling_rate: float | None) -> float | None:
+    """The rate that the pass line is a fraction of; None where it is not known on this machine."""
+    return peak if target.of == "peak" else ceiling_rate
+
+
+def line_s(work: float, target: Target, peak: float | None, ceiling_rate: float | None) -> float | None:
+    """The time in which the pass line is met exactly, in seconds; None where its reference is not known."""
+    whole = reference(target, peak, ceiling_rate)
+    return None if not whole or not target.fraction else work / (target.fraction * whole)
+
+
+def impossible(work: float, median_s: float, peak: float | None) -> bool:
+    """Whether the time is shorter than 1.05 × the peak allows."""
+    return peak is not None and work > TOO_FAST * peak * median_s
+
+
+def line_in_words(target: Target) -> str:
+    """The pass line as people read it: "0.70 of peak", "0.95 of the ceiling copy_f32x4", "3.00 times the plain
+    loop"; "none" where none is known.
+    """
+    if not target.fraction:
+        return "none"
+    whole = "peak" if target.of == "peak" else f"the ceiling {target.ceiling}".rstrip()
+    return _LINES.get(target.unit, "{} of {whole}").format(line_fraction(target.fraction), whole=whole)
+
+
+_LINES = {"overlap": "{} of the ideal", "launches": "{} times the plain loop"}
+
+
+def line_fraction(fraction: float) -> str:
+    """A pass line's fraction: two decimals, more where it has more."""
+    short = f"{fraction:.2f}"
+    return short if float(short) == fraction else f"{fraction:.4g}"
+
+
+def measurement(
+    summary: Summary, work: float, target: Target, gpu_name: str, peak: float | None, ceiling_rate: float | None
+) -> Measurement:
+    """The record of one timed run: rates in what the unit counts, both fractions; provisional on another GPU's line."""
+    achieved = rate(work, summary.median_s)
+    return Measurement(
+        median_s=summary.median_s,
+        interval_s=summary.interval_s,
+        samples=summary.samples,
+        unit=counts(target.unit),
+        achieved=achieved,
+        peak=peak,
+        fraction_of_peak=_part(achieved, peak),
+        ceiling=ceiling_rate,
+        fraction_of_ceiling=_part(achieved, ceiling_rate),
+        line=line_in_words(target),
+        line_fraction=target.fraction,
+        provisional=bool(target.fraction) and gpu_name != target.gpu,
+    )
+
+
+def roof(bytes_moved: float, flops: float, median_s: float, unit: str, limits: Peaks) -> Roof | None:
+    """Where a run stands on the roofline; None for work without operations or bytes, or where no peak is known."""
+    compute = limits.fp32 if is_rate_of_bytes(unit) else peak_of(unit, limits)
+    if not (bytes_moved and flops and compute) or unit in OF_HOSTS:
+        return None
+    counted = "FLOP" if is_rate_of_bytes(unit) else counts(unit)
+    return Roof(flops / bytes_moved, rate(flops, median_s), limits.bandwidth, compute, counted)
+
+
+def _part(achieved: float, whole: float | None) -> float | None:
+    return achieved / whole if whole else None

@@ -1,0 +1,751 @@
+"""Host exercises without a GPU: the real compiler, the real simulator, and host files that mean well or ill."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from grader.backends.base import Buffer, CaseRun, Limits
+from grader.backends.sim.hostfile.backend import HostSimBackend
+from grader.compile import compile_source
+from grader.compile.toolchain import find_toolchain
+from grader.errors import SubmissionError, Unsupported
+from grader.exercise import Array, Exercise, Tolerance, Work
+from grader.inputs import is_poison
+from grader.launch import LaunchPlan
+from grader.process.child import Child
+
+pytestmark = pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed")
+
+KERNEL = b"""
+extern "C" __global__ void sums(const float* x, float* out, int rows)
+{
+    int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= rows) return;
+    float sum = 0;
+    for (int i = 0; i < 64; ++i) sum += x[row * 64 + i];
+    out[row] = sum;
+}
+"""
+EXERCISE = Exercise(
+    name="sums",
+    order=901,
+    idea="sum rows",
+    arrays=(Array("x", "float32", "64*rows"), Array("out", "float32", "rows", role="out")),
+    oracle="none:here",
+    small=({"rows": 3}, {"rows": 100}),
+    simulated={"rows": 100},
+    timed={"rows": 1000},
+    work=Work(bytes="260*rows"),
+    tolerance=Tolerance(relative=1e-5, absolute=1e-5),
+    host=True,
+)
+LIMITS = Limits(launch_s=20.0, total_s=60.0)
+HONEST = """
+import cupy
+import numpy as np
+held = {}
+def setup(module, x, out):
+    held.update(x=x, out=out, kernel=module.get_function("sums"), there=cupy.empty_like(x), sums=cupy.empty_like(out))
+def run():
+    rows = held["out"].size
+    held["there"].set(held["x"])
+    held["kernel"]((-(-rows // 32),), (32,), (held["there"], held["sums"], np.int32(rows)))
+    held["sums"].get(out=held["out"])
+"""
+
+
+@pytest.fixture(scope="module")
+def program():
+    return compile_source(KERNEL, "sums.cu", target="sm_80")
+
+
+@pytest.fixture
+def session(program):
+    """A function that opens a session on a host file; every session is closed at the end."""
+    opened = []
+
+    def open_(source, limits=LIMITS, **keywords):
+        backend = HostSimBackend(EXERCISE, source.encode(), "sums_host.py", threads=1, **keywords)
+        opened.append(backend.open(program, limits))
+        return opened[-1]
+
+    yield open_
+    for one in opened:
+        one.close()
+
+
+def case(rows=3):
+    x = np.random.default_rng(rows).integers(-8, 8, 64 * rows).astype(np.float32)
+    return CaseRun(LaunchPlan(()), (Buffer("x", "float32", 64 * rows, "in", x), Buffer("out", "float32", rows, "out")))
+
+
+def sums(run):
+    return run.buffers[0].data.reshape(-1, 64).sum(axis=1)
+
+
+def is_right(execution, run):
+    return execution.failure is None and np.array_equal(execution.outputs["out"], sums(run))
+
+
+# -------------------------------------------------------------------------------------------------- honest host files
+
+
+def test_an_honest_host_file_is_right_at_every_size_of_one_session(session):
+    one = session(HONEST)
+    for run in (case(3), case(100), case(1)):
+        assert is_right(one.run(run), run)
+
+
+def test_a_run_has_launches_counters_and_a_timeline(session):
+    execution = session(HONEST).run(case(100))
+    (launch,) = execution.launches
+    assert (launch.kernel, launch.grid, launch.backend) == ("sums", (4, 1, 1), "sim")
+    assert launch.counters["instructions"] > 0
+    assert (execution.host_counters["launch_calls"], execution.host_counters["copies"]) == (1, 2)
+    assert [one.kind for one in execution.timeline.operations] == ["to_device", "kernel", "to_host"]
+    assert execution.timeline.modelled
+
+
+def test_device_memory_of_earlier_cases_does_not_count(session):
+    one = session(HONEST)
+    for run in (case(100), case(3), case(3)):
+        execution = one.run(run)
+        assert execution.host_counters["device_bytes"] == sum(buffer.count * 4 for buffer in run.buffers)
+
+
+def test_memory_that_goes_to_cupys_pool_while_work_uses_it_is_there_until_that_is_done(session):
+    setup = "held['kernel']((1,), (32,), (cupy.zeros_like(x), cupy.empty_like(out), np.int32(out.size)))\n"
+    source = HONEST.replace("def run():", f"    {setup}def run():") + "    last = cupy.zeros(64)\n"
+    run = case()
+    assert is_right(session(source).run(run), run)
+
+
+def test_an_address_without_its_array_is_told_with_the_line_that_let_it_go(session):
+    source = """
+import cupy
+import numpy as np
+def setup(module, x, out):
+    global held
+    there = cupy.empty_like(x)
+    held = x, out, module.get_function("sums"), there.data.ptr, cupy.empty_like(out)
+    there = None
+def run():
+    x, out, kernel, there, sums = held
+    cupy.cuda.runtime.memcpy(there, x.ctypes.data, x.nbytes, 1)
+    kernel((4,), (32,), (np.uint64(there), sums, np.int32(out.size)))
+    sums.get(out=out)
+"""
+    found = fails(session(source).run(case()), "crash")
+    assert found.line == 11
+    assert "freed on line 8" in found.message or "since line 8" in found.message
+
+
+def test_what_it_prints_is_shown(session):
+    source = HONEST + "    print('{\"done\": true}')\n"
+    assert session(source).run(case()).printed == '{"done": true}\n' * 2  # the run on decoys prints, too
+
+
+def test_what_goes_to_standard_error_is_shown_in_the_order_of_what_is_printed(session):
+    source = "import logging, sys, traceback\ndef setup(m, x, out):\n    print(1)\n    print(2, file=sys.stderr)\n"
+    source += "    logging.warning('three')\n    try:\n        1 / 0\n    except ArithmeticError:\n"
+    source += "        traceback.print_exc()\ndef run(): pass\n"
+    told = session(source).run(case()).printed
+    assert told.startswith("1\n2\nWARNING:root:three\nTraceback (most recent call last):\n")
+    assert told.endswith("ZeroDivisionError: division by zero\n")
+
+
+def test_who_fills_standard_error_meets_the_same_limit(session):
+    execution = session(f"import sys\n{HONEST}    print('x' * 100_000, file=sys.stderr)\n").run(case())
+    assert fails(execution, "limit").message == "the host file printed more than 64 kB"
+    assert len(execution.printed) == 64 << 10
+
+
+def test_what_was_printed_is_shown_although_the_file_has_closed_its_streams(session):
+    source = "import sys\ndef setup(m, x, out):\n    print('so far')\n    sys.stdout.close()\n    sys.stderr = None\n"
+    assert session(source + "def run(): pass\n").run(case()).printed == "so far\n"
+
+
+def test_who_prints_without_end_meets_a_limit(session):
+    execution = session(HONEST + "    print('x' * 100_000)\n").run(case())
+    assert fails(execution, "limit").message == "the host file printed more than 64 kB"
+    assert len(execution.printed) == 64 << 10
+
+
+def test_who_prints_in_a_loop_without_end_meets_a_limit(session):
+    execution = session("def setup(m, x, out): pass\ndef run():\n    while True: print('x' * 100_000)\n").run(case())
+    assert fails(execution, "limit").message == "sums_host.py printed more than there is room for"
+
+
+def test_mapped_memory_is_the_exercises_array_itself(session):
+    source = """
+import cupy
+import numpy as np
+def setup(module, x, out):
+    global call
+    for array in (x, out):
+        cupy.cuda.runtime.hostRegister(array.ctypes.data, array.nbytes, 2)
+    addresses = [np.uint64(cupy.cuda.runtime.pointerGetAttributes(a.ctypes.data).devicePointer) for a in (x, out)]
+    call = module.get_function("sums"), (*addresses, np.int32(out.size))
+def run():
+    call[0]((4,), (32,), call[1])
+    cupy.cuda.get_current_stream().synchronize()
+"""
+    run = case(100)
+    execution = session(source).run(run)
+    assert is_right(execution, run)
+    assert execution.host_counters["mapped_bytes"] > 0
+
+
+# ------------------------------------------------------------------------------------------- mistakes, each with a line
+
+
+def fails(execution, word):
+    assert execution.failure == word, execution
+    return execution.diagnostics[0]
+
+
+def test_an_exception_is_a_crash_with_its_line(session):
+    found = fails(session("def setup(m, x, out): pass\ndef run():\n    raise ValueError('no')\n").run(case()), "crash")
+    assert (found.file, found.line, found.message) == ("sums_host.py", 3, "ValueError: no")
+
+
+QUEUED = """
+import cupy
+def queue(x):
+    cupy.cuda.runtime.hostRegister(x.ctypes.data, x.nbytes, 0)
+    cupy.empty_like(x).set(x, stream=cupy.cuda.Stream(non_blocking=True))
+"""
+
+
+@pytest.mark.parametrize(
+    "functions",
+    [
+        "def setup(m, x, out):\n    queue(x)\n    1 / 0\ndef run(): pass\n",
+        "def setup(m, x, out): held.append(x)\ndef run():\n    queue(held[0])\n    1 / 0\nheld = []\n",
+    ],
+    ids=["setup", "run"],
+)
+def test_an_exception_comes_before_what_was_still_queued_when_it_was_raised(session, functions):
+    execution = session(QUEUED + functions).run(case())
+    assert fails(execution, "crash").message == "ZeroDivisionError: division by zero"
+    assert [found.kind for found in execution.diagnostics] == ["crash"]
+
+
+def test_what_was_printed_before_an_exception_is_shown(session):
+    source = "def setup(m, x, out): print('in setup')\ndef run():\n    print('in run')\n    1 / 0\n"
+    assert session(source).run(case()).printed == "in setup\nin run\n"
+
+
+def test_what_was_printed_before_a_loop_without_end_is_shown(session):
+    source = "def setup(m, x, out): pass\ndef run():\n    print('so far')\n    while True: pass\n"
+    assert session(source, limits=replace(LIMITS, launch_s=1.0)).run(case()).printed == "so far\n"
+
+
+def test_what_a_process_says_that_it_printed_is_not_waited_for(session):
+    source = """
+import os
+def setup(m, x, out): pass
+def run():
+    os.dup2(os.pipe()[1], 1)
+    while True: pass
+"""
+    execution = session(source, limits=replace(LIMITS, launch_s=1.0)).run(case())
+    assert fails(execution, "timeout")
+    assert execution.printed == ""
+
+
+def test_a_file_in_place_of_what_was_printed_is_not_read_for_the_process(session):
+    source = f"""
+import os
+def setup(m, x, out): pass
+def run():
+    os.dup2(os.open({__file__!r}, os.O_PATH), 1)  # only a place: whoever opens it needs a right, the child has none
+    while True: pass
+"""
+    execution = session(source, limits=replace(LIMITS, launch_s=1.0)).run(case())
+    assert fails(execution, "timeout")
+    assert execution.printed == ""
+
+
+def test_an_error_of_cuda_is_a_crash_with_its_line(session):
+    source = HONEST.replace("(32,), (held", "(4096,), (held")
+    found = fails(session(source).run(case()), "crash")
+    assert (found.kind, found.file, found.line) == ("cuda_error", "sums_host.py", 10)
+    assert found.message.startswith("CUDA_ERROR_INVALID")
+
+
+def test_an_error_of_cuda_that_is_caught_is_none(session):
+    source = HONEST.replace(
+        "def run():", "def run():\n    try: cupy.cuda.runtime.setDevice(99)\n    except RuntimeError: pass"
+    )
+    run = case()
+    assert is_right(session(source).run(run), run)
+
+
+def test_what_the_stand_in_lacks_is_unsupported_with_its_line(session):
+    source = "import cupy\ndef setup(m, x, out): pass\ndef run():\n    cupy.fft.fft(1)\n"
+    found = fails(session(source).run(case()), "unsupported")
+    assert (found.kind, found.file, found.line) == ("outside", "sums_host.py", 4)
+    assert "let a kernel do that. `print(dir(cupy))` in the host file lists" in found.hint
+    assert found.message.startswith("cupy.fft needs a GPU: the stand-in")
+
+
+def test_a_slip_in_a_name_of_cupys_is_a_crash_with_the_name_that_was_meant(session):
+    source = "import cupy\ndef setup(m, x, out): pass\ndef run():\n    cupy.cuda.Strem()\n"
+    found = fails(session(source).run(case()), "crash")
+    assert (found.kind, found.line) == ("crash", 4)
+    assert found.message.startswith("AttributeError: module 'cupy.cuda' has no attribute 'Strem': did you mean Stream?")
+
+
+def test_an_array_of_the_host_as_an_argument_is_refused_at_its_line(session):
+    source = HONEST.replace('(held["there"], held["sums"]', '(held["x"], held["sums"]')
+    found = fails(session(source).run(case()), "crash")
+    assert found.message.startswith("TypeError: You are trying to pass a numpy.ndarray of shape (192,)")
+    assert (found.line, found.hint) == (10, "")  # what to pass instead depends on the exercise: crash_hints.py
+
+
+def test_a_number_of_another_type_is_told_beside_what_comes_of_it(session):
+    source = HONEST.replace("np.int32(rows)", "np.float32(rows)")
+    execution = session(source).run(case())
+    told = [found.message for found in execution.diagnostics if found.kind == "argument_type"]
+    assert told == [
+        "argument 3 of sums (sums_host.py:10) is a NumPy float32 of 4 bytes, and the parameter rows is an integer of "
+        "4, so that the kernel sees 1077936128 instead of 3"
+    ]
+
+
+def test_memory_without_a_name_is_told_in_words_and_not_as_an_array(session):
+    execution = session(HONEST.replace('held["there"].set(held["x"])', "pass")).run(case())
+    told = next(found.message for found in execution.diagnostics if found.kind == "uninitialised_read")
+    assert "x[0] (memory allocated at line 6) at sums.cu" in told
+
+
+def test_what_the_stand_in_lacks_may_be_caught(session):
+    source = HONEST.replace("def run():", "def run():\n    assert not hasattr(cupy, 'fft')")
+    run = case()
+    assert is_right(session(source).run(run), run)
+
+
+def test_a_module_that_the_stand_in_lacks_is_unsupported(session):
+    with pytest.raises(SubmissionError, match=r"cupyx\.scipy needs a GPU") as caught:
+        session("import cupyx.scipy\ndef setup(m, x, out): pass\ndef run(): pass\n")
+    assert caught.value.verdict == "unsupported"
+
+
+@pytest.mark.parametrize(
+    ("source", "verdict", "words"),
+    [
+        ("def setup(m, x, out): pass\n", "invalid", "no function run"),
+        ("def setup(:\n", "invalid", "is not Python"),
+        ("import nothing_like_this\n", "crash", "nothing_like_this"),
+    ],
+)
+def test_a_host_file_that_cannot_be_used_settles_its_verdict(session, source, verdict, words):
+    with pytest.raises(SubmissionError, match=words) as caught:
+        session(source)
+    assert caught.value.verdict == verdict
+
+
+def test_a_missing_wait_between_streams_is_a_race(session):
+    source = HONEST.replace('    held["there"].set', '    with s: held["there"].set').replace(
+        "held = {}", "held = {}\ns = cupy.cuda.Stream(non_blocking=True)"
+    )
+    found = fails(session(source.replace("cupy.empty_like(x)", "cupy.zeros_like(x)")).run(case()), "race")
+    assert (found.kind, found.file, found.line) == ("missing_wait", "sums_host.py", 11)
+
+
+def test_an_address_that_outlives_its_array_is_found_in_the_second_run(session):
+    source = HONEST.replace(
+        "cupy.empty_like(out))", "cupy.empty_like(out), bare=cupy.empty_like(out).data.ptr)"
+    ).replace('held["sums"], np', 'np.uint64(held["bare"]), np')
+    found = fails(session(source).run(case()), "crash")
+    assert (found.kind, found.line) == ("use_after_free", 10)
+
+
+def test_a_kernel_that_leaves_its_arrays_is_out_of_bounds(session):
+    found = fails(session(HONEST.replace("np.int32(rows))", "np.int32(rows + 1))")).run(case()), "out_of_bounds")
+    assert (found.file, found.line) == ("sums.cu", 7)
+
+
+def test_a_kernel_that_fails_in_setup_is_found_there(session):
+    source = HONEST.replace("def run():", LAUNCH_IN_SETUP + "def run():")
+    assert fails(session(source).run(case()), "out_of_bounds").file == "sums.cu"
+
+
+LAUNCH_IN_SETUP = """
+    held["kernel"]((1,), (32,), (held["there"], held["sums"], np.int32(32)))
+    cupy.cuda.Device().synchronize()
+"""
+
+
+def test_a_loop_without_end_is_a_timeout_that_names_its_line(session):
+    source = "def setup(m, x, out): pass\ndef run():\n    while True:\n        pass\n"
+    found = fails(session(source, limits=replace(LIMITS, launch_s=1.0)).run(case()), "timeout")
+    assert found.file == "sums_host.py"
+    assert found.line in (3, 4)
+
+
+DEATHS = {
+    "ctypes.string_at(12, 16)": ("SIGSEGV, a wrong address", "check what was passed at line 6"),
+    "cupy.cuda.runtime.memcpy(cupy.empty(4).data.ptr, 12, 16, 1)": (
+        "SIGSEGV, a wrong address", "check what was passed at line 6"
+    ),
+    "os.abort()": ("SIGABRT, a library gave up", "look at what was printed before, and at what was passed at line 6"),
+    "os._exit(0)": ("exit status 0", "setup() and run() must return: take out what ends the process at line 6"),
+    "os.kill(os.getpid(), 9)": ("SIGKILL", "let it take less memory"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("death", DEATHS)
+def test_a_process_that_dies_is_told_with_its_line_and_what_was_printed_before(session, death):
+    how, hint = DEATHS[death]
+    source = "import ctypes, os\nimport cupy\ndef setup(m, x, out): print('so far')\n"
+    execution = session(f"{source}def run():\n    print('running')\n    {death}\n").run(case())
+    found = fails(execution, "crash")
+    line = None if how == "SIGKILL" else 6  # nobody is asked
+    place = f" (sums_host.py:{line})" if line else ""
+    assert (found.file, found.line) == ("sums_host.py", line)
+    assert found.message == f"the process of sums_host.py ended in the middle of it: {how}{place}"
+    assert found.hint.startswith(hint)
+    assert execution.printed == "so far\nrunning\n"
+
+
+def test_a_place_is_believed_of_the_host_file_alone(session):
+    source = """
+import os
+def link(fd):
+    try:
+        return os.readlink(f"/proc/self/fd/{fd}")
+    except OSError:
+        return ""
+def setup(m, x, out):
+    (stacks,) = [fd for fd in range(3, 64) if "stacks" in link(fd)]
+    os.write(stacks, b'(most recent call first)  File "sums.cu", line 3 in a  File "sums_host.py", line 5 in b')
+    os.kill(os.getpid(), 9)
+def run(): pass
+"""
+    found = fails(session(source).run(case()), "crash")
+    assert (found.file, found.line) == ("sums_host.py", 5)
+
+
+@pytest.fixture
+def busy_machine(monkeypatch):
+    """One on which no child is ever given a processor, as far as the grader can see."""
+    monkeypatch.setattr(Child, "used_s", lambda self: 0.0)
+    monkeypatch.setattr(Child, "is_ready", lambda self: True)
+
+
+def test_a_timeout_on_a_busy_machine_says_so(session, busy_machine):
+    source = "def setup(m, x, out): pass\ndef run():\n    while True: pass\n"
+    found = fails(session(source, limits=replace(LIMITS, launch_s=0.3)).run(case()), "timeout")
+    assert "within 0.3 s (sums_host.py:3); the machine was busy: 0 s of processor time in" in found.message
+    assert found.hint.startswith("grade it again when nothing else runs")
+
+
+def test_a_busy_machine_does_not_end_a_right_host_file(session, busy_machine):
+    run = case()
+    source = HONEST.replace("def run():", "import time\ndef run():\n    time.sleep(0.6)", 1)
+    assert is_right(session(source, limits=replace(LIMITS, launch_s=0.5)).run(run), run)
+
+
+def test_a_host_file_that_sleeps_ends_at_the_walls_clock(session):
+    source = "import time\ndef setup(m, x, out): pass\ndef run():\n    time.sleep(1e6)\n"
+    found = fails(session(source, limits=replace(LIMITS, launch_s=0.3)).run(case()), "timeout")
+    assert found.message == "the host file did not come back within 0.3 s (sums_host.py:4)"
+
+
+def test_a_loop_of_calls_that_execute_nothing_is_the_host_files_own(session):
+    source = "import cupy\ndef setup(m, x, out): pass\ndef run():\n    while True: cupy.cuda.runtime.getDeviceCount()\n"
+    found = fails(session(source, limits=replace(LIMITS, launch_s=1.0)).run(case()), "timeout")
+    assert (found.file, found.line) == ("sums_host.py", 4)
+
+
+def test_a_kernel_that_runs_too_long_ends_the_session_and_says_so(session):
+    endless = HONEST.replace('held["kernel"]((', 'for _ in range(10**6): held["kernel"]((')
+    one = session(endless, limits=replace(LIMITS, launch_s=1.0, total_s=3.0))
+    assert fails(one.run(case()), "timeout").message
+    with pytest.raises(SubmissionError) as caught:
+        one.set_up({"x": np.zeros(64, np.float32), "out": np.zeros(1, np.float32)})
+    assert caught.value.verdict == "timeout"
+
+
+def test_without_landlock_host_files_are_refused(session, monkeypatch):
+    monkeypatch.setattr("grader.process.sandbox.available", lambda: "none")
+    with pytest.raises(Unsupported, match="cannot close its files"):
+        session(HONEST)
+
+
+# ------------------------------------------------------------------------------------------------------------ cheating
+
+
+def test_patched_timers_change_nothing(session):
+    source = "import time\nfor n in ('time', 'monotonic', 'perf_counter'): setattr(time, n, lambda: 0.0)\n"
+    run = case(100)
+    plain, patched = (session(text).run(run) for text in (HONEST, source + HONEST))
+    assert is_right(patched, run)
+    assert patched.timeline.elapsed_s == plain.timeline.elapsed_s
+    assert patched.elapsed_s > 0
+
+
+def test_patched_timers_do_not_hide_a_loop(session):
+    source = "import time\ntime.monotonic = time.perf_counter = lambda: 0.0\ndef setup(m, x, out): pass\n"
+    execution = session(f"{source}def run():\n    while True: pass\n", limits=replace(LIMITS, launch_s=1.0)).run(case())
+    assert execution.failure == "timeout"
+
+
+LATE_STREAM = """
+def run():
+    rows = held["out"].size
+    held["there"].set(held["x"])
+    held["kernel"]((-(-rows // 32),), (32,), (held["there"], held["sums"], np.int32(rows)))
+    held["sums"].get(out=held["out"], blocking=False)
+"""
+
+
+def test_work_left_on_a_stream_is_found_or_too_late(session):
+    pin = "    cupy.cuda.runtime.hostRegister(out.ctypes.data, out.nbytes, 0)\n"
+    source = HONEST[: HONEST.index("def run")] + pin + LATE_STREAM
+    execution = session(source).run(case())
+    assert fails(execution, "race").kind == "unfinished"
+    assert is_poison(execution.outputs["out"]).all()
+
+
+@pytest.mark.parametrize(
+    "late", ["threading.Timer(0.02, honest).start()", "threading.Thread(target=honest, daemon=True).start()"]
+)
+def test_work_left_to_a_thread_is_too_late(session, late):
+    source = HONEST + f"import threading\nhonest = run\ndef run():\n    {late}\n"
+    run = case(100)
+    assert not is_right(session(source).run(run), run)
+
+
+def test_last_times_result_is_wrong(session):
+    source = HONEST + "honest, n = run, []\ndef run():\n    n.append(1)\n    if len(n) % 2: honest()\n"
+    execution = session(source).run(case())
+    assert execution.failure is None
+    assert is_poison(execution.outputs["out"]).all()
+
+
+def test_last_times_result_kept_by_the_host_file_is_wrong(session):
+    kept = (
+        "    if 'kept' in held: held['out'][:] = held['kept']\n    else: honest(); held['kept'] = held['out'].copy()\n"
+    )
+    run = case()
+    execution = session(f"{HONEST}honest = run\ndef run():\n{kept}").run(run)
+    assert execution.failure is None
+    assert not is_right(execution, run)
+
+
+def test_a_result_computed_in_setup_is_wrong(session):
+    source = """
+def setup(module, x, out):
+    global held
+    held = out, x.reshape(-1, 64).sum(axis=1)
+def run():
+    held[0][:] = held[1]
+"""
+    run = case()
+    execution = session(source).run(run)
+    assert execution.failure is None
+    assert not is_right(execution, run)
+
+
+PRY = """
+import os, resource, socket, subprocess, sys, gc
+def attempt(what, action):
+    try:
+        found = action()
+    except OSError:
+        print(what, "closed")
+    else:
+        print(what, "open", found)
+def setup(m, x, out):
+    parent = os.getppid()
+    attempt("memory", lambda: open(f"/proc/{parent}/mem", "rb"))
+    attempt("maps", lambda: open(f"/proc/{parent}/maps").read()[:80])
+    attempt("environment", lambda: open(f"/proc/{parent}/environ").read()[:80])
+    attempt("descriptors", lambda: os.listdir(f"/proc/{parent}/fd"))
+    attempt("home", lambda: os.listdir("/root"))
+    attempt("passwd", lambda: open("/etc/passwd").read()[:80])
+    attempt("solution", lambda: open(SOLUTION).read()[:80])
+    attempt("grader", lambda: open(GRADER).read()[:80])
+    attempt("write", lambda: open("/var/tmp/warpgrade-test", "w"))
+    attempt("temporary", lambda: open("/tmp/warpgrade-test", "w"))
+    attempt("shell", lambda: subprocess.run(["/bin/true"]))
+    attempt("fork", lambda: os.fork() or os._exit(0))
+    attempt("socket", lambda: socket.socket())
+    attempt("kill", lambda: os.kill(parent, 0))
+    attempt("limits", lambda: resource.prlimit(parent, resource.RLIMIT_NOFILE))
+    attempt("priority", lambda: os.setpriority(os.PRIO_PROCESS, parent, 19))
+    attempt("processors", lambda: os.sched_setaffinity(parent, {0}))
+    attempt("shrink", lambda: os.ftruncate(max(int(n) for n in os.listdir("/proc/self/fd") if "arrays" in link(n)), 0))
+def link(n):
+    try:
+        return os.readlink(f"/proc/self/fd/{n}")
+    except OSError:
+        return ""
+def run(): pass
+"""
+PRIED = (
+    "memory", "maps", "environment", "descriptors", "home", "passwd", "solution", "grader", "write", "temporary",
+    "shell", "fork", "socket", "kill", "limits", "priority", "processors", "shrink",
+)  # fmt: skip
+
+
+def test_a_host_file_reaches_nothing_outside(session):
+    from grader.catalog import courses
+    from grader.process.sandbox import available
+
+    if available() == "none":
+        pytest.skip("this kernel has no Landlock")
+    solution = courses.built_in_course().solutions / "09_host" / "zero_copy_host.py"
+    source = f"SOLUTION, GRADER = {str(solution)!r}, {courses.__file__!r}\n{PRY}"
+    words = session(source, courses=(courses.built_in_course().solutions,)).run(case()).printed.splitlines()
+    assert words == [f"{name} closed" for name in PRIED]
+
+
+def test_neither_frames_nor_objects_hold_what_is_expected(session):
+    """The process knows no oracle and no expected value: what it can find are its own inputs and poison."""
+    source = """
+import gc, sys
+import numpy as np
+def setup(m, x, out):
+    names, frame = [], sys._getframe()
+    while frame:
+        names.append(frame.f_code.co_name)
+        frame = frame.f_back
+    arrays = [o for o in gc.get_objects() if isinstance(o, np.ndarray)]
+    print(any(a.size == out.size and a is not out and a.dtype.kind == "f" for a in arrays))
+    modules = [n for n in sys.modules if n.startswith(("kernels_ref", "grader.grading", "grader.compare", "llvmlite"))]
+    print(modules, any("oracle" in n for n in names))
+def run(): pass
+"""
+    assert session(source).run(case(100)).printed == "False\n[] False\n"
+
+
+def test_the_shared_file_holds_no_result(session):
+    """Inputs of earlier cases and poison: before a run nothing in the whole file is this case's result or its input."""
+    source = """
+import mmap, os
+import numpy as np
+def arrays():
+    for n in os.listdir("/proc/self/fd"):
+        try:
+            if "arrays" in os.readlink(f"/proc/self/fd/{n}"):
+                return int(n)
+        except OSError:
+            pass
+def setup(m, x, out):
+    held.update(out=out, x=x)
+held = {}
+def run():
+    whole = np.frombuffer(mmap.mmap(arrays(), 0), np.float32)
+    rows = held["x"].reshape(-1, 64).sum(axis=1)
+    n = rows.size
+    print(any(np.array_equal(whole[i:i + n], rows) for i in np.flatnonzero(whole == rows[0])[:1000]))
+"""
+    assert session(source).run(case(100)).printed == "False\nFalse\n"
+
+
+FORGERIES = {
+    "a verdict in words": "print('PASS 80 of 80 points'); print('{\"verdict\": \"pass\"}')",
+    "done on the channel": "send({'done': True}); send({'done': True})",
+    "a report on the channel": "send({'is': 'done', 'failure': None, 'diagnostics': [], 'launches': []})",
+    "a call that ends the run": "send({'is': 'call', 'name': 'end_run', 'arguments': []})",
+    "a call of another kind": "send({'is': 'call', 'do': 'begin_run', 'name': '__class__', 'arguments': [1]})",
+    "a fault of the grader's on the channel": "send({'error': 'the grader is broken'})",
+    "a fault that would help": "send({'fault': 'pass', 'message': '', 'diagnostics': []})",
+    "a fault that is none": "send({'fault': ['pass'], 'diagnostics': 7})",
+    "a call with arguments that are none": "send({'is': 'call', 'name': 'malloc', 'arguments': [None, {}, [[]], 'x']})",
+    "noise on the channel": "os.write(int(sys.argv[2]), b'x' * 4096)",
+    "the standard output": "os.write(1, b'wgC1' * 100)",
+    "an exit that says all is well": "os._exit(0)",
+    "an exit of Python's": "sys.exit(0)",
+    "the stand-in's answers": "from grader.standin.client import caller; caller.LINE.ask = lambda m: {'result': 1}",
+    "the stand-in's copies": "cupy.ndarray.get = lambda s, out=None, **k: out; cupy.ndarray.set = lambda s, a: None",
+    "the worker": "import gc\n    for o in gc.get_objects():\n"
+    "        if type(o).__name__ == 'SimWorker': o._run = o.answer = lambda *a: {'done': True}",
+}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES.values(), ids=FORGERIES)
+def test_a_forgery_without_the_work_never_passes(session, forgery):
+    source = f"""
+import json, os, struct, sys
+import cupy
+def send(message):
+    text = json.dumps({{"message": message, "blobs": [], "arrays": []}}).encode()
+    os.write(int(sys.argv[2]), struct.pack("<4sI", b"wgC1", len(text)) + text)
+def setup(m, x, out):
+    pass
+def run():
+    {forgery}
+"""
+    run = case()
+    execution = session(source).run(run)
+    assert not is_right(execution, run)
+    if execution.failure is None:
+        assert is_poison(execution.outputs["out"]).all()
+    else:
+        assert execution.failure in ("crash", "race", "timeout", "invalid")
+
+
+def test_a_process_that_ends_between_two_cases_is_a_crash_of_the_next(session):
+    source = HONEST + "honest, n = run, []\ndef run():\n    honest(); n.append(1)\n    if len(n) == 2: leave()\n"
+    leave = "import os, threading\ndef leave(): threading.Timer(0.05, os._exit, (0,)).start()\n"
+    one, run = session(source + leave), case()
+    assert is_right(one.run(run), run)
+    one._pair.host.wait(10.0)
+    assert fails(one.run(case(100)), "crash").file == "sums_host.py"
+
+
+def test_the_next_honest_submission_passes_after_every_kind_of_end(session):
+    for source in ("def setup(m, x, out):\n    import os\n    os._exit(0)\ndef run(): pass\n", HONEST):
+        run = case()
+        last = session(source).run(run)
+    assert is_right(last, run)
+
+
+def test_a_fork_bomb_of_threads_ends_with_its_process(session):
+    source = """
+import threading, time
+def setup(m, x, out): pass
+def run():
+    for _ in range(50):
+        threading.Thread(target=time.sleep, args=(1e6,)).start()
+"""
+    one = session(source)
+    execution = one.run(case())
+    one.close()
+    assert is_poison(execution.outputs["out"]).all()
+    with pytest.raises(ProcessLookupError):
+        os.kill(one._pair.host.pid, 0)
+
+
+def test_memory_without_end_is_a_crash_of_the_host_file_alone(session):
+    source = "held = []\ndef setup(m, x, out): pass\ndef run():\n    held.append(bytearray(64 << 30))\n"
+    found = fails(session(source).run(case()), "crash")
+    assert (found.line, found.message) == (4, "MemoryError: ")
+
+
+def test_a_setup_that_fails_tells_which_call_of_cuda_bindings_was_refused(session):
+    refuses = """
+from cuda.bindings import runtime as cudart
+def checked(result):
+    if result[0] != 0:
+        raise RuntimeError(f"CUDA refused: {result[0].name}")
+def setup(module, x, out):
+    value = cudart.cudaStreamAttrValue()
+    value.accessPolicyWindow.num_bytes = 1 << 40
+    checked(cudart.cudaStreamSetAttribute(0, cudart.cudaStreamAttrID.cudaLaunchAttributeAccessPolicyWindow, value))
+def run(): ...
+"""
+    execution = session(refuses).run(case())
+    error, refused = execution.diagnostics
+    assert (execution.failure, error.line) == ("crash", 5)
+    assert "CUDA refused: cudaErrorInvalidValue" in error.message
+    assert (refused.kind, refused.severity, refused.line) == ("refused", "warning", 9)

@@ -1,0 +1,351 @@
+"""Outputs against the oracle: what passes, the first element that does not, what it looks like, and the self-test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grader.catalog.exercises import load_catalog, resolve_reference
+from grader.compare import Mismatch, chain_error, compare, rejects, self_test
+from grader.compare.guesses import without_values
+from grader.errors import GraderFault, UsageError
+from grader.exercise import Array, Exercise, Tolerance, Values
+from grader.inputs import poison
+from grader.launch import Launch, LaunchPlan, Scratch
+
+Real = npt.NDArray[np.float64]
+Kind = Literal["exact", "real"]
+COURSE = Path(__file__).parents[1] / "course"
+SCALE = load_catalog([COURSE]).find("scale").exercise
+
+
+def exercise(dtype: Any = "float32", count: str = "n", **tolerance: Any) -> Exercise:
+    return replace(
+        SCALE,
+        arrays=(Array("x", "float32", "n"), Array("y", dtype, count, role="out")),
+        tolerance=Tolerance(**tolerance),
+    )
+
+
+def judged(
+    got: npt.NDArray[Any],
+    expected: Any,
+    *,
+    of: Exercise | None = None,
+    values: Kind = "exact",
+    size: Mapping[str, int] | None = None,
+    inputs: Mapping[str, npt.NDArray[Any]] | None = None,
+    plan: LaunchPlan | None = None,
+) -> Mismatch | None:
+    found = of or exercise(got.dtype.name)
+    oracle = np.asarray(expected, dtype=np.float64)
+    return compare(found, size or {"n": len(got)}, values, {"y": got}, {"y": oracle}, inputs or {}, plan=plan)
+
+
+def wrong(got: npt.NDArray[Any], expected: Any, **more: Any) -> Mismatch:
+    found = judged(got, expected, **more)
+    assert found is not None
+    return found
+
+
+def floats(*values: float) -> npt.NDArray[np.float32]:
+    return np.array(values, dtype=np.float32)
+
+
+COUNTING = np.arange(1.0, 101.0)
+
+# ---------------------------------------------------------------------------------------------------------- what passes
+
+
+def test_exact_cases_allow_nothing_but_the_sign_of_zero() -> None:
+    assert judged(floats(1, -0.0, 3), [1, 0, 3]) is None
+    assert wrong(floats(1, 2, np.nextafter(np.float32(3), np.float32(4))), [1, 2, 3]).index == 2
+
+
+def test_exact_cases_compare_with_the_answer_rounded_to_the_dtype() -> None:
+    assert judged(floats(0.1), [0.1]) is None
+    assert judged(np.array([3, -4], dtype=np.int32), [3, -4]) is None
+    assert judged(np.array([2049], dtype=np.float16), [2048]) is None  # 2049 is no half
+
+
+def test_a_single_nan_among_other_wrong_elements_is_one_of_them() -> None:
+    alone = wrong(floats(1, np.nan, 3), [1, 2, 3])
+    assert alone.guess.startswith("it is NaN: ")
+    others = wrong(floats(5, np.nan, 3), [1, 2, 3])
+    assert (others.index, others.wrong) == (0, 2)
+    assert others.guess.startswith("1 of them is NaN: ")
+
+
+def test_nan_and_infinity_are_right_only_where_they_are_expected() -> None:
+    kinds: tuple[Kind, ...] = ("exact", "real")
+    for values in kinds:
+        of = exercise(relative=1.0, absolute=1e30)
+        assert judged(floats(np.nan, np.inf), [np.nan, np.inf], of=of, values=values) is None
+        assert wrong(floats(np.nan), [1], of=of, values=values).index == 0
+        assert wrong(floats(np.inf), [1], of=of, values=values).index == 0
+        assert wrong(floats(1), [np.inf], of=of, values=values).index == 0
+        assert wrong(floats(-np.inf), [np.inf], of=of, values=values).index == 0
+
+
+@given(st.floats(-1e6, 1e6), st.floats(0, 1e-2), st.floats(0, 10), st.floats(-20, 20))
+def test_real_cases_follow_the_formula_of_the_tolerance(
+    value: float, relative: float, absolute: float, off: float
+) -> None:
+    of = exercise("float64", relative=relative, absolute=absolute)
+    got = np.array([value + off])
+    within = abs(got[0] - value) <= absolute + relative * abs(value)
+    assert (judged(got, [value], of=of, values="real") is None) == bool(within)
+
+
+def test_a_zero_tolerance_asks_for_the_correctly_rounded_answer() -> None:
+    assert judged(floats(1 / 3), [1 / 3], values="real") is None
+    assert judged(np.nextafter(floats(1 / 3), np.float32(1)), [1 / 3], values="real") is not None
+
+
+def test_a_chain_allows_its_roots_worth_of_roundings() -> None:
+    of = exercise(chain="n", scale="2*sqrt(n)", chain_factor=3.0)
+    bound = 3.0 * 2**-23 * 10 * 20
+    assert chain_error(of, {"n": 100}, np.dtype(np.float32)) == pytest.approx(bound, rel=1e-12)
+    assert chain_error(of, {"n": 100}, np.dtype(np.int32)) == 0
+    expected = np.zeros(100)
+    assert judged(np.full(100, 0.99 * bound, dtype=np.float32), expected, of=of, values="real") is None
+    assert judged(np.full(100, 1.01 * bound, dtype=np.float32), expected, of=of, values="real") is not None
+
+
+def test_integers_may_be_off_only_by_the_absolute_tolerance() -> None:
+    got = np.array([5, 6], dtype=np.int8)
+    assert wrong(got, [5, 7], values="real").index == 1
+    assert judged(got, [5, 7], of=exercise("int8", absolute=1), values="real") is None
+
+
+def test_a_tolerance_that_is_no_expression_is_the_authors_error() -> None:
+    with pytest.raises(UsageError, match="the tolerance of scale: there is no 'm'"):
+        judged(floats(1), [2], of=exercise(chain="m"), values="real")
+
+
+# --------------------------------------------------------------------------------------------------------- what is said
+
+
+def test_the_first_wrong_element_is_named_with_both_values_and_the_count() -> None:
+    got = COUNTING.astype(np.float32)
+    got[[40, 70]] = (-3, 1e9)
+    found = wrong(got, COUNTING)
+    assert (found.array, found.index, found.got, found.expected) == ("y", 40, -3.0, 41.0)
+    assert (found.wrong, found.count, found.never_written) == (2, 100, False)
+    assert found.message == "y[40] at n=100: got -3.0, expected 41.0; 2 of 100 elements are wrong"
+
+
+def test_outputs_are_compared_in_the_exercises_order() -> None:
+    of = replace(
+        SCALE, arrays=(*SCALE.inputs, Array("q", "float32", "n", role="out"), Array("p", "float32", "n", role="out"))
+    )
+    bad = {"p": floats(1), "q": floats(1)}
+    found = compare(of, {"n": 1}, "exact", bad, {"p": np.zeros(1), "q": np.zeros(1)}, {})
+    assert found is not None
+    assert found.array == "q"
+
+
+def test_row_and_column_are_named_where_the_count_is_a_product() -> None:
+    expected = np.arange(12.0)
+    got = expected.astype(np.float32)
+    got[7] = 0
+    found = wrong(got, expected, of=exercise(count="rows*cols"), size={"rows": 3, "cols": 4, "n": 1})
+    assert found.position == (1, 3)
+    assert found.message.startswith("y[7] (row 1, column 3) at rows=3, cols=4, n=1:")
+
+
+def test_an_element_that_was_never_written_is_called_so() -> None:
+    got = COUNTING.astype(np.float32)
+    got[-1:] = poison("float32", 1)
+    found = wrong(got, COUNTING)
+    assert found.never_written
+    assert found.message == "y[99] at n=100: it was never written; expected 100.0; 1 of 100 elements is wrong"
+
+
+def test_a_difference_in_the_last_bit_shows_in_the_digits() -> None:
+    found = wrong(np.nextafter(floats(1), np.float32(2)), [1])
+    assert "got 1.0000001, expected 1.0" in found.message
+
+
+def test_what_a_pass_computed_from_unwritten_scratch_is_not_said_to_be_unwritten() -> None:
+    through_scratch = LaunchPlan((), (Scratch("ping", "float32", 4),))
+    found = wrong(poison("float32", 1), [48], plan=through_scratch)
+    assert found.message == (
+        "y[0] at n=1: it was never written, or was computed from scratch values that were never written; expected 48.0"
+    )
+
+
+def test_numbers_are_written_plainly_where_they_are_of_ordinary_size() -> None:
+    assert "got -642138.0, expected -1605345.0" in wrong(floats(-642138), [-1605345]).message
+    assert "got 1e-07, expected 3e+20" in wrong(floats(1e-7), [3e20]).message
+    assert "got 5, expected 16777217" in wrong(np.array([5], dtype=np.int32), [16777217]).message
+
+
+def test_a_single_number_that_is_an_inputs_first_is_recognised() -> None:
+    inputs = {"x": floats(7, 8)}
+    assert wrong(floats(7), [15], of=exercise(count="1"), size={"n": 2}, inputs=inputs).guess == "it is x[0] unchanged"
+    assert wrong(floats(0), [15], of=exercise(count="1"), size={"n": 2}, inputs={"x": floats(0, 15)}).guess == ""
+
+
+def with_tail(count: int) -> npt.NDArray[Any]:
+    got = COUNTING.astype(np.float32)
+    got[-count:] = poison("float32", count)
+    return got
+
+
+@pytest.mark.parametrize(
+    ("got", "guess"),
+    [
+        (poison("float32", 100), "nothing was written to y"),
+        (with_tail(3), "the last 3 elements were never written: does the grid cover them?"),
+        (np.where(COUNTING % 2, COUNTING, poison("float32", 100)).astype(np.float32), "50 elements were never written"),
+        (np.where(COUNTING < 99, COUNTING, np.nan).astype(np.float32), "2 of them are NaN"),
+        (np.zeros(100, dtype=np.float32), "every element of y is 0.0"),
+        (np.full(100, 7, dtype=np.float32), "every element of y is 7.0"),
+        (np.cos(COUNTING).astype(np.float32), "y is a copy of x"),
+        (np.roll(COUNTING, -1).astype(np.float32), "belongs to the element after it"),
+        (np.roll(COUNTING, 1).astype(np.float32), "belongs to the element before it"),
+        ((2 * COUNTING).astype(np.float32), "each is 2 times what it should be"),
+        ((-COUNTING).astype(np.float32), "each is -1 times what it should be"),
+        (np.where(COUNTING < 50, COUNTING, -0.0).astype(np.float32), "each of these is 0"),
+        (COUNTING.astype(np.float32) + np.tile([0.001, -0.001], 50).astype(np.float32), "the error is small"),
+        (np.where(COUNTING <= 64, COUNTING, 5 - COUNTING**2).astype(np.float32), "64 is a multiple of 64"),
+    ],
+)
+def test_the_guess_says_what_a_wrong_array_looks_like(got: npt.NDArray[Any], guess: str) -> None:
+    found = wrong(got, COUNTING, inputs={"x": np.cos(COUNTING).astype(np.float32)})
+    assert guess in found.guess
+    assert found.guess in found.message
+
+
+def test_neighbours_values_here_and_there_are_no_index_that_is_off_by_one() -> None:
+    got = np.where(COUNTING % 2 == 1, COUNTING, COUNTING - 1).astype(np.float32)  # each odd word again in the next
+    assert "off by one" not in wrong(got, COUNTING).guess
+    assert "off by one" not in wrong(np.roll(COUNTING // 90, 1).astype(np.float32), COUNTING // 90).guess
+
+
+def test_row_and_column_are_those_of_two_sizes_only() -> None:
+    got = COUNTING.astype(np.float32) + 7
+    size = {"rows": 4, "n": 100}
+    assert wrong(got, COUNTING, of=exercise(count="25*rows"), size=size).position is None
+
+
+def test_a_transposed_matrix_is_recognised_by_its_shape() -> None:
+    got = COUNTING.reshape(25, 4).T.reshape(-1).astype(np.float32)
+    of = exercise(count="rows*cols")
+    found = wrong(got, COUNTING, of=of, size={"rows": 25, "cols": 4, "n": 100})
+    assert found.guess == "it is the right matrix transposed: rows and columns are swapped"
+    assert wrong(got, COUNTING, of=of, size={"rows": 10, "cols": 10, "n": 100}).guess == ""
+
+
+@pytest.mark.parametrize("got", [-COUNTING, COUNTING + np.tile([0.001, -0.001], 50)])
+def test_a_guess_at_how_values_were_computed_can_be_left_out(got: npt.NDArray[Any]) -> None:
+    found = wrong(got.astype(np.float32), COUNTING)
+    assert found.guess
+    assert found.message == f"{without_values(found.message)}; {found.guess}"
+
+
+def test_a_guess_at_where_values_went_stays() -> None:
+    message = wrong(np.roll(COUNTING, 1).astype(np.float32), COUNTING).message
+    assert without_values(message) == message
+
+
+def test_the_guess_is_silent_where_nothing_fits() -> None:
+    noise = (COUNTING * np.tile([1.5, -2.0, 7.0, 0.3], 25)).astype(np.float32)
+    assert wrong(noise, COUNTING).guess == ""
+
+
+def test_a_byte_that_looks_like_poison_is_not_called_unwritten() -> None:
+    got = np.array([1, 2, 127, 4], dtype=np.int8)
+    found = wrong(got, [1, 2, 3, 4])
+    assert "got" in found.message
+    got = poison("int8", 4).astype(np.int8)
+    got[0] = 1
+    assert "never written" not in wrong(got, [1, 2, 3, 4]).message
+
+
+def plan_of(*launches: tuple[int, int]) -> LaunchPlan:
+    return LaunchPlan(tuple(Launch("k", (), (grid, 1, 1), (block, 1, 1)) for grid, block in launches))
+
+
+def test_the_probable_writer_is_named_where_each_thread_has_one_element() -> None:
+    got = COUNTING.astype(np.float32)
+    got[70] = 0
+    found = wrong(got, COUNTING, plan=plan_of((4, 32)))
+    assert found.likely_writer == (2, 6)
+    assert "it is probably thread 6 of block 2 that should write it" in found.message
+
+
+@pytest.mark.parametrize("plan", [plan_of((2, 32)), plan_of((40, 32)), plan_of((4, 32), (4, 32)), None])
+def test_no_writer_is_named_where_it_is_uncertain(plan: LaunchPlan | None) -> None:
+    got = COUNTING.astype(np.float32)
+    got[70] = 0
+    assert wrong(got, COUNTING, plan=plan).likely_writer is None
+
+
+def test_a_missing_or_short_array_is_the_graders_fault() -> None:
+    with pytest.raises(GraderFault, match="no array 'y'"):
+        compare(exercise(), {"n": 2}, "exact", {}, {"y": np.zeros(2)}, {})
+    with pytest.raises(GraderFault, match=r"the oracle mini:scale gave 'y' with shape \(3,\)"):
+        compare(exercise(), {"n": 2}, "exact", {"y": floats(0, 0)}, {"y": np.zeros(3)}, {})
+
+
+# -------------------------------------------------------------------------------------------------------- the self-test
+
+ALL = [pytest.param(one, id=one.name) for one in load_catalog([COURSE]).exercises]
+
+
+@pytest.mark.parametrize("one", ALL)
+def test_every_exercise_rejects_all_forgeries_at_its_simulated_size(one: Any) -> None:
+    oracle = resolve_reference(one.exercise.oracle, one.course)
+    assert self_test(one.exercise, one.exercise.simulated, oracle) == []
+
+
+def scaled(inputs: Mapping[str, npt.NDArray[Any]], numbers: Mapping[str, float]) -> dict[str, Real]:
+    return {"y": numbers["factor"] * inputs["x"].astype(np.float64)}
+
+
+@pytest.mark.parametrize(
+    ("change", "oracle", "found"),
+    [
+        ({"tolerance": Tolerance(absolute=10), "exact": False}, scaled, "y passes although it holds zeros"),
+        ({"tolerance": Tolerance(relative=1e-2), "exact": False}, scaled, "the answer rounded to 10 bits"),
+        ({"tolerance": Tolerance(relative=1e-2), "exact": False}, scaled, "from inputs in the next lower format"),
+        ({"scalars": {"factor": 1.0}}, scaled, "y passes although it holds a copy of x"),
+        ({}, lambda inputs, numbers: {"y": np.full(64, 3.0)}, "its mean everywhere"),
+        ({}, lambda inputs, numbers: {"y": np.ones(64)}, "y passes although it holds ones"),
+        ({}, lambda inputs, numbers: {"y": np.full(64, 0.1)}, "the exact answer of y is not exact in float32"),
+    ],
+)
+def test_a_comparison_that_is_too_kind_is_found(change: dict[str, Any], oracle: Any, found: str) -> None:
+    assert any(found in problem for problem in self_test(replace(SCALE, **change), {"n": 64}, oracle))
+
+
+def test_small_integers_alone_do_not_show_a_lower_precision() -> None:
+    small = replace(
+        SCALE,
+        arrays=(Array("x", "float32", "n", values=Values(exact_low=-8, exact_high=8)), SCALE.arrays[1]),
+        tolerance=Tolerance(relative=0.01),
+    )
+    assert any("rounded to 10 bits" in problem for problem in self_test(small, {"n": 64}, scaled))
+    assert self_test(replace(small, tolerance=SCALE.tolerance), {"n": 64}, scaled) == []
+
+
+def test_a_copy_may_be_right_where_the_exercise_says_so() -> None:
+    copied = replace(SCALE, scalars={"factor": 1.0}, self_test_copies=False)
+    assert self_test(copied, {"n": 64}, scaled) == []
+
+
+def test_rejects_fills_in_the_right_answer_for_other_outputs() -> None:
+    of = replace(SCALE, arrays=(*SCALE.arrays, Array("z", "float32", "n", role="out")))
+    expected = {"y": np.ones(3), "z": np.ones(3)}
+    assert not rejects(of, {"n": 3}, "exact", expected, {}, {"y": floats(1, 1, 1)})
+    assert rejects(of, {"n": 3}, "exact", expected, {}, {"z": floats(1, 1, 2)})

@@ -1,0 +1,756 @@
+"""The pipeline's judgement: technique by counters, the order of stages, points, and the way through two backends."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+
+from grader.backends.base import CaseRun, Execution
+from grader.compile import Entry, Parameter, Program
+from grader.errors import GraderFault, SubmissionError, Unsupported
+from grader.exercise import Array, Exercise, Expect, Target, Tolerance, Work
+from grader.grading import Request, capability, grade, simulable
+from grader.grading.advice import next_step
+from grader.grading.records import Speed
+from grader.grading.scoring import score
+from grader.grading.technique import diagnostic, evaluate, total
+from grader.grading.words import failure_word, word_of
+from grader.verdict import STAGES, Access, Diagnostic, LaunchRecord, LineCounters, Measurement, StageResult, Verdict
+
+# ----------------------------------------------------------------------------------------------------------- technique
+
+
+def launch(lines: tuple[LineCounters, ...] = (), **counters: float) -> LaunchRecord:
+    return LaunchRecord("k", (1, 1, 1), (32, 1, 1), 0, counters, lines)
+
+
+def test_amounts_are_summed_over_launches():
+    assert total("excess_wavefronts", [launch(excess_wavefronts=3), launch(excess_wavefronts=4)]) == 7
+
+
+def test_number_of_launches_is_a_counter():
+    assert total("launches", [launch(), launch()]) == 2
+
+
+def test_ratio_is_the_ratio_of_the_sums_and_not_the_mean_of_the_ratios():
+    launches = [launch(sector_efficiency=1.0, sectors=300), launch(sector_efficiency=0.5, sectors=100)]
+    assert total("sector_efficiency", launches) == pytest.approx(0.875)
+
+
+def test_launch_without_an_access_says_nothing_about_a_ratio():
+    launches = [launch(sector_efficiency=0.5, sectors=10), launch(sector_efficiency=float("nan"), sectors=0)]
+    assert total("sector_efficiency", launches) == 0.5
+
+
+def test_ratio_over_nothing_at_all_wastes_nothing():
+    nothing = [launch(sector_efficiency=float("nan"), sectors=0)]
+    assert evaluate(Expect("sector_efficiency", at_least=0.9), nothing, {}) is None
+
+
+def test_counter_that_nobody_counts_is_the_graders_fault():
+    with pytest.raises(GraderFault, match="sector_eficiency"):
+        evaluate(Expect("sector_eficiency", at_least=0.9), [launch(sectors=1)], {})
+
+
+@pytest.mark.parametrize(("found", "met"), [(0.98, False), (0.99, True), (1.0, True)])
+def test_at_least_is_met_at_its_bound_and_above(found, met):
+    expect = Expect("sector_efficiency", at_least=0.99)
+    assert (evaluate(expect, [launch(sector_efficiency=found, sectors=8)], {}) is None) is met
+
+
+@pytest.mark.parametrize(("found", "met"), [(255.0, True), (256.0, True), (257.0, False)])
+def test_at_most_is_per_size_where_the_exercise_says_so(found, met):
+    expect = Expect("shared_requests", at_most=0.25, per="n")
+    assert (evaluate(expect, [launch(shared_requests=found)], {"n": 1024}) is None) is met
+
+
+def test_missed_expectation_names_the_worst_line():
+    lines = (LineCounters(7, {"excess_wavefronts": 1.0}), LineCounters(9, {"excess_wavefronts": 31.0}))
+    miss = evaluate(Expect("excess_wavefronts", at_most=0, why="Banks."), [launch(lines, excess_wavefronts=32.0)], {})
+    assert miss is not None
+    found = diagnostic(miss, "k.cu")
+    assert (found.line, found.kernel, found.file) == (9, "k", "k.cu")
+    assert found.message == ("excess wavefronts is 32; this step asks for at most 0. Line 9 stands out with 31. Banks.")
+
+
+def test_where_more_is_wanted_the_lowest_line_is_the_worst():
+    lines = (LineCounters(7, {"sector_efficiency": 0.125}), LineCounters(9, {"sector_efficiency": 1.0}))
+    miss = evaluate(Expect("sector_efficiency", at_least=0.9), [launch(lines, sector_efficiency=0.2, sectors=1)], {})
+    assert miss is not None
+    assert (miss.line, miss.line_found) == (7, 0.125)
+
+
+# --------------------------------------------------------------------------------------------------------------- words
+
+
+@pytest.mark.parametrize(
+    ("kind", "word"),
+    [
+        ("race", "race"), ("missing_fence", "race"), ("inactive_lane", "race"), ("missing_async_wait", "race"),
+        ("out_of_bounds", "out_of_bounds"), ("null", "out_of_bounds"),
+        ("misaligned", "crash"), ("trap", "crash"), ("assert", "crash"), ("bad_mask", "crash"),
+        ("deadlock", "timeout"), ("barrier_divergence", "timeout"), ("instruction_budget", "timeout"),
+        ("limit", "limit"),
+    ],
+)  # fmt: skip
+def test_each_kind_of_error_has_its_verdict(kind, word):
+    assert word_of(Diagnostic(kind, "x")) == word
+
+
+@pytest.mark.parametrize("kind", ["uninitialised_read", "same_value_write", "race"])
+def test_warning_settles_no_verdict(kind):
+    assert word_of(Diagnostic(kind, "x", severity="warning")) is None
+
+
+@pytest.mark.parametrize("word", ["pass", "gremlin"])
+def test_a_failure_that_is_none_is_the_graders_fault(word):
+    with pytest.raises(GraderFault, match=word):
+        failure_word(Execution({}, failure=word))
+
+
+def test_error_of_an_unknown_kind_never_passes():
+    with pytest.raises(GraderFault, match="gremlin"):
+        failure_word(Execution({}, diagnostics=(Diagnostic("gremlin", "x"),)))
+
+
+# -------------------------------------------------------------------------------------------------------------- points
+
+
+def stages(**changed: str) -> tuple[StageResult, ...]:
+    return tuple(StageResult(name, changed.get(name, "passed")) for name in STAGES)  # type: ignore[arg-type]  # a status
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({}, (100, 100)),
+        ({"fast": "not_graded"}, (80, 80)),
+        ({"fast": "not_graded", "technique": "not_graded"}, (60, 60)),
+        ({"fast": "failed"}, (80, 100)),
+        ({"technique": "failed", "fast": "skipped"}, (60, 100)),
+        ({"correct": "failed", "technique": "skipped", "fast": "not_graded"}, (0, 80)),
+        ({"runs": "failed", "technique": "skipped", "fast": "skipped"}, (0, 100)),
+    ],
+)
+def test_points_follow_the_stages_and_the_maximum_follows_what_is_graded(changed, expected):
+    assert score((60, 20, 20), stages(**changed)) == expected
+
+
+# -------------------------------------------------------------------------------------- the whole way, on fake backends
+
+EXERCISE = Exercise(
+    name="double_it",
+    order=1,
+    idea="twice",
+    arrays=(Array("x", "float32", "n"), Array("y", "float32", "n", role="out")),
+    oracle="fake:twice",
+    small=({"n": 33}, {"n": 1}, {"n": 8}),
+    simulated={"n": 64},
+    timed={"n": 1024},
+    work=Work("8 * n"),
+    target=Target("bandwidth", 0.7),
+    technique=(Expect("sector_efficiency", at_least=0.9, why="Scattered.", hint="gather"),),
+    tolerance=Tolerance(relative=2**-23),
+)
+SOURCE = """\
+// launch double_it(x, y, n): grid=cdiv(n, 32) block=32
+extern "C" __global__ void double_it(const float *x, float *y, int n) {}
+"""
+POINTER, INTEGER = Parameter("u64", 8, 8), Parameter("u32", 4, 4)
+PROGRAM = Program("double_it.cu", SOURCE, "", "sm_80", (Entry("double_it", (POINTER, POINTER, INTEGER)),), "key")
+
+
+def twice(inputs, numbers):
+    assert numbers["n"] == inputs["x"].size
+    return {"y": 2.0 * inputs["x"].astype(np.float64)}
+
+
+def honest(run: CaseRun) -> Execution:
+    (x,) = (buffer.data for buffer in run.buffers if buffer.name == "x")
+    record = launch(sector_efficiency=1.0, sectors=8.0) if run.counters else launch()
+    return Execution({"y": 2 * x}, launches=(record,))
+
+
+def size_of(run: CaseRun) -> int:
+    return next(buffer.count for buffer in run.buffers if buffer.name == "y")
+
+
+@dataclass
+class FakeBackend:
+    """A backend that computes in Python; ``seen`` keeps what it was asked to run."""
+
+    name: str = "sim"
+    behave: Callable[[CaseRun], Execution] = honest
+    broken: Exception | None = None
+    seen: list[CaseRun] = field(default_factory=list)
+    closed: int = 0
+
+    def open(self, program, limits):
+        if self.broken is not None:
+            raise self.broken
+        return self
+
+    def run(self, run: CaseRun) -> Execution:
+        self.seen.append(run)
+        return self.behave(run)
+
+    def close(self) -> None:
+        self.closed += 1
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+@pytest.fixture
+def request_for(tmp_path, monkeypatch):
+    """A request for a file of ours, with the compiler replaced."""
+    path = tmp_path / "double_it.cu"
+    path.write_text(SOURCE)
+    monkeypatch.setattr("grader.compile.read_submission", lambda path: path.read_bytes(), raising=False)
+    monkeypatch.setattr("grader.compile.compile_source", lambda source, name, *, target: PROGRAM, raising=False)
+
+    def make(simulator=None, gpu=None, exercise=EXERCISE, **more) -> Request:
+        return Request(
+            exercise=exercise, path=path, seed=1, oracle=lambda: twice, simulator=simulator, gpu=gpu,
+            why_no_gpu="no GPU was found", **more,
+        )  # fmt: skip
+
+    return make
+
+
+def statuses(verdict: Verdict) -> dict[str, str]:
+    return {stage.name: stage.status for stage in verdict.stages}
+
+
+def failing(word: str, kind: str, at: int = 8, answer=honest) -> Callable[[CaseRun], Execution]:
+    """A kernel that is found out at size ``at`` and larger ones."""
+
+    def behave(run: CaseRun) -> Execution:
+        execution = answer(run)
+        if size_of(run) < at:
+            return execution
+        return replace(execution, failure=word, diagnostics=(Diagnostic(kind, f"{kind} at n={size_of(run)}"),))
+
+    return behave
+
+
+def wrong_at(at: int) -> Callable[[CaseRun], Execution]:
+    def behave(run: CaseRun) -> Execution:
+        execution = honest(run)
+        if size_of(run) >= at:
+            execution.outputs["y"][-1] += 1
+        return execution
+
+    return behave
+
+
+def test_right_kernel_passes_on_the_simulator_and_speed_is_never_assumed(request_for):
+    verdict = grade(request_for(FakeBackend()))
+    assert verdict.verdict == "pass"
+    assert verdict.exit_code == 0
+    assert statuses(verdict) == dict.fromkeys(STAGES, "passed") | {"fast": "not_graded"}
+    assert (verdict.score, verdict.max_score) == (80, 80)
+    assert verdict.backend == "sim"
+    assert verdict.stage("fast").detail == "no GPU was found"
+
+
+def test_small_sizes_run_first_with_exact_and_real_values_and_only_the_simulated_one_is_counted(request_for):
+    simulator = FakeBackend()
+    verdict = grade(request_for(simulator))
+    assert [(dict(case.size), case.values) for case in verdict.cases] == [
+        ({"n": n}, values) for n in (1, 8, 33) for values in ("exact", "real")
+    ] + [({"n": 64}, "real")]
+    assert [run.counters for run in simulator.seen] == [False] * 6 + [True]
+    assert simulator.closed
+
+
+def test_exercise_without_exact_cases_runs_real_ones_only(request_for):
+    verdict = grade(request_for(FakeBackend(), exercise=replace(EXERCISE, exact=False)))
+    assert {case.values for case in verdict.cases} == {"real"}
+
+
+def test_expected_values_are_never_handed_to_a_backend(request_for):
+    simulator = FakeBackend()
+    grade(request_for(simulator))
+    for run in simulator.seen:
+        assert {(buffer.name, buffer.role, buffer.data is None) for buffer in run.buffers} == {
+            ("x", "in", False), ("y", "out", True),
+        }  # fmt: skip
+
+
+def test_wrong_answer_stops_at_the_smallest_failing_size_and_shows_it(request_for):
+    simulator = FakeBackend(behave=wrong_at(8))
+    verdict = grade(request_for(simulator))
+    assert verdict.verdict == "wrong"
+    assert statuses(verdict) == {
+        "compiles": "passed", "runs": "passed", "correct": "failed", "technique": "skipped", "fast": "not_graded",
+    }  # fmt: skip
+    assert [case.status for case in verdict.cases] == ["passed", "passed", "failed"]
+    assert dict(verdict.cases[-1].size) == {"n": 8}
+    found = verdict.diagnostics[0]
+    assert (found.kind, found.array, found.index) == ("wrong", "y", 7)
+    assert (verdict.score, verdict.max_score) == (0, 80)
+
+
+def test_race_is_the_verdict_and_the_answer_is_still_told(request_for):
+    accesses = (Access("write", (1, 0, 0), (0, 0, 0), 3), Access("read", (2, 0, 0), (0, 0, 0), 4))
+
+    def racy(run):
+        return replace(honest(run), failure="race", diagnostics=(Diagnostic("race", "race", accesses=accesses),))
+
+    verdict = grade(request_for(FakeBackend(behave=racy)))
+    assert verdict.verdict == "race"
+    assert statuses(verdict) | {"runs": "failed", "correct": "passed", "technique": "skipped"} == statuses(verdict)
+    assert len(verdict.cases) == 7
+    assert [found.accesses for found in verdict.diagnostics] == [accesses]
+    assert verdict.score == 0
+
+
+def test_race_with_a_wrong_answer_shows_both_and_the_race_first(request_for):
+    verdict = grade(request_for(FakeBackend(behave=failing("race", "race", at=1, answer=wrong_at(8)))))
+    assert verdict.verdict == "race"
+    assert statuses(verdict)["correct"] == "failed"
+    assert [found.kind for found in verdict.diagnostics] == ["race", "wrong"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "word"),
+    [("out_of_bounds", "out_of_bounds"), ("trap", "crash"), ("deadlock", "timeout"), ("limit", "limit")],
+)
+def test_failure_while_running_ends_the_run_and_skips_the_rest(request_for, kind, word):
+    simulator = FakeBackend(behave=failing(word, kind))
+    verdict = grade(request_for(simulator))
+    assert verdict.verdict == word
+    assert len(simulator.seen) == 3
+    assert statuses(verdict) == {
+        "compiles": "passed", "runs": "failed", "correct": "skipped", "technique": "skipped", "fast": "not_graded",
+    }  # fmt: skip
+    assert verdict.diagnostics[0].message == f"{kind} at n=8"
+
+
+def test_session_that_the_submission_killed_is_its_own_verdict(request_for):
+    def hang(run):
+        raise SubmissionError("timeout", "no answer in 10 s")
+
+    verdict = grade(request_for(FakeBackend(behave=hang)))
+    assert (verdict.verdict, verdict.exit_code) == ("timeout", 1)
+    assert verdict.cases[0].status == "failed"
+
+
+def test_missed_technique_keeps_the_points_for_the_answer(request_for):
+    def scattered(run):
+        return replace(honest(run), launches=(launch(sector_efficiency=0.125, sectors=64.0),))
+
+    verdict = grade(request_for(FakeBackend(behave=scattered)))
+    assert verdict.verdict == "technique"
+    assert (verdict.score, verdict.max_score) == (60, 80)
+    assert "Scattered." in verdict.diagnostics[0].message
+    assert verdict.next_step == "Gather."
+
+
+def test_exercise_without_expectations_leaves_technique_out_of_the_maximum(request_for):
+    verdict = grade(request_for(FakeBackend(), exercise=replace(EXERCISE, technique=())))
+    assert statuses(verdict)["technique"] == "not_graded"
+    assert verdict.max_score == 60
+
+
+def test_warnings_are_shown_once_after_a_pass(request_for):
+    warning = Diagnostic("uninitialised_read", "x", severity="warning", line=3)
+
+    def careless(run):
+        return replace(honest(run), diagnostics=(replace(warning, message=f"at n={size_of(run)}"),))
+
+    verdict = grade(request_for(FakeBackend(behave=careless)))
+    assert verdict.verdict == "pass"
+    assert [found.message for found in verdict.diagnostics] == ["at n=1"]
+
+
+def test_finding_carries_the_text_of_its_line(request_for):
+    found = Diagnostic("trap", "x", file="double_it.cu", line=2)
+
+    def trapped(run):
+        return replace(honest(run), failure="crash", diagnostics=(found, replace(found, file="other.h")))
+
+    first, second = grade(request_for(FakeBackend(behave=trapped))).diagnostics
+    assert first.source == SOURCE.splitlines()[1]
+    assert second.source is None
+
+
+def test_changed_input_is_wrong_although_the_output_is_right(request_for):
+    def overwrites(run):
+        return replace(honest(run), inputs_changed=("x",))
+
+    verdict = grade(request_for(FakeBackend(behave=overwrites)))
+    assert verdict.verdict == "wrong"
+    assert verdict.diagnostics[0].array == "x"
+
+
+def test_instruction_that_the_simulator_lacks_is_unsupported_and_costs_the_points(request_for):
+    verdict = grade(request_for(FakeBackend(broken=Unsupported("no wgmma here"))))
+    assert (verdict.verdict, verdict.exit_code) == ("unsupported", 4)
+    assert (verdict.score, verdict.max_score) == (0, 80)
+
+
+def test_no_hiding_from_the_technique_on_a_machine_with_a_gpu(request_for):
+    simulator = FakeBackend(broken=Unsupported("no such instruction"))
+    verdict = grade(request_for(simulator, FakeBackend("gpu"), timer=lambda session: Speed("pass", "fast")))
+    assert verdict.verdict == "unsupported"
+
+
+def test_fault_of_the_grader_is_never_the_students(request_for):
+    verdict = grade(request_for(FakeBackend(broken=GraderFault("the child died"))))
+    assert (verdict.verdict, verdict.exit_code) == ("error", 5)
+    assert (verdict.score, verdict.max_score) == (0, 0)
+    assert statuses(verdict)["correct"] == "not_graded"
+
+
+def test_unexpected_exception_is_a_fault_with_its_place_and_no_traceback(request_for, capsys, monkeypatch):
+    monkeypatch.delenv("WARPGRADE_DEBUG", raising=False)
+    verdict = grade(request_for(FakeBackend(broken=ZeroDivisionError("oops"))))
+    assert verdict.verdict == "error"
+    assert "ZeroDivisionError: oops (in test_stages.py, line" in verdict.diagnostics[0].message
+    assert capsys.readouterr().err == ""
+
+
+def test_unexpected_exception_shows_its_traceback_when_asked_for(request_for, capsys, monkeypatch):
+    monkeypatch.setenv("WARPGRADE_DEBUG", "1")
+    grade(request_for(FakeBackend(broken=ZeroDivisionError("oops"))))
+    assert "Traceback" in capsys.readouterr().err
+
+
+# ------------------------------------------------------------------------------------------------------- with a GPU too
+
+MEASURED = Measurement(1e-3, (9e-4, 1.1e-3), 30, "B", 3e12, 4.8e12, 0.63, None, None, "0.70 of peak", 0.7, False)
+
+
+def test_with_a_gpu_both_run_and_speed_is_graded(request_for):
+    simulator, gpu = FakeBackend(), FakeBackend("gpu")
+    verdict = grade(request_for(simulator, gpu, timer=lambda session: Speed("pass", "quick", MEASURED)))
+    assert (verdict.verdict, verdict.backend) == ("pass", "sim+gpu")
+    assert (verdict.score, verdict.max_score) == (100, 100)
+    assert verdict.measured == MEASURED
+    assert {case.backend for case in verdict.cases} == {"sim", "gpu"}
+    assert [size_of(run) for run in gpu.seen] == [1, 1, 8, 8, 33, 33]
+
+
+@pytest.mark.parametrize(
+    ("word", "status", "points", "code"),
+    [
+        ("slow", "failed", (80, 100), 1),
+        ("cheat", "failed", (80, 100), 1),
+        ("inconclusive", "not_graded", (80, 80), 3),
+        ("unsupported", "not_graded", (80, 80), 4),
+    ],
+)
+def test_word_of_the_timing_is_the_verdict(request_for, word, status, points, code):
+    speed = Speed(word, "measured", MEASURED, (Diagnostic(word, "measured"),))
+    verdict = grade(request_for(FakeBackend(), FakeBackend("gpu"), timer=lambda session: speed))
+    assert (verdict.verdict, verdict.exit_code) == (word, code)
+    assert statuses(verdict)["fast"] == status
+    assert (verdict.score, verdict.max_score) == points
+
+
+def test_simulators_run_comes_before_the_gpus(request_for):
+    simulator = FakeBackend(behave=failing("race", "race"))
+    gpu = FakeBackend("gpu", behave=failing("crash", "misaligned"))
+    assert grade(request_for(simulator, gpu)).verdict == "race"
+
+
+def test_gpus_run_comes_before_a_wrong_answer(request_for):
+    gpu = FakeBackend("gpu", behave=failing("crash", "misaligned"))
+    assert grade(request_for(FakeBackend(behave=wrong_at(8)), gpu)).verdict == "crash"
+
+
+def test_wrong_on_the_gpu_alone_is_wrong(request_for):
+    verdict = grade(request_for(FakeBackend(), FakeBackend("gpu", behave=wrong_at(33))))
+    assert verdict.verdict == "wrong"
+    assert [case.backend for case in verdict.cases if case.status == "failed"] == ["gpu"]
+
+
+def test_wrong_output_that_only_the_timed_run_shows_is_wrong(request_for):
+    def timer(session):
+        raise SubmissionError("wrong", "y[3] at the timed size")
+
+    verdict = grade(request_for(FakeBackend(), FakeBackend("gpu"), timer=timer))
+    assert verdict.verdict == "wrong"
+    assert statuses(verdict) | {"runs": "passed", "correct": "failed", "fast": "skipped"} == statuses(verdict)
+
+
+def test_nothing_is_timed_after_a_failure(request_for):
+    def timer(session):
+        raise AssertionError("must not be timed")
+
+    assert grade(request_for(FakeBackend(), FakeBackend("gpu", behave=wrong_at(8)), timer=timer)).verdict == "wrong"
+
+
+def test_gpu_alone_grades_no_technique(request_for):
+    verdict = grade(request_for(None, FakeBackend("gpu"), timer=lambda session: Speed("pass", "quick", MEASURED)))
+    assert (verdict.verdict, verdict.backend) == ("pass", "gpu")
+    assert statuses(verdict)["technique"] == "not_graded"
+    assert verdict.max_score == 80
+
+
+def test_without_any_backend_nothing_but_the_compilation_is_graded(request_for):
+    verdict = grade(request_for(None, None, wanted="gpu"))
+    assert (verdict.verdict, verdict.exit_code, verdict.backend) == ("unsupported", 4, "gpu")
+    assert statuses(verdict)["compiles"] == "passed"
+    assert verdict.max_score == 0
+    assert "--backend gpu" in verdict.diagnostics[0].message
+
+
+# --------------------------------------------------------------------------------------------------------- before a run
+
+
+@pytest.mark.parametrize("word", ["compile_error", "invalid", "policy", "limit"])
+def test_file_that_settles_its_verdict_early_keeps_the_maximum(request_for, monkeypatch, word):
+    def refuse(source, name, *, target):
+        raise SubmissionError(word, "no")
+
+    monkeypatch.setattr("grader.compile.compile_source", refuse)
+    verdict = grade(request_for(FakeBackend()))
+    assert (verdict.verdict, verdict.exit_code) == (word, 1)
+    assert statuses(verdict) == {
+        "compiles": "failed", "runs": "skipped", "correct": "skipped", "technique": "skipped", "fast": "not_graded",
+    }  # fmt: skip
+    assert (verdict.score, verdict.max_score) == (0, 80)
+
+
+def test_machine_without_a_compiler_grades_nothing(request_for, monkeypatch):
+    def missing(source, name, *, target):
+        raise Unsupported("NVRTC is not installed", hint="pip install 'warpgrade[cuda12]'")
+
+    monkeypatch.setattr("grader.compile.compile_source", missing)
+    verdict = grade(request_for(FakeBackend()))
+    assert (verdict.verdict, verdict.max_score) == ("unsupported", 0)
+    assert verdict.next_step.startswith("Pip install") or "pip install" in verdict.next_step
+
+
+def test_impossible_launch_is_invalid_at_the_size_where_it_is(request_for):
+    request = request_for(FakeBackend())
+    request.path.write_text(SOURCE.replace("block=32", "block=2048"))
+    source = request.path.read_text()
+    program = replace(PROGRAM, source=source)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("grader.compile.compile_source", lambda *_, target: program)
+        verdict = grade(request)
+    assert verdict.verdict == "invalid"
+    assert verdict.diagnostics[0].line == 1
+    assert statuses(verdict) == {
+        "compiles": "failed", "runs": "skipped", "correct": "skipped", "technique": "skipped", "fast": "not_graded",
+    }  # fmt: skip
+    assert (verdict.score, verdict.max_score) == (0, 80)
+
+
+def test_word_of_a_later_stage_from_a_case_never_passes_for_running(request_for):
+    verdict = grade(request_for(FakeBackend(behave=lambda run: replace(honest(run), failure="wrong"))))
+    assert verdict.verdict == "wrong"
+    assert statuses(verdict)["runs"] == "failed"
+
+
+# ----------------------------------------------------------------------------------------------- printed, and beside it
+
+
+def printing(at: int, answer=honest) -> Callable[[CaseRun], Execution]:
+    """A kernel that says its size, from size ``at`` on."""
+
+    def behave(run: CaseRun) -> Execution:
+        return replace(answer(run), printed=f"n={size_of(run)}\n" if size_of(run) >= at else "")
+
+    return behave
+
+
+def test_printed_output_is_the_failing_cases(request_for):
+    verdict = grade(request_for(FakeBackend(behave=printing(1, answer=wrong_at(8)))))
+    assert verdict.printed == "n=8\n"
+    assert verdict.printed_case == verdict.failing_case
+    assert dict(verdict.printed_case.size) == {"n": 8}
+
+
+def test_printed_output_after_a_pass_is_the_smallest_cases_that_printed(request_for):
+    verdict = grade(request_for(FakeBackend(behave=printing(8))))
+    assert verdict.passed
+    assert (verdict.printed, dict(verdict.printed_case.size)) == ("n=8\n", {"n": 8})
+
+
+def test_printed_output_is_another_cases_where_the_failing_one_is_silent(request_for):
+    def behave(run):
+        return replace(wrong_at(8)(run), printed="first\n" if size_of(run) == 1 else "")
+
+    verdict = grade(request_for(FakeBackend(behave=behave)))
+    assert (verdict.printed, dict(verdict.printed_case.size)) == ("first\n", {"n": 1})
+
+
+def test_nothing_printed_has_no_case(request_for):
+    verdict = grade(request_for(FakeBackend()))
+    assert (verdict.printed, verdict.printed_case) == ("", None)
+
+
+def test_failing_case_is_the_one_that_the_finding_is_about(request_for):
+    simulator = FakeBackend(behave=wrong_at(33))
+    verdict = grade(request_for(simulator, FakeBackend("gpu", behave=wrong_at(8))))
+    assert verdict.failing_case is not None
+    assert (verdict.failing_case.backend, dict(verdict.failing_case.size)) == ("gpu", {"n": 8})
+    assert "at n=8" in verdict.diagnostics[0].message
+
+
+def test_wrong_element_is_shown_with_its_input(request_for):
+    verdict = grade(request_for(FakeBackend(behave=wrong_at(8))))
+    assert re.search(r"expected (-?\d+\.0) \(x\[7\] = -?\d+\.0\); 1 of 8", verdict.diagnostics[0].message)
+
+
+@pytest.mark.parametrize("word", ["wrong", "out_of_bounds"])
+def test_parameter_of_another_type_is_a_likely_cause_and_the_next_step(request_for, word):
+    source = SOURCE.replace("float *y", "double *y")
+
+    def stray(run):
+        found = Diagnostic("out_of_bounds", "y is over", array="y", hint="look")
+        return replace(honest(run), failure="out_of_bounds", diagnostics=(found,))
+
+    request = request_for(FakeBackend(behave=wrong_at(1) if word == "wrong" else stray))
+    request.path.write_text(source)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("grader.compile.compile_source", lambda *_, target: replace(PROGRAM, source=source))
+        verdict = grade(request)
+    assert verdict.verdict == word
+    assert verdict.diagnostics[-1].severity == "note"
+    assert "declares `double *y`, but y holds float" in verdict.diagnostics[-1].message
+    assert verdict.next_step == "Declare `float *y`, as the arrays are."
+
+
+def test_parameter_of_another_type_is_no_news_after_a_pass(request_for):
+    source = SOURCE.replace("float *y", "double *y")
+    request = request_for(FakeBackend())
+    request.path.write_text(source)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("grader.compile.compile_source", lambda *_, target: replace(PROGRAM, source=source))
+        assert grade(request).diagnostics == ()
+
+
+def test_untouched_stub_is_told_kindly_whatever_its_verdict(request_for):
+    request = request_for(FakeBackend(behave=wrong_at(1)))
+    verdict = grade(replace(request, stub=request.path))
+    assert verdict.verdict == "wrong"
+    assert verdict.next_step.startswith("This is still the untouched stub")
+    assert "`grade show double_it`" in verdict.next_step
+
+
+def test_untouched_stub_earns_no_points_although_it_may_be_right(request_for):
+    request = request_for(FakeBackend())
+    assert grade(request).score > 0
+    verdict = grade(replace(request, stub=request.path))
+    assert (verdict.verdict, verdict.score) == ("pass", 0)
+
+
+def test_how_far_it_is_is_told_case_by_case(request_for):
+    heard: list[str] = []
+    verdict = grade(replace(request_for(FakeBackend()), tell=heard.append))
+    count = len(verdict.cases)
+    assert heard == ["compiling", *(f"case {number} of {count}" for number in range(1, count + 1))]
+
+
+def test_where_two_backends_work_each_says_which_it_is(request_for):
+    heard: list[str] = []
+    request = request_for(FakeBackend(), FakeBackend("gpu"))
+    grade(replace(request, tell=heard.append))
+    assert any(words.endswith(" on the simulator") for words in heard)
+    assert any(words.endswith(" on the GPU") for words in heard)
+
+
+def test_machine_that_lacks_something_is_told_of_that_and_not_of_the_stub(request_for):
+    request = request_for(None, None, wanted="gpu")
+    assert "stub" not in grade(replace(request, stub=request.path)).next_step
+
+
+def test_statement_with_a_row_for_the_verdict_is_the_next_step(request_for, tmp_path):
+    stub = tmp_path / "stub.cu"
+    stub.write_text(SOURCE + "// more\n")
+    request = replace(request_for(FakeBackend(behave=wrong_at(1))), stub=stub)
+    assert "If it does not pass" not in grade(request).next_step
+    rows = "# t\n\n## If it does not pass\n\n| report | meaning |\n|---|---|\n| `{}` from n = 1 on | why |\n"
+    (tmp_path / "README.md").write_text(rows.format("wrong"))
+    assert grade(request).next_step.startswith("`grade show double_it` lists causes of `wrong` at its end")
+    (tmp_path / "README.md").write_text(rows.format("race"))
+    assert "If it does not pass" not in grade(request).next_step
+
+
+def too_large(run):
+    """Every value is 1.5 times what it should be, where there are several."""
+    execution = honest(run)
+    if size_of(run) >= 8:
+        execution.outputs["y"][:] *= 1.5
+    return execution
+
+
+UNWRITTEN = Diagnostic("uninitialised_read", "reads", severity="warning", line=7)
+
+
+@pytest.mark.parametrize(
+    ("more", "guessed"),
+    [
+        ({}, True),
+        ({"failure": "race", "diagnostics": (Diagnostic("race", "race"),)}, False),
+        ({"diagnostics": (UNWRITTEN,)}, False),
+    ],
+)
+def test_how_values_were_computed_is_not_guessed_beside_a_race_or_a_read_of_fresh_memory(request_for, more, guessed):
+    verdict = grade(request_for(FakeBackend(behave=lambda run: replace(too_large(run), **more))))
+    (wrong,) = [found.message for found in verdict.diagnostics if found.kind == "wrong"]
+    assert "got" in wrong
+    assert ("each is 1.5 times what it should be" in wrong) is guessed
+
+
+def test_wrong_output_beside_an_uninitialised_read_leads_to_that_first(request_for):
+    warning = Diagnostic("uninitialised_read", "reads", severity="warning", line=7)
+    step = next_step(request_for(None), "wrong", (), (Diagnostic("wrong", "no"), warning))
+    assert step.startswith("Begin with the warning: line 7 reads what nothing has written. ")
+
+
+def test_all_lines_with_errors_are_named(request_for):
+    def found(line, hint=""):
+        return Diagnostic("compile_error", "no", line=line, hint=hint)
+
+    def step(*diagnostics):
+        return next_step(request_for(None), "compile_error", (), diagnostics)
+
+    assert step(found(4), found(9), found(4), found(12)).startswith("Correct lines 4, 9 and 12, then run")
+    assert step(found(4)).startswith("Correct line 4, then run")
+    assert step(found(4, "Add it."), found(9)) == "Add it. Line 9 has an error too."
+
+
+def test_changed_file_is_no_stub(request_for, tmp_path):
+    stub = tmp_path / "stub.cu"
+    stub.write_text(SOURCE + "// more\n")
+    verdict = grade(replace(request_for(FakeBackend(behave=wrong_at(1))), stub=stub))
+    assert "stub" not in verdict.next_step
+
+
+@pytest.mark.parametrize(
+    ("changes", "possible"),
+    [({}, True), ({"host": True}, True), ({"requires": "sm_80"}, True), ({"requires": "sm_90a"}, False)],
+)
+def test_simulator_takes_what_an_a100_could_run(changes, possible):
+    assert simulable(replace(EXERCISE, **changes)) is possible
+
+
+def test_architectures_are_read_as_numbers():
+    assert [capability(name) for name in ("sm_70", "sm_90a", "sm_100", "sm_120f")] == [(7, 0), (9, 0), (10, 0), (12, 0)]
+
+
+def test_where_nothing_is_fetched_nothing_overlaps_and_an_expectation_of_it_is_missed():
+    idle = [launch(instructions=100.0)]
+    miss = evaluate(Expect("overlap", at_least=0.4), idle, {})
+    assert miss is not None
+    assert miss.found == 0.0
+    busy = launch(overlap=0.9, fetching_instructions=100.0)
+    assert evaluate(Expect("overlap", at_least=0.4), [*idle, busy], {}) is None
+    assert (
+        evaluate(Expect("overlap", at_least=0.4), [launch(overlap=0.0, fetching_instructions=200.0), busy], {})
+        is not None
+    )

@@ -1,0 +1,109 @@
+"""A host file's result of inputs that are gone: the report says since when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from grader.api import grade
+from grader.backends.hostfile.case import decoys
+from grader.catalog.exercises import built_in_course, load_catalog, resolve_reference
+from grader.grading.cases import CaseBook
+from grader.grading.records import Case
+from grader.grading.stale import with_time
+from grader.verdict import Diagnostic
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+EXERCISES = {one.exercise.name: one.exercise for one in load_catalog().exercises}
+FOUND = Diagnostic("wrong", "out[0] is wrong")
+
+
+def told(name: str, case: Case, stale: Mapping[str, int]) -> str:
+    """What is said of the right answer for the decoys of these turns, in place of the case's own inputs."""
+    exercise = EXERCISES[name]
+    oracle = resolve_reference(exercise.oracle, built_in_course())
+    book = CaseBook(exercise, oracle, seed=7)
+    inputs: dict[str, npt.NDArray[Any]] = dict(book.data(case).inputs)
+    for array, turn in stale.items():
+        inputs[array] = decoys(exercise, book.data(case).inputs, turn)[array]
+    outputs = {key: values.astype(np.float32) for key, values in oracle(inputs, dict(case.size)).items()}
+    return with_time(FOUND, exercise, case, book, outputs).message.removeprefix(FOUND.message)
+
+
+ROD = Case({"n": 33, "steps": 5}, "real")
+
+
+@pytest.mark.parametrize(
+    ("stale", "words"),
+    [
+        ({"x": 1, "heat": 1}, "; it would be right for what was in x and heat when setup was called"),
+        ({"heat": 1}, "; it would be right for what was in heat when setup was called"),
+        ({"x": 2}, "; it would be right for what was in x in the run before"),
+    ],
+)
+def test_a_result_of_inputs_that_are_gone_says_which_and_since_when(stale: Mapping[str, int], words: str) -> None:
+    assert told("cuda_graph", ROD, stale) == words
+
+
+def test_beside_the_time_nothing_is_guessed_of_how_the_values_were_computed() -> None:
+    exercise = EXERCISES["streams_overlap"]
+    case = Case({"n": 33}, "real")
+    oracle = resolve_reference(exercise.oracle, built_in_course())
+    book = CaseBook(exercise, oracle, seed=7)
+    old = {**book.data(case).inputs, "x": decoys(exercise, book.data(case).inputs, 1)["x"]}
+    outputs = {key: values.astype(np.float32) for key, values in oracle(old, dict(case.size)).items()}
+    found = Diagnostic("wrong", "out[0] is wrong; each is -0.102564 times what it should be")
+    assert with_time(found, exercise, case, book, outputs).message == (
+        "out[0] is wrong; it would be right for what was in x when setup was called"
+    )
+
+
+def test_a_result_of_inputs_of_two_different_times_says_nothing() -> None:
+    assert told("cuda_graph", ROD, {"x": 1, "heat": 2}) == ""
+
+
+def test_a_few_small_integers_agree_by_chance_and_say_nothing() -> None:
+    assert told("streams_overlap", Case({"n": 33}, "exact"), {"x": 1}) == ""
+    assert told("streams_overlap", Case({"n": 33}, "real"), {"x": 1}) != ""
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"), [("pinned_copy", "copied_in_setup"), ("streams_overlap", "samples_of_an_earlier_run")]
+)
+def test_samples_copied_in_setup_are_told_as_that_at_the_smallest_size_too(
+    tmp_path: Path, name: str, wrong: str
+) -> None:
+    folder = load_catalog().find(name).folder
+    (tmp_path / f"{name}_host.py").write_bytes((folder / "wrong" / f"{wrong}_host.py").read_bytes())
+    (tmp_path / f"{name}.cu").write_bytes((folder / f"{name}.cu").read_bytes())
+    verdict = grade(name, tmp_path / f"{name}.cu", backend="sim")
+    (found,) = [one for one in verdict.diagnostics if one.kind == "wrong"]
+    assert found.message.endswith("; it would be right for what was in x when setup was called")
+    assert "precision" not in found.message
+    assert found.hint is not None
+    assert "new values before each run" in found.hint
+
+
+def test_an_input_that_the_host_file_changes_is_not_laid_to_the_kernel(tmp_path: Path) -> None:
+    entry = load_catalog().find("pinned_copy")
+    assert entry.solution is not None
+    assert entry.solution_host_file is not None
+    host_file = entry.solution_host_file.read_text(encoding="utf-8")
+    (tmp_path / "pinned_copy.cu").write_bytes(entry.solution.read_bytes())
+    (tmp_path / "pinned_copy_host.py").write_text(f"{host_file}    plan['x'][0] += 1\n", encoding="utf-8")
+    verdict = grade("pinned_copy", tmp_path / "pinned_copy.cu", backend="sim")
+    (found,) = [one for one in verdict.diagnostics if one.kind == "wrong"]
+    assert found.message == "run() has changed the input x in host memory"
+    assert "const" not in found.hint
+
+
+def test_an_exercise_without_a_host_file_has_no_earlier_runs() -> None:
+    case, exercise = Case({"n": 8}, "real"), EXERCISES["vector_add"]
+    book = CaseBook(exercise, resolve_reference(exercise.oracle, built_in_course()), seed=7)
+    assert with_time(FOUND, exercise, case, book, {"c": np.zeros(8, np.float32)}) is FOUND
