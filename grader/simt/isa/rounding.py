@@ -13,7 +13,7 @@ from llvmlite import ir
 
 from grader.simt.engine.builder import Builder
 from grader.simt.engine.values import I32, VOID, Value, mangle
-from grader.simt.isa.formats import canonical, infinity_bits, kind_of, magnitude, smallest_normal
+from grader.simt.isa.formats import canonical, infinity_bits, is_nan, kind_of, magnitude, smallest_normal
 
 DIRECTED = {"rz": 0, "rp": 2, "rm": 3}
 """PTX's directed modifiers as `llvm.set.rounding` numbers them."""
@@ -64,8 +64,11 @@ def _set_mode(f: Builder, mode: int) -> None:
 
 def extremum(f: Builder, operation: str, a: Value, b: Value, *, propagate_nan: bool = False) -> Value:
     """``min`` or ``max``: a number beats NaN unless ``propagate_nan``; -0 is below +0; NaN results are canonical."""
-    standard = f"llvm.{operation}imum" if propagate_nan else f"llvm.{operation}imumnum"
-    return canonical(f.overloaded(standard, a, b))
+    # Not llvm.maximumnum, which is this in one instruction: LLVM 20 selects the wrong operand there on x86.
+    larger = f.overloaded(f"llvm.{operation}imum", a, b)
+    if not propagate_nan:
+        larger = is_nan(a).select(b, is_nan(b).select(a, larger))
+    return canonical(larger)
 
 
 TESTS = ("finite", "infinite", "number", "notanumber", "normal", "subnormal")
