@@ -74,17 +74,6 @@ class CourseExercise:
         return self.folder / "interview.md"
 
     @property
-    def mutants(self) -> tuple[Path, ...]:
-        """The wrong answers that must be rejected, each for the reason on its first line.
-
-        Of a host exercise also host files that have no `.cu` of their own: ``wrong/M_host.py``.
-        """
-        kernels = set(self.folder.glob("wrong/*.cu"))
-        hosts = self.folder.glob("wrong/*_host.py") if self.exercise.host else ()
-        alone = {path for path in hosts if path.with_name(f"{path.stem.removesuffix('_host')}.cu") not in kernels}
-        return tuple(sorted(kernels | alone))
-
-    @property
     def solution(self) -> Path | None:
         return existing(self.course.solutions / self.chapter / f"{self.name}.cu")
 
@@ -105,6 +94,10 @@ class CourseExercise:
     @property
     def kernels_ref(self) -> Path:
         return self.course.kernels_ref
+
+    def is_wrong_answer(self, path: Path) -> bool:
+        """Whether the file is one of those that must be rejected; `grader.dev.wrong` reads them."""
+        return path.resolve().parent == (self.folder / "wrong").resolve()
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,20 @@
-"""``grade dev new``: where a new exercise goes, and what to do with it."""
+"""``grade dev new``: where a new exercise goes, and what to do with it; ``grade dev wrong``: its wrong answers."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from grader.catalog.courses import exercise_files
+from grader.catalog.courses import CourseExercise, exercise_files
 from grader.catalog.exercises import Course, built_in_course, course_at, load_catalog
-from grader.cli.output import print_line, screen, wrapped
+from grader.cli.output import print_line, print_text, screen, wrapped
 from grader.errors import UsageError
 from grader.grading.advice import shown
+
+if TYPE_CHECKING:
+    from grader.dev.wrong import WrongAnswer
 
 
 def make_exercise(name: str, chapter: str, folder: Path | None) -> int:
@@ -59,3 +65,82 @@ def _clone() -> Course:
             hint="--course DIR makes the exercise in a folder of yours",
         )  # fmt: skip
     return course
+
+
+# ------------------------------------------------------------------------------------------------------- wrong answers
+
+
+def list_wrong(one: CourseExercise) -> int:
+    """Print each wrong answer with what is expected and why; the exit code is 1 if there is one that cannot be read."""
+    from grader.dev.wrong import wrong_answers
+
+    answers, problems = wrong_answers(one)
+    for answer in answers:
+        words = answer.expectation.words
+        expected = " ".join(sorted({f"{on}={word}" for on, word in words.items()}, reverse=True))
+        print_line(f"{answer.path.name:<32} {expected}\n    {answer.expectation.reason}")
+    for problem in problems:
+        print_line(str(problem), to_stderr=True)
+    return 1 if problems else 0
+
+
+def print_wrong(one: CourseExercise, name: str, into: Path | None) -> int:
+    """Print the files that are graded for a wrong answer, or write them ``into`` a folder."""
+    answer = _wrong_answer(one, name)
+    if into is None:
+        for file, text in answer.texts.items():
+            print_text(text if len(answer.texts) == 1 else f"==> {file} <==\n{text}")
+        return 0
+    try:
+        into.mkdir(parents=True, exist_ok=True)
+        paths = answer.put(into)
+    except OSError as error:
+        raise UsageError(f"cannot write to {into}: {error.strerror}", code="cannot_write") from None
+    for path in paths:
+        print_line(shown(path))
+    return 0
+
+
+def _wrong_answer(one: CourseExercise, name: str) -> WrongAnswer:
+    from grader.dev.edits import EditError
+    from grader.dev.expectations import BadExpectation
+    from grader.dev.wrong import wrong_answer
+
+    try:
+        return wrong_answer(one, name)
+    except FileNotFoundError:
+        hint = f"`grade dev wrong {one.name}` lists them"
+        raise UsageError(f"{one.name} has no wrong answer {name!r}", code="not_found", hint=hint) from None
+    except (EditError, BadExpectation) as error:
+        raise UsageError(f"{shown(one.folder / 'wrong')}: {name}: {error}", code="bad_wrong_answer") from None
+
+
+def edit_wrong(one: CourseExercise, name: str, files: Sequence[Path]) -> int:
+    """Write a wrong answer's edit from whole files."""
+    from grader.dev.edits import EditError
+    from grader.dev.expectations import BadExpectation
+    from grader.dev.wrong import write_edit
+
+    if not re.fullmatch(r"\w+", name):
+        raise UsageError(f"a wrong answer cannot be called {name!r}", code="bad_name", hint="use letters, digits and _")
+    try:
+        print_line(shown(write_edit(one, name, files)))
+    except (EditError, BadExpectation) as error:
+        raise UsageError(str(error), code="bad_wrong_answer") from None
+    except OSError as error:
+        raise UsageError(f"{error.filename}: {error.strerror}", code="unreadable") from None
+    return 0
+
+
+def refresh_wrong(one: CourseExercise) -> int:
+    """Move the edits of an exercise to its changed solution; the exit code is 1 if one has no place any more."""
+    from grader.dev.wrong import refresh
+
+    rewritten, problems = refresh(one)
+    for path in rewritten:
+        print_line(shown(path))
+    for problem in problems:
+        print_line(str(problem), to_stderr=True)
+    if not rewritten and not problems:
+        print_line("Every edit fits the solution as it is.")
+    return 1 if problems else 0

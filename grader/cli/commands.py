@@ -358,10 +358,40 @@ def new(name: str, chapter: str, course: Path | None) -> int:
 @DEVICE
 @COURSE
 def check(names: tuple[str, ...], gpu: bool, device: int, courses: tuple[Path, ...]) -> int:
-    """Check the course itself: stubs fail, solutions pass, mutants get their stated verdict.
+    """Check the course itself: stubs fail, solutions pass, wrong answers get their stated verdict.
 
     With --course and no name, the exercises of those folders alone are checked.
     """
     from grader.cli.machine import run_check
 
     return run_check(names, courses, gpu=gpu, device=device)
+
+
+@dev.command()
+@NAME
+@click.argument("answer", required=False, metavar="[M]")
+@click.option("--edit", "files", multiple=True, type=click.Path(path_type=Path), metavar="FILE", help="Write M.diff.")
+@click.option("--into", type=click.Path(path_type=Path), metavar="DIR", help="Write the result there, to change it.")
+@click.option("--refresh", is_flag=True, help="Move all edits to the changed solution.")
+@COURSE
+def wrong(
+    name: str, answer: str | None, files: tuple[Path, ...], into: Path | None, refresh: bool, courses: tuple[Path, ...]
+) -> int:
+    """List an exercise's wrong answers; with M, print what wrong/M.diff makes of the solution.
+
+    --edit FILE writes wrong/M.diff from a whole wrong answer: M.cu, M_host.py, or both, each after its own --edit. The
+    file's first line is `// expect: WORD`, its second says why it is wrong. One that lies in wrong/ is replaced.
+    """
+    from grader.cli import authoring
+    from grader.cli.course import find, load
+
+    if refresh + bool(files) + (into is not None) > 1 or (refresh and answer) or (not answer and (files or into)):
+        raise click.UsageError(
+            "--edit and --into need M and cannot be used together; --refresh takes neither, and no M"
+        )
+    one = find(load(courses), name)
+    if refresh:
+        return authoring.refresh_wrong(one)
+    if answer is None:
+        return authoring.list_wrong(one)
+    return authoring.edit_wrong(one, answer, files) if files else authoring.print_wrong(one, answer, into)

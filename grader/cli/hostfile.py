@@ -71,13 +71,12 @@ class SimHostFileBackend(HostSimBackend):
 
 
 def host_file(one: CourseExercise, path: Path) -> Path:
-    """The Python file for ``path``: M_host.py or NAME_host.py beside it; for a mutant without one, the solution's.
+    """The Python file for ``path``: M_host.py or NAME_host.py beside it; in ``wrong/`` also the solution's.
 
     Raises SubmissionError (``invalid``) where there is none.
     """
     beside = next((place for place in places(one, path) if place.is_file()), None)
-    is_mutant = path.resolve() in {mutant.resolve() for mutant in one.mutants}
-    found = beside or (one.solution_host_file if is_mutant else None)
+    found = beside or (one.solution_host_file if one.is_wrong_answer(path) else None)
     if found is None:
         message = f"{path.name} needs its host file: there is no {one.name}_host.py beside it"
         raise SubmissionError("invalid", message, hint=_how_to_get_one(one, path))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 
 from grader.catalog.courses import CourseExercise
-from grader.dev.expectations import Expectation
 from grader.dev.problem import Problem
 from grader.dev.verdicts import FAILING
+from grader.dev.wrong import WrongAnswer
 from grader.errors import SubmissionError, Unsupported
 from grader.gpus.architecture import capability
 from grader.launch import DeviceLimits, parse_launches
@@ -23,42 +22,43 @@ RIGHT = {"pass", "slow", "technique"}
 """Words of answers that are right, whatever else they lack."""
 
 
-def assembly_problems(one: CourseExercise, expected: Mapping[Path, Expectation]) -> Iterator[Problem]:
+def assembly_problems(one: CourseExercise, answers: Sequence[WrongAnswer]) -> Iterator[Problem]:
     """Yield the files of an exercise that do not compile, assemble or launch for what it requires; spills, and too few
     wrong answers.
     """
-    failing = sum(expectation.words.get("gpu", "pass") not in RIGHT for expectation in expected.values())
+    failing = sum(answer.expectation.words.get("gpu", "pass") not in RIGHT for answer in answers)
     if failing < FAILING:
         yield Problem("wrong/", f"{failing} wrong answers fail on a GPU; it must be {FAILING} or more")
-    for place, path in _files(one, expected):
+    for place, name, source in _files(one, answers):
         try:
-            spilled = _spilled(one, path)
+            spilled = _spilled(one, name, source)
         except (SubmissionError, Unsupported) as error:
             word = error.verdict if isinstance(error, SubmissionError) else "unsupported"
             yield Problem(place, f"for {one.exercise.requires}: {word}: {error.message}")
             continue
-        if spilled and path == one.solution:
+        if spilled and place.startswith("solution"):
             yield Problem(place, f"{spilled} bytes of registers are spilled to local memory")
 
 
-def _files(one: CourseExercise, expected: Mapping[Path, Expectation]) -> Iterator[tuple[str, Path]]:
-    """Yield what has to compile, as it is called in a problem, and where it lies."""
+def _files(one: CourseExercise, answers: Sequence[WrongAnswer]) -> Iterator[tuple[str, str, bytes]]:
+    """Yield what has to compile: as it is called in a problem, its file's name, and its source."""
     if one.stub.is_file():
-        yield one.stub.name, one.stub
+        yield one.stub.name, one.stub.name, one.stub.read_bytes()
     if one.solution is not None:
-        yield f"solution {one.name}.cu", one.solution
-    for path, expectation in expected.items():
-        if not REFUSED & set(expectation.words.values()):
-            yield f"wrong/{path.name}", path
+        yield f"solution {one.name}.cu", one.solution.name, one.solution.read_bytes()
+    for answer in answers:
+        name, text = next(iter(answer.texts.items()))
+        if not REFUSED & set(answer.expectation.words.values()) and name.endswith(".cu"):
+            yield f"wrong/{answer.path.name}", name, text.encode()
 
 
-def _spilled(one: CourseExercise, path: Path) -> int:
+def _spilled(one: CourseExercise, name: str, source: bytes) -> int:
     """Compile, resolve the launch lines at every size, assemble; the bytes of spilled registers."""
-    from grader.compile import assembly, compile_source, read_submission
+    from grader.compile import assembly, compile_source
 
     requires = one.exercise.requires
-    program = compile_source(read_submission(path), path.name, target=requires)
-    script = parse_launches(program.source, file=path.name)
+    program = compile_source(source, name, target=requires)
+    script = parse_launches(program.source, file=name)
     exercise = one.exercise
     timed = () if exercise.timed is None else (exercise.timed, *(one.size for one in exercise.also_timed))
     for size in (*exercise.small, exercise.simulated, *timed):

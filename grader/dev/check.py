@@ -15,7 +15,7 @@ from time import perf_counter
 from grader.catalog.courses import Broken, CourseExercise
 from grader.dev.assembling import assembly_problems
 from grader.dev.claims import claim_problems
-from grader.dev.expectations import BadExpectation, Expectation, read_expectation
+from grader.dev.expectations import Expectation
 from grader.dev.facts import fact_problems
 from grader.dev.laboratory import Laboratory
 from grader.dev.ladders import ladder_problems, ladders
@@ -23,6 +23,7 @@ from grader.dev.problem import Problem
 from grader.dev.sources import source_problems
 from grader.dev.statements import text_problems
 from grader.dev.verdicts import Graded, verdict_problems
+from grader.dev.wrong import WrongAnswer, wrong_answers
 from grader.gpus.architecture import SIMULATED, capability
 from grader.verdict import Verdict
 
@@ -82,20 +83,21 @@ def check_exercise(one: CourseExercise, laboratory: Laboratory, *, gpu: bool = F
 
 def start_check(one: CourseExercise, laboratory: Laboratory, *, gpu: bool = False) -> Callable[[], Report]:
     """Begin to grade an exercise's files; what is returned waits for them, checks the rest and reports."""
-    expected, unclear = _expectations(one)
-    running = [_start(one, laboratory, "sim", expected)] if not too_new(one) else []
+    answers, problems = wrong_answers(one)
+    expected = {answer.path: answer.expectation for answer in answers}
+    running = [_start(one, laboratory, "sim", answers)] if not too_new(one) else []
     if gpu:
-        running.append(_start(one, laboratory, "gpu", expected))
+        running.append(_start(one, laboratory, "gpu", answers))
 
     def finish() -> Report:
-        problems = [*unclear, *source_problems(one), *text_problems(one), *fact_problems(one)]
+        problems.extend((*_missing(one), *source_problems(one), *text_problems(one), *fact_problems(one)))
         graded = [each() for each in running]
         for found in graded:
-            problems += verdict_problems(one, found, expected)
+            problems.extend(verdict_problems(one, found, expected))
         if too_new(one):
-            problems += assembly_problems(one, expected)
+            problems.extend(assembly_problems(one, answers))
             return Report(one.name, tuple(problems), " | ".join([_skipped(one), *_summaries(graded, expected)]))
-        problems += claim_problems(one, graded[0].by_name)
+        problems.extend(claim_problems(one, graded[0].by_name))
         return Report(one.name, tuple(problems), " | ".join(_summaries(graded, expected)), graded[0].solution)
 
     return finish
@@ -110,31 +112,25 @@ def _skipped(one: CourseExercise) -> str:
     return f"sim: SKIPPED, it needs {one.exercise.requires}; all files compiled and assembled"
 
 
-def _expectations(one: CourseExercise) -> tuple[Mapping[Path, Expectation], list[Problem]]:
-    expected, problems = {}, []
-    for path in one.mutants:
-        try:
-            expected[path] = read_expectation(path)
-        except BadExpectation as error:
-            problems.append(Problem(f"wrong/{path.name}", str(error)))
+def _missing(one: CourseExercise) -> Iterator[Problem]:
     if one.solution is None and one.course.solutions.is_dir():
-        problems.append(Problem(f"solution {one.name}.cu", "the course has solutions, but none of this exercise"))
-    return expected, problems
+        yield Problem(f"solution {one.name}.cu", "the course has solutions, but none of this exercise")
 
 
 def _start(
-    one: CourseExercise, laboratory: Laboratory, backend: str, expected: Mapping[Path, Expectation]
+    one: CourseExercise, laboratory: Laboratory, backend: str, answers: Sequence[WrongAnswer]
 ) -> Callable[[], Graded]:
     """Queue the files that this backend has something to say about."""
 
-    def queue(path: Path, word: str) -> Future[Verdict]:
+    def queue(file: Path | WrongAnswer, word: str) -> Future[Verdict]:
         if backend == "sim":
-            return laboratory.simulated(one, path, counting=word == "technique")
-        return laboratory.on_gpu(one, path, "auto" if word in ALONE else "gpu")
+            return laboratory.simulated(one, file, counting=word == "technique")
+        return laboratory.on_gpu(one, file, "auto" if word in ALONE else "gpu")
 
     stub = queue(one.stub, "technique") if one.stub.is_file() else None  # a stub may be right, and lack the technique
     solution = queue(one.solution, "pass") if one.solution is not None else None
-    mutants = {path: queue(path, e.words[backend]) for path, e in expected.items() if backend in e.words}
+    words = ((answer, answer.expectation.words.get(backend)) for answer in answers)
+    mutants = {answer.path: queue(answer, word) for answer, word in words if word is not None}
     return lambda: Graded(
         backend,
         stub.result() if stub else None,

@@ -1,7 +1,7 @@
 """Figures of a statement, counted again: a claim that nothing checks is wrong some day.
 
     <!-- claim: stub excess_wavefronts per rows = 39 -->
-    <!-- claim: wrong/modulo.cu shared_requests per n <= 150/256 -->
+    <!-- claim: wrong/modulo.diff shared_requests per n <= 150/256 -->
 
 A comment in README.md, which no reader sees, names a file (``stub``, ``solution`` or a wrong answer), a counter of
 docs/counters.md at the simulated size, and what it must be. The file must get as far as being counted.

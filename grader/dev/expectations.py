@@ -1,18 +1,18 @@
-"""The first line of a wrong answer: the verdict that it must get.
+"""The first two lines of a wrong answer: the verdict that it must get, and why it is wrong.
 
 // expect: wrong                    on the simulator and on a GPU
 // expect: sim=technique gpu=slow   on each as it says; a backend that is not named is not checked
 // Why it is wrong, in a sentence.
 
-A wrong host file, wrong/M_host.py, has the same in Python's comments: ``# expect: race``.
+An edit, wrong/M.diff, has these lines before its first ``---``. A whole host file, wrong/M_host.py, has them in
+Python's comments: ``# expect: race``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from grader.verdict import VERDICTS
 
@@ -33,10 +33,14 @@ class Expectation:
     reason: str
 
 
-def read_expectation(path: Path) -> Expectation:
-    """Read the first two lines of a wrong answer. Raises BadExpectation."""
-    first, second, *_ = [*path.read_text(encoding="utf-8").splitlines(), "", ""]
-    mark = "#" if path.suffix == ".py" else "//"
+def comment_mark(name: str) -> str:
+    """What begins a comment in a file of that name."""
+    return "#" if name.endswith(".py") else "//"
+
+
+def read_expectation(lines: Sequence[str], mark: str = "//") -> Expectation:
+    """Read the first two lines of a wrong answer, comments after ``mark``. Raises BadExpectation."""
+    first, second, *_ = [*lines, "", ""]
     match = _LINE.fullmatch(first.rstrip().removeprefix(f"{mark} "))
     if match is None or not first.startswith(f"{mark} "):
         raise BadExpectation(f"the first line is no `{mark} expect: WORD`: {first[:60]!r}")

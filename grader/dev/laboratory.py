@@ -6,6 +6,7 @@ import os
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory, mkdtemp
 from zlib import crc32
 
 from grader.catalog.exercises import Catalog, CourseExercise
@@ -13,6 +14,7 @@ from grader.cli.grading import Options, Task
 from grader.cli.hostfile import SimHostFileBackend
 from grader.cli.machinery import Machine
 from grader.dev.kept import ChildPool, KeptSimulator
+from grader.dev.wrong import WrongAnswer
 from grader.grading import Request, grade
 from grader.process.child import Closing
 from grader.verdict import Verdict
@@ -33,17 +35,24 @@ class Laboratory(Closing):
         )  # a timed run shares its GPU with nobody
         self._device = device
         self._children = ChildPool()
+        self._folder = TemporaryDirectory(prefix="warpgrade-wrong-")
 
-    def simulated(self, one: CourseExercise, path: Path, *, counting: bool = False) -> Future[Verdict]:
+    def simulated(self, one: CourseExercise, file: Path | WrongAnswer, *, counting: bool = False) -> Future[Verdict]:
         """Grade a file on the simulator; ``counting`` as in `KeptSimulator`."""
-        return self._workers.submit(self._on_simulator, one, path, counting)
+        return self._workers.submit(self._on_simulator, one, file, counting)
 
-    def on_gpu(self, one: CourseExercise, path: Path, backend: str = "gpu") -> Future[Verdict]:
+    def on_gpu(self, one: CourseExercise, file: Path | WrongAnswer, backend: str = "gpu") -> Future[Verdict]:
         """Grade a file on the GPU, one at a time; ``backend`` is ``gpu`` or ``auto``."""
-        return self._gpu_worker.submit(lambda: grade(request(one, path, backend, self._device)))
+        return self._gpu_worker.submit(lambda: grade(self._request(one, file, backend, self._device)))
 
-    def _on_simulator(self, one: CourseExercise, path: Path, counting: bool) -> Verdict:
-        asked = request(one, path, "sim")
+    def _request(self, one: CourseExercise, file: Path | WrongAnswer, backend: str, device: int = 0) -> Request:
+        if isinstance(file, Path):
+            return request(one, file, backend, device)
+        path, *more = file.put(Path(mkdtemp(dir=self._folder.name)))
+        return request(one, path, backend, device, host=more[0] if more else one.solution_host_file)
+
+    def _on_simulator(self, one: CourseExercise, file: Path | WrongAnswer, counting: bool) -> Verdict:
+        asked = self._request(one, file, "sim")
         if one.exercise.host and asked.simulator is not None:  # its children share a file, and serve one program
             simulator = SimHostFileBackend(one, asked.path, host=asked.host_file, threads=self._threads)
             asked = replace(asked, simulator=simulator)
@@ -56,17 +65,18 @@ class Laboratory(Closing):
         self._workers.shutdown(cancel_futures=True)
         self._gpu_worker.shutdown(cancel_futures=True)
         self._children.close()
+        self._folder.cleanup()
 
 
-def request(one: CourseExercise, path: Path, backend: str, device: int = 0) -> Request:
-    """What ``grade NAME --file PATH --backend BACKEND`` asks of the pipeline, with the file's own seed."""
+def request(one: CourseExercise, path: Path, backend: str, device: int = 0, *, host: Path | None = None) -> Request:
+    """What ``grade NAME --file PATH --backend BACKEND`` asks of the pipeline, with the file's own seed.
+
+    A host exercise's ``path`` has its host file beside it, or takes ``host``; a host file takes the solution's kernels.
+    """
     options = Options(names=(one.name,), file=path, backend=backend, device=device, seed=seed_of(one, path))
-    return Machine.chosen(backend, device).request(Catalog((one,)), _task(one, path), options)
-
-
-def _task(one: CourseExercise, path: Path) -> Task:
-    """A wrong host file is graded with the solution's kernels."""
-    return Task(one, one.solution or one.stub, host=path) if path.suffix == ".py" else Task(one, path)
+    alone = path.suffix == ".py"
+    task = Task(one, one.solution or one.stub, host=path) if alone else Task(one, path, host=host)
+    return Machine.chosen(backend, device).request(Catalog((one,)), task, options)
 
 
 def seed_of(one: CourseExercise, path: Path) -> int:

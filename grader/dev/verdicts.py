@@ -29,7 +29,7 @@ class Graded:
 
     @property
     def by_name(self) -> Mapping[str, Verdict]:
-        """The verdicts by the names that claims use: ``stub``, ``solution``, ``wrong/copy.cu``."""
+        """The verdicts by the names that claims use: ``stub``, ``solution``, ``wrong/copy.diff``."""
         named = {"stub": self.stub, "solution": self.solution}
         mutants = {f"wrong/{path.name}": verdict for path, verdict in self.mutants.items()}
         return {name: verdict for name, verdict in named.items() if verdict is not None} | mutants

@@ -9,10 +9,13 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpu_checks import courses, expect, item
 from grader.backends.gpu import GpuBackend
+
+if TYPE_CHECKING:
+    from grader.dev.wrong import WrongAnswer
 
 HEAD = 'extern "C" __global__ void vector_add(const float* a, const float* b, float* c, int n)\n'
 HONEST = "{ int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) c[i] = a[i] + b[i]; }\n"
@@ -35,10 +38,11 @@ def the_course_on_the_gpu(backend: GpuBackend) -> Any:
 
     told_all, wrong = [], []
     with Laboratory(device=backend.gpu.index) as laboratory:
-        for name, path, word in expectations():
+        for name, file, word in expectations():
             start = time.perf_counter()
             one = courses()[name]
-            verdict = laboratory.on_gpu(one, path, "auto" if word in ALONE else "gpu").result()
+            path = file if isinstance(file, Path) else file.path
+            verdict = laboratory.on_gpu(one, file, "auto" if word in ALONE else "gpu").result()
             spent = time.perf_counter() - start
             right = verdict.exit_code == 1 if word == "not passed" else verdict.verdict == word
             line = f"{'ok  ' if right else 'FAIL'} {spent:5.2f} s  {name}/{path.name}: expected {word}, {told(verdict)}"
@@ -51,10 +55,10 @@ def the_course_on_the_gpu(backend: GpuBackend) -> Any:
     return f"{len(told_all)} files as stated"
 
 
-def expectations() -> Iterator[tuple[str, Path, str]]:
-    """Every file of the course that a GPU says something about: its exercise, its path, its word."""
+def expectations() -> Iterator[tuple[str, Path | WrongAnswer, str]]:
+    """Every file of the course that a GPU says something about: its exercise, the file, its word."""
     from grader.backends.hostfile.case import too_few_gpus
-    from grader.dev.expectations import read_expectation
+    from grader.dev.wrong import wrong_answers
     from grader.gpus.detect import count
 
     for name, one in courses().items():
@@ -64,10 +68,12 @@ def expectations() -> Iterator[tuple[str, Path, str]]:
             yield name, one.stub, "not passed"
         if one.solution is not None:
             yield name, one.solution, "pass"
-        for path in one.mutants:
-            word = read_expectation(path).words.get("gpu")
+        answers, problems = wrong_answers(one)
+        expect(not problems, problems)
+        for answer in answers:
+            word = answer.expectation.words.get("gpu")
             if word is not None:
-                yield name, path, word
+                yield name, answer, word
 
 
 def command(source: str, *options: str) -> tuple[int, dict[str, Any], str]:

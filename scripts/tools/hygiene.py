@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-TEXT = {".py", ".md", ".cu", ".cuh", ".h", ".sh", ".toml", ".json", ".yml", ".yaml", ""}
+TEXT = {".py", ".md", ".cu", ".cuh", ".diff", ".h", ".sh", ".toml", ".json", ".yml", ".yaml", ""}
 RULES = (
     (re.compile(r"\b(?:TODO|FIXME|XXX)\b"), "work left undone"),
     (

@@ -525,7 +525,7 @@ def test_name_with_a_control_character_is_shown_escaped():
 # ----------------------------------------------------------------------------------------------------------- host files
 
 
-def test_host_file_is_looked_for_beside_the_kernel_and_a_mutants_is_the_solutions(here):
+def test_host_file_is_looked_for_beside_the_kernel_and_a_wrong_answers_is_the_solutions(here):
     from grader.cli.hostfile import host_file
     from grader.errors import SubmissionError
 
@@ -537,8 +537,7 @@ def test_host_file_is_looked_for_beside_the_kernel_and_a_mutants_is_the_solution
     assert host_file(one, mine).name == "zero_copy_host.py"
     (here / "mine_host.py").write_text("")
     assert host_file(one, mine).name == "mine_host.py"
-    without = [path for path in one.mutants if not path.with_name(f"{path.stem}_host.py").exists()]
-    assert {host_file(one, path) for path in without} == {one.solution_host_file}
+    assert host_file(one, one.folder / "wrong" / "kernels_alone.cu") == one.solution_host_file
 
 
 def test_a_ladder_has_a_page_of_its_own_that_every_step_names(capsys):

@@ -9,8 +9,8 @@ import pytest
 from grader.catalog.courses import CourseExercise
 from grader.dev import check
 from grader.dev.assembling import assembly_problems, limits_of
-from grader.dev.expectations import read_expectation
 from grader.dev.laboratory import Laboratory, request
+from grader.dev.wrong import wrong_answers
 from grader.grading import grade
 
 
@@ -21,8 +21,8 @@ def hopper(scale: CourseExercise) -> CourseExercise:
 
 
 def said(one: CourseExercise) -> list[str]:
-    expected = {path: read_expectation(path) for path in one.mutants}
-    return [str(problem) for problem in assembly_problems(one, expected)]
+    answers, problems = wrong_answers(one)
+    return [str(problem) for problem in (*problems, *assembly_problems(one, answers))]
 
 
 def spoil(one: CourseExercise, old: str, new: str) -> None:
@@ -74,7 +74,7 @@ extern "C" __global__ void __launch_bounds__(1024, 1) more(volatile int* x)
 
 
 def test_too_few_wrong_answers_are_a_problem(hopper):
-    for path in hopper.mutants:
+    for path in (hopper.folder / "wrong").iterdir():
         path.write_text(path.read_text().replace("// expect: ", "// expect: slow\n// was ", 1))
     assert any("0 wrong answers fail on a GPU; it must be 2 or more" in one for one in said(hopper))
 

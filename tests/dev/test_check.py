@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import Future
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from samples import WASTEFUL, verdict
@@ -15,6 +16,7 @@ from grader.compile.toolchain import find_toolchain
 from grader.dev import check
 from grader.dev.kept import ChildPool, KeptSimulator
 from grader.dev.laboratory import Laboratory, request, seed_of
+from grader.dev.wrong import WrongAnswer, refresh, wrong_answer, wrong_answers
 from grader.errors import Unsupported, UsageError
 from grader.grading import grade
 from grader.verdict import Verdict
@@ -48,6 +50,19 @@ def test_everything_that_is_wrong_is_told_below_the_exercise_and_the_exit_code_i
     ):  # fmt: skip
         assert words in told
     assert "Traceback" not in told
+
+
+@needs_nvrtc
+def test_an_edit_that_no_longer_applies_fails_the_check(exercise, capsys):
+    total = exercise("total")
+    total.solution.write_text("// One more line.\n" + total.solution.read_text())
+    assert check.run([total]) == 1
+    told = " ".join(capsys.readouterr().out.split())
+    assert "wrong/no_barrier.diff: hunk 1 (line 5) does not apply: line 16 is" in told
+    assert "`grade dev wrong total --refresh` moves edits to a changed solution" in told
+    refresh(total)
+    assert check.run([total]) == 0
+    assert "3 of 3 wrong answers as stated" in capsys.readouterr().out
 
 
 @needs_nvrtc
@@ -90,13 +105,14 @@ class Ledger:
         self.answers = answers
         self.asked: list[tuple[str, str]] = []
 
-    def simulated(self, one, path, *, counting=False):
-        return self._answer("sim counting" if counting else "sim", path)
+    def simulated(self, one, file, *, counting=False):
+        return self._answer("sim counting" if counting else "sim", file)
 
-    def on_gpu(self, one, path, backend="gpu"):
-        return self._answer(backend, path)
+    def on_gpu(self, one, file, backend="gpu"):
+        return self._answer(backend, file)
 
-    def _answer(self, backend, path):
+    def _answer(self, backend, file):
+        path = file.path if isinstance(file, WrongAnswer) else file
         self.asked.append((backend, path.name))
         future: Future[Verdict] = Future()
         launch = WASTEFUL if path.name == "strided.cu" else None
@@ -183,15 +199,14 @@ def test_the_laboratory_leaves_no_process_behind(scale):
 @needs_nvrtc
 def test_a_wrong_host_file_is_graded_with_the_solutions_kernels():
     one = load_catalog().find("zero_copy")
-    path = one.folder / "wrong" / "no_wait_host.py"
-    assert path in one.mutants
     with Laboratory(workers=1) as laboratory:
-        verdict = laboratory.simulated(one, path).result()
+        verdict = laboratory.simulated(one, wrong_answer(one, "no_wait")).result()
     assert verdict.verdict == "race"
     assert verdict.diagnostics[0].file == "no_wait_host.py"
 
 
 def test_the_seed_of_a_file_is_its_own_and_always_the_same(scale, exercise):
-    seeds = {seed_of(one, path) for one in (scale, exercise("total")) for path in (one.stub, *one.mutants)}
-    assert len(seeds) == 8
+    both = (scale, exercise("total"))
+    names = [(one, Path(name)) for one in both for answer in wrong_answers(one)[0] for name in answer.texts]
+    assert len({seed_of(one, path) for one, path in [*names, *((one, one.stub) for one in both)]}) == 8
     assert seed_of(scale, scale.stub) == seed_of(scale, scale.stub)

@@ -1,0 +1,204 @@
+"""Edits of a solution: unified diffs with two lines of comment before them, applied exactly or not at all. Pure.
+
+    // expect: race
+    // No barrier between writing and reading the tile.
+    --- reduce_v3.cu
+    +++ reduce_v3.cu
+    @@ -12,5 +12,4 @@
+         partial[t] = i < m ? src[i] : 0.0f;
+    -    __syncthreads();
+    ...
+
+Line numbers and context must fit the solution exactly: an edit that fits somewhere else would be another mistake than
+the stated one. A file section for each edited file; an empty line is an empty line of context.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+MOST_BYTES = 1 << 20
+CONTEXT = 3
+_NO_NEWLINE = "\\ No newline at end of file"
+_RANGES = re.compile(r"@@ -(\d{1,7})(?:,(\d{1,7}))? \+(\d{1,7})(?:,(\d{1,7}))? @@.*")
+
+
+class EditError(ValueError):
+    """Raised when a text is no edit, or when an edit does not fit the text that it is applied to."""
+
+
+@dataclass(frozen=True)
+class Hunk:
+    """One run of changed lines with its context. Lines end in a newline, but for the last one of a file without it."""
+
+    number: int  # from 1
+    line: int  # of its @@ in the edit
+    at: int  # how many lines of the old text come before it
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+    before: int  # lines of context before the first change
+    after: int
+
+    def __str__(self) -> str:
+        return f"hunk {self.number} (line {self.line})"
+
+
+@dataclass(frozen=True)
+class Edit:
+    """What one .diff holds: its first two lines, and the hunks of each file by its name."""
+
+    head: tuple[str, str]
+    files: Mapping[str, tuple[Hunk, ...]]
+
+
+def written(head: Sequence[str], files: Mapping[str, tuple[str, str]]) -> str:
+    """The text of an edit that makes the second text of each file of its first; equal ones are left out."""
+    out = list(head)
+    for name, (old, new) in files.items():
+        difference = list(difflib.unified_diff(lines_of(old), lines_of(new), n=CONTEXT))
+        if difference:
+            out += [f"--- {name}", f"+++ {name}"]
+            out += [printed for line in difference[2:] for printed in _printed(line)]
+    return "\n".join(out) + "\n"
+
+
+def _printed(line: str) -> list[str]:
+    """A line of a difference without its newline; empty context stays without its blank, which editors remove."""
+    if not line.endswith("\n"):
+        return [line, _NO_NEWLINE]
+    return ["" if line == " \n" else line[:-1]]
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines with their newlines. Only ``\\n`` ends a line, as in every diff."""
+    return re.findall(r"[^\n]*\n|[^\n]+", text)
+
+
+# -------------------------------------------------------------------------------------------------------------- reading
+
+
+def read_edit(text: str, names: Iterable[str]) -> Edit:
+    """Read an edit of the files ``names``. Raises EditError, with the line, for everything else."""
+    if len(text) > MOST_BYTES:
+        raise EditError(f"it has {len(text)} characters; an edit has at most {MOST_BYTES}")
+    lines, names = text.removesuffix("\n").split("\n"), tuple(names)
+    files: dict[str, tuple[Hunk, ...]] = {}
+    at = 2
+    while at < len(lines):
+        name = _name(lines, at, names)
+        if name in files:
+            raise EditError(f"line {at + 1}: a second section of {name}")
+        files[name], at = _hunks(lines, at + 2)
+    if not files:
+        raise EditError(f"its third line must be `--- {' or '.join(names)}`: it edits nothing")
+    return Edit((lines[0], lines[1]), files)
+
+
+def _name(lines: Sequence[str], at: int, names: Sequence[str]) -> str:
+    """The file that the two lines from ``at`` name."""
+    name = next((name for name in names if lines[at] == f"--- {name}"), None)
+    if name is None:
+        raise EditError(f"line {at + 1} must be `--- {' or '.join(names)}`, not {lines[at][:80]!r}")
+    if lines[at + 1 : at + 2] != [f"+++ {name}"]:
+        raise EditError(f"line {at + 2} must be `+++ {name}`")
+    return name
+
+
+def _hunks(lines: Sequence[str], at: int) -> tuple[tuple[Hunk, ...], int]:
+    """The hunks from line ``at`` on, and where they end. They must follow one another, as their numbers say."""
+    found: list[Hunk] = []
+    while at < len(lines) and not lines[at].startswith("--- "):
+        hunk, new_at, following = _hunk(lines, at, len(found) + 1)
+        grown = sum(len(one.new) - len(one.old) for one in found)
+        if hunk.at < (found[-1].at + len(found[-1].old) if found else 0):
+            raise EditError(f"{hunk} begins before the hunk above it ends")
+        if new_at != hunk.at + grown:
+            raise EditError(f"{hunk}: its lines begin at {new_at + 1} in the result, not at {hunk.at + grown + 1}")
+        found.append(hunk)
+        at = following
+    if not found:
+        raise EditError(f"line {at + 1}: a hunk must follow, `@@ -LINE,COUNT +LINE,COUNT @@`")
+    return tuple(found), at
+
+
+def _hunk(lines: Sequence[str], at: int, number: int) -> tuple[Hunk, int, int]:
+    """The hunk whose @@ is line ``at``, how many lines come before it in the result, and the line after it."""
+    ranges = _RANGES.fullmatch(lines[at])
+    if ranges is None:
+        raise EditError(f"line {at + 1} must be `@@ -LINE,COUNT +LINE,COUNT @@`, not {lines[at][:80]!r}")
+    (old_at, olds), (new_at, news) = _range(ranges[1], ranges[2]), _range(ranges[3], ranges[4])
+    old: list[str] = []
+    new: list[str] = []
+    signs: list[str] = []
+    end = at + 1
+    while len(old) < olds or len(new) < news:
+        sign, content = (lines[end][:1] or " ", lines[end][1:] + "\n") if end < len(lines) else ("", "")
+        if sign not in ("+", "-", " "):
+            raise EditError(f"line {end + 1}: the hunk of line {at + 1} has fewer lines than its @@ says")
+        end += 1
+        if lines[end : end + 1] == [_NO_NEWLINE]:
+            content, end = content[:-1], end + 1
+        old += [content] * (sign != "+")
+        new += [content] * (sign != "-")
+        signs.append(sign)
+    if len(old) > olds or len(new) > news:
+        raise EditError(f"line {end}: the hunk of line {at + 1} has other lines than its @@ says")
+    changed = [index for index, sign in enumerate(signs) if sign != " "]
+    if not changed:
+        raise EditError(f"line {at + 1}: the hunk changes nothing")
+    before, after = changed[0], len(signs) - 1 - changed[-1]
+    return Hunk(number, at + 1, old_at, tuple(old), tuple(new), before, after), new_at, end
+
+
+def _range(line: str, count: str | None) -> tuple[int, int]:
+    """How many lines come before a hunk's, and how many it has. ``-7,0`` stands after line 7, ``-7,1`` is line 7."""
+    number = 1 if count is None else int(count)
+    return int(line) - (number > 0), number
+
+
+# ------------------------------------------------------------------------------------------------------------- applying
+
+
+def applied(hunks: Sequence[Hunk], text: str) -> str:
+    """The text after all hunks. Raises EditError for the first that does not fit its lines exactly."""
+    lines, out, done = lines_of(text), list[str](), 0
+    for hunk in hunks:
+        for offset, line in enumerate(hunk.old):
+            here = lines[hunk.at + offset] if 0 <= hunk.at + offset < len(lines) else None
+            if here != line:
+                found = "the end" if here is None else repr(here.strip()[:80])
+                where = hunk.at + offset + 1
+                raise EditError(f"{hunk} does not apply: line {where} is {found}, not {line.strip()[:80]!r}")
+        if not 0 <= hunk.at <= len(lines):
+            raise EditError(f"{hunk} does not apply: it begins after line {hunk.at}, and there are {len(lines)}")
+        out += [*lines[done : hunk.at], *hunk.new]
+        done = hunk.at + len(hunk.old)
+    return "".join([*out, *lines[done:]])
+
+
+def moved(hunks: Sequence[Hunk], text: str) -> str:
+    """The text after all hunks, each at the only place after the one before where its old lines are.
+
+    Where there is none, with less and less context. Raises EditError for a hunk that has no place, or several.
+    """
+    lines, out, done = lines_of(text), list[str](), 0
+    for hunk in hunks:
+        at, old, new = _place(hunk, lines, done)
+        out += [*lines[done:at], *new]
+        done = at + len(old)
+    return "".join([*out, *lines[done:]])
+
+
+def _place(hunk: Hunk, lines: Sequence[str], start: int) -> tuple[int, Sequence[str], Sequence[str]]:
+    for less in range(max(hunk.before, hunk.after) + 1):
+        first, last = min(less, hunk.before), min(less, hunk.after)
+        old, new = (part[first : len(part) - last] for part in (hunk.old, hunk.new))
+        places = [at for at in range(start, len(lines) - len(old) + 1) if tuple(lines[at : at + len(old)]) == old]
+        if old and len(places) == 1:
+            return places[0], old, new
+        if places:
+            raise EditError(f"{hunk} fits {len(places)} places: edit it by hand")
+    raise EditError(f"{hunk} has no place any more: the lines that it changes are others now")

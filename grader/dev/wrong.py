@@ -1,0 +1,192 @@
+"""The wrong answers of an exercise: this module alone reads ``wrong/``, and writes edits there.
+
+    wrong/M.diff        an edit of the solution's `.cu`, of its host file, or of both (`grader.dev.edits`)
+    wrong/M.cu          a program of its own; in a host exercise with wrong/M_host.py, or with the solution's host file
+    wrong/M_host.py     a host file of its own, with the solution's kernels
+
+Each says on its first two lines which verdict it must get and why (`grader.dev.expectations`). What an edit makes is a
+whole file with the same two lines on top, named M.cu or M_host.py: that is graded, so a line in a report is a line of
+what ``grade dev wrong NAME M`` prints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.catalog.courses import CourseExercise
+from grader.dev.edits import EditError, Hunk, applied, lines_of, moved, read_edit, written
+from grader.dev.expectations import BadExpectation, Expectation, comment_mark, read_expectation
+from grader.dev.problem import Problem
+
+HOST = "_host.py"
+
+
+@dataclass(frozen=True)
+class WrongAnswer:
+    """One wrong answer. ``path`` is the file to look at; ``texts`` are the files to grade by name, the one with the
+    expectation first: ``M.cu``, or ``M_host.py`` where the kernels are the solution's.
+    """
+
+    path: Path
+    expectation: Expectation
+    texts: Mapping[str, str]
+
+    def put(self, folder: Path) -> list[Path]:
+        """Write the files to grade into a folder."""
+        paths = [folder / name for name in self.texts]
+        for path, text in zip(paths, self.texts.values(), strict=True):
+            path.write_bytes(text.encode())
+        return paths
+
+
+def wrong_answers(one: CourseExercise) -> tuple[list[WrongAnswer], list[Problem]]:
+    """Every wrong answer in the order of names, and what is wrong with the files that are none."""
+    found: list[WrongAnswer] = []
+    problems: list[Problem] = []
+    for name in _names(one):
+        try:
+            found.append(wrong_answer(one, name))
+        except (BadExpectation, EditError) as error:
+            path = next(iter(_files(one, name).values()))
+            problems.append(Problem(f"wrong/{path.name}", str(error)))
+    return found, problems
+
+
+def wrong_answer(one: CourseExercise, name: str) -> WrongAnswer:
+    """The wrong answer called ``name``, without suffix. Raises BadExpectation, EditError, FileNotFoundError."""
+    files = _files(one, name)
+    if not files:
+        raise FileNotFoundError(name)
+    if ".diff" not in files:
+        return _whole(files)
+    if len(files) > 1:
+        _, other, *_ = files.values()
+        raise EditError(f"{other.name} is there too: leave one of them out")
+    return _edited(one, files[".diff"])
+
+
+def _names(one: CourseExercise) -> list[str]:
+    suffixes = _suffixes(one)
+    found = [path.name for path in one.folder.glob("wrong/*") if path.is_file()]
+    return sorted({name.removesuffix(suffix) for name in found for suffix in suffixes if name.endswith(suffix)})
+
+
+def _files(one: CourseExercise, name: str) -> dict[str, Path]:
+    """The files of a wrong answer by suffix."""
+    paths = {suffix: one.folder / "wrong" / f"{name}{suffix}" for suffix in _suffixes(one)}
+    return {suffix: path for suffix, path in paths.items() if path.is_file()}
+
+
+def _suffixes(one: CourseExercise) -> tuple[str, ...]:
+    return (".diff", ".cu", HOST) if one.exercise.host else (".diff", ".cu")
+
+
+def _whole(files: Mapping[str, Path]) -> WrongAnswer:
+    texts = {path.name: _read(path) for path in files.values()}
+    path = next(iter(files.values()))
+    expectation = read_expectation(texts[path.name].splitlines(), comment_mark(path.name))
+    return WrongAnswer(path, expectation, texts)
+
+
+def _edited(one: CourseExercise, path: Path) -> WrongAnswer:
+    solution = _solution(one)
+    text = _read(path)
+    expectation = read_expectation(text.splitlines())
+    edit = read_edit(text, solution)
+    try:
+        changed = {name: applied(edit.files[name], solution[name]) for name in solution if name in edit.files}
+    except EditError as error:
+        raise EditError(f"{error}; `grade dev wrong {one.name} --refresh` moves edits to a changed solution") from None
+    return WrongAnswer(path, expectation, _texts(one, path.stem, edit.head, changed))
+
+
+def _texts(one: CourseExercise, name: str, head: Sequence[str], changed: Mapping[str, str]) -> dict[str, str]:
+    """The changed files under the names that they are graded by, the first with the two lines of the edit on top."""
+    texts = {file.replace(one.name, name, 1): text for file, text in changed.items()}
+    first = next(iter(texts))
+    top = [f"{comment_mark(first)}{line.removeprefix('//')}\n" for line in head]
+    return texts | {first: "".join([*top, texts[first]])}
+
+
+def _solution(one: CourseExercise) -> dict[str, str]:
+    """The solution's files by name. Raises EditError where there is none."""
+    if one.solution is None:
+        raise EditError("it edits the solution, and there is none")
+    host = one.solution_host_file if one.exercise.host else None
+    return {path.name: _read(path) for path in (one.solution, host) if path is not None}
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_bytes().decode()
+    except UnicodeDecodeError as error:
+        raise EditError(f"{path.name} is not UTF-8: {error.reason} at byte {error.start}") from None
+
+
+# -------------------------------------------------------------------------------------------------------------- writing
+
+
+def write_edit(one: CourseExercise, name: str, files: Iterable[Path]) -> Path:
+    """Write ``wrong/NAME.diff`` from whole files, and remove those of them that lie in ``wrong/`` themselves.
+
+    The first two lines of the `.cu`, or of the host file where it is alone, are the expectation and the reason.
+    Raises BadExpectation, EditError.
+    """
+    solution = _solution(one)
+    whole = {path: lines_of(_read(path)) for path in sorted(files, key=lambda path: path.name.endswith(HOST))}
+    head: list[str] = []
+    changed = {}
+    for path, lines in whole.items():
+        file = f"{one.name}{HOST if path.name.endswith(HOST) else '.cu'}"
+        if not path.name.endswith((".cu", HOST)):
+            raise EditError(f"{path.name} is not a whole file: M.cu, or M{HOST} of a host exercise")
+        if file not in solution or file in changed:
+            raise EditError(f"{path.name}: " + ("a second file" if file in changed else f"the solution has no {file}"))
+        mark = comment_mark(file)
+        if not head:
+            read_expectation("".join(lines[:2]).splitlines(), mark)
+            head = [f"//{line.rstrip().removeprefix(mark)}" for line in lines[:2]]
+        has_head = lines[:1] and lines[0].startswith(f"{mark} expect:")
+        changed[file] = "".join(lines[2:] if has_head else lines)
+    target = one.folder / "wrong" / f"{name}.diff"
+    target.parent.mkdir(exist_ok=True)
+    target.write_bytes(_checked(head, solution, changed).encode())
+    for path in whole:
+        if one.is_wrong_answer(path):
+            path.unlink()
+    return target
+
+
+def refresh(one: CourseExercise) -> tuple[list[Path], list[Problem]]:
+    """Move every edit to the solution as it is now: the files that changed, and the edits that have no place now."""
+    rewritten: list[Path] = []
+    problems: list[Problem] = []
+    for path in sorted(one.folder.glob("wrong/*.diff")):
+        try:
+            solution, text = _solution(one), _read(path)
+            edit = read_edit(text, solution)
+            new = _checked(edit.head, solution, {name: _moved(edit.files[name], solution[name]) for name in edit.files})
+        except EditError as error:
+            problems.append(Problem(f"wrong/{path.name}", str(error)))
+            continue
+        if new != text:
+            path.write_bytes(new.encode())
+            rewritten.append(path)
+    return rewritten, problems
+
+
+def _moved(hunks: Sequence[Hunk], text: str) -> str:
+    """The text after the hunks: where they stand if all fit there, else where each fits alone."""
+    try:
+        return applied(hunks, text)
+    except EditError:
+        return moved(hunks, text)
+
+
+def _checked(head: Sequence[str], solution: Mapping[str, str], changed: Mapping[str, str]) -> str:
+    """The edit's text. Raises EditError where nothing is changed."""
+    text = written(head, {file: (solution[file], new) for file, new in changed.items()})
+    read_edit(text, solution)
+    return text
