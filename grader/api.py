@@ -54,25 +54,25 @@ def grade(
         raise UsageError("file and source exclude each other", code="file_and_source", hint="leave one out")
     folders = (courses,) if isinstance(courses, str | PathLike) else courses
     catalog = load_catalog([Path(course) for course in folders])
-    one = catalog.find(str(name))
-    options = Options(names=(one.name,), backend=backend, device=device, seed=seed, timeout=timeout_s)
+    entry = catalog.find(str(name))
+    options = Options(names=(entry.name,), backend=backend, device=device, seed=seed, timeout=timeout_s)
     if source is None:
-        return _graded(catalog, one, Path(file or f"{one.name}.cu"), options, record=record)
+        return _graded(catalog, entry, Path(file or f"{entry.name}.cu"), options, record=record)
     with TemporaryDirectory(prefix="warpgrade-") as folder:
-        path = Path(folder) / f"{one.name}.cu"
+        path = Path(folder) / f"{entry.name}.cu"
         path.write_bytes(_encoded(source))
-        return replace(_graded(catalog, one, path, options, record=record), file=path.name)
+        return replace(_graded(catalog, entry, path, options, record=record), file=path.name)
 
 
-def _graded(catalog: Catalog, one: CourseExercise, path: Path, options: Options, *, record: bool) -> Verdict:
+def _graded(catalog: Catalog, entry: CourseExercise, path: Path, options: Options, *, record: bool) -> Verdict:
     from grader.cli.grading import Task
     from grader.cli.history import recorder
     from grader.cli.machinery import Machine
     from grader.grading import grade as graded
 
     machine = Machine.chosen(options.backend, options.device)
-    keep = recorder(one, path) if record else None
-    verdict = graded(machine.request(catalog, Task(one, path), options))
+    keep = recorder(entry, path) if record else None
+    verdict = graded(machine.request(catalog, Task(entry, path), options))
     if keep is not None:
         keep(verdict)
     return verdict

@@ -43,9 +43,9 @@ class Catalog:
     exercises: tuple[CourseExercise, ...]
     broken: tuple[Broken, ...] = ()
 
-    def ladder(self, one: CourseExercise) -> tuple[CourseExercise, ...]:
+    def ladder(self, entry: CourseExercise) -> tuple[CourseExercise, ...]:
         """All steps of its ladder, in order; itself alone where it is in none."""
-        return tuple(other for other in self.exercises if other is one or same_ladder(one, other))
+        return tuple(other for other in self.exercises if other is entry or same_ladder(entry, other))
 
     def find(self, text: str) -> CourseExercise:
         """The one exercise that ``text`` means: its name, its number, or a unique part of its name.
@@ -64,7 +64,7 @@ class Catalog:
 
     def _raise_if_broken(self, text: str) -> None:
         for broken in self.broken:
-            if broken.name == text and all(one.name != text for one in self.exercises):
+            if broken.name == text and all(entry.name != text for entry in self.exercises):
                 raise broken.error
 
     def _unknown(self, text: str) -> UsageError:
@@ -73,14 +73,14 @@ class Catalog:
         if is_number(text.strip()):
             hint = self._in_chapter(text.strip()) or "`grade list` shows the numbers"
             return UsageError(f"there is no exercise {text.strip()}", code="unknown_exercise", hint=hint)
-        names = [one.name for one in self.exercises] + [one.name for one in self.broken]
+        names = [entry.name for entry in self.exercises] + [broken.name for broken in self.broken]
         hint = did_you_mean(text, names) or "`grade list` shows all exercises"
         return UsageError(f"there is no exercise {text!r}", code="unknown_exercise", hint=hint)
 
     def chapter(self, number: int) -> tuple[CourseExercise, ...]:
         """The exercises of the chapter with this number, which is 4 for 4 as for 499; none where there is none."""
         chapter = number // 100 or number
-        return tuple(one for one in self.exercises if one.number // 100 == chapter)
+        return tuple(entry for entry in self.exercises if entry.number // 100 == chapter)
 
     def _in_chapter(self, number: str) -> str:
         """``4 is the chapter reduction: 403 reduce_v3``, for 4 as for 499; "" where there is no such chapter."""
@@ -89,7 +89,7 @@ class Catalog:
             return ""
         chapter = members[0].number // 100
         title = members[0].chapter.partition("_")[2].replace("_", " ") or members[0].chapter
-        return f"{chapter} is the chapter {title}: " + ", ".join(f"{one.number} {one.name}" for one in members)
+        return f"{chapter} is the chapter {title}: " + ", ".join(f"{entry.number} {entry.name}" for entry in members)
 
 
 def load_catalog(courses: Sequence[Path] = ()) -> Catalog:
@@ -98,34 +98,37 @@ def load_catalog(courses: Sequence[Path] = ()) -> Catalog:
     broken: list[Broken] = []
     for course in (built_in_course(), *map(course_at, courses)):
         loaded = [read_exercise(path, course) for path in exercise_files(course.exercises)]
-        fine, wrong = _without_twins([one for one in loaded if isinstance(one, CourseExercise)])
-        by_name |= {one.name: one for one in fine}
-        broken += [one for one in loaded if isinstance(one, Broken)] + wrong
-    exercises = sorted(by_name.values(), key=lambda one: (one.number, one.name))
+        fine, wrong = _without_twins([entry for entry in loaded if isinstance(entry, CourseExercise)])
+        by_name |= {entry.name: entry for entry in fine}
+        broken += [entry for entry in loaded if isinstance(entry, Broken)] + wrong
+    exercises = sorted(by_name.values(), key=lambda entry: (entry.number, entry.name))
     return Catalog(tuple(_with_inheritance(exercises)), tuple(broken))
 
 
 def _with_inheritance(exercises: Sequence[CourseExercise]) -> Iterator[CourseExercise]:
     """Each step of a ladder with the technique of the steps before it, nearest first."""
-    for at, one in enumerate(exercises):
-        earlier = [other for other in exercises[:at] if same_ladder(one, other)]
-        yield replace(one, inherited=tuple(e for other in reversed(earlier) for e in other.exercise.technique))
+    for at, entry in enumerate(exercises):
+        earlier = [other for other in exercises[:at] if same_ladder(entry, other)]
+        yield replace(entry, inherited=tuple(e for other in reversed(earlier) for e in other.exercise.technique))
 
 
-def same_ladder(one: CourseExercise, other: CourseExercise) -> bool:
-    return bool(one.exercise.ladder) and (one.course, one.exercise.ladder) == (other.course, other.exercise.ladder)
+def same_ladder(entry: CourseExercise, other: CourseExercise) -> bool:
+    return bool(entry.exercise.ladder) and (entry.course, entry.exercise.ladder) == (
+        other.course,
+        other.exercise.ladder,
+    )
 
 
 def _without_twins(loaded: Sequence[CourseExercise]) -> tuple[list[CourseExercise], list[Broken]]:
     """The first of each name, and the later ones of the same course as broken."""
     first: dict[str, CourseExercise] = {}
     twins = []
-    for one in loaded:
-        other = first.setdefault(one.name, one)
-        if other is not one:
-            path = one.folder / "exercise.py"
-            error = UsageError(f"{path}: {one.name!r} is also the exercise in {other.folder}", code="bad_exercise")
-            twins.append(Broken(one.name, path, None, error))
+    for entry in loaded:
+        other = first.setdefault(entry.name, entry)
+        if other is not entry:
+            path = entry.folder / "exercise.py"
+            error = UsageError(f"{path}: {entry.name!r} is also the exercise in {other.folder}", code="bad_exercise")
+            twins.append(Broken(entry.name, path, None, error))
     return list(first.values()), twins
 
 
@@ -133,11 +136,11 @@ def _without_twins(loaded: Sequence[CourseExercise]) -> tuple[list[CourseExercis
 
 
 def _by_name(exercises: Sequence[CourseExercise], text: str) -> list[CourseExercise]:
-    return [one for one in exercises if one.name == text]
+    return [entry for entry in exercises if entry.name == text]
 
 
 def _by_number(exercises: Sequence[CourseExercise], text: str) -> list[CourseExercise]:
-    return [one for one in exercises if str(one.number) == text]
+    return [entry for entry in exercises if str(entry.number) == text]
 
 
 def is_number(text: str) -> bool:
@@ -147,14 +150,14 @@ def is_number(text: str) -> bool:
 def _by_part(exercises: Sequence[CourseExercise], text: str) -> list[CourseExercise]:
     if not text or is_number(text):
         return []
-    return [one for one in exercises if text.casefold() in one.name.casefold()]
+    return [entry for entry in exercises if text.casefold() in entry.name.casefold()]
 
 
 _RULES = (_by_name, _by_number, _by_part)
 
 
 def _ambiguous(text: str, found: Sequence[CourseExercise]) -> UsageError:
-    names = ", ".join(one.name for one in found)
+    names = ", ".join(entry.name for entry in found)
     return UsageError(
         f"{text!r} may mean {len(found)} exercises: {names}", code="ambiguous_exercise", hint="write one of these names"
     )

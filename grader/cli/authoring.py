@@ -24,7 +24,7 @@ def make_exercise(name: str, chapter: str, folder: Path | None) -> int:
     _refuse_commands(name)
     course = _course(folder)
     catalog = load_catalog((folder,) if folder is not None and exercise_files(course.exercises) else ())
-    existing = [one for one in catalog.exercises if one.course == course]
+    existing = [entry for entry in catalog.exercises if entry.course == course]
     files = new_exercise(name, chapter, course, existing)
     for path in files:
         print_line(f"  {shown(path)}")
@@ -70,11 +70,11 @@ def _clone() -> Course:
 # ------------------------------------------------------------------------------------------------------- wrong answers
 
 
-def list_wrong(one: CourseExercise) -> int:
+def list_wrong(entry: CourseExercise) -> int:
     """Print each wrong answer with what is expected and why; the exit code is 1 if there is one that cannot be read."""
     from grader.dev.wrong import wrong_answers
 
-    answers, problems = wrong_answers(one)
+    answers, problems = wrong_answers(entry)
     for answer in answers:
         words = answer.expectation.words
         expected = " ".join(sorted({f"{on}={word}" for on, word in words.items()}, reverse=True))
@@ -84,9 +84,9 @@ def list_wrong(one: CourseExercise) -> int:
     return 1 if problems else 0
 
 
-def print_wrong(one: CourseExercise, name: str, into: Path | None) -> int:
+def print_wrong(entry: CourseExercise, name: str, into: Path | None) -> int:
     """Print the files that are graded for a wrong answer, or write them ``into`` a folder."""
-    answer = _wrong_answer(one, name)
+    answer = _wrong_answer(entry, name)
     if into is None:
         for file, text in answer.texts.items():
             print_text(text if len(answer.texts) == 1 else f"==> {file} <==\n{text}")
@@ -101,21 +101,21 @@ def print_wrong(one: CourseExercise, name: str, into: Path | None) -> int:
     return 0
 
 
-def _wrong_answer(one: CourseExercise, name: str) -> WrongAnswer:
+def _wrong_answer(entry: CourseExercise, name: str) -> WrongAnswer:
     from grader.dev.edits import EditError
     from grader.dev.expectations import BadExpectation
     from grader.dev.wrong import wrong_answer
 
     try:
-        return wrong_answer(one, name)
+        return wrong_answer(entry, name)
     except FileNotFoundError:
-        hint = f"`grade dev wrong {one.name}` lists them"
-        raise UsageError(f"{one.name} has no wrong answer {name!r}", code="not_found", hint=hint) from None
+        hint = f"`grade dev wrong {entry.name}` lists them"
+        raise UsageError(f"{entry.name} has no wrong answer {name!r}", code="not_found", hint=hint) from None
     except (EditError, BadExpectation) as error:
-        raise UsageError(f"{shown(one.folder / 'wrong')}: {name}: {error}", code="bad_wrong_answer") from None
+        raise UsageError(f"{shown(entry.folder / 'wrong')}: {name}: {error}", code="bad_wrong_answer") from None
 
 
-def edit_wrong(one: CourseExercise, name: str, files: Sequence[Path]) -> int:
+def edit_wrong(entry: CourseExercise, name: str, files: Sequence[Path]) -> int:
     """Write a wrong answer's edit from whole files."""
     from grader.dev.edits import EditError
     from grader.dev.expectations import BadExpectation
@@ -124,7 +124,7 @@ def edit_wrong(one: CourseExercise, name: str, files: Sequence[Path]) -> int:
     if not re.fullmatch(r"\w+", name):
         raise UsageError(f"a wrong answer cannot be called {name!r}", code="bad_name", hint="use letters, digits and _")
     try:
-        print_line(shown(write_edit(one, name, files)))
+        print_line(shown(write_edit(entry, name, files)))
     except (EditError, BadExpectation) as error:
         raise UsageError(str(error), code="bad_wrong_answer") from None
     except OSError as error:
@@ -132,11 +132,11 @@ def edit_wrong(one: CourseExercise, name: str, files: Sequence[Path]) -> int:
     return 0
 
 
-def refresh_wrong(one: CourseExercise) -> int:
+def refresh_wrong(entry: CourseExercise) -> int:
     """Move the edits of an exercise to its changed solution; the exit code is 1 if one has no place any more."""
     from grader.dev.wrong import refresh
 
-    rewritten, problems = refresh(one)
+    rewritten, problems = refresh(entry)
     for path in rewritten:
         print_line(shown(path))
     for problem in problems:

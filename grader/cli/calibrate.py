@@ -49,24 +49,24 @@ def calibrate(names: Sequence[str], courses: Sequence[Path], *, device: int, out
 def _timed(catalog: Catalog, names: Sequence[str]) -> list[CourseExercise]:
     """The exercises to measure: the named ones, else all that are timed. Raises UsageError where one is not."""
     chosen = [find(catalog, name) for name in names]
-    for one in chosen:
-        if why := _why_no_line_can_be_drawn(one):
+    for entry in chosen:
+        if why := _why_no_line_can_be_drawn(entry):
             hint = "`grade calibrate` without a name measures all that can be"
             raise UsageError(why, code="not_timed", hint=hint)
-    every = [one for one in catalog.exercises if not _why_no_line_can_be_drawn(one)]
-    return list({one.name: one for one in chosen}.values()) if names else every
+    every = [entry for entry in catalog.exercises if not _why_no_line_can_be_drawn(entry)]
+    return list({entry.name: entry for entry in chosen}.values()) if names else every
 
 
-def _why_no_line_can_be_drawn(one: CourseExercise) -> str:
+def _why_no_line_can_be_drawn(entry: CourseExercise) -> str:
     """Why nothing is to be measured for it; "" where something is."""
-    target = one.exercise.target
-    if one.solution is None:
-        return f"{one.name} has no solution, so it has no pass line"
-    if one.exercise.timed is None or target is None:
-        return f"{one.name} has no timed size, so it has no pass line"
+    target = entry.exercise.target
+    if entry.solution is None:
+        return f"{entry.name} has no solution, so it has no pass line"
+    if entry.exercise.timed is None or target is None:
+        return f"{entry.name} has no timed size, so it has no pass line"
     if target.unlined:
-        return f"{one.name} has {target.note}"
-    return "" if target.calibrated else f"the line of {one.name} is the same everywhere: {line_in_words(target)}"
+        return f"{entry.name} has {target.note}"
+    return "" if target.calibrated else f"the line of {entry.name} is the same everywhere: {line_in_words(target)}"
 
 
 def _older(path: Path, gpu: str, *, mine: bool) -> Profile | None:
@@ -116,13 +116,13 @@ def merged(older: Profile | None, newer: Profile, catalog: Catalog) -> Profile:
 
 def _before(lines: Mapping[str, Line], catalog: Catalog) -> dict[str, str]:
     """Each step's predecessor on its ladder, among those that have a line."""
-    lined = [one for one in catalog.exercises if one.name in lines]
+    lined = [entry for entry in catalog.exercises if entry.name in lines]
     before = {}
-    for one in lined:
-        steps = [other.name for other in catalog.ladder(one) if other.name in lines]
-        at = steps.index(one.name)
+    for entry in lined:
+        steps = [other.name for other in catalog.ladder(entry) if other.name in lines]
+        at = steps.index(entry.name)
         if at:
-            before[one.name] = steps[at - 1]
+            before[entry.name] = steps[at - 1]
     return before
 
 

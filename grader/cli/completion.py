@@ -61,7 +61,7 @@ def _items(courses: tuple[Path, ...], incomplete: str) -> Iterator[CompletionIte
         catalog = load_catalog(courses)
     except UsageError:
         return
-    for one in catalog.exercises:
-        if one.name.startswith(incomplete) and one.name.isprintable():
-            idea = one.exercise.idea if one.exercise.idea.isprintable() else ""
-            yield CompletionItem(one.name, help=idea)
+    for entry in catalog.exercises:
+        if entry.name.startswith(incomplete) and entry.name.isprintable():
+            idea = entry.exercise.idea if entry.exercise.idea.isprintable() else ""
+            yield CompletionItem(entry.name, help=idea)

@@ -24,7 +24,7 @@ def load(courses: Sequence[Path]) -> Catalog:
 
     catalog = load_catalog(courses)
     taken = {*cli.commands, HELP}
-    clash = next((one for one in catalog.exercises if one.name in taken), None)
+    clash = next((entry for entry in catalog.exercises if entry.name in taken), None)
     if clash is not None:
         raise UsageError(
             f"the exercise in {clash.folder} is called {clash.name!r}, which is a command",
@@ -90,7 +90,7 @@ def _only(catalog: Catalog, chapter: str) -> Catalog:
     """One chapter of the catalog. Raises UsageError where there is no such chapter."""
     members = catalog.chapter(int(chapter)) if is_number(chapter) else ()
     if not members:
-        numbers = dict.fromkeys(one.number // 100 for one in catalog.exercises)
+        numbers = dict.fromkeys(entry.number // 100 for entry in catalog.exercises)
         hint = f"the chapters are {', '.join(map(str, numbers))}; `grade list` shows them all"
         raise UsageError(f"there is no chapter {chapter!r}", code="unknown_chapter", hint=hint)
     return Catalog(members)
@@ -101,40 +101,42 @@ def _passed(catalog: Catalog) -> frozenset[str]:
     from grader.cli.history import key_of, progress
 
     keys = progress().passed()
-    return frozenset(one.name for one in catalog.exercises if key_of(one) in keys) if keys else frozenset()
+    return frozenset(entry.name for entry in catalog.exercises if key_of(entry) in keys) if keys else frozenset()
 
 
 def list_document(catalog: Catalog) -> dict[str, Any]:
     """Return the document ``warpgrade/list/1``."""
     return {
         "schema": LIST_SCHEMA,
-        "exercises": [_record(one) for one in catalog.exercises],
-        "broken": [{"name": one.name, "path": str(one.path), "message": one.error.message} for one in catalog.broken],
+        "exercises": [_record(entry) for entry in catalog.exercises],
+        "broken": [
+            {"name": entry.name, "path": str(entry.path), "message": entry.error.message} for entry in catalog.broken
+        ],
     }
 
 
-def _record(one: CourseExercise) -> dict[str, Any]:
-    exercise = one.exercise
+def _record(entry: CourseExercise) -> dict[str, Any]:
+    exercise = entry.exercise
     return {
-        "name": one.name,
-        "number": one.number,
-        "chapter": one.chapter,
+        "name": entry.name,
+        "number": entry.number,
+        "chapter": entry.chapter,
         "idea": exercise.idea,
         "requires": exercise.requires,
         "host": exercise.host,
         "timed": exercise.timed is not None and exercise.target is not None,
-        "technique": bool(one.graded.technique),
+        "technique": bool(entry.graded.technique),
         "points": dict(zip(("correct", "technique", "fast"), exercise.points, strict=True)),
-        "has_solution": one.solution is not None,
+        "has_solution": entry.solution is not None,
     }
 
 
-def needs_note(one: CourseExercise) -> str:
+def needs_note(entry: CourseExercise) -> str:
     """What an exercise that no simulator runs needs, in brackets; "" for all others."""
     from grader.gpus.architecture import SIMULATED, capability
 
-    if capability(one.exercise.requires) > SIMULATED:
-        return " (needs a GPU of compute capability {}.{})".format(*capability(one.exercise.requires))
+    if capability(entry.exercise.requires) > SIMULATED:
+        return " (needs a GPU of compute capability {}.{})".format(*capability(entry.exercise.requires))
     return ""
 
 
@@ -143,15 +145,15 @@ def list_lines(catalog: Catalog, width: int = 80, *, passed: Collection[str] = (
 
     ``whole`` is False for a part of the course, in which no chapter is missing.
     """
-    widest = max((len(one.name) for one in catalog.exercises), default=0)
-    for at, (chapter, members) in enumerate(groupby(catalog.exercises, key=lambda one: one.chapter)):
+    widest = max((len(entry.name) for entry in catalog.exercises), default=0)
+    for at, (chapter, members) in enumerate(groupby(catalog.exercises, key=lambda entry: entry.chapter)):
         if at:
             yield ""
         yield chapter_title(chapter)
-        for one in members:
-            note = needs_note(one)
-            mark = "✔" if one.name in passed else " "
-            line = f"{mark} {one.number:>4}  {one.name:<{widest}}  {one.exercise.idea}{note}"
+        for entry in members:
+            note = needs_note(entry)
+            mark = "✔" if entry.name in passed else " "
+            line = f"{mark} {entry.number:>4}  {entry.name:<{widest}}  {entry.exercise.idea}{note}"
             yield wrapped(line, width=width, indent=" " * (widest + 10))
     yield from _broken_lines(catalog.broken)
     yield ""
@@ -166,7 +168,7 @@ def list_lines(catalog: Catalog, width: int = 80, *, passed: Collection[str] = (
 def missing_chapters(catalog: Catalog) -> str:
     """A sentence on the gaps in this course's own numbering, so that nobody takes them for a broken installation."""
     own = built_in_course()
-    numbers = (one.chapter.partition("_")[0] for one in catalog.exercises if one.course == own)
+    numbers = (entry.chapter.partition("_")[0] for entry in catalog.exercises if entry.course == own)
     here = {int(number) for number in numbers if number.isdigit()}
     gaps = [str(number) for number in range(1, max(here, default=0)) if number not in here]
     if not gaps:
@@ -184,8 +186,8 @@ def _broken_lines(broken: Sequence[Broken]) -> Iterator[str]:
     if broken:
         yield ""
         yield "cannot be read:"
-    for one in broken:
-        yield f"  {one.name}: {one.error.message}"
+    for entry in broken:
+        yield f"  {entry.name}: {entry.error.message}"
 
 
 # ---------------------------------------------------------------------------------------------------------------- show
@@ -194,17 +196,19 @@ def _broken_lines(broken: Sequence[Broken]) -> Iterator[str]:
 def show_statement(name: str, courses: Sequence[Path], *, no_color: bool) -> int:
     """Print the statement of one exercise, or the page of a ladder, rendered, and how to go on."""
     catalog = load(courses)
-    steps = [one for one in catalog.exercises if one.ladder_page is not None and one.exercise.ladder == name.strip()]
-    one = steps[0] if steps else find(catalog, name)
-    page = one.ladder_page if steps else one.statement
+    steps = [
+        entry for entry in catalog.exercises if entry.ladder_page is not None and entry.exercise.ladder == name.strip()
+    ]
+    entry = steps[0] if steps else find(catalog, name)
+    page = entry.ladder_page if steps else entry.statement
     if page is None or not page.is_file():
-        raise UsageError(f"{one.name} has no statement at {one.statement}", code="bad_exercise")
+        raise UsageError(f"{entry.name} has no statement at {entry.statement}", code="bad_exercise")
     from grader.render.statement import statement_text
 
     shown = screen(no_color=no_color)
     text = page.read_text(encoding="utf-8", errors="replace")
     statement = statement_text(text, width=shown.width, color=shown.color, unicode=shown.unicode)
-    closing = f"`grade show {one.name}` explains its first step." if steps else _how_to_go_on(one)
+    closing = f"`grade show {entry.name}` explains its first step." if steps else _how_to_go_on(entry)
     print_paged(statement, wrapped(closing, width=shown.width))
     return 0
 
@@ -221,13 +225,15 @@ def print_paged(text: str, closing: str) -> None:
         print_line(closing)
 
 
-def _how_to_go_on(one: CourseExercise) -> str:
-    start = f"`grade start {one.name}` puts the stub here"
-    first = start if missing_here(one) else f"Edit {named(to_edit(one))}"
-    hints = f" `grade hint {one.name}` gives a hint." if one.hints.is_file() else ""
-    questions = f" `grade interview {one.name}` asks what interviewers ask about it." if one.interview.is_file() else ""
-    ladder = f" `grade show {one.exercise.ladder}` tells of the whole ladder." if one.ladder_page else ""
-    return f"{first}; `grade {one.name}` grades it.{hints}{questions}{ladder}"
+def _how_to_go_on(entry: CourseExercise) -> str:
+    start = f"`grade start {entry.name}` puts the stub here"
+    first = start if missing_here(entry) else f"Edit {named(to_edit(entry))}"
+    hints = f" `grade hint {entry.name}` gives a hint." if entry.hints.is_file() else ""
+    questions = (
+        f" `grade interview {entry.name}` asks what interviewers ask about it." if entry.interview.is_file() else ""
+    )
+    ladder = f" `grade show {entry.exercise.ladder}` tells of the whole ladder." if entry.ladder_page else ""
+    return f"{first}; `grade {entry.name}` grades it.{hints}{questions}{ladder}"
 
 
 # --------------------------------------------------------------------------------------------------------------- start
@@ -235,27 +241,27 @@ def _how_to_go_on(one: CourseExercise) -> str:
 
 def start_exercise(name: str, courses: Sequence[Path], *, force: bool) -> int:
     """Copy the stub, and a host exercise's Python file, into this folder."""
-    one = find(load(courses), name)
-    missing = missing_here(one)
+    entry = find(load(courses), name)
+    missing = missing_here(entry)
     if not missing and not force:
-        raise _all_here(one)
-    for path in files_of(one) if force else missing:
+        raise _all_here(entry)
+    for path in files_of(entry) if force else missing:
         _copy(path)
-    if not force and len(missing) < len(files_of(one)):
-        kept = named(path for path in files_of(one) if path not in missing)
+    if not force and len(missing) < len(files_of(entry)):
+        kept = named(path for path in files_of(entry) if path not in missing)
         say(f"{kept} was here and stays as it is; {named(missing)} was missing, and is the stub.")
-    print_line(_started(one, files_of(one)))
+    print_line(_started(entry, files_of(entry)))
     return 0
 
 
-def _all_here(one: CourseExercise) -> UsageError:
-    files = files_of(one)
+def _all_here(entry: CourseExercise) -> UsageError:
+    files = files_of(entry)
     if len(files) == 1:
-        again = f"`grade reset {one.name}` puts the stub back and keeps what you wrote; --force overwrites it"
+        again = f"`grade reset {entry.name}` puts the stub back and keeps what you wrote; --force overwrites it"
         return UsageError(f"{named(files)} is already here", code="exists", hint=again)
     again = (
-        f"`grade reset {one.name}` puts both stubs back and keeps what you wrote; for one stub alone, rename your "
-        f"file and run `grade start {one.name}`; --force overwrites both"
+        f"`grade reset {entry.name}` puts both stubs back and keeps what you wrote; for one stub alone, rename your "
+        f"file and run `grade start {entry.name}`; --force overwrites both"
     )
     return UsageError(f"{named(files)} are already here", code="exists", hint=again)
 
@@ -269,13 +275,13 @@ def _copy(source: Path) -> None:
         ) from None
 
 
-def _started(one: CourseExercise, sources: Sequence[Path]) -> str:
-    files = named(to_edit(one))
-    beside = [f"./{path.name}" for path in sources if path not in to_edit(one)]
+def _started(entry: CourseExercise, sources: Sequence[Path]) -> str:
+    files = named(to_edit(entry))
+    beside = [f"./{path.name}" for path in sources if path not in to_edit(entry)]
     complete = f"\n     {beside[0]} belongs to it; it is complete, and you may change it." if beside else ""
     return (
-        wrapped(f"{one.name}: {one.exercise.idea}.", width=screen().width) + "\n"
-        f"  1. `grade show {one.name}` explains the task.\n"
+        wrapped(f"{entry.name}: {entry.exercise.idea}.", width=screen().width) + "\n"
+        f"  1. `grade show {entry.name}` explains the task.\n"
         f"  2. Open {files} and do that where it says YOUR CODE.{complete}\n"
-        f"  3. `grade {one.name}` grades it."
+        f"  3. `grade {entry.name}` grades it."
     )

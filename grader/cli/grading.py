@@ -121,8 +121,8 @@ def tasks_of(catalog: Catalog, options: Options) -> list[Task]:
 def _task(catalog: Catalog, name: str, options: Options) -> Task:
     """One name's task. ``vector_add.cu``, what the Tab key makes of it, is the file and the exercise of its name."""
     if "/" not in name and not name.endswith((".cu", HOST_ENDING)):
-        one = find(catalog, name)
-        return _of_file(one, file_for(one, options))
+        entry = find(catalog, name)
+        return _of_file(entry, file_for(entry, options))
     path = Path(name)
     meant = of_a_file(catalog, Path(path.name))
     if meant is not None and path.is_file() and options.file is None and not options.solution:
@@ -137,18 +137,18 @@ def _task(catalog: Catalog, name: str, options: Options) -> Task:
 HOST_ENDING = "_host.py"
 
 
-def _of_file(one: CourseExercise, path: Path) -> Task:
+def _of_file(entry: CourseExercise, path: Path) -> Task:
     """The task of one file: of a host exercise the Python file may be named, and the kernel beside it is meant."""
-    if not (one.exercise.host and path.suffix == ".py"):
-        return Task(one, path)
-    kernels = [path.with_name(name) for name in (f"{path.stem.removesuffix('_host')}.cu", f"{one.name}.cu")]
+    if not (entry.exercise.host and path.suffix == ".py"):
+        return Task(entry, path)
+    kernels = [path.with_name(name) for name in (f"{path.stem.removesuffix('_host')}.cu", f"{entry.name}.cu")]
     beside = next((kernel for kernel in kernels if kernel.is_file()), None)
     if beside is None or not path.is_file():
         raise UsageError(
             f"there is no {kernels[-1].name} beside {path}" if path.is_file() else f"there is no file {path}",
-            code="no_submission", hint=f"`grade start {one.name}` puts what is missing into this folder",
+            code="no_submission", hint=f"`grade start {entry.name}` puts what is missing into this folder",
         )  # fmt: skip
-    return Task(one, beside, path)
+    return Task(entry, beside, path)
 
 
 def _how_to_grade(meant: CourseExercise | None, path: Path) -> str:
@@ -160,36 +160,38 @@ def _how_to_grade(meant: CourseExercise | None, path: Path) -> str:
     return f"`grade {name} --file {shlex.quote(str(path))}` grades it for the exercise {name}"
 
 
-def file_for(one: CourseExercise, options: Options) -> Path:
+def file_for(entry: CourseExercise, options: Options) -> Path:
     """The file that these options mean. Raises UsageError where there is none."""
     if options.file is not None:
         return options.file
     if options.solution:
-        return _solution(one)
-    here = Path(f"{one.name}.cu")
+        return _solution(entry)
+    here = Path(f"{entry.name}.cu")
     if here.exists() or here.is_symlink():
         return here
-    host = Path(f"{one.name}{HOST_ENDING}")
-    alone = one.exercise.host and host.exists()  # to grade the clone's stubs instead would pass over it
-    if in_a_clone(one) and not alone:
-        return one.stub
+    host = Path(f"{entry.name}{HOST_ENDING}")
+    alone = entry.exercise.host and host.exists()  # to grade the clone's stubs instead would pass over it
+    if in_a_clone(entry) and not alone:
+        return entry.stub
     kept = f", and keeps your ./{host}" if alone else ""
     raise UsageError(
         f"there is no {here} in this folder", code="no_submission",
-        hint=f"`grade start {one.name}` puts the stub here{kept}; --file PATH grades a file elsewhere",
+        hint=f"`grade start {entry.name}` puts the stub here{kept}; --file PATH grades a file elsewhere",
     )  # fmt: skip
 
 
-def _solution(one: CourseExercise) -> Path:
-    if one.solution is None:
-        raise UsageError(f"the course has no solution of {one.name}", code="no_solution", hint="grade a file of yours")
-    return one.solution
+def _solution(entry: CourseExercise) -> Path:
+    if entry.solution is None:
+        raise UsageError(
+            f"the course has no solution of {entry.name}", code="no_solution", hint="grade a file of yours"
+        )
+    return entry.solution
 
 
-def in_a_clone(one: CourseExercise) -> bool:
+def in_a_clone(entry: CourseExercise) -> bool:
     """Whether the stub is the person's own to edit: not the copy inside an installed package."""
     packaged = PACKAGE / "_course"
-    return one.stub.is_file() and not (one.course == built_in_course() and packaged.is_dir())
+    return entry.stub.is_file() and not (entry.course == built_in_course() and packaged.is_dir())
 
 
 def _graded(catalog: Catalog, tasks: Sequence[Task], options: Options) -> Iterator[Graded]:

@@ -19,75 +19,79 @@ from grader.errors import UsageError
 def show_hint(name: str | None, courses: Sequence[Path], *, again: bool, no_color: bool) -> int:
     """Print the next hint; with ``again``, those that were shown."""
     catalog = load(courses)
-    one = find(catalog, name) if name is not None else _graded_last(catalog)
-    (repeat_hints if again else give_hint)(one, no_color=no_color)
+    entry = find(catalog, name) if name is not None else _graded_last(catalog)
+    (repeat_hints if again else give_hint)(entry, no_color=no_color)
     return 0
 
 
-def give_hint(one: CourseExercise, *, no_color: bool) -> None:
+def give_hint(entry: CourseExercise, *, no_color: bool) -> None:
     """Print the next hint of an exercise and remember it; after the last, say so."""
-    hints = _hints_of(one)
-    history, key = progress(), key_of(one)
+    hints = _hints_of(entry)
+    history, key = progress(), key_of(entry)
     seen = min(history.hints_seen().get(key, 0), len(hints))
     if seen == len(hints):
         say(
-            f"{one.name}: {'that was the only hint' if seen == 1 else f'you have seen all {seen} hints'}. "
-            f"`grade hint {one.name} --again` repeats {'it' if seen == 1 else 'them'}, {_to_the_solution(one)}."
+            f"{entry.name}: {'that was the only hint' if seen == 1 else f'you have seen all {seen} hints'}. "
+            f"`grade hint {entry.name} --again` repeats {'it' if seen == 1 else 'them'}, {_to_the_solution(entry)}."
         )
         return
     number = seen + 1
-    _print_hint(one, hints, number, no_color=no_color)
+    _print_hint(entry, hints, number, no_color=no_color)
     kept = history.saw_hint(*key, number)
-    say(_after_hint(one, number, len(hints)) if kept else f"All hints are in {one.hints}.")
+    say(_after_hint(entry, number, len(hints)) if kept else f"All hints are in {entry.hints}.")
 
 
-def repeat_hints(one: CourseExercise, *, no_color: bool) -> None:
+def repeat_hints(entry: CourseExercise, *, no_color: bool) -> None:
     """Print the hints of an exercise that were shown before."""
-    hints = _hints_of(one)
-    seen = min(progress().hints_seen().get(key_of(one), 0), len(hints))
+    hints = _hints_of(entry)
+    seen = min(progress().hints_seen().get(key_of(entry), 0), len(hints))
     for number in range(1, seen + 1):
-        _print_hint(one, hints, number, no_color=no_color)
-    say(_after_hint(one, seen, len(hints)) if seen else f"{one.name}: no hint yet; `grade hint {one.name}` shows one.")
+        _print_hint(entry, hints, number, no_color=no_color)
+    say(
+        _after_hint(entry, seen, len(hints))
+        if seen
+        else f"{entry.name}: no hint yet; `grade hint {entry.name}` shows one."
+    )
 
 
-def _hints_of(one: CourseExercise) -> tuple[str, ...]:
+def _hints_of(entry: CourseExercise) -> tuple[str, ...]:
     from grader.practice.hints import hints_in
 
     try:
-        hints = hints_in(one.hints.read_text(encoding="utf-8", errors="replace"))
+        hints = hints_in(entry.hints.read_text(encoding="utf-8", errors="replace"))
     except OSError:
         hints = ()
     if not hints:
-        hint = f"`grade show {one.name}` explains the task"
-        raise UsageError(f"{one.name} has no hints", code="no_hints", hint=hint)
+        hint = f"`grade show {entry.name}` explains the task"
+        raise UsageError(f"{entry.name} has no hints", code="no_hints", hint=hint)
     return hints
 
 
-def _print_hint(one: CourseExercise, hints: Sequence[str], number: int, *, no_color: bool) -> None:
+def _print_hint(entry: CourseExercise, hints: Sequence[str], number: int, *, no_color: bool) -> None:
     from grader.render.statement import statement_text
 
     shown = screen(no_color=no_color)
-    print_line(f"{one.name}, hint {number} of {len(hints)}\n")
+    print_line(f"{entry.name}, hint {number} of {len(hints)}\n")
     print_text(statement_text(hints[number - 1], width=shown.width, color=shown.color, unicode=shown.unicode) + "\n")
 
 
-def _after_hint(one: CourseExercise, number: int, count: int) -> str:
-    earlier = f"; `grade hint {one.name} --again` repeats all so far" if number > 1 else ""
+def _after_hint(entry: CourseExercise, number: int, count: int) -> str:
+    earlier = f"; `grade hint {entry.name} --again` repeats all so far" if number > 1 else ""
     if number < count:
-        return f"`grade hint {one.name}` gives the next one{earlier}."
-    return f"That was the last hint: {_to_the_solution(one)}{earlier}."
+        return f"`grade hint {entry.name}` gives the next one{earlier}."
+    return f"That was the last hint: {_to_the_solution(entry)}{earlier}."
 
 
-def _to_the_solution(one: CourseExercise) -> str:
-    if one.solution is None:
-        return f"`grade show {one.name}` explains the task"
-    spoil = "" if key_of(one) in progress().passed() else " --spoil"
-    return f"`grade solution {one.name}{spoil}` shows the solution"
+def _to_the_solution(entry: CourseExercise) -> str:
+    if entry.solution is None:
+        return f"`grade show {entry.name}` explains the task"
+    spoil = "" if key_of(entry) in progress().passed() else " --spoil"
+    return f"`grade solution {entry.name}{spoil}` shows the solution"
 
 
 def _graded_last(catalog: Catalog) -> CourseExercise:
     last = progress().last()
-    found = [one for one in catalog.exercises if last is not None and key_of(one) == (last.course, last.exercise)]
+    found = [entry for entry in catalog.exercises if last is not None and key_of(entry) == (last.course, last.exercise)]
     if not found:
         what = (
             "nothing was graded yet" if last is None else f"{last.exercise}, graded last, is in a course not named here"
@@ -103,19 +107,19 @@ MOST_KEPT = 1000  # earlier texts of one exercise, beside each other
 
 def reset_exercise(name: str, courses: Sequence[Path]) -> int:
     """Put the stub back over the file here, and a host exercise's Python file; what was there is kept beside it."""
-    one = find(load(courses), name)
-    for path in files_of(one):
-        _check_resettable(one, path)
-    for path in files_of(one):
+    entry = find(load(courses), name)
+    for path in files_of(entry):
+        _check_resettable(entry, path)
+    for path in files_of(entry):
         print_line(_reset(path))
     return 0
 
 
-def _check_resettable(one: CourseExercise, source: Path) -> None:
+def _check_resettable(entry: CourseExercise, source: Path) -> None:
     here = Path(source.name)
     if not here.exists():
-        kept = named(path for path in files_of(one) if Path(path.name).exists())
-        hint = f"`grade start {one.name}` puts the stub here" + (f", and keeps your {kept}" if kept else "")
+        kept = named(path for path in files_of(entry) if Path(path.name).exists())
+        hint = f"`grade start {entry.name}` puts the stub here" + (f", and keeps your {kept}" if kept else "")
         raise UsageError(f"there is no {here} in this folder", code="no_submission", hint=hint)
     if not here.is_file():
         raise UsageError(f"./{here} is no file", code="is_a_directory")
@@ -158,15 +162,15 @@ def _keep(path: Path, content: bytes) -> Path:
 
 def show_solution(name: str, courses: Sequence[Path], *, spoil: bool, output: Path | None, no_color: bool) -> int:
     """Print the course's solution, or write it to ``output``, once the exercise was passed."""
-    one = find(load(courses), name)
-    if one.solution is None:
-        raise UsageError(f"the course has no solution of {one.name}", code="no_solution")
-    if not spoil and key_of(one) not in progress().passed():
+    entry = find(load(courses), name)
+    if entry.solution is None:
+        raise UsageError(f"the course has no solution of {entry.name}", code="no_solution")
+    if not spoil and key_of(entry) not in progress().passed():
         raise UsageError(
-            f"you have not passed {one.name} yet, and the solution is worth more afterwards", code="not_passed",
-            hint=f"`grade hint {one.name}` helps; `grade solution {one.name} --spoil` shows it all the same",
+            f"you have not passed {entry.name} yet, and the solution is worth more afterwards", code="not_passed",
+            hint=f"`grade hint {entry.name}` helps; `grade solution {entry.name} --spoil` shows it all the same",
         )  # fmt: skip
-    files = [path for path in (one.solution, one.solution_host_file) if path is not None]
+    files = [path for path in (entry.solution, entry.solution_host_file) if path is not None]
     if output is not None:
         for source, path in zip(files, (output, output.with_name(f"{output.stem}_host.py")), strict=False):
             _write_new(path, source)

@@ -29,16 +29,16 @@ def tell_once(message: str) -> None:
     print_line(f"grade: {message}", to_stderr=True)
 
 
-def key_of(one: CourseExercise) -> tuple[str, str]:
+def key_of(entry: CourseExercise) -> tuple[str, str]:
     """What an exercise is known by: its course and its name."""
-    return BUILT_IN if one.course == built_in_course() else str(one.course.exercises), one.name
+    return BUILT_IN if entry.course == built_in_course() else str(entry.course.exercises), entry.name
 
 
-def recorder(one: CourseExercise, path: Path) -> Callable[[Verdict], None]:
+def recorder(entry: CourseExercise, path: Path) -> Callable[[Verdict], None]:
     """Return what records a verdict on the file, as the file is now; for a file of the course's own, nothing does."""
-    if _is_the_courses(one, path):
+    if _is_the_courses(entry, path):
         return lambda verdict: None
-    course, name = key_of(one)
+    course, name = key_of(entry)
     digest = _sha256(path)
 
     def record(verdict: Verdict) -> None:
@@ -58,10 +58,10 @@ def _run(course: str, name: str, verdict: Verdict, digest: str | None) -> Run:
     )  # fmt: skip
 
 
-def _is_the_courses(one: CourseExercise, path: Path) -> bool:
+def _is_the_courses(entry: CourseExercise, path: Path) -> bool:
     """Whether the file is a solution or a wrong answer that ships with the course: its verdict is nobody's progress."""
     try:
-        return one.is_wrong_answer(path) or one.course.solutions.resolve() in path.resolve().parents
+        return entry.is_wrong_answer(path) or entry.course.solutions.resolve() in path.resolve().parents
     except (OSError, RuntimeError):  # a loop of links
         return False
 
@@ -77,7 +77,7 @@ def _sha256(path: Path) -> str | None:
     return None
 
 
-def ladder_points(catalog: Catalog, one: CourseExercise, verdict: Verdict) -> tuple[Point, ...]:
+def ladder_points(catalog: Catalog, entry: CourseExercise, verdict: Verdict) -> tuple[Point, ...]:
     """The person's best runs of the other steps of this ladder, on the GPU of this run: points of its roofline.
 
     All steps do the same work, so a step's point differs from this run's in its rate alone.
@@ -90,7 +90,7 @@ def ladder_points(catalog: Catalog, one: CourseExercise, verdict: Verdict) -> tu
 
     best = best_fractions(progress().runs(), verdict.device)
     unit = measured.roof.achieved / measured.fraction_of_peak
-    others = [step for step in catalog.ladder(one) if step.name != one.name]
+    others = [step for step in catalog.ladder(entry) if step.name != entry.name]
     return tuple(
         Point(step.name, measured.roof.intensity, best[key_of(step)] * unit) for step in others if key_of(step) in best
     )

@@ -23,22 +23,22 @@ class HostFileBackend(HostBackend):
     def __init__(
         self,
         backend: GpuBackend,
-        one: CourseExercise,
+        entry: CourseExercise,
         path: Path,
         *,
         host: Path | None = None,
         sandbox: bool = True,
         texts: Texts = NOTHING_READ,
     ) -> None:
-        super().__init__(backend, one.exercise, b"", path.name, sandbox=sandbox, course=one.course)
-        self._one = one
+        super().__init__(backend, entry.exercise, b"", path.name, sandbox=sandbox, course=entry.course)
+        self._entry = entry
         self._path = path
         self._host = host
         self._texts = texts
 
     def open(self, program: Program, limits: Limits) -> HostSession:
         """Start a child with module and host file. Raises SubmissionError ``invalid`` where there is no host file."""
-        file = self._host or host_file(self._one, self._path)
+        file = self._host or host_file(self._entry, self._path)
         self._source, self._name = self._texts.read(file), file.name
         return super().open(program, limits)
 
@@ -48,7 +48,7 @@ class SimHostFileBackend(HostSimBackend):
 
     def __init__(
         self,
-        one: CourseExercise,
+        entry: CourseExercise,
         path: Path,
         *,
         host: Path | None = None,
@@ -56,39 +56,39 @@ class SimHostFileBackend(HostSimBackend):
         threads: int = 0,
         texts: Texts = NOTHING_READ,
     ) -> None:
-        courses = (one.course.exercises, one.course.solutions, one.course.kernels_ref)
-        super().__init__(one.exercise, b"", path.name, threads=threads, sandbox=sandbox, courses=courses)
-        self._one = one
+        courses = (entry.course.exercises, entry.course.solutions, entry.course.kernels_ref)
+        super().__init__(entry.exercise, b"", path.name, threads=threads, sandbox=sandbox, courses=courses)
+        self._entry = entry
         self._path = path
         self._host = host
         self._texts = texts
 
     def open(self, program: Program, limits: Limits) -> HostSimSession:
         """Start both children with module and host file. Raises SubmissionError ``invalid`` where there is none."""
-        file = self._host or host_file(self._one, self._path)
+        file = self._host or host_file(self._entry, self._path)
         self._source, self._name = self._texts.read(file), file.name
         return super().open(program, limits)
 
 
-def host_file(one: CourseExercise, path: Path) -> Path:
+def host_file(entry: CourseExercise, path: Path) -> Path:
     """The Python file for ``path``: M_host.py or NAME_host.py beside it; in ``wrong/`` also the solution's.
 
     Raises SubmissionError (``invalid``) where there is none.
     """
-    beside = next((place for place in places(one, path) if place.is_file()), None)
-    found = beside or (one.solution_host_file if one.is_wrong_answer(path) else None)
+    beside = next((place for place in places(entry, path) if place.is_file()), None)
+    found = beside or (entry.solution_host_file if entry.is_wrong_answer(path) else None)
     if found is None:
-        message = f"{path.name} needs its host file: there is no {one.name}_host.py beside it"
-        raise SubmissionError("invalid", message, hint=_how_to_get_one(one, path))
+        message = f"{path.name} needs its host file: there is no {entry.name}_host.py beside it"
+        raise SubmissionError("invalid", message, hint=_how_to_get_one(entry, path))
     return found
 
 
-def _how_to_get_one(one: CourseExercise, path: Path) -> str:
-    if path.absolute() == Path(f"{one.name}.cu").absolute():
-        return f"`grade start {one.name}` puts the stub here, and keeps your ./{path.name}"
-    return f"`grade start {one.name}` copies the stubs of both files into this folder"
+def _how_to_get_one(entry: CourseExercise, path: Path) -> str:
+    if path.absolute() == Path(f"{entry.name}.cu").absolute():
+        return f"`grade start {entry.name}` puts the stub here, and keeps your ./{path.name}"
+    return f"`grade start {entry.name}` copies the stubs of both files into this folder"
 
 
-def places(one: CourseExercise, path: Path) -> tuple[Path, Path]:
+def places(entry: CourseExercise, path: Path) -> tuple[Path, Path]:
     """Where the Python file for ``path`` may lie beside it, the first that is there."""
-    return path.with_name(f"{path.stem}_host.py"), path.with_name(f"{one.name}_host.py")
+    return path.with_name(f"{path.stem}_host.py"), path.with_name(f"{entry.name}_host.py")

@@ -119,7 +119,7 @@ def _bench_cells(row: BenchRow) -> list[list[str]]:
         _part(found.fraction_of_ceiling), *line,
     ]  # fmt: skip
     rows = [first + _joined(beside[:1])]
-    return rows + [[""] * len(first) + _joined([one]) for one in beside[1:]]
+    return rows + [[""] * len(first) + _joined([entry]) for entry in beside[1:]]
 
 
 def _joined(library: list[list[str]]) -> list[str]:
@@ -166,8 +166,8 @@ def run_check(names: Sequence[str], courses: Sequence[Path], *, gpu: bool, devic
 
     catalog = load(courses)
     ours = built_in_course().exercises
-    chosen = [one for one in catalog.exercises if not courses or one.course.exercises != ours]
-    broken = [one for one in catalog.broken if not courses or ours not in one.path.parents]
+    chosen = [entry for entry in catalog.exercises if not courses or entry.course.exercises != ours]
+    broken = [entry for entry in catalog.broken if not courses or ours not in entry.path.parents]
     if names:
         chosen, broken = [find(catalog, name) for name in names], []
     return run(chosen, broken, gpu=gpu, device=device)

@@ -50,46 +50,46 @@ class Machine:
         """Everything that grading one file needs."""
         return self._for(task.exercise)._request(catalog, task, options)
 
-    def _for(self, one: CourseExercise) -> Machine:
+    def _for(self, entry: CourseExercise) -> Machine:
         """This machine as the exercise may use it: without a GPU that is too old for it, too new, or one of too few."""
-        why_not = "" if self.gpu is None else self.gpu.why_not(one.exercise.requires) or _too_few(one.exercise)
+        why_not = "" if self.gpu is None else self.gpu.why_not(entry.exercise.requires) or _too_few(entry.exercise)
         return replace(self, gpu=None, why_no_gpu=why_not) if why_not else self
 
     def _request(self, catalog: Catalog, task: Task, options: Options) -> Request:
-        one = self._with_line(task.exercise)
-        exercise = one.graded
+        entry = self._with_line(task.exercise)
+        exercise = entry.graded
         texts = Texts.of(task.path, task.host_file)
-        simulator = _simulator(one, task, options, texts) if self.backend != "gpu" and simulable(exercise) else None
+        simulator = _simulator(entry, task, options, texts) if self.backend != "gpu" and simulable(exercise) else None
         request = Request(
             exercise=exercise,
             path=task.path,
             seed=options.seed if options.seed is not None else secrets.randbits(SEED_BITS),
-            oracle=partial(_oracle, one),
+            oracle=partial(_oracle, entry),
             simulator=simulator,
             wanted=self.backend,
             why_no_gpu=self.why_no_gpu,
             target=self._target(exercise.requires),
             device="simulated A100" if simulator is not None else None,
             limits=_limits(options.timeout),
-            stub=one.stub,
-            hints=one.hints,
+            stub=entry.stub,
+            hints=entry.hints,
             host_file=task.host_file,
-            host_stub=one.host_file,
-            next_exercise=partial(_next_after, catalog, one),
+            host_stub=entry.host_file,
+            next_exercise=partial(_next_after, catalog, entry),
             watched=options.watched,
             texts=texts,
         )
-        return request if self.gpu is None else _with_gpu(request, one, self.gpu, options)
+        return request if self.gpu is None else _with_gpu(request, entry, self.gpu, options)
 
-    def _with_line(self, one: CourseExercise) -> CourseExercise:
+    def _with_line(self, entry: CourseExercise) -> CourseExercise:
         """The exercise with the pass line of this GPU's profile."""
         if self.gpu is None:
-            return one
+            return entry
         from grader.gpus.pass_lines import known_on, with_line
 
         if trouble := known_on(self.gpu.name).trouble:
             tell_once(trouble)
-        return replace(one, exercise=with_line(one.exercise, self.gpu.name))
+        return replace(entry, exercise=with_line(entry.exercise, self.gpu.name))
 
     def _target(self, requires: str) -> str:
         """The compute capability to compile for: this GPU's, at most 8.0, but at least what the exercise requires."""
@@ -97,11 +97,11 @@ class Machine:
         return "sm_{}{}".format(*here) if capability(requires) <= here else requires
 
 
-def _next_after(catalog: Catalog, one: CourseExercise) -> str:
+def _next_after(catalog: Catalog, entry: CourseExercise) -> str:
     """The name of the exercise that `grade next` will propose once this one's pass is recorded; "" where none is."""
     from grader.cli.proposing import next_exercise
 
-    following, _ = next_exercise(catalog, passing=one)
+    following, _ = next_exercise(catalog, passing=entry)
     return following.name if following is not None else ""
 
 
@@ -115,44 +115,44 @@ def _too_few(exercise: Exercise) -> str:
     return too_few_gpus(exercise, count())
 
 
-def _with_gpu(request: Request, one: CourseExercise, gpu: Gpu, options: Options) -> Request:
+def _with_gpu(request: Request, entry: CourseExercise, gpu: Gpu, options: Options) -> Request:
     """The request with the GPU's backend and its timer; a host exercise has its own kind of both."""
     from grader.backends.gpu import GpuBackend
 
     backend = GpuBackend(gpu, sandbox=not options.no_sandbox)
     request = replace(request, device=gpu.name)
-    if one.exercise.host:
-        return _with_host_file(request, one, backend, options)
+    if entry.exercise.host:
+        return _with_host_file(request, entry, backend, options)
     from grader.backends.gpu.speed import SpeedTest
 
-    return replace(request, gpu=backend, timer=SpeedTest(one, backend, request.seed, request.limits))
+    return replace(request, gpu=backend, timer=SpeedTest(entry, backend, request.seed, request.limits))
 
 
-def _with_host_file(request: Request, one: CourseExercise, gpu: GpuBackend, options: Options) -> Request:
+def _with_host_file(request: Request, entry: CourseExercise, gpu: GpuBackend, options: Options) -> Request:
     from grader.backends.gpu.hostfile.speed import HostSpeedTest
     from grader.cli.hostfile import HostFileBackend
 
     backend = HostFileBackend(
-        gpu, one, request.path, host=request.host_file, sandbox=not options.no_sandbox, texts=request.texts
+        gpu, entry, request.path, host=request.host_file, sandbox=not options.no_sandbox, texts=request.texts
     )
-    timer = HostSpeedTest(one.exercise, backend, request.oracle, request.seed, request.limits)
+    timer = HostSpeedTest(entry.exercise, backend, request.oracle, request.seed, request.limits)
     return replace(request, gpu=backend, timer=timer)
 
 
-def _simulator(one: CourseExercise, task: Task, options: Options, texts: Texts) -> Backend:
-    if one.exercise.host:
+def _simulator(entry: CourseExercise, task: Task, options: Options, texts: Texts) -> Backend:
+    if entry.exercise.host:
         from grader.cli.hostfile import SimHostFileBackend
 
-        return SimHostFileBackend(one, task.path, host=task.host, sandbox=not options.no_sandbox, texts=texts)
+        return SimHostFileBackend(entry, task.path, host=task.host, sandbox=not options.no_sandbox, texts=texts)
     from grader.backends.sim import SimBackend
 
     return SimBackend()
 
 
-def _oracle(one: CourseExercise) -> Oracle:
+def _oracle(entry: CourseExercise) -> Oracle:
     from grader.catalog.references import resolve_reference
 
-    return resolve_reference(one.exercise.oracle, one.course)
+    return resolve_reference(entry.exercise.oracle, entry.course)
 
 
 def _limits(timeout_s: float | None) -> Limits:

@@ -35,9 +35,9 @@ def show_profile(
 
     if file is not None and solution:
         raise UsageError("--file and --solution exclude each other", code="file_and_solution", hint="leave one out")
-    one = find(load(courses), name)
-    path = file_for(one, Options(names=(name,), file=file, solution=solution))
-    profile = profiled_submission(one, path, detect(device), seed=SEED, courses=courses, ncu=ncu)
+    entry = find(load(courses), name)
+    path = file_for(entry, Options(names=(name,), file=file, solution=solution))
+    profile = profiled_submission(entry, path, detect(device), seed=SEED, courses=courses, ncu=ncu)
     if as_json:
         print_json({"schema": SCHEMA, **asdict(profile)})
         return 0

@@ -34,7 +34,7 @@ def show_progress(courses: Sequence[Path], *, as_json: bool, export: Path | None
 
 
 def _places(catalog: Catalog) -> list[Place]:
-    return [Place(*key_of(one), number=one.number, chapter=one.chapter) for one in catalog.exercises]
+    return [Place(*key_of(entry), number=entry.number, chapter=entry.chapter) for entry in catalog.exercises]
 
 
 def _print_table(found: Summary, path: Path, *, any_runs: bool) -> None:

@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 def show_next(courses: Sequence[Path], *, start: bool) -> int:
     """Print which exercise comes next and why; with ``start``, copy its stub here unless it is here."""
     catalog = load(courses)
-    one, found = next_exercise(catalog)
-    if one is None:
+    entry, found = next_exercise(catalog)
+    if entry is None:
         say(all_passed(catalog))
         return 0
-    here = not missing_here(one)
+    here = not missing_here(entry)
     if start and not here:
         say(why_next(found))
-        return start_exercise(one.name, courses, force=False)
-    say(f"{one.number}  {one.name}: {one.exercise.idea}.")
+        return start_exercise(entry.name, courses, force=False)
+    say(f"{entry.number}  {entry.name}: {entry.exercise.idea}.")
     say(why_next(found))
     if here:
-        edit = named(to_edit(one))
-        say(f"You have {edit} here: `grade {one.name}` grades it, `grade show {one.name}` explains the task.")
+        edit = named(to_edit(entry))
+        say(f"You have {edit} here: `grade {entry.name}` grades it, `grade show {entry.name}` explains the task.")
     else:
-        say(f"`grade start {one.name}` puts its stub here, and so does `grade next --start`.")
+        say(f"`grade start {entry.name}` puts its stub here, and so does `grade next --start`.")
     return 0
 
 
@@ -47,7 +47,7 @@ def next_exercise(catalog: Catalog, passing: CourseExercise | None = None) -> tu
     from grader.practice.following import following
     from grader.practice.progress import Run, now
 
-    keys = [key_of(one) for one in catalog.exercises]
+    keys = [key_of(entry) for entry in catalog.exercises]
     passes = [*progress().passes()]
     if passing is not None:
         passes.append(Run(now(), *key_of(passing), "pass", 0, 0, ""))
@@ -55,7 +55,7 @@ def next_exercise(catalog: Catalog, passing: CourseExercise | None = None) -> tu
     def found(fits: Callable[[CourseExercise], bool]) -> Following:
         return following(keys, passes, lambda at: fits(catalog.exercises[at]))
 
-    first = found(lambda one: gradable_here(one) and not _has_too_few_gpus(one))
+    first = found(lambda entry: gradable_here(entry) and not _has_too_few_gpus(entry))
     chosen = found(gradable_here) if first.at is None else first
     return (None if chosen.at is None else catalog.exercises[chosen.at]), chosen
 
@@ -73,11 +73,11 @@ def why_next(found: Following) -> str:
     return words
 
 
-def gradable_here(one: CourseExercise) -> bool:
+def gradable_here(entry: CourseExercise) -> bool:
     """Whether the simulator or a GPU of this machine can grade the exercise."""
     from grader.grading import simulable
 
-    return simulable(one.exercise) or (_gpus() > 0 and _serves(one.exercise.requires))
+    return simulable(entry.exercise) or (_gpus() > 0 and _serves(entry.exercise.requires))
 
 
 def _serves(requires: str) -> bool:
@@ -88,8 +88,8 @@ def _serves(requires: str) -> bool:
     return capability(requires) <= SIMULATED or not detect().why_not(requires)
 
 
-def _has_too_few_gpus(one: CourseExercise) -> bool:
-    return one.exercise.gpus > 1 and one.exercise.gpus > _gpus()
+def _has_too_few_gpus(entry: CourseExercise) -> bool:
+    return entry.exercise.gpus > 1 and entry.exercise.gpus > _gpus()
 
 
 @cache
@@ -101,6 +101,6 @@ def _gpus() -> int:
 
 def all_passed(catalog: Catalog) -> str:
     """What is said to who has passed everything that can be graded here."""
-    if all(gradable_here(one) for one in catalog.exercises):
+    if all(gradable_here(entry) for entry in catalog.exercises):
         return f"You have passed all {len(catalog.exercises)} exercises."
     return "You have passed every exercise that needs no GPU; `grade list` marks those that need one."

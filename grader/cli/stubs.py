@@ -12,17 +12,17 @@ from grader.render.text import listed
 
 def of_a_file(catalog: Catalog, path: Path) -> CourseExercise | None:
     """The exercise whose file in this folder ``path`` is: ``pinned_copy_host.py`` as well as ``pinned_copy.cu``."""
-    return next((one for one in catalog.exercises if str(path) in (file.name for file in files_of(one))), None)
+    return next((entry for entry in catalog.exercises if str(path) in (file.name for file in files_of(entry))), None)
 
 
-def files_of(one: CourseExercise) -> list[Path]:
+def files_of(entry: CourseExercise) -> list[Path]:
     """What `grade start` copies: the stub, and of a host exercise the Python file too."""
-    return [path for path in (one.stub, one.host_file) if path is not None]
+    return [path for path in (entry.stub, entry.host_file) if path is not None]
 
 
-def missing_here(one: CourseExercise) -> list[Path]:
+def missing_here(entry: CourseExercise) -> list[Path]:
     """Those of the exercise's files that have no namesake in this folder; a broken link is one."""
-    return [path for path in files_of(one) if not os.path.lexists(path.name)]
+    return [path for path in files_of(entry) if not os.path.lexists(path.name)]
 
 
 def named(paths: Iterable[Path]) -> str:
@@ -30,7 +30,7 @@ def named(paths: Iterable[Path]) -> str:
     return listed(f"./{path.name}" for path in paths)
 
 
-def to_edit(one: CourseExercise) -> list[Path]:
+def to_edit(entry: CourseExercise) -> list[Path]:
     """The stubs in which something is left to write: of a host exercise it may be one of the two files, or both."""
-    stubs = files_of(one)
+    stubs = files_of(entry)
     return [path for path in stubs if path.is_file() and b"YOUR CODE" in path.read_bytes()] or stubs

@@ -56,7 +56,7 @@ class _Here:
 class _Job:
     """What is tuned, and where."""
 
-    one: CourseExercise
+    entry: CourseExercise
     path: Path
     source: str
     settings: Sequence[Setting]
@@ -81,12 +81,12 @@ def _job(options: Options) -> _Job:
     from grader.tune.settings import parse_settings, places_of
 
     settings = parse_settings(options.sets)
-    one, path = _exercise_and_file(options)
+    entry, path = _exercise_and_file(options)
     source = _read(path)
     places = places_of(source, path.name, settings)
-    here = _look(options, one.exercise.requires)
-    machine = _machine(one.exercise.requires, here.gpu, options.arch)
-    return _Job(one, path, source, settings, places, here, machine)
+    here = _look(options, entry.exercise.requires)
+    machine = _machine(entry.exercise.requires, here.gpu, options.arch)
+    return _Job(entry, path, source, settings, places, here, machine)
 
 
 def _exercise_and_file(options: Options) -> tuple[CourseExercise, Path]:
@@ -99,12 +99,12 @@ def _exercise_and_file(options: Options) -> tuple[CourseExercise, Path]:
     if options.solution and options.write:
         hint = f"`grade solution {options.name} --output FILE` makes a copy that is yours"
         raise UsageError("--write changes a file of yours, not the course's solution", code="usage", hint=hint)
-    one = find(load(options.courses), options.name)
-    if one.exercise.host or one.exercise.timed is None or one.exercise.target is None:
-        what = "is about the host file" if one.exercise.host else "has no timed size"
-        raise UsageError(f"{one.name} {what}: there is no kernel's time to compare", code="not_timed")
+    entry = find(load(options.courses), options.name)
+    if entry.exercise.host or entry.exercise.timed is None or entry.exercise.target is None:
+        what = "is about the host file" if entry.exercise.host else "has no timed size"
+        raise UsageError(f"{entry.name} {what}: there is no kernel's time to compare", code="not_timed")
     grading = GradingOptions(names=(options.name,), file=options.file, solution=options.solution)
-    return one, file_for(one, grading)
+    return entry, file_for(entry, grading)
 
 
 def _read(path: Path) -> str:
@@ -139,17 +139,17 @@ def _tuned(job: _Job, stopped: Callable[[], bool], *, quiet: bool) -> Tuned:
     from grader.tune.build import Workshop
     from grader.tune.settings import combinations
 
-    exercise, gpu, machine = job.one.exercise, job.here.gpu, job.machine
+    exercise, gpu, machine = job.entry.exercise, job.here.gpu, job.machine
     assert exercise.timed is not None
     assert exercise.target is not None
     workshop = Workshop(exercise, exercise.timed, job.path.name, job.source, job.places, machine)
-    with waiting(job.one.name, doing="tuning", quiet=quiet) as tell:
+    with waiting(job.entry.name, doing="tuning", quiet=quiet) as tell:
         variants = workshop.build_all(combinations(job.settings), tell, stopped)
         found = _measured(job, variants, tell, stopped)
     peak = roofline.peak_of(exercise.target.unit, roofline.peaks(gpu)) if gpu is not None else None
     return Tuned(
-        job.one.name, job.path.name, job.source, job.places, job.settings, machine.name, machine.arch,
-        gpu is not None, exercise.timed, work_of(job.one), peak, found,
+        job.entry.name, job.path.name, job.source, job.places, job.settings, machine.name, machine.arch,
+        gpu is not None, exercise.timed, work_of(job.entry), peak, found,
     )  # fmt: skip
 
 
@@ -185,7 +185,7 @@ def _measured(
     from grader.tune.on_gpu import GpuTimer
 
     with closing(GpuBackend(gpu)) as backend:
-        timer = GpuTimer(job.one, backend, job.machine, secrets.randbits(53), Limits())
+        timer = GpuTimer(job.entry, backend, job.machine, secrets.randbits(53), Limits())
         with closing(timer):
             return sweep(variants, timer, tell, stopped)
 

@@ -72,7 +72,7 @@ def _tasks_here(catalog: Catalog) -> list[Task]:
         names = {path.name for path in Path().iterdir()}
     except OSError:  # the folder has gone; it may come back
         return []
-    return [Task(one, Path(f"{one.name}.cu")) for one in catalog.exercises if f"{one.name}.cu" in names]
+    return [Task(entry, Path(f"{entry.name}.cu")) for entry in catalog.exercises if f"{entry.name}.cu" in names]
 
 
 def _files_of(task: Task) -> tuple[Path, ...]:
@@ -214,19 +214,19 @@ class Watch:
 
     def _next(self) -> None:
         """Go on to the next exercise; its stub is copied where it is not here yet."""
-        one, found = next_exercise(self._catalog)
-        if one is None or one.name == self._current.exercise.name:
-            say("\n" + (f"{one.name} is not passed yet: it is the next one." if one else all_passed(self._catalog)))
+        entry, found = next_exercise(self._catalog)
+        if entry is None or entry.name == self._current.exercise.name:
+            say("\n" + (f"{entry.name} is not passed yet: it is the next one." if entry else all_passed(self._catalog)))
             return
         self._clear()
         say(why_next(found))
-        task = Task(one, Path(f"{one.name}.cu"))
-        edit = named(to_edit(one))
-        if missing_here(one):
-            start_exercise(one.name, self._options.courses, force=False)
+        task = Task(entry, Path(f"{entry.name}.cu"))
+        edit = named(to_edit(entry))
+        if missing_here(entry):
+            start_exercise(entry.name, self._options.courses, force=False)
             say(f"The stub was not here: it has been copied to {edit}, and is graded when you save it.")
         else:
-            say(f"{one.name}: {one.exercise.idea}.")
+            say(f"{entry.name}: {entry.exercise.idea}.")
             say(f"You have {edit} here already: Enter grades it.")
         self._current = task
         self._look()  # what was just written is no save

@@ -22,45 +22,45 @@ RIGHT = {"pass", "slow", "technique"}
 """Words of answers that are right, whatever else they lack."""
 
 
-def assembly_problems(one: CourseExercise, answers: Sequence[WrongAnswer]) -> Iterator[Problem]:
+def assembly_problems(entry: CourseExercise, answers: Sequence[WrongAnswer]) -> Iterator[Problem]:
     """Yield the files of an exercise that do not compile, assemble or launch for what it requires; spills, and too few
     wrong answers.
     """
     failing = sum(answer.expectation.words.get("gpu", "pass") not in RIGHT for answer in answers)
     if failing < FAILING:
         yield Problem("wrong/", f"{failing} wrong answers fail on a GPU; it must be {FAILING} or more")
-    for place, name, source in _files(one, answers):
+    for place, name, source in _files(entry, answers):
         try:
-            spilled = _spilled(one, name, source)
+            spilled = _spilled(entry, name, source)
         except (SubmissionError, Unsupported) as error:
             word = error.verdict if isinstance(error, SubmissionError) else "unsupported"
-            yield Problem(place, f"for {one.exercise.requires}: {word}: {error.message}")
+            yield Problem(place, f"for {entry.exercise.requires}: {word}: {error.message}")
             continue
         if spilled and place.startswith("solution"):
             yield Problem(place, f"{spilled} bytes of registers are spilled to local memory")
 
 
-def _files(one: CourseExercise, answers: Sequence[WrongAnswer]) -> Iterator[tuple[str, str, bytes]]:
+def _files(entry: CourseExercise, answers: Sequence[WrongAnswer]) -> Iterator[tuple[str, str, bytes]]:
     """Yield what has to compile: as it is called in a problem, its file's name, and its source."""
-    if one.stub.is_file():
-        yield one.stub.name, one.stub.name, one.stub.read_bytes()
-    if one.solution is not None:
-        yield f"solution {one.name}.cu", one.solution.name, one.solution.read_bytes()
+    if entry.stub.is_file():
+        yield entry.stub.name, entry.stub.name, entry.stub.read_bytes()
+    if entry.solution is not None:
+        yield f"solution {entry.name}.cu", entry.solution.name, entry.solution.read_bytes()
     for answer in answers:
         name, text = next(iter(answer.texts.items()))
         if not REFUSED & set(answer.expectation.words.values()) and name.endswith(".cu"):
             yield f"wrong/{answer.path.name}", name, text.encode()
 
 
-def _spilled(one: CourseExercise, name: str, source: bytes) -> int:
+def _spilled(entry: CourseExercise, name: str, source: bytes) -> int:
     """Compile, resolve the launch lines at every size, assemble; the bytes of spilled registers."""
     from grader.compile import assembly, compile_source
 
-    requires = one.exercise.requires
+    requires = entry.exercise.requires
     program = compile_source(source, name, target=requires)
     script = parse_launches(program.source, file=name)
-    exercise = one.exercise
-    timed = () if exercise.timed is None else (exercise.timed, *(one.size for one in exercise.also_timed))
+    exercise = entry.exercise
+    timed = () if exercise.timed is None else (exercise.timed, *(also.size for also in exercise.also_timed))
     for size in (*exercise.small, exercise.simulated, *timed):
         script.resolve(exercise, size, limits_of(requires), program)
     return max((needs.spill_store_bytes for needs in assembly(program, requires).resources.values()), default=0)

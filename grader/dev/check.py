@@ -54,7 +54,7 @@ def run(
     started = perf_counter()
     reports = [_broken(one) for one in broken]
     with Laboratory(device=device) as laboratory:
-        checks = [start_check(one, laboratory, gpu=gpu) for one in exercises]
+        checks = [start_check(entry, laboratory, gpu=gpu) for entry in exercises]
         reports += _nothing(exercises)
         for line in (line for report in reports for line in lines(report)):
             print_line(line)
@@ -76,59 +76,61 @@ def lines(report: Report) -> Iterator[str]:
     yield from (f"      {problem}" for problem in report.problems)
 
 
-def check_exercise(one: CourseExercise, laboratory: Laboratory, *, gpu: bool = False) -> Report:
+def check_exercise(entry: CourseExercise, laboratory: Laboratory, *, gpu: bool = False) -> Report:
     """Check one exercise, all of it."""
-    return start_check(one, laboratory, gpu=gpu)()
+    return start_check(entry, laboratory, gpu=gpu)()
 
 
-def start_check(one: CourseExercise, laboratory: Laboratory, *, gpu: bool = False) -> Callable[[], Report]:
+def start_check(entry: CourseExercise, laboratory: Laboratory, *, gpu: bool = False) -> Callable[[], Report]:
     """Begin to grade an exercise's files; what is returned waits for them, checks the rest and reports."""
-    answers, problems = wrong_answers(one)
+    answers, problems = wrong_answers(entry)
     expected = {answer.path: answer.expectation for answer in answers}
-    running = [_start(one, laboratory, "sim", answers)] if not too_new(one) else []
+    running = [_start(entry, laboratory, "sim", answers)] if not too_new(entry) else []
     if gpu:
-        running.append(_start(one, laboratory, "gpu", answers))
+        running.append(_start(entry, laboratory, "gpu", answers))
 
     def finish() -> Report:
-        problems.extend((*_missing(one), *source_problems(one), *text_problems(one), *fact_problems(one)))
+        problems.extend((*_missing(entry), *source_problems(entry), *text_problems(entry), *fact_problems(entry)))
         graded = [each() for each in running]
         for found in graded:
-            problems.extend(verdict_problems(one, found, expected))
-        if too_new(one):
-            problems.extend(assembly_problems(one, answers))
-            return Report(one.name, tuple(problems), " | ".join([_skipped(one), *_summaries(graded, expected)]))
-        problems.extend(claim_problems(one, graded[0].by_name))
-        return Report(one.name, tuple(problems), " | ".join(_summaries(graded, expected)), graded[0].solution)
+            problems.extend(verdict_problems(entry, found, expected))
+        if too_new(entry):
+            problems.extend(assembly_problems(entry, answers))
+            return Report(entry.name, tuple(problems), " | ".join([_skipped(entry), *_summaries(graded, expected)]))
+        problems.extend(claim_problems(entry, graded[0].by_name))
+        return Report(entry.name, tuple(problems), " | ".join(_summaries(graded, expected)), graded[0].solution)
 
     return finish
 
 
-def too_new(one: CourseExercise) -> bool:
+def too_new(entry: CourseExercise) -> bool:
     """Whether the exercise needs a newer device than the simulated one: nothing of it can be graded there."""
-    return capability(one.exercise.requires) > SIMULATED
+    return capability(entry.exercise.requires) > SIMULATED
 
 
-def _skipped(one: CourseExercise) -> str:
-    return f"sim: SKIPPED, it needs {one.exercise.requires}; all files compiled and assembled"
+def _skipped(entry: CourseExercise) -> str:
+    return f"sim: SKIPPED, it needs {entry.exercise.requires}; all files compiled and assembled"
 
 
-def _missing(one: CourseExercise) -> Iterator[Problem]:
-    if one.solution is None and one.course.solutions.is_dir():
-        yield Problem(f"solution {one.name}.cu", "the course has solutions, but none of this exercise")
+def _missing(entry: CourseExercise) -> Iterator[Problem]:
+    if entry.solution is None and entry.course.solutions.is_dir():
+        yield Problem(f"solution {entry.name}.cu", "the course has solutions, but none of this exercise")
 
 
 def _start(
-    one: CourseExercise, laboratory: Laboratory, backend: str, answers: Sequence[WrongAnswer]
+    entry: CourseExercise, laboratory: Laboratory, backend: str, answers: Sequence[WrongAnswer]
 ) -> Callable[[], Graded]:
     """Queue the files that this backend has something to say about."""
 
     def queue(file: Path | WrongAnswer, word: str) -> Future[Verdict]:
         if backend == "sim":
-            return laboratory.simulated(one, file, counting=word == "technique")
-        return laboratory.on_gpu(one, file, "auto" if word in ALONE else "gpu")
+            return laboratory.simulated(entry, file, counting=word == "technique")
+        return laboratory.on_gpu(entry, file, "auto" if word in ALONE else "gpu")
 
-    stub = queue(one.stub, "technique") if one.stub.is_file() else None  # a stub may be right, and lack the technique
-    solution = queue(one.solution, "pass") if one.solution is not None else None
+    stub = (
+        queue(entry.stub, "technique") if entry.stub.is_file() else None
+    )  # a stub may be right, and lack the technique
+    solution = queue(entry.solution, "pass") if entry.solution is not None else None
     words = ((answer, answer.expectation.words.get(backend)) for answer in answers)
     mutants = {answer.path: queue(answer, word) for answer, word in words if word is not None}
     return lambda: Graded(
@@ -168,7 +170,7 @@ def _nothing(exercises: Sequence[CourseExercise]) -> list[Report]:
     """A check that found nothing to check must not look like one that found nothing wrong."""
     if not exercises:
         return [Report("course", (Problem("exercises/", "there is no exercise to check"),))]
-    if not any(one.stub.is_file() and one.solution is not None for one in exercises):
+    if not any(entry.stub.is_file() and entry.solution is not None for entry in exercises):
         return [Report("course", (Problem("solutions/", "no exercise has both a stub and a solution"),))]
     return []
 

@@ -45,29 +45,29 @@ class Claim:
         return f"{self.file} {self.counter}{f' per {self.per}' if self.per else ''} {self.sign} {self.value}"
 
 
-def claim_problems(one: CourseExercise, verdicts: Mapping[str, Verdict]) -> Iterator[Problem]:
+def claim_problems(entry: CourseExercise, verdicts: Mapping[str, Verdict]) -> Iterator[Problem]:
     """Yield the claims of the statement that do not hold. ``verdicts`` has the simulator's by the names of claims."""
-    place = one.statement.name
-    text = one.statement.read_text(encoding="utf-8") if one.statement.is_file() else ""
+    place = entry.statement.name
+    text = entry.statement.read_text(encoding="utf-8") if entry.statement.is_file() else ""
     for comment in _COMMENT.findall(text):
         match = _CLAIM.fullmatch(" ".join(comment.split()))
         if match is None:
             yield Problem(place, f"not a claim that can be read: {comment.strip()!r}")
             continue
         claim = Claim(**{name: value or "" for name, value in match.groupdict().items()})
-        wrong = _wrong(one, claim, verdicts)
+        wrong = _wrong(entry, claim, verdicts)
         if wrong:
             yield Problem(place, f"the claim `{claim}` does not hold: {wrong}")
 
 
-def _wrong(one: CourseExercise, claim: Claim, verdicts: Mapping[str, Verdict]) -> str:
+def _wrong(entry: CourseExercise, claim: Claim, verdicts: Mapping[str, Verdict]) -> str:
     """Return in words why a claim does not hold, "" if it does."""
     verdict = verdicts.get(claim.file)
     if verdict is None:
         return f"there is no {claim.file}; the files are {', '.join(verdicts)}"
     if not verdict.launches:
         return f"it is {verdict.verdict}, so nothing was counted"
-    sizes = dict(one.exercise.simulated)
+    sizes = dict(entry.exercise.simulated)
     try:
         found = total(claim.counter, verdict.launches, verdict.host_counters or None) / float(
             evaluate(claim.per or "1", sizes)

@@ -37,24 +37,24 @@ class Laboratory(Closing):
         self._children = ChildPool()
         self._folder = TemporaryDirectory(prefix="warpgrade-wrong-")
 
-    def simulated(self, one: CourseExercise, file: Path | WrongAnswer, *, counting: bool = False) -> Future[Verdict]:
+    def simulated(self, entry: CourseExercise, file: Path | WrongAnswer, *, counting: bool = False) -> Future[Verdict]:
         """Grade a file on the simulator; ``counting`` as in `KeptSimulator`."""
-        return self._workers.submit(self._on_simulator, one, file, counting)
+        return self._workers.submit(self._on_simulator, entry, file, counting)
 
-    def on_gpu(self, one: CourseExercise, file: Path | WrongAnswer, backend: str = "gpu") -> Future[Verdict]:
+    def on_gpu(self, entry: CourseExercise, file: Path | WrongAnswer, backend: str = "gpu") -> Future[Verdict]:
         """Grade a file on the GPU, one at a time; ``backend`` is ``gpu`` or ``auto``."""
-        return self._gpu_worker.submit(lambda: grade(self._request(one, file, backend, self._device)))
+        return self._gpu_worker.submit(lambda: grade(self._request(entry, file, backend, self._device)))
 
-    def _request(self, one: CourseExercise, file: Path | WrongAnswer, backend: str, device: int = 0) -> Request:
+    def _request(self, entry: CourseExercise, file: Path | WrongAnswer, backend: str, device: int = 0) -> Request:
         if isinstance(file, Path):
-            return request(one, file, backend, device)
+            return request(entry, file, backend, device)
         path, *more = file.put(Path(mkdtemp(dir=self._folder.name)))
-        return request(one, path, backend, device, host=more[0] if more else one.solution_host_file)
+        return request(entry, path, backend, device, host=more[0] if more else entry.solution_host_file)
 
-    def _on_simulator(self, one: CourseExercise, file: Path | WrongAnswer, counting: bool) -> Verdict:
-        asked = self._request(one, file, "sim")
-        if one.exercise.host and asked.simulator is not None:  # its children share a file, and serve one program
-            simulator = SimHostFileBackend(one, asked.path, host=asked.host_file, threads=self._threads)
+    def _on_simulator(self, entry: CourseExercise, file: Path | WrongAnswer, counting: bool) -> Verdict:
+        asked = self._request(entry, file, "sim")
+        if entry.exercise.host and asked.simulator is not None:  # its children share a file, and serve one program
+            simulator = SimHostFileBackend(entry, asked.path, host=asked.host_file, threads=self._threads)
             asked = replace(asked, simulator=simulator)
         elif asked.simulator is not None:
             asked = replace(asked, simulator=KeptSimulator(self._children, threads=self._threads, counting=counting))
@@ -68,20 +68,20 @@ class Laboratory(Closing):
         self._folder.cleanup()
 
 
-def request(one: CourseExercise, path: Path, backend: str, device: int = 0, *, host: Path | None = None) -> Request:
+def request(entry: CourseExercise, path: Path, backend: str, device: int = 0, *, host: Path | None = None) -> Request:
     """What ``grade NAME --file PATH --backend BACKEND`` asks of the pipeline, with the file's own seed.
 
     A host exercise's ``path`` has its host file beside it, or takes ``host``; a host file takes the solution's kernels.
     """
-    options = Options(names=(one.name,), file=path, backend=backend, device=device, seed=seed_of(one, path))
+    options = Options(names=(entry.name,), file=path, backend=backend, device=device, seed=seed_of(entry, path))
     alone = path.suffix == ".py"
-    task = Task(one, one.solution or one.stub, host=path) if alone else Task(one, path, host=host)
-    return Machine.chosen(backend, device).request(Catalog((one,)), task, options)
+    task = Task(entry, entry.solution or entry.stub, host=path) if alone else Task(entry, path, host=host)
+    return Machine.chosen(backend, device).request(Catalog((entry,)), task, options)
 
 
-def seed_of(one: CourseExercise, path: Path) -> int:
+def seed_of(entry: CourseExercise, path: Path) -> int:
     """The seed of a file: by exercise and name, so that no two share their inputs."""
-    return crc32(f"{one.name}/{path.name}".encode())
+    return crc32(f"{entry.name}/{path.name}".encode())
 
 
 def available_cpus() -> int:

@@ -54,14 +54,14 @@ def _check_name(name: str, existing: Sequence[CourseExercise]) -> None:
             f"an exercise cannot be called {name!r}: its kernel has the same name, and that is a word of C++",
             code="bad_name", hint="choose another name",
         )  # fmt: skip
-    twin = next((one for one in existing if one.name == name), None)
+    twin = next((entry for entry in existing if entry.name == name), None)
     if twin is not None:
         raise UsageError(f"{twin.folder} is already there", code="exists", hint="choose another name")
 
 
 def _last_chapter(existing: Sequence[CourseExercise]) -> str:
     """The chapter with the largest number; chapters without one, as a plain course has them, do not count."""
-    numbered = [(int(found[1]), found[0]) for one in existing if (found := _CHAPTER.fullmatch(one.chapter))]
+    numbered = [(int(found[1]), found[0]) for entry in existing if (found := _CHAPTER.fullmatch(entry.chapter))]
     return max(numbered, default=(0, FIRST_CHAPTER))[1]
 
 
@@ -72,7 +72,7 @@ def _order(chapter: str, existing: Sequence[CourseExercise]) -> int:
         hint = "a chapter is a number and a name: 02_memory"
         raise UsageError(f"{chapter!r} is no chapter", code="bad_chapter", hint=hint)
     first = 100 * int(number[1])
-    rows = [one.number - first for one in existing if 0 <= one.number - first <= MOST_IN_A_CHAPTER]
+    rows = [entry.number - first for entry in existing if 0 <= entry.number - first <= MOST_IN_A_CHAPTER]
     if max(rows, default=0) == MOST_IN_A_CHAPTER:
         raise UsageError(f"chapter {chapter} is full", code="bad_chapter", hint="start another with --chapter")
     return first + max(rows, default=0) + 1

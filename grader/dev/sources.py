@@ -12,25 +12,25 @@ MARKER = "YOUR CODE"
 """What stands in a comment where the student writes; such a line need not be in the solution."""
 
 
-def source_problems(one: CourseExercise) -> Iterator[Problem]:
+def source_problems(entry: CourseExercise) -> Iterator[Problem]:
     """Yield what is wrong with the stub's text, and with the host file's, beside the solution's."""
-    if not one.stub.is_file():
-        yield Problem(one.stub.name, "the stub is missing")
-    elif one.solution is not None and not (one.exercise.host and _given(one.stub, one.solution)):
-        yield from pair_problems(one.stub, one.solution)
-    if one.exercise.host:
-        yield from _host_problems(one)
+    if not entry.stub.is_file():
+        yield Problem(entry.stub.name, "the stub is missing")
+    elif entry.solution is not None and not (entry.exercise.host and _given(entry.stub, entry.solution)):
+        yield from pair_problems(entry.stub, entry.solution)
+    if entry.exercise.host:
+        yield from _host_problems(entry)
 
 
-def _host_problems(one: CourseExercise) -> Iterator[Problem]:
-    if one.host_file is None:
-        yield Problem(f"{one.name}_host.py", "the host file is missing")
-    elif one.solution is not None and one.solution_host_file is None:
-        yield Problem(f"{one.name}_host.py", "the solution has no host file")
-    elif one.solution_host_file is not None:
-        both_given = _given(one.stub, one.solution) and _given(one.host_file, one.solution_host_file)
-        if both_given or not _given(one.host_file, one.solution_host_file):
-            yield from pair_problems(one.host_file, one.solution_host_file)
+def _host_problems(entry: CourseExercise) -> Iterator[Problem]:
+    if entry.host_file is None:
+        yield Problem(f"{entry.name}_host.py", "the host file is missing")
+    elif entry.solution is not None and entry.solution_host_file is None:
+        yield Problem(f"{entry.name}_host.py", "the solution has no host file")
+    elif entry.solution_host_file is not None:
+        both_given = _given(entry.stub, entry.solution) and _given(entry.host_file, entry.solution_host_file)
+        if both_given or not _given(entry.host_file, entry.solution_host_file):
+            yield from pair_problems(entry.host_file, entry.solution_host_file)
 
 
 def _given(stub: Path, solution: Path | None) -> bool:

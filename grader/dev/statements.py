@@ -20,11 +20,11 @@ _ASKED = re.compile(r"at (?:least|most) (\d+(?:\.\d+)?)(?!\d|\.\d)")
 _FRACTION = re.compile(r"\b0\.\d+\b")
 
 
-def text_problems(one: CourseExercise) -> Iterator[Problem]:
+def text_problems(entry: CourseExercise) -> Iterator[Problem]:
     """Yield what is missing in the three texts of an exercise, and what in its statement is not so."""
-    for path, check in ((one.statement, _statement), (one.hints, _hints), (one.interview, _interview)):
+    for path, check in ((entry.statement, _statement), (entry.hints, _hints), (entry.interview, _interview)):
         text = _read(path)
-        messages = check(one, text) if text.strip() else ("it is missing, or empty",)
+        messages = check(entry, text) if text.strip() else ("it is missing, or empty",)
         yield from (Problem(path.name, message) for message in messages)
 
 
@@ -74,17 +74,17 @@ def _sections(text: str) -> list[tuple[str, str]]:
 # ------------------------------------------------------------------------------------------------------------ statement
 
 
-def _statement(one: CourseExercise, text: str) -> Iterator[str]:
-    if not text.startswith(f"# {one.name}\n"):
-        yield f"it does not begin with `# {one.name}`"
+def _statement(entry: CourseExercise, text: str) -> Iterator[str]:
+    if not text.startswith(f"# {entry.name}\n"):
+        yield f"it does not begin with `# {entry.name}`"
     tables = list(_tables(text))
     for header, rows in tables:
-        if header[:2] == ["parameter", "type"] and not one.exercise.host:
-            yield from _parameters(one, rows)
+        if header[:2] == ["parameter", "type"] and not entry.exercise.host:
+            yield from _parameters(entry, rows)
         elif header[0] == "stage":
-            yield from _graded(one, rows)
+            yield from _graded(entry, rows)
         elif header[0] == "report":
-            yield from _reports(one, rows)
+            yield from _reports(entry, rows)
 
 
 def _tables(text: str) -> Iterator[tuple[list[str], list[list[str]]]]:
@@ -94,9 +94,9 @@ def _tables(text: str) -> Iterator[tuple[list[str], list[list[str]]]]:
         yield rows[0], rows[2:]
 
 
-def _parameters(one: CourseExercise, rows: list[list[str]]) -> Iterator[str]:
+def _parameters(entry: CourseExercise, rows: list[list[str]]) -> Iterator[str]:
     """A row says what some kernel of the stub declares, and every parameter has a row."""
-    declared = _declared(one.stub)
+    declared = _declared(entry.stub)
     told = {(re.sub(r"\s", "", row[1].strip("`")), name) for row in rows for name in re.findall(r"`(\w+)`", row[0])}
     for kind, name in sorted(told - declared):
         yield f"the parameter `{name}` of type `{kind}` is in no kernel of the stub"
@@ -114,31 +114,31 @@ def _declared(stub: Path) -> set[tuple[str, str]]:
     return {(re.sub(r"\s", "", match[1]), match[2]) for match in split if match}
 
 
-def _graded(one: CourseExercise, rows: list[list[str]]) -> Iterator[str]:
+def _graded(entry: CourseExercise, rows: list[list[str]]) -> Iterator[str]:
     """The table of stages: known words, and the figures of exercise.py."""
     told = {row[0]: row[-1] for row in rows}
     yield from (f"there is no stage {name!r}" for name in told if name not in STAGES)
-    asked = {value for e in one.graded.technique for value in (e.at_least, e.at_most) if value is not None}
+    asked = {value for e in entry.graded.technique for value in (e.at_least, e.at_most) if value is not None}
     for figure in _ASKED.findall(told.get("technique", "")):
         if float(figure) not in asked:
             yield f"it asks for {figure} under technique, which exercise.py does not"
-    target = with_line(one.exercise, REFERENCE).target
+    target = with_line(entry.exercise, REFERENCE).target
     for figure in _FRACTION.findall(told.get("fast", ""))[:1]:
         if target is None or float(figure) != target.fraction:
             yield f"its pass line is {figure}, that on an H200 {target.fraction if target else 'none'}"
-    if "secret" in told.get("correct", "") and not one.exercise.secret:
+    if "secret" in told.get("correct", "") and not entry.exercise.secret:
         yield "it speaks of secret sizes, of which exercise.py has none"
-    if one.graded.technique and "technique" not in told:
+    if entry.graded.technique and "technique" not in told:
         yield "it does not say what technique is graded"
 
 
-def _reports(one: CourseExercise, rows: list[list[str]]) -> Iterator[str]:
+def _reports(entry: CourseExercise, rows: list[list[str]]) -> Iterator[str]:
     """The table of reports: each row begins with a verdict word that this exercise can get."""
     for row in rows:
         word = (re.findall(r"`(\w+)`", row[0]) or [row[0]])[0]
         if word not in VERDICTS:
             yield f"{word!r} is no verdict word"
-        elif word == "technique" and not one.graded.technique:
+        elif word == "technique" and not entry.graded.technique:
             yield "it explains the verdict `technique`, which this exercise does not give"
-        elif word == "slow" and one.exercise.target is None:
+        elif word == "slow" and entry.exercise.target is None:
             yield "it explains the verdict `slow`, which this exercise does not give"

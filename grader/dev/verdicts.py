@@ -35,30 +35,30 @@ class Graded:
         return {name: verdict for name, verdict in named.items() if verdict is not None} | mutants
 
 
-def verdict_problems(one: CourseExercise, graded: Graded, expected: Mapping[Path, Expectation]) -> Iterator[Problem]:
+def verdict_problems(entry: CourseExercise, graded: Graded, expected: Mapping[Path, Expectation]) -> Iterator[Problem]:
     """Yield every verdict that is not as it should be."""
-    runs = graded.backend == "gpu" or simulable(one.exercise)
+    runs = graded.backend == "gpu" or simulable(entry.exercise)
     if graded.stub is not None:
-        yield from _stub(one, graded.stub, runs)
+        yield from _stub(entry, graded.stub, runs)
     if graded.solution is not None:
-        yield from _solution(one, graded.solution, runs)
+        yield from _solution(entry, graded.solution, runs)
     for path, verdict in graded.mutants.items():
         yield from _mutant(path, verdict, expected[path].words[graded.backend])
     if graded.backend == "sim" and runs:
         yield from _enough(graded)
-        yield from _toothless(one, graded)
+        yield from _toothless(entry, graded)
 
 
-def _stub(one: CourseExercise, verdict: Verdict, runs: bool) -> Iterator[Problem]:
-    place = one.stub.name
+def _stub(entry: CourseExercise, verdict: Verdict, runs: bool) -> Iterator[Problem]:
+    place = entry.stub.name
     if verdict.stage("compiles").status != "passed":
         yield Problem(place, f"the stub does not compile: {told(verdict)}")
     elif verdict.exit_code != 1 and runs:
         yield Problem(place, f"the untouched stub must not pass: {told(verdict)}")
 
 
-def _solution(one: CourseExercise, verdict: Verdict, runs: bool) -> Iterator[Problem]:
-    place = f"solution {one.name}.cu"
+def _solution(entry: CourseExercise, verdict: Verdict, runs: bool) -> Iterator[Problem]:
+    place = f"solution {entry.name}.cu"
     if verdict.stage("compiles").status != "passed" or (runs and not _as_good(verdict)):
         yield Problem(place, f"the solution does not pass: {told(verdict)}")
         return
@@ -85,11 +85,11 @@ def _enough(graded: Graded) -> Iterator[Problem]:
         yield Problem("wrong/", f"the simulator rejects {failing} wrong answers; it must be {FAILING} or more")
 
 
-def _toothless(one: CourseExercise, graded: Graded) -> Iterator[Problem]:
+def _toothless(entry: CourseExercise, graded: Graded) -> Iterator[Problem]:
     """An expectation that no wrong answer misses says nothing: it could be mistaken and nobody would see it."""
     counted = [(v.launches, v.host_counters) for v in graded.by_name.values() if v.verdict == "technique"]
-    for expect in one.exercise.technique:
-        if not any(evaluate(expect, launches, one.exercise.simulated, host) for launches, host in counted):
+    for expect in entry.exercise.technique:
+        if not any(evaluate(expect, launches, entry.exercise.simulated, host) for launches, host in counted):
             yield Problem("wrong/", f"no wrong answer misses what is expected of {expect.counter}: add one that does")
 
 

@@ -41,22 +41,22 @@ class WrongAnswer:
         return paths
 
 
-def wrong_answers(one: CourseExercise) -> tuple[list[WrongAnswer], list[Problem]]:
+def wrong_answers(entry: CourseExercise) -> tuple[list[WrongAnswer], list[Problem]]:
     """Every wrong answer in the order of names, and what is wrong with the files that are none."""
     found: list[WrongAnswer] = []
     problems: list[Problem] = []
-    for name in _names(one):
+    for name in _names(entry):
         try:
-            found.append(wrong_answer(one, name))
+            found.append(wrong_answer(entry, name))
         except (BadExpectation, EditError) as error:
-            path = next(iter(_files(one, name).values()))
+            path = next(iter(_files(entry, name).values()))
             problems.append(Problem(f"wrong/{path.name}", str(error)))
     return found, problems
 
 
-def wrong_answer(one: CourseExercise, name: str) -> WrongAnswer:
+def wrong_answer(entry: CourseExercise, name: str) -> WrongAnswer:
     """The wrong answer called ``name``, without suffix. Raises BadExpectation, EditError, FileNotFoundError."""
-    files = _files(one, name)
+    files = _files(entry, name)
     if not files:
         raise FileNotFoundError(name)
     if ".diff" not in files:
@@ -64,23 +64,23 @@ def wrong_answer(one: CourseExercise, name: str) -> WrongAnswer:
     if len(files) > 1:
         _, other, *_ = files.values()
         raise EditError(f"{other.name} is there too: leave one of them out")
-    return _edited(one, files[".diff"])
+    return _edited(entry, files[".diff"])
 
 
-def _names(one: CourseExercise) -> list[str]:
-    suffixes = _suffixes(one)
-    found = [path.name for path in one.folder.glob("wrong/*") if path.is_file()]
+def _names(entry: CourseExercise) -> list[str]:
+    suffixes = _suffixes(entry)
+    found = [path.name for path in entry.folder.glob("wrong/*") if path.is_file()]
     return sorted({name.removesuffix(suffix) for name in found for suffix in suffixes if name.endswith(suffix)})
 
 
-def _files(one: CourseExercise, name: str) -> dict[str, Path]:
+def _files(entry: CourseExercise, name: str) -> dict[str, Path]:
     """The files of a wrong answer by suffix."""
-    paths = {suffix: one.folder / "wrong" / f"{name}{suffix}" for suffix in _suffixes(one)}
+    paths = {suffix: entry.folder / "wrong" / f"{name}{suffix}" for suffix in _suffixes(entry)}
     return {suffix: path for suffix, path in paths.items() if path.is_file()}
 
 
-def _suffixes(one: CourseExercise) -> tuple[str, ...]:
-    return (".diff", ".cu", HOST) if one.exercise.host else (".diff", ".cu")
+def _suffixes(entry: CourseExercise) -> tuple[str, ...]:
+    return (".diff", ".cu", HOST) if entry.exercise.host else (".diff", ".cu")
 
 
 def _whole(files: Mapping[str, Path]) -> WrongAnswer:
@@ -90,32 +90,34 @@ def _whole(files: Mapping[str, Path]) -> WrongAnswer:
     return WrongAnswer(path, expectation, texts)
 
 
-def _edited(one: CourseExercise, path: Path) -> WrongAnswer:
-    solution = _solution(one)
+def _edited(entry: CourseExercise, path: Path) -> WrongAnswer:
+    solution = _solution(entry)
     text = _read(path)
     expectation = read_expectation(text.splitlines())
     edit = read_edit(text, solution)
     try:
         changed = {name: applied(edit.files[name], solution[name]) for name in solution if name in edit.files}
     except EditError as error:
-        raise EditError(f"{error}; `grade dev wrong {one.name} --refresh` moves edits to a changed solution") from None
-    return WrongAnswer(path, expectation, _texts(one, path.stem, edit.head, changed))
+        raise EditError(
+            f"{error}; `grade dev wrong {entry.name} --refresh` moves edits to a changed solution"
+        ) from None
+    return WrongAnswer(path, expectation, _texts(entry, path.stem, edit.head, changed))
 
 
-def _texts(one: CourseExercise, name: str, head: Sequence[str], changed: Mapping[str, str]) -> dict[str, str]:
+def _texts(entry: CourseExercise, name: str, head: Sequence[str], changed: Mapping[str, str]) -> dict[str, str]:
     """The changed files under the names that they are graded by, the first with the two lines of the edit on top."""
-    texts = {file.replace(one.name, name, 1): text for file, text in changed.items()}
+    texts = {file.replace(entry.name, name, 1): text for file, text in changed.items()}
     first = next(iter(texts))
     top = [f"{comment_mark(first)}{line.removeprefix('//')}\n" for line in head]
     return texts | {first: "".join([*top, texts[first]])}
 
 
-def _solution(one: CourseExercise) -> dict[str, str]:
+def _solution(entry: CourseExercise) -> dict[str, str]:
     """The solution's files by name. Raises EditError where there is none."""
-    if one.solution is None:
+    if entry.solution is None:
         raise EditError("it edits the solution, and there is none")
-    host = one.solution_host_file if one.exercise.host else None
-    return {path.name: _read(path) for path in (one.solution, host) if path is not None}
+    host = entry.solution_host_file if entry.exercise.host else None
+    return {path.name: _read(path) for path in (entry.solution, host) if path is not None}
 
 
 def _read(path: Path) -> str:
@@ -128,18 +130,18 @@ def _read(path: Path) -> str:
 # -------------------------------------------------------------------------------------------------------------- writing
 
 
-def write_edit(one: CourseExercise, name: str, files: Iterable[Path]) -> Path:
+def write_edit(entry: CourseExercise, name: str, files: Iterable[Path]) -> Path:
     """Write ``wrong/NAME.diff`` from whole files, and remove those of them that lie in ``wrong/`` themselves.
 
     The first two lines of the `.cu`, or of the host file where it is alone, are the expectation and the reason.
     Raises BadExpectation, EditError.
     """
-    solution = _solution(one)
+    solution = _solution(entry)
     whole = {path: lines_of(_read(path)) for path in sorted(files, key=lambda path: path.name.endswith(HOST))}
     head: list[str] = []
     changed = {}
     for path, lines in whole.items():
-        file = f"{one.name}{HOST if path.name.endswith(HOST) else '.cu'}"
+        file = f"{entry.name}{HOST if path.name.endswith(HOST) else '.cu'}"
         if not path.name.endswith((".cu", HOST)):
             raise EditError(f"{path.name} is not a whole file: M.cu, or M{HOST} of a host exercise")
         if file not in solution or file in changed:
@@ -150,22 +152,22 @@ def write_edit(one: CourseExercise, name: str, files: Iterable[Path]) -> Path:
             head = [f"//{line.rstrip().removeprefix(mark)}" for line in lines[:2]]
         has_head = lines[:1] and lines[0].startswith(f"{mark} expect:")
         changed[file] = "".join(lines[2:] if has_head else lines)
-    target = one.folder / "wrong" / f"{name}.diff"
+    target = entry.folder / "wrong" / f"{name}.diff"
     target.parent.mkdir(exist_ok=True)
     target.write_bytes(_checked(head, solution, changed).encode())
     for path in whole:
-        if one.is_wrong_answer(path):
+        if entry.is_wrong_answer(path):
             path.unlink()
     return target
 
 
-def refresh(one: CourseExercise) -> tuple[list[Path], list[Problem]]:
+def refresh(entry: CourseExercise) -> tuple[list[Path], list[Problem]]:
     """Move every edit to the solution as it is now: the files that changed, and the edits that have no place now."""
     rewritten: list[Path] = []
     problems: list[Problem] = []
-    for path in sorted(one.folder.glob("wrong/*.diff")):
+    for path in sorted(entry.folder.glob("wrong/*.diff")):
         try:
-            solution, text = _solution(one), _read(path)
+            solution, text = _solution(entry), _read(path)
             edit = read_edit(text, solution)
             new = _checked(edit.head, solution, {name: _moved(edit.files[name], solution[name]) for name in edit.files})
         except EditError as error:

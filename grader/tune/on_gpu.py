@@ -43,7 +43,7 @@ def machine_of(gpu: Gpu, requires: str) -> Machine:
 class GpuTimer:
     """Times the variants of one exercise. Close it at the end."""
 
-    one: CourseExercise
+    entry: CourseExercise
     backend: GpuBackend
     machine: Machine
     seed: int
@@ -107,20 +107,20 @@ class GpuTimer:
     def _setup(self, variant: Variant, samples: int) -> Setup:
         from grader.backends.gpu.setup import prepare
 
-        setup = prepare(self.one, _program(variant), self.backend.gpu, self.seed, samples=samples)
+        setup = prepare(self.entry, _program(variant), self.backend.gpu, self.seed, samples=samples)
         run = replace(setup.run, ceiling=(), ceiling_bytes=0, budget_s=BUDGET_S)
         return replace(setup, run=run)
 
     def _cases(self) -> tuple[Case, ...]:
         from grader.grading.cases import small_cases
 
-        cases = [case for case in small_cases(self.one.exercise, self.seed) if case.values == "real"]
+        cases = [case for case in small_cases(self.entry.exercise, self.seed) if case.values == "real"]
         return tuple({id(case): case for case in (cases[0], cases[-1])}.values())[:SMALL_CASES]
 
     def _run(self, session: GpuSession, variant: Variant, case: Case) -> Outcome:
         from grader.grading.run import Job, run_case
 
-        job = Job(self.one.exercise, _submission(variant), self._cases_book(), (case,), self.backend, self.limits)
+        job = Job(self.entry.exercise, _submission(variant), self._cases_book(), (case,), self.backend, self.limits)
         return run_case(job, session, case)
 
     def _cases_book(self) -> CaseBook:
@@ -129,8 +129,8 @@ class GpuTimer:
             from grader.catalog.references import resolve_reference
             from grader.grading.cases import CaseBook
 
-            oracle = resolve_reference(self.one.exercise.oracle, self.one.course)
-            self._book = CaseBook(self.one.exercise, oracle, self.seed)
+            oracle = resolve_reference(self.entry.exercise.oracle, self.entry.course)
+            self._book = CaseBook(self.entry.exercise, oracle, self.seed)
         return self._book
 
 

@@ -76,7 +76,7 @@ def write_page(name: str, folder: Path, steps: Sequence[Step], report: Report) -
 def write_statements(steps: Sequence[Step], report: Report) -> None:
     """Put into each statement that has a place for it what the step before reaches."""
     for before, step in pairwise(steps):
-        path = step.one.statement
+        path = step.entry.statement
         text = path.read_text() if path.is_file() else ""
         if "<!-- generated: before -->" in text:
             path.write_text(filled(text, "before", sentence(before, report), path))
@@ -99,7 +99,7 @@ def sentence(step: Step, report: Report) -> str:
     found = step.timed
     if found is None:
         return not_yet(report)
-    size = step.one.exercise.timed or {}
+    size = step.entry.exercise.timed or {}
     done = f"takes {time(found.median_s)} at {size_in_words(size)}"
     if set(size) == {"m", "n", "k"}:
         m, n, k = (size[name] for name in "mnk")
@@ -129,13 +129,13 @@ def table(steps: Sequence[Step], report: Report) -> str:
     A ladder of operations has so many counters that they get tables of their own, which fit into a terminal.
     """
     columns = OF_BYTES if steps[0].of_bytes else OF_OPERATIONS
-    shown = [one for one in columns if _differ([step.counter(one.counter, one.per) for step in steps])]
+    shown = [entry for entry in columns if _differ([step.counter(entry.counter, entry.per) for step in steps])]
     times = [[f"`{step.name}`", *_times(step)] for step in steps]
     heads = ["step", "median", *_heads(steps)]
     if steps[0].of_bytes:
         rows = [[*row, *_figures(step, shown)] for row, step in zip(times, steps, strict=True)]
         head = f"{_head(steps, report)} {_of_counters(steps)} {_legend(shown)}".rstrip()
-        return "\n".join([head, "", *markdown_table([*heads, *(one.head for one in shown)], rows)])
+        return "\n".join([head, "", *markdown_table([*heads, *(entry.head for entry in shown)], rows)])
     times += [
         [name, *_cells(found[0], of_peak=comparable(found[0])), *map(_also, found[1:])]
         for name, found in libraries(steps).items()
@@ -144,7 +144,7 @@ def table(steps: Sequence[Step], report: Report) -> str:
     for at, part in enumerate(_few(shown)):
         rows = [[f"`{step.name}`", *_figures(step, part)] for step in steps]
         words = f"{'' if at else _of_counters(steps)} {_legend(part)}".strip()
-        parts += [words, "\n".join(markdown_table(["step", *(one.head for one in part)], rows))]
+        parts += [words, "\n".join(markdown_table(["step", *(entry.head for entry in part)], rows))]
     return "\n\n".join(filter(None, parts))
 
 
@@ -156,23 +156,23 @@ def _few(columns: Sequence[Column]) -> list[Sequence[Column]]:
 
 
 def _figures(step: Step, columns: Sequence[Column]) -> list[str]:
-    return [figure(step.counter(one.counter, one.per)) for one in columns]
+    return [figure(step.counter(entry.counter, entry.per)) for entry in columns]
 
 
 def _legend(columns: Sequence[Column]) -> str:
-    words = ", ".join(f"*{one.head}*: {one.words}" for one in columns if one.words)
+    words = ", ".join(f"*{entry.head}*: {entry.words}" for entry in columns if entry.words)
     return f"{words}." if words else ""
 
 
 def _of_counters(steps: Sequence[Step]) -> str:
     if steps[0].of_bytes:
         return "Counters are the simulator's, for each 1000 elements."
-    size = size_in_words(steps[0].one.exercise.simulated)
+    size = size_in_words(steps[0].entry.exercise.simulated)
     return f"Counters are the simulator's at {size}, for each 1000 multiply-adds."
 
 
 def _head(steps: Sequence[Step], report: Report) -> str:
-    size = size_in_words(steps[0].one.exercise.timed or {})
+    size = size_in_words(steps[0].entry.exercise.timed or {})
     measured = any(step.timed for step in steps)
     words = f"{report['gpu']['name']}, {report['date']}, {size}." if measured else not_yet(report)
     peak = "" if steps[0].of_bytes else _peak(steps)
@@ -188,7 +188,7 @@ def _heads(steps: Sequence[Step]) -> list[str]:
 
 def _other_sizes(steps: Sequence[Step]) -> dict[str, str]:
     """The further sizes, in short and in full."""
-    exercise = steps[0].one.exercise
+    exercise = steps[0].entry.exercise
     timed = exercise.timed or {}
     return {
         " × ".join(str(n) for name, n in also.size.items() if n != timed.get(name)): size_in_words(also.size)

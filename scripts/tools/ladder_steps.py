@@ -52,14 +52,14 @@ class Row:
 class Step:
     """One step: its times, and what its solution did at the simulated size (no launches: it could not be counted)."""
 
-    one: CourseExercise
+    entry: CourseExercise
     row: Row
     further: tuple[Row, ...] = ()
     launches: Sequence[LaunchRecord] = ()
 
     @property
     def name(self) -> str:
-        return self.one.name
+        return self.entry.name
 
     @property
     def timed(self) -> Timed | None:
@@ -68,7 +68,7 @@ class Step:
     @property
     def unit(self) -> str:
         """The unit of the target's peak; that of memory where there is no target."""
-        return self.one.exercise.target.unit if self.one.exercise.target else "bandwidth"
+        return self.entry.exercise.target.unit if self.entry.exercise.target else "bandwidth"
 
     @property
     def of_bytes(self) -> bool:
@@ -82,7 +82,7 @@ class Step:
     @cached_property
     def amount(self) -> float:
         """What its counters are divided by: elements of the largest input, or multiply-adds, at the simulated size."""
-        exercise = self.one.exercise
+        exercise = self.entry.exercise
         if self.of_bytes:
             return max(element_count(array, exercise.simulated) for array in exercise.inputs)
         return float(evaluate(exercise.work.flops, exercise.simulated)) / 2
@@ -95,19 +95,19 @@ class Step:
         return found * per / self.amount if per else found
 
 
-def step_of(one: CourseExercise, report: Report, launches: Launches) -> Step:
+def step_of(entry: CourseExercise, report: Report, launches: Launches) -> Step:
     """The step with what is known of it."""
-    exercise = one.exercise
-    further = tuple(row_of(one, also.size, report) for also in exercise.also_timed)
-    return Step(one, row_of(one, exercise.timed or {}, report), further, launches.get(one.name, ()))
+    exercise = entry.exercise
+    further = tuple(row_of(entry, also.size, report) for also in exercise.also_timed)
+    return Step(entry, row_of(entry, exercise.timed or {}, report), further, launches.get(entry.name, ()))
 
 
-def row_of(one: CourseExercise, size: Size, report: Report) -> Row:
+def row_of(entry: CourseExercise, size: Size, report: Report) -> Row:
     """What the bench has of an exercise at a size; an empty row where it has nothing."""
     words = size_in_words(size)
     for row in report["rows"]:
         measured = row["measured"]
-        if measured and (row["exercise"], row["size"]) == (one.name, words) and measured["fraction_of_peak"]:
+        if measured and (row["exercise"], row["size"]) == (entry.name, words) and measured["fraction_of_peak"]:
             return _row(row, measured)
     return Row()
 
@@ -115,8 +115,8 @@ def row_of(one: CourseExercise, size: Size, report: Report) -> Row:
 def _row(row: Mapping[str, Any], measured: Mapping[str, Any]) -> Row:
     seconds, rate = measured["median_s"], measured["achieved"]
     libraries = tuple(
-        (one["name"], Timed(one["seconds"], rate * seconds / one["seconds"], one["fraction"]))
-        for one in row["libraries"]
+        (entry["name"], Timed(entry["seconds"], rate * seconds / entry["seconds"], entry["fraction"]))
+        for entry in row["libraries"]
     )
     return Row(Timed(seconds, rate, measured["fraction_of_peak"]), measured["peak"], libraries)
 

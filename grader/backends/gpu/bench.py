@@ -49,69 +49,71 @@ def bench(
     ``alone`` leaves further sizes and libraries out. A solution that fails becomes a row with its ``problem``.
     """
     rows = []
-    for one in exercises:
-        if one.exercise.timed is not None and one.solution is not None:
-            tell(one.name)
-            rows += [_row(sized, backend, seed) for sized in _sizes(_alone(one) if alone else one, backend.gpu)]
+    for entry in exercises:
+        if entry.exercise.timed is not None and entry.solution is not None:
+            tell(entry.name)
+            rows += [_row(sized, backend, seed) for sized in _sizes(_alone(entry) if alone else entry, backend.gpu)]
     return BenchReport(backend.gpu, versions(backend.gpu), _today(), tuple(rows))
 
 
-def _alone(one: CourseExercise) -> CourseExercise:
-    return replace(one, exercise=replace(one.exercise, also_timed=(), baseline="", rivals=()))
+def _alone(entry: CourseExercise) -> CourseExercise:
+    return replace(entry, exercise=replace(entry.exercise, also_timed=(), baseline="", rivals=()))
 
 
-def _sizes(one: CourseExercise, gpu: Gpu) -> Iterator[CourseExercise]:
+def _sizes(entry: CourseExercise, gpu: Gpu) -> Iterator[CourseExercise]:
     """The exercise with its pass line on this GPU, then once for each further size, on which no line is drawn."""
-    exercise = with_line(one.exercise, gpu.name)
-    yield replace(one, exercise=exercise)
+    exercise = with_line(entry.exercise, gpu.name)
+    yield replace(entry, exercise=exercise)
     for also in exercise.also_timed:
         target = replace(exercise.target, fraction=0.0, reach=also.reach) if exercise.target else None
-        yield replace(one, exercise=replace(exercise, timed=also.size, target=target))
+        yield replace(entry, exercise=replace(exercise, timed=also.size, target=target))
 
 
-def _row(one: CourseExercise, backend: GpuBackend, seed: int) -> BenchRow:
-    size = size_in_words(one.exercise.timed or {})
+def _row(entry: CourseExercise, backend: GpuBackend, seed: int) -> BenchRow:
+    size = size_in_words(entry.exercise.timed or {})
     try:
-        measure = _host_row if one.exercise.host else _kernel_row
-        return measure(one, backend, seed, size)
+        measure = _host_row if entry.exercise.host else _kernel_row
+        return measure(entry, backend, seed, size)
     except WarpgradeError as error:
-        return BenchRow(one.name, size, problem=error.message)
+        return BenchRow(entry.name, size, problem=error.message)
 
 
-def _kernel_row(one: CourseExercise, backend: GpuBackend, seed: int, size: str) -> BenchRow:
+def _kernel_row(entry: CourseExercise, backend: GpuBackend, seed: int, size: str) -> BenchRow:
     from grader.backends.gpu.speed import SpeedTest
 
-    program = _compiled(one, backend)
+    program = _compiled(entry, backend)
     with backend.open(program, LIMITS) as session:
-        speed = SpeedTest(one, backend, seed, LIMITS)(session)
+        speed = SpeedTest(entry, backend, seed, LIMITS)(session)
     with backend.open_empty(LIMITS) as session:
-        library = _libraries(one, session, backend.gpu, program, seed)
-    return _finished(one, backend.gpu, size, speed, library)
+        library = _libraries(entry, session, backend.gpu, program, seed)
+    return _finished(entry, backend.gpu, size, speed, library)
 
 
-def _host_row(one: CourseExercise, backend: GpuBackend, seed: int, size: str) -> BenchRow:
+def _host_row(entry: CourseExercise, backend: GpuBackend, seed: int, size: str) -> BenchRow:
     from grader.backends.gpu.hostfile.backend import HostBackend
     from grader.backends.gpu.hostfile.speed import HostSpeedTest
     from grader.catalog.references import resolve_reference
 
-    assert one.solution is not None
-    host_file = one.solution.with_name(f"{one.name}_host.py")
-    host = HostBackend(backend, one.exercise, host_file.read_bytes(), host_file.name, course=one.course)
-    one, size = replace(one, exercise=host.exercise), size_in_words(host.exercise.timed or {})
-    timer = HostSpeedTest(one.exercise, host, lambda: resolve_reference(one.exercise.oracle, one.course), seed, LIMITS)
-    with host.open(_compiled(one, backend), LIMITS) as session:
+    assert entry.solution is not None
+    host_file = entry.solution.with_name(f"{entry.name}_host.py")
+    host = HostBackend(backend, entry.exercise, host_file.read_bytes(), host_file.name, course=entry.course)
+    entry, size = replace(entry, exercise=host.exercise), size_in_words(host.exercise.timed or {})
+    timer = HostSpeedTest(
+        entry.exercise, host, lambda: resolve_reference(entry.exercise.oracle, entry.course), seed, LIMITS
+    )
+    with host.open(_compiled(entry, backend), LIMITS) as session:
         speed = timer(session)
     with backend.open_empty(LIMITS) as empty:
-        library = _host_libraries(one, empty)
-    return _finished(one, backend.gpu, size, speed, library)
+        library = _host_libraries(entry, empty)
+    return _finished(entry, backend.gpu, size, speed, library)
 
 
-def _finished(one: CourseExercise, gpu: Gpu, size: str, speed: Any, library: Mapping[str, float]) -> BenchRow:
-    target = one.exercise.target
+def _finished(entry: CourseExercise, gpu: Gpu, size: str, speed: Any, library: Mapping[str, float]) -> BenchRow:
+    target = entry.exercise.target
     if speed is None or target is None:
-        return BenchRow(one.name, size, problem="there is no target")
+        return BenchRow(entry.name, size, problem="there is no target")
     return BenchRow(
-        exercise=one.name,
+        exercise=entry.name,
         size=size,
         word=speed.word,
         measured=speed.measured,
@@ -119,7 +121,7 @@ def _finished(one: CourseExercise, gpu: Gpu, size: str, speed: Any, library: Map
         of=target.of,
         reach=target.reach,
         libraries=tuple(
-            LibraryTime(name, seconds, _library_fraction(one, gpu, speed.measured, seconds))
+            LibraryTime(name, seconds, _library_fraction(entry, gpu, speed.measured, seconds))
             for name, seconds in library.items()
         ),
         problem="" if speed.measured else speed.detail,
@@ -137,44 +139,44 @@ def _ceiling_name(target: Target, measured: Measurement | None) -> str:
 _AGAINST = {"overlap": "of the ideal {}", "launches": "of the loop's {}"}
 
 
-def _library_fraction(one: CourseExercise, gpu: Gpu, measured: Measurement | None, library_s: float) -> float | None:
+def _library_fraction(entry: CourseExercise, gpu: Gpu, measured: Measurement | None, library_s: float) -> float | None:
     """The library's rate on the same work, over the same peak (over the ceiling, where there is no peak)."""
-    target, size = one.exercise.target, one.exercise.timed
+    target, size = entry.exercise.target, entry.exercise.timed
     if target is None or size is None or measured is None:
         return None
     whole = roofline.peak_of(target.unit, roofline.peaks(gpu)) or measured.ceiling
-    return roofline.rate(work_of(one), library_s) / whole if whole else None
+    return roofline.rate(work_of(entry), library_s) / whole if whole else None
 
 
-def work_of(one: CourseExercise) -> float:
+def work_of(entry: CourseExercise) -> float:
     """The useful work of the timed size, in what the target's unit counts: bytes, operations or launches."""
     from grader.expressions import evaluate
 
-    exercise = one.exercise
+    exercise = entry.exercise
     assert exercise.target is not None
     assert exercise.timed is not None
     return float(evaluate(roofline.work_in(exercise.work, exercise.target.unit), exercise.timed))
 
 
-def _compiled(one: CourseExercise, backend: GpuBackend) -> Program:
+def _compiled(entry: CourseExercise, backend: GpuBackend) -> Program:
     from grader.backends.gpu.support import target_of
     from grader.compile import compile_source, read_submission
 
-    assert one.solution is not None
-    target = max(target_of(backend.gpu), one.exercise.requires, key=capability)
-    return compile_source(read_submission(one.solution), one.solution.name, target=target)
+    assert entry.solution is not None
+    target = max(target_of(backend.gpu), entry.exercise.requires, key=capability)
+    return compile_source(read_submission(entry.solution), entry.solution.name, target=target)
 
 
 # ------------------------------------------------------------------------------------------------------- libraries
 
 
-def _libraries(one: CourseExercise, session: GpuSession, gpu: Gpu, program: Program, seed: int) -> dict[str, float]:
+def _libraries(entry: CourseExercise, session: GpuSession, gpu: Gpu, program: Program, seed: int) -> dict[str, float]:
     """Each library's median time on the same arrays, by its name in kernels_ref/baselines; not those not installed."""
     from grader.backends.gpu.setup import prepare
 
-    if not _library_names(one):
+    if not _library_names(entry):
         return {}
-    setup = prepare(one, program, gpu, seed)
+    setup = prepare(entry, program, gpu, seed)
     real = next(variant for variant in setup.run.variants if variant.kind == "real")
     shapes = [s for s in setup.run.shapes if s.role != "scratch"]
     common = {
@@ -183,44 +185,44 @@ def _libraries(one: CourseExercise, session: GpuSession, gpu: Gpu, program: Prog
         "generator": setup.modules["generate"],
         "generate": [wire.trusted_to_json(launch) for launch in real.generate],
     }
-    return _library_times(one, session, shapes, common)
+    return _library_times(entry, session, shapes, common)
 
 
-def _host_libraries(one: CourseExercise, session: GpuSession) -> dict[str, float]:
+def _host_libraries(entry: CourseExercise, session: GpuSession) -> dict[str, float]:
     """As `_libraries`, for arrays in pinned host memory."""
     from grader.inputs import element_count
 
-    size = one.exercise.timed or {}
-    shapes = [wire.Shape(a.name, a.dtype, element_count(a, size), a.role) for a in one.exercise.arrays]
-    return _library_times(one, session, shapes, {"host": True})
+    size = entry.exercise.timed or {}
+    shapes = [wire.Shape(a.name, a.dtype, element_count(a, size), a.role) for a in entry.exercise.arrays]
+    return _library_times(entry, session, shapes, {"host": True})
 
 
-def _library_names(one: CourseExercise) -> list[str]:
-    return [name for name in (one.exercise.baseline, *one.exercise.rivals) if name]
+def _library_names(entry: CourseExercise) -> list[str]:
+    return [name for name in (entry.exercise.baseline, *entry.exercise.rivals) if name]
 
 
 def _library_times(
-    one: CourseExercise, session: GpuSession, shapes: list[wire.Shape], common: Mapping[str, Any]
+    entry: CourseExercise, session: GpuSession, shapes: list[wire.Shape], common: Mapping[str, Any]
 ) -> dict[str, float]:
     found = {}
-    for name in _library_names(one):
-        seconds = session.call({**_library_request(one, name, shapes), **common}, LIMITS.launch_s)["seconds"]
+    for name in _library_names(entry):
+        seconds = session.call({**_library_request(entry, name, shapes), **common}, LIMITS.launch_s)["seconds"]
         if seconds:
             found[name] = float(median(seconds))
     return found
 
 
-def _library_request(one: CourseExercise, name: str, shapes: list[wire.Shape]) -> dict[str, Any]:
+def _library_request(entry: CourseExercise, name: str, shapes: list[wire.Shape]) -> dict[str, Any]:
     from grader.backends.gpu.reference import baseline_source
 
     module, _, function = name.partition(":")
-    size = one.exercise.timed or {}
+    size = entry.exercise.timed or {}
     return {
         "do": "library",
-        "source": baseline_source(one.course, module),
+        "source": baseline_source(entry.course, module),
         "name": f"baselines/{module}.py",
         "function": function,
-        "numbers": {**one.exercise.scalars, **size},
+        "numbers": {**entry.exercise.scalars, **size},
         "shapes": wire.shapes_to_json(shapes),
     }
 

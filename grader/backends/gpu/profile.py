@@ -1,6 +1,6 @@
 """`grade profile`: one submission's counters on the simulator, and beside them Nsight Compute's, in the same words.
 
-profiled_submission(one, path, gpu, seed=1) -> SubmissionProfile      frozen records; `rows` is pure
+profiled_submission(entry, path, gpu, seed=1) -> SubmissionProfile      frozen records; `rows` is pure
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class SubmissionProfile:
 
 
 def profiled_submission(
-    one: CourseExercise, path: Path, gpu: Gpu, *, seed: int, courses: Sequence[Path] = (), ncu: str | None = None
+    entry: CourseExercise, path: Path, gpu: Gpu, *, seed: int, courses: Sequence[Path] = (), ncu: str | None = None
 ) -> SubmissionProfile:
     """Run a file at the simulated size, on the simulator and under Nsight Compute.
 
@@ -98,22 +98,22 @@ def profiled_submission(
     from grader.grading import simulable
 
     tool = find_ncu(ncu)
-    if one.exercise.host:
-        raise Unsupported(f"{one.name} has a host file: profile it with `ncu python` and a script of your own")
-    if not simulable(one.exercise):
-        message = f"{one.name} needs {one.exercise.requires}: the simulator counts nothing to compare with"
+    if entry.exercise.host:
+        raise Unsupported(f"{entry.name} has a host file: profile it with `ncu python` and a script of your own")
+    if not simulable(entry.exercise):
+        message = f"{entry.name} needs {entry.exercise.requires}: the simulator counts nothing to compare with"
         raise Unsupported(message, hint="profile it with ncu and a script of your own")
     program = compiled(path)
-    run = simulated_run(one.exercise, program, seed)
+    run = simulated_run(entry.exercise, program, seed)
     counted = simulated(program, run)
     assemble(program, gpu.arch)  # so that the profiled process finds it in the cache
-    words = launching(one.name, path, seed, device=gpu.index, courses=courses)
+    words = launching(entry.name, path, seed, device=gpu.index, courses=courses)
     kernels = {launch.kernel for launch in run.plan.launches}
     seen = [launch for launch in profiled(words, (*SAME.values(), *FACTS), ncu=tool) if launch.kernel in kernels]
     if len(seen) != len(counted):
         raise Unsupported(f"Nsight Compute saw {len(seen)} launches, the simulator {len(counted)}")
     facts = tuple(map(_facts, counted, seen))
-    return SubmissionProfile(one.name, one.exercise.simulated, gpu.name, tuple(rows(counted, seen)), facts)
+    return SubmissionProfile(entry.name, entry.exercise.simulated, gpu.name, tuple(rows(counted, seen)), facts)
 
 
 def launching(name: str, path: Path, seed: int, *, device: int = 0, courses: Sequence[Path] = ()) -> list[str]:

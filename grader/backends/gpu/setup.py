@@ -56,7 +56,7 @@ class Setup:
         return roofline.roof(*self.bytes_and_flops, median_s, self.unit, self.limits)
 
 
-def prepare(one: CourseExercise, program: Program, gpu: Gpu, seed: int, *, samples: int = 30) -> Setup:
+def prepare(entry: CourseExercise, program: Program, gpu: Gpu, seed: int, *, samples: int = 30) -> Setup:
     """Everything for timing ``program`` at the exercise's timed size.
 
     Raises SubmissionError ``invalid`` where its launch lines do not fit that size, GraderFault where the course lacks
@@ -64,21 +64,21 @@ def prepare(one: CourseExercise, program: Program, gpu: Gpu, seed: int, *, sampl
     """
     from grader.launch import parse_launches
 
-    exercise = one.exercise
+    exercise = entry.exercise
     assert exercise.timed is not None
     script = parse_launches(program.source, file=program.name)
     plan = script.resolve(exercise, exercise.timed, gpu.limits, program)
-    ceiling = ceiling_of(one, gpu)
-    run, modules = _checked_run(one, plan, gpu, seed)
-    return _setup(exercise, exercise.timed, _with_ceiling(run, ceiling, samples), modules, gpu, one, ceiling)
+    ceiling = ceiling_of(entry, gpu)
+    run, modules = _checked_run(entry, plan, gpu, seed)
+    return _setup(exercise, exercise.timed, _with_ceiling(run, ceiling, samples), modules, gpu, entry, ceiling)
 
 
-def _checked_run(one: CourseExercise, plan: LaunchPlan, gpu: Gpu, seed: int) -> tuple[TimedRun, dict[str, bytes]]:
+def _checked_run(entry: CourseExercise, plan: LaunchPlan, gpu: Gpu, seed: int) -> tuple[TimedRun, dict[str, bytes]]:
     """The timed run with its generators and checks, and their assembled files."""
-    exercise, data = one.exercise, device_data(one.course)
+    exercise, data = entry.exercise, device_data(entry.course)
     assert exercise.timed is not None
     name = exercise.checker or exercise.oracle
-    found = find(one.course, "device", "CHECKS", name)
+    found = find(entry.course, "device", "CHECKS", name)
     if found is None:
         raise GraderFault(f"kernels_ref/device has no check {name!r} for timed outputs of {exercise.name}")
     check, folder = found
@@ -109,13 +109,13 @@ def _with_ceiling(run: TimedRun, ceiling: tuple[Sized, Path] | None, samples: in
     return replace(run, samples=samples, ceiling=ceiling[0].launches, ceiling_bytes=ceiling[0].bytes)
 
 
-def ceiling_of(one: CourseExercise, gpu: Gpu) -> tuple[Sized, Path] | None:
+def ceiling_of(entry: CourseExercise, gpu: Gpu) -> tuple[Sized, Path] | None:
     """The target's ceiling at the timed size, and its file; None where the exercise names none that has a kernel."""
-    exercise = one.exercise
+    exercise = entry.exercise
     if exercise.target is None or not exercise.target.ceiling or exercise.timed is None:
         return None
     name = exercise.target.ceiling
-    found = find(one.course, "ceilings", "CEILINGS", name)
+    found = find(entry.course, "ceilings", "CEILINGS", name)
     if found is None:
         raise GraderFault(f"kernels_ref/ceilings has no {name!r}, which {exercise.name} names")
     ceiling, folder = found
@@ -130,7 +130,7 @@ def _setup(
     run: TimedRun,
     modules: dict[str, bytes],
     gpu: Gpu,
-    one: CourseExercise,
+    entry: CourseExercise,
     ceiling: tuple[Sized, Path] | None,
 ) -> Setup:
     limits = roofline.peaks(gpu)

@@ -33,7 +33,7 @@ BUSY = "the machine was not steady: the grader's own copy changed its speed whil
 class SpeedTest:
     """Times submissions of one exercise. ``fresh`` sessions are opened only where the first samples leave it open."""
 
-    one: CourseExercise
+    entry: CourseExercise
     backend: GpuBackend
     seed: int
     limits: Limits
@@ -43,14 +43,14 @@ class SpeedTest:
 
         Raises SubmissionError for a crash, Unsupported where this GPU has too little memory for the timed size.
         """
-        if self.one.exercise.timed is None:
+        if self.entry.exercise.timed is None:
             return None
-        setup = prepare(self.one, session.program, self.backend.gpu, self.seed)
+        setup = prepare(self.entry, session.program, self.backend.gpu, self.seed)
         first = session.time(setup.run, dict(setup.modules), self.backend.gpu.l2_bytes)
         return self._judged(session, setup, first)
 
     def _judged(self, session: GpuSession, setup: Setup, first: RawSamples) -> Speed | None:
-        target = self.one.exercise.target
+        target = self.entry.exercise.target
         pool = _Pool(setup, target, self.backend.gpu.name)
         for samples in self._processes(session, setup, first):
             if failed := _failed(setup, samples):
