@@ -34,6 +34,25 @@ class Access:
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where something happened that a finding is about: a thread's access, or an operation of a host file.
+
+    ``role`` says what stands there: ``read``, ``write``, ``atomic``, ``copy``, ``exit`` or ``barrier`` of a thread; of
+    an operation ``accused`` or ``other``, or ``either`` where neither is too early.
+    """
+
+    role: str
+    line: int | None = None
+    file: str | None = None
+    thread: tuple[int, int, int] | None = None
+    block: tuple[int, int, int] | None = None
+    stream: int | None = None  # of an operation: numbered as the host file made them; 0 is the default stream
+    device: int = 0
+    occurrence: int | None = None  # which operation of its line it is, from 1; None: the only one, or not known
+    when: str = ""  # "" in this run | "earlier_run" | "setup"
+
+
+@dataclass(frozen=True)
 class Diagnostic:
     """One thing found: the fact, the place, the evidence, the next step.
 
@@ -63,6 +82,10 @@ class Diagnostic:
     hint: str = ""
     counter: str | None = None  # of a missed expectation: the name in docs/counters.md
     launch: str = ""  # of a kernel that a host file launched: the line there and the arguments, where they are known
+    cause: str = ""  # what exactly it is, finer than the kind: a stable word, "" where the kind has no finer ones
+    rule: str = ""  # which rule made the hint (`grader.grading.hints`); "" where no rule spoke
+    places: tuple[Place, ...] = ()  # where it happened; of a race both accesses, of a host file the operations
+    name: str = ""  # what the kernel calls the array, where that is known
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from grader.findings.kinds import RANKS, is_likely_cause, kind_of
 from grader.grading.crash_hints import advice_for
 from grader.grading.records import Request
 from grader.render.text import listed, safe
@@ -35,15 +36,6 @@ _BY_WORD: Mapping[str, str] = {
 
 
 BARRIER = "Put a barrier between the two accesses. "
-_ORDER: Mapping[str, str] = {
-    "missing_wait": "Record an event behind the operation that has to come first, and let the other stream wait for "
-    "it; or put both into one stream. ",
-    "unfinished": "Let run() wait at its end for everything that it has queued: for the streams, for an event, or for "
-    "the device. ",
-    "host_conflict": "Wait for the operation that still uses this memory before the host touches it. ",
-}
-"""What puts two operations in order, by the kind of the finding; between threads it is a barrier."""
-
 
 ALL_BLOCKS = (
     "All blocks must wait for each other between the two accesses: cooperative_groups::this_grid().sync(). "
@@ -76,7 +68,7 @@ def next_step(
     return _BY_WORD[word].format(
         hints=_read_hints(request), name=request.exercise.name, again=_again(request),
         place=_place(word, diagnostics), table=_table(request, word), unset=_unset(diagnostics, printed),
-        order=_ORDER.get(found.kind if found else "", BARRIER), plain=_plain_cause(request, found),
+        order=(kind_of(found.kind).next_step if found else "") or BARRIER, plain=_plain_cause(request, found),
         stopped=_begin_with_note(diagnostics) or _plain_cause(request, found) or _stopped_at(word, diagnostics),
     )  # fmt: skip
 
@@ -261,20 +253,9 @@ def _unset(diagnostics: Sequence[Diagnostic], printed: str) -> str:
 
 
 def _begin_with_note(diagnostics: Sequence[Diagnostic]) -> str:
-    notes = [found for found in diagnostics if found.kind in BEGIN_WITH and found.line]
-    first = min(notes, key=lambda found: BEGIN_WITH.index(found.kind), default=None)
+    notes = [found for found in diagnostics if is_likely_cause(found.kind) and found.line]
+    first = min(notes, key=lambda found: RANKS[found.kind], default=None)
     return "" if first is None else f"Begin with the note on line {first.line}: {safe(first.hint)}. "
-
-
-BEGIN_WITH = (
-    "still_capturing",
-    "not_captured",
-    "no_kernel_in_graph",
-    "unwritten_copy",
-    "brought_elsewhere",
-    "read_too_early",
-)
-"""Notes of a host file that are a likely cause of a wrong result or an exception, the likeliest first."""
 
 
 def _table(request: Request, word: str) -> str:

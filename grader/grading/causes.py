@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from grader.grading.records import Case, Submission
     from grader.launch import LaunchPlan
 
-MISREAD_SHOWS = ("out_of_bounds", "crash", "race", "wrong")
-"""Verdict words that a parameter of the wrong type may lead to."""
-
 INPUTS_SHOWN = 4
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from grader.errors import SubmissionError, Unsupported, WarpgradeError
+from grader.findings.kinds import kind_of
 from grader.grading import technique
 from grader.grading.records import Finding, Outcome, Report, Request
 from grader.grading.shape import question_of
@@ -168,7 +169,7 @@ def _missed(miss: technique.Miss, launches: Sequence[LaunchRecord], file: str) -
 def _with_obstacles(found: Diagnostic, reports: Sequence[Report]) -> Diagnostic:
     """A missed overlap with what stands in its way, where the stand-in could tell; its advice is about that then."""
     notes = (note for outcome in _counted_outcomes(reports) for note in outcome.diagnostics)
-    note = next((note for note in notes if note.kind == NO_OVERLAP), None)
+    note = next((note for note in notes if note.kind == "no_overlap"), None)
     if found.counter != "modelled_overlap" or note is None:
         return found
     return replace(found, message=f"{found.message} {note.message}", line=note.line, hint=note.hint)
@@ -179,10 +180,6 @@ def _with_page_faults(found: Diagnostic, reports: Sequence[Report]) -> Diagnosti
     notes = (note for outcome in _counted_outcomes(reports) for note in outcome.diagnostics)
     hint = next((note.hint for note in notes if note.kind == "page_faults" and note.hint), "")
     return replace(found, hint=hint) if hint and found.counter == "faulted_bytes" else found
-
-
-NO_OVERLAP = "no_overlap"
-"""The kind of the note that says what keeps copies and kernels apart (`grader.standin.device.obstacles`)."""
 
 
 def fast(reports: Sequence[Report]) -> Finding:
@@ -261,29 +258,15 @@ def ordered(found: Sequence[Finding], reports: Sequence[Report], word: str) -> l
     outcomes = [outcome for report in reports for outcome in report.outcomes]
     every = [item for outcome in outcomes for item in outcome.diagnostics if _belongs(item, outcome, word)]
     softer = {_place(item): item for item in reversed(every) if item.severity != "error"}
-    causes = [item for item in reversed(softer.values()) if item.kind == "argument_type" and word in ARGUMENT_SHOWS]
+    causes = [item for item in reversed(softer.values()) if word in kind_of(item.kind).first_beside]
     rest = [item for item in reversed(softer.values()) if item not in causes]
     return [*causes, *dict.fromkeys(errors), *rest]
 
 
-ARGUMENT_SHOWS = ("wrong", "out_of_bounds")
-"""Verdicts that most likely come of an argument that the kernel reads as another number."""
-
-ONLY_BESIDE: Mapping[str, tuple[str, ...]] = {
-    "still_capturing": ("wrong", "crash"), "not_captured": ("wrong", "race"), "no_kernel_in_graph": ("wrong", "race"),
-    "unwritten_copy": ("wrong",), "brought_elsewhere": ("wrong",), "read_too_early": ("wrong",),
-    "page_faults": ("technique",), "staged": ("pass", "slow", "technique"), NO_OVERLAP: (),
-}  # fmt: skip
-"""Notes that are a cause of some verdicts, and of no interest with any other; with none, of another finding's words."""
-
-
-OF_COUNTERS = ("page_faults", "staged")
-"""Notes on what was counted, which is one run."""
-
-
 def _belongs(item: Diagnostic, outcome: Outcome, word: str) -> bool:
     """Whether a note is about this verdict; of what is counted, the one of the counted run is."""
-    return word in ONLY_BESIDE.get(item.kind, (word,)) and (item.kind not in OF_COUNTERS or outcome.case.counters)
+    kind = kind_of(item.kind)
+    return (kind.beside is None or word in kind.beside) and (not kind.counted or outcome.case.counters)
 
 
 def with_source(

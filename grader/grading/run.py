@@ -9,8 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeError
+from grader.findings.kinds import MISREAD_SHOWS
 from grader.grading.cases import CaseBook, CaseData, case_run, plan_of
-from grader.grading.causes import MISREAD_SHOWS, inputs_there, misreads, with_note
+from grader.grading.causes import inputs_there, misreads, with_note
 from grader.grading.clearer import clearer, uneven_passes
 from grader.grading.records import Case, Outcome, Report, Speed, Submission
 from grader.grading.shape import Shaped, with_shape
@@ -129,7 +130,7 @@ def run_case(job: Job, session: Session, case: Case) -> Outcome:
     word = failure_word(execution)
     source = job.submission.program.source
     wrong = _wrong(job, case, data, plan, execution) if word in (None, "race") else None
-    if wrong is not None and (word == "race" or any(one.kind == UNWRITTEN for one in execution.diagnostics)):
+    if wrong is not None and (word == "race" or any(one.kind == "uninitialised_read" for one in execution.diagnostics)):
         wrong = replace(wrong, message=_without_guess(wrong))
     if wrong is not None and not job.exercise.host:  # there the host file may have left it where it was
         wrong = clearer(wrong, source, plan)
@@ -147,9 +148,6 @@ def run_case(job: Job, session: Session, case: Case) -> Outcome:
         case, job.backend.name, word, wrong, found, launches, execution.printed,
         execution.timeline, execution.host_counters,
     )  # fmt: skip
-
-
-UNWRITTEN = "uninitialised_read"
 
 
 def _without_guess(wrong: Diagnostic) -> str:

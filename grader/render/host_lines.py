@@ -10,27 +10,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from grader.findings.kinds import kind_of
 from grader.render.timeline import Marked
 from grader.verdict import Diagnostic, Timeline
-
-ROLES: Mapping[str, tuple[str, str]] = {
-    "missing_wait": ("comes too early", "has to come first"),
-    "unfinished": ("nobody waits for it", ""),
-    "host_conflict": ("was still queued", ""),
-    "use_after_free": ("uses it", ""),
-    "cuda_error": ("", ""),
-    "outside": ("", ""),
-}
-"""Kinds of findings on a host file, with words for the line that is accused and for the others."""
-
 
 EITHER_LAST = "either may come last"
 EITHER = ("writes it", "writes it too")
 """Where both write, neither is too early: what the message then says, and the words for the lines."""
 
-
-UNORDERED = ("missing_wait", "unfinished", "host_conflict")
-"""Kinds of findings about an order that nothing forces."""
 
 ONE_ORDER = (
     "The drawing shows one order that is possible, in which it may go well by luck. Nothing forces it: the grader runs "
@@ -40,18 +27,18 @@ ONE_ORDER = (
 
 def order_remark(found: Diagnostic, timeline: Timeline | None) -> str:
     """What must be said below a drawing of operations that nothing orders; "" where it shows what did happen."""
-    return ONE_ORDER if timeline is not None and timeline.modelled and found.kind in UNORDERED else ""
+    return ONE_ORDER if timeline is not None and timeline.modelled and kind_of(found.kind).unordered else ""
 
 
 def is_host_finding(found: Diagnostic) -> bool:
-    return found.kind in ROLES
+    return kind_of(found.kind).of_host
 
 
 def host_marks(found: Diagnostic) -> list[Marked]:
     """The operations that the message names, the accused first; each line and stream once."""
-    if found.kind not in ROLES or not found.file:
+    if not is_host_finding(found) or not found.file:
         return []
-    accused, other = EITHER if EITHER_LAST in found.message else ROLES[found.kind]
+    accused, other = EITHER if EITHER_LAST in found.message else kind_of(found.kind).roles
     named = re.finditer(
         r"(?:\bon (?:stream (?P<stream>\d{1,9})|the (?P<default>default stream))(?: of device (?P<device>\d{1,3}))? )?"
         rf"\(?{re.escape(base(found.file))}:"

@@ -11,11 +11,14 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator, Mapping
 
+from kinds_table import verdicts_page
 from markdown_check import ROOT, findings, pages
 from ptx_forms import ptx_forms
 from standin_names import standin_names
 
-GENERATED: Mapping[str, Callable[[], str]] = {"docs/ptx-forms.md": ptx_forms, "docs/standin.md": standin_names}
+GENERATED: Mapping[str, Callable[[], str]] = {
+    "docs/ptx-forms.md": ptx_forms, "docs/standin.md": standin_names, "docs/verdicts.md": verdicts_page,
+}  # fmt: skip
 """Every generated page, and what makes its text."""
 
 

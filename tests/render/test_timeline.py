@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from verdict_samples import HOST_SOURCE, MANY_NODES, MISSING_WAIT, OVERLAPPED, SOURCE, WAITLESS, overlapped, replayed
 
-from grader.render.host_lines import ROLES, host_marks, marked_lines, order_remark
+from grader.render.host_lines import host_marks, marked_lines, order_remark
 from grader.render.html import Graded, to_html
 from grader.render.terminal import to_terminal
 from grader.render.timeline import LANES_SHOWN, Bar, Marked, chart_of
@@ -436,8 +436,3 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 def test_the_drawing_in_the_documentation_is_the_one_that_is_drawn():
     page = (DOCS / "host-exercises.md").read_text(encoding="utf-8")
     assert "\n".join(timeline_lines(overlapped(4, 2), width=80)) in page
-
-
-@pytest.mark.parametrize("kind", ROLES)
-def test_every_finding_on_a_host_file_is_in_the_table_of_verdicts(kind):
-    assert f"`{kind}`" in (DOCS / "verdicts.md").read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from grader.errors import SubmissionError
-from grader.grading.words import WORDS
+from grader.findings.kinds import word_of_kind
 from grader.verdict import Diagnostic
 
 FAULTS = ("invalid", "unsupported", "out_of_bounds", "timeout", "limit", "crash")
@@ -45,7 +45,7 @@ def _finding(told: Mapping[str, Any], file: str) -> Diagnostic:
     line = told.get("line")
     own = told.get("file") == file
     return Diagnostic(
-        kind if WORDS.get(kind, kind) in FAULTS else "crash",
+        kind if word_of_kind(kind) in FAULTS else "crash",
         message,
         file=file if own else None,
         line=line if own and type(line) is int and line > 0 else None,

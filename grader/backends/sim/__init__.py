@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from grader.backends.base import CaseRun, Execution, Limits
@@ -20,7 +21,7 @@ from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeEr
 from grader.launch import DeviceLimits
 from grader.process.channel import ChannelClosed, ChannelTimeout, Sandbox, spawn
 from grader.process.child import Closing
-from grader.verdict import Access, Diagnostic, LaunchRecord, LineCounters, Operation, Timeline, WorstRequest
+from grader.verdict import Access, Diagnostic, LaunchRecord, LineCounters, Operation, Place, Timeline, WorstRequest
 
 if TYPE_CHECKING:
     import numpy as np
@@ -238,8 +239,15 @@ def as_launches(answer: dict[str, Any]) -> tuple[LaunchRecord, ...]:
 def as_diagnostic(data: dict[str, Any]) -> Diagnostic:
     """A finding as a child tells it."""
     accesses = tuple(Access(a["kind"], dim3(a["thread"]), dim3(a["block"]), a["line"]) for a in data["accesses"])
-    places = {name: dim3(data[name]) for name in ("thread", "block") if data[name] is not None}
-    return Diagnostic(**(data | {"accesses": accesses} | places))
+    return Diagnostic(**(data | {"accesses": accesses, "places": as_places(data["places"])} | _dims(data)))
+
+
+def as_places(told: Sequence[Mapping[str, Any]]) -> tuple[Place, ...]:
+    return tuple(Place(**(dict(one) | _dims(one))) for one in told)
+
+
+def _dims(data: Mapping[str, Any]) -> dict[str, tuple[int, int, int]]:
+    return {name: dim3(data[name]) for name in ("thread", "block") if data[name] is not None}
 
 
 def as_timeline(data: dict[str, Any] | None) -> Timeline | None:

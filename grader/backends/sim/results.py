@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from grader.backends.sim.messages import MESSAGES
 from grader.backends.sim.messages.words import Words
+from grader.findings.kinds import RANKS, kind_of
 from grader.verdict import Access, Diagnostic
 
 if TYPE_CHECKING:
@@ -20,21 +21,6 @@ PUBLIC_KINDS = {
     "block_deadlock": "deadlock",
 }  # fmt: skip
 """The simulator tells more kinds apart than a diagnostic does."""
-
-
-WARNINGS = ("uninitialised_read", "same_value_write")
-
-
-FAILURES = {
-    "out_of_bounds": "out_of_bounds", "null": "out_of_bounds", "use_after_free": "crash", "read_only": "out_of_bounds",
-    "misaligned": "crash", "trap": "crash", "not_cooperative": "crash", "assert": "crash", "bad_mask": "crash",
-    "barrier_divergence": "timeout", "left_barrier": "timeout", "warp_barrier_divergence": "timeout",
-    "deadlock": "timeout", "object_deadlock": "timeout", "block_deadlock": "timeout", "instruction_budget": "timeout",
-    "missing_async_wait": "race", "race": "race", "missing_fence": "race",
-    "inactive_lane": "race", "missing_lanes": "race",
-    "print_limit": "limit", "launch_limit": "limit",
-}  # fmt: skip
-"""Which verdict word a finding ends in, the first that applies; findings that are not listed are warnings."""
 
 
 BYTES_OF_ANY_TYPE = ("wmma", "ldmatrix", "cp.async")
@@ -57,11 +43,10 @@ def describe(outcome: Outcome, file: str, itemsize: Mapping[str, int]) -> dict[s
         }
         for call, counters, worst in zip(outcome.calls, outcome.counters, outcome.worst, strict=True)
     ]  # fmt: skip
-    kinds = [e.kind for e in outcome.events]
-    failure = next((word for kind, word in FAILURES.items() if kind in kinds), None)
+    ordered = sorted(outcome.events, key=_rank)
+    failure = kind_of(public_kind(ordered[0])).word or None if ordered else None
     if failure is None and not outcome.complete:
         failure = "timeout"
-    ordered = sorted(outcome.events, key=_rank)
     diagnostics = [diagnostic(e, file, itemsize, known_as(e, outcome.calls), _block(e, outcome.calls)) for e in ordered]
     return {
         "launches": launches, "diagnostics": [asdict(d) for d in diagnostics], "failure": failure,
@@ -69,10 +54,14 @@ def describe(outcome: Outcome, file: str, itemsize: Mapping[str, int]) -> dict[s
     }  # fmt: skip
 
 
+def public_kind(event: Event) -> str:
+    return PUBLIC_KINDS.get(event.kind, event.kind)
+
+
 def _rank(event: Event) -> tuple[int, bool]:
-    """The finding that settles the verdict first; of races those that name both threads."""
-    kinds = list(FAILURES)
-    at = kinds.index(event.kind) if event.kind in kinds else len(kinds)
+    """The finding that settles the verdict first, warnings last; of races those that name both threads first."""
+    kind = public_kind(event)
+    at = RANKS[kind] if kind_of(kind).severity == "error" else len(RANKS)
     return at, event.kind == "race" and len(event.accesses) < 2
 
 
@@ -104,9 +93,9 @@ def diagnostic(
     words = Words(event, file, size, known_as, math.prod(block))
     message, hint = MESSAGES[event.kind](words)
     return Diagnostic(
-        kind=PUBLIC_KINDS.get(event.kind, event.kind),
+        kind=public_kind(event),
         message=message,
-        severity="warning" if event.kind in WARNINGS else "error",
+        severity=kind_of(public_kind(event)).severity,
         file=file,
         line=event.line,
         kernel=event.kernel,

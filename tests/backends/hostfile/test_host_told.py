@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grader.backends.hostfile.told import FAULTS, LONGEST, MOST, told_error
-from grader.grading.words import WORDS
+from grader.findings.kinds import word_of_kind
 
 
 def told(**answer):
@@ -50,7 +50,7 @@ def test_a_kind_that_is_no_failure_of_its_own_is_a_crash(kind):
 @pytest.mark.parametrize("kind", ["cuda_error", "outside", "misaligned", "invalid"])
 def test_kinds_of_its_own_failures_are_taken(kind):
     assert finding(kind=kind).kind == kind
-    assert WORDS.get(kind, kind) in FAULTS
+    assert word_of_kind(kind) in FAULTS
 
 
 @pytest.mark.parametrize("diagnostics", [7, None, [1, 2], {}, "text"])

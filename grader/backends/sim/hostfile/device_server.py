@@ -64,14 +64,9 @@ class MachineServer:
 
 def _failure(report: RunReport) -> str | None:
     """The word of the first finding of the host file that is an error: it comes before what a kernel did wrong."""
-    from grader.backends.sim.results import FAILURES
+    from grader.findings.kinds import word_of_kind
 
-    errors = [found.kind for found in report.findings if found.severity == "error"]
-    return (HOST_FAILURES | FAILURES).get(errors[0], "crash") if errors else None
-
-
-HOST_FAILURES = {"missing_wait": "race", "unfinished": "race", "host_conflict": "race", "use_after_free": "crash"}
-"""The verdict words of the stand-in's own findings; what neither this nor the simulator's table has is a crash."""
+    return next((word_of_kind(found.kind) for found in report.findings if found.severity == "error"), None)
 
 
 def _machine(message: Mapping[str, Any], module: Module, cache: CodeCache, options: Options) -> SimMachine:

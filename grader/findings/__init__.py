@@ -1,0 +1,1 @@
+"""What was found, as records: their kinds in `kinds`, the record in `record`."""

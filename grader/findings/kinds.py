@@ -1,0 +1,143 @@
+"""Every kind of finding there is: one row each, in the order in which the findings of one report are told. Pure.
+
+A kind that has no row is a verdict word itself (``compile_error``, ``invalid`` …). docs/verdicts.md has a table that is
+generated from these rows. The simulator's own names are finer; `grader.backends.sim.results` maps them to these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Severity = Literal["error", "warning", "note"]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of finding.
+
+    ``word`` is the verdict that an error settles; a warning or a note settles none. ``beside`` are the only verdicts
+    with which a warning or a note is shown (None: with any), and ``first_beside`` those of which it is so likely the
+    cause that it comes before the error. ``roles`` are the words for the places of a finding on a host file: for the
+    operation that is accused, and for the others.
+    """
+
+    name: str
+    meaning: str  # of the row in docs/verdicts.md
+    word: str = ""
+    severity: Severity = "error"
+    next_step: str = ""  # where no hint speaks; "" the verdict word has a next step of its own
+    beside: tuple[str, ...] | None = None
+    first_beside: tuple[str, ...] = ()
+    counted: bool = False  # a note on what was counted: on one run, whose note alone is shown
+    roles: tuple[str, str] = ("", "")
+    of_host: bool = False  # of a host file; it is drawn in the timeline then
+
+    @property
+    def unordered(self) -> bool:
+        """Whether it is about two operations of a host file that nothing orders."""
+        return self.of_host and self.word == "race"
+
+
+def _error(name: str, word: str, meaning: str) -> Kind:
+    return Kind(name, meaning, word)
+
+
+def _warning(name: str, meaning: str, first_beside: tuple[str, ...] = ()) -> Kind:
+    return Kind(name, meaning, severity="warning", first_beside=first_beside)
+
+
+def _note(name: str, meaning: str, *beside: str, counted: bool = False) -> Kind:
+    return Kind(name, meaning, severity="note", beside=beside, counted=counted)
+
+
+def _host(name: str, word: str, meaning: str, *roles: str, next_step: str = "") -> Kind:
+    accused, other = (*roles, "", "")[:2]
+    return Kind(name, meaning, word, next_step=next_step, roles=(accused, other), of_host=True)
+
+
+_ROWS = (
+    _error("out_of_bounds", "out_of_bounds", "an access outside of any array; a damaged guard zone"),
+    _error("null", "out_of_bounds", "an access through a null pointer"),
+    _host("use_after_free", "crash", "memory is used that was freed", "uses it"),
+    _host(
+        "missing_wait", "race", "two streams use the same memory, and no event orders them",
+        "comes too early", "has to come first",
+        next_step="Record an event behind the operation that has to come first, and let the other stream wait for "
+        "it; or put both into one stream. ",
+    ),
+    _host(
+        "host_conflict", "race", "the host changes memory that a queued operation still uses", "was still queued",
+        next_step="Wait for the operation that still uses this memory before the host touches it. ",
+    ),
+    _host("cuda_error", "crash", "CUDA refuses a call, and the host file does not catch the error"),
+    _host(
+        "unfinished", "race", "`run()` returns before its work is done", "nobody waits for it",
+        next_step="Let run() wait at its end for everything that it has queued: for the streams, for an event, or for "
+        "the device. ",
+    ),
+    _error("read_only", "out_of_bounds", "a write to constant memory"),
+    _error("misaligned", "crash", "an address that is no multiple of the access's size"),
+    _error("trap", "crash", "the kernel stops itself"),
+    _error("not_cooperative", "crash", "`grid.sync()` in an ordinary launch"),
+    _error("assert", "crash", "an assertion fails"),
+    _error("bad_mask", "crash", "a thread is not in the mask of its own `.sync` operation"),
+    _error("invalid_address_space", "crash", "an instruction for one memory gets an address of another"),
+    _error("stack_overflow", "crash", "a thread's call stack overflows"),
+    _error("invalid_pc", "crash", "a jump to an address that holds no code"),
+    _error("launch_failure", "crash", "the GPU stops the kernel, and does not say why"),
+    _error("barrier_divergence", "timeout", "a barrier that only a part of the block reaches"),
+    _error("deadlock", "timeout", "threads wait for others that never come"),
+    _error("instruction_budget", "timeout", "more instructions than the simulator allows: an endless loop, mostly"),
+    _error("missing_async_wait", "race", "an asynchronous copy is read, or overwritten, before its wait"),
+    _error("race", "race", "two threads access the same address, and nothing orders them"),
+    _error("missing_fence", "race", "blocks signal each other, and no fence orders what they exchange"),
+    _error("inactive_lane", "race", "a shuffle reads a lane that does not take part"),
+    _error("missing_lanes", "race", "a `.sync` operation or a matrix instruction that only some of its lanes execute"),
+    _error("print_limit", "limit", "`printf` writes too much"),
+    _error("launch_limit", "limit", "a launch that is too large: for the simulator, or as a cooperative one for a GPU"),
+    _error("launch", "invalid", "a launch that the GPU refuses"),
+    _host("outside", "unsupported", "a part of CuPy that the [stand-in](standin.md) has not"),
+    _warning("uninitialised_read", "memory is read that nothing has written; `wrong` if it reaches an output"),
+    _warning("same_value_write", "two threads write the same value"),
+    _warning("refused", "a call of `cuda.bindings` returns an error, which nothing looks at (host file)"),
+    _warning(
+        "argument_type", "a launch passes `float(r)`, 8 bytes, for a `float`, which has 4 (host file)",
+        first_beside=("wrong", "out_of_bounds"),
+    ),
+    _note("still_capturing", "`setup` leaves a capture open (host file)", "wrong", "crash"),
+    _note("not_captured", "an operation is not in the graph that it was meant for (host file)", "wrong", "race"),
+    _note("no_kernel_in_graph", "a graph launches no kernel (host file)", "wrong", "race"),
+    _note("unwritten_copy", "a copy brings the host what nothing has written (host file)", "wrong"),
+    _note("brought_elsewhere", "a copy goes to another array than the output (host file)", "wrong"),
+    _note("read_too_early", "the host reads what a queued kernel writes (host file)", "wrong"),
+    _note("page_faults", "why pages of managed memory moved (host file)", "technique", counted=True),
+    _note("staged", "the host moves what a copy could (host file)", "pass", "slow", "technique", counted=True),
+    _note("no_overlap", "what keeps copies and kernels apart: its words are in the finding on `technique` (host file)"),
+    _warning("l2_window", "an L2 window keeps less than it was to (host file)"),
+    Kind("parameter_type", "a kernel declares `double*` for an array of floats", severity="note"),
+    Kind("passes", "a pass has not as many blocks as its `by` leaves elements", severity="note"),
+)  # fmt: skip
+
+KINDS: Mapping[str, Kind] = {kind.name: kind for kind in _ROWS}
+RANKS: Mapping[str, int] = {name: at for at, name in enumerate(KINDS)}
+"""Which finding of a report is told first: it is the cause of what comes later, or says more."""
+
+MISREAD_SHOWS = ("out_of_bounds", "crash", "race", "wrong")
+"""Verdict words that a parameter of the wrong type may lead to: with others, nobody looks for one."""
+
+
+def kind_of(name: str) -> Kind:
+    """The row of a kind; of a verdict word, which needs none, a row made for it."""
+    return KINDS.get(name) or Kind(name, "", name)
+
+
+def word_of_kind(name: str) -> str:
+    """The verdict word of an error of that kind."""
+    return KINDS[name].word if name in KINDS else name
+
+
+def is_likely_cause(name: str) -> bool:
+    """Whether a note of that kind says why a result is wrong: the advice begins with it."""
+    return "wrong" in (kind_of(name).beside or ())

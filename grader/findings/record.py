@@ -1,0 +1,69 @@
+"""The record of one finding: what it is and where, as data. Its words are made once, at the end of its case.
+
+    Finding("race", "between_blocks", places=(Place("write", …), Place("read", …)), facts={…})
+
+A backend makes it; its sentence and what to do about it are made from it.
+What nobody but a person reads (a compiler's message, a launch line that is wrong) is a `Diagnostic` from the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from grader.findings.kinds import Severity, kind_of
+from grader.verdict import Access, Diagnostic, Place
+
+Dims = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """``cause`` is finer than the kind; ``facts`` are what the sentence and the rules need besides, as plain values."""
+
+    kind: str
+    cause: str = ""
+    file: str | None = None
+    line: int | None = None
+    kernel: str | None = None
+    thread: Dims | None = None
+    block: Dims | None = None
+    space: str | None = None
+    array: str | None = None
+    name: str = ""  # what the kernel calls the array; "" where that is not known, or no other
+    index: int | None = None
+    address: int | None = None
+    places: tuple[Place, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    count: int = 1
+    counter: str | None = None
+    launch: str = ""
+
+    @property
+    def severity(self) -> Severity:
+        return kind_of(self.kind).severity
+
+    def diagnostic(self, message: str, hint: str = "", rule: str = "") -> Diagnostic:
+        """The public record, with its words."""
+        accesses = (Access(p.role, p.thread, p.block, p.line) for p in self.places if p.thread and p.block)
+        return Diagnostic(
+            kind=self.kind, message=message, severity=self.severity, file=self.file, line=self.line,
+            kernel=self.kernel, thread=self.thread, block=self.block, space=self.space, array=self.array,
+            index=self.index, address=self.address, accesses=tuple(accesses), count=self.count, hint=hint,
+            counter=self.counter, launch=self.launch, cause=self.cause, rule=rule, places=self.places, name=self.name,
+        )  # fmt: skip
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def from_json(data: Mapping[str, Any]) -> Finding:
+    """A finding as a child tells it: lists are tuples again."""
+    places = tuple(Place(**_tupled(place)) for place in data["places"])
+    facts = {name: tuple(value) if isinstance(value, list) else value for name, value in data["facts"].items()}
+    return Finding(**(_tupled(data) | {"places": places, "facts": facts}))
+
+
+def _tupled(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
