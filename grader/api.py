@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from math import inf
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from grader.backends.base import BACKENDS, MAX_SEED
 from grader.errors import UsageError
 from grader.verdict import Verdict
-
-if TYPE_CHECKING:
-    from grader.catalog.exercises import Catalog, CourseExercise
-    from grader.cli.grading import Options
 
 FilePath = str | PathLike[str]
 
@@ -46,8 +44,11 @@ def grade(
     >>> verdict.verdict, verdict.passed
     ('compile_error', False)
     """
+    from grader import grading
     from grader.catalog.exercises import load_catalog
-    from grader.cli.grading import Options
+    from grader.grading.services import Hardware, Task
+    from grader.practice.following import next_after
+    from grader.practice.history import recorder
 
     _check(backend, device, seed, timeout_s)
     if file is not None and source is not None:
@@ -55,33 +56,27 @@ def grade(
     folders = (courses,) if isinstance(courses, str | PathLike) else courses
     catalog = load_catalog([Path(course) for course in folders])
     entry = catalog.find(str(name))
-    options = Options(names=(entry.name,), backend=backend, device=device, seed=seed, timeout=timeout_s)
+
+    def graded(path: Path) -> Verdict:
+        keep = recorder(entry, path) if record else None
+        request = Hardware.found(backend, device).request(
+            Task(entry, path), seed=seed, timeout_s=timeout_s, next_exercise=partial(next_after, catalog, entry)
+        )
+        verdict = grading.grade(request)
+        if keep is not None:
+            keep(verdict)
+        return verdict
+
     if source is None:
-        return _graded(catalog, entry, Path(file or f"{entry.name}.cu"), options, record=record)
+        return graded(Path(file or f"{entry.name}.cu"))
     with TemporaryDirectory(prefix="warpgrade-") as folder:
         path = Path(folder) / f"{entry.name}.cu"
         path.write_bytes(_encoded(source))
-        return replace(_graded(catalog, entry, path, options, record=record), file=path.name)
-
-
-def _graded(catalog: Catalog, entry: CourseExercise, path: Path, options: Options, *, record: bool) -> Verdict:
-    from grader.cli.grading import Task
-    from grader.cli.history import recorder
-    from grader.cli.machinery import Machine
-    from grader.grading import grade as graded
-
-    machine = Machine.chosen(options.backend, options.device)
-    keep = recorder(entry, path) if record else None
-    verdict = graded(machine.request(catalog, Task(entry, path), options))
-    if keep is not None:
-        keep(verdict)
-    return verdict
+        return replace(graded(path), file=path.name)
 
 
 def _check(backend: str, device: int, seed: int | None, timeout_s: float | None) -> None:
     """What click checks for the command."""
-    from grader.cli.commands import BACKENDS, MAX_SEED
-
     faults = (
         (backend not in BACKENDS, f"the backend {backend!r} is none of {', '.join(BACKENDS)}"),
         (device < 0, f"GPUs are counted from 0, not {device}"),

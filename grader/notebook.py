@@ -96,7 +96,7 @@ def _graded(words: argparse.Namespace, cell: str) -> Graded:
         timeout_s=words.timeout, courses=words.course, record=True,
     )  # fmt: skip
     if words.save is not None:
-        from grader.cli.output import write_file
+        from grader.output import write_file
 
         write_file(words.save, cell)
     page = html.to_html([html.Graded(verdict, cell)], versions=versions())

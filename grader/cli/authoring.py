@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from grader.catalog.courses import CourseExercise, exercise_files
 from grader.catalog.exercises import Course, built_in_course, course_at, load_catalog
-from grader.cli.output import print_line, print_text, screen, wrapped
 from grader.errors import UsageError
 from grader.grading.advice import shown
+from grader.output import print_line, print_text, screen, wrapped
 
 if TYPE_CHECKING:
     from grader.dev.wrong import WrongAnswer

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.cli.course import find, load
-from grader.cli.output import print_line, screen, wrapped
 from grader.errors import UsageError
 from grader.gpus.pass_lines import Line, Profile, Reached, lines_of, own_file, read_profile, save, separated
+from grader.output import print_line, screen, wrapped
 from grader.timing.roofline import TOO_FAST, line_in_words
 
 if TYPE_CHECKING:

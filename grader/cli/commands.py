@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from grader import __version__
+from grader.backends.base import BACKENDS, MAX_SEED
 from grader.cli.completion import SHELLS, complete_names
 from grader.cli.routing import GradeGroup
 
@@ -24,7 +25,6 @@ OPTIONAL_NAME = click.argument("name", required=False, metavar="[NAME]", shell_c
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 NO_COLOR = click.option("--no-color", is_flag=True, help="Print without colours (also: NO_COLOR=1).")
 DEVICE = click.option("--device", type=click.IntRange(min=0), default=0, metavar="N", help="Which GPU, from 0.")
-BACKENDS = ("auto", "gpu", "sim")
 BACKEND = click.option("--backend", type=click.Choice(BACKENDS), default="auto", help="Where it runs.")
 
 
@@ -45,7 +45,6 @@ TIMEOUT = click.option(
 NO_SANDBOX = click.option(
     "--no-sandbox", is_flag=True, help="Run a host file with your own rights where files cannot be closed."
 )
-MAX_SEED = 2**53 - 1  # what every reader of JSON keeps exactly
 
 
 @click.group(cls=GradeGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -26,7 +26,7 @@ SHELLS = tuple(_INSTALLING)
 
 def print_completion(shell: str) -> int:
     """Print the script that teaches a shell the commands, options and exercise names."""
-    from grader.cli.output import print_text
+    from grader.output import print_text
 
     print_text(completion_script(shell))
     return 0

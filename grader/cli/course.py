@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from grader.catalog.exercises import Broken, Catalog, CourseExercise, built_in_course, is_number, load_catalog
-from grader.cli.output import print_json, print_line, print_text, say, screen, wrapped
 from grader.cli.routing import HELP
 from grader.cli.stubs import files_of, missing_here, named, of_a_file, to_edit
 from grader.errors import UsageError
+from grader.output import print_json, print_line, print_text, say, screen, wrapped
 
 LIST_SCHEMA = "warpgrade/list/1"
 
@@ -98,7 +98,7 @@ def _only(catalog: Catalog, chapter: str) -> Catalog:
 
 def _passed(catalog: Catalog) -> frozenset[str]:
     """The names of the exercises that the person has passed."""
-    from grader.cli.history import key_of, progress
+    from grader.practice.history import key_of, progress
 
     keys = progress().passed()
     return frozenset(entry.name for entry in catalog.exercises if key_of(entry) in keys) if keys else frozenset()

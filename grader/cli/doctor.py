@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Literal
 
-from grader.cli.output import print_line, print_text, screen, wrapped
 from grader.errors import WarpgradeError
+from grader.output import print_line, print_text, screen, wrapped
 
 WIDTH = 80
 UNBROKEN = 4096  # for rich: a path stays whole, so that it can be copied

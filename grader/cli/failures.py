@@ -62,7 +62,7 @@ def _way_out(error: click.ClickException) -> str:
 
 
 def _report(error: WarpgradeError, *, as_json: bool) -> int:
-    from grader.cli.output import print_json, print_line
+    from grader.output import print_json, print_line
 
     code = getattr(error, "code", "") or {4: "unsupported", 5: "error"}.get(error.exit_code, "error")
     if as_json:

@@ -6,18 +6,24 @@ import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from grader.catalog.exercises import Catalog, CourseExercise, built_in_course
 from grader.cli.course import find, load
-from grader.cli.output import print_json, print_line, print_text, screen
 from grader.cli.stubs import of_a_file
-from grader.errors import SubmissionError, UsageError
+from grader.errors import UsageError
 from grader.grading.background import in_background
+from grader.grading.services import Task
 from grader.grading.texts import Texts
+from grader.output import print_json, print_line, print_text, screen
 from grader.paths import PACKAGE
 from grader.verdict import Verdict
+
+if TYPE_CHECKING:
+    from grader.render.roofline_drawing import Point
 
 
 @dataclass(frozen=True)
@@ -39,27 +45,6 @@ class Options:
     html: Path | None = None
     watched: bool = False  # by `grade watch`, which grades again by itself
     courses: tuple[Path, ...] = ()
-
-
-@dataclass(frozen=True)
-class Task:
-    """One exercise and the file to grade for it; ``host`` is its host file where that is not the one beside it."""
-
-    exercise: CourseExercise
-    path: Path
-    host: Path | None = None
-
-    @property
-    def host_file(self) -> Path | None:
-        """Its host file; None where it needs none, or where there is none, which the backend says when it looks."""
-        if self.host is not None or not self.exercise.exercise.host:
-            return self.host
-        from grader.cli.hostfile import host_file
-
-        try:
-            return host_file(self.exercise, self.path)
-        except SubmissionError:
-            return None
 
 
 @dataclass(frozen=True)
@@ -195,17 +180,21 @@ def in_a_clone(entry: CourseExercise) -> bool:
 
 
 def _graded(catalog: Catalog, tasks: Sequence[Task], options: Options) -> Iterator[Graded]:
-    from grader.cli.history import recorder
-    from grader.cli.machinery import Machine
     from grader.cli.waiting import waiting
     from grader.grading import grade
     from grader.grading.advice import is_untouched
+    from grader.grading.services import Hardware
+    from grader.practice.following import next_after
+    from grader.practice.history import recorder
 
-    machine = Machine.chosen(options.backend, options.device)
+    hardware = Hardware.found(options.backend, options.device)
     for task in tasks:
-        request = machine.request(catalog, task, options)
-        record = recorder(task.exercise, task.path)
-        with waiting(task.exercise.name, quiet=options.as_json) as tell:
+        request = hardware.request(
+            task, seed=options.seed, timeout_s=options.timeout, sandbox=not options.no_sandbox,
+            watched=options.watched, next_exercise=partial(next_after, catalog, task.entry),
+        )  # fmt: skip
+        record = recorder(task.entry, task.path)
+        with waiting(task.entry.name, quiet=options.as_json) as tell:
             verdict = grade(replace(request, tell=tell))
         try:
             yield Graded(task, _without_notes(verdict) if is_untouched(request) else verdict, request.texts)
@@ -243,7 +232,7 @@ def _which_file(task: Task, options: Options) -> str:
     """Words for the course's own stub, which is graded where the person has no file."""
     from grader.grading.advice import shown
 
-    if options.file is not None or task.path != task.exercise.stub:
+    if options.file is not None or task.path != task.entry.stub:
         return ""
     return f"{shown(task.path)} (there is no ./{task.path.name} here)"
 
@@ -258,15 +247,14 @@ def _print_document(verdicts: Sequence[Verdict], elapsed_s: float) -> None:
 def _write_junit(path: Path, verdicts: Sequence[Verdict]) -> None:
     from datetime import UTC, datetime
 
-    from grader.cli.output import write_file
+    from grader.output import write_file
     from grader.render.junit import to_junit
 
     write_file(path, to_junit(verdicts, timestamp=datetime.now(UTC).isoformat(timespec="seconds")))
 
 
 def _write_html(path: Path, catalog: Catalog, runs: Sequence[Graded]) -> None:
-    from grader.cli.history import ladder_points
-    from grader.cli.output import write_file
+    from grader.output import write_file
     from grader.render.html import Graded as Drawn
     from grader.render.html import to_html
     from grader.render.json import versions
@@ -275,10 +263,30 @@ def _write_html(path: Path, catalog: Catalog, runs: Sequence[Graded]) -> None:
         Drawn(
             run.verdict,
             run.text,
-            run.task.exercise.exercise.idea,
-            ladder_points(catalog, run.task.exercise, run.verdict),
+            run.task.entry.exercise.idea,
+            ladder_points(catalog, run.task.entry, run.verdict),
             run.beside,
         )
         for run in runs
     ]
     write_file(path, to_html(graded, versions=versions()))
+
+
+def ladder_points(catalog: Catalog, entry: CourseExercise, verdict: Verdict) -> tuple[Point, ...]:
+    """The person's best runs of the other steps of this ladder, on the GPU of this run: points of its roofline.
+
+    All steps do the same work, so a step's point differs from this run's in its rate alone.
+    """
+    measured = verdict.measured
+    if measured is None or measured.roof is None or not measured.fraction_of_peak or verdict.device is None:
+        return ()
+    from grader.practice.history import key_of, progress
+    from grader.practice.standings import best_fractions
+    from grader.render.roofline_drawing import Point
+
+    best = best_fractions(progress().runs(), verdict.device)
+    unit = measured.roof.achieved / measured.fraction_of_peak
+    others = [step for step in catalog.ladder(entry) if step.name != entry.name]
+    return tuple(
+        Point(step.name, measured.roof.intensity, best[key_of(step)] * unit) for step in others if key_of(step) in best
+    )

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from grader.catalog.exercises import Catalog, CourseExercise
 from grader.cli.course import find, load
-from grader.cli.history import key_of, progress
-from grader.cli.output import print_line, print_text, say, screen
 from grader.cli.stubs import files_of, named
 from grader.errors import UsageError
+from grader.output import print_line, print_text, say, screen
+from grader.practice.history import key_of, progress
 
 # ---------------------------------------------------------------------------------------------------------------- hint
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from grader.cli.course import find, load, print_paged
-from grader.cli.output import screen, wrapped
 from grader.errors import UsageError
+from grader.output import screen, wrapped
 
 
 def show_interview(name: str, courses: Sequence[Path], *, answers: bool, no_color: bool) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grader.cli.course import find, load
-from grader.cli.output import print_json, print_line, print_text, screen, write_file
+from grader.output import print_json, print_line, print_text, screen, write_file
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.cli.course import find, load
-from grader.cli.output import print_json, print_line, screen, wrapped
 from grader.errors import UsageError
+from grader.output import print_json, print_line, screen, wrapped
 
 if TYPE_CHECKING:
     from grader.backends.gpu.profile import LaunchFacts, Row, SubmissionProfile

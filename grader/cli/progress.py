@@ -7,10 +7,10 @@ from pathlib import Path
 
 from grader.catalog.exercises import Catalog
 from grader.cli.course import chapter_title, load
-from grader.cli.history import key_of, progress
-from grader.cli.output import print_json, print_line, screen, wrapped, write_file
 from grader.errors import UsageError
+from grader.output import print_json, print_line, screen, wrapped, write_file
 from grader.practice.export import progress_document, runs_csv
+from grader.practice.history import key_of, progress
 from grader.practice.progress import Run, local_day
 from grader.practice.standings import Place, Summary, summary
 from grader.practice.table import table_lines

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
-from grader.cli.output import print_json, print_line, screen, wrapped
 from grader.errors import Unsupported
 from grader.occupancy import Occupancy, multiprocessor, occupancy
+from grader.output import print_json, print_line, screen, wrapped
 
 SCHEMA = "warpgrade/occupancy/1"
 SIMULATED = "sm_80"

@@ -13,8 +13,8 @@ from threading import current_thread, main_thread
 from typing import TYPE_CHECKING
 
 from grader.cli.course import find, load
-from grader.cli.output import print_json, print_line, screen, wrapped, write_file
 from grader.errors import Unsupported, UsageError
+from grader.output import print_json, print_line, screen, wrapped, write_file
 
 if TYPE_CHECKING:
     from grader.catalog.exercises import CourseExercise

@@ -22,12 +22,14 @@ from typing import Any
 from grader.catalog.exercises import Catalog
 from grader.cli.course import load, show_list, start_exercise
 from grader.cli.failures import BROKEN_PIPE, guarded
-from grader.cli.grading import Options, Task, grade_all, tasks_of
+from grader.cli.grading import Options, grade_all, tasks_of
 from grader.cli.habits import give_hint
-from grader.cli.output import print_line, print_text, say
-from grader.cli.proposing import all_passed, next_exercise, why_next
+from grader.cli.proposing import all_passed, why_next
 from grader.cli.stubs import missing_here, named, to_edit
 from grader.errors import UsageError
+from grader.grading.services import Task
+from grader.output import print_line, print_text, say
+from grader.practice.following import next_exercise
 from grader.practice.keyboard import END, Keyboard
 from grader.practice.saves import Saves, newest_first, wake_at_saves
 from grader.process.stopping import Stopped, Stopper
@@ -77,11 +79,11 @@ def _tasks_here(catalog: Catalog) -> list[Task]:
 
 def _files_of(task: Task) -> tuple[Path, ...]:
     """All files whose save matters: a host exercise has a Python file beside the kernel."""
-    if not task.exercise.exercise.host:
+    if not task.entry.exercise.host:
         return (task.path,)
-    from grader.cli.hostfile import places
+    from grader.grading.hostfile import places
 
-    beside = places(task.exercise, task.path)
+    beside = places(task.entry, task.path)
     return task.path, task.host or next((host for host in beside if host.is_file()), beside[0])
 
 
@@ -193,7 +195,7 @@ class Watch:
             with Stopper() as self._grading:
                 self._clear()
                 print_line(f"{_named_files(self._current)}, {strftime('%H:%M:%S')}\n")
-                grade_all(replace(self._options, names=(self._current.exercise.name,), file=file))
+                grade_all(replace(self._options, names=(self._current.entry.name,), file=file))
         except Stopped:
             print_line("It was saved meanwhile: what is there now is graded.")
             return False
@@ -203,7 +205,7 @@ class Watch:
 
     def _hint(self) -> None:
         print_line("")
-        give_hint(self._current.exercise, no_color=self._options.no_color)
+        give_hint(self._current.entry, no_color=self._options.no_color)
 
     def _explain(self) -> None:
         print_line(KEYS)
@@ -215,7 +217,7 @@ class Watch:
     def _next(self) -> None:
         """Go on to the next exercise; its stub is copied where it is not here yet."""
         entry, found = next_exercise(self._catalog)
-        if entry is None or entry.name == self._current.exercise.name:
+        if entry is None or entry.name == self._current.entry.name:
             say("\n" + (f"{entry.name} is not passed yet: it is the next one." if entry else all_passed(self._catalog)))
             return
         self._clear()

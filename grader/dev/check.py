@@ -48,7 +48,7 @@ def run(
 
     Raises Unsupported where there is no compiler, or no GPU although ``gpu`` asks for one: nothing was checked then.
     """
-    from grader.cli.output import print_line
+    from grader.output import print_line
 
     _require(gpu, device)
     started = perf_counter()

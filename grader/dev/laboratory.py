@@ -9,13 +9,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 from zlib import crc32
 
-from grader.catalog.exercises import Catalog, CourseExercise
-from grader.cli.grading import Options, Task
-from grader.cli.hostfile import SimHostFileBackend
-from grader.cli.machinery import Machine
+from grader.catalog.exercises import CourseExercise
 from grader.dev.kept import ChildPool, KeptSimulator
 from grader.dev.wrong import WrongAnswer
 from grader.grading import Request, grade
+from grader.grading.hostfile import SimHostFileBackend
+from grader.grading.services import Hardware, Task
 from grader.process.child import Closing
 from grader.verdict import Verdict
 
@@ -53,12 +52,16 @@ class Laboratory(Closing):
 
     def _on_simulator(self, entry: CourseExercise, file: Path | WrongAnswer, counting: bool) -> Verdict:
         asked = self._request(entry, file, "sim")
-        if entry.exercise.host and asked.simulator is not None:  # its children share a file, and serve one program
-            simulator = SimHostFileBackend(entry, asked.path, host=asked.host_file, threads=self._threads)
-            asked = replace(asked, simulator=simulator)
-        elif asked.simulator is not None:
-            asked = replace(asked, simulator=KeptSimulator(self._children, threads=self._threads, counting=counting))
-        return grade(asked)
+        services, submission = asked.services, asked.submission
+        if entry.exercise.host and services.simulator is not None:  # its children share a file, and serve one program
+            host = submission.host_file
+            services = replace(
+                services, simulator=SimHostFileBackend(entry, submission.path, host=host, threads=self._threads)
+            )
+        elif services.simulator is not None:
+            kept = KeptSimulator(self._children, threads=self._threads, counting=counting)
+            services = replace(services, simulator=kept)
+        return grade(replace(asked, services=services))
 
     def close(self) -> None:
         """Let what runs end, drop what waits, and end the children."""
@@ -73,10 +76,9 @@ def request(entry: CourseExercise, path: Path, backend: str, device: int = 0, *,
 
     A host exercise's ``path`` has its host file beside it, or takes ``host``; a host file takes the solution's kernels.
     """
-    options = Options(names=(entry.name,), file=path, backend=backend, device=device, seed=seed_of(entry, path))
     alone = path.suffix == ".py"
     task = Task(entry, entry.solution or entry.stub, host=path) if alone else Task(entry, path, host=host)
-    return Machine.chosen(backend, device).request(Catalog((entry,)), task, options)
+    return Hardware.found(backend, device).request(task, seed=seed_of(entry, path))
 
 
 def seed_of(entry: CourseExercise, path: Path) -> int:

@@ -10,7 +10,7 @@ from textwrap import shorten
 from grader.catalog.courses import CourseExercise
 from grader.dev.expectations import Expectation
 from grader.dev.problem import Problem
-from grader.grading import simulable
+from grader.gpus.architecture import simulable
 from grader.grading.technique import evaluate
 from grader.verdict import Verdict
 
@@ -37,7 +37,7 @@ class Graded:
 
 def verdict_problems(entry: CourseExercise, graded: Graded, expected: Mapping[Path, Expectation]) -> Iterator[Problem]:
     """Yield every verdict that is not as it should be."""
-    runs = graded.backend == "gpu" or simulable(entry.exercise)
+    runs = graded.backend == "gpu" or simulable(entry.exercise.requires)
     if graded.stub is not None:
         yield from _stub(entry, graded.stub, runs)
     if graded.solution is not None:

@@ -18,6 +18,11 @@ def capability(architecture: str) -> Capability:
     return int(digits[:-1]), int(digits[-1])
 
 
+def simulable(requires: str) -> bool:
+    """Whether the simulator runs what needs ``requires``: it is not newer than the simulated device."""
+    return capability(requires) <= SIMULATED
+
+
 def serves(here: Capability, architecture: str) -> bool:
     """Whether a device of capability ``here`` runs what is compiled for ``architecture``."""
     wanted = capability(architecture)

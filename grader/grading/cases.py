@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from grader.backends.base import Buffer, CaseRun
 from grader.exercise import SECRET_SIZES, Exercise, Size
-from grader.grading.records import Case, Submission
+from grader.grading.records import Case, Compiled
 
 if TYPE_CHECKING:
     import numpy as np
@@ -136,10 +136,10 @@ def case_run(exercise: Exercise, case: Case, data: CaseData, plan: LaunchPlan) -
     return CaseRun(plan, (*inputs, *outputs, *scratch), counters=case.counters)
 
 
-def plan_of(exercise: Exercise, case: Case, submission: Submission, limits: DeviceLimits) -> LaunchPlan:
+def plan_of(exercise: Exercise, case: Case, compiled: Compiled, limits: DeviceLimits) -> LaunchPlan:
     """Return the launches of ``case`` in numbers. Raises SubmissionError ``invalid`` for an impossible launch."""
     if exercise.host:
         from grader.launch import LaunchPlan
 
         return LaunchPlan(())  # the host file launches
-    return submission.script.resolve(exercise, case.size, limits, submission.program)
+    return compiled.script.resolve(exercise, case.size, limits, compiled.program)

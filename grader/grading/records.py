@@ -1,6 +1,6 @@
 """What the stages hand to one another, as frozen records.
 
-Request ──compile──▶ Submission ──run on each backend──▶ Report ──judge──▶ Judgement ──▶ Verdict
+Request(submission, services) ──compile──▶ Compiled ──run on each backend──▶ Report ──judge──▶ Finding ──▶ Verdict
 """
 
 from __future__ import annotations
@@ -32,50 +32,109 @@ def _nobody_listens(words: str) -> None:
     pass
 
 
-def _no_next() -> str:
+def no_next() -> str:
     return ""
 
 
 @dataclass(frozen=True)
-class Request:
-    """One submission to grade. ``oracle`` is called once, late, because it imports NumPy; a backend may be None.
+class Submission:
+    """What is graded. ``texts`` has the files as they were when grading began, whatever is saved meanwhile.
 
-    ``why_no_gpu`` says why ``gpu`` is None, in words for the report; ``stub`` is the exercise's own stub and ``hints``
-    its hints file, both for the advice at the end; ``next_exercise`` is asked after a pass alone, and ``watched`` says
-    that a save is graded by itself. ``texts`` has the files as they are graded, whatever is saved meanwhile. ``tell``
-    hears how far it is, from any thread.
+    ``stub`` is the exercise's own stub and ``hints`` its hints file, both for the advice at the end.
     """
 
     exercise: Exercise
     path: Path
-    seed: int
+    stub: Path | None = None
+    hints: Path | None = None
+    host_file: Path | None = None  # of a host exercise: the graded Python file, where it is there
+    host_stub: Path | None = None
+    texts: Texts = field(default_factory=Texts)
+
+
+@dataclass(frozen=True)
+class Services:
+    """What grades it. ``oracle`` is called once, late, because it imports NumPy; a backend may be None.
+
+    ``why_no_gpu`` says why ``gpu`` is None, in words for the report; ``target`` is the architecture to compile for.
+    """
+
     oracle: Callable[[], Oracle]
     simulator: Backend | None
     gpu: Backend | None = None
     timer: Callable[..., Speed | None] | None = None  # takes the GPU session
     why_no_gpu: str = "no GPU was used"
-    wanted: str = "auto"
     target: str = "sm_80"
-    device: str | None = None
+    device: str | None = None  # the record's name of what graded it
     limits: Limits = field(default_factory=Limits)
-    stub: Path | None = None
-    hints: Path | None = None
-    host_file: Path | None = None  # of a host exercise: the graded Python file, where it is there
-    host_stub: Path | None = None
-    next_exercise: Callable[[], str] = _no_next
+
+
+@dataclass(frozen=True)
+class Request:
+    """One submission to grade, the services that do it, and how the person asked for it.
+
+    ``wanted`` is what ``--backend`` said; ``watched`` says that a save is graded by itself; ``next_exercise`` is asked
+    after a pass alone; ``tell`` hears how far the grading is, from any thread.
+    """
+
+    submission: Submission
+    services: Services
+    seed: int
+    wanted: str = "auto"
     watched: bool = False
-    texts: Texts = field(default_factory=Texts)
+    next_exercise: Callable[[], str] = no_next
     tell: Callable[[str], None] = _nobody_listens
 
     @property
     def backend(self) -> str:
         """The record's word: ``sim``, ``gpu`` or ``sim+gpu``; where neither serves, what was asked for."""
-        used = "+".join(backend.name for backend in (self.simulator, self.gpu) if backend is not None)
+        pair = (self.services.simulator, self.services.gpu)
+        used = "+".join(backend.name for backend in pair if backend is not None)
         return used or ("sim" if self.wanted == "sim" else "gpu")
+
+    @property
+    def exercise(self) -> Exercise:
+        return self.submission.exercise
+
+    @property
+    def path(self) -> Path:
+        return self.submission.path
+
+    @property
+    def stub(self) -> Path | None:
+        return self.submission.stub
+
+    @property
+    def hints(self) -> Path | None:
+        return self.submission.hints
+
+    @property
+    def host_file(self) -> Path | None:
+        return self.submission.host_file
+
+    @property
+    def host_stub(self) -> Path | None:
+        return self.submission.host_stub
+
+    @property
+    def texts(self) -> Texts:
+        return self.submission.texts
+
+    @property
+    def simulator(self) -> Backend | None:
+        return self.services.simulator
+
+    @property
+    def gpu(self) -> Backend | None:
+        return self.services.gpu
+
+    @property
+    def why_no_gpu(self) -> str:
+        return self.services.why_no_gpu
 
 
 @dataclass(frozen=True)
-class Submission:
+class Compiled:
     """A compiled file with its launch lines understood."""
 
     program: Program

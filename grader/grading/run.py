@@ -13,7 +13,7 @@ from grader.findings.kinds import MISREAD_SHOWS
 from grader.grading.cases import CaseBook, CaseData, case_run, plan_of
 from grader.grading.causes import inputs_there, misreads, with_note
 from grader.grading.clearer import clearer, uneven_passes
-from grader.grading.records import Case, Outcome, Report, Speed, Submission
+from grader.grading.records import Case, Compiled, Outcome, Report, Speed
 from grader.grading.shape import Shaped, with_shape
 from grader.grading.stale import as_with, has_time, with_time
 from grader.grading.words import TIMING_WORDS, failure_word
@@ -37,7 +37,7 @@ class Job:
     """
 
     exercise: Exercise
-    submission: Submission
+    compiled: Compiled
     book: CaseBook
     cases: Sequence[Case]
     backend: Backend
@@ -71,7 +71,7 @@ def run_job(job: Job) -> Report:
     speed: Speed | None = None
     sandbox = "landlock"
     try:
-        with job.backend.open(job.submission.program, job.limits) as session:
+        with job.backend.open(job.compiled.program, job.limits) as session:
             sandbox = getattr(session, "sandbox", sandbox)
             for outcome in _outcomes(job, session):
                 outcomes.append(outcome)
@@ -123,12 +123,12 @@ def run_case(job: Job, session: Session, case: Case) -> Outcome:
     """Run one case and compare its outputs. Raises Unsupported, GraderFault; a submission's own error is an outcome."""
     data = job.book.data(case)
     try:
-        plan = plan_of(job.exercise, case, job.submission, job.device_limits)
+        plan = plan_of(job.exercise, case, job.compiled, job.device_limits)
         execution = session.run(case_run(job.exercise, case, data, plan))
     except SubmissionError as error:
         return Outcome(case, job.backend.name, error.verdict, diagnostics=error.diagnostics)
     word = failure_word(execution)
-    source = job.submission.program.source
+    source = job.compiled.program.source
     wrong = _wrong(job, case, data, plan, execution) if word in (None, "race") else None
     if wrong is not None and (word == "race" or any(one.kind == "uninitialised_read" for one in execution.diagnostics)):
         wrong = replace(wrong, message=_without_guess(wrong))
@@ -136,10 +136,10 @@ def run_case(job: Job, session: Session, case: Case) -> Outcome:
         wrong = clearer(wrong, source, plan)
     launches = execution.launches
     if case.counters and word is None:
-        launches = with_shape(Shaped(job.exercise, job.submission, case.size, job.device_limits), launches)
+        launches = with_shape(Shaped(job.exercise, job.compiled, case.size, job.device_limits), launches)
     found = tuple(clearer(one, source, plan) for one in execution.diagnostics)
     if wrong is not None or word in MISREAD_SHOWS:
-        reads = misreads(job.exercise, job.submission, plan)
+        reads = misreads(job.exercise, job.compiled, plan)
         found = with_note(found, reads)
         wrong = replace(wrong, hint=found[-1].hint) if wrong is not None and reads else wrong
     if wrong is not None or word is not None:

@@ -17,14 +17,14 @@ from grader.catalog.exercises import load_catalog
 from grader.cli import main
 from grader.cli.commands import cli
 from grader.cli.course import missing_chapters
-from grader.cli.grading import Options, Task, _which_file, file_for, tasks_of
-from grader.cli.hostfile import host_file
-from grader.cli.machinery import _limits
-from grader.cli.output import wrapped
-from grader.cli.proposing import next_exercise
+from grader.cli.grading import Options, _which_file, file_for, tasks_of
 from grader.cli.stubs import files_of
 from grader.errors import SubmissionError, UsageError
-from grader.grading import simulable
+from grader.gpus.architecture import simulable
+from grader.grading.hostfile import host_file
+from grader.grading.services import Task
+from grader.output import wrapped
+from grader.practice.following import next_exercise
 
 SCHEMA = json.loads(files("grader.render").joinpath("run.schema.json").read_text())
 
@@ -178,7 +178,7 @@ def test_file_with_an_exercises_name_is_graded_for_it(here):
     (here / "deeper").mkdir()
     (here / "deeper" / "reduce_v1.cu").touch()
     tasks = tasks_of(load_catalog(), Options(("vector_add.cu", "deeper/reduce_v1.cu")))
-    found = [(task.exercise.name, str(task.path)) for task in tasks]
+    found = [(task.entry.name, str(task.path)) for task in tasks]
     assert found == [("vector_add", "vector_add.cu"), ("reduce_v1", "deeper/reduce_v1.cu")]
 
 
@@ -258,20 +258,14 @@ def test_grading_the_courses_stub_for_want_of_a_file_here_is_said(here):
 
 def test_without_a_gpu_the_next_exercise_is_one_that_needs_none(tmp_path, monkeypatch):
     monkeypatch.setenv("WARPGRADE_DATA", str(tmp_path / "data"))
-    monkeypatch.setattr("grader.cli.proposing._gpus", lambda: 0)
+    monkeypatch.setattr("grader.practice.following._gpus", lambda: 0)
     catalog = load_catalog()
-    at = next(at for at, one in enumerate(catalog.exercises) if not simulable(one.exercise))
+    at = next(at for at, one in enumerate(catalog.exercises) if not simulable(one.exercise.requires))
     before, needing = catalog.exercises[at - 1], catalog.exercises[at]
     assert next_exercise(catalog, passing=before)[0].name != needing.name
-    monkeypatch.setattr("grader.cli.proposing._gpus", lambda: 1)
-    monkeypatch.setattr("grader.cli.proposing._serves", lambda requires: True)
+    monkeypatch.setattr("grader.practice.following._gpus", lambda: 1)
+    monkeypatch.setattr("grader.practice.following._serves", lambda requires: True)
     assert next_exercise(catalog, passing=before)[0].name == needing.name
-
-
-@pytest.mark.parametrize("seconds", [0.5, 300.0])
-def test_timeout_option_sets_the_limit_of_one_case_too(seconds):
-    limits = _limits(seconds)
-    assert (limits.launch_s, limits.total_s) == (seconds, seconds)
 
 
 def test_broken_link_here_is_the_file_that_is_meant(here):
@@ -526,8 +520,8 @@ def test_name_with_a_control_character_is_shown_escaped():
 
 
 def test_host_file_is_looked_for_beside_the_kernel_and_a_wrong_answers_is_the_solutions(here):
-    from grader.cli.hostfile import host_file
     from grader.errors import SubmissionError
+    from grader.grading.hostfile import host_file
 
     one = load_catalog().find("zero_copy")
     mine = here / "mine.cu"

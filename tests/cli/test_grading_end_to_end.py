@@ -17,7 +17,7 @@ import pytest
 
 from grader.catalog.exercises import load_catalog
 from grader.compile.toolchain import find_toolchain
-from grader.grading import simulable
+from grader.gpus.architecture import simulable
 from grader.practice.progress import FILE, Progress, Run, now
 
 pytestmark = pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed")
@@ -108,7 +108,7 @@ def test_solution_passes_on_the_simulator_with_speed_not_graded(here, name):
     assert verdict["device"] == "simulated A100"
 
 
-@pytest.mark.parametrize("name", [one.name for one in load_catalog().exercises if simulable(one.exercise)])
+@pytest.mark.parametrize("name", [one.name for one in load_catalog().exercises if simulable(one.exercise.requires)])
 def test_untouched_stub_exits_1_and_says_that_it_is_the_stub(here, name):
     process("start", name, check=True)
     code, verdict = graded(name)
@@ -131,7 +131,7 @@ def test_empty_file_is_told_what_writes_the_exercises_stub(here):
 
 def test_after_the_last_exercise_without_a_gpu_none_that_needs_one_is_proposed(here, monkeypatch):
     monkeypatch.setenv("WARPGRADE_DATA", str(here / "data"))
-    *others, last = [one for one in load_catalog().exercises if simulable(one.exercise)]
+    *others, last = [one for one in load_catalog().exercises if simulable(one.exercise.requires)]
     for one in others:
         Progress(here / "data" / FILE, pytest.fail).record(Run(now(), "", one.name, "pass", 80, 80, "sim"))
     code, verdict = graded(last.name, "--solution")
@@ -290,7 +290,7 @@ def test_gpu_that_is_not_there_is_unsupported_with_the_way_out(here):
 
 def test_several_names_are_graded_in_order_and_the_largest_code_is_returned(here):
     (here / "vector_add.cu").write_text(GOOD.replace("] + b", "] - b"))
-    newer = next(one for one in load_catalog().exercises if not simulable(one.exercise))
+    newer = next(one for one in load_catalog().exercises if not simulable(one.exercise.requires))
     (here / newer.stub.name).write_bytes(newer.stub.read_bytes())
     done = process("vector_add", newer.name, "--backend", "sim", "--json")
     document = json.loads(done.stdout)

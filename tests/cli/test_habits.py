@@ -13,11 +13,11 @@ import pytest
 
 from grader.catalog.exercises import load_catalog
 from grader.cli import main
-from grader.cli.grading import Options, Task
-from grader.cli.history import key_of, ladder_points, progress, recorder
-from grader.cli.machinery import Machine
-from grader.cli.output import Screen
-from grader.grading import simulable
+from grader.cli.grading import ladder_points
+from grader.gpus.architecture import simulable
+from grader.output import Screen
+from grader.practice.following import next_after
+from grader.practice.history import key_of, progress, recorder
 from grader.practice.progress import Run, now
 from grader.practice.questions import questions_in
 from grader.verdict import Measurement, Roof, Verdict
@@ -346,16 +346,15 @@ def test_report_of_a_pass_proposes_what_next_proposes_afterwards(run, earlier, p
     for at in earlier:
         graded(catalog.exercises[at].name)
     one = catalog.exercises[passing]
-    request = Machine("sim", None, "no GPU").request(catalog, Task(one, one.solution), Options((one.name,)))
-    proposed = request.next_exercise()
+    proposed = next_after(catalog, one)
     graded(one.name)
     assert f" {proposed}: " in run("next")[1]
 
 
 @pytest.mark.parametrize(("gpus", "waits"), [(0, True), (1, True), (2, False)])
 def test_exercise_that_needs_more_gpus_than_there_are_comes_last(run, monkeypatch, gpus, waits):
-    monkeypatch.setattr("grader.cli.proposing._gpus", lambda: gpus)
-    monkeypatch.setattr("grader.cli.proposing._serves", lambda requires: True)
+    monkeypatch.setattr("grader.practice.following._gpus", lambda: gpus)
+    monkeypatch.setattr("grader.practice.following._serves", lambda requires: True)
     exercises = load_catalog().exercises
     ring = next(one for one in exercises if one.exercise.gpus > 1)
     graded(exercises[exercises.index(ring) - 1].name)
@@ -377,14 +376,14 @@ def test_next_with_start_puts_the_missing_file_of_a_host_exercise(run, here):
 
 
 def test_next_leaves_out_what_needs_a_gpu_where_there_is_none(run, monkeypatch):
-    monkeypatch.setattr("grader.cli.proposing._gpus", lambda: 0)
+    monkeypatch.setattr("grader.practice.following._gpus", lambda: 0)
     for one in load_catalog().exercises:
-        if simulable(one.exercise):
+        if simulable(one.exercise.requires):
             graded(one.name)
     assert "every exercise that needs no GPU" in run("next")[1]
-    monkeypatch.setattr("grader.cli.proposing._gpus", lambda: 8)
-    monkeypatch.setattr("grader.cli.proposing._serves", lambda requires: True)
-    newer = [one.name for one in load_catalog().exercises if not simulable(one.exercise)]
+    monkeypatch.setattr("grader.practice.following._gpus", lambda: 8)
+    monkeypatch.setattr("grader.practice.following._serves", lambda requires: True)
+    newer = [one.name for one in load_catalog().exercises if not simulable(one.exercise.requires)]
     assert newer[0] in run("next")[1]
     graded(newer[0])
     assert newer[1] in run("next")[1]

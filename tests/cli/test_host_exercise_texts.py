@@ -17,7 +17,7 @@ from grader.cli.grading import Options, tasks_of
 from grader.cli.stubs import to_edit
 from grader.compile.toolchain import find_toolchain
 from grader.errors import UsageError
-from grader.grading import simulable
+from grader.gpus.architecture import simulable
 
 HOST = [one for one in load_catalog().exercises if one.exercise.host]
 
@@ -67,7 +67,7 @@ def pinned(tmp_path, monkeypatch):
 @pytest.mark.parametrize("names", [("pinned_copy_host.py",), ("./pinned_copy_host.py",)])
 def test_the_host_file_names_its_exercise(pinned, names):
     (task,) = tasks_of(load_catalog(), Options(names))
-    assert (task.exercise.name, task.path.name) == ("pinned_copy", "pinned_copy.cu")
+    assert (task.entry.name, task.path.name) == ("pinned_copy", "pinned_copy.cu")
     assert task.host.name == "pinned_copy_host.py"
 
 
@@ -101,7 +101,7 @@ def test_watch_names_and_watches_both_files(pinned):
     assert [path.name for path in _files_of(other)] == ["v2.cu", "pinned_copy_host.py"]
 
 
-@pytest.mark.parametrize("one", [one for one in HOST if simulable(one.exercise)], ids=lambda one: one.name)
+@pytest.mark.parametrize("one", [one for one in HOST if simulable(one.exercise.requires)], ids=lambda one: one.name)
 def test_the_list_asks_for_no_gpu_where_the_stand_in_serves(one: CourseExercise):
     assert needs_note(one) == ""
 

@@ -20,6 +20,7 @@ from grader.dev.wrong import WrongAnswer, refresh, wrong_answer, wrong_answers
 from grader.errors import Unsupported, UsageError
 from grader.grading import grade
 from grader.verdict import Verdict
+from tests.grading.requests import changed
 
 needs_nvrtc = pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed")
 
@@ -148,7 +149,7 @@ def test_a_kept_child_gives_the_verdicts_of_a_fresh_one(scale, counting):
     kept = KeptSimulator(pool, counting=counting)
     for path in (scale.solution, scale.folder / "wrong" / "no_bounds_check.cu", scale.folder / "wrong" / "strided.cu"):
         asked = request(scale, path, "sim")
-        fresh, again = grade(asked), grade(replace(asked, simulator=kept))
+        fresh, again = grade(asked), grade(changed(asked, simulator=kept))
         assert replace(again, elapsed_s=0.0) == replace(fresh, elapsed_s=0.0)
     assert len(pool._idle) == 1
     assert pool._idle[0].programs == 3
@@ -168,9 +169,9 @@ def test_a_child_that_was_ended_is_not_given_back(scale):
             session._child.kill()
             return session
 
-    assert grade(replace(asked, simulator=Killing(pool))).verdict in ("limit", "error")
+    assert grade(changed(asked, simulator=Killing(pool))).verdict in ("limit", "error")
     assert pool._idle == []
-    assert grade(replace(asked, simulator=KeptSimulator(pool))).passed
+    assert grade(changed(asked, simulator=KeptSimulator(pool))).passed
     assert pool._idle[0].child.pid != killed[0]
     pool.close()
 
@@ -179,7 +180,7 @@ def test_a_child_that_was_ended_is_not_given_back(scale):
 def test_a_child_serves_a_bounded_number_of_programs(scale, monkeypatch):
     monkeypatch.setattr("grader.dev.kept.PROGRAMS", 1)
     pool = ChildPool()
-    assert grade(replace(request(scale, scale.solution, "sim"), simulator=KeptSimulator(pool))).passed
+    assert grade(changed(request(scale, scale.solution, "sim"), simulator=KeptSimulator(pool))).passed
     assert pool._idle == []
     pool.close()
 

@@ -113,16 +113,16 @@ def test_a_damaged_profile_of_ones_own_leaves_the_shipped_lines_and_says_why(con
 
 
 def test_grading_goes_on_with_a_damaged_profile_and_tells_it_once(monkeypatch, capsys):
-    from grader.cli import machinery
     from grader.gpus.detect import Gpu
+    from grader.grading.services import Hardware
     from grader.launch import DeviceLimits
 
     path = profiles.own_file(profiles.REFERENCE)
     path.parent.mkdir(parents=True)
     path.write_text("{")
     gpu = Gpu(0, profiles.REFERENCE, (9, 0), 132, 1.98e9, 3.2e9, 6016, 60 << 20, 141 << 30, DeviceLimits())
-    machine = machinery.Machine("auto", gpu, "")
-    lined = [machine._with_line(load_catalog().find("vector_add")).exercise.target for _ in range(2)]
+    hardware = Hardware("auto", gpu, "")
+    lined = [hardware.with_line(load_catalog().find("vector_add")).exercise.target for _ in range(2)]
     assert lined[0] is not None
     assert lined[0].fraction > 0
     err = capsys.readouterr().err

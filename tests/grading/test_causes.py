@@ -14,11 +14,12 @@ from grader.exercise import Array, Exercise
 from grader.grading.cases import CaseBook
 from grader.grading.causes import inputs_there, with_note
 from grader.grading.launchlines import require_launch
-from grader.grading.records import Case, Request
+from grader.grading.records import Case
 from grader.launch import parse_launches
 from grader.launch.parameters import misread
 from grader.launch.source import read_source
 from grader.verdict import Diagnostic
+from tests.grading.requests import request_of
 
 # ----------------------------------------------------------------------------------------------------- types and a note
 
@@ -131,7 +132,7 @@ def refused(source: str, tmp_path: Path, stub: str | None = STUB) -> SubmissionE
     path = tmp_path / "stub.cu"
     if stub is not None:
         path.write_text(stub)
-    request = Request(EXERCISE, tmp_path / "mine.cu", 1, no_oracle, None, stub=path)
+    request = request_of(EXERCISE, tmp_path / "mine.cu", oracle=no_oracle, stub=path)
     with pytest.raises(SubmissionError) as error:
         require_launch(request, parse_launches(source, file="mine.cu"))
     return error.value
@@ -158,5 +159,5 @@ def test_line_that_is_nearly_one_is_named_first(tmp_path):
 
 
 def test_file_with_a_launch_line_is_left_alone(tmp_path):
-    request = Request(EXERCISE, tmp_path / "mine.cu", 1, no_oracle, None)
+    request = request_of(EXERCISE, tmp_path / "mine.cu", oracle=no_oracle)
     require_launch(request, parse_launches(STUB, file="mine.cu"))

@@ -18,6 +18,7 @@ from grader.grading.technique import KNOWN, diagnostic, evaluate, total
 from grader.grading.words import failure_stage, word_of
 from grader.host_counters import HOST_COUNTERS, told
 from grader.verdict import STAGES, Diagnostic, LaunchRecord, LineCounters, StageResult, Timeline
+from tests.grading.requests import changed, request_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 LAUNCH = LaunchRecord("smooth", (1, 1, 1), (32, 1, 1), 0, {}, (LineCounters(7, {"sectors": 4.0}),))
@@ -106,7 +107,7 @@ def outcome(n: int, seconds: float, *, counters: bool = False, **more) -> Outcom
 
 def request(tmp_path, **more) -> Request:
     path = tmp_path / "streams.cu"
-    return Request(EXERCISE, path, 1, oracle=lambda: None, simulator=object(), **more)
+    return request_of(EXERCISE, path, simulator=object(), **more)
 
 
 def test_a_missed_technique_of_the_host_is_found_at_the_counted_size(tmp_path):
@@ -151,7 +152,7 @@ def test_what_stands_in_the_way_of_overlap_is_part_of_its_finding_and_never_told
     note = Diagnostic("no_overlap", "There were 31 waits.", severity="note", line=24, hint="queue everything first")
     counted = outcome(64, 2, counters=True, host_counters={"modelled_overlap": 0.357}, diagnostics=(note,))
     reports = [Report("sim", (outcome(1, 1, diagnostics=(replace(note, message="of one sample"),)), counted))]
-    made = replace(request(tmp_path, host_file=tmp_path / "mine_host.py"), exercise=asked)
+    made = changed(request(tmp_path, host_file=tmp_path / "mine_host.py"), exercise=asked)
     found = judge.technique_finding(made, reports).diagnostics[0]
     assert found.message.endswith("asks for at least 0.7. They waited. There were 31 waits.")
     assert (found.file, found.line, found.hint) == ("mine_host.py", 24, "queue everything first")
@@ -170,7 +171,7 @@ def test_page_faults_in_spite_of_a_prefetch_have_the_advice_of_their_note(tmp_pa
     asked = replace(EXERCISE, technique=(Expect("faulted_bytes", at_most=0, why="They stop.", hint="prefetch it"),))
     note = Diagnostic("page_faults", "the most came when", severity="note", line=24, hint=why)
     counted = outcome(64, 2, counters=True, host_counters={"faulted_bytes": 512.0}, diagnostics=(note,))
-    found = judge.technique_finding(replace(request(tmp_path), exercise=asked), [Report("sim", (counted,))])
+    found = judge.technique_finding(changed(request(tmp_path), exercise=asked), [Report("sim", (counted,))])
     assert found.diagnostics[0].hint == hint
 
 
@@ -251,8 +252,8 @@ def files(tmp_path, monkeypatch) -> Path:
 
 
 def host_request(files: Path) -> Request:
-    return Request(
-        EXERCISE, Path("streams.cu"), 1, oracle=lambda: None, simulator=None,
+    return request_of(
+        EXERCISE, Path("streams.cu"),
         stub=files / "streams.cu", host_file=Path("streams_host.py"), host_stub=files / "streams_host.py",
     )  # fmt: skip
 
@@ -271,13 +272,13 @@ def test_a_changed_host_file_beside_the_kernel_as_it_was_is_work(files):
 
 
 def test_a_host_exercise_without_its_host_file_is_no_untouched_stub(files):
-    assert not is_untouched(replace(host_request(files), host_file=None))
+    assert not is_untouched(changed(host_request(files), host_file=None))
 
 
 def test_an_empty_kernel_file_is_brought_back_without_the_loss_of_the_host_file(files):
     Path("streams.cu").rename(f"{EXERCISE.name}.cu")
     Path(f"{EXERCISE.name}.cu").write_text("")
-    request = replace(host_request(files), path=Path(f"{EXERCISE.name}.cu"))
+    request = changed(host_request(files), path=Path(f"{EXERCISE.name}.cu"))
     said = next_step(request, "invalid", STAGES_FAILED, [])
     assert f"Delete ./{EXERCISE.name}.cu, and `grade start {EXERCISE.name}` puts its stub here" in said
     assert "--force" not in said
@@ -341,11 +342,11 @@ def test_blocks_that_race_where_the_grid_is_to_wait_are_told_of_its_sync(files):
     race = Diagnostic("race", "race on x[0]", file="streams.cu", line=1, space="global", hint="use a second launch")
     assert after(files, "race", race) == "Use a second launch."
     asked = replace(EXERCISE, technique=(Expect("cooperative_launches", at_least=1, why="All blocks must run."),))
-    said = next_step(replace(host_request(files), exercise=asked), "race", STAGES_FAILED, [race])
+    said = next_step(changed(host_request(files), exercise=asked), "race", STAGES_FAILED, [race])
     assert "cooperative_groups::this_grid().sync()" in said
     assert "second launch" not in said
     shared = next_step(
-        replace(host_request(files), exercise=asked), "race", STAGES_FAILED, [replace(race, space="shared")]
+        changed(host_request(files), exercise=asked), "race", STAGES_FAILED, [replace(race, space="shared")]
     )
     assert "this_grid" not in shared
 
@@ -359,7 +360,7 @@ def test_where_the_grid_is_to_wait_a_race_of_another_cause_keeps_its_hint(files,
     Path("streams_host.py").write_text("work()\n")
     race = Diagnostic("race", "race on x[0]", file="streams.cu", line=1, space="global", hint=hint)
     asked = replace(EXERCISE, technique=(Expect("cooperative_launches", at_least=1, why="All blocks must run."),))
-    said = next_step(replace(host_request(files), exercise=asked), "race", STAGES_FAILED, [race])
+    said = next_step(changed(host_request(files), exercise=asked), "race", STAGES_FAILED, [race])
     assert said == f"{hint[0].upper()}{hint[1:]}."
 
 

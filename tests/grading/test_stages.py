@@ -13,13 +13,15 @@ from grader.backends.base import CaseRun, Execution
 from grader.compile import Entry, Parameter, Program
 from grader.errors import GraderFault, SubmissionError, Unsupported
 from grader.exercise import Array, Exercise, Expect, Target, Tolerance, Work
-from grader.grading import Request, capability, grade, simulable
+from grader.gpus.architecture import capability, simulable
+from grader.grading import Request, grade
 from grader.grading.advice import next_step
 from grader.grading.records import Speed
 from grader.grading.scoring import score
 from grader.grading.technique import diagnostic, evaluate, total
 from grader.grading.words import failure_word, word_of
 from grader.verdict import STAGES, Access, Diagnostic, LaunchRecord, LineCounters, Measurement, StageResult, Verdict
+from tests.grading.requests import changed, request_of
 
 # ----------------------------------------------------------------------------------------------------------- technique
 
@@ -217,8 +219,8 @@ def request_for(tmp_path, monkeypatch):
     monkeypatch.setattr("grader.compile.compile_source", lambda source, name, *, target: PROGRAM, raising=False)
 
     def make(simulator=None, gpu=None, exercise=EXERCISE, **more) -> Request:
-        return Request(
-            exercise=exercise, path=path, seed=1, oracle=lambda: twice, simulator=simulator, gpu=gpu,
+        return request_of(
+            exercise, path, oracle=lambda: twice, simulator=simulator, gpu=gpu,
             why_no_gpu="no GPU was found", **more,
         )  # fmt: skip
 
@@ -635,7 +637,7 @@ def test_parameter_of_another_type_is_no_news_after_a_pass(request_for):
 
 def test_untouched_stub_is_told_kindly_whatever_its_verdict(request_for):
     request = request_for(FakeBackend(behave=wrong_at(1)))
-    verdict = grade(replace(request, stub=request.path))
+    verdict = grade(changed(request, stub=request.path))
     assert verdict.verdict == "wrong"
     assert verdict.next_step.startswith("This is still the untouched stub")
     assert "`grade show double_it`" in verdict.next_step
@@ -644,13 +646,13 @@ def test_untouched_stub_is_told_kindly_whatever_its_verdict(request_for):
 def test_untouched_stub_earns_no_points_although_it_may_be_right(request_for):
     request = request_for(FakeBackend())
     assert grade(request).score > 0
-    verdict = grade(replace(request, stub=request.path))
+    verdict = grade(changed(request, stub=request.path))
     assert (verdict.verdict, verdict.score) == ("pass", 0)
 
 
 def test_how_far_it_is_is_told_case_by_case(request_for):
     heard: list[str] = []
-    verdict = grade(replace(request_for(FakeBackend()), tell=heard.append))
+    verdict = grade(changed(request_for(FakeBackend()), tell=heard.append))
     count = len(verdict.cases)
     assert heard == ["compiling", *(f"case {number} of {count}" for number in range(1, count + 1))]
 
@@ -658,20 +660,20 @@ def test_how_far_it_is_is_told_case_by_case(request_for):
 def test_where_two_backends_work_each_says_which_it_is(request_for):
     heard: list[str] = []
     request = request_for(FakeBackend(), FakeBackend("gpu"))
-    grade(replace(request, tell=heard.append))
+    grade(changed(request, tell=heard.append))
     assert any(words.endswith(" on the simulator") for words in heard)
     assert any(words.endswith(" on the GPU") for words in heard)
 
 
 def test_machine_that_lacks_something_is_told_of_that_and_not_of_the_stub(request_for):
     request = request_for(None, None, wanted="gpu")
-    assert "stub" not in grade(replace(request, stub=request.path)).next_step
+    assert "stub" not in grade(changed(request, stub=request.path)).next_step
 
 
 def test_statement_with_a_row_for_the_verdict_is_the_next_step(request_for, tmp_path):
     stub = tmp_path / "stub.cu"
     stub.write_text(SOURCE + "// more\n")
-    request = replace(request_for(FakeBackend(behave=wrong_at(1))), stub=stub)
+    request = changed(request_for(FakeBackend(behave=wrong_at(1))), stub=stub)
     assert "If it does not pass" not in grade(request).next_step
     rows = "# t\n\n## If it does not pass\n\n| report | meaning |\n|---|---|\n| `{}` from n = 1 on | why |\n"
     (tmp_path / "README.md").write_text(rows.format("wrong"))
@@ -727,7 +729,7 @@ def test_all_lines_with_errors_are_named(request_for):
 def test_changed_file_is_no_stub(request_for, tmp_path):
     stub = tmp_path / "stub.cu"
     stub.write_text(SOURCE + "// more\n")
-    verdict = grade(replace(request_for(FakeBackend(behave=wrong_at(1))), stub=stub))
+    verdict = grade(changed(request_for(FakeBackend(behave=wrong_at(1))), stub=stub))
     assert "stub" not in verdict.next_step
 
 
@@ -736,7 +738,7 @@ def test_changed_file_is_no_stub(request_for, tmp_path):
     [({}, True), ({"host": True}, True), ({"requires": "sm_80"}, True), ({"requires": "sm_90a"}, False)],
 )
 def test_simulator_takes_what_an_a100_could_run(changes, possible):
-    assert simulable(replace(EXERCISE, **changes)) is possible
+    assert simulable(replace(EXERCISE, **changes).requires) is possible
 
 
 def test_architectures_are_read_as_numbers():

@@ -95,12 +95,12 @@ def profiled_submission(
     """
     from grader.backends.gpu.launch_once import compiled, simulated_run
     from grader.compile import assemble
-    from grader.grading import simulable
+    from grader.gpus.architecture import simulable
 
     tool = find_ncu(ncu)
     if entry.exercise.host:
         raise Unsupported(f"{entry.name} has a host file: profile it with `ncu python` and a script of your own")
-    if not simulable(entry.exercise):
+    if not simulable(entry.exercise.requires):
         message = f"{entry.name} needs {entry.exercise.requires}: the simulator counts nothing to compare with"
         raise Unsupported(message, hint="profile it with ncu and a script of your own")
     program = compiled(path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -197,9 +196,9 @@ def test_too_few_gpus_are_counted_in_words():
 
 @pytest.mark.parametrize(("count", "why"), [(1, "twice needs 2 GPUs; this machine has 1"), (2, "")])
 def test_a_machine_with_too_few_gpus_grades_without_them(monkeypatch, count, why):
-    from grader.cli.machinery import Machine
+    from grader.grading.services import Hardware
 
     monkeypatch.setattr("grader.gpus.detect.count", lambda: count)
-    machine = Machine("auto", GPU, "")._for(SimpleNamespace(exercise=RING))
-    assert (machine.gpu is None, machine.why_no_gpu) == (count < 2, why)
-    assert Machine("auto", GPU, "")._for(SimpleNamespace(exercise=EXERCISE)).gpu is GPU
+    hardware = Hardware("auto", GPU, "").for_exercise(RING)
+    assert (hardware.gpu is None, hardware.why_no_gpu) == (count < 2, why)
+    assert Hardware("auto", GPU, "").for_exercise(EXERCISE).gpu is GPU

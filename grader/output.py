@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -53,6 +54,12 @@ def print_line(text: str, *, to_stderr: bool = False) -> None:
     stream = sys.stderr if to_stderr else sys.stdout
     shown = safe(text, lines=True)
     _write(stream, (shown if _unicode(stream) else to_ascii(shown)) + "\n")
+
+
+@cache
+def tell_once(message: str) -> None:
+    """Print a trouble, once: `grade watch` would otherwise repeat it at each save."""
+    print_line(f"grade: {message}", to_stderr=True)
 
 
 def wrapped(text: str, *, width: int, indent: str = "") -> str:

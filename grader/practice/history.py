@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from grader.catalog.exercises import Catalog, CourseExercise, built_in_course
-from grader.cli.output import print_line
+from grader.catalog.exercises import CourseExercise, built_in_course
+from grader.output import tell_once
 from grader.practice.progress import BUILT_IN, Progress, Run, now, own_progress
 from grader.verdict import Verdict
-
-if TYPE_CHECKING:
-    from grader.render.roofline_drawing import Point
 
 HASHED_BYTES = 1 << 20  # what is larger is no source
 
@@ -21,12 +16,6 @@ HASHED_BYTES = 1 << 20  # what is larger is no source
 def progress() -> Progress:
     """The progress of the person at the keyboard; a trouble with its file is one line on standard error."""
     return own_progress(tell_once)
-
-
-@cache
-def tell_once(message: str) -> None:
-    """Print a trouble, once: `grade watch` would otherwise repeat it at each save."""
-    print_line(f"grade: {message}", to_stderr=True)
 
 
 def key_of(entry: CourseExercise) -> tuple[str, str]:
@@ -75,22 +64,3 @@ def _sha256(path: Path) -> str | None:
     except OSError:
         pass
     return None
-
-
-def ladder_points(catalog: Catalog, entry: CourseExercise, verdict: Verdict) -> tuple[Point, ...]:
-    """The person's best runs of the other steps of this ladder, on the GPU of this run: points of its roofline.
-
-    All steps do the same work, so a step's point differs from this run's in its rate alone.
-    """
-    measured = verdict.measured
-    if measured is None or measured.roof is None or not measured.fraction_of_peak or verdict.device is None:
-        return ()
-    from grader.practice.standings import best_fractions
-    from grader.render.roofline_drawing import Point
-
-    best = best_fractions(progress().runs(), verdict.device)
-    unit = measured.roof.achieved / measured.fraction_of_peak
-    others = [step for step in catalog.ladder(entry) if step.name != entry.name]
-    return tuple(
-        Point(step.name, measured.roof.intensity, best[key_of(step)] * unit) for step in others if key_of(step) in best
-    )

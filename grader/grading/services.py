@@ -1,0 +1,179 @@
+"""Who grades: the backends, the oracle, the timer and the limits for one submission on this machine.
+
+hardware = Hardware.found("auto", device=0)                      # one look for a GPU serves many submissions
+verdict = grade(hardware.request(Task(entry, path), seed=1))     # grader.grading.grade
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader.backends.base import SEED_BITS, Limits
+from grader.errors import SubmissionError, Unsupported
+from grader.gpus.architecture import capability, simulable
+from grader.grading.records import Request, Services, Submission, no_next
+from grader.grading.texts import Texts
+
+if TYPE_CHECKING:
+    from grader.backends.base import Backend
+    from grader.catalog.exercises import CourseExercise
+    from grader.exercise import Exercise
+    from grader.gpus.detect import Gpu
+    from grader.grading.records import Oracle
+
+DEFAULT_TARGET = (8, 0)
+
+
+@dataclass(frozen=True)
+class Task:
+    """One exercise and the file to grade for it; ``host`` is its host file where that is not the one beside it."""
+
+    entry: CourseExercise
+    path: Path
+    host: Path | None = None
+
+    @property
+    def host_file(self) -> Path | None:
+        """Its host file; None where it needs none, or where there is none, which the backend says when it looks."""
+        if self.host is not None or not self.entry.exercise.host:
+            return self.host
+        from grader.grading.hostfile import host_file
+
+        try:
+            return host_file(self.entry, self.path)
+        except SubmissionError:
+            return None
+
+    def read(self) -> Submission:
+        """The files as they are now: what is compiled, run and shown, whatever is saved meanwhile."""
+        entry, host_file = self.entry, self.host_file
+        texts = Texts.of(self.path, host_file)
+        return Submission(entry.graded, self.path, entry.stub, entry.hints, host_file, entry.host_file, texts)
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """What ``--backend`` asks for and this machine has. ``why_no_gpu`` says in words why ``gpu`` is None."""
+
+    wanted: str  # "auto", "gpu" or "sim"
+    gpu: Gpu | None
+    why_no_gpu: str
+
+    @classmethod
+    def found(cls, wanted: str, device: int) -> Hardware:
+        """Look for a GPU unless the simulator alone was asked for."""
+        if wanted == "sim":
+            return cls(wanted, None, "--backend sim was asked for")
+        from grader.gpus.detect import detect
+
+        try:
+            return cls(wanted, detect(device), "")
+        except Unsupported as error:
+            return cls(wanted, None, error.message)
+
+    def request(
+        self,
+        task: Task,
+        *,
+        seed: int | None = None,
+        timeout_s: float | None = None,
+        sandbox: bool = True,
+        watched: bool = False,
+        next_exercise: Callable[[], str] = no_next,
+    ) -> Request:
+        """Everything that grading one file needs. ``sandbox=False`` runs a host file where files cannot be closed."""
+        here = self.for_exercise(task.entry.exercise)
+        task = replace(task, entry=here.with_line(task.entry))
+        seed = seed if seed is not None else secrets.randbits(SEED_BITS)
+        limits = Limits() if timeout_s is None else replace(Limits(), launch_s=timeout_s, total_s=timeout_s)
+        submission = task.read()
+        services = here._services(task, submission, seed, limits, sandbox)
+        return Request(submission, services, seed, self.wanted, watched, next_exercise)
+
+    def for_exercise(self, exercise: Exercise) -> Hardware:
+        """This machine as the exercise may use it: without a GPU that is too old for it, too new, or one of too few."""
+        why_not = "" if self.gpu is None else self.gpu.why_not(exercise.requires) or _too_few(exercise)
+        return replace(self, gpu=None, why_no_gpu=why_not) if why_not else self
+
+    def with_line(self, entry: CourseExercise) -> CourseExercise:
+        """The exercise with the pass line of this GPU's profile."""
+        if self.gpu is None:
+            return entry
+        from grader.gpus.pass_lines import known_on, with_line
+
+        if trouble := known_on(self.gpu.name).trouble:
+            from grader.output import tell_once
+
+            tell_once(trouble)
+        return replace(entry, exercise=with_line(entry.exercise, self.gpu.name))
+
+    def _services(self, task: Task, submission: Submission, seed: int, limits: Limits, sandbox: bool) -> Services:
+        exercise = submission.exercise
+        simulated = self.wanted != "gpu" and simulable(exercise.requires)
+        services = Services(
+            oracle=partial(_oracle, task.entry),
+            simulator=_simulator(task, submission, sandbox) if simulated else None,
+            why_no_gpu=self.why_no_gpu,
+            target=self._target(exercise.requires),
+            device="simulated A100" if simulated else None,
+            limits=limits,
+        )
+        return services if self.gpu is None else _with_gpu(services, self.gpu, task, submission, seed, sandbox)
+
+    def _target(self, requires: str) -> str:
+        """The compute capability to compile for: this GPU's, at most 8.0, but at least what the exercise requires."""
+        here = min(self.gpu.compute_capability, DEFAULT_TARGET) if self.gpu is not None else DEFAULT_TARGET
+        return "sm_{}{}".format(*here) if capability(requires) <= here else requires
+
+
+def _too_few(exercise: Exercise) -> str:
+    """Why this machine has too few GPUs for the exercise; "" where it has enough."""
+    if exercise.gpus <= 1:
+        return ""
+    from grader.backends.hostfile.case import too_few_gpus
+    from grader.gpus.detect import count
+
+    return too_few_gpus(exercise, count())
+
+
+def _simulator(task: Task, submission: Submission, sandbox: bool) -> Backend:
+    if submission.exercise.host:
+        from grader.grading.hostfile import SimHostFileBackend
+
+        return SimHostFileBackend(
+            task.entry, task.path, host=submission.host_file, sandbox=sandbox, texts=submission.texts
+        )
+    from grader.backends.sim import SimBackend
+
+    return SimBackend()
+
+
+def _with_gpu(services: Services, gpu: Gpu, task: Task, submission: Submission, seed: int, sandbox: bool) -> Services:
+    """The services with the GPU's backend and its timer; a host exercise has its own kind of both."""
+    from grader.backends.gpu import GpuBackend
+
+    entry, backend = task.entry, GpuBackend(gpu, sandbox=sandbox)
+    services = replace(services, device=gpu.name)
+    if not entry.exercise.host:
+        from grader.backends.gpu.speed import SpeedTest
+
+        return replace(services, gpu=backend, timer=SpeedTest(entry, backend, seed, services.limits))
+    from grader.backends.gpu.hostfile.speed import HostSpeedTest
+    from grader.grading.hostfile import HostFileBackend
+
+    host = HostFileBackend(
+        backend, entry, task.path, host=submission.host_file, sandbox=sandbox, texts=submission.texts
+    )
+    timer = HostSpeedTest(entry.exercise, host, services.oracle, seed, services.limits)
+    return replace(services, gpu=host, timer=timer)
+
+
+def _oracle(entry: CourseExercise) -> Oracle:
+    from grader.catalog.references import resolve_reference
+
+    return resolve_reference(entry.exercise.oracle, entry.course)
