@@ -10,7 +10,7 @@ from grader.dev.verdicts import FAILING
 from grader.dev.wrong import WrongAnswer
 from grader.errors import SubmissionError, Unsupported
 from grader.gpus.architecture import capability
-from grader.launch import DeviceLimits, parse_launches
+from grader.launch import DeviceLimits, parse_launches, resolve_launches
 
 SHARED_BYTES = {8: 163 << 10, 9: 227 << 10, 10: 227 << 10, 12: 99 << 10}
 """Shared memory of a block by major capability (CUDA programming guide, technical specifications)."""
@@ -62,7 +62,7 @@ def _spilled(entry: CourseExercise, name: str, source: bytes) -> int:
     exercise = entry.exercise
     timed = () if exercise.timed is None else (exercise.timed, *(also.size for also in exercise.also_timed))
     for size in (*exercise.small, exercise.simulated, *timed):
-        script.resolve(exercise, size, limits_of(requires), program)
+        resolve_launches(script, exercise, size, limits_of(requires), program)
     return max((needs.spill_store_bytes for needs in assembly(program, requires).resources.values()), default=0)
 
 

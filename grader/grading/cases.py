@@ -142,4 +142,6 @@ def plan_of(exercise: Exercise, case: Case, compiled: Compiled, limits: DeviceLi
         from grader.launch import LaunchPlan
 
         return LaunchPlan(())  # the host file launches
-    return compiled.script.resolve(exercise, case.size, limits, compiled.program)
+    from grader.launch import resolve_launches
+
+    return resolve_launches(compiled.script, exercise, case.size, limits, compiled.program)

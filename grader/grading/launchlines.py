@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.errors import SubmissionError
-from grader.launch import LaunchScript, parse_launches
+from grader.launch import LaunchScript, parse_launches, resolve_launches
 
 if TYPE_CHECKING:
     from grader.grading.records import Request
@@ -26,7 +26,7 @@ def require_launch(request: Request, script: LaunchScript) -> None:
     if script.starts_a_kernel or request.exercise.host:
         return
     try:
-        script.resolve(request.exercise, request.exercise.simulated)
+        resolve_launches(script, request.exercise, request.exercise.simulated)
     except SubmissionError as error:
         stub = _script(request.stub)
         if stub is None or not stub.starts_a_kernel or error.diagnostics[0].line is not None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from grader.errors import SubmissionError
 from grader.exercise import Exercise, Size
 from grader.grading.records import Compiled
-from grader.launch import DeviceLimits
+from grader.launch import DeviceLimits, resolve_launches
 from grader.verdict import LaunchRecord
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Shaped:
     """A submission at one size on one device: all that the counters of this module are made of."""
 
     exercise: Exercise
-    submission: Compiled
+    compiled: Compiled
     size: Size
     limits: DeviceLimits
 
@@ -41,7 +41,7 @@ class Shaped:
 
 def with_shape(what: Shaped, launches: Sequence[LaunchRecord]) -> tuple[LaunchRecord, ...]:
     """The launches with these counters added. Raises Unsupported where `occupancy` needs ptxas and there is none."""
-    static = {entry.name: entry.static_shared_bytes for entry in what.submission.program.entries}
+    static = {entry.name: entry.static_shared_bytes for entry in what.compiled.program.entries}
     growth = _growth(what) if "grid_growth" in what.asked else ()
     resources = _resources(what) if "occupancy" in what.asked else {}
     shaped = []
@@ -72,7 +72,9 @@ def _growth(what: Shaped) -> tuple[float, ...]:
 def _blocks(what: Shaped, size: Size) -> tuple[int, ...]:
     """Blocks of each launch; none where a grid of that size cannot be launched."""
     try:
-        plan: LaunchPlan = what.submission.script.resolve(what.exercise, size, what.limits, what.submission.program)
+        plan: LaunchPlan = resolve_launches(
+            what.compiled.script, what.exercise, size, what.limits, what.compiled.program
+        )
     except SubmissionError:
         return ()
     return tuple(math.prod(launch.grid) for launch in plan.launches)
@@ -82,7 +84,7 @@ def _resources(what: Shaped) -> Mapping[str, Resources]:
     """What the kernels need on the simulated device, as its assembler says."""
     from grader.compile import assembly
 
-    return assembly(what.submission.program, "sm_80").resources
+    return assembly(what.compiled.program, "sm_80").resources
 
 
 def _residency(launch: LaunchRecord, needs: Resources, shared_bytes: int) -> Mapping[str, float]:

@@ -1,27 +1,34 @@
 """The launch lines of a stub: `// launch …`, `// scratch …`, `// passes …`, `// zero …`, `// constant …`,
 `// tensor_map …`.
 
-    source text ──parse_launches──▶ LaunchScript ──resolve(sizes, limits)──▶ LaunchPlan (numbers only) ──▶ a backend
+    source text ──parse_launches──▶ LaunchScript ──resolve_launches(sizes, limits)──▶ LaunchPlan ──▶ a backend
 
-`LaunchScript` keeps expressions and line numbers; `LaunchPlan` is what one case runs.
+`LaunchScript` keeps expressions and line numbers; `LaunchPlan` is what one case runs, numbers only.
 
-    plan.py      the records of a LaunchPlan
-    source.py    what of a .cu file matters here: its comment lines at file scope, its integer constants, its signatures
-    text.py      pieces of text that know their place, and errors that show it
-    script.py    the launch lines as records
-    parse.py     comment lines to a LaunchScript; near misses
-    options.py   what stands behind a line's colon
-    resolve.py   LaunchScript and sizes to LaunchPlan
-    case.py      the names, scratch arrays and tensor maps of one size
-    maps.py      the numbers of tensor maps, and what TMA wants of them
-    checks.py    a launch against the device's limits and the compiled program
+    records.py     both, and the lines, launches, arrays and tensor maps in them
+    source.py      pieces of text that know their place; comment lines at file scope, integer constants, signatures
+    parse.py       comment lines to a LaunchScript; near misses
+    resolve.py     LaunchScript and sizes to LaunchPlan
+    maps.py        the numbers of tensor maps, and what TMA wants of them
+    checks.py      a launch against the device's limits and the compiled program
+    parameters.py  a kernel's parameters as its file declares them
 """
 
 from __future__ import annotations
 
 from grader.launch.parse import parse_launches
-from grader.launch.plan import Constant, DeviceLimits, Dim3, Launch, LaunchPlan, Scratch, TensorMap, Zero
-from grader.launch.script import LaunchScript
+from grader.launch.records import (
+    Constant,
+    DeviceLimits,
+    Dim3,
+    Launch,
+    LaunchPlan,
+    LaunchScript,
+    Scratch,
+    TensorMap,
+    Zero,
+)
+from grader.launch.resolve import resolve_launches
 
 __all__ = [
     "Constant",
@@ -34,4 +41,5 @@ __all__ = [
     "TensorMap",
     "Zero",
     "parse_launches",
+    "resolve_launches",
 ]

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING
 
 from grader.expressions import did_you_mean
 from grader.launch.parameters import C_TYPES
-from grader.launch.plan import DeviceLimits, Dim3, Launch
-from grader.launch.script import ConstantLine, LaunchLine
-from grader.launch.source import SourceText, signature
-from grader.launch.text import Fragment, invalid
+from grader.launch.records import ConstantLine, DeviceLimits, Dim3, Launch, LaunchLine
+from grader.launch.source import Fragment, SourceText, invalid, signature
 
 if TYPE_CHECKING:
     from grader.compile import Entry, Parameter, Program

@@ -9,9 +9,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from grader.launch.plan import TensorMap
-from grader.launch.script import TensorMapLine
-from grader.launch.text import Fragment, invalid
+from grader.launch.records import TensorMap, TensorMapLine
+from grader.launch.source import Fragment, invalid
 
 Evaluate = Callable[[Fragment], int]
 

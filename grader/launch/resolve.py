@@ -2,37 +2,215 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from grader.errors import SubmissionError
-from grader.expressions import Number, did_you_mean
-from grader.launch.case import DTYPES, MAX_SCRATCH_BYTES, Case, buffer_of, case_of
+from grader.expressions import ExpressionError, Number, did_you_mean, evaluate, evaluate_integer
 from grader.launch.checks import check_constant, check_limits, fit_arguments
-from grader.launch.plan import Constant, DeviceLimits, Dim3, Launch, LaunchPlan, Zero
-from grader.launch.script import (
+from grader.launch.maps import Viewed, tensor_map
+from grader.launch.records import (
+    Constant,
     ConstantLine,
+    DeviceLimits,
+    Dim3,
+    Launch,
     LaunchLine,
+    LaunchPlan,
     LaunchScript,
     PassesLine,
+    Scratch,
+    ScratchLine,
+    TensorMap,
+    TensorMapLine,
+    Zero,
     ZeroLine,
 )
-from grader.launch.text import Fragment, invalid
+from grader.launch.source import Fragment, invalid
 from grader.verdict import Diagnostic
 
 if TYPE_CHECKING:
     from grader.compile import Program
     from grader.exercise import Exercise, Size
 
-__all__ = ["DTYPES", "MAX_PASSES", "MAX_SCRATCH_BYTES", "example_line", "resolve"]
+MAX_SCRATCH_BYTES = 1 << 30
+
+DTYPES: Mapping[str, tuple[str, int]] = {
+    "float": ("float32", 1), "float2": ("float32", 2), "float4": ("float32", 4),
+    "double": ("float64", 1), "double2": ("float64", 2),
+    "half": ("float16", 1), "__half": ("float16", 1), "half2": ("float16", 2), "__half2": ("float16", 2),
+    "bool": ("uint8", 1), "char": ("int8", 1), "signed char": ("int8", 1), "unsigned char": ("uint8", 1),
+    "short": ("int16", 1), "unsigned short": ("uint16", 1),
+    "int": ("int32", 1), "int2": ("int32", 2), "int4": ("int32", 4),
+    "unsigned": ("uint32", 1), "unsigned int": ("uint32", 1), "uint2": ("uint32", 2), "uint4": ("uint32", 4),
+    "long": ("int64", 1), "long long": ("int64", 1), "unsigned long": ("uint64", 1),
+    "unsigned long long": ("uint64", 1), "size_t": ("uint64", 1),
+    "int8_t": ("int8", 1), "uint8_t": ("uint8", 1), "int16_t": ("int16", 1), "uint16_t": ("uint16", 1),
+    "int32_t": ("int32", 1), "uint32_t": ("uint32", 1), "int64_t": ("int64", 1), "uint64_t": ("uint64", 1),
+    **{name: (name, 1) for name in ("float16", "float32", "float64", "int8", "uint8", "int16", "uint16")},
+    **{name: (name, 1) for name in ("int32", "uint32", "int64", "uint64")},
+}  # fmt: skip
+"""The types of scratch arrays, as CUDA C and as exercises name them: the element's dtype, and how many make one."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One size of one exercise, with every name that an expression or an argument list may use."""
+
+    script: LaunchScript
+    exercise: Exercise
+    size: Size
+    limits: DeviceLimits
+    program: Program | None
+    names: Mapping[str, Number]  # sizes, scalars, the file's constants, sm_count, warp_size
+    refused: Mapping[str, str]  # names that exist but are no numbers
+    scratch: tuple[Scratch, ...] = ()
+    maps: tuple[TensorMap, ...] = ()
+    aliases: Mapping[str, str] | None = None  # src and dst, in a pass
+
+    @property
+    def where(self) -> str:
+        """``" at n=1000"``."""
+        return " at " + ", ".join(f"{name}={value}" for name, value in self.size.items()) if self.size else ""
+
+    @property
+    def buffers(self) -> dict[str, str]:
+        """What an argument may say, and the buffer that it means."""
+        own = [array.name for array in self.exercise.arrays] + [one.name for one in self.scratch]
+        return {name: name for name in own} | dict(self.aliases or {})
+
+    def number(self, text: Fragment) -> Number:
+        try:
+            return evaluate(text.text, self.names, refused=self.not_numbers)
+        except ExpressionError as error:
+            raise _bad_expression(text, error) from None
+
+    def integer(self, text: Fragment) -> int:
+        try:
+            return evaluate_integer(text.text, self.names, refused=self.not_numbers)
+        except ExpressionError as error:
+            raise _bad_expression(text, error) from None
+
+    @property
+    def not_numbers(self) -> dict[str, str]:
+        only_in_passes = dict.fromkeys(("src", "dst"), "exists in a passes line only")
+        arrays = dict.fromkeys(self.buffers, "is an array, not a number")
+        maps = dict.fromkeys((one.name for one in self.maps), "is a tensor map, not a number")
+        return only_in_passes | dict(self.refused) | arrays | maps
+
+    def with_names(self, names: Mapping[str, Number], aliases: Mapping[str, str] | None = None) -> Case:
+        return replace(self, names={**self.names, **names}, aliases=aliases)
+
+
+def _bad_expression(text: Fragment, error: ExpressionError) -> SubmissionError:
+    return invalid(error.message, text, hint=error.hint, shift=error.position)
+
+
+def case_of(
+    script: LaunchScript, exercise: Exercise, size: Size, limits: DeviceLimits, program: Program | None
+) -> Case:
+    device = {"sm_count": limits.sm_count, "warp_size": limits.warp_size}
+    names: dict[str, Number] = {**script.integers.values, **device, **exercise.scalars, **size}
+    case = Case(script, exercise, size, limits, program, names, script.integers.refused)
+    case = replace(case, scratch=_scratch(case))
+    return replace(case, maps=_maps(case))
+
+
+# -------------------------------------------------------------------------------------------------------------- buffers
+
+
+def _taken(case: Case) -> dict[str, str]:
+    """Names that a line cannot give to something of its own, and what each is already."""
+    taken = {array.name: "an array of the exercise" for array in case.exercise.arrays}
+    taken |= dict.fromkeys((*case.size, *case.exercise.scalars), "a number of the exercise")
+    taken |= dict.fromkeys(("src", "dst"), "what a passes line calls its arrays")
+    return taken | dict.fromkeys((one.name for one in case.scratch), "a scratch array")
+
+
+def _scratch(case: Case) -> tuple[Scratch, ...]:
+    taken = _taken(case)
+    found: list[Scratch] = []
+    for line in case.script.lines:
+        if isinstance(line, ScratchLine):
+            if line.name.text in taken:
+                raise invalid(f"{line.name.text!r} is already {taken[line.name.text]}", line.name)
+            taken[line.name.text] = "a scratch array"
+            found.append(_one_scratch(case, line, found))
+    return tuple(found)
+
+
+def _one_scratch(case: Case, line: ScratchLine, before: list[Scratch]) -> Scratch:
+    words = " ".join(line.type.text.split())
+    if words not in DTYPES:
+        hint = did_you_mean(words, DTYPES) or "a scratch array holds float, double, half, int, unsigned, …"
+        raise invalid(f"there is no type {words!r} for the scratch array {line.name.text!r}", line.type, hint=hint)
+    dtype, width = DTYPES[words]
+    count = case.integer(line.count)
+    if count < 1:
+        raise invalid(f"the scratch array {line.name.text!r} has {count} elements{case.where}", line.count)
+    scratch = Scratch(line.name.text, dtype, count * width)
+    if sum(map(_bytes, [*before, scratch])) > MAX_SCRATCH_BYTES:
+        what = f"the scratch arrays up to {scratch.name!r} need more than 1 GiB{case.where}"
+        raise invalid(what, line.count, hint="count in elements, not in bytes")
+    return scratch
+
+
+def _bytes(scratch: Scratch) -> int:
+    bits = int("".join(filter(str.isdigit, scratch.dtype)))
+    return scratch.count * bits // 8
+
+
+def _maps(case: Case) -> tuple[TensorMap, ...]:
+    taken = _taken(case)
+    found: list[TensorMap] = []
+    for line in case.script.lines:
+        if isinstance(line, TensorMapLine):
+            if line.name.text in taken:
+                raise invalid(f"{line.name.text!r} is already {taken[line.name.text]}", line.name)
+            taken[line.name.text] = "a tensor map"
+            found.append(tensor_map(line, _viewed(case, line), case.integer, case.where))
+    return tuple(found)
+
+
+def _viewed(case: Case, line: TensorMapLine) -> Viewed:
+    """The array that a tensor map looks at."""
+    from grader.inputs import element_count
+
+    name = buffer_of(case, line.array, "make a tensor map of")
+    array = next((one for one in case.exercise.arrays if one.name == name), None)
+    if array is not None:
+        return Viewed(name, array.dtype, element_count(array, case.size))
+    scratch = next(one for one in case.scratch if one.name == name)
+    return Viewed(name, scratch.dtype, scratch.count)
+
+
+def buffer_of(case: Case, name: Fragment, purpose: str) -> str:
+    """The buffer that ``name`` means; ``purpose`` says what for, where it means none."""
+    if name.text not in case.buffers:
+        remark = "if this line is a remark, begin it with another word"
+        hint = did_you_mean(name.text, case.buffers) or f"the arrays are {', '.join(case.buffers)}; {remark}"
+        raise invalid(f"there is no array {name.text!r} to {purpose}", name, hint=hint)
+    return case.buffers[name.text]
+
 
 MAX_PASSES = 64
 
 
-def resolve(
-    script: LaunchScript, exercise: Exercise, size: Size, limits: DeviceLimits, program: Program | None
+SIMULATED = DeviceLimits()
+
+
+def resolve_launches(
+    script: LaunchScript,
+    exercise: Exercise,
+    size: Size,
+    limits: DeviceLimits = SIMULATED,
+    program: Program | None = None,
 ) -> LaunchPlan:
-    """See `LaunchScript.resolve`."""
+    """The launches at ``size`` on a device with ``limits``; with ``program``, checked against its kernels too.
+
+    Raises SubmissionError (``invalid``) with the line, what it says, and what it could say instead.
+    """
     case = case_of(script, exercise, size, limits, program)
     _check_suspects(case)
     if not any(isinstance(line, LaunchLine | PassesLine) for line in script.lines):

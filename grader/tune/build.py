@@ -102,12 +102,14 @@ class Workshop:
 
     def _built(self, variant: Variant, source: str) -> Variant:
         from grader.compile import assembly, compile_source
-        from grader.launch import parse_launches
+        from grader.launch import parse_launches, resolve_launches
 
         script = parse_launches(source, file=self.file)
-        script.resolve(self.exercise, self.size, self.machine.limits)  # what the launch line says, before a compilation
+        resolve_launches(
+            script, self.exercise, self.size, self.machine.limits
+        )  # what the launch line says, before a compilation
         program = compile_source(source.encode(), self.file, target=self.machine.target)
-        plan = script.resolve(self.exercise, self.size, self.machine.limits, program)
+        plan = resolve_launches(script, self.exercise, self.size, self.machine.limits, program)
         for launch in plan.launches:
             _check_static(program, launch, self.machine)
         needs = needs_of(plan, assembly(program, self.machine.arch), self.machine.arch)

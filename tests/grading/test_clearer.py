@@ -11,7 +11,7 @@ from grader.backends.sim import SimBackend
 from grader.compile import compile_source
 from grader.grading.clearer import clearer, uneven_passes
 from grader.launch import Launch, LaunchPlan
-from grader.launch.plan import Scratch
+from grader.launch.records import Scratch
 from grader.verdict import Diagnostic
 
 COUNT = 64

@@ -15,7 +15,7 @@ from grader.compare.tolerance import right
 from grader.compile import compile_source
 from grader.compile.toolchain import find_toolchain
 from grader.inputs import make_inputs
-from grader.launch import DeviceLimits, parse_launches
+from grader.launch import DeviceLimits, parse_launches, resolve_launches
 from grader.simt.engine.code_cache import CodeCache
 from grader.simt.ptx import parse
 from grader.simt.simulate import Call, Memory, simulate
@@ -103,7 +103,7 @@ def computed(name: str, arrays: Arrays) -> npt.NDArray[np.float32]:
     file = built_in_course().kernels_ref / "host" / f"{name}.cu"
     program = compile_source(file.read_bytes(), file.name)
     script = parse_launches(program.source, file=file.name)
-    plan = script.resolve(EXERCISES[name], SIZES[name], DeviceLimits(), program)
+    plan = resolve_launches(script, EXERCISES[name], SIZES[name], DeviceLimits(), program)
     memories = [Memory(key, np.frombuffer(array.tobytes(), np.uint8), True) for key, array in arrays.items()]
     calls = [Call(one.kernel, one.grid, one.block, 0, tuple(map(argument, one.args))) for one in plan.launches]
     outcome = simulate(parse(program.ptx, program.name), memories, calls, cache=CodeCache(program.key))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from grader.compile import Entry, Parameter, Program
 from grader.errors import SubmissionError
 from grader.exercise import Array, Exercise, Size
-from grader.launch import Constant, DeviceLimits, Launch, LaunchPlan, Scratch, Zero, parse_launches
+from grader.launch import Constant, DeviceLimits, Launch, LaunchPlan, Scratch, Zero, parse_launches, resolve_launches
 from grader.launch.resolve import DTYPES, example_line
 from grader.verdict import Diagnostic
 
@@ -46,7 +46,7 @@ def plan(
     lines: str, size: Size | None = None, *, compiled: Program | None = None, limits: DeviceLimits | None = None
 ) -> LaunchPlan:
     script = parse_launches(f"{lines}\n{CODE}", file="add.cu")
-    return script.resolve(ADD, size or {"n": 1000}, limits or DeviceLimits(), compiled)
+    return resolve_launches(script, ADD, size or {"n": 1000}, limits or DeviceLimits(), compiled)
 
 
 def complaint(lines: str, size: Size | None = None, *, compiled: Program | None = None) -> Diagnostic:
@@ -211,7 +211,7 @@ def test_passes_need_an_input_to_begin_with() -> None:
     script = parse_launches(f"// passes m=n until 1 by 1: add(src, dst, m): grid=1 block=1\n{CODE}", file="add.cu")
     without = replace(ADD, arrays=(Array("c", "float32", "n", role="out"),))
     with pytest.raises(SubmissionError, match="has none"):
-        script.resolve(without, {"n": 1000}, DeviceLimits(), None)
+        resolve_launches(script, without, {"n": 1000}, DeviceLimits(), None)
 
 
 def test_src_and_dst_exist_in_passes_only() -> None:
@@ -305,7 +305,7 @@ def test_a_line_cannot_go_on_in_the_next() -> None:
 
 def test_windows_line_ends_are_no_part_of_a_line() -> None:
     script = parse_launches("// launch add(a, b, c, n): grid=1 block=1\r\n" + CODE, file="add.cu")
-    assert script.resolve(ADD, {"n": 1}).launches[0].block == (1, 1, 1)
+    assert resolve_launches(script, ADD, {"n": 1}).launches[0].block == (1, 1, 1)
 
 
 def test_without_a_launch_line_the_message_shows_the_one_to_write() -> None:

@@ -11,7 +11,7 @@ import pytest
 from grader.compile import Entry, Parameter, Program
 from grader.errors import SubmissionError
 from grader.exercise import Array, Exercise, Size
-from grader.launch import DeviceLimits, Launch, LaunchPlan, Zero, parse_launches
+from grader.launch import DeviceLimits, Launch, LaunchPlan, Zero, parse_launches, resolve_launches
 from grader.launch.parse import MAX_LINE, MAX_LINES
 from grader.launch.resolve import MAX_PASSES, MAX_SCRATCH_BYTES
 
@@ -48,7 +48,7 @@ OF = {
 def plan(lines: str, size: Size, program: Program | None = None) -> LaunchPlan:
     script = parse_launches(lines + "\n" + KERNEL, file="vector_add.cu")
     named = next((kernel for kernel in OF if f" {kernel}(" in lines), "vector_add")
-    return script.resolve(OF[named], size, DeviceLimits(), program)
+    return resolve_launches(script, OF[named], size, DeviceLimits(), program)
 
 
 def tiled(lines: str) -> bool:

@@ -18,7 +18,7 @@ from grader.backends.sim.request import case_request
 from grader.compile import Entry, Parameter, Program, compile_source
 from grader.errors import SubmissionError, Unsupported
 from grader.exercise import Array, Exercise
-from grader.launch import DeviceLimits, LaunchPlan, TensorMap, parse_launches
+from grader.launch import DeviceLimits, LaunchPlan, TensorMap, parse_launches, resolve_launches
 from grader.verdict import Diagnostic
 
 EXERCISE = Exercise(
@@ -51,7 +51,7 @@ def program(*parameters: Parameter, source: str = KERNEL) -> Program:
 
 def plan(lines: str, compiled: Program | None = None, kernel: str = KERNEL) -> LaunchPlan:
     script = parse_launches(lines + kernel, file="tiles.cu")
-    return script.resolve(EXERCISE, SIZE, DeviceLimits(), compiled)
+    return resolve_launches(script, EXERCISE, SIZE, DeviceLimits(), compiled)
 
 
 def only_map(line: str) -> TensorMap:

@@ -62,12 +62,12 @@ def prepare(entry: CourseExercise, program: Program, gpu: Gpu, seed: int, *, sam
     Raises SubmissionError ``invalid`` where its launch lines do not fit that size, GraderFault where the course lacks
     the trusted check.
     """
-    from grader.launch import parse_launches
+    from grader.launch import parse_launches, resolve_launches
 
     exercise = entry.exercise
     assert exercise.timed is not None
     script = parse_launches(program.source, file=program.name)
-    plan = script.resolve(exercise, exercise.timed, gpu.limits, program)
+    plan = resolve_launches(script, exercise, exercise.timed, gpu.limits, program)
     ceiling = ceiling_of(entry, gpu)
     run, modules = _checked_run(entry, plan, gpu, seed)
     return _setup(exercise, exercise.timed, _with_ceiling(run, ceiling, samples), modules, gpu, entry, ceiling)

@@ -119,13 +119,13 @@ def _kernels(exercise: Exercise, size: Size, where: Where) -> dict[str, Any]:
     from grader.backends import plans
     from grader.compile import assemble, compile_source
     from grader.errors import SubmissionError
-    from grader.launch import parse_launches
+    from grader.launch import parse_launches, resolve_launches
 
     file = _file(exercise, where.course)
     try:
         program = compile_source(file.read_bytes(), file.name, target=_target(exercise, where.gpu))
         script = parse_launches(program.source, file=file.name)
-        plan = script.resolve(exercise, size, where.gpu.limits, program)
+        plan = resolve_launches(script, exercise, size, where.gpu.limits, program)
     except SubmissionError as error:
         raise GraderFault(f"the trusted kernel {file.name} cannot be used: {error.message}") from error
     return {
