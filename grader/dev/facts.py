@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 PLACE = "exercise.py"
 OWN_YARDSTICK = ("overlap", "launches")
-"""Units of host exercises whose ceiling is measured with the exercise's own kernel; see `yardsticks`."""
+"""Units of host exercises whose ceiling is measured with the exercise's own kernel; see `baselines`."""
 
 MOST_WORDS = 15  # of the one idea, which has to fit into a line of `grade list`
 
@@ -56,7 +56,7 @@ def _expectation(expect: Expect) -> Iterator[str]:
 
 
 def _target(entry: CourseExercise) -> Iterator[str]:
-    from grader.backends.gpu.hostfile.yardsticks import LINKS
+    from grader.backends.gpu.hostfile.baselines import LINKS
     from grader.backends.gpu.reference import find
 
     exercise, target = entry.exercise, entry.exercise.target

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.backends.gpu.hostfile.backend import HostBackend, HostSession
-from grader.backends.sim.hostfile.backend import HostSimBackend, HostSimSession
+from grader.backends.gpu.hostfile.backend import HostfileBackend, HostfileSession
+from grader.backends.sim.hostfile.backend import HostfileSimBackend, HostfileSimSession
 from grader.errors import SubmissionError
 from grader.grading.texts import NOTHING_READ, Texts
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from grader.compile import Program
 
 
-class HostFileBackend(HostBackend):
-    """A `HostBackend` for the host file that belongs to ``path``; or for ``host`` itself."""
+class HostFileBackend(HostfileBackend):
+    """A `HostfileBackend` for the host file that belongs to ``path``; or for ``host`` itself."""
 
     def __init__(
         self,
@@ -36,14 +36,14 @@ class HostFileBackend(HostBackend):
         self._host = host
         self._texts = texts
 
-    def open(self, program: Program, limits: Limits) -> HostSession:
+    def open(self, program: Program, limits: Limits) -> HostfileSession:
         """Start a child with module and host file. Raises SubmissionError ``invalid`` where there is no host file."""
         file = self._host or host_file(self._entry, self._path)
         self._source, self._name = self._texts.read(file), file.name
         return super().open(program, limits)
 
 
-class SimHostFileBackend(HostSimBackend):
+class SimHostFileBackend(HostfileSimBackend):
     """The same on the simulator."""
 
     def __init__(
@@ -63,7 +63,7 @@ class SimHostFileBackend(HostSimBackend):
         self._host = host
         self._texts = texts
 
-    def open(self, program: Program, limits: Limits) -> HostSimSession:
+    def open(self, program: Program, limits: Limits) -> HostfileSimSession:
         """Start both children with module and host file. Raises SubmissionError ``invalid`` where there is none."""
         file = self._host or host_file(self._entry, self._path)
         self._source, self._name = self._texts.read(file), file.name

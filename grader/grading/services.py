@@ -163,13 +163,13 @@ def _with_gpu(services: Services, gpu: Gpu, task: Task, submission: Submission, 
         from grader.backends.gpu.speed import SpeedTest
 
         return replace(services, gpu=backend, timer=SpeedTest(entry, backend, seed, services.limits))
-    from grader.backends.gpu.hostfile.speed import HostSpeedTest
+    from grader.backends.gpu.hostfile.speed import HostfileSpeedTest
     from grader.grading.hostfile import HostFileBackend
 
     host = HostFileBackend(
         backend, entry, task.path, host=submission.host_file, sandbox=sandbox, texts=submission.texts
     )
-    timer = HostSpeedTest(entry.exercise, host, services.oracle, seed, services.limits)
+    timer = HostfileSpeedTest(entry.exercise, host, services.oracle, seed, services.limits)
     return replace(services, gpu=host, timer=timer)
 
 

@@ -1,6 +1,6 @@
 """Whether a host file's wrong output would be right for inputs that were there before: what was copied too early.
 
-`setup` and the first run see decoys (`grader.backends.hostfile.case`): a result of theirs differs from any other.
+`setup` and the first run see warm-up inputs (`grader.backends.hostfile.case`): a result of theirs differs from others.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Arrays = Mapping[str, npt.NDArray[np.generic]]
 
 TURNS = {1: "when setup was called", 2: "in the run before"}
-"""The decoys by their number, and when they were there."""
+"""The warm-up inputs by their number, and when they were there."""
 
 LEAST_VALUES = 4
 """Distinct results that have to agree, unless they are real numbers: small integers agree by chance."""
@@ -66,12 +66,12 @@ def _telling(case: Case, outputs: Arrays) -> bool:
 
 def _fitting(exercise: Exercise, case: Case, book: CaseBook, outputs: Arrays) -> Iterator[str]:
     """Yield what the outputs are right for: some inputs as they were at another time, the others as they should be."""
-    from grader.backends.hostfile.case import decoys
+    from grader.backends.hostfile.case import warm_up_inputs
     from grader.compare import compare
 
     now = book.data(case).inputs
     for turn, then in TURNS.items():
-        before = decoys(exercise, now, turn)
+        before = warm_up_inputs(exercise, now, turn)
         for names in _parts(tuple(now)):
             mixed = {**now, **{name: before[name] for name in names}}
             expected = book.answer(case, mixed)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from grader.standin.protocol import CALLS, Machine
+from grader.standin.protocol import CALLS, DeviceCalls
 
 Check = Callable[[Any], bool]
 
@@ -67,7 +67,7 @@ def _fits(name: Any, arguments: list[Any]) -> bool:
 @cache
 def _checks(name: str) -> tuple[Check, ...]:
     """A check for each argument, by its annotation in the protocol."""
-    parameters = list(inspect.signature(getattr(Machine, name)).parameters.values())[1:]
+    parameters = list(inspect.signature(getattr(DeviceCalls, name)).parameters.values())[1:]
     return tuple(_KINDS[str(parameter.annotation)] for parameter in parameters)
 
 

@@ -1,6 +1,6 @@
-"""What the stand-in's CuPy asks of the machine that plays the GPU: one method for each call.
+"""What the stand-in's CuPy asks of the device that plays the GPU: one method for each call.
 
-    host file ─▶ client ─▶ Caller ══ messages, relayed by the parent ══▶ `answer` ─▶ Machine
+    host file ─▶ client ─▶ Caller ══ messages, relayed by the parent ══▶ `answer` ─▶ DeviceCalls
 
 Arguments and results are integers, floats, strings, bytes, None, and lists and dicts of them. Every call that a person
 wrote begins with ``where``, the line of the host file that made it (0 where it is not known): findings name it.
@@ -19,8 +19,8 @@ nothing else. Of several operations that might come next, the latest issued is e
 long as it likes: a `query` that finds something new says that it is not done, and nothing happens by it. Whoever goes
 on asking waits.
 
-**Errors.** A call that CUDA would refuse raises `CudaError` with CUDA's own name for it (``cudaErrorInvalidValue``) and
-a sentence that says what was wrong; the stand-in raises it as CuPy would. What a kernel did wrong, and what the order
+**Errors.** A call that CUDA would refuse raises `CudaRefusal` with CUDA's name for it (``cudaErrorInvalidValue``) and a
+sentence that says what was wrong; the stand-in raises it as CuPy would. What a kernel did wrong, and what the order
 of operations allowed to go wrong, is a finding of the run and no error of a call; but a kernel that ended with a fault
 makes every later wait of its run raise ``cudaErrorIllegalAddress`` or its like, as on a GPU.
 """
@@ -34,7 +34,7 @@ HOST_BASE = 0x5000_0000_0000
 """Where the shared file begins in the address space: clear of the simulator's windows of generic addresses."""
 
 
-class CudaError(Exception):
+class CudaRefusal(Exception):
     """Raised where CUDA would return an error: ``name`` is CUDA's (``cudaErrorInvalidValue``)."""
 
     def __init__(self, name: str, message: str) -> None:
@@ -43,7 +43,7 @@ class CudaError(Exception):
         self.message = message
 
 
-class Machine(Protocol):
+class DeviceCalls(Protocol):
     """One to eight simulated GPUs of one kind, and the host's memory that they can reach."""
 
     # -- devices ----------------------------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ class Machine(Protocol):
     def malloc(self, where: int, device: int, size: int, managed: bool) -> int:
         """The address of ``size`` bytes, poisoned; of managed memory in the shared file.
 
-        Raises CudaError where there is not so much memory.
+        Raises CudaRefusal where there is not so much memory.
         """
 
     def free(self, where: int, address: int) -> None:
@@ -81,13 +81,13 @@ class Machine(Protocol):
     def host_alloc(self, where: int, size: int, flags: int) -> int:
         """Pinned memory: its address, HOST_BASE + an offset in the shared file, on a page of its own.
 
-        Raises CudaError (``cudaErrorMemoryAllocation``) where the shared file has no room.
+        Raises CudaRefusal (``cudaErrorMemoryAllocation``) where the shared file has no room.
         """
 
     def free_host(self, where: int, address: int) -> None: ...
 
     def host_register(self, where: int, address: int, size: int, flags: int) -> None:
-        """Pin memory of the shared file. Raises CudaError where it is pinned already (in part, too)."""
+        """Pin memory of the shared file. Raises CudaRefusal where it is pinned already (in part, too)."""
 
     def host_unregister(self, where: int, address: int) -> None: ...
 
@@ -118,8 +118,8 @@ class Machine(Protocol):
         """For the event's last record; an event that was never recorded holds nobody up."""
 
     def elapsed_ms(self, first: int, last: int) -> float:
-        """By the modelled clock. Raises CudaError where one is not recorded, has no timing, or is not done yet, and for
-        events of two devices."""
+        """By the modelled clock. Raises CudaRefusal where one is not recorded, has no timing, or is not done yet,
+        and for events of two devices."""
 
     # -- operations -------------------------------------------------------------------------------------------------
     def copy(self, where: int, target: int, source: int | bytes, size: int, stream: int, blocking: bool) -> None:
@@ -143,13 +143,13 @@ class Machine(Protocol):
         arguments: Sequence[bytes], kinds: Sequence[str], stream: int, cooperative: bool, device: int,
     ) -> None:  # fmt: skip
         """``arguments`` are bytes, of which each parameter takes as many as it has; ``kinds`` says what they are
-        (`machine.arguments`). ``device`` is the current one. Raises CudaError for a stream of another device, for a
+        (`device.arguments`). ``device`` is the current one. Raises CudaRefusal for a stream of another device, for a
         shape that the device does not have, and ``cudaErrorCooperativeLaunchTooLarge`` where not all blocks of a
         cooperative launch can be resident."""
 
     def kernel_attributes(self, kernel: str) -> Mapping[str, Any]:
         """``parameters`` (a list of [PTX type, bytes]), ``shared_bytes`` (static), ``max_threads``, ``registers``,
-        ``local_bytes``. Raises CudaError where the module has no such kernel."""
+        ``local_bytes``. Raises CudaRefusal where the module has no such kernel."""
 
     def resident_blocks(self, kernel: str, block_threads: int, shared_bytes: int) -> int:
         """cudaOccupancyMaxActiveBlocksPerMultiprocessor."""
@@ -159,7 +159,7 @@ class Machine(Protocol):
         """``mode`` as cudaStreamCaptureMode: unless it is relaxed (2), nothing may be allocated until the end."""
 
     def capture_end(self, where: int, stream: int) -> int:
-        """The graph, ready to be launched. Raises CudaError where a captured stream was not joined."""
+        """The graph, ready to be launched. Raises CudaRefusal where a captured stream was not joined."""
 
     def is_capturing(self, stream: int) -> bool: ...
 
@@ -169,7 +169,7 @@ class Machine(Protocol):
 
     # -- waiting ----------------------------------------------------------------------------------------------------
     def synchronize(self, where: int, what: str, handle: int) -> None:
-        """``what``: ``stream``, ``event`` or ``device``. Raises CudaError after a kernel's fault, and for waiting
+        """``what``: ``stream``, ``event`` or ``device``. Raises CudaRefusal after a kernel's fault, and for waiting
         for a stream that is being captured."""
 
     def query(self, where: int, what: str, handle: int) -> bool:
@@ -177,11 +177,11 @@ class Machine(Protocol):
         done by that. Asked again, it waits for what is left, counts as a wait, and says True."""
 
 
-CALLS = tuple(name for name, value in vars(Machine).items() if not name.startswith("_") and callable(value))
+CALLS = tuple(name for name, value in vars(DeviceCalls).items() if not name.startswith("_") and callable(value))
 """The names of all calls: nothing else is relayed."""
 
 
-def answer(machine: Machine, call: Mapping[str, Any]) -> dict[str, Any]:
+def answer(device: DeviceCalls, call: Mapping[str, Any]) -> dict[str, Any]:
     """The message that answers one call: ``{"result": …}`` or ``{"error": name, "message": …}``.
 
     ``call`` is hostile: ``{"name": …, "arguments": […]}``. A name that is no call, or arguments that are none, end as
@@ -191,8 +191,8 @@ def answer(machine: Machine, call: Mapping[str, Any]) -> dict[str, Any]:
     if name not in CALLS or not isinstance(arguments, list):
         return {"error": "cudaErrorInvalidValue", "message": f"{name!r} is no call of the stand-in"}
     try:
-        return {"result": getattr(machine, name)(*arguments)}
-    except CudaError as error:
+        return {"result": getattr(device, name)(*arguments)}
+    except CudaRefusal as error:
         return {"error": error.name, "message": error.message}
     except (TypeError, ValueError, OverflowError) as error:
         return {"error": "cudaErrorInvalidValue", "message": str(error)}

@@ -64,7 +64,7 @@ def set_to(source: str, name: str, value: int) -> str:
 
 @comparison
 def zero_copy_breakdown(backend: GpuBackend) -> Any:
-    from grader.backends.gpu.hostfile.backend import HostBackend
+    from grader.backends.gpu.hostfile.backend import HostfileBackend
     from grader.backends.gpu.hostfile.speed import WARM_UPS, take_runs
     from grader.backends.gpu.recording import Recording
 
@@ -75,13 +75,13 @@ def zero_copy_breakdown(backend: GpuBackend) -> Any:
     recording = Recording(one.exercise, one.exercise.timed, SEED)
     told = {}
     for name, source, other in parts():
-        host = HostBackend(backend, one.exercise, source.encode(), "zero_copy_host.py")
+        host = HostfileBackend(backend, one.exercise, source.encode(), "zero_copy_host.py")
         with host.open(kernels[other], LIMITS) as session:
             seconds = take_runs(session, one.exercise, one.exercise.timed, recording).seconds[WARM_UPS:]
             printed = session.call({"do": "printed"}, 5.0)["printed"].split()
         told[name] = milliseconds(seconds)
         inside = f"; between events {median(map(float, printed[WARM_UPS:])):.3f}" if printed else ""
-        link = median(session.yardsticks_s["link_to_device"])
+        link = median(session.baselines_s["link_to_device"])
         figures = f"{told[name]['median']:7.3f} ms, least {told[name]['least']:7.3f}, most {told[name]['most']:7.3f}"
         print(
             f"    {figures}, {link / median(seconds):6.3f} of the link ({link * 1e3:.3f} ms){inside}  {name}",

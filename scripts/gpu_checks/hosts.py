@@ -28,7 +28,7 @@ class Told:
     diagnostics: tuple[Diagnostic, ...]
     printed: str
     speed: Speed | None
-    yardsticks_ms: dict[str, float]
+    baselines_ms: dict[str, float]
     opened_s: float
     spent_s: float
     sandbox: str
@@ -41,20 +41,20 @@ class Told:
     def __str__(self) -> str:
         speed = self.speed.detail if self.speed else "not timed"
         found = "; ".join(f"{one.message} ({one.file}:{one.line})" for one in self.diagnostics)
-        against = ", ".join(f"{name} {ms:.3f} ms" for name, ms in self.yardsticks_ms.items())
+        against = ", ".join(f"{name} {ms:.3f} ms" for name, ms in self.baselines_ms.items())
         return f"{self.word}: {speed} [{against}; opened {self.opened_s:.2f} s, all {self.spent_s:.2f} s] {found}"
 
 
 def host_case(backend: GpuBackend, host_source: str, limits: Limits = LIMITS, name: str = "zero_copy") -> Told:
     """One small case of the exercise, and its timed runs where that is right."""
-    from grader.backends.gpu.hostfile.backend import HostBackend
-    from grader.backends.gpu.hostfile.speed import HostSpeedTest
+    from grader.backends.gpu.hostfile.backend import HostfileBackend
+    from grader.backends.gpu.hostfile.speed import HostfileSpeedTest
     from grader.catalog.references import resolve_reference
 
     one = courses()[name]
     assert one.solution is not None
     compiled = compile_source(one.solution.read_bytes(), f"{name}.cu")
-    host = HostBackend(backend, one.exercise, host_source.encode(), f"{name}_host.py", course=one.course)
+    host = HostfileBackend(backend, one.exercise, host_source.encode(), f"{name}_host.py", course=one.course)
     oracle = resolve_reference(one.exercise.oracle, one.course)
     size = host.exercise.small[len(host.exercise.small) // 2]
     start = time.perf_counter()
@@ -67,10 +67,12 @@ def host_case(backend: GpuBackend, host_source: str, limits: Limits = LIMITS, na
         if word is None:
             found = compare(host.exercise, size, "real", small.outputs, data.expected, data.inputs)
             word = "wrong" if found else "right"
-        speed = HostSpeedTest(one.exercise, host, lambda: oracle, SEED, limits)(session) if word == "right" else None
-    yardsticks_ms = {yard: 1e3 * median(samples) for yard, samples in session.yardsticks_s.items()}
+        speed = (
+            HostfileSpeedTest(one.exercise, host, lambda: oracle, SEED, limits)(session) if word == "right" else None
+        )
+    baselines_ms = {name: 1e3 * median(samples) for name, samples in session.baselines_s.items()}
     spent = time.perf_counter() - start
-    return Told(word, small.diagnostics, small.printed, speed, yardsticks_ms, opened, spent, session.sandbox)
+    return Told(word, small.diagnostics, small.printed, speed, baselines_ms, opened, spent, session.sandbox)
 
 
 def solution_host(name: str = "zero_copy") -> str:

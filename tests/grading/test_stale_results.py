@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 
 from grader.api import grade
-from grader.backends.hostfile.case import decoys
+from grader.backends.hostfile.case import warm_up_inputs
 from grader.catalog.exercises import built_in_course, load_catalog, resolve_reference
 from grader.grading.cases import CaseBook
 from grader.grading.records import Case
@@ -25,13 +25,13 @@ FOUND = Diagnostic("wrong", "out[0] is wrong")
 
 
 def told(name: str, case: Case, stale: Mapping[str, int]) -> str:
-    """What is said of the right answer for the decoys of these turns, in place of the case's own inputs."""
+    """What is said of the right answer for the warm-up inputs of these turns, in place of the case's own inputs."""
     exercise = EXERCISES[name]
     oracle = resolve_reference(exercise.oracle, built_in_course())
     book = CaseBook(exercise, oracle, seed=7)
     inputs: dict[str, npt.NDArray[Any]] = dict(book.data(case).inputs)
     for array, turn in stale.items():
-        inputs[array] = decoys(exercise, book.data(case).inputs, turn)[array]
+        inputs[array] = warm_up_inputs(exercise, book.data(case).inputs, turn)[array]
     outputs = {key: values.astype(np.float32) for key, values in oracle(inputs, dict(case.size)).items()}
     return with_time(FOUND, exercise, case, book, outputs).message.removeprefix(FOUND.message)
 
@@ -56,7 +56,7 @@ def test_beside_the_time_nothing_is_guessed_of_how_the_values_were_computed() ->
     case = Case({"n": 33}, "real")
     oracle = resolve_reference(exercise.oracle, built_in_course())
     book = CaseBook(exercise, oracle, seed=7)
-    old = {**book.data(case).inputs, "x": decoys(exercise, book.data(case).inputs, 1)["x"]}
+    old = {**book.data(case).inputs, "x": warm_up_inputs(exercise, book.data(case).inputs, 1)["x"]}
     outputs = {key: values.astype(np.float32) for key, values in oracle(old, dict(case.size)).items()}
     found = Diagnostic("wrong", "out[0] is wrong; each is -0.102564 times what it should be")
     assert with_time(found, exercise, case, book, outputs).message == (

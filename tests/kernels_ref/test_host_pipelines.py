@@ -85,7 +85,9 @@ def test_a_rod_takes_a_quarter_of_each_neighbour_in_every_step(n: int, steps: in
     for step in range(steps):
         around = [float(heat[step]), *now, now[-1]]
         now = [around[i] / 4 + around[i + 1] / 2 + around[i + 2] / 4 for i in range(n)]
-    np.testing.assert_allclose(oracle("rod:heated", {"x": x, "heat": heat}, {"n": n, "steps": steps}), now, rtol=1e-14)
+    np.testing.assert_allclose(
+        oracle("stencil:heated", {"x": x, "heat": heat}, {"n": n, "steps": steps}), now, rtol=1e-14
+    )
 
 
 # ------------------------------------------------------------------------------- trusted kernels, on the simulator

@@ -10,7 +10,7 @@ EXERCISE = Exercise(
         Array("heat", "float32", "steps"),
         Array("out", "float32", "n", role="out"),
     ),
-    oracle="rod:heated",
+    oracle="stencil:heated",
     # 300001 points are more blocks of 1024 threads than the simulated A100 or an H200 holds at once; odd and even
     # numbers of steps end in different buffers.
     small=(

@@ -9,7 +9,7 @@ EXERCISE = Exercise(
         Array("heat", "float32", "steps"),
         Array("out", "float32", "n", role="out"),
     ),
-    oracle="rod:heated",
+    oracle="stencil:heated",
     # Odd and even numbers of steps end in different buffers.
     small=(
         {"n": 1, "steps": 1},

@@ -90,15 +90,15 @@ def _kernel_row(entry: CourseExercise, backend: GpuBackend, seed: int, size: str
 
 
 def _host_row(entry: CourseExercise, backend: GpuBackend, seed: int, size: str) -> BenchRow:
-    from grader.backends.gpu.hostfile.backend import HostBackend
-    from grader.backends.gpu.hostfile.speed import HostSpeedTest
+    from grader.backends.gpu.hostfile.backend import HostfileBackend
+    from grader.backends.gpu.hostfile.speed import HostfileSpeedTest
     from grader.catalog.references import resolve_reference
 
     assert entry.solution is not None
     host_file = entry.solution.with_name(f"{entry.name}_host.py")
-    host = HostBackend(backend, entry.exercise, host_file.read_bytes(), host_file.name, course=entry.course)
+    host = HostfileBackend(backend, entry.exercise, host_file.read_bytes(), host_file.name, course=entry.course)
     entry, size = replace(entry, exercise=host.exercise), size_in_words(host.exercise.timed or {})
-    timer = HostSpeedTest(
+    timer = HostfileSpeedTest(
         entry.exercise, host, lambda: resolve_reference(entry.exercise.oracle, entry.course), seed, LIMITS
     )
     with host.open(_compiled(entry, backend), LIMITS) as session:

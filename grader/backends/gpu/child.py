@@ -44,7 +44,7 @@ def main() -> None:
     from grader.process.channel import ChannelClosed, attach
 
     channel, sandbox = attach()
-    import cupy  # noqa: F401  # what is heavy is imported before the doors close
+    import cupy  # noqa: F401  # what is heavy is imported before the sandbox closes
     from cuda.bindings import driver  # noqa: F401  # likewise
     from cupy.cuda import function, runtime  # noqa: F401  # likewise
 

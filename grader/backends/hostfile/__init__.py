@@ -1,1 +1,1 @@
-"""Host files on any backend: the runs of a case, the worker that calls the file, the doors that are closed to it."""
+"""Host files on any backend: the runs of a case, the worker that calls the file, what its sandbox lets it read."""

@@ -1,8 +1,8 @@
 """What both backends do with a host file: the runs of one case, and what its module and its memory need.
 
-In every case `setup` sees decoys, one run on other decoys follows that nobody looks at, and only then come the case's
-inputs. So a result that was computed in `setup`, last time's result, and a graph that holds old pointers are wrong.
-Nothing is told to the host file between two runs.
+In every case `setup` sees warm-up inputs, one run on other warm-up inputs follows that nobody looks at, and only then
+come the case's inputs. So a result that was computed in `setup`, last time's result, and a graph that holds old
+pointers are wrong. Nothing is told to the host file between two runs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _GRID_SYNC = re.compile(r"%envreg2\b")
 
 
-class HostRuns(Protocol):
+class HostfileRuns(Protocol):
     """A host file in its process, as the parent sees it."""
 
     def set_up(self, data: Arrays) -> Mapping[str, Values]:
@@ -43,7 +43,7 @@ class HostRuns(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Ended:
+class CaseRunResult:
     """What the graded run left: outputs by name, names of inputs that it overwrote, and seconds."""
 
     outputs: Arrays
@@ -51,25 +51,25 @@ class Ended:
     elapsed_s: float
 
 
-def run_case(session: HostRuns, exercise: Exercise, buffers: Sequence[Buffer]) -> Ended:
-    """One case: `setup` on decoys, a run on other decoys, the graded run. Raises what ``session`` raises."""
+def run_case(session: HostfileRuns, exercise: Exercise, buffers: Sequence[Buffer]) -> CaseRunResult:
+    """One case: `setup` and a run on warm-up inputs, then the graded run. Raises what ``session`` raises."""
     data = {b.name: b.data for b in buffers if b.role == "in" and b.data is not None}
     outputs = {b.name: poison(b.dtype, b.count) for b in buffers if b.role == "out"}
     shared = session.set_up({b.name: _first(b, exercise, data, outputs) for b in buffers if b.role != "scratch"})
-    write(shared, decoys(exercise, data, 2), outputs)
+    write(shared, warm_up_inputs(exercise, data, 2), outputs)
     session.go()
     write(shared, data, outputs)
     elapsed_s = session.go()
     left = {name: shared[name].copy() for name in outputs}  # before anything else: what comes now comes too late
     changed = tuple(name for name in data if shared[name].tobytes() != data[name].tobytes())
-    return Ended(left, changed, elapsed_s)
+    return CaseRunResult(left, changed, elapsed_s)
 
 
 def _first(buffer: Buffer, exercise: Exercise, data: Arrays, outputs: Arrays) -> Values:
     """What `setup` sees of one array."""
     if buffer.name in outputs:
         return outputs[buffer.name]
-    return decoys(exercise, {buffer.name: data[buffer.name]}, 1)[buffer.name]
+    return warm_up_inputs(exercise, {buffer.name: data[buffer.name]}, 1)[buffer.name]
 
 
 def write(shared: Arrays, *contents: Arrays) -> None:
@@ -79,17 +79,21 @@ def write(shared: Arrays, *contents: Arrays) -> None:
             shared[name][:] = values
 
 
-def decoys(exercise: Exercise, data: Arrays, turn: int) -> dict[str, Values]:
+SEED_LABEL = "decoy"
+"""A part of every seed of warm-up inputs: with another word they would be other inputs."""
+
+
+def warm_up_inputs(exercise: Exercise, data: Arrays, turn: int) -> dict[str, Values]:
     """Other values of the same kind for each input: the same ones for the same inputs and turn, on any machine."""
     arrays = {array.name: array for array in exercise.inputs}
-    return {name: _decoy(arrays[name], values, turn) for name, values in data.items()}
+    return {name: _warm_up_input(arrays[name], values, turn) for name, values in data.items()}
 
 
-def _decoy(array: Array, values: Values, turn: int) -> Values:
+def _warm_up_input(array: Array, values: Values, turn: int) -> Values:
     import numpy as np
 
     whole = values.dtype.kind != "f" or bool(np.all(values == np.rint(values)))
-    seed = derive_seed(zlib.crc32(values.tobytes()), "decoy", array.name, turn)
+    seed = derive_seed(zlib.crc32(values.tobytes()), SEED_LABEL, array.name, turn)
     return make_array(array, values.size, seed, "exact" if whole else "real")
 
 

@@ -4,9 +4,9 @@
     setup ─▶ maps arrays of the shared file, calls setup(module, *arrays) ─▶ {"done": true}
     run   ─▶ run() ─▶ {"done": true}           (the GPU's child is told to run by signals instead)
 
-Child side: the modules `hostfile.child` of both backends make a `Worker` each. Nothing that is said here is believed:
-the parent looks at what the shared file holds, and takes the time. The parent's side of a case is
-`grader.backends.hostfile.case`, for both backends too.
+Child side: `sim.hostfile.client_child` and `gpu.hostfile.hostfile_child` make a `HostfileWorker` each. Nothing that is
+said here is believed: the parent looks at what the shared file holds, and takes the time. The parent's side of a case
+is `grader.backends.hostfile.case`, for both backends too.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grader.backends.hostfile.traces import tell_where
+from grader.backends.hostfile.child_files import dump_stack_on_request
 from grader.backends.mappings import Span, view
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def _print_warning(
     print(f"{filename}:{lineno}: {category.__name__}: {message}")
 
 
-class Worker:
+class HostfileWorker:
     """Answers the parent's requests with the student's functions.
 
     ``told`` is the parent's first message, and ``load`` makes the module that `setup` gets.
@@ -61,7 +61,7 @@ class Worker:
 
         warnings.showwarning = _print_warning  # without Python's second line: the report has an excerpt
         self._printed.catch_errors()
-        tell_where(self._stacks)
+        dump_stack_on_request(self._stacks)
         while True:
             try:
                 message, _ = self._channel.receive(None)
@@ -145,7 +145,7 @@ class Worker:
         return lines[-1] if lines else None
 
 
-def close_doors(channel: Channel, inner: Sandbox) -> bool:
+def apply_sandbox(channel: Channel, inner: Sandbox) -> bool:
     """Close what the host file must not reach, and tell the parent; False where that failed."""
     try:
         closed = inner.apply()

@@ -1,12 +1,12 @@
-"""The simulator's child process: closes its doors, then runs what the parent asks for.
+"""The simulator's child process: closes its sandbox, then runs what the parent asks for.
 
 Machine code crosses the pipe both ways, because this process has no files: ``want`` asks the parent for what it kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 from grader.process.channel import Channel, ChannelClosed, attach
 
@@ -14,18 +14,27 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from grader.backends.sim.hostfile.device_server import MachineServer
+    from grader.simt.engine.code_cache import CodeCache
     from grader.simt.ptx import Module
     from grader.simt.simulate import Options, Step
 
     Arrays = Mapping[str, npt.NDArray[np.generic]]
 
 
-def main() -> None:
-    """Serve one parent until it goes away."""
+class PlaysGpu(Protocol):
+    """What answers all messages after ``start_device``, in place of this module."""
+
+    def answer(self, message: dict[str, Any]) -> dict[str, Any]: ...
+
+
+StartDevice = Callable[["dict[str, Any]", "Module", "CodeCache", "Options", str], PlaysGpu]
+
+
+def main(start_device: StartDevice | None = None) -> None:
+    """Serve one parent until it goes away. ``start_device`` makes the GPU of a host file, where one is asked for."""
     channel, sandbox = attach()
     _open_everything()
-    server = _Server(channel, sandbox.apply())
+    server = _Server(channel, sandbox.apply(), start_device)
     try:
         while True:
             message, arrays = channel.receive(None)
@@ -48,12 +57,13 @@ def _open_everything() -> None:
 
 
 class _Server:
-    def __init__(self, channel: Channel, sandbox: str) -> None:
+    def __init__(self, channel: Channel, sandbox: str, start_device: StartDevice | None) -> None:
         self.channel = channel
         self.sandbox = sandbox
         self.module: Module | None = None
         self.program: dict[str, Any] = {}
-        self.machine: MachineServer | None = None  # of a host exercise
+        self.start_device = start_device
+        self.device: PlaysGpu | None = None  # of a host exercise
 
     def answer(self, message: dict[str, Any], arrays: Arrays) -> None:
         """Do what was asked, and answer; what the simulator cannot do is an answer too."""
@@ -63,10 +73,10 @@ class _Server:
         try:
             if message["do"] == "load":
                 self._load(message)
-            elif message["do"] == "host_start":
-                self._start_machine(message)
-            elif self.machine is not None:
-                self.channel.send(self.machine.answer(message))
+            elif message["do"] == "start_device":
+                self._start_device(message)
+            elif self.device is not None:
+                self.channel.send(self.device.answer(message))
             else:
                 self._run(message, arrays)
         except UnsupportedPtx as error:
@@ -96,13 +106,13 @@ class _Server:
         self.cache = CodeCache(message["key"], self._want, self._keep)
         self.channel.send({"is": "ready", "sandbox": self.sandbox})
 
-    def _start_machine(self, message: dict[str, Any]) -> None:
+    def _start_device(self, message: dict[str, Any]) -> None:
         """Play the GPU of a host file from now on."""
-        from grader.backends.sim.hostfile.device_server import MachineServer
 
         assert self.module is not None
+        assert self.start_device is not None
         options = self._options({"counters": True})
-        self.machine = MachineServer(message, self.module, self.cache, options, self.program["name"])
+        self.device = self.start_device(message, self.module, self.cache, options, self.program["name"])
         self.channel.send({"is": "done"})
 
     def _want(self, key: str) -> bytes | None:

@@ -1,6 +1,6 @@
 """The stand-in's CuPy: what a host file imports as `cupy` on a machine without a GPU. It decides nothing.
 
-    line   caller.connect(ask, "zero_copy_host.py")      one connection to the machine, through the parent
+    line   connection.connect(ask, "zero_copy_host.py")      one connection to the device, through the parent
            hostmemory.HOST.map(fd, size)                 the file that the grader shares
            namespaces.install()                          `cupy`, `cupyx`, `cuda.bindings` in this process
     setup  kernels.RawModule._made(cooperative)          what `setup` gets as its module

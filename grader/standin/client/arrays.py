@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grader.standin.client import memory, streams
-from grader.standin.client.devices import Device
 from grader.standin.client.errors import Closed, advised, outside
+from grader.standin.client.streams import Device
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -11,7 +11,7 @@ from functools import wraps
 from typing import Any
 
 from grader.standin.client import constants, runtime
-from grader.standin.client.caller import placed
+from grader.standin.client.connection import placed
 from grader.standin.client.errors import STATUS, Closed, CUDARuntimeError
 from grader.standin.client.hostmemory import HOST
 
@@ -105,7 +105,7 @@ def cudaStreamSetAttribute(hStream: Any, attr: Any, value: Any) -> None:
         return
     window = value.accessPolicyWindow
     told = {
-        "base": HOST.to_machine(int(window.base_ptr)), "bytes": int(window.num_bytes),
+        "base": HOST.to_device(int(window.base_ptr)), "bytes": int(window.num_bytes),
         "hit_ratio": float(window.hitRatio), "hit": int(window.hitProp), "miss": int(window.missProp),
     }  # fmt: skip
     placed("stream_attribute", runtime.native(hStream), "access_policy_window", told)

@@ -1,4 +1,4 @@
-"""Memory of the host: the file that the grader shares lies where the machine says that it does; the rest is pageable.
+"""Memory of the host: the file that the grader shares lies where the device says that it does; the rest is pageable.
 
 The whole file is one mapping, at `HOST_BASE` where that place is free, so that an array's address here is its address
 there. Where it is not, addresses are translated.
@@ -33,11 +33,11 @@ class HostMemory:
     def holds(self, address: int) -> bool:
         return self.base <= address < self.base + self.size
 
-    def to_machine(self, address: int) -> int:
-        """An address of this process as the machine knows it; any other number as it is."""
+    def to_device(self, address: int) -> int:
+        """An address of this process as the device knows it; any other number as it is."""
         return address - self.base + HOST_BASE if self.holds(address) else address
 
-    def from_machine(self, address: int) -> int:
+    def from_device(self, address: int) -> int:
         inside = HOST_BASE <= address < HOST_BASE + self.size
         return address - HOST_BASE + self.base if inside else address
 

@@ -8,11 +8,16 @@ from collections.abc import Mapping, Sequence
 from operator import index
 from typing import Any
 
+import numpy as np
+
 from grader.standin.client import runtime
-from grader.standin.client.arguments import argument_bytes, argument_kind
-from grader.standin.client.caller import call, placed
+from grader.standin.client.arrays import TYPES, ndarray
+from grader.standin.client.connection import call, placed
 from grader.standin.client.constants import DRIVER
 from grader.standin.client.errors import Closed, CUDADriverError, CUDARuntimeError, advised, outside
+from grader.standin.client.hostmemory import HOST
+from grader.standin.client.memory import MemoryPointer
+from grader.standin.client.pinned import PinnedMemoryPointer
 from grader.standin.client.streams import pointer_of
 
 PLAIN_SHARED_BYTES = 48 << 10
@@ -205,10 +210,10 @@ def occupancyMaxPotentialBlockSize(func: int, dynamicSMemSize: int, blockSizeLim
 
 
 _KNOWN = {0: "max_threads", 1: "shared_bytes", 3: "local_bytes", 4: "registers"}
-"""What the machine calls an attribute, by the driver's number."""
+"""What the device calls an attribute, by the driver's number."""
 
 _FIXED = {2: 0, 5: 80, 6: 80, 7: 0}
-"""What the machine does not tell: constant memory, the versions of PTX and of the binary (8.0), the mode of the L1."""
+"""What the device does not tell: constant memory, the versions of PTX and of the binary (8.0), the mode of the L1."""
 
 
 def funcGetAttribute(attribute: int, f: int) -> int:
@@ -237,3 +242,56 @@ def _allowed_shared(function: Function, size: int) -> int:
     if not 0 <= size <= most:
         raise CUDADriverError(1, f"invalid argument: {function._name} can have at most {most} bytes, not {size}")
     return size
+
+
+def argument_bytes(one: Any) -> bytes:
+    """The bytes of one argument of a launch, as CuPy hands it over: a Python int has 8, a float 8, None is null."""
+    if one is None:
+        return _pointer(0)
+    if isinstance(one, ndarray):
+        return _pointer(one.data.ptr)
+    if isinstance(one, MemoryPointer):
+        return _pointer(one.ptr)
+    if isinstance(one, np.ndarray) and not isinstance(one, PinnedMemoryPointer):
+        return _by_value(one)
+    if isinstance(one, np.generic) and (one.dtype.char in TYPES or one.dtype.kind == "V"):
+        content = one.tobytes()
+        return _pointer(int(one)) if one.dtype.kind == "u" and len(content) == 8 else content
+    if type(one) is int and one >= 0:
+        return _pointer(one)
+    for kind, converted in _PYTHON_TYPES.items():
+        if isinstance(one, kind):
+            return bytes(np.array(one, converted).tobytes())
+    raise advised(TypeError(f"Unsupported type {type(one)}"), _ADVICE.get(type(one), ""))
+
+
+def _by_value(one: np.ndarray[Any, Any]) -> bytes:
+    """An array of the host, which CuPy takes for a number if it has one element."""
+    if one.size == 1:
+        return one.tobytes()
+    raise TypeError(
+        f"You are trying to pass a numpy.ndarray of shape {one.shape} as a kernel parameter"
+    )  # as CuPy says
+
+
+_ADVICE: Mapping[type, str] = {
+    list: "copy the list to an array of the device and pass that",
+    tuple: "arguments are one flat tuple",
+    PinnedMemoryPointer: "a kernel that is to use pinned memory gets its address: pass `mem.ptr`",
+}
+"""What to do about arguments that CuPy does not take either."""
+
+
+def argument_kind(one: Any) -> str:
+    """What an argument is, in a word: ``array`` for an address, the name of a NumPy type, or of Python's own."""
+    if one is None or isinstance(one, ndarray | MemoryPointer):
+        return "array"
+    return str(one.dtype.name) if isinstance(one, np.generic | np.ndarray) else type(one).__name__
+
+
+_PYTHON_TYPES = {bool: "?", int: "q", float: "d", complex: "D"}
+
+
+def _pointer(address: int) -> bytes:
+    """An address, or any other number of 8 bytes: one inside of the shared file is told as the device knows it."""
+    return HOST.to_device(address).to_bytes(8, "little")

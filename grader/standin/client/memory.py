@@ -13,12 +13,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from grader.standin.client import runtime
-from grader.standin.client.caller import call_later, here
+from grader.standin.client.connection import call_later
 from grader.standin.client.constants import RUNTIME
-from grader.standin.client.devices import Device
-from grader.standin.client.errors import STATUS, Closed, CUDARuntimeError, OutOfMemoryError
+from grader.standin.client.errors import STATUS, Closed, CUDARuntimeError, OutOfMemoryError, here
 from grader.standin.client.hostmemory import HOST
-from grader.standin.client.streams import pointer_of
+from grader.standin.client.streams import Device, pointer_of
 
 HOST_TO_DEVICE, DEVICE_TO_HOST, ANY_WAY = (
     RUNTIME[name] for name in ("memcpyHostToDevice", "memcpyDeviceToHost", "memcpyDefault")
@@ -91,7 +90,7 @@ class UnownedMemory(BaseMemory):
 def _free_later(ptr: int) -> None:
     if ptr:
         runtime._DEVICE_RANGES.pop(ptr, None)
-        call_later("free", 0, HOST.to_machine(ptr))
+        call_later("free", 0, HOST.to_device(ptr))
 
 
 class MemoryPointer(Closed):
@@ -233,7 +232,7 @@ class MemoryPool(Closed):
         with self._lock:
             for mem in (mem for waiting in self._free.values() for mem in waiting):
                 runtime._DEVICE_RANGES.pop(mem.ptr, None)
-                call_later("give_back", mem._dropped_at, HOST.to_machine(mem.ptr))
+                call_later("give_back", mem._dropped_at, HOST.to_device(mem.ptr))
                 mem.ptr = 0  # it is no longer this object's
             self._total -= self.free_bytes()
             self._free.clear()

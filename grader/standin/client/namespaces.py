@@ -14,7 +14,6 @@ from grader.standin.client import (
     arrays,
     bindings,
     constants,
-    devices,
     errors,
     kernels,
     memory,
@@ -91,7 +90,7 @@ def modules() -> dict[str, ModuleType]:
         "cupy.cuda.stream",
         _public(streams, "Stream", "ExternalStream", "Event", "get_current_stream", "get_elapsed_time"),
     )
-    device = Namespace("cupy.cuda.device", _public(devices, "Device", "get_device_id"))
+    device = Namespace("cupy.cuda.device", _public(streams, "Device", "get_device_id"))
     graph = Namespace("cupy.cuda.graph", _public(streams, "Graph"))
     function = Namespace("cupy.cuda.function", _public(kernels, "Function"))
     of_memory = _public(

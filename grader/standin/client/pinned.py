@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from grader.standin.client import runtime
-from grader.standin.client.caller import call_later
+from grader.standin.client.connection import call_later
 from grader.standin.client.errors import outside
 from grader.standin.client.hostmemory import HOST, buffer_at
 
@@ -32,7 +32,7 @@ class PinnedMemory:
 
     def __del__(self) -> None:
         if self.__dict__.get("ptr"):
-            call_later("free_host", 0, HOST.to_machine(self.ptr))
+            call_later("free_host", 0, HOST.to_device(self.ptr))
 
 
 class PooledPinnedMemory:

@@ -1,6 +1,6 @@
 """`cupy.cuda.runtime`: the functions of the CUDA runtime that host files use, with CuPy's names and order of arguments.
 
-An address is one of this process for memory of the host, and the machine's for memory of a device.
+An address is one of this process for memory of the host, and the device's for memory of a device.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from grader.standin.client import constants
-from grader.standin.client.caller import call, placed
-from grader.standin.client.errors import CUDARuntimeError, advised, outside
+from grader.standin.client.connection import call, placed
+from grader.standin.client.errors import CUDARuntimeError, advised, is_known, outside
 from grader.standin.client.hostmemory import HOST, bytes_at, write_at
-from grader.standin.client.names import is_known
 
 
 class _Thread(threading.local):
@@ -33,7 +32,7 @@ _LIMITS = {0: 1024, 1: 1 << 20, 2: 8 << 20, 3: 2, 4: 2048, 5: 128, constants.LIM
 
 
 def invalid(message: str) -> CUDARuntimeError:
-    """cudaErrorInvalidValue, for what is refused before the machine is asked."""
+    """cudaErrorInvalidValue, for what is refused before the device is asked."""
     return CUDARuntimeError.named("cudaErrorInvalidValue", message)
 
 
@@ -54,9 +53,9 @@ def _advice(value: Any) -> str:
     return "the address of an array of the device is its `.data.ptr`" if hasattr(value, "data") else ""
 
 
-def _machines(ptr: Any) -> int:
-    """An address as the machine knows it."""
-    return HOST.to_machine(_plain(ptr))
+def _on_device_side(ptr: Any) -> int:
+    """An address as the device knows it."""
+    return HOST.to_device(_plain(ptr))
 
 
 # ------------------------------------------------------------------------------------------------------------- devices
@@ -110,7 +109,7 @@ _PROPERTIES = {
 
 
 NAME = b"NVIDIA A100-PCIE-40GB"
-"""As the GPU is called whose time is modelled (`grader.standin.device.model`)."""
+"""As the GPU is called whose time is modelled (`grader.standin.device.modelled_time`)."""
 
 
 def getDeviceProperties(device: int) -> dict[str, Any]:
@@ -183,7 +182,7 @@ def _allocated(size: int, *, managed: bool) -> int:
         raise invalid(f"{size} bytes cannot be allocated")
     if size == 0:
         return 0
-    address = HOST.from_machine(int(placed("malloc", getDevice(), int(size), managed)))
+    address = HOST.from_device(int(placed("malloc", getDevice(), int(size), managed)))
     if not managed:
         _DEVICE_RANGES[address] = int(size)
     return address
@@ -191,27 +190,27 @@ def _allocated(size: int, *, managed: bool) -> int:
 
 def free(ptr: int) -> None:
     if _plain(ptr):
-        placed("free", _machines(ptr))
+        placed("free", _on_device_side(ptr))
         _DEVICE_RANGES.pop(ptr, None)
 
 
 def hostAlloc(size: int, flags: int) -> int:
-    return HOST.from_machine(int(placed("host_alloc", int(size), int(flags)))) if size else 0
+    return HOST.from_device(int(placed("host_alloc", int(size), int(flags)))) if size else 0
 
 
 def freeHost(ptr: int) -> None:
     if _plain(ptr):
-        placed("free_host", _machines(ptr))
+        placed("free_host", _on_device_side(ptr))
 
 
 def hostRegister(ptr: int, size: int, flags: int) -> None:
     if not HOST.holds(_plain(ptr)):
         raise outside("cupy.cuda.runtime.hostRegister of memory that is none of the exercise's arrays")
-    placed("host_register", _machines(ptr), int(size), int(flags))
+    placed("host_register", _on_device_side(ptr), int(size), int(flags))
 
 
 def hostUnregister(ptr: int) -> None:
-    placed("host_unregister", _machines(ptr))
+    placed("host_unregister", _on_device_side(ptr))
 
 
 @dataclass(frozen=True)
@@ -225,17 +224,17 @@ class PointerAttributes:
 
 
 def pointerGetAttributes(ptr: int) -> PointerAttributes:
-    found = call("pointer", _machines(ptr))
-    device, host = (HOST.from_machine(int(found[name])) for name in ("device_pointer", "host_pointer"))
+    found = call("pointer", _on_device_side(ptr))
+    device, host = (HOST.from_device(int(found[name])) for name in ("device_pointer", "host_pointer"))
     return PointerAttributes(int(found["device"]), device, host, int(found["type"]))
 
 
 def memAdvise(devPtr: int, count: int, advice: int, device: int) -> None:
-    placed("advise", _machines(devPtr), int(count), int(advice), int(device))
+    placed("advise", _on_device_side(devPtr), int(count), int(advice), int(device))
 
 
 def memPrefetchAsync(devPtr: int, count: int, dstDevice: int, stream: int) -> None:
-    placed("prefetch", _machines(devPtr), int(count), int(dstDevice), native(stream))
+    placed("prefetch", _on_device_side(devPtr), int(count), int(dstDevice), native(stream))
 
 
 # -------------------------------------------------------------------------------------------------------------- copies
@@ -266,9 +265,9 @@ def _copy(dst: int, src: int, size: int, kind: int, stream: int, *, blocking: bo
     to_host, from_host = kind in (0, 2), kind in (0, 1)
     foreign_target = not HOST.holds(dst) and (to_host or (kind == 4 and not _on_device(dst)))
     foreign_source = not HOST.holds(src) and (from_host or (kind == 4 and not _on_device(src)))
-    source: int | bytes = bytes_at(src, size) if foreign_source else HOST.to_machine(src)
+    source: int | bytes = bytes_at(src, size) if foreign_source else HOST.to_device(src)
     if not foreign_target:
-        placed("copy", HOST.to_machine(dst), source, size, stream, blocking)
+        placed("copy", HOST.to_device(dst), source, size, stream, blocking)
     elif isinstance(source, bytes):
         write_at(dst, source)
     else:
@@ -294,19 +293,19 @@ def _on_device(address: int) -> bool:
 
 def memset(ptr: int, value: int, size: int) -> None:
     if size > 0:
-        placed("fill", _machines(ptr), int(value) & 0xFF, int(size), native(0), True)
+        placed("fill", _on_device_side(ptr), int(value) & 0xFF, int(size), native(0), True)
 
 
 def memsetAsync(ptr: int, value: int, size: int, stream: int) -> None:
     if size > 0:
-        placed("fill", _machines(ptr), int(value) & 0xFF, int(size), native(stream), False)
+        placed("fill", _on_device_side(ptr), int(value) & 0xFF, int(size), native(stream), False)
 
 
 # -------------------------------------------------------------------------------------------------- streams and events
 
 
 def native(stream: int) -> int:
-    """A stream as the machine knows it: the default streams are the current device's, one of them the thread's own."""
+    """A stream as the device knows it: the default streams are the current device's, one of them the thread's own."""
     number = _plain(stream)
     if number in (0, 1):
         return -getDevice()
@@ -317,7 +316,7 @@ PER_THREAD = constants.RUNTIME["streamPerThread"]
 
 
 def _own_stream() -> int:
-    """The per-thread default stream: for the machine a blocking stream like others."""
+    """The per-thread default stream: for the device a blocking stream like others."""
     device = getDevice()
     if device not in _THREAD.streams:
         _THREAD.streams[device] = int(placed("stream_create", device, False, 0))
@@ -436,11 +435,11 @@ def graphLaunch(graphExec: int, stream: int) -> None:
 
 
 def graphUpload(graphExec: int, stream: int) -> None:
-    """There is nothing to upload: the machine holds the graph already."""
+    """There is nothing to upload: the device holds the graph already."""
 
 
 def graphDestroy(graph: int) -> None:
-    """The machine has one object for a graph and what is made of it; `graphExecDestroy` ends it."""
+    """The device has one object for a graph and what is made of it; `graphExecDestroy` ends it."""
 
 
 def graphExecDestroy(graphExec: int) -> None:

@@ -1,16 +1,22 @@
-"""Arguments of a launch whose bytes are read as something else than they are. Pure.
+"""The arguments of a launch: which of them their parameters misread, and all of them in words. Pure.
 
 A launch copies bytes: nobody converts a ``float`` of Python, which has 8 bytes, for a parameter of 4. The kernel then
-sees another number, and nothing is refused. An argument that the kernel sees as it is meant is none of these: a Python
+sees another number, and nothing is refused. An argument that the kernel sees as it is meant is not reported: a Python
 int for an ``int``, 0.0 for a ``float``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import numpy as np
+
+from grader.render.text import bytes_words, counted
+from grader.standin.device.memory import Space
+from grader.standin.device.operations import KernelLaunch, StreamOperation
+from grader.standin.protocol import HOST_BASE
 
 ARRAY = "array"
 """The kind of an argument that is an array, or a place in memory: an address. Others are named as `KINDS` has them."""
@@ -28,7 +34,7 @@ KINDS = frozenset(
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ParameterType:
     """What a parameter of a PTX type is, how it reads its bytes, and the NumPy type to pass."""
 
     words: str
@@ -36,18 +42,18 @@ class Wanted:
     wrap: str
 
 
-WANTED: Mapping[str, Wanted] = {
-    "f32": Wanted("a float", "float32", "np.float32"), "f64": Wanted("a double", "float64", "np.float64"),
-    "u8": Wanted("an integer", "uint8", "np.uint8"), "s8": Wanted("an integer", "int8", "np.int8"),
-    "u16": Wanted("an integer", "uint16", "np.uint16"), "s16": Wanted("an integer", "int16", "np.int16"),
-    "u32": Wanted("an integer", "uint32", "np.int32"), "s32": Wanted("an integer", "int32", "np.int32"),
-    "u64": Wanted("an integer or an address", "uint64", "np.int64"),
-    "s64": Wanted("an integer", "int64", "np.int64"),
+WANTED: Mapping[str, ParameterType] = {
+    "f32": ParameterType("a float", "float32", "np.float32"), "f64": ParameterType("a double", "float64", "np.float64"),
+    "u8": ParameterType("an integer", "uint8", "np.uint8"), "s8": ParameterType("an integer", "int8", "np.int8"),
+    "u16": ParameterType("an integer", "uint16", "np.uint16"), "s16": ParameterType("an integer", "int16", "np.int16"),
+    "u32": ParameterType("an integer", "uint32", "np.int32"), "s32": ParameterType("an integer", "int32", "np.int32"),
+    "u64": ParameterType("an integer or an address", "uint64", "np.int64"),
+    "s64": ParameterType("an integer", "int64", "np.int64"),
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Mistaken:
+class ArgumentMismatch:
     """One argument that its parameter misreads: both in words, and what to pass."""
 
     given: str
@@ -56,7 +62,7 @@ class Mistaken:
     wrap: str
 
 
-def mistaken(element: str, size: int, kind: str, content: bytes) -> Mistaken | None:
+def mistaken(element: str, size: int, kind: str, content: bytes) -> ArgumentMismatch | None:
     """How a parameter of PTX type ``element`` misreads an argument; None where it does not, or nobody can tell."""
     wanted = WANTED.get(element)
     if wanted is None or kind not in KINDS or len(content) < size:
@@ -64,13 +70,15 @@ def mistaken(element: str, size: int, kind: str, content: bytes) -> Mistaken | N
     there = f"{wanted.words} of {size}"
     if kind == ARRAY:
         fits = size == POINTER_BYTES and element != "f64"
-        return None if fits else Mistaken(f"an address of {POINTER_BYTES} bytes", there, "", "")
+        return None if fits else ArgumentMismatch(f"an address of {POINTER_BYTES} bytes", there, "", "")
     value = _read(content, PYTHON.get(kind, kind))
     seen = _read(content[:size], wanted.reads)
     if _is_same(value, seen, size, integer="f" not in element):
         return None
     name = f"a {'Python' if kind in PYTHON else 'NumPy'} {kind}"
-    return Mistaken(f"{name} of {len(content)} bytes", there, f"{_shown(seen)} instead of {_shown(value)}", wanted.wrap)
+    return ArgumentMismatch(
+        f"{name} of {len(content)} bytes", there, f"{_shown(seen)} instead of {_shown(value)}", wanted.wrap
+    )
 
 
 def _shown(number: float | int) -> str:
@@ -89,3 +97,71 @@ def _is_same(value: float | int, seen: float | int, size: int, *, integer: bool)
         return False
     bits = 8 * size
     return -(1 << (bits - 1)) <= value < 1 << bits and (int(value) - int(seen)) % (1 << bits) == 0
+
+
+FLOATS = {"f32": "<f4", "f64": "<f8"}
+ADDRESSES = ("u64", "s64", "b64")
+MOST_TOLD = 12
+SMALL = 1 << 32
+"""Integers from here on are told in hexadecimal: they are addresses, most likely."""
+
+
+@dataclass(frozen=True)
+class KernelParameter:
+    """A kernel's parameter: its name, where that is known, and its PTX type."""
+
+    name: str
+    element: str
+
+
+def launched(space: Space, op: StreamOperation, parameters: Sequence[KernelParameter], place: str) -> str:
+    """Return where a kernel was launched, and with what."""
+    work = op.job.work
+    assert isinstance(work, KernelLaunch)
+    given = [
+        f"{parameter.name or f'argument {i + 1}'} = {_value(space, parameter.element, content)}"
+        for i, (parameter, content) in enumerate(zip(parameters, work.arguments, strict=False))
+    ]
+    shown = [*given[:MOST_TOLD], *(["…"] if len(given) > MOST_TOLD else [])]
+    return f"{place} with {', '.join(shown)}" if given else place
+
+
+def parameters_of(elements: Sequence[str], names: Sequence[str]) -> list[KernelParameter]:
+    """Return types and names together; without the names where there are not as many of them."""
+    known = names if len(names) == len(elements) else ()
+    return [KernelParameter(name, element) for element, name in zip_longest(elements, known, fillvalue="")]
+
+
+def _value(space: Space, element: str, content: bytes) -> str:
+    if element in FLOATS:
+        return f"{np.frombuffer(content, FLOATS[element], 1)[0]:g}"
+    number = int.from_bytes(content, "little", signed=True)
+    if element in ADDRESSES and len(content) == POINTER_BYTES:
+        return _memory(space, number) or (str(number) if abs(number) < SMALL else f"{number % (1 << 64):#x}")
+    return str(number) if len(content) <= POINTER_BYTES else bytes_words(len(content))
+
+
+def _memory(space: Space, address: int) -> str:
+    """``the device copy of x (1024 elements)``: the memory at an address, and how much is left there; "" for none."""
+    region, array = space.at(address), space.array_at(address)
+    if array is not None:
+        start, end = HOST_BASE + array.offset, HOST_BASE + array.offset + array.size
+    elif region is not None:
+        start, end = region.start, region.end
+    else:
+        return f"{space.name(address)}, which is freed" if space.freed(address) is not None else ""
+    size = _element_bytes(space, address)
+    far = address - start
+    element = f"element {far // size}" if size and far % size == 0 else f"byte {far}"
+    place = f" from {element} on" if far else ""
+    return f"{space.name(address)}{place} ({_amount(end - address, size)})"
+
+
+def _element_bytes(space: Space, address: int) -> int:
+    """Of the exercise's array that lies there, or is copied there; 0 where it is none of these."""
+    name = space.copied_name(address)
+    return next((np.dtype(array.dtype).itemsize for array in space.arrays if array.name == name), 0)
+
+
+def _amount(count: int, size: int) -> str:
+    return counted(count // size, "element") if size and count % size == 0 else bytes_words(count)

@@ -2,6 +2,7 @@
 
 A run of a thousand operations has half a million pairs, of which few touch the same memory. So each operation has a set
 of the cells that it touches (some bytes of memory each), and only pairs with a cell in common are looked at closely.
+`mistaken_wait` finds the wait that was meant to order a pair, and is for something else.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from grader.standin.device.operations import Operation
+from grader.standin.device.operations import AwaitedEvent, StreamOperation
 from grader.standin.device.spans import Footprint, Spans, clash, total, union
 
 MOST_FOUND = 500
@@ -29,14 +30,14 @@ SMALLEST = 64  # bytes of a cell
 class Conflict:
     """``first`` was issued first; it ``did`` something (writes, reads) and ``second`` ``does`` something."""
 
-    first: Operation
+    first: StreamOperation
     did: str
-    second: Operation
+    second: StreamOperation
     does: str
     address: int
 
 
-def conflicts(operations: Sequence[Operation], since: int) -> Iterator[Conflict]:
+def conflicts(operations: Sequence[StreamOperation], since: int) -> Iterator[Conflict]:
     """Those in which the second was issued as number ``since`` or later; by the second, then by the first."""
     cell = _cell_bytes([op.footprint for op in operations if op.footprint is not None])
     chains: dict[int, list[_Placed]] = defaultdict(list)
@@ -61,7 +62,7 @@ def conflicts(operations: Sequence[Operation], since: int) -> Iterator[Conflict]
 class _Placed:
     """An operation with the cells of what it does."""
 
-    op: Operation
+    op: StreamOperation
     footprint: Footprint
     cell: int
 
@@ -94,7 +95,7 @@ class _Placed:
         )
 
 
-def _unordered(op: Operation, chains: dict[int, list[_Placed]]) -> list[_Placed]:
+def _unordered(op: StreamOperation, chains: dict[int, list[_Placed]]) -> list[_Placed]:
     """Operations issued before ``op`` that need not have ended when it begins."""
     found = []
     for chain, there in chains.items():
@@ -126,3 +127,42 @@ NO_CELLS: frozenset[int] = frozenset()
 def _whole(spans: Spans, size: int) -> Spans:
     """The cells of ``size`` bytes in which spans lie: first and last (exclusive), joined."""
     return union([np.stack([spans[:, 0] // size, -(-spans[:, 1] // size)], axis=1)])
+
+
+def mistaken_wait(conflict: Conflict, history: Sequence[StreamOperation], since: int) -> AwaitedEvent | None:
+    """The wait between the two operations that was most likely to put them in order; None where there is none.
+
+    One for the right stream comes before others. One for another stream counts only right before the second operation,
+    and where it has no other purpose: its event was recorded in this run, from operation ``since`` on, and what comes
+    last before the event has nothing to do with the second operation.
+    """
+    first, second = conflict.first, conflict.second
+    waits = list(_between(first, second))
+    older = next((wait for wait, _ in waits if wait.chain == first.chain), None)
+    others = (wait for wait, is_right_before in waits if is_right_before and wait.number >= since)
+    return older or next((wait for wait in others if not _has_purpose(wait, second, history)), None)
+
+
+def _between(first: StreamOperation, second: StreamOperation) -> Iterator[tuple[AwaitedEvent, bool]]:
+    """Yield what the second one's stream was told to wait for since the first was queued; the latest comes first.
+
+    With each, whether no other operation lies between it and the second one.
+    """
+    op, is_right_before = _ahead(second), True
+    while op is not None and op.number > first.number:
+        if op.waits is not None:
+            yield op.waits, is_right_before
+        is_right_before = is_right_before and op.task is None
+        op = _ahead(op)
+
+
+def _ahead(op: StreamOperation) -> StreamOperation | None:
+    return next((before for before in op.before if before.chain == op.chain), None)
+
+
+def _has_purpose(wait: AwaitedEvent, second: StreamOperation, history: Sequence[StreamOperation]) -> bool:
+    there = (op for op in reversed(history) if op.chain == wait.chain and op.index < wait.index)
+    last = next(there, None)
+    if last is None or last.footprint is None or second.footprint is None:
+        return False
+    return clash(last.footprint, second.footprint) is not None

@@ -1,4 +1,4 @@
-"""What all calls of the machine share: issuing operations, waiting for them, and runs from begin to end."""
+"""What all calls of the device share: issuing operations, waiting for them, and runs from begin to end."""
 
 from __future__ import annotations
 
@@ -7,25 +7,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from grader.simt.engine.code_cache import CodeCache
 from grader.simt.ptx import Module
 from grader.simt.simulate import Options
-from grader.standin.device import notes, races
-from grader.standin.device import words as say
-from grader.standin.device.clock import Clock
-from grader.standin.device.conflicts import conflicts
+from grader.standin.device import findings as say
+from grader.standin.device.conflicts import conflicts, mistaken_wait
 from grader.standin.device.execute import Executor
-from grader.standin.device.gpu import Gpu
+from grader.standin.device.findings import Findings
+from grader.standin.device.gpu import SimulatedGpu
 from grader.standin.device.managed import Managed
-from grader.standin.device.memory import Arrays, Bytes, Kind, Region, Space
-from grader.standin.device.model import A100, Model
-from grader.standin.device.obstacles import Order, standing_in_the_way
-from grader.standin.device.operations import Kernel, Operation, Prefetch, Task
-from grader.standin.device.order import hostile, missing
+from grader.standin.device.memory import Arrays, Bytes, Kind, MemoryRegion, Space
+from grader.standin.device.modelled_time import A100, Clock, Model
+from grader.standin.device.no_overlap import IssuedRun, why_no_overlap
+from grader.standin.device.operations import KernelLaunch, Prefetch, StreamOperation, StreamTask, latest_first, missing
 from grader.standin.device.persisting import SetAside
-from grader.standin.device.records import RunReport
+from grader.standin.device.report import RunReport
 from grader.standin.device.spans import Footprint, Spans
-from grader.standin.device.streams import Stream, Streams
-from grader.standin.device.waits import mistaken_wait
-from grader.standin.device.words import Findings
-from grader.standin.protocol import CudaError
+from grader.standin.device.streams import DeviceStream, Streams
+from grader.standin.protocol import CudaRefusal
 from grader.verdict import Diagnostic
 
 STAGED_PART = 0.25
@@ -33,7 +29,7 @@ STAGED_PART = 0.25
 FAULT = "a kernel ended with a fault, and nothing can be done on this GPU any more: see the kernel's findings"
 
 
-class Core:
+class DeviceCore:
     """The machine without its calls.
 
     ``pool`` is the part of ``shared`` that pinned and managed memory is taken from; ``parameters`` are the names that
@@ -50,7 +46,7 @@ class Core:
         devices: int = 1,
         model: Model = A100,
         pool: tuple[int, int] = (0, 0),
-        host_file: str = "",
+        hostfile: str = "",
         parameters: Mapping[str, Sequence[str]] | None = None,
         registers: Mapping[str, int] | None = None,
     ) -> None:
@@ -58,18 +54,20 @@ class Core:
         self.options = options or Options()
         self.devices, self.registers = devices, registers or {}
         self.space = Space(shared, pool, devices, model.memory_bytes)
-        self.gpu = Gpu(module, cache, self.options, parameters or {})
+        self.gpu = SimulatedGpu(module, cache, self.options, parameters or {})
         self.space.variables = self.gpu.variables()
         self.managed = Managed(self.gpu.written)
-        self.executor = Executor(self.space, self.gpu, self.managed, model, host_file)
+        self.executor = Executor(self.space, self.gpu, self.managed, model, hostfile)
         self.streams = Streams(devices)
         self.clock = Clock(model)
         self.set_aside = SetAside()  # of the L2 cache
         self._earlier = Findings()  # of the setup, and of runs before this one
         self._graded = False
-        self._history: list[Operation] = []  # tasks of this run, and of earlier ones what the host has not waited for
+        self._history: list[
+            StreamOperation
+        ] = []  # tasks of this run, and of earlier ones what the host has not waited for
         self._first = 1  # number of the first operation of this run
-        self._written_under: dict[Operation, int] = {}  # kernels, with what the host wrote while they were queued
+        self._written_under: dict[StreamOperation, int] = {}  # kernels, with what the host wrote while they were queued
         self._is_setting_up = True
         self._dropped: list[tuple[int, int]] = []  # line and address of memory that goes back at the end of the run
         self.asked: dict[tuple[str, int], frozenset[int]] = {}  # what a `query` has found to be left, by what it was
@@ -104,8 +102,8 @@ class Core:
         if self._is_setting_up:
             self._is_setting_up, self.executor.last_of_setup = False, self._first - 1
             for capture in dict.fromkeys(s.capture for s in self.streams.capturing() if s.capture is not None):
-                self.executor.findings.add(notes.still_capturing(self.executor.words, capture))
-        self.executor.words.turns.restart(self._first)
+                self.executor.findings.add(say.still_capturing(self.executor.words, capture))
+        self.executor.words.occurrences.restart(self._first)
 
     def end_run(self) -> RunReport:
         """The host file's `run()` has returned: what is still queued comes too late."""
@@ -118,7 +116,7 @@ class Core:
         self._find_conflicts()
         self._find_unfinished(late)
         self._find_causes()
-        notes_beside = (*self._idle_window(), *self._in_the_way())
+        notes_beside = (*self._idle_window(), *self._why_no_overlap())
         timeline = self.clock.timeline()
         counted = self.executor.tally.counted | {"modelled_overlap": self.clock.overlap(frozenset(late))}
         outcome = self.executor.launches.outcome()
@@ -129,7 +127,7 @@ class Core:
         self._take_back()
         return RunReport(outcome, (*findings.all(), *notes_beside), counted, timeline, outcome.complete)
 
-    def _drain(self) -> list[Operation]:
+    def _drain(self) -> list[StreamOperation]:
         """Execute what nobody waited for, to see what it touches; the host's memory stays as it was."""
         late = [op for op in missing(self.streams.queued) if op.task is not None]
         if late:
@@ -143,16 +141,16 @@ class Core:
         for conflict in found:  # those with an operation of an earlier run come last
             when = self._when(conflict.first)
             wait = None if when else mistaken_wait(conflict, self._history, self._first)
-            told = races.missing_wait(self.executor.words, conflict, when, wait)
+            told = say.missing_wait(self.executor.words, conflict, when, wait)
             self.executor.findings.add(told, conflict.first.job.where, consequence=bool(when))
 
-    def _when(self, op: Operation) -> str:
+    def _when(self, op: StreamOperation) -> str:
         """When it was queued, if not in this run."""
         if op.number >= self._first:
             return ""
-        return races.IN_SETUP if op.number <= self.executor.last_of_setup else races.EARLIER
+        return say.IN_SETUP if op.number <= self.executor.last_of_setup else say.EARLIER
 
-    def _find_unfinished(self, late: Sequence[Operation]) -> None:
+    def _find_unfinished(self, late: Sequence[StreamOperation]) -> None:
         host = [op for op in late if op.footprint is not None and len(self._of_host(op, op.footprint))]
         if host and not self.executor.launches.fault:
             self.executor.findings.add(say.unfinished(self.executor.words, host))
@@ -166,13 +164,13 @@ class Core:
         message, where = self.executor.l2.trouble(streams, map(say.stream, launched), self.set_aside)
         return (say.l2_window(self.executor.words, message, where),) if message else ()
 
-    def _in_the_way(self) -> tuple[Diagnostic, ...]:
+    def _why_no_overlap(self) -> tuple[Diagnostic, ...]:
         """Why the engines do not work side by side, for who is graded on that."""
         mine = [op for op in self._history if op.number >= self._first]
         if not mine or not self._graded:
             return ()
-        run = Order(mine, self.executor.tally.wait_lines, self.streams.blocking_chains(), self.clock.host_part())
-        found = standing_in_the_way(run, self.executor.words)
+        run = IssuedRun(mine, self.executor.tally.wait_lines, self.streams.blocking_chains(), self.clock.host_part())
+        found = why_no_overlap(run, self.executor.words)
         return () if found is None else (found,)
 
     def _find_causes(self) -> None:
@@ -182,20 +180,20 @@ class Core:
             result = self.space.of_host((op.footprint or Footprint()).changed)
             if len(result) and op.number > executor.last_of_setup:
                 name = executor.written_name(op, int(result[0, 0]))
-                executor.findings.add(notes.read_too_early(executor.words, op, address, name))
+                executor.findings.add(say.read_too_early(executor.words, op, address, name))
         for array in executor.outputs.untouched():
             copies = (op for op in self._history if op.number >= self._first and op.task is not None)
             same = [op for op in copies if op.job.kind == "to_host" and op.size == array.size]
             if same:
-                executor.findings.add(notes.brought_elsewhere(executor.words, same[-1], array.name))
+                executor.findings.add(say.brought_elsewhere(executor.words, same[-1], array.name))
         if executor.page_faults and self._graded:
             op, fault = max(executor.page_faults, key=lambda found: found[1].size)
-            executor.findings.add(notes.page_faults(executor.words, op, fault, executor.parameter(op, fault.region)))
+            executor.findings.add(say.page_faults(executor.words, op, fault, executor.parameter(op, fault.region)))
         moved = executor.tally.counted["staged_bytes"]
         if self._graded and moved >= STAGED_PART * sum(array.size for array in self.space.arrays) > 0:
-            executor.findings.add(notes.staged(executor.words, moved))
+            executor.findings.add(say.staged(executor.words, moved))
 
-    def _of_host(self, op: Operation, footprint: Footprint) -> Spans:
+    def _of_host(self, op: StreamOperation, footprint: Footprint) -> Spans:
         """What must not be left to the time behind a run; what setup() queued may still be reading."""
         of_setup = op.number <= self.executor.last_of_setup
         return self.space.of_host(footprint.changed if of_setup else footprint.touched)
@@ -209,8 +207,8 @@ class Core:
                 self.release(where, address, "device", "managed")
         self._dropped = []
 
-    def release(self, where: int, address: int, *kinds: Kind, registered: bool = False) -> Region:
-        """Memory of one of these kinds is gone, by its first address. Raises CudaError where there is none."""
+    def release(self, where: int, address: int, *kinds: Kind, registered: bool = False) -> MemoryRegion:
+        """Memory of one of these kinds is gone, by its first address. Raises CudaRefusal where there is none."""
         region = self.space.release(address, kinds, where, registered=registered)
         self.gpu.remove(region)
         self.managed.remove(region)
@@ -228,13 +226,13 @@ class Core:
         self.streams.forget_history()
 
     # -- issuing and waiting ----------------------------------------------------------------------------------------
-    def issue(self, task: Task, stream: Stream) -> Operation | None:
+    def issue(self, task: StreamTask, stream: DeviceStream) -> StreamOperation | None:
         """Queue a task; None where it became part of a graph."""
         op = self.streams.issue(task, stream)
         self.issued([op] if op is not None else [])
         return op
 
-    def issued(self, ops: Sequence[Operation]) -> None:
+    def issued(self, ops: Sequence[StreamOperation]) -> None:
         """These were queued by one call."""
         self._look(new=ops)
         capture = next((stream.capture for stream in self.streams.capturing()), None)
@@ -243,30 +241,30 @@ class Core:
                 continue
             if capture is not None and not op.in_graph:
                 op.beside = capture.origin.number
-                self.executor.findings.add(notes.not_captured(self.executor.words, op, capture.where))
+                self.executor.findings.add(say.not_captured(self.executor.words, op, capture.where))
             if isinstance(op.task.work, Prefetch):
                 self.managed.prefetches(op)
             self._history.append(op)
-            self.executor.words.turns.count(op)
+            self.executor.words.occurrences.count(op)
             self.executor.watch.queued(op)
             self.executor.tally.issued(op)
         self.clock.call(*ops)
 
-    def _look(self, new: Sequence[Operation] = ()) -> None:
+    def _look(self, new: Sequence[StreamOperation] = ()) -> None:
         """Whether the host has written managed memory meanwhile, and under which kernels, but for ``new`` ones."""
         address = self.managed.look()
         if address is not None:
             since = min((op.number for op in new), default=self.streams.chains.issued + 1)
             for op in self.streams.queued:
-                if op.number < since and op.task is not None and isinstance(op.task.work, Kernel):
+                if op.number < since and op.task is not None and isinstance(op.task.work, KernelLaunch):
                     self._written_under.setdefault(op, address)
 
-    def mark(self, op: Operation | None = None) -> None:
+    def mark(self, op: StreamOperation | None = None) -> None:
         """A call that queued no task, but cost time; ``op`` is the mark that it left in a stream, if any."""
         self.clock.call(*([] if op is None else [op]))
 
-    def wait(self, where: int, wanted: Iterable[Operation]) -> None:
-        """The host waits for these, at line ``where``. Raises CudaError after a kernel's fault."""
+    def wait(self, where: int, wanted: Iterable[StreamOperation]) -> None:
+        """The host waits for these, at line ``where``. Raises CudaRefusal after a kernel's fault."""
         wanted = list(wanted)
         if self._execute(wanted):
             self.executor.tally.waited(where)
@@ -277,25 +275,25 @@ class Core:
 
     def check_fault(self) -> None:
         if self.executor.launches.fault:
-            raise CudaError(self.executor.launches.fault, FAULT)
+            raise CudaRefusal(self.executor.launches.fault, FAULT)
 
-    def _execute(self, wanted: Sequence[Operation]) -> bool:
+    def _execute(self, wanted: Sequence[StreamOperation]) -> bool:
         worked = False
         self._look()
-        for op in hostile(wanted):
+        for op in latest_first(wanted):
             self.executor.execute(op)
             worked = worked or op.task is not None
         self.streams.forget_done()
         return worked
 
     def check_device(self, device: int) -> None:
-        """Raises CudaError where there is no such device."""
+        """Raises CudaRefusal where there is no such device."""
         if not 0 <= device < self.devices:
             there = "only device 0" if self.devices == 1 else f"devices 0 to {self.devices - 1}"
-            raise CudaError("cudaErrorInvalidDevice", f"there is no device {device}: this machine has {there}")
+            raise CudaRefusal("cudaErrorInvalidDevice", f"there is no device {device}: this machine has {there}")
 
-    def refuse_while_capturing(self, what: str, streams: Iterable[Stream]) -> None:
-        """Raises CudaError where one of the streams is being captured; that breaks the capture off."""
+    def refuse_while_capturing(self, what: str, streams: Iterable[DeviceStream]) -> None:
+        """Raises CudaRefusal where one of the streams is being captured; that breaks the capture off."""
         for stream in streams:
             if stream.capture is not None:
                 raise stream.capture.break_off(
@@ -305,7 +303,7 @@ class Core:
                 )
 
     def refuse_unsafe(self, what: str) -> None:
-        """Raises CudaError for what no capture allows while it runs, unless it is relaxed; that breaks it off."""
+        """Raises CudaRefusal for what no capture allows while it runs, unless it is relaxed; that breaks it off."""
         for stream in self.streams.capturing():
             if stream.capture is not None and not stream.capture.relaxed:
                 raise stream.capture.break_off(

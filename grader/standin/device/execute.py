@@ -11,22 +11,18 @@ from grader.simt.counters import SECTOR_BYTES, Counters
 from grader.simt.events import Event, merge
 from grader.simt.requests import Request
 from grader.simt.simulate import Call, Outcome
-from grader.standin.device import notes
-from grader.standin.device import words as say
-from grader.standin.device.counters import Tally
-from grader.standin.device.gpu import Gpu, Ran
-from grader.standin.device.launched import launched, parameters_of
-from grader.standin.device.managed import Fault, Managed
-from grader.standin.device.memory import Region, Space
-from grader.standin.device.model import Model
-from grader.standin.device.operations import HOST, Copy, Fill, Kernel, Operation, Prefetch
-from grader.standin.device.outputs import Outputs
+from grader.standin.device import findings as say
+from grader.standin.device.arguments import launched, parameters_of
+from grader.standin.device.findings import Findings, Words
+from grader.standin.device.gpu import LaunchResult, SimulatedGpu
+from grader.standin.device.host_writes import HostWriteWatch, Outputs, Staged, changed_under
+from grader.standin.device.managed import Managed, PageFault
+from grader.standin.device.memory import HostArray, MemoryRegion, Space
+from grader.standin.device.modelled_time import Model
+from grader.standin.device.operations import HOST, Copy, KernelLaunch, Memset, Prefetch, StreamOperation
 from grader.standin.device.persisting import Persistence, Policy, kept
-from grader.standin.device.records import HostArray
+from grader.standin.device.report import Tally
 from grader.standin.device.spans import NONE, Footprint, Spans, clip, span, total
-from grader.standin.device.staged import Staged
-from grader.standin.device.watch import Watch, changed_under
-from grader.standin.device.words import Findings, Words
 
 STRAY = ("out_of_bounds", "use_after_free")
 """Kinds of events that may be about memory which the kernel only may not use."""
@@ -71,11 +67,11 @@ class Traffic:
 class Executor:
     """Executes operations one by one; keeps what came of it."""
 
-    def __init__(self, space: Space, gpu: Gpu, managed: Managed, model: Model, host_file: str) -> None:
+    def __init__(self, space: Space, gpu: SimulatedGpu, managed: Managed, model: Model, hostfile: str) -> None:
         self.space, self.gpu, self.managed, self.model = space, gpu, managed, model
-        self.words = Words(host_file, space)
+        self.words = Words(hostfile, space)
         self.peers: set[tuple[int, int]] = set()  # (device, peer that its kernels may use)
-        self.watch = Watch(space)
+        self.watch = HostWriteWatch(space)
         self.last_of_setup = 0  # the number of setup()'s last operation
         self.restart()
 
@@ -88,9 +84,9 @@ class Executor:
         for region in self.space.pinned() if arrays else ():
             self.staged.watch(region)
         self.l2, self.outputs = Persistence(), Outputs(self.space, arrays)
-        self.page_faults: list[tuple[Operation, Fault]] = []
+        self.page_faults: list[tuple[StreamOperation, PageFault]] = []
 
-    def execute(self, op: Operation) -> None:
+    def execute(self, op: StreamOperation) -> None:
         """Do it. After a kernel's fault, nothing is done any more."""
         if op.task is None or self.launches.fault:
             op.duration_s = 0.0
@@ -98,7 +94,7 @@ class Executor:
         work, changed = op.task.work, self.watch.begins(op)
         if isinstance(work, Copy):
             self._copy(op, work)
-        elif isinstance(work, Fill):
+        elif isinstance(work, Memset):
             self._fill(op, work)
         elif isinstance(work, Prefetch):
             self._prefetch(op, work)
@@ -107,7 +103,7 @@ class Executor:
         if op.footprint is not None:
             self._done(op, op.footprint, changed)
 
-    def _done(self, op: Operation, footprint: Footprint, changed: Spans) -> None:
+    def _done(self, op: StreamOperation, footprint: Footprint, changed: Spans) -> None:
         """Memory that operations write is not memory that the host writes."""
         written = footprint.changed
         self.managed.remember(written)
@@ -120,7 +116,7 @@ class Executor:
             self.findings.add(told(self.words, op, address))
 
     # -- copies and fills -------------------------------------------------------------------------------------------
-    def _copy(self, op: Operation, work: Copy) -> None:
+    def _copy(self, op: StreamOperation, work: Copy) -> None:
         reads = span(work.source, work.size) if isinstance(work.source, int) else NONE
         writes = span(work.target, work.size) if isinstance(work.target, int) else NONE
         op.footprint = Footprint(reads, writes)
@@ -140,13 +136,13 @@ class Executor:
             work.target[:] = data
             self.outputs.gave(np.frombuffer(data, np.uint8))
 
-    def _see_unwritten(self, op: Operation, work: Copy) -> None:
+    def _see_unwritten(self, op: StreamOperation, work: Copy) -> None:
         """Say where all that the host gets is what was there when the memory was allocated."""
         source = work.source
         if op.job.kind != "to_host" or not isinstance(source, int) or not self._is_watched(source):
             return
         if self.gpu.is_unwritten(source, work.size):
-            self.findings.add(notes.unwritten_copy(self.words, op, source, work.size))
+            self.findings.add(say.unwritten_copy(self.words, op, source, work.size))
 
     def _written(self, start: int, size: int, source: int | bytes = b"") -> None:
         """Memory is no longer fresh; but a copy of fresh memory is as fresh as that."""
@@ -161,7 +157,7 @@ class Executor:
         region = self.space.at(address)
         return region is not None and region.kind in ("device", "managed")
 
-    def _is_freed(self, op: Operation, footprint: Footprint) -> bool:
+    def _is_freed(self, op: StreamOperation, footprint: Footprint) -> bool:
         """Whether memory that a copy or a fill uses is gone: nothing is moved then."""
         starts = [*footprint.reads[:, 0].tolist(), *footprint.writes[:, 0].tolist()]
         gone = [start for start in starts if self.space.freed(start) is not None]
@@ -169,7 +165,7 @@ class Executor:
             self.findings.add(say.use_after_free(self.words, op, start))
         return bool(gone)
 
-    def _is_unpinned(self, op: Operation, work: Copy) -> bool:
+    def _is_unpinned(self, op: StreamOperation, work: Copy) -> bool:
         """Whether a copy that was queued for pinned memory finds that it is pinned no more: nothing is moved then."""
         ends = [end for end in (work.source, work.target) if isinstance(end, int) and not work.pageable]
         gone = [end for end in ends if self.space.unpinned(end) is not None]
@@ -177,13 +173,13 @@ class Executor:
             self.findings.add(say.unpinned(self.words, op, end))
         return bool(gone)
 
-    def _copy_time(self, op: Operation, work: Copy) -> float:
+    def _copy_time(self, op: StreamOperation, work: Copy) -> float:
         model, kind = self.model, op.job.kind
         rate = {"on_device": model.bandwidth / 2, "peer": model.peer_bytes_per_s, "on_host": model.pageable_bytes_per_s}
         link = model.pageable_bytes_per_s if work.pageable else model.link_bytes_per_s
         return model.link_latency_s + work.size * model.scale / rate.get(kind, link)
 
-    def _fill(self, op: Operation, work: Fill) -> None:
+    def _fill(self, op: StreamOperation, work: Memset) -> None:
         op.footprint = Footprint(writes=span(work.address, work.size))
         op.size = work.size
         op.duration_s = self.model.launch_s + work.size * self.model.scale / self.model.bandwidth
@@ -191,14 +187,14 @@ class Executor:
             self.space.view(work.address, work.size)[:] = work.value
             self._written(work.address, work.size)
 
-    def _prefetch(self, op: Operation, work: Prefetch) -> None:
+    def _prefetch(self, op: StreamOperation, work: Prefetch) -> None:
         moved, arrived = self.managed.move(op, work)
         self.tally.add("prefetched_bytes", arrived * (work.device != HOST))
         op.size = work.size
         op.duration_s = self.model.link_latency_s + moved * self.model.scale / self.model.link_bytes_per_s
 
     # -- kernels ----------------------------------------------------------------------------------------------------
-    def _kernel(self, op: Operation, work: Kernel) -> None:
+    def _kernel(self, op: StreamOperation, work: KernelLaunch) -> None:
         device = op.job.device
         ran = self.gpu.launch(work, self._hidden(device), self.region_name, len(self.launches.calls))
         self._keep(ran)
@@ -214,30 +210,30 @@ class Executor:
         region, name = self.space.at(base), self.space.name(base)
         return self.l2.launched(policy, kept(policy, kernel, footprint.reads, region, name))
 
-    def _hidden(self, device: int) -> Callable[[Region], bool]:
+    def _hidden(self, device: int) -> Callable[[MemoryRegion], bool]:
         """Memory of other devices, unless they are peers."""
         return lambda r: r.kind == "device" and r.device != device and (device, r.device) not in self.peers
 
-    def region_name(self, region: Region) -> str:
+    def region_name(self, region: MemoryRegion) -> str:
         """As findings of kernels call it: the array's own name, for a copy on the device too."""
         return self.space.copied_name(region.start) or f"({self.space.name(region.start)})"
 
-    def parameter(self, op: Operation, region: Region) -> str:
+    def parameter(self, op: StreamOperation, region: MemoryRegion) -> str:
         """What the kernel calls a region that it got the address of; "" where that is not known."""
         work = op.job.work
-        if not isinstance(work, Kernel):
+        if not isinstance(work, KernelLaunch):
             return ""
         addresses = (int.from_bytes(given, "little") for given in work.arguments)
         names = zip(addresses, self.gpu.parameters(work.name), strict=False)
         return next((name for address, name in names if region.start <= address < region.end), "")
 
-    def written_name(self, op: Operation, address: int) -> str:
+    def written_name(self, op: StreamOperation, address: int) -> str:
         """What a kernel writes at an address, by its parameter where that is known."""
         region = self.space.at(address)
         parameter = self.parameter(op, region) if region is not None else ""
         return f"`{parameter}`" if parameter else self.space.name(address)
 
-    def _keep(self, ran: Ran) -> None:
+    def _keep(self, ran: LaunchResult) -> None:
         launches = self.launches
         if ran.call is not None and ran.counters is not None:
             launches.calls.append(ran.call)
@@ -248,7 +244,7 @@ class Executor:
             kind = next((e.kind for e in ran.events if e.kind in FAULTS), "")
             launches.fault = FAULTS.get(kind, "cudaErrorLaunchTimeout")
 
-    def _print(self, ran: Ran) -> None:
+    def _print(self, ran: LaunchResult) -> None:
         launches, limit = self.launches, self.gpu.options.printf_bytes
         launches.printed += ran.printed
         if len(launches.printed) > limit:
@@ -256,20 +252,21 @@ class Executor:
             if ran.call is not None and not any(event.kind == "print_limit" for event in launches.events):
                 launches.events.append(Event("print_limit", ran.call.kernel, None, (0, 0, 0), (0, 0, 0)))
 
-    def _explain(self, op: Operation, ran: Ran) -> None:
+    def _explain(self, op: StreamOperation, ran: LaunchResult) -> None:
         """Findings of the kernel; a stray access to memory that the host file has to do with is the host file's."""
         for event in ran.events:
             if not (event.kind in STRAY and event.address is not None and self._is_of_host(op, event.address)):
                 self.launches.events.append(self._launched(op, event))
 
-    def _launched(self, op: Operation, event: Event) -> Event:
+    def _launched(self, op: StreamOperation, event: Event) -> Event:
         """A finding in a kernel comes with its launch, whose arguments may be at fault; so does a null pointer."""
         name = op.job.name
-        told = launched(self.words, op, parameters_of(self.gpu.elements(name), self.gpu.parameters(name)))
+        parameters = parameters_of(self.gpu.elements(name), self.gpu.parameters(name))
+        told = launched(self.space, op, parameters, self.words.at(op).strip(" ()") or self.words.file)
         place = f"{self.words.file}:{op.job.where}" if op.job.where else self.words.file
         return replace(event, launch=told, text=place if event.kind == "null" else event.text)
 
-    def _is_of_host(self, op: Operation, address: int) -> bool:
+    def _is_of_host(self, op: StreamOperation, address: int) -> bool:
         region = self.space.at(address)
         if self.space.freed(address) is not None:
             found = say.use_after_free(self.words, op, address)
@@ -288,7 +285,7 @@ class Executor:
         self.findings.add(found)
         return True
 
-    def _traffic(self, op: Operation, ran: Ran) -> Traffic:
+    def _traffic(self, op: StreamOperation, ran: LaunchResult) -> Traffic:
         """What a kernel moved, and between which memories; counted, too."""
         device = op.job.device
         faults, in_place = self.managed.touch(ran.footprint, device)
@@ -306,7 +303,7 @@ class Executor:
         self.tally.add("faulted_bytes", moved.faulted)
         return moved
 
-    def _kernel_time(self, op: Operation, work: Kernel, ran: Ran, moved: Traffic) -> float:
+    def _kernel_time(self, op: StreamOperation, work: KernelLaunch, ran: LaunchResult, moved: Traffic) -> float:
         """The longest of what it moves and what it computes."""
         model = self.model
         counted = ran.counters.total if ran.counters is not None else {}

@@ -1,4 +1,4 @@
-"""The simulated device behind the machine: memory that comes and goes, launches, and what each of them touched."""
+"""The simulator under the device: memory that comes and goes, launches, and what each of them touched."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from grader.simt.requests import Request, worst_requests
 from grader.simt.simulate import RECORD_ROOM, Call, Options
 from grader.simt.symbols import plain_name
 from grader.standin.device.arguments import POINTER_BYTES
-from grader.standin.device.memory import Region
-from grader.standin.device.operations import Kernel
+from grader.standin.device.memory import MemoryRegion
+from grader.standin.device.operations import KernelLaunch
 from grader.standin.device.spans import Footprint, Spans, span, total, union, without
 
 MOST_PICTURED = 64
@@ -27,15 +27,15 @@ NOTHING_COUNTED = Counters({}, {})
 
 
 @dataclass(frozen=True, eq=False)
-class Used:
+class RegionUse:
     """What one launch did to one region."""
 
-    region: Region
+    region: MemoryRegion
     sectors: int
 
 
 @dataclass(frozen=True, eq=False)
-class Ran:
+class LaunchResult:
     """One launch: what a report says of it, and what it did to memory. ``call`` is None where it could not begin."""
 
     events: tuple[Event, ...]
@@ -43,13 +43,13 @@ class Ran:
     counters: Counters | None = None
     worst: tuple[Request, ...] = ()
     footprint: Footprint = field(default_factory=Footprint)
-    used: tuple[Used, ...] = ()
+    used: tuple[RegionUse, ...] = ()
     printed: str = ""
     complete: bool = True
 
 
-class Gpu:
-    """One simulated device for all GPUs of the machine; who may see which memory is decided launch by launch."""
+class SimulatedGpu:
+    """One device of the simulator for all GPUs; who may see which memory is decided launch by launch."""
 
     def __init__(
         self, module: Module, cache: CodeCache, options: Options, parameters: Mapping[str, Sequence[str]]
@@ -64,17 +64,17 @@ class Gpu:
             module, cache=cache, threads=1, observed=options.observed,
             printf_bytes=RECORD_ROOM * options.printf_bytes * prints,
         )  # fmt: skip
-        self._regions: dict[str, Region] = {}
-        self._keys: dict[Region, str] = {}
+        self._regions: dict[str, MemoryRegion] = {}
+        self._keys: dict[MemoryRegion, str] = {}
 
     # -- memory -----------------------------------------------------------------------------------------------------
-    def add(self, region: Region) -> None:
+    def add(self, region: MemoryRegion) -> None:
         """Kernels see this region from now on. Pinned memory counts as written: who does that is not seen."""
         key, known = f"region {len(self._regions)}", region.kind == "pinned"
         self._device.allocate(key, region.data, initialised=known, in_place=True, address=region.start)
         self._regions[key], self._keys[region] = region, key
 
-    def remove(self, region: Region) -> None:
+    def remove(self, region: MemoryRegion) -> None:
         """Kernels that use it from now on have a stray access."""
         self._device.free(region.start)
         del self._keys[region]  # the key still has a name, for accesses that come too late
@@ -97,15 +97,19 @@ class Gpu:
         """First and last address (exclusive) and name of the module's variables."""
         return [(a.address, a.end, plain_name(a.name)) for a in self._device.arrays if a.is_variable]
 
-    def array_name(self, key: str | None, names: Callable[[Region], str]) -> str | None:
+    def array_name(self, key: str | None, names: Callable[[MemoryRegion], str]) -> str | None:
         """What a person calls the array of an event."""
         region = self._regions.get(key) if key is not None else None
         return key if region is None else names(region)
 
     # -- kernels ----------------------------------------------------------------------------------------------------
     def launch(
-        self, kernel: Kernel, hidden: Callable[[Region], bool], names: Callable[[Region], str], call: int
-    ) -> Ran:
+        self,
+        kernel: KernelLaunch,
+        hidden: Callable[[MemoryRegion], bool],
+        names: Callable[[MemoryRegion], str],
+        call: int,
+    ) -> LaunchResult:
         """Run a kernel that does not see ``hidden`` regions. ``call`` is its number among the launches of the run.
 
         What it counted is told where `counting` is set.
@@ -113,7 +117,7 @@ class Gpu:
         try:
             launched = self._launch(kernel, hidden)
         except TooLarge as error:
-            return Ran(
+            return LaunchResult(
                 (Event("launch_limit", kernel.name, None, (0, 0, 0), (0, 0, 0), text=str(error)),), complete=False
             )
         self.left = max(0, self.left - launched.spent)
@@ -121,7 +125,7 @@ class Gpu:
         worst: tuple[Request, ...] = ()
         if self.counting and call < MOST_PICTURED:
             worst = worst_requests(self._device, launched, kernel.grid, kernel.shared_bytes)
-        return Ran(
+        return LaunchResult(
             tuple(replace(e, array=self.array_name(e.array, names)) for e in events),
             self._call(kernel, names),
             count(launched) if self.counting else NOTHING_COUNTED,
@@ -131,7 +135,7 @@ class Gpu:
             launched.status == RUNNING,
         )
 
-    def _launch(self, kernel: Kernel, hidden: Callable[[Region], bool]) -> Launched:
+    def _launch(self, kernel: KernelLaunch, hidden: Callable[[MemoryRegion], bool]) -> Launched:
         unseen = {key for region, key in self._keys.items() if hidden(region)}
         away = [a for a in self._device.arrays if a.name in unseen]
         self._device.arrays = [a for a in self._device.arrays if a.name not in unseen]
@@ -143,7 +147,7 @@ class Gpu:
         finally:
             self._device.arrays = sorted([*self._device.arrays, *away], key=lambda a: a.address)
 
-    def _call(self, kernel: Kernel, names: Callable[[Region], str]) -> Call:
+    def _call(self, kernel: KernelLaunch, names: Callable[[MemoryRegion], str]) -> Call:
         """The launch with its pointers as the names of arrays."""
         arguments = tuple(self._argument(a, names) for a in kernel.arguments)
         known = self.parameters(kernel.name)
@@ -157,19 +161,19 @@ class Gpu:
         """The PTX types of a kernel's parameters."""
         return [parameter.element for parameter in self._module.functions[kernel].parameters]
 
-    def _argument(self, argument: bytes, names: Callable[[Region], str]) -> str | bytes:
+    def _argument(self, argument: bytes, names: Callable[[MemoryRegion], str]) -> str | bytes:
         if len(argument) != POINTER_BYTES:
             return argument
         address = int.from_bytes(argument, "little")
         region = next((r for r in self._keys if r.start <= address < r.end), None)
         return argument if region is None else names(region)
 
-    def _touched(self) -> tuple[Footprint, tuple[Used, ...]]:
+    def _touched(self) -> tuple[Footprint, tuple[RegionUse, ...]]:
         """What the last launch did to memory, in addresses."""
         reads: list[Spans] = []
         writes: list[Spans] = []
         atomics: list[Spans] = []
-        used: list[Used] = []
+        used: list[RegionUse] = []
         for touched in self._device.touched():
             at = touched.array.address
             reads.append(touched.reads + at)
@@ -177,5 +181,5 @@ class Gpu:
             writes.append(without(touched.writes, touched.atomics) + at)
             atomics.append(touched.atomics + at)
             if touched.array.name in self._regions:
-                used.append(Used(self._regions[touched.array.name], touched.sectors))
+                used.append(RegionUse(self._regions[touched.array.name], touched.sectors))
         return Footprint(union(reads), union(writes), union(atomics)), tuple(used)

@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from grader.standin.device.operations import Operation, Task
-from grader.standin.protocol import CudaError
+from grader.standin.device.operations import StreamOperation, StreamTask
+from grader.standin.protocol import CudaRefusal
 
 if TYPE_CHECKING:
-    from grader.standin.device.streams import Stream
+    from grader.standin.device.streams import DeviceStream
 
 MOST_NODES = 100_000
 
@@ -23,21 +23,21 @@ MOST_NODES = 100_000
 class Node:
     """One task; ``after`` are nodes. ``lane`` is the captured stream, 0 the one where the capture began."""
 
-    task: Task
+    task: StreamTask
     after: tuple[int, ...]
     lane: int
     stream: int  # that stream, as the host file counts them
 
 
 @dataclass(eq=False)
-class Graph:
+class CapturedGraph:
     """What a capture gave. Launches of one graph come one after another, as on a GPU."""
 
     nodes: tuple[Node, ...]
     lanes: int
     where: int = 0  # the line where the capture began
     chains: list[int] = field(default_factory=list)  # one for each lane, from the first launch on
-    last: Operation | None = None  # the end of its last launch
+    last: StreamOperation | None = None  # the end of its last launch
 
     @property
     def leaves(self) -> list[int]:
@@ -49,46 +49,46 @@ class Graph:
 class Capture:
     """Streams that are being captured together, from `begin` on ``origin`` to `finish`."""
 
-    def __init__(self, origin: Stream, where: int, *, relaxed: bool) -> None:
+    def __init__(self, origin: DeviceStream, where: int, *, relaxed: bool) -> None:
         self.origin = origin
         self.where = where  # the line where it began
         self.relaxed = relaxed  # whether memory may be allocated meanwhile
         self.nodes: list[Node] = []
-        self.ends: dict[Stream, tuple[int, ...]] = {origin: ()}
+        self.ends: dict[DeviceStream, tuple[int, ...]] = {origin: ()}
         self.broken = ""  # why it cannot become a graph any more
 
-    def add(self, stream: Stream, task: Task) -> None:
+    def add(self, stream: DeviceStream, task: StreamTask) -> None:
         """A task in one of its streams."""
         if len(self.nodes) >= MOST_NODES:
-            raise CudaError("cudaErrorMemoryAllocation", f"a graph of more than {MOST_NODES} operations")
+            raise CudaRefusal("cudaErrorMemoryAllocation", f"a graph of more than {MOST_NODES} operations")
         lane = list(self.ends).index(stream)
         self.nodes.append(Node(task, self.ends[stream], lane, stream.number))
         self.ends[stream] = (len(self.nodes) - 1,)
 
-    def break_off(self, name: str, message: str) -> CudaError:
+    def break_off(self, name: str, message: str) -> CudaRefusal:
         """The error of what a capture forbids, to be raised: no graph comes of this one any more."""
         self.broken = self.broken or message
-        return CudaError(name, message)
+        return CudaRefusal(name, message)
 
     @property
     def begun(self) -> str:
         """``begin_capture on line 14 was not ended yet``."""
         return f"begin_capture{f' on line {self.where}' if self.where else ''} was not ended yet"
 
-    def join(self, stream: Stream, after: Iterable[int]) -> None:
+    def join(self, stream: DeviceStream, after: Iterable[int]) -> None:
         """The stream waits for these nodes, and is captured too from now on."""
         self.ends[stream] = tuple(sorted({*self.ends.get(stream, ()), *after}))
 
-    def finish(self) -> Graph:
-        """The graph. Raises CudaError where a stream that joined was never waited for."""
+    def finish(self) -> CapturedGraph:
+        """The graph. Raises CudaRefusal where a stream that joined was never waited for."""
         reached = self._before(self.ends[self.origin])
         for stream, ends in self.ends.items():
             lost = [i for i in ends if i not in reached]
             if lost:
-                raise CudaError("cudaErrorStreamCaptureUnjoined", self._unjoined(stream, lost[-1]))
-        return Graph(tuple(self.nodes), len(self.ends), self.where)
+                raise CudaRefusal("cudaErrorStreamCaptureUnjoined", self._unjoined(stream, lost[-1]))
+        return CapturedGraph(tuple(self.nodes), len(self.ends), self.where)
 
-    def _unjoined(self, stream: Stream, node: int) -> str:
+    def _unjoined(self, stream: DeviceStream, node: int) -> str:
         line = self.nodes[node].task.where
         place = f" (its last operation is on line {line})" if line else ""
         return (

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from grader.render.text import bytes_words
-from grader.standin.device.memory import MANAGED_WORD, Region, poisoned
-from grader.standin.device.operations import HOST, Operation, Prefetch
+from grader.standin.device.memory import MANAGED_WORD, MemoryRegion, poisoned
+from grader.standin.device.operations import HOST, Prefetch, StreamOperation
 from grader.standin.device.spans import Footprint, Spans, clip, span, total, union
 
 PAGE_BYTES = 64 << 10
@@ -28,14 +28,14 @@ ADVICE = range(1, 7)
 READ_MOSTLY, NOT_READ_MOSTLY, _, _, ACCESSED_BY, NOT_ACCESSED_BY = ADVICE
 
 
-class Why(NamedTuple):
+class FaultReason(NamedTuple):
     """Why pages are on the host although there was a prefetch, and what to do about it; nothing where that is open."""
 
     text: str = ""
     hint: str = ""
 
 
-UNKNOWN = Why()
+UNKNOWN = FaultReason()
 BEHIND = "move the prefetch behind the host's writing: pages that the host writes to go back to it"
 TO_THE_GPU = "prefetch to the GPU: the number of the device, not cudaCpuDeviceId (-1)"
 ALL_OF_IT = "prefetch all that the kernel uses: the size counts bytes (`nbytes`)"
@@ -48,16 +48,16 @@ class Page:
     also: frozenset[int] = frozenset()  # devices that have a copy to read, of a page that is mostly read
     read_mostly: bool = False
     accessed_by: frozenset[int] = frozenset()
-    why: Why = UNKNOWN
+    why: FaultReason = UNKNOWN
 
 
 @dataclass(frozen=True, eq=False)
-class Fault:
+class PageFault:
     """What one kernel had to fetch of one region, and ``why`` a prefetch had not brought it."""
 
-    region: Region
+    region: MemoryRegion
     size: int  # bytes
-    why: Why
+    why: FaultReason
 
 
 class Managed:
@@ -65,19 +65,21 @@ class Managed:
 
     def __init__(self, written: Callable[[int, int], None]) -> None:
         self._written = written
-        self._pages: dict[Region, list[Page]] = {}
-        self._prefetches: dict[Operation, set[Page]] = {}  # queued ones, with the pages that the host wrote meanwhile
+        self._pages: dict[MemoryRegion, list[Page]] = {}
+        self._prefetches: dict[
+            StreamOperation, set[Page]
+        ] = {}  # queued ones, with the pages that the host wrote meanwhile
         self._covered: list[tuple[int, Spans]] = []  # by prefetches of this run towards a GPU: line and bytes
 
     def restart(self) -> None:
         """A run begins."""
         self._covered = []
 
-    def add(self, region: Region) -> None:
+    def add(self, region: MemoryRegion) -> None:
         """Fresh memory is nowhere until somebody touches it."""
         self._pages[region] = [Page(crc=c) for c in _contents(region)]
 
-    def remove(self, region: Region) -> None:
+    def remove(self, region: MemoryRegion) -> None:
         self._pages.pop(region, None)
 
     def look(self) -> int | None:
@@ -92,7 +94,7 @@ class Managed:
                     first = region.start + i * PAGE_BYTES if first is None else first
         return first
 
-    def _tell_written(self, region: Region, number: int) -> None:
+    def _tell_written(self, region: MemoryRegion, number: int) -> None:
         """Each word of a page that is not as it was allocated was written; what operations wrote is known already."""
         begin = number * PAGE_BYTES
         page = region.data[begin : begin + PAGE_BYTES]
@@ -103,7 +105,7 @@ class Managed:
         for first, end in edges.reshape(-1, 2).tolist():
             self._written(region.start + begin + first, min(end, page.size) - first)
 
-    def _lose(self, region: Region, number: int) -> None:
+    def _lose(self, region: MemoryRegion, number: int) -> None:
         """A page is on the host again, whatever prefetch was under way."""
         start, page = region.start + number * PAGE_BYTES, self._pages[region][number]
         for op, lost in self._prefetches.items():
@@ -112,9 +114,9 @@ class Managed:
                 continue
             if work.address < start + PAGE_BYTES and start < work.address + work.size:
                 lost.add(page)
-                page.why = Why(f"the host wrote there after the prefetch{_on(op.job.where)}", BEHIND)
+                page.why = FaultReason(f"the host wrote there after the prefetch{_on(op.job.where)}", BEHIND)
 
-    def prefetches(self, op: Operation) -> None:
+    def prefetches(self, op: StreamOperation) -> None:
         """A prefetch was queued."""
         self._prefetches[op], work = set(), op.job.work
         if isinstance(work, Prefetch) and work.device != HOST:
@@ -130,7 +132,7 @@ class Managed:
         for region, i in self._touched(span(start, size)):
             _advise(self._pages[region][i], advice, device)
 
-    def touch(self, footprint: Footprint, device: int) -> tuple[list[Fault], int]:
+    def touch(self, footprint: Footprint, device: int) -> tuple[list[PageFault], int]:
         """A kernel on ``device`` used these bytes: what came from the host page by page, and how many it used there.
 
         Pages of the host that this device is known to access are used where they are, but for those that are mostly
@@ -151,10 +153,10 @@ class Managed:
                 _move(page, device, keeps=page.read_mostly and i not in writes)
             if missed:
                 why = max(missed)  # a known one, where there is one: `UNKNOWN` is the least
-                faults.append(Fault(region, PAGE_BYTES * len(missed), why if why.text else self._in_part(region)))
+                faults.append(PageFault(region, PAGE_BYTES * len(missed), why if why.text else self._in_part(region)))
         return faults, in_place
 
-    def _in_part(self, region: Region) -> Why:
+    def _in_part(self, region: MemoryRegion) -> FaultReason:
         """Whether prefetches of this run named a part of the region only."""
         there = [(line, clip(spans, region.start, region.end)) for line, spans in self._covered]
         lines = [line for line, spans in there if len(spans)]
@@ -163,9 +165,9 @@ class Managed:
             return UNKNOWN
         covers = "covers" if len(lines) == 1 else f"and {len(lines) - 1} more cover"
         amount = f"{bytes_words(covered)} of {bytes_words(region.size)}"
-        return Why(f"the prefetch{_on(lines[0])} {covers} {amount}", ALL_OF_IT)
+        return FaultReason(f"the prefetch{_on(lines[0])} {covers} {amount}", ALL_OF_IT)
 
-    def move(self, op: Operation, work: Prefetch) -> tuple[int, int]:
+    def move(self, op: StreamOperation, work: Prefetch) -> tuple[int, int]:
         """A prefetch: bytes that had to cross the link or go between devices, and those that the host had not lost."""
         moved, lost = 0, self._prefetches.pop(op, set())
         for region, i in self._touched(span(work.address, work.size)):
@@ -173,16 +175,16 @@ class Managed:
             if page not in lost:
                 moved += PAGE_BYTES * (page.place not in (work.device, NOWHERE) and work.device not in page.also)
                 _move(page, work.device, keeps=page.read_mostly)
-                back = Why(f"the prefetch{_on(op.job.where)} sent them there", TO_THE_GPU)
+                back = FaultReason(f"the prefetch{_on(op.job.where)} sent them there", TO_THE_GPU)
                 page.why = back if work.device == HOST else UNKNOWN
         return min(moved, work.size), max(0, work.size - PAGE_BYTES * len(lost))
 
-    def _touched(self, spans: Spans) -> Iterator[tuple[Region, int]]:
+    def _touched(self, spans: Spans) -> Iterator[tuple[MemoryRegion, int]]:
         """Each page that spans touch, by its region and its number there."""
         return ((region, i) for region in self._pages for i in _numbers(region, spans))
 
 
-def _numbers(region: Region, spans: Spans) -> list[int]:
+def _numbers(region: MemoryRegion, spans: Spans) -> list[int]:
     """The pages of a region that spans touch."""
     inside = clip(spans, region.start, region.end) - region.start
     marked = np.zeros(-(-region.size // PAGE_BYTES) + 1, np.int64)
@@ -214,9 +216,9 @@ def _on(line: int) -> str:
     return f" on line {line}" if line else ""
 
 
-def _crc(region: Region, page: int) -> int:
+def _crc(region: MemoryRegion, page: int) -> int:
     return zlib.crc32(region.data[page * PAGE_BYTES : (page + 1) * PAGE_BYTES].data)
 
 
-def _contents(region: Region) -> list[int]:
+def _contents(region: MemoryRegion) -> list[int]:
     return [_crc(region, i) for i in range(-(-region.size // PAGE_BYTES))]

@@ -17,9 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from grader.inputs import POISON_WORD
-from grader.standin.device.records import HostArray
 from grader.standin.device.spans import Spans, clip
-from grader.standin.protocol import HOST_BASE, CudaError
+from grader.standin.protocol import HOST_BASE, CudaRefusal
 
 Bytes = npt.NDArray[np.uint8]
 Kind = Literal["device", "managed", "pinned"]
@@ -42,8 +41,19 @@ OUT_OF_MEMORY = "cudaErrorMemoryAllocation"
 INVALID = "cudaErrorInvalidValue"
 
 
+@dataclass(frozen=True)
+class HostArray:
+    """One array of the exercise in the shared file. ``role`` is ``in`` or ``out``."""
+
+    name: str
+    offset: int
+    size: int  # bytes
+    dtype: str
+    role: str
+
+
 @dataclass(eq=False)
-class Region:
+class MemoryRegion:
     """One allocation, or one registered range. ``freed_at`` is the line that freed it, None while it lives.
 
     One that ``was_dropped`` nobody freed: the last array on it died in that line, and a pool gave it back.
@@ -70,16 +80,16 @@ class Region:
 
 
 class Space:
-    """All memory. ``shared`` is the file that host and machine share; ``pool`` the part of it that is given out."""
+    """All memory. ``shared`` is the file that host and device share; ``pool`` the part of it that is given out."""
 
     def __init__(self, shared: Bytes, pool: tuple[int, int], devices: int, memory_bytes: int) -> None:
         self.shared = shared
         self.memory_bytes = memory_bytes
         self.arrays: list[HostArray] = []
-        self.gone: list[Region] = []  # freed, the latest last
+        self.gone: list[MemoryRegion] = []  # freed, the latest last
         self.used = [0] * devices
         self.variables: list[tuple[int, int, str]] = []  # of the module: first address, end, name
-        self._regions: list[Region] = []  # live, by address
+        self._regions: list[MemoryRegion] = []  # live, by address
         self._starts: list[int] = []
         self._next = FIRST_DEVICE_ADDRESS
         self._free = [pool] if pool[0] < pool[1] else []  # of the pool: (begin, end), sorted
@@ -89,19 +99,21 @@ class Space:
         self.arrays = [HostArray(name, *row) for name, row in arrays.items()]
 
     # -- giving out -------------------------------------------------------------------------------------------------
-    def allocate(self, size: int, device: int, line: int) -> Region:
-        """Device memory. Raises CudaError where there is not so much."""
+    def allocate(self, size: int, device: int, line: int) -> MemoryRegion:
+        """Device memory. Raises CudaRefusal where there is not so much."""
         left = self.memory_bytes - self.used[device]
         if size > left:
             there = f"of the {self.memory_bytes >> 20} MiB that the simulated GPU has"
-            raise CudaError(OUT_OF_MEMORY, f"out of memory: {size} bytes are asked for, {left} bytes are left {there}")
+            raise CudaRefusal(
+                OUT_OF_MEMORY, f"out of memory: {size} bytes are asked for, {left} bytes are left {there}"
+            )
         start = self._next
         self._next = -(-(start + size + max(ROOM, size)) // ALIGNMENT) * ALIGNMENT
         self.used[device] += size
-        return self._add(Region(start, size, "device", device, line, poisoned(size)))
+        return self._add(MemoryRegion(start, size, "device", device, line, poisoned(size)))
 
-    def allocate_shared(self, size: int, kind: Kind, device: int, line: int) -> Region:
-        """Pinned or managed memory in the pool of the shared file, on pages of its own. Raises CudaError."""
+    def allocate_shared(self, size: int, kind: Kind, device: int, line: int) -> MemoryRegion:
+        """Pinned or managed memory in the pool of the shared file, on pages of its own. Raises CudaRefusal."""
         whole = -(-size // PAGE) * PAGE
         for i, (begin, end) in enumerate(self._free):
             if end - begin >= whole:
@@ -109,38 +121,38 @@ class Space:
                 data = self.shared[begin : begin + size]
                 if kind == "managed":
                     data[:] = poisoned(size, MANAGED_WORD)
-                return self._add(Region(HOST_BASE + begin, size, kind, device, line, data))
-        raise CudaError(
+                return self._add(MemoryRegion(HOST_BASE + begin, size, kind, device, line, data))
+        raise CudaRefusal(
             OUT_OF_MEMORY, f"out of memory: no {size} bytes are left of the host's memory for pinned arrays"
         )
 
-    def register(self, start: int, size: int, line: int) -> Region:
-        """Pin a range of the shared file. Raises CudaError."""
+    def register(self, start: int, size: int, line: int) -> MemoryRegion:
+        """Pin a range of the shared file. Raises CudaRefusal."""
         begin = start - HOST_BASE
         if size < 1 or begin < 0 or begin + size > self.shared.size:
             there = "not all of them belong to the exercise's arrays (`x.nbytes` counts those of x)"
-            raise CudaError(INVALID, f"hostRegister of {size} bytes: {there}")
+            raise CudaRefusal(INVALID, f"hostRegister of {size} bytes: {there}")
         first, last = start // PAGE * PAGE, -(-(start + size) // PAGE) * PAGE
         for region in self._regions:
             if region.is_host and first < -(-region.end // PAGE) * PAGE and region.start // PAGE * PAGE < last:
                 at = f", on line {region.line}" if region.line else ""
-                raise CudaError(
+                raise CudaRefusal(
                     "cudaErrorHostMemoryAlreadyRegistered",
                     f"these pages are pinned already{at} (pages have {PAGE} bytes)",
                 )
-        pinned = Region(start, size, "pinned", 0, line, self.shared[begin : begin + size], was_registered=True)
+        pinned = MemoryRegion(start, size, "pinned", 0, line, self.shared[begin : begin + size], was_registered=True)
         return self._add(pinned)
 
-    def _add(self, region: Region) -> Region:
+    def _add(self, region: MemoryRegion) -> MemoryRegion:
         insort(self._regions, region, key=lambda r: r.start)
         self._starts = [r.start for r in self._regions]
         return region
 
-    def release(self, address: int, kinds: tuple[Kind, ...], line: int, *, registered: bool = False) -> Region:
-        """Take a region back, by its first address. Raises CudaError where there is none of these kinds."""
+    def release(self, address: int, kinds: tuple[Kind, ...], line: int, *, registered: bool = False) -> MemoryRegion:
+        """Take a region back, by its first address. Raises CudaRefusal where there is none of these kinds."""
         region = self.at(address)
         if region is None or region.start != address or region.kind not in kinds or region.was_registered != registered:
-            raise CudaError(INVALID, f"{address:#x} cannot be given back this way: {_WAYS_BACK}")
+            raise CudaRefusal(INVALID, f"{address:#x} cannot be given back this way: {_WAYS_BACK}")
         self._regions.remove(region)
         self._starts = [r.start for r in self._regions]
         region.freed_at = line
@@ -152,43 +164,43 @@ class Space:
             self._give_back(region)
         return region
 
-    def _give_back(self, region: Region) -> None:
+    def _give_back(self, region: MemoryRegion) -> None:
         begin = region.start - HOST_BASE
         self._free = _merged([*self._free, (begin, begin + -(-region.size // PAGE) * PAGE)])
 
     # -- looking up -------------------------------------------------------------------------------------------------
-    def at(self, address: int) -> Region | None:
+    def at(self, address: int) -> MemoryRegion | None:
         """The live region that holds an address."""
         i = bisect_right(self._starts, address) - 1
         return self._regions[i] if i >= 0 and address < self._regions[i].end else None
 
     def place(self, address: int, size: int) -> str:
-        """``device``, ``managed``, ``pinned`` or ``pageable``. Raises CudaError where the bytes are none of these."""
+        """``device``, ``managed``, ``pinned`` or ``pageable``. Raises CudaRefusal where the bytes are none of these."""
         region = self.at(address)
         if region is not None and address + size <= region.end:
             return region.kind
         begin = address - HOST_BASE
         inside = begin >= 0 and begin + size <= self.shared.size and self.freed(address) is None
         if not inside or (region is not None and not region.was_registered):
-            raise CudaError(INVALID, self._nowhere(address, size))
+            raise CudaRefusal(INVALID, self._nowhere(address, size))
         return "pinned" if self._pinned_part(address, size) else "pageable"
 
     def _pinned_part(self, address: int, size: int) -> int:
-        """How many of these bytes of the shared file are pinned: all or none. Raises CudaError for a part of them.
+        """How many of these bytes of the shared file are pinned: all or none. Raises CudaRefusal for a part of them.
 
         CUDA takes a range that is registered as a whole, or not at all (cudaMemcpyAsync). Pages are pinned as a whole.
         """
         there = [(r.start, -(-r.end // PAGE) * PAGE) for r in self._regions if r.was_registered]
         pinned = sum(max(0, min(end, address + size) - max(start, address)) for start, end in there)
         if 0 < pinned < size:
-            raise CudaError(
+            raise CudaRefusal(
                 INVALID,
                 f"only {pinned} of the {size} bytes of {self.name(address)} that are copied are pinned: hostRegister "
                 "takes bytes (`x.nbytes`), and a copy is of memory that is pinned as a whole, or not at all",
             )
         return pinned
 
-    def unpinned(self, address: int) -> Region | None:
+    def unpinned(self, address: int) -> MemoryRegion | None:
         """The region that pinned an address of the host last, where it is gone and none has come in its place."""
         return self._last(address, registered=True)
 
@@ -201,27 +213,27 @@ class Space:
             return f"{address:#x} is memory that was freed{_on_line(freed.freed_at)}"
         return f"{address:#x} is no address of memory that this program allocated"
 
-    def freed(self, address: int) -> Region | None:
+    def freed(self, address: int) -> MemoryRegion | None:
         """The region that held an address last, where it is gone. What was only unpinned is still there."""
         return self._last(address, registered=False)
 
-    def _last(self, address: int, *, registered: bool) -> Region | None:
+    def _last(self, address: int, *, registered: bool) -> MemoryRegion | None:
         if self.at(address) is not None:
             return None
         there = (r for r in reversed(self.gone) if r.start <= address < r.end)
         return next((r for r in there if r.was_registered == registered), None)
 
     def view(self, address: int, size: int) -> Bytes:
-        """The bytes themselves. Raises CudaError where there is no such memory."""
+        """The bytes themselves. Raises CudaRefusal where there is no such memory."""
         if address >= HOST_BASE and address + size <= HOST_BASE + self.shared.size:
             return self.shared[address - HOST_BASE : address - HOST_BASE + size]
         region = self.at(address)
         if region is None or address + size > region.end:
-            raise CudaError(INVALID, self._nowhere(address, size))
+            raise CudaRefusal(INVALID, self._nowhere(address, size))
         return region.data[address - region.start : address - region.start + size]
 
     # -- names ------------------------------------------------------------------------------------------------------
-    def pinned(self) -> list[Region]:
+    def pinned(self) -> list[MemoryRegion]:
         """All live pinned memory."""
         return [region for region in self._regions if region.kind == "pinned"]
 

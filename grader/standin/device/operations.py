@@ -1,13 +1,21 @@
-"""One operation of a stream: what it does, what comes before it, and when.
+"""One operation of a stream: what it does, what comes before it, when it is executed, and how it is counted.
 
 **Happens-before.** Operations form chains: a stream is one, and so is each stream of a graph. An operation's ``clock``
 says how far along every chain is what must have ended before it begins: it comes after another one exactly if its
 clock reaches that one's place in its chain. What the host has waited for is part of every later operation's clock.
+
+**Order of execution.** As late as is legal, and of several the latest issued first (`latest_first`). A GPU may begin an
+operation as soon as everything before it has ended, and may leave it for as long as nobody waits for its end. Most
+often it begins at once, so that a missing wait goes well for months. Here nothing happens until somebody waits for it;
+then only what that one depends on happens; and where two operations might go either way, the one that was issued last
+goes first. Whoever relies on more than streams and events promise gets wrong data every time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import heapq
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from grader.standin.device.persisting import Policy
@@ -30,7 +38,7 @@ class Copy:
 
 
 @dataclass(frozen=True, eq=False)
-class Fill:
+class Memset:
     address: int
     value: int
     size: int
@@ -44,7 +52,7 @@ class Prefetch:
 
 
 @dataclass(frozen=True, eq=False)
-class Kernel:
+class KernelLaunch:
     name: str
     grid: Dim3
     block: Dim3
@@ -54,11 +62,11 @@ class Kernel:
     policy: Policy | None = None  # the stream's access-policy window, and what is set aside
 
 
-Work = Copy | Fill | Prefetch | Kernel
+Work = Copy | Memset | Prefetch | KernelLaunch
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class StreamTask:
     """Work with its words: what a stream is handed, and what a graph keeps. ``kind`` as in `verdict.Operation`."""
 
     kind: str
@@ -69,7 +77,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Waited:
+class AwaitedEvent:
     """The event that a stream waits for: its place in a chain, and lines of the host file. It holds no operation."""
 
     where: int  # of the wait
@@ -82,18 +90,18 @@ class Waited:
 
 
 @dataclass(eq=False)
-class Operation:
+class StreamOperation:
     """A task in its place. ``task`` is None for a mark in a stream: an event, a wait, a graph's begin or end."""
 
     number: int  # in the order of issue
-    task: Task | None
+    task: StreamTask | None
     chain: int
     index: int  # in its chain, from 1
     clock: Clock
-    before: tuple[Operation, ...]
+    before: tuple[StreamOperation, ...]
     stream: int  # as the host file counts them
     in_graph: bool = False
-    waits: Waited | None = None  # of a mark that waits for an event
+    waits: AwaitedEvent | None = None  # of a mark that waits for an event
     beside: int = 0  # the stream that was being captured while this was put into another one
     done: bool = False
     footprint: Footprint | None = None
@@ -101,10 +109,10 @@ class Operation:
     start_s: float | None = None
     end_s: float | None = None
     size: int = 0  # bytes of a copy, a fill or a prefetch
-    turn: int = 0  # which operation of its line in its run it is, from 1
+    occurrence: int = 0  # which operation of its line in its run it is, from 1
 
     @property
-    def job(self) -> Task:
+    def job(self) -> StreamTask:
         """The task of an operation that is no mark."""
         assert self.task is not None
         return self.task
@@ -134,20 +142,87 @@ class Chains:
         return len(self._last) - 1
 
     def place(
-        self, task: Task | None, chain: int, before: Iterable[Operation], stream: int, *, in_graph: bool = False
-    ) -> Operation:
+        self,
+        task: StreamTask | None,
+        chain: int,
+        before: Iterable[StreamOperation],
+        stream: int,
+        *,
+        in_graph: bool = False,
+    ) -> StreamOperation:
         """A new operation at the chain's end, behind ``before`` (which holds the chain's last one)."""
         held = tuple(before)
         self.issued += 1
         self._last[chain] += 1
         clock = joined((self.host, *(op.clock for op in held)))
         clock[chain] = self._last[chain]
-        return Operation(self.issued, task, chain, self._last[chain], clock, held, stream, in_graph)
+        return StreamOperation(self.issued, task, chain, self._last[chain], clock, held, stream, in_graph)
 
-    def waited(self, op: Operation) -> None:
+    def waited(self, op: StreamOperation) -> None:
         """The host knows that ``op`` has ended, and all before it."""
         self.host = joined((self.host, op.clock))
 
-    def is_known(self, op: Operation) -> bool:
+    def is_known(self, op: StreamOperation) -> bool:
         """Whether the host knows that ``op`` has ended."""
         return self.host.get(op.chain, 0) >= op.index
+
+
+def missing(wanted: Iterable[StreamOperation]) -> list[StreamOperation]:
+    """The operations among ``wanted`` and those before them that are not done."""
+    stack = [op for op in wanted if not op.done]
+    found = {id(op): op for op in stack}
+    while stack:
+        for op in stack.pop().before:
+            if not op.done and id(op) not in found:
+                found[id(op)] = op
+                stack.append(op)
+    return list(found.values())
+
+
+def latest_first(wanted: Iterable[StreamOperation]) -> Iterator[StreamOperation]:
+    """What must be executed so that ``wanted`` are done, in order; each counts as done once the next is asked for."""
+    waiting = {op: sum(not b.done for b in set(op.before)) for op in missing(wanted)}
+    behind: dict[StreamOperation, list[StreamOperation]] = {op: [] for op in waiting}
+    for op in waiting:
+        for earlier in set(op.before):
+            if earlier in behind:
+                behind[earlier].append(op)
+    ready = [(-op.number, op) for op, count in waiting.items() if not count]
+    heapq.heapify(ready)
+    while ready:
+        op = heapq.heappop(ready)[1]
+        yield op
+        op.done = True
+        for later in behind[op]:
+            waiting[later] -= 1
+            if not waiting[later]:
+                heapq.heappush(ready, (-later.number, later))
+
+
+class Occurrences:
+    """Numbers the operations of each line of the host file within one run, from 1."""
+
+    def __init__(self) -> None:
+        self._first = 1  # number of the first operation of this run
+        self._counts: Counter[int] = Counter()
+
+    def restart(self, first: int) -> None:
+        """A run begins, with operation number ``first``."""
+        self._first = first
+        self._counts.clear()
+
+    def count(self, op: StreamOperation) -> None:
+        """An operation was queued."""
+        self._counts[op.job.where] += 1
+        op.occurrence = self._counts[op.job.where]
+
+    def words(self, op: StreamOperation) -> str:
+        """``, the 3rd time``; "" where the line queued only one so far, or where it was in an earlier run."""
+        several = self._counts[op.job.where] > 1 and op.number >= self._first and op.job.where
+        return f", the {ordinal(op.occurrence)} time" if several else ""
+
+
+def ordinal(number: int) -> str:
+    """``1st``, ``12th``, ``23rd``."""
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th") if number % 100 not in (11, 12, 13) else "th"
+    return f"{number}{ending}"

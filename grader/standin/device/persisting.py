@@ -1,6 +1,6 @@
 """Access-policy windows: how much of one can stay in the L2 cache, and what is in the way where nothing can.
 
-The machine has no L2. It counts what a window asks for, where that can help: bytes that kernels read here and there,
+The device has no L2. It counts what a window asks for, where that can help: bytes that kernels read here and there,
 each access waiting for its own. Who reads memory from end to end waits for bandwidth, and every byte comes once.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from grader.render.text import bytes_words
-from grader.standin.device.memory import Region
+from grader.standin.device.memory import MemoryRegion
 from grader.standin.device.spans import Spans, clip, total
 
 PERSISTING = 2
@@ -55,7 +55,7 @@ class Policy:
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptInL2:
     """Bytes that can stay; where that is not all that was asked for, why, and how far the search for it got."""
 
     size: int
@@ -63,7 +63,7 @@ class Kept:
     rank: int = 0
 
 
-def kept(policy: Policy, kernel: str, reads: Spans, region: Region | None, name: str) -> Kept:
+def kept(policy: Policy, kernel: str, reads: Spans, region: MemoryRegion | None, name: str) -> KeptInL2:
     """What one kernel has of its window. ``region`` holds the window's beginning, and is called ``name``."""
     window = policy.window
     there = clip(reads, window.base, window.end)
@@ -78,10 +78,10 @@ def kept(policy: Policy, kernel: str, reads: Spans, region: Region | None, name:
     )
     for rank, (holds, why) in enumerate(obstacles):
         if holds:
-            return Kept(0, why, rank)
+            return KeptInL2(0, why, rank)
     share = min(window.hit_ratio, policy.set_aside.size / window.size, 1.0)
     why = _short(window, kernel, reads, region, name) or _part(share, policy)
-    return Kept(int(window.size * share), why, len(obstacles))
+    return KeptInL2(int(window.size * share), why, len(obstacles))
 
 
 def _not_persisting(hit: int) -> str:
@@ -98,7 +98,7 @@ def _end_to_end(there: Spans) -> bool:
     return len(there) > 0 and total(there) >= END_TO_END * (there[-1, 1] - there[0, 0])
 
 
-def _short(window: Window, kernel: str, reads: Spans, region: Region | None, name: str) -> str:
+def _short(window: Window, kernel: str, reads: Spans, region: MemoryRegion | None, name: str) -> str:
     """Where the kernel reads the same memory outside of the window, too."""
     around = clip(reads, region.start, region.end) if region is not None else reads
     if around[0, 0] >= window.base and around[-1, 1] <= window.end:
@@ -120,9 +120,9 @@ class Persistence:
     """What came of the windows of one run."""
 
     def __init__(self) -> None:
-        self._best: tuple[Policy, Kept] | None = None
+        self._best: tuple[Policy, KeptInL2] | None = None
 
-    def launched(self, policy: Policy, found: Kept) -> int:
+    def launched(self, policy: Policy, found: KeptInL2) -> int:
         """A kernel was launched with a window. The bytes that can stay."""
         if self._best is None or (found.size, found.rank) > (self._best[1].size, self._best[1].rank):
             self._best = policy, found

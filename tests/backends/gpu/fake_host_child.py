@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 
-from grader.backends.gpu.hostfile.child import HostWorker
-from grader.backends.gpu.hostfile.yardstick_child import serve_yardsticks
+from grader.backends.gpu.hostfile.baseline_child import serve_baselines
+from grader.backends.gpu.hostfile.hostfile_child import GpuHostfileWorker
 from grader.backends.gpu.signals import Signals
-from grader.backends.hostfile.worker import close_doors
+from grader.backends.hostfile.worker import apply_sandbox
 from grader.backends.output import Printed
 from grader.process.channel import Sandbox, attach
 
 
-class FakeYardstick:
+class FakeBaseline:
     """Something that is done at once."""
 
     def __init__(self, message):
@@ -31,7 +31,7 @@ class FakeYardstick:
 def main() -> None:
     channel, outer = attach()
     import fake_cupy
-    import numpy  # noqa: F401  # before the doors close
+    import numpy  # noqa: F401  # before the sandbox closes
 
     sys.modules["cupy"] = fake_cupy
     closed = outer.apply()
@@ -39,5 +39,5 @@ def main() -> None:
     printed = Printed(int(message["printf_bytes"]), int(message["printed"]))
     signals = Signals(int(message["fd"]))
     channel.send({"ready": True, "sandbox": closed})
-    if serve_yardsticks(channel, signals, FakeYardstick) and close_doors(channel, Sandbox(**message["inner"])):
-        HostWorker(channel, signals, message, printed, lambda told: told["kernel"]).serve()
+    if serve_baselines(channel, signals, FakeBaseline) and apply_sandbox(channel, Sandbox(**message["inner"])):
+        GpuHostfileWorker(channel, signals, message, printed, lambda told: told["kernel"]).serve()

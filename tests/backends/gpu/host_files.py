@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from grader.backends.base import Buffer, CaseRun, Limits
+from grader.backends.gpu.hostfile import backend as hostfile_backend
 from grader.backends.gpu.hostfile import session as host_session
-from grader.backends.gpu.hostfile import start
-from grader.backends.gpu.hostfile.backend import HostBackend
+from grader.backends.gpu.hostfile.backend import HostfileBackend
 from grader.compile import Entry, Program
 from grader.exercise import Array, Exercise, Target, Tolerance, Work
 from grader.gpus.detect import Gpu
@@ -54,12 +54,12 @@ def without_a_gpu(monkeypatch):
         return spawn("fake_host_child", **keywords)
 
     monkeypatch.setattr("grader.compile.assemble", lambda program, arch: b"cubin")
-    monkeypatch.setattr(start, "spawn_child", spawn)
+    monkeypatch.setattr(hostfile_backend, "spawn_child", spawn)
     monkeypatch.setattr(host_session, "WARM_UP_S", 0.0)
 
 
 def backend(source, exercise=EXERCISE, sandbox=True, **keywords):
-    return HostBackend(FakeBackend(), exercise, source.encode(), "sums_host.py", sandbox=sandbox, **keywords)
+    return HostfileBackend(FakeBackend(), exercise, source.encode(), "sums_host.py", sandbox=sandbox, **keywords)
 
 
 def open_session(monkeypatch, source, limits=LIMITS, exercise=EXERCISE):

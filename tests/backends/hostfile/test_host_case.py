@@ -1,4 +1,4 @@
-"""The runs of one case of a host file, for both backends: decoys first; and what several GPUs change."""
+"""The runs of one case of a host file, for both backends: warm-up inputs first; and what several GPUs change."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from grader.backends.base import Buffer
-from grader.backends.hostfile.case import decoys, is_cooperative, on_gpus, run_case, shared_bytes, too_few_gpus
+from grader.backends.hostfile.case import is_cooperative, on_gpus, run_case, shared_bytes, too_few_gpus, warm_up_inputs
 from grader.compile import compile_source
 from grader.exercise import Array, Exercise, Values
 from grader.gpus.detect import Gpu
@@ -84,17 +84,17 @@ def test_outputs_are_poisoned_before_every_run():
 
 
 def test_decoys_are_of_the_same_kind_and_the_same_every_time():
-    made = decoys(EXERCISE, {"x": X, "keys": KEYS}, 1)
+    made = warm_up_inputs(EXERCISE, {"x": X, "keys": KEYS}, 1)
     assert made["x"].dtype == np.float32
     assert ((made["x"] >= 2) & (made["x"] < 3)).all()
     assert made["keys"].dtype == np.uint32
     assert made["keys"].max() <= 9
-    again = decoys(EXERCISE, {"x": X, "keys": KEYS}, 1)
+    again = warm_up_inputs(EXERCISE, {"x": X, "keys": KEYS}, 1)
     assert all(np.array_equal(made[name], again[name]) for name in made)
 
 
 def test_decoys_of_exact_cases_are_whole_numbers():
-    made = decoys(EXERCISE, {"x": np.array([2.0, 8.0, -8.0] * 9, dtype=np.float32)}, 1)["x"]
+    made = warm_up_inputs(EXERCISE, {"x": np.array([2.0, 8.0, -8.0] * 9, dtype=np.float32)}, 1)["x"]
     assert (made == np.rint(made)).all()
 
 

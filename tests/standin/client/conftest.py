@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 
 from grader.backends.mappings import SharedFile, Span
-from grader.standin.client import caller, memory, namespaces, pinned, runtime, streams
+from grader.standin.client import connection, memory, namespaces, pinned, runtime, streams
 from grader.standin.client.hostmemory import HOST
 from grader.standin.messages import relayed, unpack
-from grader.standin.protocol import CALLS, HOST_BASE, CudaError, Machine, answer
+from grader.standin.protocol import CALLS, HOST_BASE, CudaRefusal, DeviceCalls, answer
 
 FILE_BYTES = 1 << 20
 POOL = FILE_BYTES // 2  # where pinned and managed memory begins
 DEVICE_BASE = 1 << 40
 
 
-class FakeMachine:
+class FakeDevice:
     """Memory is real, streams are not. ``calls`` has the name and the arguments of every call."""
 
     def __init__(self, shared: np.ndarray) -> None:
@@ -30,7 +30,7 @@ class FakeMachine:
         self.calls: list[tuple[Any, ...]] = []
         self.blocks: dict[int, np.ndarray] = {}
         self.next_block, self.next_host, self.next_handle = DEVICE_BASE, POOL, 16
-        self.fails: dict[str, CudaError] = {}
+        self.fails: dict[str, CudaRefusal] = {}
 
     def __getattribute__(self, name: str) -> Any:
         found = object.__getattribute__(self, name)
@@ -93,7 +93,7 @@ class FakeMachine:
 
     def kernel_attributes(self, kernel: str) -> dict[str, Any]:
         if kernel != "smooth":
-            raise CudaError("cudaErrorSymbolNotFound", f"no kernel {kernel}")
+            raise CudaRefusal("cudaErrorSymbolNotFound", f"no kernel {kernel}")
         parameters = [["u64", 8], ["u64", 8], ["u32", 4]]
         return {"parameters": parameters, "shared_bytes": 1024, "max_threads": 1024, "registers": 20, "local_bytes": 0}
 
@@ -123,7 +123,7 @@ class FakeMachine:
     capture_begin = graph_launch = graph_destroy = synchronize = _nothing
 
 
-PLACED = {name for name in CALLS if "where" in inspect.signature(getattr(Machine, name)).parameters}
+PLACED = {name for name in CALLS if "where" in inspect.signature(getattr(DeviceCalls, name)).parameters}
 
 
 @pytest.fixture(scope="session")
@@ -136,20 +136,20 @@ def _shared_file() -> Iterator[SharedFile]:
 
 @pytest.fixture
 def standin(_shared_file: SharedFile, request: pytest.FixtureRequest) -> Iterator[SimpleNamespace]:
-    """``cupy``, ``cupyx``, ``cudart`` and the ``machine`` behind them; this file plays the host file."""
+    """``cupy``, ``cupyx``, ``cudart`` and the ``device`` behind them; this file plays the host file."""
     gc.disable()  # arrays of earlier tests, at the same addresses, must not die in the middle of this one
-    machine = FakeMachine(_shared_file.array(Span(0, FILE_BYTES), "uint8"))
-    caller.connect(lambda message: answer(machine, unpack(relayed(message))), str(request.path))
+    device = FakeDevice(_shared_file.array(Span(0, FILE_BYTES), "uint8"))
+    connection.connect(lambda message: answer(device, unpack(relayed(message))), str(request.path))
     memory.POOL._free.clear()
     pinned.POOL._free.clear()
-    caller.LINE.later.clear()
+    connection.CONNECTION.deferred.clear()
     streams._CURRENT.stream.clear()
     runtime._THREAD.device = 0
     runtime._THREAD.streams.clear()
     made = namespaces.modules()
     yield SimpleNamespace(
-        cupy=made["cupy"], cupyx=made["cupyx"], cudart=made["cuda.bindings.runtime"], machine=machine, made=made,
+        cupy=made["cupy"], cupyx=made["cupyx"], cudart=made["cuda.bindings.runtime"], device=device, made=made,
         array=lambda count, dtype="float32", offset=0: HOST.array(offset, count * np.dtype(dtype).itemsize, dtype),
     )  # fmt: skip
     gc.enable()
-    caller.LINE.later.clear()
+    connection.CONNECTION.deferred.clear()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from grader.standin.client.hostmemory import HOST
-from grader.standin.protocol import HOST_BASE, CudaError
+from grader.standin.protocol import HOST_BASE, CudaRefusal
 
 
 def test_an_array_goes_to_the_device_and_back(standin):
@@ -86,17 +86,17 @@ def test_set_is_asynchronous_on_the_current_stream_and_get_waits(standin):
     with stream:
         a.set(np.ones(4, np.float32))
         a.get()
-    copied, fetched = standin.machine.named("copy")[-1], standin.machine.named("fetch")[-1]
+    copied, fetched = standin.device.named("copy")[-1], standin.device.named("fetch")[-1]
     assert (copied[3], copied[4]) == (stream.ptr, False)
     assert fetched[2] == stream.ptr
-    assert standin.machine.named("synchronize") == [("stream", stream.ptr)]
+    assert standin.device.named("synchronize") == [("stream", stream.ptr)]
 
 
 def test_the_exercises_arrays_travel_by_address_and_other_memory_as_bytes(standin):
     a = standin.cupy.empty(4, np.float32)
     a.set(standin.array(4))
     a.set(np.ones(4, np.float32))
-    first, second = standin.machine.named("copy")
+    first, second = standin.device.named("copy")
     assert first[1] == HOST_BASE
     assert second[1] == np.ones(4, np.float32).tobytes()
 
@@ -105,8 +105,8 @@ def test_get_into_pinned_memory_does_not_wait_unless_it_blocks(standin):
     a, out = standin.cupy.zeros(4, np.float32), standin.cupyx.empty_pinned(4, np.float32)
     stream = standin.cupy.cuda.Stream()
     a.get(out=out, stream=stream, blocking=False)
-    assert standin.machine.named("copy")[-1][0] == out.ctypes.data - HOST.base + HOST_BASE
-    assert standin.machine.named("synchronize") == []
+    assert standin.device.named("copy")[-1][0] == out.ctypes.data - HOST.base + HOST_BASE
+    assert standin.device.named("synchronize") == []
     assert out.tolist() == [0, 0, 0, 0]
 
 
@@ -153,10 +153,10 @@ def test_fill_takes_values_of_one_repeated_byte(standin):
 
 def test_an_array_has_exactly_the_bytes_that_it_needs(standin):
     standin.cupy.empty(33, np.float32)
-    assert standin.machine.named("malloc") == [(0, 132, False)]
+    assert standin.device.named("malloc") == [(0, 132, False)]
 
 
 def test_too_large_an_array_is_cupys_memory_error(standin):
-    standin.machine.fails["malloc"] = CudaError("cudaErrorMemoryAllocation", "there are 1 GiB")
+    standin.device.fails["malloc"] = CudaRefusal("cudaErrorMemoryAllocation", "there are 1 GiB")
     with pytest.raises(MemoryError, match="Out of memory allocating 400 bytes"):
         standin.cupy.empty(100, np.float32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grader.standin.protocol import CudaError
+from grader.standin.protocol import CudaRefusal
 
 
 def test_a_window_of_persisting_l2_is_set_as_with_cuda_bindings(standin):
@@ -20,16 +20,16 @@ def test_a_window_of_persisting_l2_is_set_as_with_cuda_bindings(standin):
     attribute = cudart.cudaStreamAttrID.cudaLaunchAttributeAccessPolicyWindow
     assert cudart.cudaStreamSetAttribute(stream.ptr, attribute, value) == (0,)
     told = {"base": a.data.ptr, "bytes": 4096, "hit_ratio": 1.0, "hit": 2, "miss": 0}
-    assert standin.machine.named("stream_attribute") == [(stream.ptr, "access_policy_window", told)]
+    assert standin.device.named("stream_attribute") == [(stream.ptr, "access_policy_window", told)]
     assert cudart.cudaDeviceGetAttribute(cudart.cudaDeviceAttr.cudaDevAttrMaxPersistingL2CacheSize, 0) == (0, 30 << 20)
 
 
 def test_an_error_of_cuda_bindings_is_returned(standin):
-    standin.machine.fails["set_limit"] = CudaError("cudaErrorInvalidValue", "no")
+    standin.device.fails["set_limit"] = CudaRefusal("cudaErrorInvalidValue", "no")
     error, *_ = standin.cudart.cudaDeviceSetLimit(6, 1 << 40)
     assert error == standin.cudart.cudaError_t.cudaErrorInvalidValue
     # Nobody need look at it, so the report tells it.
-    assert standin.machine.named("refused") == [("cudaDeviceSetLimit", "cudaErrorInvalidValue: no")]
+    assert standin.device.named("refused") == [("cudaDeviceSetLimit", "cudaErrorInvalidValue: no")]
 
 
 def test_a_slip_in_a_window_of_the_l2_is_no_silent_one(standin):

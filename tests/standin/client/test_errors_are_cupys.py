@@ -70,7 +70,7 @@ def test_what_cupy_refuses_the_stand_in_refuses_with_the_same_error(call, standi
     expected = refusal(call, real)
     assert expected not in (None, real.cuda.runtime.CUDARuntimeError), "that got as far as a GPU"
     assert refusal(call, standin.cupy) is expected
-    assert standin.machine.calls == []
+    assert standin.device.calls == []
 
 
 def test_both_default_streams_at_once_are_the_legacy_one(standin):

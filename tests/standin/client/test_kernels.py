@@ -1,4 +1,4 @@
-"""Launches: what the machine is told of them, which arguments there are, and what is refused."""
+"""Launches: what the device is told of them, which arguments there are, and what is refused."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from grader.standin.client.kernels import RawModule
-from grader.standin.protocol import CudaError
+from grader.standin.protocol import CudaRefusal
 
 
 def kernel(cooperative=False):
@@ -20,27 +20,27 @@ def test_a_launch_tells_shape_bytes_of_arguments_and_stream(standin):
     pointer = a.data.ptr.to_bytes(8, "little")
     kinds = ["array", "array", "int32"]
     expected = ("smooth", [8, 1, 1], [32, 2, 1], 64, [pointer, pointer, b"\4\0\0\0"], kinds, stream.ptr, False, 0)
-    assert standin.machine.named("launch") == [expected]
+    assert standin.device.named("launch") == [expected]
 
 
 def test_events_and_launches_are_those_of_the_current_device(standin):
     with standin.cupy.cuda.Device(1):
         standin.cupy.cuda.Event(disable_timing=True)
         kernel()((1,), (1,), (np.int32(4),))
-    assert standin.machine.named("event_create") == [(1, False)]
-    assert standin.machine.named("launch")[0][-1] == 1
+    assert standin.device.named("event_create") == [(1, False)]
+    assert standin.device.named("launch")[0][-1] == 1
 
 
 def test_arguments_have_cupys_sizes_and_say_what_they_are(standin):
     kernel()((1,), (1,), (1, 2.5, np.float32(7)))
-    content, kinds = standin.machine.named("launch")[0][4:6]
+    content, kinds = standin.device.named("launch")[0][4:6]
     assert content == [(1).to_bytes(8, "little"), np.float64(2.5).tobytes(), np.float32(7).tobytes()]
     assert kinds == ["int", "float", "float32"]
 
 
 def test_none_is_a_null_pointer_and_an_array_of_one_element_a_number_as_in_cupy(standin):
     kernel()((1,), (1,), (None, np.array([2.5], np.float32)))
-    assert standin.machine.named("launch")[0][4:6] == ([bytes(8), np.float32(2.5).tobytes()], ["array", "float32"])
+    assert standin.device.named("launch")[0][4:6] == ([bytes(8), np.float32(2.5).tobytes()], ["array", "float32"])
 
 
 @pytest.mark.parametrize(
@@ -79,30 +79,30 @@ def test_a_grid_that_was_divided_with_one_slash_is_refused_with_advice(standin, 
     with pytest.raises(TypeError, match="'float' object cannot be interpreted as an integer") as caught:
         kernel()(*shape, ())
     assert "`//`" in caught.value.__notes__[0]
-    assert standin.machine.named("launch") == []
+    assert standin.device.named("launch") == []
 
 
 def test_a_module_of_a_cooperative_kernel_launches_cooperatively(standin):
     kernel(cooperative=True)((1,), (1,), ())
-    assert standin.machine.named("launch")[0][-2] is True
+    assert standin.device.named("launch")[0][-2] is True
 
 
 def test_a_cooperative_grid_is_reduced_to_what_can_be_resident_with_a_warning_as_in_cupy(standin):
     limit = 2048 // 256 * standin.cupy.cuda.Device().attributes["MultiProcessorCount"]
     with pytest.warns(UserWarning, match=f"reduced from 100000 to {limit} blocks"):
         kernel(cooperative=True)((100000,), (256,), ())
-    assert standin.machine.named("launch")[0][1] == [limit, 1, 1]
+    assert standin.device.named("launch")[0][1] == [limit, 1, 1]
     with pytest.raises(ValueError, match="exceeds the limit"):
         kernel(cooperative=True)((1000, 100), (256,), ())
 
 
 def test_a_refused_launch_is_the_drivers_error(standin):
-    standin.machine.fails["launch"] = CudaError("cudaErrorCooperativeLaunchTooLarge", "864 blocks fit")
+    standin.device.fails["launch"] = CudaRefusal("cudaErrorCooperativeLaunchTooLarge", "864 blocks fit")
     with pytest.raises(standin.cupy.cuda.driver.CUDADriverError) as caught:
         kernel()((1,), (1,), ())
     assert str(caught.value) == "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE: 864 blocks fit"
     assert caught.value.status == 720
-    standin.machine.fails["launch"] = CudaError("cudaErrorInvalidConfiguration", "2048 threads")
+    standin.device.fails["launch"] = CudaRefusal("cudaErrorInvalidConfiguration", "2048 threads")
     with pytest.raises(standin.cupy.cuda.driver.CUDADriverError, match="CUDA_ERROR_INVALID_VALUE: 2048") as caught:
         kernel()((1,), (1,), ())
     assert caught.value.status == 1

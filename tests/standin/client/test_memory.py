@@ -20,13 +20,13 @@ def test_an_allocator_of_managed_memory_makes_arrays_that_the_host_may_touch(sta
     finally:
         cuda.set_allocator(before)
     assert HOST.holds(a.data.ptr)
-    assert standin.machine.named("malloc")[-1] == (0, 16, True)
+    assert standin.device.named("malloc")[-1] == (0, 16, True)
     with cuda.using_allocator(None):
         b = standin.cupy.zeros(4, np.float32)
     address = b.data.ptr
     del b
     standin.cupy.cuda.runtime.getDevice(), standin.cupy.cuda.runtime.getDeviceCount()
-    assert (address,) in standin.machine.named("free")
+    assert (address,) in standin.device.named("free")
 
 
 def test_the_allocator_cannot_be_changed_where_another_is_in_use(standin):
@@ -43,7 +43,7 @@ def test_the_pool_gives_back_what_nobody_uses(standin):
     assert pool.used_bytes() == used - 100
     pool.free_all_blocks()
     standin.cupy.cuda.runtime.getDeviceCount()
-    assert (address,) in standin.machine.named("free")
+    assert (address,) in standin.device.named("free")
 
 
 def test_dropped_memory_is_given_out_again_on_the_same_stream_only(standin):
@@ -56,7 +56,7 @@ def test_dropped_memory_is_given_out_again_on_the_same_stream_only(standin):
     again = standin.cupy.empty(100, np.uint8)
     assert other.data.ptr != address
     assert again.data.ptr == address
-    assert standin.machine.named("free") == []
+    assert standin.device.named("free") == []
 
 
 def test_pinned_memory_has_the_buffer_protocol(standin):
@@ -83,7 +83,7 @@ def test_managed_memory_is_shared_with_the_host(standin):
     a = standin.cupy.ndarray(16, np.float32, memptr=mem)
     assert a.get().tolist() == [2] * 16
     standin.cupy.cuda.runtime.memPrefetchAsync(mem.ptr, 64, 0, 0)
-    assert standin.machine.named("prefetch") == [(HOST.to_machine(mem.ptr), 64, 0, 0)]
+    assert standin.device.named("prefetch") == [(HOST.to_device(mem.ptr), 64, 0, 0)]
 
 
 def test_advice_is_for_a_device(standin):
@@ -91,13 +91,13 @@ def test_advice_is_for_a_device(standin):
     with pytest.raises(TypeError, match=r"takes a cupy\.cuda\.Device"):
         mem.advise(3, 0)
     mem.advise(3, standin.cupy.cuda.Device(0))
-    assert standin.machine.named("advise")[0][2:] == (3, 0)
+    assert standin.device.named("advise")[0][2:] == (3, 0)
 
 
 def test_the_exercises_arrays_are_registered_by_their_address(standin):
     runtime, x = standin.cupy.cuda.runtime, standin.array(1024)
     runtime.hostRegister(x.ctypes.data, x.nbytes, 2)
-    assert standin.machine.named("host_register") == [(HOST_BASE, 4096, 2)]
+    assert standin.device.named("host_register") == [(HOST_BASE, 4096, 2)]
     assert runtime.pointerGetAttributes(x.ctypes.data).devicePointer == x.ctypes.data
 
 

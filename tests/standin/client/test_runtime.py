@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grader.standin.client import arguments, caller
+from grader.standin.client import connection, kernels
 from grader.standin.client.hostmemory import HOST
-from grader.standin.protocol import HOST_BASE, CudaError
+from grader.standin.protocol import HOST_BASE, CudaRefusal
 
 
 @pytest.mark.parametrize("kind", ["memcpyHostToDevice", "memcpyDefault"])
@@ -21,10 +21,10 @@ def test_memcpy_tells_foreign_memory_from_the_devices(standin, kind):
 
 def test_addresses_are_translated_where_the_file_lies_elsewhere(standin, monkeypatch):
     monkeypatch.setattr(HOST, "base", 0x1234_0000)
-    assert HOST.to_machine(0x1234_0010) == HOST_BASE + 16
-    assert HOST.from_machine(HOST_BASE + 16) == 0x1234_0010
-    assert arguments.argument_bytes(np.uint64(0x1234_0010)) == (HOST_BASE + 16).to_bytes(8, "little")
-    assert HOST.to_machine(7) == 7
+    assert HOST.to_device(0x1234_0010) == HOST_BASE + 16
+    assert HOST.from_device(HOST_BASE + 16) == 0x1234_0010
+    assert kernels.argument_bytes(np.uint64(0x1234_0010)) == (HOST_BASE + 16).to_bytes(8, "little")
+    assert HOST.to_device(7) == 7
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_devices_have_attributes(standin):
 
 def test_free_memory_is_what_the_machine_says(standin):
     assert standin.cupy.cuda.Device(1).mem_info == (3 << 20, 4 << 20)
-    assert standin.machine.named("memory_info") == [(1,)]
+    assert standin.device.named("memory_info") == [(1,)]
 
 
 def test_the_name_of_the_gpu_is_that_of_the_one_whose_time_is_modelled(standin):
@@ -99,7 +99,7 @@ def test_a_property_of_a_device_that_the_stand_in_lacks_needs_a_gpu(standin):
 
 
 def test_an_error_of_cuda_has_cupys_type_status_and_text(standin):
-    standin.machine.fails["host_register"] = CudaError("cudaErrorHostMemoryAlreadyRegistered", "x is pinned already")
+    standin.device.fails["host_register"] = CudaRefusal("cudaErrorHostMemoryAlreadyRegistered", "x is pinned already")
     with pytest.raises(standin.cupy.cuda.runtime.CUDARuntimeError) as caught:
         standin.cupy.cuda.runtime.hostRegister(standin.array(4).ctypes.data, 16, 0)
     assert (caught.value.status, str(caught.value)) == (
@@ -108,6 +108,6 @@ def test_an_error_of_cuda_has_cupys_type_status_and_text(standin):
 
 
 def test_a_thread_cannot_call_between_two_runs(standin, monkeypatch):
-    monkeypatch.setattr(caller.LINE, "open", False)
+    monkeypatch.setattr(connection.CONNECTION, "open", False)
     with pytest.raises(RuntimeError, match="after setup"):
         standin.cupy.cuda.runtime.getDeviceCount()

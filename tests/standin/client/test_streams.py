@@ -1,4 +1,4 @@
-"""Streams, events and graphs as host files use them, and what they ask the machine for."""
+"""Streams, events and graphs as host files use them, and what they ask the device for."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_each_thread_has_a_current_stream_of_its_own(standin):
 def test_the_default_stream_is_the_current_devices(standin):
     with standin.cupy.cuda.Device(1):
         standin.cupy.cuda.Stream.null.synchronize()
-    assert standin.machine.named("synchronize") == [("stream", -1)]
+    assert standin.device.named("synchronize") == [("stream", -1)]
 
 
 def test_a_stream_of_another_device_cannot_be_current(standin):
@@ -46,9 +46,9 @@ def test_what_is_dropped_is_destroyed_with_the_next_call(standin):
     stream, event = standin.cupy.cuda.Stream(), standin.cupy.cuda.Event()
     handles = stream.ptr, event.ptr
     del stream, event
-    assert standin.machine.named("stream_destroy") == []
+    assert standin.device.named("stream_destroy") == []
     standin.cupy.cuda.runtime.getDeviceCount()
-    assert (standin.machine.named("stream_destroy"), standin.machine.named("event_destroy")) == (
+    assert (standin.device.named("stream_destroy"), standin.device.named("event_destroy")) == (
         [(handles[0],)], [(handles[1],)],
     )  # fmt: skip
 
@@ -58,7 +58,7 @@ def test_a_record_and_a_wait_name_their_streams_and_the_line(standin):
     event = first.record(standin.cupy.cuda.Event(disable_timing=True))
     second.wait_event(event)
     here = second.wait_event.__code__.co_firstlineno  # of the stand-in; never told
-    wait = standin.machine.calls[-1]
+    wait = standin.device.calls[-1]
     assert wait[0] == "stream_wait_event"
     assert wait[2:] == (second.ptr, event.ptr)
     assert wait[1] == test_a_record_and_a_wait_name_their_streams_and_the_line.__code__.co_firstlineno + 3 != here
@@ -79,14 +79,14 @@ def test_the_default_stream_of_a_thread_is_one_on_each_device(standin):
     for device in (0, 1, 0):
         with cuda.Device(device):
             cuda.Stream(ptds=True).synchronize()
-    made = standin.machine.named("stream_create")
+    made = standin.device.named("stream_create")
     assert made == [(0, False, 0), (1, False, 0)]
-    handles = [handle for _, handle in standin.machine.named("synchronize")]
+    handles = [handle for _, handle in standin.device.named("synchronize")]
     assert handles[0] == handles[2] != handles[1]
     thread = threading.Thread(target=runtime.streamSynchronize, args=(runtime.streamPerThread,))
     thread.start()
     thread.join()
-    assert len(standin.machine.named("stream_create")) == 3
+    assert len(standin.device.named("stream_create")) == 3
 
 
 def test_a_graph_is_captured_and_launched(standin):
@@ -98,14 +98,14 @@ def test_a_graph_is_captured_and_launched(standin):
     graph.launch(stream)
     with stream:
         graph.launch()
-    assert standin.machine.named("graph_launch") == [(graph.graphExec, stream.ptr)] * 2
+    assert standin.device.named("graph_launch") == [(graph.graphExec, stream.ptr)] * 2
 
 
 def test_the_mode_of_a_capture_is_told(standin):
     stream = standin.cupy.cuda.Stream(non_blocking=True)
     stream.begin_capture()
     stream.begin_capture(standin.cupy.cuda.runtime.streamCaptureModeGlobal)
-    assert [mode for _, mode in standin.machine.named("capture_begin")] == [2, 0]
+    assert [mode for _, mode in standin.device.named("capture_begin")] == [2, 0]
 
 
 def test_the_legacy_stream_cannot_be_captured(standin):

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from grader.compile import compile_source
 from grader.simt.engine.code_cache import CodeCache
 from grader.simt.ptx import Module, parse
-from grader.standin.device import A100, Model, RunReport, SimMachine
+from grader.standin.device import A100, Model, RunReport, StandinDevice
 from grader.standin.protocol import HOST_BASE
 
 Floats = npt.NDArray[np.float32]
@@ -54,7 +54,7 @@ extern "C" __global__ void strided(const float* x, float* y, int n, int stride)
 
 @cache
 def module(source: str = SOURCE) -> tuple[Module, CodeCache]:
-    """The program, compiled once, with its machine code."""
+    """The program, compiled once, with its device code."""
     program = compile_source(source.encode(), CU)
     return parse(program.ptx, CU), CodeCache(program.ptx)
 
@@ -87,7 +87,7 @@ class Rig:
         }
         program, code = module(source)
         pool = (len(names) * step, SHARED_BYTES)
-        self.m = SimMachine(program, self.shared, cache=code, devices=devices, model=model, pool=pool, host_file=FILE)
+        self.m = StandinDevice(program, self.shared, cache=code, devices=devices, model=model, pool=pool, hostfile=FILE)
         self.m.bind(self.arrays)
 
     def at(self, name: str) -> int:
@@ -99,7 +99,7 @@ class Rig:
         return self.shared[offset : offset + size].view(np.float32)
 
     def floats(self, address: int, count: int) -> Floats:
-        """Memory that the machine gave from the shared file."""
+        """Memory that the device gave from the shared file."""
         start = address - HOST_BASE
         return self.shared[start : start + 4 * count].view(np.float32)
 

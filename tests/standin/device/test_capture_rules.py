@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.standin.protocol import CudaError
+from grader.standin.protocol import CudaRefusal
 from tests.standin.device.rig import FILE, Ran, Rig, integer
 
 GLOBAL, THREAD_LOCAL, RELAXED = 0, 1, 2
@@ -20,7 +20,7 @@ def begun(mode: int = RELAXED, *, non_blocking: bool = True) -> tuple[Rig, int, 
 
 
 def is_broken(rig: Rig, stream: int) -> bool:
-    with pytest.raises(CudaError) as caught:
+    with pytest.raises(CudaRefusal) as caught:
         rig.m.capture_end(20, stream)
     return caught.value.name == "cudaErrorStreamCaptureInvalidated"
 
@@ -28,7 +28,7 @@ def is_broken(rig: Rig, stream: int) -> bool:
 @pytest.mark.parametrize("mode", [GLOBAL, THREAD_LOCAL])
 def test_memory_is_not_allocated_during_a_capture_that_is_not_relaxed(mode):
     rig, stream, _ = begun(mode)
-    with pytest.raises(CudaError, match="mode that is not relaxed") as caught:
+    with pytest.raises(CudaRefusal, match="mode that is not relaxed") as caught:
         rig.m.malloc(15, 0, 64, False)
     assert caught.value.name == "cudaErrorStreamCaptureUnsupported"
     assert is_broken(rig, stream)
@@ -42,7 +42,7 @@ def test_memory_is_allocated_during_a_relaxed_capture():
 
 def test_the_default_streams_implicit_wait_breaks_the_capture_off():
     rig, stream, x = begun(non_blocking=False)
-    with pytest.raises(CudaError, match="on the captured stream, too") as caught:
+    with pytest.raises(CudaRefusal, match="on the captured stream, too") as caught:
         rig.m.fill(15, x, 0, 4, 0, False)
     assert caught.value.name == "cudaErrorStreamCaptureImplicit"
     assert is_broken(rig, stream)
@@ -52,7 +52,7 @@ def test_an_event_from_outside_breaks_the_capture_off():
     rig, stream, _ = begun()
     event = rig.m.event_create(15, 0, False)
     rig.m.event_record(15, event, 0)
-    with pytest.raises(CudaError, match="recorded outside of the capture") as caught:
+    with pytest.raises(CudaRefusal, match="recorded outside of the capture") as caught:
         rig.m.stream_wait_event(16, stream, event)
     assert caught.value.name == "cudaErrorStreamCaptureIsolation"
     assert is_broken(rig, stream)
@@ -64,7 +64,7 @@ def test_an_event_of_another_capture_breaks_both_off():
     rig.m.capture_begin(15, other, RELAXED)
     event = rig.m.event_create(16, 0, False)
     rig.m.event_record(16, event, other)
-    with pytest.raises(CudaError) as caught:
+    with pytest.raises(CudaRefusal) as caught:
         rig.m.stream_wait_event(17, stream, event)
     assert caught.value.name == "cudaErrorStreamCaptureMerge"
     assert is_broken(rig, stream)
@@ -75,7 +75,7 @@ def test_waiting_for_an_event_of_the_capture_breaks_it_off():
     rig, stream, _ = begun()
     event = rig.m.event_create(15, 0, False)
     rig.m.event_record(15, event, stream)
-    with pytest.raises(CudaError, match="the host cannot wait for it") as caught:
+    with pytest.raises(CudaRefusal, match="the host cannot wait for it") as caught:
         rig.m.synchronize(16, "event", event)
     assert caught.value.name == "cudaErrorCapturedEvent"
     assert is_broken(rig, stream)
@@ -86,14 +86,14 @@ def test_a_graph_within_a_graph_is_beyond_the_stand_in():
     rig.m.fill(15, x, 0, 4, stream, False)
     graph = rig.m.capture_end(16, stream)
     rig.m.capture_begin(17, stream, RELAXED)
-    with pytest.raises(CudaError, match="no graph within a graph"):
+    with pytest.raises(CudaRefusal, match="no graph within a graph"):
         rig.m.graph_launch(18, graph, stream)
     assert is_broken(rig, stream)
 
 
 def test_a_wait_in_a_capture_that_nobody_ended_names_the_line_where_it_began():
     rig, stream, _ = begun()
-    with pytest.raises(CudaError, match="begin_capture on line 14 was not ended yet"):
+    with pytest.raises(CudaRefusal, match="begin_capture on line 14 was not ended yet"):
         rig.m.synchronize(21, "stream", stream)
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grader.standin.protocol import CudaError
+from grader.standin.protocol import CudaRefusal
 from tests.standin.device.rig import FILE, PAGE, Rig
 
 
 def test_a_copy_onto_a_part_of_itself_is_refused():
     rig = Rig()
     (x,) = rig.device()
-    with pytest.raises(CudaError, match="overlap by 96 bytes"):
+    with pytest.raises(CudaRefusal, match="overlap by 96 bytes"):
         rig.m.copy(5, x + 4, x, 100, 0, False)
     rig.m.copy(6, x + 100, x, 100, 0, False)
 
@@ -22,7 +22,7 @@ def test_a_range_that_is_pinned_in_part_is_refused_with_how_much_is():
     (x,) = rig.device()
     rig.m.host_register(4, rig.at("x"), 2 * PAGE, 0)
     with pytest.raises(
-        CudaError, match=f"only {2 * PAGE} of the {4 * PAGE} bytes of x that are copied are pinned"
+        CudaRefusal, match=f"only {2 * PAGE} of the {4 * PAGE} bytes of x that are copied are pinned"
     ) as at:
         rig.m.copy(5, x, rig.at("x"), rig.bytes, 0, False)
     assert at.value.name == "cudaErrorInvalidValue"

@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import pytest
 
-from grader.standin.protocol import CudaError
+from grader.standin.protocol import CudaRefusal
 from tests.standin.device.rig import Rig, integer, pointer
 
 INVALID = "cudaErrorInvalidResourceHandle"
 
 
 def refused(name: str, act: Callable[..., object], *args: object) -> str:
-    with pytest.raises(CudaError) as caught:
+    with pytest.raises(CudaRefusal) as caught:
         act(*args)
     assert caught.value.name == name
     return caught.value.message

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.standin.protocol import CudaError
+from grader.standin.protocol import CudaRefusal
 from tests.standin.device.rig import FILE, Rig, integer
 
 
@@ -30,7 +30,7 @@ def test_a_queued_kernel_on_freed_memory_is_found_and_ends_the_run() -> None:
     with rig.run() as ran:
         rig.launch(10, "twice", x, y, integer(rig.n), stream=stream)
         rig.m.free(11, x)
-        with pytest.raises(CudaError) as raised:
+        with pytest.raises(CudaRefusal) as raised:
             rig.m.synchronize(12, "stream", stream)
     assert raised.value.name == "cudaErrorIllegalAddress"
     assert ran.kinds == ["use_after_free"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grader.standin.protocol import CudaError
+from grader.standin.protocol import CudaRefusal
 from tests.standin.device.rig import FILE, Rig, integer
 
 
@@ -146,11 +146,11 @@ def test_what_waits_cannot_be_captured_and_breaks_the_capture_off(forbidden: str
         "blocking": lambda: rig.m.copy(11, x, x, 4, stream, True),
         "fetch": lambda: rig.m.fetch(11, x, 4, stream),
     }
-    with pytest.raises(CudaError) as raised:
+    with pytest.raises(CudaRefusal) as raised:
         calls[forbidden]()
     assert raised.value.name == "cudaErrorStreamCaptureUnsupported"
     assert "while stream 1 is being captured" in raised.value.message
-    with pytest.raises(CudaError) as raised:
+    with pytest.raises(CudaRefusal) as raised:
         rig.m.capture_end(12, stream)
     assert raised.value.name == "cudaErrorStreamCaptureInvalidated"
     assert not rig.m.is_capturing(stream)
@@ -163,7 +163,7 @@ def test_a_stream_that_is_not_joined_again_is_named() -> None:
     rig.m.capture_begin(10, first, 2)
     rig.behind(11, first, second)
     rig.m.fill(12, x, 0, rig.bytes, second, False)
-    with pytest.raises(CudaError) as raised:
+    with pytest.raises(CudaRefusal) as raised:
         rig.m.capture_end(13, first)
     assert raised.value.name == "cudaErrorStreamCaptureUnjoined"
     assert "stream 2 takes part in the capture (its last operation is on line 12)" in raised.value.message

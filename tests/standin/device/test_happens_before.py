@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.standin.device.operations import Fill, Operation, Task
-from grader.standin.device.order import hostile
-from grader.standin.device.streams import Event, Stream, Streams
+from grader.standin.device.operations import Memset, StreamOperation, StreamTask, latest_first
+from grader.standin.device.streams import DeviceEvent, DeviceStream, Streams
 
 STREAMS = 4
 """0 is the default stream, 1 and 2 block, 3 does not."""
@@ -25,13 +24,13 @@ STEPS = st.one_of(
 Step = tuple[str, int, int]
 
 
-def is_after(second: Operation, first: Operation) -> bool:
+def is_after(second: StreamOperation, first: StreamOperation) -> bool:
     """Whether ``first`` has ended when ``second`` begins, by their clocks."""
     return second.clock.get(first.chain, 0) >= first.index
 
 
-def task() -> Task:
-    return Task("fill", Fill(0, 0, 1), 0, 0)
+def task() -> StreamTask:
+    return StreamTask("fill", Memset(0, 0, 1), 0, 0)
 
 
 class Program:
@@ -40,9 +39,9 @@ class Program:
     def __init__(self, steps: Sequence[Step]) -> None:
         self.streams = Streams(1)
         handles = [self.streams.create(0, blocking=i != 3) for i in range(1, STREAMS)]
-        self.queues: list[Stream] = [self.streams.stream(h) for h in (0, *handles)]
-        self.events = [Event(0, timing=False) for _ in range(EVENTS)]
-        self.operations: list[Operation] = []
+        self.queues: list[DeviceStream] = [self.streams.stream(h) for h in (0, *handles)]
+        self.events = [DeviceEvent(0, timing=False) for _ in range(EVENTS)]
+        self.operations: list[StreamOperation] = []
         self.edges: list[set[int]] = []  # of each node, the nodes before it
         self.last: list[int | None] = [None] * STREAMS
         self.marks: list[int | None] = [None] * EVENTS
@@ -107,7 +106,7 @@ def test_only_what_must_come_first_is_executed_and_it_is_executed_first(steps: l
     if not program.operations:
         return
     wanted = data.draw(st.integers(0, len(program.operations) - 1))
-    done = [op for op in hostile([program.operations[wanted]]) if op.task is not None]
+    done = [op for op in latest_first([program.operations[wanted]]) if op.task is not None]
     reached = program.before(program.node_of[wanted]) | {program.node_of[wanted]}
     assert {id(op) for op in done} == {
         id(op) for op, node in zip(program.operations, program.node_of, strict=True) if node in reached
@@ -119,7 +118,7 @@ def test_only_what_must_come_first_is_executed_and_it_is_executed_first(steps: l
 def test_of_two_operations_that_nothing_orders_the_latest_issued_is_executed_first() -> None:
     program = Program([("work", 1, 0), ("work", 3, 0), ("work", 1, 0)])
     first, other, second = program.operations
-    assert [op for op in hostile(program.operations) if op.task is not None] == [other, first, second]
+    assert [op for op in latest_first(program.operations) if op.task is not None] == [other, first, second]
 
 
 def test_an_event_that_is_recorded_again_leaves_those_who_wait_behind_its_old_place() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grader.standin.protocol import HOST_BASE, CudaError
+from grader.standin.protocol import HOST_BASE, CudaRefusal
 from tests.standin.device.rig import FILE, PAGE, SHARED_BYTES, Ran, Rig, integer, pointer
 
 PAGE_BYTES = 64 << 10
@@ -45,7 +45,7 @@ def test_memory_that_is_not_pinned_cannot_be_reached_by_a_kernel() -> None:
     rig.pin("out")
     with rig.run() as ran:
         rig.launch(9, "twice", rig.at("x"), rig.at("out"), integer(rig.n))
-        with pytest.raises(CudaError) as raised:
+        with pytest.raises(CudaRefusal) as raised:
             rig.m.synchronize(10, "stream", 0)
     assert raised.value.name == "cudaErrorIllegalAddress"
     found = ran.report.findings[0]
@@ -61,7 +61,7 @@ def test_a_stray_access_behind_a_pinned_array_is_the_kernels_and_has_the_arrays_
     rig.pin("x", "out")
     with rig.run() as ran:
         rig.launch(9, "twice", rig.at("x"), rig.at("out"), integer(rig.n + 1))
-        with pytest.raises(CudaError):
+        with pytest.raises(CudaRefusal):
             rig.m.synchronize(10, "stream", 0)
     assert [(e.kind, e.array) for e in ran.report.outcome.events] == [("out_of_bounds", "x"), ("out_of_bounds", "out")]
     assert ran.kinds == []
@@ -71,11 +71,11 @@ def test_a_stray_access_behind_a_pinned_array_is_the_kernels_and_has_the_arrays_
 def test_pages_are_pinned_once() -> None:
     rig = Rig(100)
     rig.pin("x")
-    with pytest.raises(CudaError) as raised:
+    with pytest.raises(CudaRefusal) as raised:
         rig.m.host_register(5, rig.at("x") + 2048, 64, 0)
     assert raised.value.name == "cudaErrorHostMemoryAlreadyRegistered"
     rig.m.host_unregister(6, rig.at("x"))
-    with pytest.raises(CudaError) as raised:
+    with pytest.raises(CudaRefusal) as raised:
         rig.m.host_unregister(7, rig.at("x"))
     assert raised.value.name == "cudaErrorHostMemoryNotRegistered"
     rig.pin("x")
@@ -128,7 +128,7 @@ def test_pinned_memory_is_given_out_by_pages_until_none_is_left() -> None:
     a, b = (rig.m.host_alloc(1, 5000, 0) for _ in range(2))
     assert b - a == 2 * PAGE
     assert a >= HOST_BASE + 2 * PAGE
-    with pytest.raises(CudaError) as raised:
+    with pytest.raises(CudaRefusal) as raised:
         rig.m.host_alloc(2, SHARED_BYTES, 0)
     assert raised.value.name == "cudaErrorMemoryAllocation"
     rig.m.free_host(3, a)
@@ -142,10 +142,10 @@ def test_memory_goes_back_the_way_it_came() -> None:
     rig.pin("x")
     wrong = ((rig.m.free, pinned), (rig.m.free, x + 4), (rig.m.free_host, x), (rig.m.free_host, rig.at("x")))
     for give_back, address in wrong:
-        with pytest.raises(CudaError, match=r"cannot be given back this way: free\(\) takes what malloc\(\) gave"):
+        with pytest.raises(CudaRefusal, match=r"cannot be given back this way: free\(\) takes what malloc\(\) gave"):
             give_back(5, address)
     rig.m.free(6, x)
-    with pytest.raises(CudaError, match="and once"):
+    with pytest.raises(CudaRefusal, match="and once"):
         rig.m.free(7, x)
 
 
@@ -306,7 +306,7 @@ def test_advice_and_prefetches_are_for_managed_memory() -> None:
     rig = Rig()
     (x,) = rig.device()
     for call in (lambda: rig.m.advise(1, x, 4, 1, 0), lambda: rig.m.prefetch(1, x, 4, 0, 0)):
-        with pytest.raises(CudaError, match="is for managed memory"):
+        with pytest.raises(CudaRefusal, match="is for managed memory"):
             call()
 
 
@@ -315,16 +315,16 @@ def test_memory_that_is_not_there_is_refused_with_its_reason() -> None:
     (x,) = rig.device()
     rig.m.free(7, x)
     for address, why in ((x, "freed on line 7"), (1 << 40, "no address of memory")):
-        with pytest.raises(CudaError, match=why):
+        with pytest.raises(CudaRefusal, match=why):
             rig.m.fill(8, address, 0, 4, 0, False)
     (y,) = rig.device()
-    with pytest.raises(CudaError, match="only 4 bytes are left there"):
+    with pytest.raises(CudaRefusal, match="only 4 bytes are left there"):
         rig.m.fill(8, y + rig.bytes - 4, 0, 8, 0, False)
 
 
 def test_a_device_has_so_much_memory() -> None:
     rig = Rig()
-    with pytest.raises(CudaError, match="out of memory: 2147483648 bytes are asked for"):
+    with pytest.raises(CudaRefusal, match="out of memory: 2147483648 bytes are asked for"):
         rig.m.malloc(3, 0, 2 << 30, False)
     with rig.run() as ran:
         for _ in range(3):

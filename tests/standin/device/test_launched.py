@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from grader.standin.device.launched import launched, parameters_of
-from grader.standin.device.operations import Kernel
+from grader.standin.device.arguments import launched, parameters_of
+from grader.standin.device.operations import KernelLaunch
 from tests.standin.device.rig import FILE, Rig, integer, pointer
 
 
@@ -16,9 +16,9 @@ def told(rig: Rig, elements: list[str], arguments: list[bytes], names: list[str]
     """What is told of a launch of ``add_one`` with these arguments, as if its parameters were of these types."""
     rig.m.launch(9, "add_one", [1], [32], 0, arguments[:2], [], 0, False, 0)
     op = rig.m.streams.queued[-1]
-    assert isinstance(op.job.work, Kernel)
+    assert isinstance(op.job.work, KernelLaunch)
     op.task = replace(op.job, work=replace(op.job.work, arguments=tuple(arguments)))
-    return launched(rig.m.executor.words, op, parameters_of(elements, names))
+    return launched(rig.m.space, op, parameters_of(elements, names), f"{FILE}:9")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from grader.standin.messages import pack, relayed, unpack
-from grader.standin.protocol import CudaError, answer
+from grader.standin.protocol import CudaRefusal, answer
 from tests.standin.device.rig import FILE, Rig, integer, pointer
 
 
@@ -26,7 +26,7 @@ def test_a_shape_that_no_device_has_is_refused(
 ) -> None:
     rig = Rig()
     (x,) = rig.device()
-    with pytest.raises(CudaError, match=why) as raised:
+    with pytest.raises(CudaRefusal, match=why) as raised:
         rig.m.launch(5, "add_one", grid, block, shared, [pointer(x), integer(1)], [], 0, False, 0)
     assert raised.value.name == name
 
@@ -34,11 +34,11 @@ def test_a_shape_that_no_device_has_is_refused(
 def test_arguments_must_fit_the_parameters() -> None:
     rig = Rig()
     (x,) = rig.device()
-    with pytest.raises(CudaError, match="add_one has 2 parameters, and 1 argument is given"):
+    with pytest.raises(CudaRefusal, match="add_one has 2 parameters, and 1 argument is given"):
         rig.launch(5, "add_one", x)
-    with pytest.raises(CudaError, match="argument 1 of add_one has 4 bytes, and the parameter 8"):
+    with pytest.raises(CudaRefusal, match="argument 1 of add_one has 4 bytes, and the parameter 8"):
         rig.launch(5, "add_one", integer(1), integer(1))
-    with pytest.raises(CudaError, match="no kernel add_two; it has twice, add_one"):
+    with pytest.raises(CudaRefusal, match="no kernel add_two; it has twice, add_one"):
         rig.launch(5, "add_two", x)
 
 
@@ -48,7 +48,7 @@ def test_a_cooperative_launch_must_be_resident_at_once() -> None:
     assert rig.m.resident_blocks("add_one", 256, 0) == 8
     with rig.run() as ran:
         rig.m.launch(5, "add_one", [108 * 8], [256], 0, [pointer(x), integer(0)], [], 0, True, 0)
-        with pytest.raises(CudaError, match=r"865 blocks of 256 threads.*only 864 can be resident") as raised:
+        with pytest.raises(CudaRefusal, match=r"865 blocks of 256 threads.*only 864 can be resident") as raised:
             rig.m.launch(6, "add_one", [865], [256], 0, [pointer(x), integer(0)], [], 0, True, 0)
         rig.m.synchronize(7, "stream", 0)
     assert raised.value.name == "cudaErrorCooperativeLaunchTooLarge"
@@ -68,7 +68,7 @@ def test_after_a_fault_nothing_is_done_and_every_wait_says_so() -> None:
         rig.launch(5, "twice", 0, y, integer(1))
         rig.m.fill(6, x, 0, rig.bytes, 0, False)
         for line in (7, 8):
-            with pytest.raises(CudaError) as raised:
+            with pytest.raises(CudaRefusal) as raised:
                 rig.m.synchronize(line, "device", 0)
             assert raised.value.name == "cudaErrorIllegalAddress"
     assert [e.kind for e in ran.report.outcome.events] == ["null"]
@@ -104,7 +104,7 @@ def test_a_finding_in_a_kernel_comes_with_its_launch_and_what_that_passed() -> N
         for _ in range(2):
             rig.launch(5, "twice", x + 400, small, integer(-1))
         rig.launch(6, "strided", x, small, integer(17), integer(2))
-        with pytest.raises(CudaError):
+        with pytest.raises(CudaRefusal):
             rig.m.synchronize(7, "device", 0)
     assert [event.launch for event in ran.report.outcome.events] == [
         f"{FILE}:6 with argument 1 = the device copy of x (1000 elements), argument 2 = memory allocated at line 3 "
@@ -166,7 +166,7 @@ def test_a_kernel_may_use_a_peers_memory_once_it_was_let_in() -> None:
     with rig.run() as ran:
         rig.m.copy(4, x, rig.at("x"), rig.bytes, 0, True)
         rig.launch(5, "twice", x, y, integer(rig.n), stream=-1)
-        with pytest.raises(CudaError):
+        with pytest.raises(CudaRefusal):
             rig.m.synchronize(6, "device", 1)
     assert ran.report.findings[0].message == (
         f"cudaErrorIllegalAddress: kernel twice on the default stream of device 1 ({FILE}:5) uses the copy of x on "
@@ -205,7 +205,7 @@ def test_devices_wait_for_each_other_only_by_events() -> None:
 def test_there_are_no_other_devices() -> None:
     rig = Rig()
     for call in (lambda: rig.m.malloc(1, 1, 4, False), lambda: rig.m.enable_peer(1, 0, 1), lambda: rig.m.attributes(2)):
-        with pytest.raises(CudaError) as raised:
+        with pytest.raises(CudaRefusal) as raised:
             call()
         assert raised.value.name == "cudaErrorInvalidDevice"
 

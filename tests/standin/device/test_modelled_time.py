@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from grader.standin.device import A100
-from grader.standin.protocol import CudaError
+from grader.standin.protocol import CudaRefusal
 from tests.standin.device.rig import Ran, Rig, integer
 
 Beside = Callable[[Rig, int, int], None]
@@ -122,11 +122,11 @@ def test_events_have_modelled_times() -> None:
         rig.m.copy(3, x, rig.at("x"), rig.bytes, 0, False)
         rig.m.event_record(4, end, 0)
         rig.m.event_record(4, plain, 0)
-        with pytest.raises(CudaError, match="not done yet"):
+        with pytest.raises(CudaRefusal, match="not done yet"):
             rig.m.elapsed_ms(begin, end)
         rig.m.synchronize(5, "event", end)
         took = rig.m.elapsed_ms(begin, end)
-        with pytest.raises(CudaError, match="disable_timing"):
+        with pytest.raises(CudaRefusal, match="disable_timing"):
             rig.m.elapsed_ms(begin, plain)
     (bar,) = ran.bars
     assert took == pytest.approx(1e3 * (bar.end_s - bar.start_s), rel=0.01)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from grader.standin.protocol import CudaError
+from grader.standin.protocol import CudaRefusal
 from tests.standin.device.rig import Ran, Rig, integer
 
 SOURCE = """
@@ -168,14 +168,14 @@ def test_a_graph_keeps_the_window_that_its_kernels_were_captured_with() -> None:
 
 def test_a_window_larger_than_any_is_refused() -> None:
     rig = Windowed()
-    with pytest.raises(CudaError, match="MaxAccessPolicyWindowSize"):
+    with pytest.raises(CudaRefusal, match="MaxAccessPolicyWindowSize"):
         rig.window(bytes=1 << 40)
 
 
 @pytest.mark.parametrize("base", [-1, 1 << 63, 1 << 80])
 def test_a_window_at_no_address_is_refused(base: int) -> None:
     rig = Windowed()
-    with pytest.raises(CudaError, match="no address is like that"):
+    with pytest.raises(CudaRefusal, match="no address is like that"):
         rig.window(base=base)
 
 

@@ -27,7 +27,7 @@ Step = tuple[str, int, int, int]
 
 
 class Program:
-    """The same steps on the machine, and on arrays in the order of issue."""
+    """The same steps on the device, and on arrays in the order of issue."""
 
     def __init__(self, steps: list[Step]) -> None:
         self.rig = Rig(N)

@@ -17,9 +17,8 @@ from grader.backends.gpu.hostfile.timeline import timeline_of
 from grader.backends.gpu.session import LOAD_S, SETTLE_S, START_S, ChildSession
 from grader.backends.gpu.signals import Signals, undisturbed
 from grader.backends.hostfile.case import is_cooperative, run_case, shared_bytes
-from grader.backends.hostfile.ended import died, hung
-from grader.backends.hostfile.told import printed_too_much, told_error, told_printed
-from grader.backends.hostfile.traces import Traces, where
+from grader.backends.hostfile.child_files import ChildFiles, where
+from grader.backends.hostfile.faults import error_of, printed_of, printed_too_much, process_died, process_hung
 from grader.backends.mappings import PAGE, SharedFile, Span
 from grader.errors import GraderFault, SubmissionError, WarpgradeError
 
@@ -27,8 +26,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from grader.backends.gpu.hostfile.start import Starter
-    from grader.backends.gpu.hostfile.yardsticks import Yardstick
+    from grader.backends.gpu.hostfile.backend import Starter
+    from grader.backends.gpu.hostfile.baselines import Baseline
     from grader.compile import Program
     from grader.exercise import Exercise
     from grader.verdict import Timeline
@@ -36,15 +35,15 @@ if TYPE_CHECKING:
     Values = npt.NDArray[np.generic]
     Arrays = Mapping[str, Values]
 
-YARDSTICK_WARM_UPS = 2
+BASELINE_WARM_UPS = 2
 WARM_UP_S = 0.25  # at least, while the clocks rise
-YARDSTICK_SAMPLES = 15
+BASELINE_SAMPLES = 15
 
 
-class HostSession(ChildSession):
+class HostfileSession(ChildSession):
     """One host submission in its child, on ``gpus`` GPUs.
 
-    ``yardsticks_s`` are samples in seconds by the name of a yardstick, called and timed like a run, before any of the
+    ``baselines_s`` are samples in seconds by the name of a baseline, called and timed like a run, before any of the
     submission's code was read.
     """
 
@@ -57,35 +56,35 @@ class HostSession(ChildSession):
         self._signals = Signals(self._shared.fd)
         self._watched = False
         self._name = ""  # of the host file, once it is read
-        self._traces = Traces()
+        self._files = ChildFiles()
         self._mapped: list[tuple[str, Span, str]] = []  # of the last `set_up`: name, place, dtype
-        self.yardsticks_s: dict[str, tuple[float, ...]] = {}
-        super().__init__(starter.start(self._shared, self._traces, self._folder.name, limits), program, limits)
+        self.baselines_s: dict[str, tuple[float, ...]] = {}
+        super().__init__(starter.start(self._shared, self._files, self._folder.name, limits), program, limits)
 
-    def load(self, cubin: bytes, source: bytes, name: str, yardsticks: tuple[Yardstick, ...] = ()) -> None:
+    def load(self, cubin: bytes, source: bytes, name: str, baselines: tuple[Baseline, ...] = ()) -> None:
         """Measure what runs are measured against, then hand over the module and the host file."""
         self.wait_ready()
-        for one in yardsticks:
-            self.yardsticks_s[one.name] = self._measured(one)
-        self.call({"do": "doors"}, LOAD_S)
+        for one in baselines:
+            self.baselines_s[one.name] = self._measured(one)
+        self.call({"do": "sandbox"}, LOAD_S)
         self._name = name
         kernel = self.program.entries[0].name if self.program.entries else ""
         told = {"kernel": kernel, "cooperative": is_cooperative(self.program), "devices": self._gpus}
         self._load({"do": "load", "cubin": cubin, "source": source, "name": name, **told})
 
-    def _measured(self, one: Yardstick) -> tuple[float, ...]:
+    def _measured(self, one: Baseline) -> tuple[float, ...]:
         try:
-            self.call({"do": "yardstick", "name": one.name, **one.request}, START_S)
+            self.call({"do": "baseline", "name": one.name, **one.request}, START_S)
             self._watched = True
             with undisturbed():
                 self._warm_up()
-                return tuple(self._call(START_S) for _ in range(YARDSTICK_SAMPLES))
+                return tuple(self._call(START_S) for _ in range(BASELINE_SAMPLES))
         except SubmissionError as error:  # nothing of the submission has run yet
             raise self._stop(GraderFault(f"{one.name} could not be measured: {error.message}")) from error
 
     def _warm_up(self) -> None:
         started, calls = time.perf_counter(), 0
-        while calls < YARDSTICK_WARM_UPS or time.perf_counter() - started < WARM_UP_S:
+        while calls < BASELINE_WARM_UPS or time.perf_counter() - started < WARM_UP_S:
             self._call(START_S)
             calls += 1
 
@@ -103,8 +102,8 @@ class HostSession(ChildSession):
         """With what was printed; of a process that is gone, what it had left."""
         limit_bytes = self._limits.printf_bytes
         if self._stopped is not None:
-            return replace(execution, printed=self._traces.printed(limit_bytes))
-        printed, too_much = told_printed(self.call({"do": "printed"}, SETTLE_S), limit_bytes)
+            return replace(execution, printed=self._files.printed(limit_bytes))
+        printed, too_much = printed_of(self.call({"do": "printed"}, SETTLE_S), limit_bytes)
         if too_much and execution.failure is None:
             said = printed_too_much(f"{self._name}, or its kernels,", self._name, limit_bytes)
             execution = replace(execution, failure="limit", diagnostics=(said,))
@@ -182,16 +181,16 @@ class HostSession(ChildSession):
             f"only has much to do, `--timeout {math.ceil(2 * self._limits.total_s)}` gives it more time"
         )
         message = self._too_long(self._name, seconds)
-        return hung(self._name, where(self._child, self._traces, self._name), message, hint)
+        return process_hung(self._name, where(self._child, self._files, self._name), message, hint)
 
     def _died(self, starting: bool) -> WarpgradeError:
         if starting or not self._name:
             return super()._died(starting)
         child = self._child
         child.wait(2.0)
-        line = where(child, self._traces, self._name)
+        line = where(child, self._files, self._name)
         otherwise = "run it with `--backend sim` to see what it does"
-        return died(self._name, line, child.signal_name, child.returncode, otherwise)
+        return process_died(self._name, line, child.signal_name, child.returncode, otherwise)
 
     def _raise_if_bad(self, answer: dict[str, Any], keep_fault: bool) -> None:
         """The host file can write to its process's channel: once it is read, only faults of its own are believed."""
@@ -200,7 +199,7 @@ class HostSession(ChildSession):
         super()._raise_if_bad(answer, keep_fault)
 
     def _submission_error(self, answer: dict[str, Any]) -> SubmissionError:
-        return told_error(answer, self._name)
+        return error_of(answer, self._name)
 
     def _send(self, request: dict[str, Any], arrays: dict[str, Values] | None = None) -> None:
         """A child that watches for calls listens to messages only after it was told to."""
@@ -212,5 +211,5 @@ class HostSession(ChildSession):
     def close(self) -> None:
         super().close()
         self._shared.close()
-        self._traces.close()
+        self._files.close()
         self._folder.cleanup()

@@ -1,11 +1,11 @@
-"""Host exercises without a GPU: the host file in one child, the machine that plays its GPU in another.
+"""Host exercises without a GPU: the host file in one child, the device that plays its GPU in another.
 
-    backend = HostSimBackend(exercise, host_source, "zero_copy_host.py")
+    backend = HostfileSimBackend(exercise, host_source, "zero_copy_host.py")
     with backend.open(program, limits) as session:
         execution = session.run(case)
 
-              ┌─ A: grader.backends.sim.hostfile.child ─┐        ┌─ B: grader.backends.sim.child ─┐
-    parent ──▶│ the host file, the stand-in's CuPy  │─calls─▶│ the machine: device memory,    │
+              ┌─ A: grader.backends.sim.hostfile.client_child ─┐        ┌─ B: grader.backends.sim.child ─┐
+    parent ──▶│ the host file, the stand-in's CuPy  │─calls─▶│ the device: its memory,        │
               └──────────── shared file ────────────┘ parent └ streams, findings, the clock ──┘
 
 A is hostile and decides nothing; the parent hands its calls to B as they are. Outputs count as they stood when A said
@@ -14,22 +14,79 @@ that its run had ended: work that it left to a stream or a thread comes too late
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
-from grader.backends.sim.hostfile.pair import Pair
-from grader.backends.sim.hostfile.session import HostSimSession
+from grader.backends.hostfile.case import shared_bytes
+from grader.backends.hostfile.child_files import ChildFiles
+from grader.backends.mappings import PAGE, SharedFile, pages
+from grader.backends.sim import ADDRESS_SPACE
+from grader.backends.sim.hostfile.session import GAP_BYTES, HostfileSimSession
 from grader.launch import DeviceLimits
+from grader.process.channel import Sandbox, spawn
 
 if TYPE_CHECKING:
     from grader.backends.base import Limits
     from grader.compile import Program
     from grader.exercise import Exercise
+    from grader.process.child import Child
 
-__all__ = ["HostSimBackend", "HostSimSession"]
+
+POOL_BYTES = 64 << 20  # of pinned and managed memory that the host file allocates, at least
+POOL_CASES = 4  # as many times as all cases' arrays have
+HOST_MEMORY_BYTES = 4 << 30  # address space of the host file's process beside the shared file
 
 
-class HostSimBackend:
+class Pair:
+    """Both children, the file that they share, and what the host file's process leaves behind."""
+
+    def __init__(
+        self, host: Child, device: Child, shared: SharedFile, pool: tuple[int, int], files: ChildFiles, inner: Sandbox
+    ) -> None:
+        self.host, self.device, self.shared, self.pool = host, device, shared, pool
+        self.files, self.inner = files, inner
+
+    @classmethod
+    def start(cls, exercise: Exercise, courses: tuple[Path, ...], *, sandbox: bool) -> Self:
+        """Start both; neither is waited for."""
+        arrays = shared_bytes(replace(exercise, timed=None), PAGE, gap=GAP_BYTES)
+        shared = SharedFile(arrays + pages(max(POOL_BYTES, POOL_CASES * arrays)))
+        closed = Sandbox(files=True, processes=False, network=False, memory_bytes=ADDRESS_SPACE + shared.size)
+        device = spawn(
+            "grader.backends.sim.hostfile.device_child", sandbox=closed if sandbox else None, pass_fds=(shared.fd,)
+        )
+        inner = _inner_sandbox(courses, shared.size) if sandbox else Sandbox()
+        files = ChildFiles()
+        host = spawn("grader.backends.sim.hostfile.client_child", pass_fds=(shared.fd, *files.fds))
+        return cls(host, device, shared, (arrays, shared.size), files, inner)
+
+    def end(self) -> None:
+        """End both; ending twice is fine."""
+        self.host.close()
+        self.device.close()
+        self.shared.close()
+
+    def close(self) -> None:
+        """End both, and drop what they left; closing twice is fine."""
+        self.end()
+        self.files.close()
+
+
+def _inner_sandbox(courses: tuple[Path, ...], shared_size: int) -> Sandbox:
+    """Closed before any of the host file's code: it reads Python and its packages, and writes nothing."""
+    from grader.backends.hostfile.sandbox_rules import readable
+
+    return Sandbox(
+        files=True, read=readable(courses), write=("/dev/null",), processes=False, network=False,
+        memory_bytes=HOST_MEMORY_BYTES + shared_size, file_bytes=64 << 20,
+    )  # fmt: skip
+
+
+__all__ = ["HostfileSimBackend", "HostfileSimSession"]
+
+
+class HostfileSimBackend:
     """Runs host exercises on the simulator. ``source`` is the host file's text, ``name`` its name in messages."""
 
     name = "sim"
@@ -52,20 +109,20 @@ class HostSimBackend:
         if self._started is None:
             self._started = Pair.start(self.exercise, self._courses, sandbox=self._sandbox)
 
-    def open(self, program: Program, limits: Limits) -> HostSimSession:
+    def open(self, program: Program, limits: Limits) -> HostfileSimSession:
         """Load program and host file in children of their own.
 
         Raises Unsupported where files cannot be closed to them (unless ``sandbox=False``), SubmissionError where the
         host file is no Python, lacks a function, or fails when it is read.
         """
-        from grader.backends.hostfile.doors import must_close
+        from grader.backends.hostfile.sandbox_rules import require_sandbox
 
         if self._sandbox:
-            must_close()
+            require_sandbox()
         self.start()
         pair, self._started = self._started, None
         assert pair is not None
-        session = HostSimSession(pair, self.exercise, program, limits)
+        session = HostfileSimSession(pair, self.exercise, program, limits)
         try:
             session.load(self._source, self._name, self._threads)
         except BaseException:

@@ -1,20 +1,107 @@
-"""The simulator's child where it is to play a GPU: the same, with what a machine needs imported before doors close."""
+"""The simulator's child where it plays the GPU of a host file: what the parent relays, and what a run came to."""
 
 from __future__ import annotations
 
+import mmap
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from grader.backends.sim import child
 
+if TYPE_CHECKING:
+    from grader.simt.engine.code_cache import CodeCache
+    from grader.simt.ptx import Module
+    from grader.simt.simulate import Options
+    from grader.standin.device import RunReport, StandinDevice
+
+
+class DeviceServer:
+    """Answers for one `StandinDevice`, over one program and one shared file."""
+
+    def __init__(
+        self, message: Mapping[str, Any], module: Module, cache: CodeCache, options: Options, file: str
+    ) -> None:
+        self._arrays: dict[str, tuple[int, int, str, str]] = {}
+        self._file = file
+        self._device = _device(message, module, cache, options)
+
+    def answer(self, message: dict[str, Any]) -> dict[str, Any]:
+        """The answer to everything but ``start_device``."""
+        return {"bind": self._bind, "call": self._call, "begin_run": self._begin, "end_run": self._end}[message["do"]](
+            message
+        )
+
+    def _bind(self, message: dict[str, Any]) -> dict[str, Any]:
+        self._arrays = {name: (row[0], row[1], row[2], row[3]) for name, row in message["arrays"].items()}
+        self._device.begin_setup(self._arrays)
+        return {"is": "done"}
+
+    def _call(self, message: dict[str, Any]) -> dict[str, Any]:
+        from grader.standin.messages import unpack
+        from grader.standin.protocol import answer
+
+        return {"is": "answer", **answer(self._device, unpack(message))}
+
+    def _begin(self, message: dict[str, Any]) -> dict[str, Any]:
+        self._device.begin_run(self._arrays, graded=bool(message["graded"]))
+        return {"is": "done"}
+
+    def _end(self, _: dict[str, Any]) -> dict[str, Any]:
+        return {"is": "done", **self._told(self._device.end_run())}
+
+    def _told(self, report: RunReport) -> dict[str, Any]:
+        from grader.backends.sim.results import describe
+
+        itemsize = {name: _itemsize(row[2]) for name, row in self._arrays.items()}
+        told = describe(report.outcome, self._file, itemsize)
+        own = [asdict(found) for found in report.findings]
+        return told | {
+            "diagnostics": [*own, *told["diagnostics"]],
+            "failure": _failure(report) or told["failure"],
+            "host_counters": dict(report.host_counters),
+            "timeline": asdict(report.timeline),
+        }
+
+
+def _failure(report: RunReport) -> str | None:
+    """The word of the first finding of the host file that is an error: it comes before what a kernel did wrong."""
+    from grader.findings.kinds import word_of_kind
+
+    return next((word_of_kind(found.kind) for found in report.findings if found.severity == "error"), None)
+
+
+def _device(message: Mapping[str, Any], module: Module, cache: CodeCache, options: Options) -> StandinDevice:
+    import numpy as np
+
+    from grader.standin.device import A100, StandinDevice
+
+    shared = np.frombuffer(mmap.mmap(int(message["fd"]), int(message["size"])), np.uint8)
+    begin, end = message["pool"]
+    return StandinDevice(
+        module, shared, cache=cache, pool=(int(begin), int(end)), hostfile=str(message["hostfile"]),
+        options=options, devices=int(message["devices"]), model=replace(A100, scale=float(message["scale"])),
+        parameters={name: tuple(known) for name, known in message["parameters"].items()},
+        registers=dict(message["registers"]),
+    )  # fmt: skip
+
+
+def _itemsize(dtype: str) -> int:
+    import numpy as np
+
+    return np.dtype(dtype).itemsize
+
+
 NEEDED = (
-    "grader.backends.sim.hostfile.device_server", "grader.backends.sim.results",
-    "grader.standin.device", "grader.standin.messages", "grader.standin.protocol",
+    "grader.backends.sim.results", "grader.findings.kinds", "grader.standin.device",
+    "grader.standin.messages", "grader.standin.protocol",
     "numpy.ma",  # np.unique looks for it when it is called
 )  # fmt: skip
 
 
 def main() -> None:
-    """`grader.backends.sim.child`, begun a little later."""
+    """`grader.backends.sim.child`, with what a device needs imported before the sandbox closes all files."""
     for name in NEEDED:
         import_module(name)
-    child.main()
+    child.main(DeviceServer)

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from grader.backends.base import CaseRun, Execution, Limits
 from grader.backends.hostfile.case import is_cooperative, run_case
-from grader.backends.hostfile.ended import died, hung
-from grader.backends.hostfile.told import printed_too_much, told_error, told_printed
-from grader.backends.hostfile.traces import where
+from grader.backends.hostfile.child_files import where
+from grader.backends.hostfile.faults import error_of, printed_of, printed_too_much, process_died, process_hung
+from grader.backends.mappings import PAGE
 from grader.backends.patience import Patience
-from grader.backends.sim import START_S, as_diagnostic, as_launches, as_timeline
-from grader.backends.sim.hostfile.device_session import MachineSession
-from grader.backends.sim.hostfile.pair import GAP_BYTES
-from grader.errors import GraderFault, SubmissionError, WarpgradeError
+from grader.backends.sim import START_S, SimSession, as_diagnostic, as_launches, as_timeline
+from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeError
+from grader.launch.parameters import parameter_names
 from grader.process.channel import ChannelBroken, ChannelClosed, ChannelTimeout
 from grader.process.child import Closing
 
@@ -24,23 +23,79 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from grader.backends.sim.hostfile.pair import Pair
+    from grader.backends.sim.hostfile.backend import Pair
     from grader.compile import Program
-    from grader.exercise import Exercise
+    from grader.exercise import Exercise, Size
 
     Arrays = Mapping[str, npt.NDArray[np.generic]]
 
-CALL_S = 0.001  # of a call to the machine that executes nothing
+
+class DeviceSession(SimSession):
+    """The simulator's child as the device of a host file."""
+
+    def start_device(self, pair: Pair, hostfile: str, source: bytes, exercise: Exercise) -> None:
+        """Make the device over the shared file."""
+        shared, program = pair.shared, self.program
+        names = {entry.name: parameter_names(program.source, entry.name) for entry in program.entries}
+        told = {"do": "start_device", "fd": shared.fd, "size": shared.size, "pool": pair.pool, "hostfile": hostfile}
+        told |= {"devices": _devices(exercise), "scale": _scale(exercise), "parameters": names}
+        self.ask(told | {"registers": _registers(program) if _asks_for_occupancy(program, source) else {}})
+
+    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        """One request and its answer. Raises what a case of `SimSession` raises."""
+        self._send(request)
+        answer, _ = self._await(self._limits.launch_s)
+        return answer
 
 
-class HostSimSession(Closing):
+def _asks_for_occupancy(program: Program, source: bytes) -> bool:
+    """Whether it matters how many registers a kernel needs, which takes an assembler to find out."""
+    return is_cooperative(program) or b"ccupancy" in source or b"num_regs" in source
+
+
+def _registers(program: Program) -> dict[str, int]:
+    """Registers of a thread by kernel; none where there is no assembler."""
+    from grader.compile import assembly
+
+    try:
+        resources = assembly(program, program.target).resources
+    except (SubmissionError, Unsupported):
+        return {}
+    return {name: needs.registers for name, needs in resources.items()}
+
+
+def _devices(exercise: Exercise) -> int:
+    """As many GPUs as the largest case has."""
+    sizes: tuple[Size, ...] = (*exercise.small, exercise.simulated)
+    secret = exercise.secret.get("gpus", (1, 1, 1))[1]
+    return max(exercise.gpus, secret, *(size.get("gpus", 1) for size in sizes))
+
+
+def _scale(exercise: Exercise) -> float:
+    """How much more work the timed size is than the simulated one: bars have the timed size's proportions."""
+    from grader.expressions import evaluate
+
+    if exercise.timed is None:
+        return 1.0
+    for work in (exercise.work.bytes, exercise.work.flops):
+        small, large = float(evaluate(work, exercise.simulated)), float(evaluate(work, exercise.timed))
+        if small > 0 and large > 0:
+            return max(1.0, large / small)
+    return 1.0
+
+
+GAP_BYTES = PAGE  # behind each array: who reads a little beyond its end must not come upon the next one
+CALL_S = 0.001  # of a call to the device that executes nothing
+
+
+class HostfileSimSession(Closing):
     """One host submission in its two children. A context manager; on exit they are gone."""
 
     def __init__(self, pair: Pair, exercise: Exercise, program: Program, limits: Limits) -> None:
         self._pair = pair
         self._exercise = exercise
         self._limits = limits
-        self._machine = MachineSession(pair.machine, program, limits)
+        self._device = DeviceSession(pair.device, program, limits)
         self._arrays: dict[str, tuple[npt.NDArray[np.generic], npt.NDArray[np.generic]]] = {}
         self._reports: list[dict[str, Any]] = []
         self._graded = False
@@ -50,15 +105,15 @@ class HostSimSession(Closing):
         self.sandbox = "none"
 
     def load(self, source: bytes, name: str, threads: int) -> None:
-        """Start the machine, then hand over module and host file."""
+        """Start the device, then hand over module and host file."""
         self._name = name
         shared, channel = self._pair.shared, self._pair.host.channel
         told = {"do": "start", "fd": shared.fd, "size": shared.size, "name": name, "inner": self._pair.inner.to_dict()}
-        told |= self._pair.traces.to_dict()
+        told |= self._pair.files.to_dict()
         with contextlib.suppress(ChannelClosed):  # whoever waits for it says what happened
             channel.send(told | {"printf_bytes": self._limits.printf_bytes})
-        self._machine.load(threads)
-        self._machine.start_machine(self._pair, name, source, self._exercise)
+        self._device.load(threads)
+        self._device.start_device(self._pair, name, source, self._exercise)
         self._await_ready()
         cooperative = is_cooperative(self.program)
         self._ask({"do": "load", "source": source, "name": name, "cooperative": cooperative})
@@ -72,11 +127,11 @@ class HostSimSession(Closing):
             raise self._stop(GraderFault(f"the host file's process does not start: {tail[0]}")) from None
         if "error" in ready:
             raise self._stop(GraderFault(str(ready["error"])))
-        both = {self._machine.sandbox, ready.get("sandbox")}
+        both = {self._device.sandbox, ready.get("sandbox")}
         self.sandbox = "landlock" if both == {"landlock"} else "none"
 
     def run(self, run: CaseRun) -> Execution:
-        """Run one case: `setup` and a run on decoys, then the graded run.
+        """Run one case: `setup` and a run on warm-up inputs, then the graded run.
 
         What the host file or its kernels do wrong is an Execution with ``failure``, also where that ends the session.
         Raises Unsupported, GraderFault.
@@ -113,7 +168,7 @@ class HostSimSession(Closing):
         return {name: own for name, (own, _) in self._arrays.items()}
 
     def go(self) -> float:
-        """Call `run` once, the first time after `set_up` on decoys; seconds by the parent's clock.
+        """Call `run` once, the first time after `set_up` on warm-up inputs; seconds by the parent's clock.
 
         Raises SubmissionError for an exception in the host file, a run that does not end, or a process that died.
         """
@@ -137,7 +192,7 @@ class HostSimSession(Closing):
 
     # -- the two children --------------------------------------------------------------------------------------------
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        """One request to the host file's process; on the way its calls go to the machine."""
+        """One request to the host file's process; on the way its calls go to the device."""
         from grader.standin.messages import relayed
 
         if self._stopped is not None:
@@ -148,19 +203,19 @@ class HostSimSession(Closing):
             called = time.monotonic()
             result = self._asked(relayed(answer))
             result.pop("is", None)
-            # The machine's own time has limits of its own; but a loop of calls that cost nothing is the host file's.
+            # The device's own time has limits of its own; but a loop of calls that cost nothing is the host file's.
             patience.add(max(0.0, time.monotonic() - called - CALL_S))
             answer = self._exchanged(result, patience)
         if "fault" in answer:
-            raise told_error(answer, self._name)
+            raise error_of(answer, self._name)
         return answer
 
     def _asked(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The machine's answer. Where it gives none, the host file's process waits for nothing any more."""
+        """The device's answer. Where it gives none, the host file's process waits for nothing any more."""
         if self._stopped is not None:
             raise self._stopped
         try:
-            return self._machine.ask(request)
+            return self._device.ask(request)
         except WarpgradeError as error:
             raise self._stop(error) from None
 
@@ -191,13 +246,13 @@ class HostSimSession(Closing):
         message = f"the host file did not come back within {self._limits.launch_s:.3g} s"
         again = "grade it again when nothing else runs, and " if busy else ""
         hint = f"{again}look for a loop whose condition never becomes false; `--timeout SECONDS` gives it more time"
-        return hung(self._name, where(pair.host, pair.traces, self._name), message, hint, busy)
+        return process_hung(self._name, where(pair.host, pair.files, self._name), message, hint, busy)
 
     def _died(self) -> SubmissionError:
         host = self._pair.host
         host.wait(2.0)
-        line = where(host, self._pair.traces, self._name)
-        return died(self._name, line, host.signal_name, host.returncode)
+        line = where(host, self._pair.files, self._name)
+        return process_died(self._name, line, host.signal_name, host.returncode)
 
     def _stop(self, error: WarpgradeError) -> WarpgradeError:
         self._stopped = error
@@ -209,7 +264,7 @@ class HostSimSession(Closing):
         self, outputs: Mapping[str, Any] | None = None, changed: tuple[str, ...] = (),
         error: SubmissionError | None = None, elapsed_s: float = 0.0,
     ) -> Execution:  # fmt: skip
-        """The graded run's; a failure of the run on decoys counts where the graded one has none.
+        """The graded run's; a failure of the run on warm-up inputs counts where the graded one has none.
 
         An exception of the host file comes before what was in disorder when it was raised, and after a kernel's fault,
         which is its cause.
@@ -238,9 +293,9 @@ class HostSimSession(Closing):
         """What the host file printed. Where its process cannot say any more: what it had left."""
         limit_bytes = self._limits.printf_bytes
         try:
-            return told_printed(self._ask({"do": "printed"}), limit_bytes)
+            return printed_of(self._ask({"do": "printed"}), limit_bytes)
         except WarpgradeError:
-            return self._pair.traces.printed(limit_bytes), False
+            return self._pair.files.printed(limit_bytes), False
 
     def close(self) -> None:
         """End both children at once; closing twice is fine."""

@@ -9,7 +9,7 @@ import pytest
 from host_files import EXERCISE, LIMITS, PROGRAM, backend, case, oracle, without_a_gpu
 
 from grader.backends.gpu.hostfile import session as host_session
-from grader.backends.gpu.hostfile.speed import Check, HostSpeedTest, take_runs
+from grader.backends.gpu.hostfile.speed import HostfileSpeedTest, OutputCheck, take_runs
 from grader.backends.gpu.recording import Expectations, Recording, row_size
 from grader.backends.mappings import PAGE, SharedFile
 from grader.catalog.courses import built_in_course
@@ -353,13 +353,13 @@ def test_without_landlock_no_sandbox_runs_it(session, monkeypatch):
 
 def timed(session, source):
     one = session(source)
-    return HostSpeedTest(EXERCISE, backend(source), lambda: oracle, 7, LIMITS), one
+    return HostfileSpeedTest(EXERCISE, backend(source), lambda: oracle, 7, LIMITS), one
 
 
 def test_the_link_is_timed_by_the_same_calls_as_a_run(session):
-    ((name, samples),) = session(HONEST).yardsticks_s.items()
+    ((name, samples),) = session(HONEST).baselines_s.items()
     assert name == "link_to_device"
-    assert len(samples) == host_session.YARDSTICK_SAMPLES
+    assert len(samples) == host_session.BASELINE_SAMPLES
     assert all(0 < seconds < 1 for seconds in samples)
 
 
@@ -385,7 +385,7 @@ def test_every_timed_run_of_an_honest_file_is_right(session):
     recording = Recording(EXERCISE, {"rows": 200}, 3)
     runs = take_runs(one, EXERCISE, {"rows": 200}, recording)
     assert (len(runs.seconds), len(runs.copies)) == (33, 30)
-    assert Check(EXERCISE, {"rows": 200}, oracle, recording).wrong(runs) is None
+    assert OutputCheck(EXERCISE, {"rows": 200}, oracle, recording).wrong(runs) is None
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from grader.backends.base import Buffer, CaseRun, Limits
-from grader.backends.sim.hostfile.backend import HostSimBackend
+from grader.backends.sim.hostfile.backend import HostfileSimBackend
 from grader.compile import compile_source
 from grader.compile.toolchain import find_toolchain
 from grader.errors import SubmissionError, Unsupported
@@ -69,7 +69,7 @@ def session(program):
     opened = []
 
     def open_(source, limits=LIMITS, **keywords):
-        backend = HostSimBackend(EXERCISE, source.encode(), "sums_host.py", threads=1, **keywords)
+        backend = HostfileSimBackend(EXERCISE, source.encode(), "sums_host.py", threads=1, **keywords)
         opened.append(backend.open(program, limits))
         return opened[-1]
 
@@ -146,7 +146,7 @@ def run():
 
 def test_what_it_prints_is_shown(session):
     source = HONEST + "    print('{\"done\": true}')\n"
-    assert session(source).run(case()).printed == '{"done": true}\n' * 2  # the run on decoys prints, too
+    assert session(source).run(case()).printed == '{"done": true}\n' * 2  # the run on warm-up inputs prints, too
 
 
 def test_what_goes_to_standard_error_is_shown_in_the_order_of_what_is_printed(session):
@@ -665,10 +665,10 @@ FORGERIES = {
     "the standard output": "os.write(1, b'wgC1' * 100)",
     "an exit that says all is well": "os._exit(0)",
     "an exit of Python's": "sys.exit(0)",
-    "the stand-in's answers": "from grader.standin.client import caller; caller.LINE.ask = lambda m: {'result': 1}",
+    "the stand-in's answers": "from grader.standin.client import caller; connection.LINE.ask = lambda m: {'result': 1}",
     "the stand-in's copies": "cupy.ndarray.get = lambda s, out=None, **k: out; cupy.ndarray.set = lambda s, a: None",
     "the worker": "import gc\n    for o in gc.get_objects():\n"
-    "        if type(o).__name__ == 'SimWorker': o._run = o.answer = lambda *a: {'done': True}",
+    "        if type(o).__name__ == 'ClientWorker': o._run = o.answer = lambda *a: {'done': True}",
 }
 
 

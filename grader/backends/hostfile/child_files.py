@@ -1,0 +1,83 @@
+"""What a host file's process leaves behind, whatever becomes of it: what it printed, and the line where it was.
+
+    parent: files = ChildFiles(); spawn(..., pass_fds=files.fds); channel.send({..., **files.to_dict()})
+    child:  Printed(limit, printed); dump_stack_on_request(stacks)
+    parent: files.printed(limit), where(child, files, "sums_host.py")
+
+The parent makes the files, and the child writes them: they are hostile data. A line is believed of the host file only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import os
+import re
+import signal
+import time
+from typing import TYPE_CHECKING, NoReturn
+
+from grader.backends.output import anonymous_file
+
+if TYPE_CHECKING:
+    from grader.process.child import Child
+
+
+TELL_S = 0.5  # for a host file that does not end to say where it is
+TAIL_BYTES = 64 << 10  # of the stacks: one has a hundred lines at most
+
+
+class ChildFiles:
+    """The parent's side."""
+
+    def __init__(self) -> None:
+        self.fds: tuple[int, ...] = (anonymous_file("printed"), anonymous_file("stacks"))
+
+    def to_dict(self) -> dict[str, int]:
+        """What the child has to know."""
+        return dict(zip(("printed", "stacks"), self.fds, strict=True))
+
+    def printed(self, limit_bytes: int) -> str:
+        """What was printed and not taken yet, cut at the limit."""
+        return os.pread(self.fds[0], limit_bytes, 0).decode("utf-8", "replace") if self.fds else ""
+
+    def line(self, file: str) -> int | None:
+        """The line of ``file`` that was being executed when the last stack was written; None where there is none."""
+        if not self.fds:
+            return None
+        told = os.pread(self.fds[1], TAIL_BYTES, max(0, os.fstat(self.fds[1]).st_size - TAIL_BYTES))
+        name = re.escape(file.encode("ascii", "backslashreplace"))
+        stacks = reversed(told.split(b"(most recent call first)"))  # Python's; newer ones write C's behind it
+        found = (re.search(rb'File "%s", line (\d{1,7}) in ' % name, stack) for stack in stacks)
+        return next((int(one[1]) for one in found if one), 0) or None
+
+    def close(self) -> None:
+        """Close the files; closing twice is fine."""
+        for fd in self.fds:
+            os.close(fd)
+        self.fds = ()
+
+
+def where(child: Child, files: ChildFiles, file: str) -> int | None:
+    """The line of the host file at which its process is, or was when it died; None where that cannot be known."""
+    if child.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child.pid, signal.SIGUSR1)
+    ends = time.monotonic() + TELL_S
+    while (line := files.line(file)) is None and time.monotonic() < ends:
+        if child.wait(0.01) is not None:
+            return files.line(file)
+    return line
+
+
+def dump_stack_on_request(stacks: int) -> None:
+    """The child's side: write the stack when the parent asks by a signal, at a fatal one, and before `os._exit`."""
+    faulthandler.register(signal.SIGUSR1, file=stacks, all_threads=False)
+    faulthandler.enable(file=stacks, all_threads=False)
+    leave = os._exit
+
+    def leaving(status: int) -> NoReturn:
+        faulthandler.dump_traceback(file=stacks, all_threads=False)
+        leave(status)
+
+    os._exit = leaving

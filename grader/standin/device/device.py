@@ -1,0 +1,288 @@
+"""The device that the stand-in simulates: one method for each call of the protocol.
+
+Here are the calls on kernels, streams, events and graphs, and all that wait; `memory_calls` has those on memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from grader.occupancy import occupancy
+from grader.render.text import counted
+from grader.simt.engine.codegen import Kernel as Code
+from grader.simt.engine.residency import blocks_per_sm, static_shared_bytes
+from grader.simt.ptx import Function
+from grader.standin.device import findings as say
+from grader.standin.device.arguments import mistaken
+from grader.standin.device.findings import stream_name
+from grader.standin.device.memory_calls import MemoryCalls
+from grader.standin.device.operations import Dim3, KernelLaunch, StreamOperation, StreamTask, missing
+from grader.standin.device.persisting import Policy, Window
+from grader.standin.device.streams import DeviceEvent, DeviceStream
+from grader.standin.protocol import CudaRefusal
+
+INVALID, SHAPE = "cudaErrorInvalidValue", "cudaErrorInvalidConfiguration"
+ARCHITECTURE = "sm_80"
+ASSUMED_REGISTERS = 32
+"""What `kernel_attributes` says of a kernel that nobody assembled."""
+AXES = "xyz"
+WINDOW = "access_policy_window"
+ADDRESSES = 1 << 62
+"""What no address comes near."""
+
+
+class StandinDevice(MemoryCalls):
+    """Implements `protocol.DeviceCalls` over the simulator. `messages` has checked what a call brings."""
+
+    # -- what a kernel is -------------------------------------------------------------------------------------------
+    def _entry(self, kernel: str) -> Function:
+        found = self.module.functions.get(kernel)
+        if found is None or not found.is_entry:
+            there = ", ".join(name for name, f in self.module.functions.items() if f.is_entry)
+            raise CudaRefusal("cudaErrorSymbolNotFound", f"the module has no kernel {kernel}; it has {there}")
+        return found
+
+    def _code(self, kernel: str) -> Code:
+        self._entry(kernel)
+        return self.cache.get(self.module, kernel, self.options.observed).kernel
+
+    def kernel_attributes(self, kernel: str) -> Mapping[str, Any]:
+        entry, code = self._entry(kernel), self._code(kernel)
+        return {
+            "parameters": [[p.element, p.size] for p in entry.parameters], "shared_bytes": static_shared_bytes(code),
+            "max_threads": self.model.attributes["MaxThreadsPerBlock"],
+            "registers": self.registers.get(kernel, ASSUMED_REGISTERS), "local_bytes": code.local_bytes,
+        }  # fmt: skip
+
+    def resident_blocks(self, kernel: str, block_threads: int, shared_bytes: int) -> int:
+        code = self._code(kernel)
+        if not 1 <= block_threads <= self.model.attributes["MaxThreadsPerBlock"] or shared_bytes < 0:
+            raise CudaRefusal(INVALID, f"blocks of {block_threads} threads with {shared_bytes} bytes of shared memory")
+        static = static_shared_bytes(code)
+        if static + shared_bytes > self.model.attributes["MaxSharedMemoryPerBlockOptin"]:
+            return 0
+        blocks = blocks_per_sm(code, block_threads, shared_bytes)
+        if kernel not in self.registers:  # nobody assembled it
+            return blocks
+        registers = self.registers[kernel]
+        has = occupancy(ARCHITECTURE, threads=block_threads, registers=registers, shared_bytes=static + shared_bytes)
+        return min(blocks, has.blocks)
+
+    # -- launches ---------------------------------------------------------------------------------------------------
+    def launch(
+        self, where: int, kernel: str, grid: Sequence[int], block: Sequence[int], shared_bytes: int,
+        arguments: Sequence[bytes], kinds: Sequence[str], stream: int, cooperative: bool, device: int,
+    ) -> None:  # fmt: skip
+        queue = self.streams.stream(stream)
+        if queue.device != device:
+            raise CudaRefusal(
+                "cudaErrorInvalidResourceHandle",
+                f"{kernel} is launched on a stream of device {queue.device} while device {device} is current: launch "
+                f"it inside `with cupy.cuda.Device({queue.device}):`",
+            )
+        shape = self._shape("grid", grid), self._shape("block", block)
+        self._check_shape(*shape, shared_bytes, kernel)
+        given = self._arguments(kernel, arguments)
+        self._explain_arguments(where, kernel, arguments, kinds)
+        if cooperative:
+            self._check_resident(kernel, *shape, shared_bytes)
+        work = KernelLaunch(kernel, *shape, shared_bytes, given, cooperative, self._policy(queue))
+        op = self.issue(StreamTask("kernel", work, queue.device, where, kernel), queue)
+        self.executor.tally.add("launch_calls", 1)  # a captured one, too: it takes the host as long
+        if op is not None:
+            self.executor.tally.add("cooperative_launches", cooperative)
+
+    def _shape(self, what: str, given: Sequence[int]) -> Dim3:
+        """Three extents; those left out are 1. Raises CudaRefusal."""
+        if not 1 <= len(given) <= len(AXES):
+            raise CudaRefusal(INVALID, f"{what}={tuple(given)}: one to three extents")
+        extents = (*(int(x) for x in given), 1, 1)[:3]
+        limits = [self.model.attributes[f"Max{what.capitalize()}Dim{axis.upper()}"] for axis in AXES]
+        for axis, extent, limit in zip(AXES, extents, limits, strict=True):
+            if not 1 <= extent <= limit:
+                raise CudaRefusal(SHAPE, f"{what}={tuple(given)}: {axis} must be from 1 to {limit}")
+        return extents[0], extents[1], extents[2]
+
+    def _check_shape(self, grid: Dim3, block: Dim3, shared_bytes: int, kernel: str) -> None:
+        threads, most = math.prod(block), self.model.attributes["MaxThreadsPerBlock"]
+        if threads > most:
+            raise CudaRefusal(SHAPE, f"block={block} is {threads} threads; a block has {most} at most")
+        static, limit = static_shared_bytes(self._code(kernel)), self.model.attributes["MaxSharedMemoryPerBlockOptin"]
+        if shared_bytes < 0 or static + shared_bytes > limit:
+            raise CudaRefusal(
+                INVALID, f"{static + shared_bytes} bytes of shared memory in each block of {kernel}; {limit} at most"
+            )
+
+    def _arguments(self, kernel: str, given: Sequence[bytes]) -> tuple[bytes, ...]:
+        """The bytes of each parameter. CUDA takes as many as the kernel declares, from wider ones too."""
+        wanted = self._entry(kernel).parameters
+        if len(given) != len(wanted):
+            there = f"{kernel} has {counted(len(wanted), 'parameter')}, and {counted(len(given), 'argument')}"
+            raise CudaRefusal(INVALID, f"{there} {'is' if len(given) == 1 else 'are'} given")
+        for i, (parameter, argument) in enumerate(zip(wanted, given, strict=True)):
+            if len(argument) < parameter.size:
+                raise CudaRefusal(
+                    INVALID,
+                    f"argument {i + 1} of {kernel} has {len(argument)} bytes, and the parameter {parameter.size}: "
+                    "wrap numbers in their exact type (numpy.int32, numpy.float32 …)",
+                )
+        return tuple(bytes(a)[: p.size] for a, p in zip(given, wanted, strict=True))
+
+    def _explain_arguments(self, where: int, kernel: str, given: Sequence[bytes], kinds: Sequence[str]) -> None:
+        """Arguments that their parameters misread are no error for CUDA: they are told beside what comes of them."""
+        wanted, names = self._entry(kernel).parameters, self.gpu.parameters(kernel)
+        for i, (parameter, content, kind) in enumerate(zip(wanted, given, kinds, strict=False)):
+            found = mistaken(parameter.element, parameter.size, kind, content)
+            if found is not None:
+                name = names[i] if i < len(names) else ""
+                told = say.argument_type(self.executor.words, where, kernel, i + 1, name, found)
+                self.executor.findings.add(told, i)
+
+    def _check_resident(self, kernel: str, grid: Dim3, block: Dim3, shared_bytes: int) -> None:
+        each = self.resident_blocks(kernel, math.prod(block), shared_bytes)
+        most, blocks = each * self.model.multiprocessors, math.prod(grid)
+        if blocks > most:
+            raise CudaRefusal(
+                "cudaErrorCooperativeLaunchTooLarge",
+                f"{blocks} blocks of {math.prod(block)} threads, which wait for each other; only {most} can be "
+                f"resident at once ({self.model.multiprocessors} multiprocessors, {counted(each, 'block')} each): take "
+                "a smaller grid, and let each thread do more",
+            )
+
+    def _policy(self, stream: DeviceStream) -> Policy | None:
+        """The stream's access-policy window, where it has one, and what of the L2 cache is set aside now."""
+        window = stream.window
+        if window is None or not window.size:
+            return None
+        return Policy(window, stream_name(stream.number, stream.device), self.set_aside)
+
+    # -- streams ----------------------------------------------------------------------------------------------------
+    def stream_create(self, where: int, device: int, non_blocking: bool, priority: int) -> int:
+        self.check_device(device)
+        self.mark()
+        return self.streams.create(device, blocking=not non_blocking)
+
+    def stream_destroy(self, stream: int) -> None:
+        self.streams.destroy(stream)
+
+    def stream_attribute(self, where: int, stream: int, name: str, value: Mapping[str, float]) -> None:
+        if name != WINDOW:
+            raise CudaRefusal(INVALID, f"the stand-in knows no stream attribute {name}")
+        most = self.model.attributes["MaxAccessPolicyWindowSize"]
+        size, ratio = value.get("bytes", 0), value.get("hit_ratio", 0.0)
+        if not 0 <= size <= most:
+            raise CudaRefusal(INVALID, f"a window of {size} bytes; at most {most} (MaxAccessPolicyWindowSize)")
+        if not 0.0 <= ratio <= 1.0:
+            raise CudaRefusal(INVALID, f"a hit ratio of {ratio}: it is a part, from 0 to 1")
+        base, hit = int(value.get("base", 0)), int(value.get("hit", 0))
+        if not 0 <= base < ADDRESSES:
+            raise CudaRefusal(INVALID, f"a window at {base:#x}: no address is like that")
+        self.streams.stream(stream).window = Window(base, int(size), float(ratio), hit, where)
+        self.mark()
+
+    # -- events -----------------------------------------------------------------------------------------------------
+    def event_create(self, where: int, device: int, timing: bool) -> int:
+        self.check_device(device)
+        return self.streams.create_event(device, timing=timing)
+
+    def event_destroy(self, event: int) -> None:
+        self.streams.destroy_event(event)
+
+    def event_record(self, where: int, event: int, stream: int) -> None:
+        self.mark(self.streams.record(self.streams.event(event), self.streams.stream(stream), where))
+
+    def stream_wait_event(self, where: int, stream: int, event: int) -> None:
+        self.mark(self.streams.wait(self.streams.stream(stream), self.streams.event(event), where))
+
+    def elapsed_ms(self, first: int, last: int) -> float:
+        marks = [self._timed(handle) for handle in (first, last)]
+        devices = [self.streams.event(handle).device for handle in (first, last)]
+        if devices[0] != devices[1]:
+            message = f"the events are of devices {devices[0]} and {devices[1]}: each has a clock of its own"
+            raise CudaRefusal("cudaErrorInvalidResourceHandle", message)
+        self.clock.compute()
+        begun, ended = (mark.end_s for mark in marks)
+        if begun is None or ended is None:
+            raise CudaRefusal("cudaErrorNotReady", "an event is not done yet: wait for it first")
+        return 1e3 * (ended - begun)
+
+    def _timed(self, handle: int) -> StreamOperation:
+        event = self.streams.event(handle)
+        if not event.timing:
+            raise CudaRefusal("cudaErrorInvalidResourceHandle", "the event was made with disable_timing=True")
+        if event.mark is None:
+            raise CudaRefusal("cudaErrorInvalidResourceHandle", "the event was never recorded")
+        if not event.mark.done:
+            raise CudaRefusal("cudaErrorNotReady", "an event is not done yet: wait for it first")
+        return event.mark
+
+    # -- waiting ----------------------------------------------------------------------------------------------------
+    def synchronize(self, where: int, what: str, handle: int) -> None:
+        self.wait(where, self._awaited(what, handle, f"waiting for the {what}"))
+
+    def query(self, where: int, what: str, handle: int) -> bool:
+        wanted = self._awaited(what, handle, "asking whether it is done")
+        left = frozenset(op.number for op in missing(wanted) if op.task is not None)
+        if left <= self.asked.get((what, handle), frozenset()):
+            self.wait(where, wanted)
+            return True
+        self.asked[what, handle] = left
+        self.mark()
+        self.check_fault()
+        return False
+
+    def _awaited(self, what: str, handle: int, doing: str) -> list[StreamOperation]:
+        """The operations that must be done. Raises CudaRefusal for what is being captured."""
+        if what == "event":
+            return self._of_event(self.streams.event(handle))
+        if what == "device":
+            self.check_device(handle)
+            self.refuse_while_capturing(doing, self.streams.capturing())
+            return self.streams.tails(handle)
+        if what != "stream":
+            raise CudaRefusal(INVALID, f"there is no waiting for a {what}")
+        stream = self.streams.stream(handle)
+        self.refuse_while_capturing(doing, [stream])
+        # The default stream waits for the blocking streams when something is put there, and for this call, too.
+        if stream.is_default:
+            self.mark(self.streams.issue(None, stream))
+        return [] if stream.tail is None else [stream.tail]
+
+    def _of_event(self, event: DeviceEvent) -> list[StreamOperation]:
+        if event.captured is not None:
+            message = "the event was recorded in a capture: the host cannot wait for it"
+            raise event.captured[0].break_off("cudaErrorCapturedEvent", message)
+        return [] if event.mark is None else [event.mark]
+
+    # -- graphs -----------------------------------------------------------------------------------------------------
+    def capture_begin(self, where: int, stream: int, mode: int) -> None:
+        self.streams.begin(self.streams.stream(stream), where, mode)
+        self.mark()
+
+    def capture_end(self, where: int, stream: int) -> int:
+        self.mark()
+        return self.streams.add_graph(self.streams.end(self.streams.stream(stream)))
+
+    def is_capturing(self, stream: int) -> bool:
+        return self.streams.stream(stream).capture is not None
+
+    def graph_launch(self, where: int, graph: int, stream: int) -> None:
+        queue = self.streams.stream(stream)
+        if queue.capture is not None:
+            message = "the stand-in knows no graph within a graph: launch it outside of the capture, or grade on a GPU"
+            raise queue.capture.break_off("cudaErrorStreamCaptureUnsupported", message)
+        launched, tally = self.streams.graph(graph), self.executor.tally
+        ops = self.streams.replay(launched, queue)
+        self.issued(ops)
+        if not any(isinstance(node.task.work, KernelLaunch) for node in launched.nodes):
+            self.executor.findings.add(say.no_kernel_in(self.executor.words, launched, where))
+        tally.add("launch_calls", 1)
+        tally.add("graph_launches", 1)
+        for op in ops:
+            work = op.task.work if op.task is not None else None
+            tally.add("cooperative_launches", isinstance(work, KernelLaunch) and work.cooperative)
+
+    def graph_destroy(self, graph: int) -> None:
+        self.streams.destroy_graph(graph)

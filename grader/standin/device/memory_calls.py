@@ -1,0 +1,254 @@
+"""Calls on devices and memory, and the copies between places."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from grader.standin.device import findings as say
+from grader.standin.device.core import DeviceCore
+from grader.standin.device.managed import ADVICE
+from grader.standin.device.memory import MemoryRegion
+from grader.standin.device.operations import HOST, Copy, Memset, Prefetch, StreamOperation, StreamTask, missing
+from grader.standin.device.persisting import SetAside
+from grader.standin.device.report import OVER_THE_LINK
+from grader.standin.device.streams import DeviceStream
+from grader.standin.protocol import HOST_BASE, CudaRefusal
+
+INVALID = "cudaErrorInvalidValue"
+POINTER_TYPES = {"pinned": 1, "device": 2, "managed": 3}
+ON_DEVICE = ("device", "managed")
+
+
+class MemoryCalls(DeviceCore):
+    # -- devices ----------------------------------------------------------------------------------------------------
+    def device_count(self) -> int:
+        return self.devices
+
+    def attributes(self, device: int) -> Mapping[str, int]:
+        self.check_device(device)
+        return {**self.model.attributes, "TotalGlobalMem": self.space.memory_bytes}
+
+    def memory_info(self, device: int) -> Sequence[int]:
+        self.check_device(device)
+        return self.space.memory_bytes - self.space.used[device], self.space.memory_bytes
+
+    def set_limit(self, where: int, limit: str, value: int) -> None:
+        if limit != "persisting_l2_bytes":
+            raise CudaRefusal("cudaErrorUnsupportedLimit", f"the stand-in knows no limit {limit}")
+        most = self.model.attributes["MaxPersistingL2CacheSize"]
+        self.set_aside = SetAside(min(max(value, 0), most), where)
+        self.mark()
+
+    def refused(self, where: int, function: str, message: str) -> None:
+        self.executor.findings.add(say.refused(self.executor.words, where, str(function)[:80], str(message)[:400]))
+
+    def enable_peer(self, where: int, device: int, peer: int) -> None:
+        self.check_device(device)
+        self.check_device(peer)
+        if device == peer:
+            raise CudaRefusal("cudaErrorInvalidDevice", "a device is no peer of itself")
+        if (device, peer) in self.executor.peers:
+            raise CudaRefusal(
+                "cudaErrorPeerAccessAlreadyEnabled", f"device {device} may use the memory of device {peer} already"
+            )
+        self.executor.peers.add((device, peer))
+        self.mark()
+
+    # -- memory -----------------------------------------------------------------------------------------------------
+    def malloc(self, where: int, device: int, size: int, managed: bool) -> int:
+        self.check_device(device)
+        self.refuse_unsafe("allocating memory")
+        if size < 1:
+            return 0
+        if not managed:
+            region = self.space.allocate(size, device, where)
+            self.executor.tally.most("device_bytes", sum(self.space.used))
+        else:
+            region = self.space.allocate_shared(size, "managed", device, where)
+            self.managed.add(region)
+        self._give(region)
+        return region.start
+
+    def _give(self, region: MemoryRegion) -> None:
+        self.gpu.add(region)
+        self.mark()
+
+    def free(self, where: int, address: int) -> None:
+        if address:
+            self.release(where, address, "device", "managed")
+
+    def give_back(self, where: int, address: int) -> None:
+        self._dropped.append((where, address))
+
+    def host_alloc(self, where: int, size: int, flags: int) -> int:
+        self.refuse_unsafe("allocating pinned memory")
+        if size < 1:
+            return 0
+        region = self.space.allocate_shared(size, "pinned", 0, where)
+        self.executor.staged.watch(region)
+        self.executor.tally.add("pinned_bytes", size)
+        self._give(region)
+        return region.start
+
+    def free_host(self, where: int, address: int) -> None:
+        if address:
+            self.release(where, address, "pinned")
+
+    def host_register(self, where: int, address: int, size: int, flags: int) -> None:
+        self.refuse_unsafe("pinning memory")
+        self._give(self.space.register(address, size, where))
+        self.executor.tally.add("pinned_bytes", size)
+
+    def host_unregister(self, where: int, address: int) -> None:
+        region = self.space.at(address)
+        if region is None or not region.was_registered:
+            raise CudaRefusal("cudaErrorHostMemoryNotRegistered", f"{self.space.name(address)} is not registered")
+        self.release(where, address, "pinned", registered=True)
+
+    def pointer(self, address: int) -> Mapping[str, int]:
+        region = self.space.at(address)
+        if region is None:
+            host = address if HOST_BASE <= address < HOST_BASE + self.space.shared.size else 0
+            return {"type": 0, "device": -2, "device_pointer": 0, "host_pointer": host}
+        on_host = region.kind != "device"
+        return {
+            "type": POINTER_TYPES[region.kind], "device": region.device, "device_pointer": address,
+            "host_pointer": address if on_host else 0,
+        }  # fmt: skip
+
+    def advise(self, where: int, address: int, size: int, advice: int, device: int) -> None:
+        if advice not in ADVICE:
+            raise CudaRefusal(INVALID, f"there is no advice {advice}")
+        if device != HOST:
+            self.check_device(device)
+        self._check_size(size)
+        self._check_managed(address, size, "memAdvise")
+        self.managed.advise(address, size, advice, device)
+        self.mark()
+
+    def _check_managed(self, address: int, size: int, what: str) -> None:
+        if self.space.place(address, size) != "managed":
+            raise CudaRefusal(INVALID, f"{what} is for managed memory; {self.space.name(address)} is none")
+
+    # -- copies -----------------------------------------------------------------------------------------------------
+    def copy(self, where: int, target: int, source: int | bytes, size: int, stream: int, blocking: bool) -> None:
+        self._check_size(size)
+        if not isinstance(source, int) and len(source) != size:
+            raise CudaRefusal(INVALID, f"a copy of {size} bytes from {len(source)} bytes")
+        if size:
+            held = source if isinstance(source, int) else bytes(source)
+            self._copy(where, target, held, size, self.streams.stream(stream), blocking)
+
+    def _check_size(self, size: int) -> None:
+        if size < 0:
+            raise CudaRefusal(INVALID, f"a size of {size} bytes")
+
+    def _copy(
+        self, where: int, target: int, source: int | bytes, size: int, stream: DeviceStream, blocking: bool
+    ) -> None:
+        to = self.space.place(target, size)
+        at = self.space.place(source, size) if isinstance(source, int) else "pageable"
+        self._check_overlap(target, source, size)
+        pageable = "pageable" in (to, at)
+        if pageable or blocking:
+            self._refuse_copy(stream, pageable)
+        if to in ON_DEVICE and isinstance(source, int):
+            self.space.note_copy(target, source, size)
+        elif isinstance(source, int):
+            self.space.note_copy(source, target, size)
+        # Pageable memory is read now, whatever the stream still does: the driver moves it to a buffer of its own.
+        taken = bytes(self.space.view(source, size)) if isinstance(source, int) and at == "pageable" else source
+        kind = self._kind(target, to, source, at)
+        name = self.space.copied_name(source if isinstance(source, int) and at not in ON_DEVICE else target)
+        name = name or (self.space.copied_name(source) if isinstance(source, int) else "")
+        task = StreamTask(kind, Copy(target, taken, size, pageable), stream.device, where, name)
+        staged = at == "pageable" and to in ON_DEVICE
+        if staged and blocking:
+            self._await_stream(where, stream)
+        op = self.issue(task, stream)
+        if op is None:
+            return
+        if to == "pageable" or kind == "on_host" or (blocking and kind in OVER_THE_LINK and not staged):
+            self.wait(where, [op])
+        elif pageable:
+            self.clock.wait([op])  # the host moves every byte to the driver's buffer: time, but no wait for the stream
+
+    def _check_overlap(self, target: int, source: int | bytes, size: int) -> None:
+        """Raises CudaRefusal where a copy would read what it has written: CUDA does not say what comes of it."""
+        if isinstance(source, int) and 0 < abs(target - source) < size:
+            raise CudaRefusal(
+                INVALID,
+                f"source and target of a copy of {size} bytes overlap by {size - abs(target - source)} bytes: what "
+                "arrives is undefined; copy by way of another buffer",
+            )
+
+    def _await_stream(self, where: int, stream: DeviceStream) -> None:
+        """cudaMemcpy from pageable memory waits for what its stream holds, and for its own bytes to be taken.
+
+        That they have arrived is not promised (CUDA Runtime API, "API synchronization behavior").
+        """
+        mark = self.streams.issue(None, stream)
+        if mark is None:
+            return
+        if any(op.task is not None for op in missing([mark])):
+            self.clock.call(mark)
+            self.wait(where, [mark])
+        self.streams.chains.waited(mark)
+
+    def _refuse_copy(self, stream: DeviceStream, pageable: bool) -> None:
+        what = "a copy from or to memory that is not pinned" if pageable else "a copy that waits for its end"
+        self.refuse_while_capturing(what, [stream])
+
+    def _kind(self, target: int, to: str, source: int | bytes, at: str) -> str:
+        if to in ON_DEVICE and at in ON_DEVICE:
+            ends = [self.space.at(address) for address in (target, source) if isinstance(address, int)]
+            devices = {region.device for region in ends if region is not None and region.kind == "device"}
+            return "peer" if len(devices) > 1 else "on_device"
+        if to in ON_DEVICE:
+            return "to_device"
+        return "to_host" if at in ON_DEVICE else "on_host"
+
+    def fetch(self, where: int, source: int, size: int, stream: int) -> bytes:
+        self._check_size(size)
+        if not size:
+            return b""
+        queue = self.streams.stream(stream)
+        at = self.space.place(source, size)
+        self._refuse_copy(queue, pageable=True)
+        taken = bytearray(size)
+        kind = "to_host" if at in ON_DEVICE else "on_host"
+        task = StreamTask(kind, Copy(taken, source, size, True), queue.device, where, self.space.copied_name(source))
+        self._done(where, self.issue(task, queue))
+        return bytes(taken)
+
+    def _done(self, where: int, op: StreamOperation | None) -> None:
+        assert op is not None
+        self.wait(where, [op])
+
+    def fill(self, where: int, address: int, value: int, size: int, stream: int, blocking: bool) -> None:
+        self._check_size(size)
+        if not size:
+            return
+        queue = self.streams.stream(stream)
+        place = self.space.place(address, size)
+        if place == "pageable":
+            raise CudaRefusal(INVALID, f"memset of {self.space.name(address)}, which is ordinary host memory")
+        waits = blocking and place == "pinned"
+        if waits:
+            self.refuse_while_capturing("a fill that waits for its end", [queue])
+        task = StreamTask(
+            "fill", Memset(address, value & 0xFF, size), queue.device, where, self.space.copied_name(address)
+        )
+        op = self.issue(task, queue)
+        if waits:
+            self._done(where, op)
+
+    def prefetch(self, where: int, address: int, size: int, device: int, stream: int) -> None:
+        if device != HOST:
+            self.check_device(device)
+        self._check_size(size)
+        self._check_managed(address, size, "memPrefetchAsync")
+        queue = self.streams.stream(stream)
+        self.refuse_while_capturing("a prefetch", [queue])
+        name = self.space.copied_name(address)
+        self.issue(StreamTask("prefetch", Prefetch(address, size, device), queue.device, where, name), queue)

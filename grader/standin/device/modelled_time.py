@@ -1,0 +1,277 @@
+"""Modelled time: the figures of the modelled GPU, when each operation begins and ends, and how well engines overlapped.
+
+It is for the timeline, and for `modelled_overlap`, which an exercise may ask for; `fast` is never graded by it.
+
+Each device has one compute queue, one copy engine for each way over the link, and one for its peers. An engine does
+one operation at a time, and takes next what was ready first. The host pays for each call, and stands still where it
+waits. How long an operation takes is known once it was executed, so times are computed afterwards from a log.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from grader.standin.device.operations import HOST, Prefetch, StreamOperation
+from grader.standin.device.spans import common, span, union
+from grader.standin.protocol import HOST_BASE
+from grader.verdict import Operation as Bar
+from grader.verdict import Timeline
+
+
+@dataclass(frozen=True)
+class Model:
+    """Rates and latencies of one GPU, its link, and the host that drives it.
+
+    ``scale`` is how much larger the modelled work is than the simulated one: the simulator runs a small size, at which
+    latencies would hide every overlap. With ``scale`` = timed work ÷ simulated work, each copy takes the time of
+    ``scale`` times its bytes, and each kernel that of ``scale`` times its work, so that the bars have the proportions
+    of the timed size. Latencies and the host's own time are not scaled, for the number of calls stays the same. (A host
+    file whose chunks have a fixed number of bytes makes more of them at the timed size, and not longer ones.)
+    """
+
+    name: str
+    multiprocessors: int
+    clock_hz: float
+    bandwidth: float  # of device memory, bytes per second
+    l2_bandwidth: float
+    link_bytes_per_s: float  # each way, pinned
+    pageable_bytes_per_s: float
+    peer_bytes_per_s: float
+    fault_bytes_per_s: float  # of managed memory that comes page by page, when a kernel touches it
+    link_latency_s: float  # of one copy
+    launch_s: float  # what the device takes to begin a kernel of a stream
+    graph_node_s: float  # the same for a kernel of a graph
+    call_s: float  # what one call costs the host, from Python
+    wait_s: float  # what the host takes to notice that something has ended
+    memory_bytes: int  # what `malloc` may give, of one device
+    scale: float = 1.0
+    attributes: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def warp_instructions_per_s(self) -> float:
+        """Of one multiprocessor: four schedulers, an instruction each in a clock."""
+        return 4 * self.clock_hz
+
+
+A100 = Model(
+    name="A100 (PCIe 4)",
+    # NVIDIA A100 Tensor Core GPU Architecture (whitepaper), tables 4 and 5, and "A100 L2 cache": 5120 bytes per clock.
+    multiprocessors=108,
+    clock_hz=1.41e9,
+    bandwidth=1.555e12,
+    l2_bandwidth=5120 * 1.41e9,
+    # PCIe 4.0 x16 moves 31.5 GB/s of raw data; packet headers leave about four fifths.
+    link_bytes_per_s=25e9,
+    # An ordinary copy has the host move every byte to a pinned buffer first: one core's memcpy. An assumption.
+    pageable_bytes_per_s=6e9,
+    # NVLink of the third generation, whitepaper: 12 links of 25 GB/s each way; the same four fifths.
+    peer_bytes_per_s=240e9,
+    # Pages that come one fault at a time keep the link far from busy. An assumption.
+    fault_bytes_per_s=5e9,
+    # Typical orders of magnitude from here on.
+    link_latency_s=2e-6,
+    launch_s=1.5e-6,
+    graph_node_s=0.7e-6,
+    call_s=4e-6,
+    wait_s=5e-6,
+    # Little, for the simulator's own notes take four times as much again.
+    memory_bytes=512 << 20,
+    # CUDA C++ Programming Guide, "Technical Specifications per Compute Capability" (8.0); cudaDeviceProp.
+    attributes={
+        "MultiProcessorCount": 108, "WarpSize": 32, "MaxThreadsPerBlock": 1024, "MaxThreadsPerMultiProcessor": 2048,
+        "MaxBlocksPerMultiprocessor": 32, "MaxBlockDimX": 1024, "MaxBlockDimY": 1024, "MaxBlockDimZ": 64,
+        "MaxGridDimX": 2**31 - 1, "MaxGridDimY": 65535, "MaxGridDimZ": 65535,
+        "MaxSharedMemoryPerBlock": 48 << 10, "MaxSharedMemoryPerBlockOptin": 163 << 10,
+        "MaxSharedMemoryPerMultiprocessor": 164 << 10, "ReservedSharedMemoryPerBlock": 1 << 10,
+        "MaxRegistersPerBlock": 65536, "MaxRegistersPerMultiprocessor": 65536, "TotalConstantMemory": 65536,
+        "L2CacheSize": 40 << 20, "MaxPersistingL2CacheSize": 30 << 20, "MaxAccessPolicyWindowSize": 134213632,
+        "ClockRate": 1410000, "MemoryClockRate": 1215000, "GlobalMemoryBusWidth": 5120,
+        "ComputeCapabilityMajor": 8, "ComputeCapabilityMinor": 0, "AsyncEngineCount": 3, "ConcurrentKernels": 1,
+        "CooperativeLaunch": 1, "CooperativeMultiDeviceLaunch": 1, "ManagedMemory": 1, "ConcurrentManagedAccess": 1,
+        "PageableMemoryAccess": 0, "UnifiedAddressing": 1, "CanMapHostMemory": 1, "HostRegisterSupported": 1,
+        "CanUseHostPointerForRegisteredMem": 1, "StreamPrioritiesSupported": 1, "ComputePreemptionSupported": 1,
+        "MemoryPoolsSupported": 1, "GlobalL1CacheSupported": 1, "LocalL1CacheSupported": 1, "EccEnabled": 1,
+        "Integrated": 0, "MultiGpuBoard": 0, "TccDriver": 0, "KernelExecTimeout": 0, "ComputeMode": 0,
+    },
+)  # fmt: skip
+
+
+ENGINES: Mapping[str, str] = {
+    "kernel": "compute", "fill": "compute", "on_device": "compute", "to_device": "in", "to_host": "out", "peer": "peer",
+    "on_host": "host",
+}  # fmt: skip
+Engine = tuple[int, str]
+
+
+@dataclass(frozen=True, eq=False)
+class HostCall:
+    """One call of the host: it cost time, queued some operations, or waited for some."""
+
+    cost_s: float
+    issued: tuple[StreamOperation, ...] = ()
+    awaited: tuple[StreamOperation, ...] = ()
+
+
+@dataclass(eq=False)
+class Clock:
+    """A log of calls, and the times that follow from it. ``host_s`` is where the log begins."""
+
+    model: Model
+    host_s: float = 0.0
+    log: list[HostCall] = field(default_factory=list)
+
+    def call(self, *issued: StreamOperation) -> None:
+        """A call that queued these."""
+        self.log.append(HostCall(self.model.call_s, issued=issued))
+
+    def wait(self, awaited: Iterable[StreamOperation]) -> None:
+        """A call that waited for these."""
+        self.log.append(HostCall(self.model.wait_s, awaited=tuple(awaited)))
+
+    def compute(self) -> float:
+        """Give every operation of the log its times; when the host was through with the log."""
+        return _Replay(self.log, self.host_s).run()
+
+    def restart(self) -> None:
+        """A new log, which begins where this one ended."""
+        self.host_s = self.compute()
+        self.log = []
+
+    def timeline(self) -> Timeline:
+        """The log's operations, those included that came too late to count."""
+        ended = self.compute()
+        bars = sorted((_bar(op, self.host_s) for op in self._issued()), key=lambda bar: (bar.start_s, bar.end_s))
+        return Timeline(tuple(bars), ended - self.host_s, True, self._label(), self.model.scale)
+
+    def overlap(self, late: frozenset[StreamOperation]) -> float:
+        """How well the engines worked side by side, of 1; what came too late does not count."""
+        elapsed_s = self.compute() - self.host_s
+        return overlap((op for op in self._issued() if op not in late), elapsed_s, self.model)
+
+    def host_part(self) -> float:
+        """Of the elapsed time, what the host's own calls took, waits left out."""
+        elapsed_s = self.compute() - self.host_s
+        return sum(entry.cost_s for entry in self.log if not entry.awaited) / elapsed_s if elapsed_s else 0.0
+
+    def _issued(self) -> Iterator[StreamOperation]:
+        """The log's tasks."""
+        return (op for entry in self.log for op in entry.issued if op.task is not None)
+
+    def _label(self) -> str:
+        scale = self.model.scale
+        if scale == 1:
+            return self.model.name
+        return f"{self.model.name}, with {_times(scale)} times the simulated work in as many calls"
+
+
+def _times(scale: float) -> str:
+    return f"{scale:.0f}" if scale >= 10 else f"{scale:.1f}"
+
+
+def engine(op: StreamOperation) -> Engine | None:
+    """Who does it; None for a mark."""
+    if op.task is None:
+        return None
+    work = op.task.work
+    if isinstance(work, Prefetch):
+        return (op.task.device, "out") if work.device == HOST else (work.device, "in")
+    return op.task.device, ENGINES[op.task.kind]
+
+
+def _bar(op: StreamOperation, origin_s: float) -> Bar:
+    task = op.job
+    start, end = (op.start_s or 0.0) - origin_s, (op.end_s or 0.0) - origin_s
+    return Bar(
+        task.kind, task.name, op.stream, start, end, op.size, task.where or None, task.device,
+        op.occurrence,
+    )  # fmt: skip
+
+
+class _Replay:
+    """One pass over a log. An operation whose end is not known yet counts as over."""
+
+    def __init__(self, log: Sequence[HostCall], host_s: float) -> None:
+        self.log, self.now = log, host_s
+        self.free: dict[Engine, float] = defaultdict(lambda: host_s)
+        self.queues: dict[int, deque[StreamOperation]] = defaultdict(deque)  # by chain, what has not begun
+        self.issued_s: dict[StreamOperation, float] = {}
+        self.waiting: set[StreamOperation] = set()  # issued, not begun
+        for op in (op for entry in log for op in entry.issued):
+            op.start_s = op.end_s = None
+
+    def run(self) -> float:
+        for entry in self.log:
+            self.now += entry.cost_s
+            for op in entry.issued:
+                self.issued_s[op] = self.now
+                self.waiting.add(op)
+                self.queues[op.chain].append(op)
+            if entry.awaited:
+                self._until(entry.awaited)
+        through = self.now
+        self._until([op for queue in self.queues.values() for op in queue])
+        return through
+
+    def _until(self, awaited: Sequence[StreamOperation]) -> None:
+        """Let the engines work until these have ended; the host has waited for them."""
+        left = self.waiting.intersection(awaited)
+        while left:
+            op, start = self._next()
+            self._begin(op, start)
+            left.discard(op)
+        self.now = max([self.now, *(op.end_s for op in awaited if op.end_s is not None)])
+
+    def _next(self) -> tuple[StreamOperation, float]:
+        """The operation that begins next: of those at the heads of their chains, the one that can first."""
+        able = [q[0] for q in self.queues.values() if q and not any(b in self.waiting for b in q[0].before)]
+        found = min(able, key=self._start)
+        return found, self._start(found)[0]
+
+    def _start(self, op: StreamOperation) -> tuple[float, float, int]:
+        """When it can begin, when it was ready, and its number, where both are the same of two."""
+        ready = max([self.issued_s[op], *(b.end_s for b in op.before if b.end_s is not None)])
+        place = engine(op)
+        return max(ready, self.free[place]) if place else ready, ready, op.number
+
+    def _begin(self, op: StreamOperation, start: float) -> None:
+        self.queues[op.chain].popleft()
+        self.waiting.discard(op)
+        op.start_s, op.end_s = start, start + (op.duration_s or 0.0)
+        place = engine(op)
+        if place is not None:
+            self.free[place] = op.end_s
+
+
+COUNTED = ("kernel", "to_device", "to_host")
+"""Kinds of operation that count; each has an engine of its own. Fills, prefetches and other copies do not count."""
+
+HOST_MEMORY = span(HOST_BASE, 1 << 40)
+"""The addresses of all memory that the host may touch."""
+
+
+def overlap(operations: Iterable[StreamOperation], elapsed_s: float, model: Model) -> float:
+    """The largest part of the time that an engine's useful work takes; 0 where nothing was done."""
+    work_s: dict[tuple[int, str], float] = defaultdict(float)
+    for op in _useful(operations):
+        if op.job.kind in COUNTED:
+            work_s[op.job.device, op.job.kind] += _work_s(op, model)
+    return max(work_s.values(), default=0.0) / elapsed_s if elapsed_s else 0.0
+
+
+def _work_s(op: StreamOperation, model: Model) -> float:
+    """Without what it takes to begin: else the same work in more pieces would look like more of it."""
+    kernel_s = model.graph_node_s if op.in_graph else model.launch_s
+    begin_s = kernel_s if op.job.kind == "kernel" else model.link_latency_s
+    return max(0.0, (op.duration_s or 0.0) - begin_s)
+
+
+def _useful(operations: Iterable[StreamOperation]) -> Iterator[StreamOperation]:
+    """Yield, last first, what writes to the host's memory, and what writes something that one of these reads."""
+    needed = HOST_MEMORY
+    for op in sorted(operations, key=lambda one: -one.number):
+        prints = op.footprint
+        if prints is not None and (op.job.kind == "to_host" or common(prints.changed, needed) is not None):
+            needed = union((needed, prints.reads, prints.atomics))
+            yield op
