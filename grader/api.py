@@ -44,8 +44,8 @@ def grade(
     >>> verdict.verdict, verdict.passed
     ('compile_error', False)
     """
-    from grader import grading
     from grader.catalog.exercises import load_catalog
+    from grader.grading.grade import grade as graded
     from grader.grading.services import Hardware, Task
     from grader.practice.following import next_after
     from grader.practice.history import recorder
@@ -57,22 +57,22 @@ def grade(
     catalog = load_catalog([Path(course) for course in folders])
     entry = catalog.find(str(name))
 
-    def graded(path: Path) -> Verdict:
+    def recorded(path: Path) -> Verdict:
         keep = recorder(entry, path) if record else None
         request = Hardware.found(backend, device).request(
             Task(entry, path), seed=seed, timeout_s=timeout_s, next_exercise=partial(next_after, catalog, entry)
         )
-        verdict = grading.grade(request)
+        verdict = graded(request)
         if keep is not None:
             keep(verdict)
         return verdict
 
     if source is None:
-        return graded(Path(file or f"{entry.name}.cu"))
+        return recorded(Path(file or f"{entry.name}.cu"))
     with TemporaryDirectory(prefix="warpgrade-") as folder:
         path = Path(folder) / f"{entry.name}.cu"
         path.write_bytes(_encoded(source))
-        return replace(graded(path), file=path.name)
+        return replace(recorded(path), file=path.name)
 
 
 def _check(backend: str, device: int, seed: int | None, timeout_s: float | None) -> None:

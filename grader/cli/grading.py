@@ -181,8 +181,8 @@ def in_a_clone(entry: CourseExercise) -> bool:
 
 def _graded(catalog: Catalog, tasks: Sequence[Task], options: Options) -> Iterator[Graded]:
     from grader.cli.waiting import waiting
-    from grader.grading import grade
     from grader.grading.advice import is_untouched
+    from grader.grading.grade import grade
     from grader.grading.services import Hardware
     from grader.practice.following import next_after
     from grader.practice.history import recorder

@@ -12,8 +12,9 @@ from zlib import crc32
 from grader.catalog.exercises import CourseExercise
 from grader.dev.kept import ChildPool, KeptSimulator
 from grader.dev.wrong import WrongAnswer
-from grader.grading import Request, grade
+from grader.grading.grade import grade
 from grader.grading.hostfile import SimHostFileBackend
+from grader.grading.records import Request
 from grader.grading.services import Hardware, Task
 from grader.process.child import Closing
 from grader.verdict import Verdict

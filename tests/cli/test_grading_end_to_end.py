@@ -68,8 +68,8 @@ def status(verdict: dict) -> dict[str, str]:
 
 @pytest.mark.parametrize("saved", ["pinned_copy.cu", "pinned_copy_host.py"])
 def test_what_is_saved_while_it_is_graded_is_neither_graded_nor_shown(here, monkeypatch, capsys, saved):
-    from grader import grading as stages
     from grader.cli import main
+    from grader.grading import grade as stages
 
     one = load_catalog().find("pinned_copy")
     (here / "pinned_copy.cu").write_bytes(one.solution.read_bytes())

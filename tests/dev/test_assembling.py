@@ -11,7 +11,7 @@ from grader.dev import check
 from grader.dev.assembling import assembly_problems, limits_of
 from grader.dev.laboratory import Laboratory, request
 from grader.dev.wrong import wrong_answers
-from grader.grading import grade
+from grader.grading.grade import grade
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from grader.dev.kept import ChildPool, KeptSimulator
 from grader.dev.laboratory import Laboratory, request, seed_of
 from grader.dev.wrong import WrongAnswer, refresh, wrong_answer, wrong_answers
 from grader.errors import Unsupported, UsageError
-from grader.grading import grade
+from grader.grading.grade import grade
 from grader.verdict import Verdict
 from tests.grading.requests import changed
 

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.exercise import Exercise
-from grader.grading import Request
-from grader.grading.records import Services, Submission
+from grader.grading.records import Request, Services, Submission
 
 
 def request_of(exercise: Exercise, path: Path, *, oracle: Any = lambda: None, simulator: Any = None, **more: Any):

@@ -11,7 +11,7 @@ from grader.catalog.courses import CourseExercise
 from grader.catalog.exercises import Catalog, load_catalog
 from grader.cli.course import list_lines
 from grader.gpus.detect import Gpu
-from grader.grading import grade
+from grader.grading.grade import grade
 from grader.grading.services import Hardware, Task
 from grader.launch import DeviceLimits
 

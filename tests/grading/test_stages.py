@@ -14,9 +14,9 @@ from grader.compile import Entry, Parameter, Program
 from grader.errors import GraderFault, SubmissionError, Unsupported
 from grader.exercise import Array, Exercise, Expect, Target, Tolerance, Work
 from grader.gpus.architecture import capability, simulable
-from grader.grading import Request, grade
 from grader.grading.advice import next_step
-from grader.grading.records import Speed
+from grader.grading.grade import grade
+from grader.grading.records import Request, Speed
 from grader.grading.scoring import score
 from grader.grading.technique import diagnostic, evaluate, total
 from grader.grading.words import failure_word, word_of

@@ -15,7 +15,7 @@ from grader.compile.toolchain import find_toolchain
 from grader.dev.kept import ChildPool, KeptSimulator
 from grader.dev.laboratory import available_cpus, request
 from grader.dev.sources import MARKER, first_alien
-from grader.grading import grade
+from grader.grading.grade import grade
 from grader.verdict import VERDICTS, Diagnostic, Verdict
 
 FOLDER = Path(__file__).parent / "corpus"

@@ -1,0 +1,192 @@
+"""The way of one submission: compile, run on each backend, compare, look at the counters, time, judge.
+
+    grade(request) -> Verdict
+
+Every trouble of a submission becomes a verdict here; only UsageError (a path that cannot be read) goes through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+from functools import partial
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from grader.errors import Unsupported, UsageError, WarpgradeError
+from grader.gpus.architecture import in_words, simulable
+from grader.grading import judge
+from grader.grading.advice import is_untouched, next_step
+from grader.grading.background import in_background
+from grader.grading.fault import as_fault
+from grader.grading.records import Compiled, Report, Request
+from grader.grading.scoring import score
+from grader.verdict import Diagnostic, StageResult, Verdict
+
+if TYPE_CHECKING:
+    from grader.backends.base import Backend
+    from grader.grading.cases import CaseBook
+    from grader.grading.run import Job
+
+
+def grade(request: Request) -> Verdict:
+    """Grade one submission. Raises UsageError where its file cannot be read; everything else is a verdict."""
+    started = perf_counter()
+    try:
+        verdict = _graded(request)
+    except UsageError:
+        raise
+    except Exception as error:
+        verdict = _cut_short(request, "compiles", as_fault(error))
+    return replace(verdict, elapsed_s=perf_counter() - started)
+
+
+def _graded(request: Request) -> Verdict:
+    """Compile, start the backends' children and make the cases, all at once; then run, then judge."""
+    source = request.submission.texts.read(request.path)
+    request.tell("compiling")
+    compiling = in_background(lambda: _compile(request, source))
+    booking: Future[CaseBook] = Future()
+    running = [
+        in_background(partial(_run, request, backend, compiling, booking))
+        for backend in (request.services.simulator, request.services.gpu)
+        if backend is not None
+    ]
+    _make_cases(request, compiling, booking)
+    compiled = compiling.result()
+    if not running:
+        return _cut_short(request, "runs", _no_backend(request))
+    return _judged(request, compiled, [report.result() for report in running])
+
+
+def _compile(request: Request, source: bytes) -> Compiled:
+    from grader.compile import compile_source
+    from grader.grading.launchlines import require_launch
+    from grader.launch import parse_launches
+
+    program = compile_source(source, request.path.name, target=request.services.target)
+    script = parse_launches(program.source, file=request.path.name)
+    require_launch(request, script)
+    return Compiled(program, script)
+
+
+def _make_cases(request: Request, compiling: Future[Compiled], booking: Future[CaseBook]) -> None:
+    """Hand over the cases' inputs and expected outputs, and make as many as there is time for while NVRTC works."""
+    from grader.grading.cases import CaseBook, small_cases
+
+    try:
+        book = CaseBook(request.exercise, request.services.oracle(), request.seed)
+    except BaseException as error:
+        booking.set_exception(error)
+        raise
+    booking.set_result(book)
+    for case in small_cases(request.exercise, request.seed):
+        if compiling.done():
+            return
+        book.data(case)
+
+
+def _run(request: Request, backend: Backend, compiling: Future[Compiled], booking: Future[CaseBook]) -> Report:
+    """One backend's report; its child starts at once, in the thread that will use it (it ends with that thread)."""
+    from grader.grading.run import run_job, started
+
+    try:
+        with started(backend):
+            return run_job(_job(request, backend, compiling.result(), booking.result()))
+    except UsageError:
+        raise
+    except Exception as error:
+        return Report(backend.name, stop=as_fault(error))
+
+
+def _job(request: Request, backend: Backend, compiled: Compiled, book: CaseBook) -> Job:
+    """The simulator runs the counted size too; the GPU is timed."""
+    from grader.grading.cases import simulated_case, small_cases
+    from grader.grading.run import Job
+
+    counted = (simulated_case(request.exercise),) if backend is request.services.simulator else ()
+    timer = request.services.timer if backend is request.services.gpu else None
+    exercise = getattr(backend, "exercise", request.exercise)  # with no more GPUs in its sizes than there are
+    cases = (*small_cases(exercise, request.seed), *counted)
+    return Job(
+        request.exercise, compiled, book, cases, backend, request.services.limits, timer, _teller(request, backend)
+    )
+
+
+def _teller(request: Request, backend: Backend) -> Callable[[str], None]:
+    """What tells how far a backend is; where two are at work, with the word for which of them."""
+    if request.services.simulator is None or request.services.gpu is None:
+        return request.tell
+    where = "on the simulator" if backend is request.services.simulator else "on the GPU"
+    return lambda words: request.tell(f"{words} {where}")
+
+
+def _judged(request: Request, compiled: Compiled, reports: Sequence[Report]) -> Verdict:
+    kernels = ", ".join(entry.name for entry in compiled.program.entries)
+    found = judge.findings(request, reports, f"{kernels} for {compiled.program.target}")
+    word, stages = judge.settle(found)
+    if word == "error":
+        stages = judge.cut_short(request, "runs", word, next(item.detail for item in found if item.word == "error"))
+    diagnostics = judge.ordered(found, reports, word)
+    shown = judge.with_source(diagnostics, compiled.program, request.host_file, request.texts)
+    verdict = _verdict(request, word, stages, shown)
+    speeds = [report.speed for report in reports if report.speed is not None]
+    outcomes = [outcome for report in reports for outcome in report.outcomes]
+    verdict = replace(verdict, cases=tuple(outcome.result for outcome in outcomes))
+    printed, printed_case = judge.printed(outcomes, verdict.failing_case)
+    return replace(
+        verdict,
+        next_step=next_step(request, word, stages, verdict.diagnostics, printed),
+        launches=judge.counted_launches(reports),
+        timeline=judge.timeline(word, reports, verdict.failing_case),
+        host_counters=judge.host_counters(reports),
+        measured=speeds[0].measured if speeds else None,
+        printed=printed,
+        printed_case=printed_case,
+        notes=_notes(compiled),
+        sandbox=max(report.sandbox for report in reports),  # "none" sorts behind "landlock"
+    )
+
+
+def _cut_short(request: Request, stage: str, error: WarpgradeError) -> Verdict:
+    word, found = judge.trouble(error)
+    return _verdict(request, word, judge.cut_short(request, stage, word, error.message), found)
+
+
+def _verdict(
+    request: Request, word: str, stages: tuple[StageResult, ...], diagnostics: tuple[Diagnostic, ...]
+) -> Verdict:
+    points, maximum = score(request.exercise.points, stages)
+    return Verdict(
+        exercise=request.exercise.name,
+        backend=request.backend,
+        verdict=word,
+        score=0 if is_untouched(request) else points,  # a stub that computes rightly is nobody's work
+        max_score=maximum,
+        seed=request.seed,
+        stages=stages,
+        device=request.services.device,
+        diagnostics=diagnostics,
+        file=str(request.path),
+        next_step=next_step(request, word, stages, diagnostics),
+    )
+
+
+def _no_backend(request: Request) -> Unsupported:
+    """Neither backend serves: only a GPU was asked for or can run the exercise, and none here does."""
+    exercise = request.exercise
+    if simulable(exercise.requires):
+        hint = "leave --backend out to grade on the simulator; `grade doctor` says what a GPU needs"
+        return Unsupported(f"--backend gpu cannot be used: {request.services.why_no_gpu}", hint=hint)
+    needs = f"needs {exercise.requires}, newer than the simulated sm_80"
+    where = in_words(exercise.requires)
+    return Unsupported(
+        f"{exercise.name} {needs}, so it runs on a GPU only: {request.services.why_no_gpu}",
+        hint=f"it compiled; grade it on a machine with {where}: `grade doctor` says what is missing here",
+    )
+
+
+def _notes(compiled: Compiled) -> tuple[str, ...]:
+    log = compiled.program.log.strip()
+    return (f"the compiler says: {log}",) if log else ()
