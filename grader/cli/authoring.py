@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from grader.catalog.courses import CourseExercise, exercise_files
 from grader.catalog.exercises import Course, built_in_course, course_at, load_catalog
+from grader.cli.course import find, load
 from grader.errors import UsageError
 from grader.grading.advice import shown
 from grader.output import print_line, print_text, screen, wrapped
@@ -38,10 +39,9 @@ def make_exercise(name: str, chapter: str, folder: Path | None) -> int:
 
 
 def _refuse_commands(name: str) -> None:
-    from grader.cli.commands import cli
-    from grader.cli.routing import HELP
+    from grader.cli.routing import reserved
 
-    if name in {*cli.commands, HELP}:
+    if name in reserved():
         raise UsageError(f"{name!r} is a command", code="bad_name", hint="give the exercise another name")
 
 
@@ -144,3 +144,20 @@ def refresh_wrong(entry: CourseExercise) -> int:
     if not rewritten and not problems:
         print_line("Every edit fits the solution as it is.")
     return 1 if problems else 0
+
+
+# ----------------------------------------------------------------------------------------------------------- dev check
+
+
+def run_check(names: Sequence[str], courses: Sequence[Path], *, gpu: bool, device: int) -> int:
+    """Check the course; the exit code is that of `grader.dev.check.run`."""
+    from grader.catalog.exercises import built_in_course
+    from grader.dev.check import run
+
+    catalog = load(courses)
+    ours = built_in_course().exercises
+    chosen = [entry for entry in catalog.exercises if not courses or entry.course.exercises != ours]
+    broken = [entry for entry in catalog.broken if not courses or ours not in entry.path.parents]
+    if names:
+        chosen, broken = [find(catalog, name) for name in names], []
+    return run(chosen, broken, gpu=gpu, device=device)

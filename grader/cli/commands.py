@@ -13,8 +13,7 @@ import click
 
 from grader import __version__
 from grader.backends.base import BACKENDS, MAX_SEED
-from grader.cli.completion import SHELLS, complete_names
-from grader.cli.routing import GradeGroup
+from grader.cli.routing import SHELLS, GradeGroup, complete_names
 
 COURSE = click.option(
     "--course", "courses", multiple=True, type=click.Path(path_type=Path), metavar="DIR",
@@ -121,7 +120,7 @@ def start(name: str, force: bool, courses: tuple[Path, ...]) -> int:
 
     Of a host exercise that is two files: one that is missing is copied, one that is here stays as it is.
     """
-    from grader.cli.course import start_exercise
+    from grader.cli.files import start_exercise
 
     return start_exercise(name, courses, force=force)
 
@@ -134,7 +133,7 @@ def next_exercise(start: bool, courses: tuple[Path, ...]) -> int:
 
     It is the first one that is open behind the one passed last, among those that can be graded on this machine.
     """
-    from grader.cli.proposing import show_next
+    from grader.cli.practice import show_next
 
     return show_next(courses, start=start)
 
@@ -149,7 +148,7 @@ def hint(name: str | None, again: bool, no_color: bool, courses: tuple[Path, ...
 
     Without NAME, for the exercise graded last.
     """
-    from grader.cli.habits import show_hint
+    from grader.cli.practice import show_hint
 
     return show_hint(name, courses, again=again, no_color=no_color)
 
@@ -161,7 +160,7 @@ def hint(name: str | None, again: bool, no_color: bool, courses: tuple[Path, ...
 @COURSE
 def interview(name: str, answers: bool, no_color: bool, courses: tuple[Path, ...]) -> int:
     """Ask what interviewers ask about an exercise; with --answers, answer it too."""
-    from grader.cli.interview import show_interview
+    from grader.cli.practice import show_interview
 
     return show_interview(name, courses, answers=answers, no_color=no_color)
 
@@ -174,7 +173,7 @@ def interview(name: str, answers: bool, no_color: bool, courses: tuple[Path, ...
 @COURSE
 def solution(name: str, spoil: bool, output: Path | None, no_color: bool, courses: tuple[Path, ...]) -> int:
     """Show the solution of an exercise that you have passed."""
-    from grader.cli.habits import show_solution
+    from grader.cli.files import show_solution
 
     return show_solution(name, courses, spoil=spoil, output=output, no_color=no_color)
 
@@ -184,7 +183,7 @@ def solution(name: str, spoil: bool, output: Path | None, no_color: bool, course
 @COURSE
 def reset(name: str, courses: tuple[Path, ...]) -> int:
     """Put the stub back, and keep what you wrote as NAME.cu.bak."""
-    from grader.cli.habits import reset_exercise
+    from grader.cli.files import reset_exercise
 
     return reset_exercise(name, courses)
 
@@ -214,7 +213,7 @@ def watch(name: str | None, courses: tuple[Path, ...], **options: Any) -> int:
 @COURSE
 def progress(export: Path | None, as_json: bool, courses: tuple[Path, ...]) -> int:
     """Show what you have passed, how well, and when."""
-    from grader.cli.progress import show_progress
+    from grader.cli.practice import show_progress
 
     return show_progress(courses, as_json=as_json, export=export)
 
@@ -223,16 +222,16 @@ def progress(export: Path | None, as_json: bool, courses: tuple[Path, ...]) -> i
 @click.argument("shell", type=click.Choice(SHELLS))
 def completion(shell: str) -> int:
     """Print what makes your shell complete names and options."""
-    from grader.cli.completion import print_completion
+    from grader.cli.routing import print_completion
 
-    return print_completion(shell)
+    return print_completion(shell, cli)
 
 
 @cli.command()
 @NO_COLOR
 def doctor(no_color: bool) -> int:
     """Say what is installed, which GPU is here, and what installs the rest."""
-    from grader.cli.doctor import show_doctor
+    from grader.cli.machine import show_doctor
 
     return show_doctor(no_color=no_color)
 
@@ -249,7 +248,7 @@ def device(
 ) -> int:
     """Show a GPU's peaks and what the simplest kernels reach on it; with --block, how many blocks fit."""
     if any(given is not None for given in (block, registers, shared, arch)):
-        from grader.cli.resident import Question, show_occupancy
+        from grader.cli.machine import Question, show_occupancy
 
         return show_occupancy(Question(arch, block or 256, registers or 32, shared or 0), device, as_json=as_json)
     from grader.cli.machine import show_device
@@ -269,7 +268,7 @@ def profile(
     name: str, file: Path | None, solution: bool, ncu: str | None, device: int, as_json: bool, courses: tuple[Path, ...]
 ) -> int:
     """Count with Nsight Compute what the simulator counted."""
-    from grader.cli.profile import show_profile
+    from grader.cli.bench import show_profile
 
     return show_profile(name, file, courses, solution=solution, device=device, ncu=ncu, as_json=as_json)
 
@@ -311,7 +310,7 @@ def tune(**options: Any) -> int:
 @COURSE
 def bench(names: tuple[str, ...], device: int, output: Path | None, courses: tuple[Path, ...]) -> int:
     """Time the solutions on this GPU, with the library's time beside each."""
-    from grader.cli.machine import run_bench
+    from grader.cli.bench import run_bench
 
     return run_bench(names, courses, device=device, output=output)
 
@@ -326,7 +325,7 @@ def calibrate(
     names: tuple[str, ...], device: int, output: Path | None, profile: Path | None, courses: tuple[Path, ...]
 ) -> int:
     """Time the solutions on this GPU and draw its pass lines from them."""
-    from grader.cli import calibrate as calibration
+    from grader.cli import bench as calibration
 
     if profile is not None and (names or output is not None):
         raise click.UsageError("--use takes over a whole profile: leave NAME and --output out")
@@ -361,7 +360,7 @@ def check(names: tuple[str, ...], gpu: bool, device: int, courses: tuple[Path, .
 
     With --course and no name, the exercises of those folders alone are checked.
     """
-    from grader.cli.machine import run_check
+    from grader.cli.authoring import run_check
 
     return run_check(names, courses, gpu=gpu, device=device)
 

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from grader.catalog.exercises import Broken, Catalog, CourseExercise, built_in_course, is_number, load_catalog
-from grader.cli.routing import HELP
-from grader.cli.stubs import files_of, missing_here, named, of_a_file, to_edit
+from grader.cli.routing import COMMANDS, HELP, reserved
 from grader.errors import UsageError
-from grader.output import print_json, print_line, print_text, say, screen, wrapped
+from grader.output import print_json, print_line, print_text, screen, wrapped
+from grader.render.text import listed
 
 LIST_SCHEMA = "warpgrade/list/1"
 
 
 def load(courses: Sequence[Path]) -> Catalog:
     """All exercises. Raises UsageError for a folder that is no course, or an exercise named like a command."""
-    from grader.cli.commands import cli
-
     catalog = load_catalog(courses)
-    taken = {*cli.commands, HELP}
+    taken = reserved()
     clash = next((entry for entry in catalog.exercises if entry.name in taken), None)
     if clash is not None:
         raise UsageError(
@@ -39,14 +38,12 @@ def find(catalog: Catalog, text: str) -> CourseExercise:
 
     Where there is none, a command with nearly that name is offered too.
     """
-    from grader.cli.commands import cli
-
     if (owner := of_a_file(catalog, Path(text))) is not None:
         return owner
     try:
         return catalog.find(text)
     except UsageError as error:
-        visible = [name for name, command in cli.commands.items() if not command.hidden]
+        visible = [name for name, command in COMMANDS.items() if not command.hidden]
         meant = _command_meant(text.strip().lower(), [*visible, HELP])
         certain = text.strip().lower() in {meant, *_OTHER_WORDS}
         if error.code == "unknown_exercise" and meant and (certain or "did you mean" not in error.hint):
@@ -236,52 +233,27 @@ def _how_to_go_on(entry: CourseExercise) -> str:
     return f"{first}; `grade {entry.name}` grades it.{hints}{questions}{ladder}"
 
 
-# --------------------------------------------------------------------------------------------------------------- start
+def of_a_file(catalog: Catalog, path: Path) -> CourseExercise | None:
+    """The exercise whose file in this folder ``path`` is: ``pinned_copy_host.py`` as well as ``pinned_copy.cu``."""
+    return next((entry for entry in catalog.exercises if str(path) in (file.name for file in files_of(entry))), None)
 
 
-def start_exercise(name: str, courses: Sequence[Path], *, force: bool) -> int:
-    """Copy the stub, and a host exercise's Python file, into this folder."""
-    entry = find(load(courses), name)
-    missing = missing_here(entry)
-    if not missing and not force:
-        raise _all_here(entry)
-    for path in files_of(entry) if force else missing:
-        _copy(path)
-    if not force and len(missing) < len(files_of(entry)):
-        kept = named(path for path in files_of(entry) if path not in missing)
-        say(f"{kept} was here and stays as it is; {named(missing)} was missing, and is the stub.")
-    print_line(_started(entry, files_of(entry)))
-    return 0
+def files_of(entry: CourseExercise) -> list[Path]:
+    """What `grade start` copies: the stub, and of a host exercise the Python file too."""
+    return [path for path in (entry.stub, entry.host_file) if path is not None]
 
 
-def _all_here(entry: CourseExercise) -> UsageError:
-    files = files_of(entry)
-    if len(files) == 1:
-        again = f"`grade reset {entry.name}` puts the stub back and keeps what you wrote; --force overwrites it"
-        return UsageError(f"{named(files)} is already here", code="exists", hint=again)
-    again = (
-        f"`grade reset {entry.name}` puts both stubs back and keeps what you wrote; for one stub alone, rename your "
-        f"file and run `grade start {entry.name}`; --force overwrites both"
-    )
-    return UsageError(f"{named(files)} are already here", code="exists", hint=again)
+def missing_here(entry: CourseExercise) -> list[Path]:
+    """Those of the exercise's files that have no namesake in this folder; a broken link is one."""
+    return [path for path in files_of(entry) if not os.path.lexists(path.name)]
 
 
-def _copy(source: Path) -> None:
-    try:
-        shutil.copyfile(source, source.name)
-    except OSError as error:
-        raise UsageError(
-            f"cannot write ./{source.name}: {error.strerror}", code="cannot_write", hint="go to a folder of your own"
-        ) from None
+def named(paths: Iterable[Path]) -> str:
+    """``./pinned_copy.cu and ./pinned_copy_host.py``: the files as they are called in this folder."""
+    return listed(f"./{path.name}" for path in paths)
 
 
-def _started(entry: CourseExercise, sources: Sequence[Path]) -> str:
-    files = named(to_edit(entry))
-    beside = [f"./{path.name}" for path in sources if path not in to_edit(entry)]
-    complete = f"\n     {beside[0]} belongs to it; it is complete, and you may change it." if beside else ""
-    return (
-        wrapped(f"{entry.name}: {entry.exercise.idea}.", width=screen().width) + "\n"
-        f"  1. `grade show {entry.name}` explains the task.\n"
-        f"  2. Open {files} and do that where it says YOUR CODE.{complete}\n"
-        f"  3. `grade {entry.name}` grades it."
-    )
+def to_edit(entry: CourseExercise) -> list[Path]:
+    """The stubs in which something is left to write: of a host exercise it may be one of the two files, or both."""
+    stubs = files_of(entry)
+    return [path for path in stubs if path.is_file() and b"YOUR CODE" in path.read_bytes()] or stubs

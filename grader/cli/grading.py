@@ -12,8 +12,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from grader.catalog.exercises import Catalog, CourseExercise, built_in_course
-from grader.cli.course import find, load
-from grader.cli.stubs import of_a_file
+from grader.cli.course import find, load, of_a_file
 from grader.errors import UsageError
 from grader.grading.background import in_background
 from grader.grading.services import Task
@@ -180,10 +179,10 @@ def in_a_clone(entry: CourseExercise) -> bool:
 
 
 def _graded(catalog: Catalog, tasks: Sequence[Task], options: Options) -> Iterator[Graded]:
-    from grader.cli.waiting import waiting
     from grader.grading.advice import is_untouched
     from grader.grading.grade import grade
     from grader.grading.services import Hardware
+    from grader.output import waiting
     from grader.practice.following import next_after
     from grader.practice.history import recorder
 

@@ -2,21 +2,202 @@
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Sequence
-from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+import platform
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from typing import TYPE_CHECKING, Any, Literal
 
-from grader.cli.course import find, load
-from grader.output import print_json, print_line, print_text, screen, write_file
+from grader.errors import Unsupported, WarpgradeError
+from grader.occupancy import Occupancy, multiprocessor, occupancy
+from grader.output import print_json, print_line, print_table, print_text, screen, table_of, wrapped
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from grader.backends.gpu.bench_report import BenchReport, BenchRow, CeilingRow
+    from grader.backends.gpu.bench_report import CeilingRow
     from grader.gpus.detect import Gpu
     from grader.timing.roofline import Peaks
+
+WIDTH = 80
+UNBROKEN = 4096  # for rich: a path stays whole, so that it can be copied
+State = Literal["ok", "missing", "optional"]
+
+INSTALL = "pip install 'warpgrade[cuda12]'"
+INSTALL_13 = "pip install 'warpgrade[cuda13]' (for drivers from 580 on)"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line: ``missing`` means that nothing can be graded without it, ``optional`` that less can be."""
+
+    name: str
+    state: State
+    detail: str
+    remedy: str = ""
+
+
+def show_doctor(*, no_color: bool) -> int:
+    """Print every check; exit 4 where grading is impossible here, as any command would."""
+    found = list(checks())
+    shown = screen(no_color=no_color)
+    print_text(to_text(found, color=shown.color, unicode=shown.unicode))
+    for line in conclusion(found):
+        print_line(wrapped(line, width=WIDTH))
+    return 4 if any(check.state == "missing" for check in found) else 0
+
+
+def checks() -> Iterator[Check]:
+    """Look at everything in turn; what cannot be looked at is a check that failed, never an exception."""
+    for name, look, state, remedy in _CHECKS:
+        try:
+            yield Check(name, "ok", look())
+        except WarpgradeError as error:
+            yield Check(name, state, error.message, remedy or error.hint)
+        except Exception as error:
+            yield Check(name, state, str(error) if isinstance(error, LookupError) else repr(error), remedy)
+
+
+def conclusion(found: Sequence[Check]) -> list[str]:
+    """What can be graded here, in one sentence."""
+    state = {check.name: check.state for check in found}
+    if "missing" in state.values():
+        return ["", f"Nothing can be graded yet: {INSTALL}", f"or {INSTALL_13}"]
+    if state["GPU"] == "ok" and state["CuPy"] == "ok":
+        return ["", "Everything is here: correctness, technique and speed are graded."]
+    return ["", "Correctness and technique are graded here, on the simulator; speed needs an NVIDIA GPU."]
+
+
+def to_text(found: Sequence[Check], *, color: bool, unicode: bool) -> str:
+    """Return the table of checks."""
+    from io import StringIO
+
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from grader.render.text import safe, to_ascii
+
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    room = WIDTH - 5 - max(len(check.name) for check in found)
+    for check in found:
+        symbol, style = _SYMBOLS[check.state]
+        detail = Text("\n".join(wrapped(line, width=room) for line in safe(check.detail, lines=True).split("\n")))
+        if check.remedy:
+            detail.append("\n" + wrapped(f"→ {safe(check.remedy)}", width=room, indent="  "), style="cyan")
+        table.add_row(Text(symbol, style=style), Text(check.name), detail)
+    file = StringIO()
+    Console(file=file, width=UNBROKEN, force_terminal=color, no_color=not color, highlight=False).print(table)
+    text = "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
+    return text if unicode else to_ascii(text)
+
+
+_SYMBOLS = {"ok": ("✔", "green"), "missing": ("✘", "bold red"), "optional": ("○", "yellow")}
+
+
+# ------------------------------------------------------------------------------------------------------------ the looks
+
+
+def _python() -> str:
+    return f"{platform.python_version()} on {platform.system()} {platform.machine()}, {sys.executable}"
+
+
+def _compiler() -> str:
+    from grader.compile.toolchain import find_toolchain, require_nvrtc
+
+    toolchain = find_toolchain()
+    return f"NVRTC {_release(toolchain.nvrtc_version)}, {require_nvrtc(toolchain)}"
+
+
+def _headers() -> str:
+    from grader.compile.toolchain import find_toolchain
+
+    toolchain = find_toolchain()
+    absent = [text.rsplit(": ", 1)[0] for text in toolchain.missing if not text.startswith(("NVRTC", "ptxas"))]
+    if absent:
+        raise LookupError("not found: " + ", ".join(absent))
+    return ", ".join(str(folder) for folder in toolchain.include_dirs[:1])
+
+
+def _assembler() -> str:
+    from grader.compile.toolchain import find_toolchain
+
+    toolchain = find_toolchain()
+    if toolchain.ptxas is None:
+        raise LookupError("ptxas was not found; a GPU needs it")
+    if (toolchain.ptxas_version or (0, 0)) < (toolchain.nvrtc_version or (0, 0)):
+        raise LookupError(f"ptxas {_release(toolchain.ptxas_version)} is older than NVRTC: {toolchain.ptxas}")
+    return f"ptxas {_release(toolchain.ptxas_version)}, {toolchain.ptxas}"
+
+
+def _release(version: tuple[int, int] | None) -> str:
+    return "?" if version is None else "{}.{}".format(*version)
+
+
+def _package(name: str) -> Callable[[], str]:
+    """A look at an installed package; any of several names."""
+
+    def look() -> str:
+        for candidate in name.split("|"):
+            try:
+                return f"{candidate} {metadata.version(candidate)}"
+            except metadata.PackageNotFoundError:
+                continue
+        raise LookupError(f"none of {name.replace('|', ', ')} is installed")
+
+    return look
+
+
+def _sandbox() -> str:
+    from grader.process import sandbox
+
+    if sandbox.available() != "landlock":
+        raise WarpgradeError("sandbox: none; this kernel has no Landlock, so only your own files should be graded here")
+    return f"Landlock (ABI {sandbox.abi()}): a submission's compilation and simulation cannot read your files"
+
+
+def _gpu() -> str:
+    from grader.gpus.detect import detect
+
+    gpu = detect()
+    memory = f"{gpu.memory_bytes / 2**30:.0f} GiB"
+    return f"{gpu.name}, {gpu.arch}, {memory}, driver {gpu.driver or 'unknown'} (CUDA {gpu.cuda_driver})"
+
+
+def _cache() -> str:
+    from grader.paths import cache_folder
+
+    return str(cache_folder())
+
+
+def _course() -> str:
+    from grader.catalog.exercises import built_in_course, load_catalog
+
+    catalog = load_catalog()
+    if not catalog.exercises:
+        raise LookupError(f"no exercise in {built_in_course().exercises}")
+    return f"{len(catalog.exercises)} exercises in {built_in_course().exercises}"
+
+
+_CHECKS: tuple[tuple[str, Callable[[], str], State, str], ...] = (
+    ("Python", _python, "missing", ""),
+    ("course", _course, "missing", "reinstall warpgrade"),
+    ("compiler", _compiler, "missing", ""),
+    ("headers", _headers, "optional", INSTALL),
+    ("assembler", _assembler, "optional", INSTALL),
+    ("simulator", _package("llvmlite"), "missing", "pip install llvmlite"),
+    ("CuPy", _package("cupy-cuda12x|cupy-cuda13x|cupy"), "optional", INSTALL),
+    ("CUDA bindings", _package("cuda-bindings"), "optional", INSTALL),
+    ("GPU", _gpu, "optional", "on a machine with an NVIDIA GPU, install its driver; elsewhere the simulator grades"),
+    ("sandbox", _sandbox, "optional", "a Linux kernel from 5.13 on has Landlock"),
+    ("cache", _cache, "optional", ""),
+)
+"""Name, look, what its failure means, remedy ("" for the error's own hint)."""
+
 
 DEVICE_SCHEMA = "warpgrade/device/1"
 
@@ -69,7 +250,7 @@ def ceiling_table(rows: Sequence[CeilingRow]) -> Table:
     """Return the measured ceilings: what the simplest kernels reach."""
     from grader.render.text import percent, rate
 
-    table = _table("ceiling", "what", "reached", "of peak")
+    table = table_of("ceiling", "what", "reached", "of peak")
     for row in rows:
         table.add_row(
             row.name, row.what, rate(row.rate, row.unit), "–" if row.fraction is None else percent(row.fraction)
@@ -77,97 +258,74 @@ def ceiling_table(rows: Sequence[CeilingRow]) -> Table:
     return table
 
 
-# --------------------------------------------------------------------------------------------------------------- bench
+OCCUPANCY_SCHEMA = "warpgrade/occupancy/1"
+SIMULATED_ARCH = "sm_80"
+CELLS = 40
 
 
-def run_bench(names: Sequence[str], courses: Sequence[Path], *, device: int, output: Path | None) -> int:
-    """Time the solutions of the named exercises (default: all). Exit 1 where one does not pass its line."""
-    from grader.backends.gpu import GpuBackend
-    from grader.backends.gpu.bench import bench
-    from grader.backends.gpu.bench_report import to_json, to_markdown
+@dataclass(frozen=True)
+class Question:
+    """``arch`` None means the GPU at hand, and the simulated device where there is none."""
 
-    catalog = load(courses)
-    exercises = [find(catalog, name) for name in names] or list(catalog.exercises)
-    report = bench(exercises, GpuBackend(device), secrets.randbits(53), lambda name: print_line(name, to_stderr=True))
-    print_table(bench_table(report))
-    if output is not None:
-        write_file(output, to_markdown(report))
-        write_file(output.with_suffix(".json"), to_json(report))
-    return 0 if all(row.good for row in report.rows) else 1
+    arch: str | None
+    threads: int
+    registers: int
+    shared_bytes: int
 
 
-def bench_table(report: BenchReport) -> Table:
-    """Return one row per solution: its time and rate, and the library beside it."""
-    table = _table("exercise", "size", "median", "of peak", "of ceiling", "line", "fast", "library", "of peak")
-    for row in report.rows:
-        for cells in _bench_cells(row):
-            table.add_row(*cells)
-    return table
-
-
-def _bench_cells(row: BenchRow) -> list[list[str]]:
-    """The solution beside the first library, then a line for each further library."""
-    from grader.render.text import duration
-
-    found = row.measured
-    if found is None:
-        return [[row.exercise, row.size, row.problem]]
-    beside = [[library.name, duration(library.seconds), _part(library.fraction)] for library in row.libraries]
-    line = [found.line, row.word] if found.line_fraction else ["–", "–"]
-    first = [
-        row.exercise, row.size, duration(found.median_s), _part(found.fraction_of_peak),
-        _part(found.fraction_of_ceiling), *line,
-    ]  # fmt: skip
-    rows = [first + _joined(beside[:1])]
-    return rows + [[""] * len(first) + _joined([entry]) for entry in beside[1:]]
-
-
-def _joined(library: list[list[str]]) -> list[str]:
-    return [f"{name} {seconds}" for name, seconds, _ in library] + [part for *_, part in library] or ["–", "–"]
-
-
-def _part(value: float | None) -> str:
-    from grader.render.text import percent
-
-    return "–" if value is None else percent(value)
-
-
-def _table(*headings: str) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in headings:
-        table.add_column(heading, overflow="fold")
-    return table
-
-
-def print_table(table: Table) -> None:
-    """Write a table of rich, without colours, at least 100 characters wide."""
-    from io import StringIO
-
-    from rich.console import Console
-
-    from grader.render.text import to_ascii
-
+def show_occupancy(asked: Question, device: int, *, as_json: bool) -> int:
+    """Answer in words, or as ``warpgrade/occupancy/1``. Raises UsageError for what no block can have."""
+    arch, name = (asked.arch, asked.arch) if asked.arch else _here(device)
+    found = occupancy(arch, threads=asked.threads, registers=asked.registers, shared_bytes=asked.shared_bytes)
+    if as_json:
+        print_json(
+            {"schema": OCCUPANCY_SCHEMA, **asdict(asked), "arch": arch, **asdict(found)}
+            | {"fraction": found.fraction, "limiters": list(found.limiters)}
+        )
+        return 0
     shown = screen()
-    file = StringIO()
-    Console(file=file, width=max(100, shown.width), no_color=True, markup=False, highlight=False).print(table)
-    print_text(file.getvalue() if shown.unicode else to_ascii(file.getvalue()))
+    for line in occupancy_lines(asked, found, arch, name, unicode=shown.unicode):
+        print_line(wrapped(line, width=shown.width))
+    return 0
 
 
-# ----------------------------------------------------------------------------------------------------------- dev check
+def _here(device: int) -> tuple[str, str]:
+    from grader.gpus.detect import detect
+
+    try:
+        gpu = detect(device)
+    except Unsupported:
+        return SIMULATED_ARCH, f"the simulated A100 ({SIMULATED_ARCH})"
+    return gpu.arch, f"{gpu.name} ({gpu.arch})"
 
 
-def run_check(names: Sequence[str], courses: Sequence[Path], *, gpu: bool, device: int) -> int:
-    """Check the course; the exit code is that of `grader.dev.check.run`."""
-    from grader.catalog.exercises import built_in_course
-    from grader.dev.check import run
+def occupancy_lines(asked: Question, found: Occupancy, arch: str, name: str, *, unicode: bool = True) -> Iterator[str]:
+    """Yield the answer: the figure, the warps drawn, and what each resource would allow."""
+    has = multiprocessor(arch)
+    yield (
+        f"Blocks of {asked.threads} threads with {asked.registers} registers each and {asked.shared_bytes} bytes of "
+        f"shared memory, on one multiprocessor of {name}:"
+    )
+    yield ""
+    yield f"  {_bar(found, unicode)}  {found.warps} of {found.most_warps} warps: {found.fraction:.1%}"
+    yield ""
+    yield f"  {'resource':<14} {'there is':<34} blocks"
+    there = {
+        "warps": f"room for {has.warps} warps",
+        "blocks": f"room for {has.blocks} blocks",
+        "registers": f"{has.registers} registers",
+        "shared memory": f"{has.shared_bytes} bytes, {has.shared_bytes_per_block} a block",
+    }
+    for resource, most in found.limits.items():
+        mark = ("  ◀ the limit" if unicode else "  <- the limit") if resource in found.limiters else ""
+        yield f"  {resource:<14} {there[resource]:<34} {most:>6}{mark}"
+    if not found.blocks:
+        yield ""
+        yield f"Not one block fits: it needs more {' and '.join(found.limiters)} than it can get, so no launch works."
 
-    catalog = load(courses)
-    ours = built_in_course().exercises
-    chosen = [entry for entry in catalog.exercises if not courses or entry.course.exercises != ours]
-    broken = [entry for entry in catalog.broken if not courses or ours not in entry.path.parents]
-    if names:
-        chosen, broken = [find(catalog, name) for name in names], []
-    return run(chosen, broken, gpu=gpu, device=device)
+
+def _bar(found: Occupancy, unicode: bool) -> str:
+    full, empty = ("█", "░") if unicode else ("#", ".")
+    width = min(found.most_warps, CELLS)
+    held = round(width * found.fraction)
+    return full * held + empty * (width - held)

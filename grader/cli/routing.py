@@ -1,10 +1,14 @@
-"""Which command a command line means: ``grade reduce_v3 --json`` and ``grade --json list`` alike."""
+"""Which command a command line means, ``grade reduce_v3 --json`` and ``grade --json list`` alike; shell completion."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from grader.errors import UsageError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -14,8 +18,21 @@ HELP = "help"  # `grade help show` is `grade show --help`, and `grade help vecto
 _ALONE = frozenset({"-h", "--help", "--version"})
 
 
+COMMANDS: dict[str, click.Command] = {}
+"""The commands by name, once the module that defines them is imported."""
+
+
+def reserved() -> frozenset[str]:
+    """Words that name no exercise, because they are commands."""
+    return frozenset({*COMMANDS, HELP})
+
+
 class GradeGroup(click.Group):
     """A group whose unknown first word is an exercise name."""
+
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        super().add_command(cmd, name)
+        COMMANDS[name or cmd.name or ""] = cmd
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, self.routed(args))
@@ -39,8 +56,6 @@ class GradeGroup(click.Group):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """What a first word may be: a command or an exercise, or an option of either."""
-        from grader.cli.completion import complete_names
-
         found = super().shell_complete(ctx, incomplete)
         if incomplete.startswith("-"):
             default = self.commands[DEFAULT]
@@ -73,3 +88,55 @@ class GradeGroup(click.Group):
         with formatter.section("Options"):
             formatter.write_dl(records)
         self.format_commands(ctx, formatter)
+
+
+VARIABLE = "_GRADE_COMPLETE"  # click's own name for the command `grade`; `warpgrade` uses the same
+PROGRAMS = ("grade", "warpgrade")
+
+_INSTALLING = {
+    "bash": 'put  eval "$(grade completion bash)"  into ~/.bashrc',
+    "zsh": 'put  eval "$(grade completion zsh)"  into ~/.zshrc, behind the line with compinit',
+    "fish": "grade completion fish > ~/.config/fish/completions/grade.fish",
+}
+SHELLS = tuple(_INSTALLING)
+
+
+def print_completion(shell: str, root: click.Command) -> int:
+    """Print the script that teaches a shell the commands, options and exercise names."""
+    from grader.output import print_text
+
+    print_text(completion_script(shell, root))
+    return 0
+
+
+def completion_script(shell: str, root: click.Command) -> str:
+    """The script, with a comment on top that says where it belongs."""
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind is not None, shell
+    template = kind.source_template
+    scripts = [template % kind(root, {}, name, VARIABLE).source_vars() for name in PROGRAMS]
+    return (
+        f"# Completion for warpgrade. To install: {_INSTALLING[shell]}\n\n" + "\n".join(map(str.strip, scripts)) + "\n"
+    )
+
+
+def complete_names(ctx: click.Context, param: click.Parameter | None, incomplete: str) -> list[CompletionItem]:
+    """The exercises whose name begins so, each with its idea; none where a course cannot be read."""
+    return list(_items(tuple(ctx.params.get("courses") or ()), incomplete))
+
+
+def _items(courses: tuple[Path, ...], incomplete: str) -> Iterator[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    from grader.catalog.exercises import load_catalog
+
+    try:
+        catalog = load_catalog(courses)
+    except UsageError:
+        return
+    for entry in catalog.exercises:
+        if entry.name.startswith(incomplete) and entry.name.isprintable():
+            idea = entry.exercise.idea if entry.exercise.idea.isprintable() else ""
+            yield CompletionItem(entry.name, help=idea)

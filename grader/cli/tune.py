@@ -133,7 +133,7 @@ def _look(options: Options, requires: str) -> _Here:
 
 def _tuned(job: _Job, stopped: Callable[[], bool], *, quiet: bool) -> Tuned:
     from grader.backends.gpu.bench import work_of
-    from grader.cli.waiting import waiting
+    from grader.output import waiting
     from grader.render.tuning import Tuned
     from grader.timing import roofline
     from grader.tune.build import Workshop
@@ -214,7 +214,7 @@ def _ctrl_c_stops() -> Iterator[Callable[[], bool]]:
 
 
 def _show(tuned: Tuned, options: Options) -> None:
-    from grader.cli.machine import print_table
+    from grader.output import print_table
     from grader.render.json import dumps
     from grader.render.tuning import after_lines, before_lines, document, to_markdown, to_table
 

@@ -20,12 +20,11 @@ from time import strftime
 from typing import Any
 
 from grader.catalog.exercises import Catalog
-from grader.cli.course import load, show_list, start_exercise
-from grader.cli.failures import BROKEN_PIPE, guarded
+from grader.cli import BROKEN_PIPE, guarded
+from grader.cli.course import load, missing_here, named, show_list, to_edit
+from grader.cli.files import start_exercise
 from grader.cli.grading import Options, grade_all, tasks_of
-from grader.cli.habits import give_hint
-from grader.cli.proposing import all_passed, why_next
-from grader.cli.stubs import missing_here, named, to_edit
+from grader.cli.practice import all_passed, give_hint, why_next
 from grader.errors import UsageError
 from grader.grading.services import Task
 from grader.output import print_line, print_text, say

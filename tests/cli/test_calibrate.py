@@ -11,7 +11,7 @@ import pytest
 from grader.backends.gpu.bench_report import BenchReport, BenchRow
 from grader.catalog.exercises import load_catalog
 from grader.cli import main
-from grader.cli.calibrate import merged, profile_lines
+from grader.cli.bench import merged, profile_lines
 from grader.gpus import pass_lines as profiles
 from grader.gpus.detect import Gpu
 from grader.gpus.pass_lines import Line, Profile, own_file, read_profile, save, to_json

@@ -16,9 +16,8 @@ import pytest
 from grader.catalog.exercises import load_catalog
 from grader.cli import main
 from grader.cli.commands import cli
-from grader.cli.course import missing_chapters
+from grader.cli.course import files_of, missing_chapters
 from grader.cli.grading import Options, _which_file, file_for, tasks_of
-from grader.cli.stubs import files_of
 from grader.errors import SubmissionError, UsageError
 from grader.gpus.architecture import simulable
 from grader.grading.hostfile import host_file

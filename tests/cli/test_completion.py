@@ -12,7 +12,7 @@ from click.shell_completion import ShellComplete
 
 from grader.catalog.exercises import load_catalog
 from grader.cli.commands import cli
-from grader.cli.completion import VARIABLE, completion_script
+from grader.cli.routing import VARIABLE, completion_script
 
 
 def offered(*words: str) -> list[str]:
@@ -71,7 +71,7 @@ def test_ideas_stand_beside_the_names():
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_script_says_how_it_is_installed_and_serves_both_commands(shell):
-    script = completion_script(shell)
+    script = completion_script(shell, cli)
     first, rest = script.split("\n", 1)
     assert first.startswith("# ")
     assert f"grade completion {shell}" in first
@@ -83,7 +83,7 @@ def test_script_says_how_it_is_installed_and_serves_both_commands(shell):
 def test_shell_understands_the_script(shell):
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
-    subprocess.run([shell, "-n"], input=completion_script(shell).encode(), check=True, timeout=60)
+    subprocess.run([shell, "-n"], input=completion_script(shell, cli).encode(), check=True, timeout=60)
 
 
 def test_bash_asks_the_command_itself(tmp_path):
@@ -93,7 +93,7 @@ def test_bash_asks_the_command_itself(tmp_path):
     grade = tmp_path / "grade"
     grade.write_text(f"#!/bin/sh\nexec {sys.executable} -c 'import sys; from grader.cli import main; main()' \"$@\"\n")
     grade.chmod(0o700)
-    script = completion_script("bash") + (
+    script = completion_script("bash", cli) + (
         "COMP_WORDS=(grade hint vec); COMP_CWORD=2; _grade_completion grade; echo ${COMPREPLY[@]}\n"
     )
     environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}

@@ -11,8 +11,8 @@ from rich.console import Console
 
 from grader.backends.gpu.bench_report import BenchReport, BenchRow, CeilingRow, LibraryTime
 from grader.cli import main
-from grader.cli.doctor import Check, checks, conclusion, to_text
-from grader.cli.machine import bench_table, ceiling_table, device_document, device_lines
+from grader.cli.bench import bench_table
+from grader.cli.machine import Check, ceiling_table, checks, conclusion, device_document, device_lines, to_text
 from grader.gpus.detect import from_attributes
 from grader.timing.roofline import peaks
 from grader.verdict import Measurement
@@ -104,7 +104,7 @@ def test_doctor_never_fails_to_look(monkeypatch):
     def broken():
         raise RuntimeError("no look")
 
-    monkeypatch.setattr("grader.cli.doctor._CHECKS", (("thing", broken, "missing", "pip install thing"),))
+    monkeypatch.setattr("grader.cli.machine._CHECKS", (("thing", broken, "missing", "pip install thing"),))
     assert list(checks()) == [Check("thing", "missing", "RuntimeError('no look')", "pip install thing")]
 
 

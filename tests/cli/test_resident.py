@@ -7,7 +7,7 @@ import json
 import pytest
 
 from grader.cli import main
-from grader.cli.resident import Question, occupancy_lines
+from grader.cli.machine import Question, occupancy_lines
 from grader.errors import Unsupported
 from grader.occupancy import occupancy
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from grader.cli.waiting import ERASE, waiting
+from grader.output import ERASE, waiting
 
 
 class Stream(io.StringIO):

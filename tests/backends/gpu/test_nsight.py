@@ -21,7 +21,7 @@ from grader.backends.gpu.profile import (
     rows,
 )
 from grader.cli import main
-from grader.cli.profile import profile_lines
+from grader.cli.bench import profiled_lines
 from grader.errors import Unsupported
 from grader.verdict import LaunchRecord
 
@@ -179,7 +179,7 @@ def test_the_page_sets_both_sides_beside_each_other():
     profile = SubmissionProfile(
         "x", {"n": 4}, "NVIDIA H200", tuple(rows([MINE], [theirs()])), (_facts(MINE, theirs()),)
     )
-    text = "\n".join(profile_lines(profile))
+    text = "\n".join(profiled_lines(profile))
     assert "global_load_sectors                128           128  equal" in text
     assert "instructions                       100            50  0.500" in text
     assert "k<<<4, 256>>>" in text

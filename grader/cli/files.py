@@ -1,103 +1,67 @@
-"""``grade hint``, ``grade reset`` and ``grade solution``: what people ask for between two gradings."""
+"""x"""
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from grader.catalog.exercises import Catalog, CourseExercise
-from grader.cli.course import find, load
-from grader.cli.stubs import files_of, named
+from grader.catalog.exercises import CourseExercise
+from grader.cli.course import files_of, find, load, missing_here, named, to_edit
 from grader.errors import UsageError
-from grader.output import print_line, print_text, say, screen
+from grader.output import print_line, print_text, say, screen, wrapped
 from grader.practice.history import key_of, progress
 
-# ---------------------------------------------------------------------------------------------------------------- hint
+# --------------------------------------------------------------------------------------------------------------- start
 
 
-def show_hint(name: str | None, courses: Sequence[Path], *, again: bool, no_color: bool) -> int:
-    """Print the next hint; with ``again``, those that were shown."""
-    catalog = load(courses)
-    entry = find(catalog, name) if name is not None else _graded_last(catalog)
-    (repeat_hints if again else give_hint)(entry, no_color=no_color)
+def start_exercise(name: str, courses: Sequence[Path], *, force: bool) -> int:
+    """Copy the stub, and a host exercise's Python file, into this folder."""
+    entry = find(load(courses), name)
+    missing = missing_here(entry)
+    if not missing and not force:
+        raise _all_here(entry)
+    for path in files_of(entry) if force else missing:
+        _copy(path)
+    if not force and len(missing) < len(files_of(entry)):
+        kept = named(path for path in files_of(entry) if path not in missing)
+        say(f"{kept} was here and stays as it is; {named(missing)} was missing, and is the stub.")
+    print_line(_started(entry, files_of(entry)))
     return 0
 
 
-def give_hint(entry: CourseExercise, *, no_color: bool) -> None:
-    """Print the next hint of an exercise and remember it; after the last, say so."""
-    hints = _hints_of(entry)
-    history, key = progress(), key_of(entry)
-    seen = min(history.hints_seen().get(key, 0), len(hints))
-    if seen == len(hints):
-        say(
-            f"{entry.name}: {'that was the only hint' if seen == 1 else f'you have seen all {seen} hints'}. "
-            f"`grade hint {entry.name} --again` repeats {'it' if seen == 1 else 'them'}, {_to_the_solution(entry)}."
-        )
-        return
-    number = seen + 1
-    _print_hint(entry, hints, number, no_color=no_color)
-    kept = history.saw_hint(*key, number)
-    say(_after_hint(entry, number, len(hints)) if kept else f"All hints are in {entry.hints}.")
-
-
-def repeat_hints(entry: CourseExercise, *, no_color: bool) -> None:
-    """Print the hints of an exercise that were shown before."""
-    hints = _hints_of(entry)
-    seen = min(progress().hints_seen().get(key_of(entry), 0), len(hints))
-    for number in range(1, seen + 1):
-        _print_hint(entry, hints, number, no_color=no_color)
-    say(
-        _after_hint(entry, seen, len(hints))
-        if seen
-        else f"{entry.name}: no hint yet; `grade hint {entry.name}` shows one."
+def _all_here(entry: CourseExercise) -> UsageError:
+    files = files_of(entry)
+    if len(files) == 1:
+        again = f"`grade reset {entry.name}` puts the stub back and keeps what you wrote; --force overwrites it"
+        return UsageError(f"{named(files)} is already here", code="exists", hint=again)
+    again = (
+        f"`grade reset {entry.name}` puts both stubs back and keeps what you wrote; for one stub alone, rename your "
+        f"file and run `grade start {entry.name}`; --force overwrites both"
     )
+    return UsageError(f"{named(files)} are already here", code="exists", hint=again)
 
 
-def _hints_of(entry: CourseExercise) -> tuple[str, ...]:
-    from grader.practice.hints import hints_in
-
+def _copy(source: Path) -> None:
     try:
-        hints = hints_in(entry.hints.read_text(encoding="utf-8", errors="replace"))
-    except OSError:
-        hints = ()
-    if not hints:
-        hint = f"`grade show {entry.name}` explains the task"
-        raise UsageError(f"{entry.name} has no hints", code="no_hints", hint=hint)
-    return hints
+        shutil.copyfile(source, source.name)
+    except OSError as error:
+        raise UsageError(
+            f"cannot write ./{source.name}: {error.strerror}", code="cannot_write", hint="go to a folder of your own"
+        ) from None
 
 
-def _print_hint(entry: CourseExercise, hints: Sequence[str], number: int, *, no_color: bool) -> None:
-    from grader.render.statement import statement_text
-
-    shown = screen(no_color=no_color)
-    print_line(f"{entry.name}, hint {number} of {len(hints)}\n")
-    print_text(statement_text(hints[number - 1], width=shown.width, color=shown.color, unicode=shown.unicode) + "\n")
-
-
-def _after_hint(entry: CourseExercise, number: int, count: int) -> str:
-    earlier = f"; `grade hint {entry.name} --again` repeats all so far" if number > 1 else ""
-    if number < count:
-        return f"`grade hint {entry.name}` gives the next one{earlier}."
-    return f"That was the last hint: {_to_the_solution(entry)}{earlier}."
-
-
-def _to_the_solution(entry: CourseExercise) -> str:
-    if entry.solution is None:
-        return f"`grade show {entry.name}` explains the task"
-    spoil = "" if key_of(entry) in progress().passed() else " --spoil"
-    return f"`grade solution {entry.name}{spoil}` shows the solution"
-
-
-def _graded_last(catalog: Catalog) -> CourseExercise:
-    last = progress().last()
-    found = [entry for entry in catalog.exercises if last is not None and key_of(entry) == (last.course, last.exercise)]
-    if not found:
-        what = (
-            "nothing was graded yet" if last is None else f"{last.exercise}, graded last, is in a course not named here"
-        )
-        raise UsageError(f"a hint for which exercise? {what}", code="usage", hint="`grade hint NAME` says which")
-    return found[0]
+def _started(entry: CourseExercise, sources: Sequence[Path]) -> str:
+    files = named(to_edit(entry))
+    beside = [f"./{path.name}" for path in sources if path not in to_edit(entry)]
+    complete = f"\n     {beside[0]} belongs to it; it is complete, and you may change it." if beside else ""
+    return (
+        wrapped(f"{entry.name}: {entry.exercise.idea}.", width=screen().width) + "\n"
+        f"  1. `grade show {entry.name}` explains the task.\n"
+        f"  2. Open {files} and do that where it says YOUR CODE.{complete}\n"
+        f"  3. `grade {entry.name}` grades it."
+    )
 
 
 # --------------------------------------------------------------------------------------------------------------- reset

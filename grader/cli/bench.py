@@ -1,0 +1,298 @@
+"""x"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader.cli.course import find, load
+from grader.errors import UsageError
+from grader.gpus.pass_lines import Line, Profile, Reached, lines_of, own_file, read_profile, save, separated
+from grader.output import print_json, print_line, print_table, screen, table_of, wrapped, write_file
+from grader.timing.roofline import TOO_FAST, line_in_words
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from grader.backends.gpu.bench_report import BenchReport, BenchRow
+    from grader.backends.gpu.profile import LaunchFacts, Row, SubmissionProfile
+    from grader.catalog.exercises import Catalog, CourseExercise
+
+# --------------------------------------------------------------------------------------------------------------- bench
+
+
+def run_bench(names: Sequence[str], courses: Sequence[Path], *, device: int, output: Path | None) -> int:
+    """Time the solutions of the named exercises (default: all). Exit 1 where one does not pass its line."""
+    from grader.backends.gpu import GpuBackend
+    from grader.backends.gpu.bench import bench
+    from grader.backends.gpu.bench_report import to_json, to_markdown
+
+    catalog = load(courses)
+    exercises = [find(catalog, name) for name in names] or list(catalog.exercises)
+    report = bench(exercises, GpuBackend(device), secrets.randbits(53), lambda name: print_line(name, to_stderr=True))
+    print_table(bench_table(report))
+    if output is not None:
+        write_file(output, to_markdown(report))
+        write_file(output.with_suffix(".json"), to_json(report))
+    return 0 if all(row.good for row in report.rows) else 1
+
+
+def bench_table(report: BenchReport) -> Table:
+    """Return one row per solution: its time and rate, and the library beside it."""
+    table = table_of("exercise", "size", "median", "of peak", "of ceiling", "line", "fast", "library", "of peak")
+    for row in report.rows:
+        for cells in _bench_cells(row):
+            table.add_row(*cells)
+    return table
+
+
+def _bench_cells(row: BenchRow) -> list[list[str]]:
+    """The solution beside the first library, then a line for each further library."""
+    from grader.render.text import duration
+
+    found = row.measured
+    if found is None:
+        return [[row.exercise, row.size, row.problem]]
+    beside = [[library.name, duration(library.seconds), _part(library.fraction)] for library in row.libraries]
+    line = [found.line, row.word] if found.line_fraction else ["–", "–"]
+    first = [
+        row.exercise, row.size, duration(found.median_s), _part(found.fraction_of_peak),
+        _part(found.fraction_of_ceiling), *line,
+    ]  # fmt: skip
+    rows = [first + _joined(beside[:1])]
+    return rows + [[""] * len(first) + _joined([entry]) for entry in beside[1:]]
+
+
+def _joined(library: list[list[str]]) -> list[str]:
+    return [f"{name} {seconds}" for name, seconds, _ in library] + [part for *_, part in library] or ["–", "–"]
+
+
+def _part(value: float | None) -> str:
+    from grader.render.text import percent
+
+    return "–" if value is None else percent(value)
+
+
+def calibrate(names: Sequence[str], courses: Sequence[Path], *, device: int, output: Path | None) -> int:
+    """Time the solutions and write the GPU's profile. Exit 1 where one could not be measured."""
+    from grader.backends.gpu import GpuBackend
+    from grader.backends.gpu.bench import bench
+
+    catalog = load(courses)
+    exercises = _timed(catalog, names)
+    backend = GpuBackend(device)
+    path = output or own_file(backend.gpu.name)
+    older = _older(path, backend.gpu.name, mine=output is None)
+    report = bench(exercises, backend, secrets.randbits(53), lambda name: print_line(name, to_stderr=True), alone=True)
+    measured = profile_of(report)
+    if measured.lines:
+        whole = merged(older, measured, catalog)
+        _show_lines(whole, measured.lines)  # before the file, which may not be writable: the figures took minutes
+        save(whole, path)
+        print_line("")
+        _say(f"{path} holds these lines for every {whole.gpu}. `grade calibrate --use FILE` takes them over elsewhere.")
+    without = [row for row in report.rows if row.exercise not in measured.lines]
+    for row in without:
+        _say(f"{row.exercise} has no line: {why_none(row)}")
+    return 1 if without else 0
+
+
+def _timed(catalog: Catalog, names: Sequence[str]) -> list[CourseExercise]:
+    """The exercises to measure: the named ones, else all that are timed. Raises UsageError where one is not."""
+    chosen = [find(catalog, name) for name in names]
+    for entry in chosen:
+        if why := _why_no_line_can_be_drawn(entry):
+            hint = "`grade calibrate` without a name measures all that can be"
+            raise UsageError(why, code="not_timed", hint=hint)
+    every = [entry for entry in catalog.exercises if not _why_no_line_can_be_drawn(entry)]
+    return list({entry.name: entry for entry in chosen}.values()) if names else every
+
+
+def _why_no_line_can_be_drawn(entry: CourseExercise) -> str:
+    """Why nothing is to be measured for it; "" where something is."""
+    target = entry.exercise.target
+    if entry.solution is None:
+        return f"{entry.name} has no solution, so it has no pass line"
+    if entry.exercise.timed is None or target is None:
+        return f"{entry.name} has no timed size, so it has no pass line"
+    if target.unlined:
+        return f"{entry.name} has {target.note}"
+    return "" if target.calibrated else f"the line of {entry.name} is the same everywhere: {line_in_words(target)}"
+
+
+def _older(path: Path, gpu: str, *, mine: bool) -> Profile | None:
+    """The profile that is there and stays but for what is measured now. Raises UsageError before it is overwritten.
+
+    This user's own profile, where it is damaged, makes room for the new one.
+    """
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder", code="cannot_write", hint="--output names a file")
+    if not path.exists():
+        return None
+    try:
+        older = read_profile(path)
+    except UsageError as error:
+        if mine:
+            _say(f"{error.message}; a new one takes its place")
+            return None
+        raise UsageError(error.message, code=error.code, hint="--output names a new file or a profile") from None
+    if older.gpu != gpu:
+        message = f"{path} is the profile of an {older.gpu}, and this GPU is an {gpu}"
+        raise UsageError(message, code="other_gpu", hint="write to another file: each model has its own")
+    return older
+
+
+def profile_of(report: BenchReport) -> Profile:
+    """The profile that a bench report gives, of those rows that can be believed."""
+    reached = [Reached(row.exercise, row.fraction or 0.0, row.of) for row in report.rows if not why_none(row)]
+    return Profile(report.gpu.name, report.date, dict(report.versions), lines_of(reached))
+
+
+def why_none(row: BenchRow) -> str:
+    """Why no line can be drawn from this row, in words; "" where one can."""
+    if row.measured is None:
+        return row.problem or "it was not measured"
+    if row.fraction is None or not (isfinite(row.fraction) and row.fraction > 0):
+        return f"the {row.of} of this GPU is not known"
+    if row.fraction > TOO_FAST:
+        return f"it reached {row.fraction:.2f} of the {row.of}, which cannot be: the {row.of} is wrong on this GPU"
+    return ""
+
+
+def merged(older: Profile | None, newer: Profile, catalog: Catalog) -> Profile:
+    """Both profiles in one. Whether a step is separated from the timed one before it is seen over all their lines."""
+    both = newer if older is None else older.with_lines(newer)
+    return replace(both, lines=separated(both.lines, _steps_before(both.lines, catalog)))
+
+
+def _steps_before(lines: Mapping[str, Line], catalog: Catalog) -> dict[str, str]:
+    """Each step's predecessor on its ladder, among those that have a line."""
+    lined = [entry for entry in catalog.exercises if entry.name in lines]
+    before = {}
+    for entry in lined:
+        steps = [other.name for other in catalog.ladder(entry) if other.name in lines]
+        at = steps.index(entry.name)
+        if at:
+            before[entry.name] = steps[at - 1]
+    return before
+
+
+def use_profile(path: Path) -> int:
+    """Take over a profile that somebody has measured on the same model; its lines go before those of one's own."""
+    if not path.is_file():
+        raise UsageError(f"there is no file {path}", code="cannot_read", hint="`grade calibrate` writes a profile")
+    profile = read_profile(path)
+    target = own_file(profile.gpu)
+    older = _older(target, profile.gpu, mine=True)
+    save(profile if older is None else older.with_lines(profile), target)
+    count = len(profile.lines)
+    _say(f"{count} pass line{'s' * (count != 1)} for every {profile.gpu}, measured on {profile.date}.")
+    return 0
+
+
+def _say(text: str) -> None:
+    print_line(wrapped(text, width=screen().width))
+
+
+def _show_lines(whole: Profile, names: Collection[str]) -> None:
+    for line in profile_lines({name: line for name, line in whole.lines.items() if name in names}):
+        print_line(line)
+
+
+def profile_lines(lines: Mapping[str, Line]) -> Iterator[str]:
+    """Yield the lines as a table in words."""
+    widest = max(map(len, ("exercise", *lines)))
+    yield f"{'exercise':<{widest}}  solution    line  of"
+    for name, line in lines.items():
+        yield f"{name:<{widest}}  {line.solution:>8.3f}  {line.fraction:>6.3g}  {line.of}{_line_note(line)}"
+
+
+def _line_note(line: Line) -> str:
+    return "" if line.separated else "   no faster than the step before: technique alone tells them apart"
+
+
+PROFILE_SCHEMA = "warpgrade/profiled/1"
+PROFILE_SEED = 1
+
+
+def show_profile(
+    name: str,
+    file: Path | None,
+    courses: Sequence[Path],
+    *,
+    solution: bool,
+    device: int,
+    ncu: str | None,
+    as_json: bool,
+) -> int:
+    """Profile the file that `grade` would grade. Raises Unsupported without a GPU, ncu, or the right to count."""
+    from grader.backends.gpu.profile import profiled_submission
+    from grader.cli.grading import Options, file_for
+    from grader.gpus.detect import detect
+
+    if file is not None and solution:
+        raise UsageError("--file and --solution exclude each other", code="file_and_solution", hint="leave one out")
+    entry = find(load(courses), name)
+    path = file_for(entry, Options(names=(name,), file=file, solution=solution))
+    profile = profiled_submission(entry, path, detect(device), seed=PROFILE_SEED, courses=courses, ncu=ncu)
+    if as_json:
+        print_json({"schema": PROFILE_SCHEMA, **asdict(profile)})
+        return 0
+    shown = screen()
+    for line in profiled_lines(profile):
+        print_line(wrapped(line, width=shown.width) if len(line) > shown.width else line)
+    return 0
+
+
+def profiled_lines(profile: SubmissionProfile) -> Iterator[str]:
+    """Yield the comparison in words."""
+    size = ", ".join(f"{name} = {value}" for name, value in profile.size.items())
+    yield f"{profile.exercise} at {size}, all launches together:"
+    yield ""
+    yield f"  {'counter':<24} {'simulator':>13} {profile.gpu.removeprefix('NVIDIA '):>13}  ratio"
+    yield from map(_counter_row, profile.rows)
+    yield ""
+    yield "Sectors have to be equal. Instructions and shared requests are the machine's, which ptxas made of the PTX: "
+    yield "compare their ratios. docs/counters.md has the profiler's name of each counter."
+    yield ""
+    yield f"  {'launch':<34} {'time':>9} {'DRAM':>7} {'warps':>7} {'registers':>10}"
+    yield from map(_launch, profile.facts)
+    yield ""
+    yield "DRAM: bandwidth in use, of the peak. Warps: resident warps, of those that fit. At this small size both are "
+    yield "lower than at the timed one."
+
+
+def _counter_row(row: Row) -> str:
+    return f"  {row.counter:<24} {_number(row.simulator):>13} {_number(row.profiler):>13}  {_row_note(row)}"
+
+
+def _row_note(row: Row) -> str:
+    if row.profiler == row.simulator:
+        return "equal"
+    if row.differs:
+        return "differs, and must not: please report it"
+    return f"{row.profiler / row.simulator:.3f}" if row.profiler and row.simulator else ""
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:.3f}"
+
+
+def _launch(facts: LaunchFacts) -> str:
+    from grader.render.text import duration, percent
+
+    shape = f"{facts.kernel}<<<{_dim3(facts.grid)}, {_dim3(facts.block)}>>>"
+    time = "-" if facts.seconds is None else duration(facts.seconds)
+    dram, warps = ("-" if part is None else percent(part) for part in (facts.dram, facts.warps))
+    return f"  {shape:<34} {time:>9} {dram:>7} {warps:>7} {facts.registers or '-':>10}"
+
+
+def _dim3(size: tuple[int, int, int]) -> str:
+    """``256`` for (256, 1, 1), else all three."""
+    return str(size[0]) if size[1:] == (1, 1) else str(size).replace(" ", "")
