@@ -11,7 +11,8 @@ import pytest
 
 from grader.compile.toolchain import find_toolchain
 from grader.errors import UsageError
-from grader.occupancy import MULTIPROCESSORS, occupancy
+from grader.occupancy import occupancy
+from grader.simt.multiprocessors import MULTIPROCESSORS
 
 HEADERS = next((folder for folder in find_toolchain().include_dirs if (folder / "cuda_occupancy.h").is_file()), None)
 

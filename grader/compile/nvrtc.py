@@ -7,8 +7,9 @@ from typing import Any
 
 from grader.compile.toolchain import Toolchain, require_nvrtc
 from grader.errors import GraderFault, SubmissionError, Unsupported
-from grader.process.channel import ChannelError, ChannelTimeout, Sandbox, spawn
-from grader.process.child import Child
+from grader.process.channel import ChannelError, ChannelTimeout
+from grader.process.child import Child, spawn
+from grader.process.sandbox import Sandbox
 
 CHILD = "grader.compile.child"
 CPU_S = 20

@@ -16,7 +16,9 @@ from grader.compile.log import clean
 from grader.compile.toolchain import INSTALL, Toolchain, find_toolchain, is_script
 from grader.errors import GraderFault, SubmissionError, Unsupported
 from grader.paths import PACKAGE
-from grader.process.channel import ChannelError, ChannelTimeout, Sandbox, spawn
+from grader.process.channel import ChannelError, ChannelTimeout
+from grader.process.child import spawn
+from grader.process.sandbox import Sandbox
 
 CPU_S = 60
 WALL_S = 90.0

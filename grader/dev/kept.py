@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from grader.backends.sim import ADDRESS_SPACE, SimSession
 from grader.launch import DeviceLimits
-from grader.process.channel import Sandbox, spawn
+from grader.process.child import spawn
+from grader.process.sandbox import Sandbox
 
 if TYPE_CHECKING:
     from grader.backends.base import CaseRun, Execution, Limits

@@ -1,9 +1,9 @@
-"""The private pipe between the grader and a child process, and the child itself.
+"""The private pipe between the grader and a child process.
 
     parent: with spawn("grader.compile.child", sandbox=Sandbox(read=(...))) as child:
                 child.channel.send({"source": b"..."})
                 message, arrays = child.channel.receive(20.0)
-    child:  def main() -> None:                      # the module named to spawn() has a main()
+    child:  def main() -> None:                      # the module named to `grader.process.child.spawn`
                 channel, sandbox = attach()          # first; then import what is heavy, then
                 sandbox.apply()                      # close the doors, then read what is hostile
                 message, arrays = channel.receive(None)
@@ -27,7 +27,7 @@ import select
 import struct
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from grader.errors import GraderFault
@@ -38,18 +38,6 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from grader.process.child import Child
-
-__all__ = [
-    "Channel",
-    "ChannelBroken",
-    "ChannelClosed",
-    "ChannelError",
-    "ChannelTimeout",
-    "Sandbox",
-    "attach",
-    "spawn",
-]
 
 MAGIC = b"wgC1"
 HEADER_LIMIT = 32 << 20  # bytes of JSON: 8 MiB of PTX, escaped, fits
@@ -214,24 +202,6 @@ def attach() -> tuple[Channel, Sandbox]:
     channel = Channel(read_fd, write_fd)
     message, _ = channel.receive(None)
     return channel, Sandbox(**message["sandbox"])
-
-
-def spawn(
-    module: str,
-    *,
-    sandbox: Sandbox | None = None,
-    env: Mapping[str, str] | None = None,
-    pass_fds: Iterable[int] = (),
-    cwd: str = "/",
-) -> Child:
-    """Start ``main()`` of ``module`` in a child process of its own session, with a channel to it.
-
-    ``env`` is added to the few variables of `grader.process.child.ENVIRONMENT`; nothing else of this process's
-    environment is passed on. ``pass_fds`` stay open in the child under the same numbers (for shared mappings).
-    """
-    from grader.process.child import start
-
-    return start(module, sandbox=sandbox or Sandbox(), env=env or {}, pass_fds=tuple(pass_fds), cwd=cwd)
 
 
 def _deadline(timeout_s: float | None) -> float | None:

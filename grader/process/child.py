@@ -1,4 +1,4 @@
-"""Child processes: how they are started, watched and ended. `grader.process.channel.spawn` is the way in."""
+"""Child processes: how they are started, watched and ended. `spawn` is the way in."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import IO, Self
 
@@ -198,8 +198,20 @@ class _Tail:
                 self._content = (self._content + chunk)[-TAIL_BYTES:]
 
 
-def start(module: str, *, sandbox: Sandbox, env: Mapping[str, str], pass_fds: tuple[int, ...], cwd: str) -> Child:
-    """Start ``main()`` of ``module``; raises GraderFault when no process can be started."""
+def spawn(
+    module: str,
+    *,
+    sandbox: Sandbox | None = None,
+    env: Mapping[str, str] | None = None,
+    pass_fds: Iterable[int] = (),
+    cwd: str = "/",
+) -> Child:
+    """Start ``main()`` of ``module`` in a child process of its own session, with a channel to it.
+
+    ``env`` is added to the few variables of `ENVIRONMENT`; nothing else of this process's environment is passed on.
+    ``pass_fds`` stay open in the child under the same numbers (for shared mappings). Raises GraderFault when no process
+    can be started.
+    """
     child_read, parent_write = _pipe()
     parent_read, child_write = _pipe()
     try:
@@ -220,7 +232,7 @@ def start(module: str, *, sandbox: Sandbox, env: Mapping[str, str], pass_fds: tu
             pass_fds=(child_read, child_write, *pass_fds),
             start_new_session=True,  # a process group of its own, so that all of it can be killed
             cwd=cwd,
-            env=_environment(env),
+            env=_environment(env or {}),
         )
     except OSError as error:
         os.close(parent_read)
@@ -231,7 +243,7 @@ def start(module: str, *, sandbox: Sandbox, env: Mapping[str, str], pass_fds: tu
         os.close(child_write)
     child = Child(process, Channel(parent_read, parent_write))
     with contextlib.suppress(ChannelClosed):  # a child that is dead already: its user finds out when it receives
-        child.channel.send({"sandbox": sandbox.to_dict()})
+        child.channel.send({"sandbox": (sandbox or Sandbox()).to_dict()})
     return child
 
 

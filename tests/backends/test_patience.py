@@ -9,7 +9,8 @@ import pytest
 
 from grader.backends import patience
 from grader.backends.patience import Patience
-from grader.process.channel import Sandbox, spawn
+from grader.process.child import spawn
+from grader.process.sandbox import Sandbox
 
 
 class Clock:

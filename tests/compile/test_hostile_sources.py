@@ -14,8 +14,8 @@ from grader.compile.nvrtc import LOG_BYTES
 from grader.compile.source import checked_source
 from grader.errors import SubmissionError
 from grader.process import sandbox
-from grader.process.channel import Sandbox, spawn
-from grader.process.child import Child
+from grader.process.child import Child, spawn
+from grader.process.sandbox import Sandbox
 
 Compile = Callable[[str], Program]
 Refusal = Callable[[str | bytes], SubmissionError]

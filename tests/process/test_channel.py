@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 from grader.errors import GraderFault
-from grader.process.channel import Channel, ChannelBroken, ChannelClosed, ChannelTimeout, Sandbox, spawn
-from grader.process.child import TAIL_BYTES, Child
+from grader.process.channel import Channel, ChannelBroken, ChannelClosed, ChannelTimeout
+from grader.process.child import TAIL_BYTES, Child, spawn
+from grader.process.sandbox import Sandbox
 
 CHILDREN = Path(__file__).parent / "children"
 PATIENCE_S = 60.0  # a deadline that only a broken channel reaches
@@ -141,7 +142,8 @@ def test_a_child_that_ends_closes_the_channel(child: Child) -> None:
 PARENT = """
 import sys
 sys.path[:0] = {path!r}
-from grader.process.channel import ChannelClosed, spawn
+from grader.process.channel import ChannelClosed
+from grader.process.child import spawn
 large = b'x' * {size}
 with spawn("channel_child") as child:
     child.channel.send({{"do": "leave", "status": 0, "take": {take}}})
@@ -268,7 +270,7 @@ def test_killing_a_child_kills_what_it_started() -> None:
 def test_a_child_dies_with_its_parent() -> None:
     read_fd, write_fd = os.pipe()
     script = (
-        "import sys, signal; from grader.process.channel import spawn\n"
+        "import sys, signal; from grader.process.child import spawn\n"
         f"child = spawn('channel_child', pass_fds=({write_fd},))\n"
         "child.channel.send({'do': 'echo'}); child.channel.receive(60)\n"
         # From here on it looks at nothing: neither the channel's end nor a pipe's tells it that its parent is gone.

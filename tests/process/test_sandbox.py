@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from grader.process import sandbox
-from grader.process.channel import ChannelClosed, Sandbox, spawn
-from grader.process.child import Child
+from grader.process.channel import ChannelClosed
+from grader.process.child import Child, spawn
+from grader.process.sandbox import Sandbox
 
 pytestmark = pytest.mark.skipif(sandbox.available() == "none", reason="this kernel has no Landlock")
 CHILDREN = Path(__file__).parent / "children"

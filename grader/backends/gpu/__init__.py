@@ -104,7 +104,8 @@ class GpuBackend:
 
 def start_child(gpu: Gpu, printf_bytes: int, *, sandbox: bool = True) -> Child:
     """Start a GPU child; it makes its context at once."""
-    from grader.process.channel import ChannelClosed, spawn
+    from grader.process.channel import ChannelClosed
+    from grader.process.child import spawn
 
     child = spawn("grader.backends.gpu.child", sandbox=gpu_sandbox() if sandbox else None, env=environment())
     with contextlib.suppress(ChannelClosed):  # the session that waits for the child says what happened
@@ -114,7 +115,7 @@ def start_child(gpu: Gpu, printf_bytes: int, *, sandbox: bool = True) -> Child:
 
 def gpu_sandbox() -> Sandbox:
     """What CUDA needs of the file system; home folders stay closed, but for where Python and its packages lie."""
-    from grader.process.channel import Sandbox
+    from grader.process.sandbox import Sandbox
 
     write = (*_WRITABLE, "/tmp", tempfile.gettempdir())
     return Sandbox(files=True, read=(*_SYSTEM, *python_folders()), write=write)

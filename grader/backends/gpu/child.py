@@ -40,7 +40,7 @@ HEALTH_BYTES = 1 << 16
 
 
 def main() -> None:
-    """Serve one parent; called by `grader.process.channel.spawn`."""
+    """Serve one parent; called by `grader.process.child.spawn`."""
     from grader.process.channel import ChannelClosed, attach
 
     channel, sandbox = attach()

@@ -19,8 +19,9 @@ from grader.backends.plans import dim3
 from grader.backends.sim import store
 from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeError
 from grader.launch import DeviceLimits
-from grader.process.channel import ChannelClosed, ChannelTimeout, Sandbox, spawn
-from grader.process.child import Closing
+from grader.process.channel import ChannelClosed, ChannelTimeout
+from grader.process.child import Closing, spawn
+from grader.process.sandbox import Sandbox
 from grader.verdict import Access, Diagnostic, LaunchRecord, LineCounters, Operation, Place, Timeline, WorstRequest
 
 if TYPE_CHECKING:

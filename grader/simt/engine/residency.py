@@ -5,9 +5,9 @@ The figures are the simulated A100's. Registers are no limit here, for PTX does 
 
 from __future__ import annotations
 
-from grader.occupancy import MULTIPROCESSORS
 from grader.simt.engine.codegen import BANK_ROW, Kernel
 from grader.simt.isa.special_registers import SM_COUNT
+from grader.simt.multiprocessors import MULTIPROCESSORS
 
 SM = MULTIPROCESSORS["sm_80"]
 

@@ -9,7 +9,8 @@ from grader.backends.gpu.hostfile.hostfile_child import GpuHostfileWorker
 from grader.backends.gpu.signals import Signals
 from grader.backends.hostfile.worker import apply_sandbox
 from grader.backends.output import Printed
-from grader.process.channel import Sandbox, attach
+from grader.process.channel import attach
+from grader.process.sandbox import Sandbox
 
 
 class FakeBaseline:

@@ -49,7 +49,7 @@ def without_a_gpu(monkeypatch):
     """Let every session have the child that needs none."""
 
     def spawn(module, **keywords):
-        from grader.process.channel import spawn
+        from grader.process.child import spawn
 
         return spawn("fake_host_child", **keywords)
 

@@ -26,10 +26,10 @@ CASE = CaseRun(
 @pytest.fixture
 def open_session(monkeypatch):
     """A function that opens a session on the fake kernel of that name."""
-    import grader.process.channel
+    import grader.process.child
 
-    spawn = grader.process.channel.spawn
-    monkeypatch.setattr("grader.process.channel.spawn", lambda module, **kw: spawn("fake_gpu_child", env=kw["env"]))
+    spawn = grader.process.child.spawn
+    monkeypatch.setattr("grader.process.child.spawn", lambda module, **kw: spawn("fake_gpu_child", env=kw["env"]))
     monkeypatch.setattr("grader.compile.assemble", lambda program, arch: program.name.encode())
     monkeypatch.setattr("grader.backends.gpu.support.support_cubin", lambda gpu: b"support")
     opened = []

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from grader.compile import Program
     from grader.exercise import Exercise
     from grader.launch import DeviceLimits
-    from grader.process.channel import Sandbox
     from grader.process.child import Child
+    from grader.process.sandbox import Sandbox
 
 
 __all__ = ["HostfileBackend", "HostfileSession"]
@@ -135,7 +135,7 @@ class Starter:
 
 def spawn_child(module: str, **keywords: Any) -> Child:
     """Start a child; apart, so that tests can put another module in its place."""
-    from grader.process.channel import spawn
+    from grader.process.child import spawn
 
     return spawn(module, **keywords)
 
@@ -144,14 +144,14 @@ def _outer_sandbox(folder: str, course: Course | None) -> Sandbox:
     """Closed before CUDA starts: what CUDA needs to start is open. It holds for the threads that CUDA starts then, too,
     which the inner one does not reach.
     """
-    from grader.process.channel import Sandbox
+    from grader.process.sandbox import Sandbox
 
     return Sandbox(files=True, read=("/etc", *_readable(course)), write=("/dev", "/proc", "/run", "/var", folder))
 
 
 def _inner_sandbox(folder: str, course: Course | None) -> Sandbox:
     """Closed once CUDA runs and before any of the host file's code: GPU devices, system folders, its own folder."""
-    from grader.process.channel import Sandbox
+    from grader.process.sandbox import Sandbox
 
     devices = [str(path) for path in Path("/dev").glob("nvidia*")]
     return Sandbox(
@@ -182,6 +182,6 @@ def _packages() -> tuple[str, ...]:
 
 
 def _nothing_closed() -> Sandbox:
-    from grader.process.channel import Sandbox
+    from grader.process.sandbox import Sandbox
 
     return Sandbox()

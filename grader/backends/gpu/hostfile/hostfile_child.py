@@ -39,8 +39,9 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
-    """Serve one parent; called by `grader.process.channel.spawn`."""
-    from grader.process.channel import Sandbox, attach
+    """Serve one parent; called by `grader.process.child.spawn`."""
+    from grader.process.channel import attach
+    from grader.process.sandbox import Sandbox
 
     channel, outer = attach()
     for heavy in ("cupy", "cuda.bindings.driver", "cuda.bindings.runtime"):

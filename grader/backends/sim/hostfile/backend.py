@@ -24,7 +24,8 @@ from grader.backends.mappings import PAGE, SharedFile, pages
 from grader.backends.sim import ADDRESS_SPACE
 from grader.backends.sim.hostfile.session import GAP_BYTES, HostfileSimSession
 from grader.launch import DeviceLimits
-from grader.process.channel import Sandbox, spawn
+from grader.process.child import spawn
+from grader.process.sandbox import Sandbox
 
 if TYPE_CHECKING:
     from grader.backends.base import Limits
