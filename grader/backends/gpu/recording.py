@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from grader.grading.records import Oracle
 
     Values = npt.NDArray[np.generic]
+    Places = npt.NDArray[np.int64]
 
 STRETCHES = 4096
 LOOKS = 1024
@@ -128,8 +129,11 @@ class Expectations:
         if self._rows is not None or self._changed:
             self.each_s = 0.0
 
-    def advance(self, patches: tuple[Patch, ...], *, wanted: bool = True) -> None:
-        """Apply a run's patches to the recording and bring `now` up to date, unless this run's is not ``wanted``."""
+    def advance(self, patches: tuple[Patch, ...], *, wanted: bool = True) -> dict[str, slice | Places]:
+        """Apply a run's patches to the recording and bring `now` up to date, unless this run's is not ``wanted``.
+
+        Returns where `now` has new values, by output.
+        """
         import numpy as np
 
         self._recording.apply(patches)
@@ -138,14 +142,19 @@ class Expectations:
             changes = self._changed(self._recording.inputs, numbers, {p.array: p.places for p in patches})
             for name, (places, values) in changes.items():
                 self.now[name][places] = values
-            return
+            return {name: places for name, (places, _) in changes.items()}
         if self._rows is None:
             if wanted:
                 self.now = dict(self._ask(self._recording.inputs, self._size))
-            return
+            return dict.fromkeys(self.now, slice(None)) if wanted else {}
         rows = np.unique(np.concatenate([p.places // self._row_length(p.array) for p in patches]))
+        new: dict[str, slice | Places] = {}
         for name, values in self._of_rows(self._rows, rows).items():
-            self.now[name].reshape(self._size[self._rows], -1)[rows] = values.reshape(len(rows), -1)
+            width = len(self.now[name]) // self._size[self._rows]
+            places = (rows[:, None] * width + np.arange(width)).reshape(-1)
+            self.now[name][places] = values.reshape(-1)
+            new[name] = places
+        return new
 
     def _is_local(self, name: str) -> bool:
         """Whether the oracle's answer for some rows alone is its answer for them among all the others."""

@@ -64,6 +64,7 @@ class HostfileBackend:
         self._name = name
         self._sandbox = sandbox
         self._course = course
+        self._started: HostfileSession | None = None
 
     @property
     def device_limits(self) -> DeviceLimits:
@@ -80,22 +81,45 @@ class HostfileBackend:
         Raises Unsupported where files cannot be closed to it (unless ``sandbox=False``) or there are too few GPUs,
         SubmissionError where the host file is no Python, lacks a function, or fails when it is read.
         """
-        from grader.backends.hostfile.sandbox_rules import require_sandbox
         from grader.compile import assemble
 
-        if few := too_few_gpus(self.exercise, self.gpus):
-            raise Unsupported(few, hint="its simulated GPUs are as many as it needs: `--backend sim`")
-        if self._sandbox:
-            require_sandbox()
-        cubin = assemble(program, self.gpu.arch_for(program.target))
-        starter = Starter(self.gpu.index, self._sandbox, self._course)
-        session = HostfileSession(self.exercise, self.gpus, starter, program, limits)
+        session = self._session(limits)
         try:
-            session.load(cubin, self._source, self._name, self.baselines)
+            cubin = assemble(program, self.gpu.arch_for(program.target))
+            session.load(program, cubin, self._source, self._name, self.baselines)
         except BaseException:
             session.close()
             raise
         return session
+
+    def start(self) -> None:
+        """Start the next session's child now, without waiting for it: its context takes half a second.
+
+        Where none can be started, `open` says why.
+        """
+        with contextlib.suppress(Unsupported):
+            self._started = self._session(Limits())
+
+    def _session(self, limits: Limits) -> HostfileSession:
+        """The session whose child was started early, or a new one. Raises Unsupported where there can be none."""
+        from grader.backends.hostfile.sandbox_rules import require_sandbox
+
+        session, self._started = self._started, None
+        if session is not None:
+            session.limit(limits)
+            return session
+        if few := too_few_gpus(self.exercise, self.gpus):
+            raise Unsupported(few, hint="its simulated GPUs are as many as it needs: `--backend sim`")
+        if self._sandbox:
+            require_sandbox()
+        starter = Starter(self.gpu.index, self._sandbox, self._course)
+        return HostfileSession(self.exercise, self.gpus, starter, limits)
+
+    def close(self) -> None:
+        """End a child that was started and not used."""
+        if self._started is not None:
+            self._started.close()
+            self._started = None
 
 
 def gpus_here() -> int:

@@ -47,7 +47,7 @@ class HostfileSession(ChildSession):
     submission's code was read.
     """
 
-    def __init__(self, exercise: Exercise, gpus: int, starter: Starter, program: Program, limits: Limits) -> None:
+    def __init__(self, exercise: Exercise, gpus: int, starter: Starter, limits: Limits) -> None:
         self._exercise = exercise
         self._gpus = gpus
         self._folder = tempfile.TemporaryDirectory(prefix="warpgrade-host-", ignore_cleanup_errors=True)
@@ -59,10 +59,17 @@ class HostfileSession(ChildSession):
         self._files = ChildFiles()
         self._mapped: list[tuple[str, Span, str]] = []  # of the last `set_up`: name, place, dtype
         self.baselines_s: dict[str, tuple[float, ...]] = {}
-        super().__init__(starter.start(self._shared, self._files, self._folder.name, limits), program, limits)
+        super().__init__(starter.start(self._shared, self._files, self._folder.name, limits), None, limits)
 
-    def load(self, cubin: bytes, source: bytes, name: str, baselines: tuple[Baseline, ...] = ()) -> None:
+    def limit(self, limits: Limits) -> None:
+        """The limits of the submission, where the child was started before they were known."""
+        self._limits = limits
+
+    def load(
+        self, program: Program, cubin: bytes, source: bytes, name: str, baselines: tuple[Baseline, ...] = ()
+    ) -> None:
         """Measure what runs are measured against, then hand over the module and the host file."""
+        self._program = program
         self.wait_ready()
         for one in baselines:
             self.baselines_s[one.name] = self._measured(one)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from grader.backends.gpu.findings import size_in_words
 from grader.backends.gpu.hostfile.baselines import COMPUTING, LINKS, PLAIN_LOOP
 from grader.backends.gpu.recording import Expectations, Recording
 from grader.backends.gpu.signals import undisturbed
 from grader.backends.gpu.speed import CHEAT, in_words
-from grader.backends.hostfile.case import on_gpus, write
+from grader.backends.hostfile.case import on_gpus
 from grader.grading.records import Speed
 from grader.inputs import derive_seed, element_count, poison
 from grader.timing import roofline
@@ -21,16 +22,21 @@ from grader.timing.samples import MAX_PROCESSES, decide, summarise
 from grader.verdict import Diagnostic
 
 if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
     import numpy as np
     import numpy.typing as npt
 
     from grader.backends.base import Limits
     from grader.backends.gpu.hostfile.backend import HostfileBackend, HostfileSession
     from grader.compare import Mismatch
+    from grader.compare.tolerance import Bounds
     from grader.exercise import Exercise, Size
     from grader.grading.records import Oracle
     from grader.verdict import Measurement, Timeline
 
+
+T = TypeVar("T")
 
 WARM_UPS = 3
 SAMPLES = 30
@@ -105,6 +111,7 @@ class OutputCheck:
         self._exercise, self._size = exercise, size
         self._recording = Recording.of(recording)
         self._expected = Expectations(exercise, size, oracle, self._recording)
+        self._bounds: dict[str, Bounds] = {}  # of the outputs that have been expected
 
     @property
     def samples(self) -> int:
@@ -119,7 +126,8 @@ class OutputCheck:
         """The first run that is not right, in words."""
         for run in range(1, len(runs.seconds) + 1):
             warming = run <= WARM_UPS
-            self._expected.advance(self._recording.patches(run), wanted=not warming)
+            new = self._expected.advance(self._recording.patches(run), wanted=not warming)
+            self._expect(new)
             if not warming and (found := self._mismatch(runs.copies[run - 1 - WARM_UPS])):
                 where = f"at the timed size {size_in_words(self._size)}, run {run}"
                 return Diagnostic(
@@ -127,27 +135,51 @@ class OutputCheck:
                 )
         return None
 
+    def _expect(self, new: Mapping[str, slice | npt.NDArray[np.int64]]) -> None:
+        """Bring the bounds up to date with what is expected now."""
+        import numpy as np
+
+        from grader.compare.tolerance import Bounds
+
+        for array in self._exercise.outputs:
+            expected, known = self._expected.now[array.name], array.name in self._bounds
+            if not known:
+                self._bounds[array.name] = Bounds(self._exercise, self._size, np.dtype(array.dtype), len(expected))
+            places = new.get(array.name, slice(0)) if known else slice(None)
+            self._bounds[array.name].expect(expected[places], places)
+
     def _mismatch(self, outputs: Mapping[str, npt.NDArray[np.generic]]) -> Mismatch | None:
         from grader.compare import compare
 
-        if all(self._is_right(outputs[a.name], self._expected.now[a.name]) for a in self._exercise.outputs):
+        if all(self._is_right(a.name, outputs[a.name]) for a in self._exercise.outputs):
             return None
         return compare(self._exercise, self._size, "real", outputs, self._expected.now, {})
 
-    def _is_right(self, got: npt.NDArray[np.generic], expected: npt.NDArray[np.float64]) -> bool:
-        """As `compare` sees it, in pieces that stay in the cache, on all cores."""
-        from concurrent.futures import ThreadPoolExecutor
-
+    def _is_right(self, name: str, got: npt.NDArray[np.generic]) -> bool:
+        """As `compare` sees it; it is asked only about pieces that the bounds do not hold."""
         from grader.compare.tolerance import right
 
-        def fine(start: int) -> bool:
-            part = slice(start, start + PIECE)
+        bounds, expected = self._bounds[name], self._expected.now[name]
+
+        def fine(part: slice) -> bool:
+            if bounds.hold(got, part):
+                return True
             return bool(right(self._exercise, self._size, "real", got[part], expected[part]).all())
 
-        if len(got) <= PIECE:
-            return fine(0)
-        with ThreadPoolExecutor() as pool:
-            return all(pool.map(fine, range(0, len(got), PIECE)))
+        return all(in_pieces(fine, len(got)))
+
+
+def in_pieces(work: Callable[[slice], T], count: int) -> list[T]:
+    """``work`` on pieces of an array of ``count`` elements, on all cores: NumPy lets others run while it works."""
+    parts = [slice(start, min(start + PIECE, count)) for start in range(0, count, PIECE)]
+    return list(map(work, parts) if len(parts) < 2 else _pool().map(work, parts))
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(thread_name_prefix="pieces")
 
 
 PIECE = 1 << 17  # elements
@@ -168,7 +200,8 @@ def take_runs(
     with undisturbed():
         while len(seconds) < WARM_UPS + samples and not _enough(len(seconds), time.perf_counter() - started):
             patches, places = recording.patches(len(seconds) + 1), recording.places(outs, len(seconds) + 1)
-            write(shared, outs)
+            for name, values in outs.items():
+                _fill(shared[name], values)
             recording.apply(patches, shared)  # last and quickly: what is new must not be there before the clock starts
             seconds.append(session.go())
             early = {name: shared[name][at] for name, at in places.items()}
@@ -185,10 +218,22 @@ def _copied(
     """The outputs, with the elements that were looked at first as they were then: copying all takes longer than what a
     run may have left undone.
     """
-    copies = {name: shared[name].copy() for name in places}
+    import numpy as np
+
+    copies = {name: _fill(np.empty_like(shared[name]), shared[name]) for name in places}
     for name, values in early.items():
         copies[name][places[name]] = values
     return copies
+
+
+def _fill(to: npt.NDArray[np.generic], values: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+    """Copy ``values``, on all cores."""
+
+    def copy(part: slice) -> None:
+        to[part] = values[part]
+
+    in_pieces(copy, len(values))
+    return to
 
 
 def _enough(taken: int, spent_s: float) -> bool:
