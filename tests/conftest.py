@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
 
 import pytest
+
+from grader.compile.kept import compilers_kept
 
 # One cache for the whole run, child processes included, and none of the person's own: a test must not pass because of
 # what an earlier run left behind. WARPGRADE_TEST_CACHE keeps it between runs, for people who run tests often.
@@ -13,6 +16,13 @@ _CACHE = tempfile.TemporaryDirectory(prefix="warpgrade-tests-", ignore_cleanup_e
 os.environ["WARPGRADE_CACHE"] = os.environ.get("WARPGRADE_TEST_CACHE") or _CACHE.name
 _DATA = tempfile.TemporaryDirectory(prefix="warpgrade-tests-", ignore_cleanup_errors=True)
 os.environ["WARPGRADE_DATA"] = _DATA.name
+
+
+@pytest.fixture(autouse=True, scope="session")
+def kept_compilers() -> Iterator[None]:
+    """One NVRTC process for all tests of a worker, which compiles what slow headers bring once."""
+    with compilers_kept():
+        yield
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -1,27 +1,30 @@
-"""The compile child: one submission through NVRTC, inside the sandbox; answers with the log and the PTX.
+"""The compile child: a submission through NVRTC, inside the sandbox; answers with the log and the PTX.
 
-NVRTC's C interface (nvrtc.h) is used directly through ctypes: this child lives for one compilation, and the library
-that the sandbox was opened for must be the very one that runs.
+NVRTC's C interface (nvrtc.h) is used directly through ctypes: this child usually lives for one compilation, and the
+library that the sandbox was opened for must be the very one that runs.
 """
 
 from __future__ import annotations
 
 import ctypes
+from contextlib import suppress
 from typing import Any
 
-from grader.process.channel import attach
+from grader.process.channel import ChannelClosed, attach
 
 
 def main() -> None:
-    """Load NVRTC, close the doors, then take the source."""
+    """Load NVRTC, close the doors, then take sources until the parent asks for no more."""
     channel, sandbox = attach()
     setup, _ = channel.receive(None)
     # Both before the sandbox: opened later, they would need the system's library folders to be readable.
     nvrtc = ctypes.CDLL(setup["library"])
     ctypes.CDLL(setup["builtins"])
     state = sandbox.apply()
-    request, _ = channel.receive(None)
-    channel.send({"sandbox": state} | compiled(nvrtc, request))
+    with suppress(ChannelClosed):
+        while True:
+            request, _ = channel.receive(None)
+            channel.send({"sandbox": state} | compiled(nvrtc, request))
 
 
 def compiled(nvrtc: ctypes.CDLL, request: dict[str, Any]) -> dict[str, Any]:
@@ -35,6 +38,7 @@ def compiled(nvrtc: ctypes.CDLL, request: dict[str, Any]) -> dict[str, Any]:
     status = nvrtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
     log = _text(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
     ptx = b"" if status else _text(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program)
+    nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
     limit = request["ptx_limit"]
     return {
         "status": status,

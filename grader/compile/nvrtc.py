@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from grader.compile.toolchain import Toolchain, require_nvrtc
 from grader.errors import GraderFault, SubmissionError, Unsupported
-from grader.process.channel import ChannelError, ChannelTimeout
+from grader.process.channel import ChannelClosed, ChannelError, ChannelTimeout
 from grader.process.child import Child, spawn
 from grader.process.sandbox import Sandbox
+
+if TYPE_CHECKING:
+    from grader.compile.kept import KeptCompilers
 
 CHILD = "grader.compile.child"
 CPU_S = 20
@@ -20,6 +24,9 @@ PTX_BYTES = 8 << 20
 
 # nvrtcResult of nvrtc.h
 _OUT_OF_MEMORY, _INVALID_OPTION, _COMPILATION, _BUILTINS = 1, 5, 6, 7
+
+KEPT: KeptCompilers | None = None
+"""Children that stay, while `grader.compile.kept.compilers_kept` holds."""
 
 
 @dataclass(frozen=True)
@@ -39,16 +46,6 @@ def run_nvrtc(
 
     Raises SubmissionError (``limit``, ``compile_error`` when the compiler itself dies), Unsupported, GraderFault.
     """
-    library = require_nvrtc(toolchain)
-    sandbox = Sandbox(
-        files=True,
-        read=(*include, str(library.parent)),
-        processes=False,
-        network=False,
-        memory_bytes=MEMORY_BYTES,
-        cpu_s=CPU_S,
-        file_bytes=0,
-    )
     request = {
         "source": source.encode(),
         "name": name,
@@ -56,14 +53,30 @@ def run_nvrtc(
         "log_limit": LOG_BYTES,
         "ptx_limit": PTX_BYTES,
     }
-    with spawn(CHILD, sandbox=sandbox) as child:
+    answer = KEPT.answer(request, include, toolchain) if KEPT else None
+    return _compilation(answer or _answered(request, include, toolchain), name, toolchain)
+
+
+def _answered(request: dict[str, Any], include: tuple[str, ...], toolchain: Toolchain) -> dict[str, Any]:
+    limits = Sandbox(
+        files=True, processes=False, network=False, memory_bytes=MEMORY_BYTES, cpu_s=CPU_S, file_bytes=0
+    )  # fmt: skip
+    with started(limits, include, toolchain) as child:
         try:
-            child.channel.send({"library": str(library), "builtins": str(toolchain.nvrtc_builtins)})
             child.channel.send(request)
-            answer, _ = child.channel.receive(WALL_S)
+            return child.channel.receive(WALL_S)[0]
         except ChannelError as error:
-            raise _death(child, name, error) from None
-    return _compilation(answer, name, toolchain)
+            raise _death(child, request["name"], error) from None
+
+
+def started(limits: Sandbox, include: tuple[str, ...], toolchain: Toolchain, temporary: str = "") -> Child:
+    """A compile child that has been told its libraries; what it reads is added to ``limits``."""
+    library = require_nvrtc(toolchain)
+    env = {"TMPDIR": temporary} if temporary else {}
+    child = spawn(CHILD, sandbox=replace(limits, read=(*include, str(library.parent))), env=env)
+    with suppress(ChannelClosed):  # a child that is dead already: its user finds out when it receives
+        child.channel.send({"library": str(library), "builtins": str(toolchain.nvrtc_builtins)})
+    return child
 
 
 def _compilation(answer: dict[str, Any], name: str, toolchain: Toolchain) -> Compilation:

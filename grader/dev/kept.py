@@ -8,14 +8,13 @@ well is ended as always.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from threading import Lock
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from grader.backends.sim import ADDRESS_SPACE, SimSession
 from grader.launch import DeviceLimits
 from grader.process.child import spawn
+from grader.process.kept import ChildPool
 from grader.process.sandbox import Sandbox
 
 if TYPE_CHECKING:
@@ -27,44 +26,9 @@ PROGRAMS = 25
 """How many programs a child serves: their machine code stays in its memory."""
 
 
-@dataclass(frozen=True)
-class Used:
-    """A child, and how many programs it has run."""
-
-    child: Child
-    programs: int
-
-
-class ChildPool:
-    """Simulator children that wait for work. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._idle: list[Used] = []
-        self._lock = Lock()
-        # A child ends with the thread that started it, so all are started by one that stays.
-        self._starter = ThreadPoolExecutor(1, thread_name_prefix="simulators")
-
-    def take(self) -> Used:
-        """Return an idle child, or a new one. Raises GraderFault where none can be started."""
-        with self._lock:
-            if self._idle:
-                return self._idle.pop()
-        return Used(self._starter.submit(_started).result(), 0)
-
-    def give_back(self, used: Used) -> None:
-        """Keep a child for the next program, unless it has run enough of them."""
-        if used.programs >= PROGRAMS:
-            used.child.close()
-            return
-        with self._lock:
-            self._idle.append(used)
-
-    def close(self) -> None:
-        """End the children that wait."""
-        for used in self._idle:
-            used.child.close()
-        self._idle.clear()
-        self._starter.shutdown()
+def simulator_children() -> ChildPool:
+    """Simulator children that wait for work."""
+    return ChildPool(_started, programs=PROGRAMS)
 
 
 def _started() -> Child:
@@ -90,8 +54,7 @@ class KeptSimulator:
     def open(self, program: Program, limits: Limits) -> KeptSession:
         """Load the program in a child that waits, or in a new one. Raises GraderFault where none starts."""
         used = self._pool.take()
-        again = Used(used.child, used.programs + 1)
-        session = KeptSession(used.child, program, limits, lambda: self._pool.give_back(again), counting=self._counting)
+        session = KeptSession(used.child, program, limits, lambda: self._pool.give_back(used), counting=self._counting)
         try:
             session.load(self._threads)
         except BaseException:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 from zlib import crc32
 
 from grader.catalog.exercises import CourseExercise
-from grader.dev.kept import ChildPool, KeptSimulator
+from grader.compile.kept import compilers_kept
+from grader.dev.kept import KeptSimulator, simulator_children
 from grader.dev.wrong import WrongAnswer
 from grader.grading.grade import grade
 from grader.grading.hostfile import SimHostFileBackend
@@ -34,7 +36,9 @@ class Laboratory(Closing):
             1, thread_name_prefix="grading-gpu"
         )  # a timed run shares its GPU with nobody
         self._device = device
-        self._children = ChildPool()
+        self._children = simulator_children()
+        self._compilers = ExitStack()
+        self._compilers.enter_context(compilers_kept())
         self._folder = TemporaryDirectory(prefix="warpgrade-wrong-")
 
     def simulated(self, entry: CourseExercise, file: Path | WrongAnswer, *, counting: bool = False) -> Future[Verdict]:
@@ -69,6 +73,7 @@ class Laboratory(Closing):
         self._workers.shutdown(cancel_futures=True)
         self._gpu_worker.shutdown(cancel_futures=True)
         self._children.close()
+        self._compilers.close()
         self._folder.cleanup()
 
 

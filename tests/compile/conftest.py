@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.compile import Program, compile_source
+from grader.compile import Program, compile_source, nvrtc
 from grader.compile.toolchain import find_toolchain
 from grader.errors import SubmissionError
 
@@ -26,6 +26,12 @@ def cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "cache"
     monkeypatch.setenv("WARPGRADE_CACHE", str(folder))
     return folder
+
+
+@pytest.fixture(autouse=True)
+def each_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a submission: what NVRTC does in a child with limits is what these tests are about."""
+    monkeypatch.setattr(nvrtc, "KEPT", None)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from grader.catalog.courses import Broken
 from grader.catalog.exercises import load_catalog
 from grader.compile.toolchain import find_toolchain
 from grader.dev import check
-from grader.dev.kept import ChildPool, KeptSimulator
+from grader.dev.kept import KeptSimulator, simulator_children
 from grader.dev.laboratory import Laboratory, request, seed_of
 from grader.dev.wrong import WrongAnswer, refresh, wrong_answer, wrong_answers
 from grader.errors import Unsupported, UsageError
@@ -145,7 +145,7 @@ def test_each_backend_is_asked_about_the_files_that_name_it(scale):
 @needs_nvrtc
 @pytest.mark.parametrize("counting", [False, True])
 def test_a_kept_child_gives_the_verdicts_of_a_fresh_one(scale, counting):
-    pool = ChildPool()
+    pool = simulator_children()
     kept = KeptSimulator(pool, counting=counting)
     for path in (scale.solution, scale.folder / "wrong" / "no_bounds_check.cu", scale.folder / "wrong" / "strided.cu"):
         asked = request(scale, path, "sim")
@@ -158,7 +158,7 @@ def test_a_kept_child_gives_the_verdicts_of_a_fresh_one(scale, counting):
 
 @needs_nvrtc
 def test_a_child_that_was_ended_is_not_given_back(scale):
-    pool = ChildPool()
+    pool = simulator_children()
     asked = request(scale, scale.solution, "sim")
     killed: list[int] = []
 
@@ -179,7 +179,7 @@ def test_a_child_that_was_ended_is_not_given_back(scale):
 @needs_nvrtc
 def test_a_child_serves_a_bounded_number_of_programs(scale, monkeypatch):
     monkeypatch.setattr("grader.dev.kept.PROGRAMS", 1)
-    pool = ChildPool()
+    pool = simulator_children()
     assert grade(changed(request(scale, scale.solution, "sim"), simulator=KeptSimulator(pool))).passed
     assert pool._idle == []
     pool.close()

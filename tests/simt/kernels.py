@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -63,9 +64,15 @@ def run(
     given = (*arrays, *map(_parameter, scalars))
     call = Call(program.entries[0].name, _dim3(grid), _dim3(block), shared, given, cooperative=cooperative)
     options = Options(observed=observed, threads=threads, instructions_per_block=budget)
-    outcome = simulate(parse(program.ptx, NAME), memories, [call], cache=CodeCache(program.key), options=options)
+    outcome = simulate(parse(program.ptx, NAME), memories, [call], cache=machine_code(program.key), options=options)
     results = {n: outcome.memory[n].view(a.dtype) for n, a in arrays.items()}
     return Ran(results, outcome)
+
+
+@lru_cache(maxsize=64)
+def machine_code(key: str) -> CodeCache:
+    """The machine code of one PTX text: what one launch compiled, the next one finds."""
+    return CodeCache(key)
 
 
 def _dim3(size: int | tuple[int, int, int]) -> tuple[int, int, int]:

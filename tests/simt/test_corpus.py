@@ -12,10 +12,11 @@ import pytest
 
 from grader.catalog.exercises import load_catalog
 from grader.compile.toolchain import find_toolchain
-from grader.dev.kept import ChildPool, KeptSimulator
+from grader.dev.kept import KeptSimulator, simulator_children
 from grader.dev.laboratory import available_cpus, request
 from grader.dev.sources import MARKER, first_alien
 from grader.grading.grade import grade
+from grader.process.kept import ChildPool
 from grader.verdict import VERDICTS, Diagnostic, Verdict
 
 FOLDER = Path(__file__).parent / "corpus"
@@ -67,7 +68,7 @@ def verdict_of(request: pytest.FixtureRequest) -> Iterator[Callable[[Path], Verd
     """Grades the files that are selected, several at once; a file's test waits for its own."""
     calls = [getattr(item, "callspec", None) for item in request.session.items if item.path == request.path]
     chosen = [call.params["path"] for call in calls if call is not None and "path" in call.params]
-    pool = ChildPool()
+    pool = simulator_children()
     with ThreadPoolExecutor(available_cpus()) as workers:
         futures: dict[Path, Future[Verdict]] = {}
         for path in dict.fromkeys(chosen):
