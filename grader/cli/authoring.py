@@ -149,7 +149,7 @@ def refresh_wrong(entry: CourseExercise) -> int:
 # ----------------------------------------------------------------------------------------------------------- dev check
 
 
-def run_check(names: Sequence[str], courses: Sequence[Path], *, gpu: bool, device: int) -> int:
+def run_check(names: Sequence[str], courses: Sequence[Path], *, gpu: bool, device: int, minutes: float | None) -> int:
     """Check the course; the exit code is that of `grader.dev.check.run`."""
     from grader.catalog.exercises import built_in_course
     from grader.dev.check import run
@@ -160,4 +160,4 @@ def run_check(names: Sequence[str], courses: Sequence[Path], *, gpu: bool, devic
     broken = [entry for entry in catalog.broken if not courses or ours not in entry.path.parents]
     if names:
         chosen, broken = [find(catalog, name) for name in names], []
-    return run(chosen, broken, gpu=gpu, device=device)
+    return run(chosen, broken, gpu=gpu, device=device, minutes=minutes)

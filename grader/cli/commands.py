@@ -353,16 +353,22 @@ def new(name: str, chapter: str, course: Path | None) -> int:
 @dev.command()
 @click.argument("names", nargs=-1, metavar="[NAME…]", shell_complete=complete_names)
 @click.option("--gpu", is_flag=True, help="Also check what is expected on a GPU.")
+@click.option(
+    "--minutes",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="N",
+    help="A slice: go on where the last one stopped, changed exercises first; exit 3 while some are left.",
+)
 @DEVICE
 @COURSE
-def check(names: tuple[str, ...], gpu: bool, device: int, courses: tuple[Path, ...]) -> int:
+def check(names: tuple[str, ...], gpu: bool, minutes: float | None, device: int, courses: tuple[Path, ...]) -> int:
     """Check the course itself: stubs fail, solutions pass, wrong answers get their stated verdict.
 
     With --course and no name, the exercises of those folders alone are checked.
     """
     from grader.cli.authoring import run_check
 
-    return run_check(names, courses, gpu=gpu, device=device)
+    return run_check(names, courses, gpu=gpu, device=device, minutes=minutes)
 
 
 @dev.command()

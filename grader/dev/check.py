@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 
@@ -18,8 +18,9 @@ from grader.dev.claims import claim_problems
 from grader.dev.expectations import Expectation
 from grader.dev.facts import fact_problems
 from grader.dev.laboratory import Laboratory
-from grader.dev.ladders import ladder_problems, ladders
+from grader.dev.ladders import Launches, ladder_problems, ladders
 from grader.dev.problem import Problem
+from grader.dev.slices import KeptReports, Report, checked, slice_of
 from grader.dev.sources import source_problems
 from grader.dev.statements import text_problems
 from grader.dev.verdicts import Graded, verdict_problems
@@ -27,47 +28,53 @@ from grader.dev.wrong import WrongAnswer, wrong_answers
 from grader.gpus.architecture import SIMULATED, capability
 from grader.verdict import Verdict
 
+LEFT = 3
+"""The exit code of a slice that has not come to the last exercise."""
+
 ALONE = {"race", "technique"}
 """Words that a GPU alone never says; a wrong answer of that kind is graded there beside the simulator."""
 
 
-@dataclass(frozen=True)
-class Report:
-    """What the check of one exercise came to."""
-
-    name: str
-    problems: tuple[Problem, ...]
-    summary: str = ""
-    solution: Verdict | None = None  # on the simulator
-
-
 def run(
-    exercises: Sequence[CourseExercise], broken: Sequence[Broken] = (), *, gpu: bool = False, device: int = 0
+    exercises: Sequence[CourseExercise],
+    broken: Sequence[Broken] = (),
+    *,
+    gpu: bool = False,
+    device: int = 0,
+    minutes: float | None = None,
 ) -> int:
     """Check and print; exit 0 if nothing is wrong, else 1.
 
-    Raises Unsupported where there is no compiler, or no GPU although ``gpu`` asks for one: nothing was checked then.
+    With ``minutes`` what was checked before and is as it was then is not checked again, and no exercise begins that is
+    likely to take longer; exit 3 then if some are left. Raises Unsupported where there is no compiler, or no GPU
+    although ``gpu`` asks for one: nothing was checked then.
     """
     from grader.output import print_line
 
-    _require(gpu, device)
+    kept = KeptReports(_machine(gpu, device))
     started = perf_counter()
-    reports = [_broken(one) for one in broken]
+    reports = [_broken(one) for one in broken] + _nothing(exercises)
+    for report in reports:
+        print_line("\n".join(lines(report)))
     with Laboratory(device=device) as laboratory:
-        checks = [start_check(entry, laboratory, gpu=gpu) for entry in exercises]
-        reports += _nothing(exercises)
-        for line in (line for report in reports for line in lines(report)):
-            print_line(line)
-        for check in checks:
-            reports.append(check())
-            print_line("\n".join(lines(reports[-1])))
-    for ladder in _ladders(exercises, reports):
+        begin = partial(start_check, laboratory=laboratory, gpu=gpu)
+        made = checked(exercises, begin, kept) if minutes is None else slice_of(exercises, begin, kept, 60 * minutes)
+        of_exercises = []
+        for report in made:
+            of_exercises.append(report)
+            print_line("\n".join(lines(report)))
+        left = len(exercises) - len(of_exercises)
+        launches = {} if left else _launches(exercises, of_exercises, laboratory)
+    reports += of_exercises
+    for ladder in _ladders(exercises, launches) if not left else ():
         reports.append(ladder)
         print_line("\n".join(lines(ladder)))
     found = sum(len(report.problems) for report in reports)
     spent = f"{perf_counter() - started:.0f} s"
-    print_line(f"\n{len(exercises)} exercises, {found} problem{'s' * (found != 1)}, {spent}")
-    return 1 if found else 0
+    print_line(f"\n{len(of_exercises)} exercises, {found} problem{'s' * (found != 1)}, {spent}")
+    if left:
+        print_line(f"{left} exercises are left: the same command goes on with them")
+    return LEFT if left else 1 if found else 0
 
 
 def lines(report: Report) -> Iterator[str]:
@@ -154,9 +161,21 @@ def _told(graded: Graded, expected: Mapping[Path, Expectation]) -> str:
     return f"{graded.backend}: stub {stub}, solution {solution}, {mutants}"
 
 
-def _ladders(exercises: Sequence[CourseExercise], reports: Sequence[Report]) -> Iterator[Report]:
+def _launches(exercises: Sequence[CourseExercise], reports: Sequence[Report], laboratory: Laboratory) -> Launches:
+    """What the solutions did on the simulator; where a report was kept, its solution of a ladder runs again."""
+    steps = {entry.name: entry for _, found in ladders(exercises) for entry in found}
+    known = {report.name: report.solution for report in reports if report.solution is not None}
+    again = {
+        name: laboratory.simulated(entry, entry.solution, counting=True)
+        for name, entry in steps.items()
+        if name not in known and entry.solution is not None and not too_new(entry)
+    }
+    known |= {name: future.result() for name, future in again.items()}
+    return {name: verdict.launches for name, verdict in known.items()}
+
+
+def _ladders(exercises: Sequence[CourseExercise], launches: Launches) -> Iterator[Report]:
     """A report for each ladder, made of what its steps' solutions were seen to do."""
-    launches = {report.name: report.solution.launches for report in reports if report.solution is not None}
     for name, steps in ladders(exercises):
         problems = tuple(ladder_problems(steps, launches))
         yield Report(f"ladder {name}", problems, f"{len(steps)} steps, each told from the one before" * (not problems))
@@ -175,11 +194,13 @@ def _nothing(exercises: Sequence[CourseExercise]) -> list[Report]:
     return []
 
 
-def _require(gpu: bool, device: int) -> None:
+def _machine(gpu: bool, device: int) -> str:
+    """What everything is graded on: the simulator, and a GPU model."""
     from grader.compile.toolchain import find_toolchain, require_nvrtc
 
     require_nvrtc(find_toolchain())
-    if gpu:
-        from grader.gpus.detect import detect
+    if not gpu:
+        return "sim"
+    from grader.gpus.detect import detect
 
-        detect(device)
+    return detect(device).name
