@@ -152,3 +152,43 @@ def test_views_of_other_types_are_taken_in_place_as_bytes() -> None:
     on.allocate("mine", mine, in_place=True)
     on.array("mine").data[:8] = np.frombuffer(struct.pack("<d", 2.5), np.uint8)
     assert mine[0, 0] == 2.5
+
+
+VARIABLES = b"""
+__device__ int unused = 7, base = 5;
+__device__ int* table[2] = {&base, &base};
+extern "C" __global__ void read(int* to, int i) { to[0] = *table[i]; }
+"""
+
+
+def test_only_variables_that_a_kernel_uses_take_part_until_somebody_asks_for_another() -> None:
+    program = compile_source(VARIABLES, "variables.cu")
+    module = parse(program.ptx, "variables.cu")
+    on = Device(module, cache=CodeCache(program.key), observed=frozenset(OBSERVERS))
+    assert [a.name for a in on.arrays] == ["base", "table"]
+    target = on.allocate("to", np.zeros(1, np.int32))
+    on.launch(
+        "read", (1, 1, 1), (1, 1, 1), 0, [struct.pack("<Q", target), struct.pack("<i", 1)], budget_per_block=10**6
+    )
+    assert on.array("to").data.view(np.int32)[0] == 5
+    assert on.variable("unused").data.view(np.int32)[0] == 7
+    with pytest.raises(KeyError):
+        on.variable("unheard_of")
+
+
+class Counted(int):
+    """An address that counts how often it is compared with another."""
+
+    comparisons = 0
+
+    def __lt__(self, other: int) -> bool:
+        Counted.comparisons += 1
+        return int(self) < int(other)
+
+
+def test_a_new_array_is_compared_with_its_neighbours_alone() -> None:
+    on = device()
+    for i in range(1000):
+        on.allocate(f"x{i}", X[:1], address=Counted(HOST + 4096 * (i * 7 % 1000)))
+    assert [a.address for a in on.arrays] == sorted(a.address for a in on.arrays)
+    assert Counted.comparisons < 1000 * 16

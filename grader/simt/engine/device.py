@@ -25,9 +25,10 @@ result says ``rerun`` has spoilt the memory: who cannot start afresh makes the d
 
 from __future__ import annotations
 
-from bisect import insort
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +40,7 @@ from grader.simt.engine.launch import Dim3, Launch, Launched
 from grader.simt.engine.layout import Stamp
 from grader.simt.engine.residency import resident_blocks
 from grader.simt.engine.shadows import Bytes, Intervals, Shadows
-from grader.simt.ptx import Module
+from grader.simt.ptx import Module, Variable
 
 __all__ = ["Array", "Device", "Dim3", "Launched", "Touched"]
 
@@ -108,24 +109,27 @@ class Device:
         self._used: list[tuple[Array, int]] = []
         self._workspace: Array | None = None
         self.last_serial_base = 1
-        self._place_module()
+        self.symbols: dict[str, int] = {}  # the addresses of the module's variables
+        self._variable_bytes = 0
+        self._place_variables(module.used)
 
     # -- memory -----------------------------------------------------------------------------------------------------
-    def _place_module(self) -> None:
-        self.symbols: dict[str, int] = {}
-        placed = [v for v in self.module.variables.values() if v.space in ("global", "const")]
-        total = sum(max(v.size, 1) for v in placed)
-        if total > MAX_VARIABLE_BYTES:
-            raise UnsupportedPtx(f"{total} bytes of __device__ and __constant__ variables")
+    def _place_variables(self, names: Set[str]) -> None:
+        """Give these variables of the module their places and initial values."""
+        placed = [v for v in self.module.variables.values() if v.name in names and v.space in ("global", "const")]
+        self._variable_bytes += sum(max(v.size, 1) for v in placed)
+        if self._variable_bytes > MAX_VARIABLE_BYTES:
+            raise UnsupportedPtx(f"{self._variable_bytes} bytes of __device__ and __constant__ variables")
+        contents: list[tuple[Variable, Bytes]] = []
         for variable in placed:
             data = np.zeros(max(variable.size, 1), np.uint8)
             data[: len(variable.initial)] = np.frombuffer(variable.initial, np.uint8)
             constant = variable.space == "const"
             self.symbols[variable.name] = self._place(variable.name, data, True, read_only=constant, is_variable=True)
-        for variable in placed:
+            contents.append((variable, data))
+        for variable, data in contents:
             for offset, symbol in variable.symbols:
-                target = self.symbols.get(symbol.name, 0) + symbol.offset
-                self.variable(variable.name).data[offset : offset + 8].view(np.uint64)[0] = target
+                data[offset : offset + 8].view(np.uint64)[0] = self.symbols.get(symbol.name, 0) + symbol.offset
 
     def allocate(
         self,
@@ -156,10 +160,12 @@ class Device:
         is_variable: bool = False,
     ) -> int:
         at = self._next if address is None else address
-        if any(a.address < at + max(data.size, 1) and at < max(a.end, a.address + 1) for a in self.arrays):
+        index = bisect_left(self.arrays, at, key=attrgetter("address"))
+        neighbours = self.arrays[max(0, index - 1) : index + 1]
+        if any(a.address < at + max(data.size, 1) and at < max(a.end, a.address + 1) for a in neighbours):
             raise ValueError(f"{name} would overlap another array")
         placed = Array(name, at, data, initialised, read_only, is_variable, self.shadows.place(data.size))
-        insort(self.arrays, placed, key=lambda a: a.address)
+        self.arrays.insert(index, placed)
         if address is None:
             self._next = (at + data.size + max(GAP, data.size) + 511) // 512 * 512
         return at
@@ -211,7 +217,9 @@ class Device:
         return self._named(name, is_variable=False)
 
     def variable(self, name: str) -> Array:
-        """A variable of the module by name. Raises KeyError."""
+        """A variable of the module by name, also one that no function uses. Raises KeyError."""
+        if name not in self.symbols:
+            self._place_variables({name})
         return self._named(name, is_variable=True)
 
     def _named(self, name: str, *, is_variable: bool) -> Array:

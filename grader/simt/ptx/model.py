@@ -119,3 +119,4 @@ class Module:
     functions: dict[str, Function]
     variables: dict[str, Variable]  # module scope: .global, .const, .shared
     files: dict[int, str]
+    used: frozenset[str]  # the variables that functions name, or the initial values of such variables

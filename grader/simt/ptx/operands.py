@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 from grader.simt.ptx.model import Address, Immediate, Operand, Register, Symbol, Vector
-from grader.simt.ptx.tokens import Reader, integer
+from grader.simt.ptx.tokens import Reader, Token, integer
 
 DEEPEST = 8
 """Lists within lists that are read; real PTX has two."""
@@ -15,6 +15,10 @@ class OperandReader(Reader):
     """A reader that knows what an operand looks like."""
 
     depth = 0
+
+    def __init__(self, found: list[Token]) -> None:
+        super().__init__(found)
+        self.named: set[str] = set()  # what operands name besides registers: variables, functions, labels
 
     def operand(self) -> Operand:
         if self.depth >= DEEPEST:
@@ -52,6 +56,8 @@ class OperandReader(Reader):
     def _named(self, token: str) -> Operand:
         is_register = token.startswith("%") and not token[1:2].isdigit()
         first: Operand = Register(token) if is_register else Symbol(token)
+        if not is_register:
+            self.named.add(token)
         if self.accept("|"):
             return Vector((first, self.operand()))
         if not is_register and self.accept("+"):

@@ -44,7 +44,18 @@ class _Parser(VariableReader):
     def module(self) -> Module:
         while not self.ended:
             self._declaration()
-        return Module(self.version, self.target, self.functions, self.globals, self.files)
+        return Module(self.version, self.target, self.functions, self.globals, self.files, frozenset(self._used()))
+
+    def _used(self) -> set[str]:
+        """Headers declare a thousand variables that no function uses."""
+        used: set[str] = set()
+        waiting = [name for name in self.named if name in self.globals]
+        while waiting:
+            name = waiting.pop()
+            if name in self.globals and name not in used:
+                used.add(name)
+                waiting += [symbol.name for _, symbol in self.globals[name].symbols]
+        return used
 
     def _declaration(self) -> None:
         word = self.take()
