@@ -152,6 +152,16 @@ def _package(name: str) -> Callable[[], str]:
     return look
 
 
+def _simulator() -> str:
+    try:
+        from grader.simt.engine.jit import why_unusable
+    except ImportError:
+        raise LookupError("llvmlite is not installed") from None
+    if reason := why_unusable():
+        raise LookupError(reason)
+    return f"llvmlite {metadata.version('llvmlite')}"
+
+
 def _sandbox() -> str:
     from grader.process import sandbox
 
@@ -189,7 +199,7 @@ _CHECKS: tuple[tuple[str, Callable[[], str], State, str], ...] = (
     ("compiler", _compiler, "missing", ""),
     ("headers", _headers, "optional", INSTALL),
     ("assembler", _assembler, "optional", INSTALL),
-    ("simulator", _package("llvmlite"), "missing", "pip install llvmlite"),
+    ("simulator", _simulator, "missing", "pip install 'llvmlite<0.48'"),
     ("CuPy", _package("cupy-cuda12x|cupy-cuda13x|cupy"), "optional", INSTALL),
     ("CUDA bindings", _package("cuda-bindings"), "optional", INSTALL),
     ("GPU", _gpu, "optional", "on a machine with an NVIDIA GPU, install its driver; elsewhere the simulator grades"),

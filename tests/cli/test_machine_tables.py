@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from io import StringIO
 
+import llvmlite.binding
 import pytest
 from rich.console import Console
 
@@ -114,6 +115,13 @@ def test_doctor_names_the_command_that_installs_what_is_missing():
     assert text.splitlines()[0].startswith("x  compiler")
     assert "-> pip install it" in text
     assert "Nothing can be graded yet" in "\n".join(conclusion(found))
+
+
+def test_doctor_tells_of_an_llvm_that_miscompiles(monkeypatch):
+    monkeypatch.setattr("grader.simt.engine.jit.BROKEN_LLVM", (tuple(llvmlite.binding.llvm_version_info),))
+    (check,) = (check for check in checks() if check.name == "simulator")
+    assert (check.state, check.remedy) == ("missing", "pip install 'llvmlite<0.48'")
+    assert "miscompiles" in check.detail
 
 
 @pytest.mark.parametrize(("gpu", "said"), [("ok", "speed are graded"), ("optional", "on the simulator")])

@@ -158,6 +158,9 @@ class SimSession(Closing):
                 patience = self._patience(timeout_s)
             elif kind == "unsupported":
                 raise self._stop(_unsupported(answer, self.program.name))
+            elif kind == "unusable":
+                hint = "`pip install 'llvmlite<0.48'` replaces it, and `grade doctor` looks at everything"
+                raise self._stop(Unsupported(answer["message"], hint=hint))
             elif kind == "full":
                 raise self._stop(_too_large())
             elif kind == "fault":

@@ -99,8 +99,12 @@ class _Server:
 
     def _load(self, message: dict[str, Any]) -> None:
         from grader.simt.engine.code_cache import CodeCache
+        from grader.simt.engine.jit import why_unusable
         from grader.simt.ptx import parse
 
+        if reason := why_unusable():
+            self.channel.send({"is": "unusable", "message": reason})
+            return
         self.program = message
         self.module = parse(message["ptx"], message["name"])
         self.cache = CodeCache(message["key"], self._want, self._keep)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
+import llvmlite
 import numpy as np
 import pytest
 
@@ -38,6 +40,22 @@ def an_honest_kernel_runs_afterwards() -> Iterator[None]:
         done = fresh.run(case())
     assert done.failure is None
     assert done.outputs["x"][:32].tolist() == list(range(32))
+
+
+def test_an_llvm_that_miscompiles_is_refused_with_the_command_that_replaces_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Path(llvmlite.__file__)
+    (tmp_path / "llvmlite").mkdir()
+    (tmp_path / "llvmlite/__init__.py").write_text(
+        f"__path__ = [{str(real.parent)!r}]\nexec(open({str(real)!r}).read())\n"
+        "import llvmlite.binding\nllvmlite.binding.llvm_version_info = (22, 1, 0)\n"
+    )
+    with monkeypatch.context() as patched:
+        patched.syspath_prepend(str(tmp_path))
+        with pytest.raises(Unsupported, match="miscompiles") as refused:
+            session(GOOD)
+    assert "`pip install 'llvmlite<0.48'`" in refused.value.hint
 
 
 def test_many_cases_run_in_one_session_on_fresh_memory() -> None:
