@@ -50,23 +50,28 @@ class ExpressionError(ValueError):
         self.hint = hint
 
 
-def evaluate(text: str, names: Mapping[str, Number], *, refused: Mapping[str, str] | None = None) -> Number:
+def evaluate(
+    text: str, names: Mapping[str, Number], *, refused: Mapping[str, str] | None = None, suggest: bool = True
+) -> Number:
     """The value of ``text``: an int, or a float where one is involved.
 
     ``refused`` names what exists but cannot be used here, each with its reason ("is an array, not a number").
+    Looking for a name that is near to an unknown one takes a while among many: without ``suggest`` nobody does.
     Raises ExpressionError.
     """
     text = text.strip()
-    scope = _Scope(text, names, refused or {})
+    scope = _Scope(text, names, refused or {}, suggest)
     try:
         return _value(_parse(text), scope)
     except RecursionError:
         raise ExpressionError(f"{_quoted(text)} is nested too deeply", text=text) from None
 
 
-def evaluate_integer(text: str, names: Mapping[str, Number], *, refused: Mapping[str, str] | None = None) -> int:
+def evaluate_integer(
+    text: str, names: Mapping[str, Number], *, refused: Mapping[str, str] | None = None, suggest: bool = True
+) -> int:
     """The value of ``text``, which must be an integer. Raises ExpressionError."""
-    value = evaluate(text, names, refused=refused)
+    value = evaluate(text, names, refused=refused, suggest=suggest)
     if isinstance(value, float):
         raise ExpressionError(
             f"{_quoted(text)} is {value:g}, which is not an integer", text=text, hint="cdiv(a, b) divides and rounds up"
@@ -252,6 +257,7 @@ class _Scope:
     text: str
     names: Mapping[str, Number]
     refused: Mapping[str, str]
+    suggest: bool
 
     def error(self, message: str, node: ast.expr, hint: str = "") -> ExpressionError:
         return ExpressionError(message, text=self.text, position=node.col_offset, hint=hint)
@@ -261,7 +267,9 @@ class _Scope:
             return self.error(f"{_place(node, self.text)} {self.refused[name]}", node)
         known = sorted(self.names)
         there = f"the names here are {', '.join(known)}" if known else "there are no names here"
-        return self.error(f"there is no {_place(node, self.text)}; {there}", node, did_you_mean(name, known))
+        return self.error(
+            f"there is no {_place(node, self.text)}; {there}", node, did_you_mean(name, known) if self.suggest else ""
+        )
 
     def unknown_function(self, name: str, node: ast.expr) -> ExpressionError:
         if name == "sizeof":

@@ -53,6 +53,7 @@ _BUILT_IN = (
 """Names that CUDA C gives, and that people misspell."""
 
 _DIM3_ALONE = re.compile(r"\b(blockDim|gridDim|threadIdx|blockIdx)\b(?!\s*\.)")
+_CONST = re.compile(r"\bconst\b(?=([^,;(){}]{1,120}))")
 _ASSIGNED = re.compile(r"\b([A-Za-z_]\w{0,60})\s*\[[^=;]{0,200}\]\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)")
 
 
@@ -86,9 +87,7 @@ class Advisor:
     def on_const(self, line: str) -> str:
         """Assigning through a pointer to const, as inputs are."""
         names = dict.fromkeys(match[1] for match in _ASSIGNED.finditer(line))
-        const = (
-            n for n in names if re.search(rf"\bconst\b[^,;(){{}}]{{0,80}}\*[^,;(){{}}]{{0,40}}\b{n}\b", self._code)
-        )
+        const = (name for name in names if name in self._to_const)
         return next(
             (f"`{n}` points to const: inputs must not be changed, so store the result elsewhere" for n in const), ""
         )
@@ -140,6 +139,12 @@ class Advisor:
     @cached_property
     def _included(self) -> frozenset[str]:
         return frozenset(_INCLUDE.findall(self._code))
+
+    @cached_property
+    def _to_const(self) -> frozenset[str]:
+        """Every word that follows `const … *`: the names of pointers to const are among them."""
+        declarators = (match[1].partition("*")[2] for match in _CONST.finditer(self._code))
+        return frozenset(word for text in declarators for word in re.findall(r"\w+", text))
 
     @cached_property
     def _uses_nvcuda(self) -> bool:

@@ -49,6 +49,8 @@ _VARIABLE = re.compile(
     rf"(?<![\w.])\.(?P<space>global|const|shared)\s+(?:\.align\s+\d+\s+|\.attribute\([^)]*\)\s*)*(?:\.v(?P<vector>[248])\s+)?"
     rf"\.(?P<type>\w+)\s+(?P<name>{_NAME})\s*(?P<dims>(?:\[\s*\d*\s*\]\s*)*)"
 )
+_HEAD = re.compile(r"__global__(?:(?!__global__)[^;{}]){0,500}")
+_CALLED = re.compile(r"\b(\w+)\s*\(")
 _WORD = re.compile(r"[A-Za-z_$%][\w$]*")
 
 
@@ -81,7 +83,10 @@ def inspect_ptx(ptx: str, name: str, source: str) -> tuple[Entry, ...]:
         raise _invalid(f"{name}: {error}", hint="write kernels in CUDA C, and only instructions in asm()") from None
     _check_externs(module, name, source)
     _check_memory(module, name)
-    entries = tuple(Entry(entry, module.entries[entry], _static_shared(module, entry)) for entry in module.entries)
+    uses = {function: _uses(module, body) for function, body in module.functions.items()}
+    entries = tuple(
+        Entry(entry, module.entries[entry], _static_shared(module, uses, entry)) for entry in module.entries
+    )
     if not any(not entry.name.startswith("_Z") for entry in entries):
         raise _no_entry(entries, name, source)
     return entries
@@ -91,7 +96,9 @@ def missing_entry(program: Program, wanted: str) -> SubmissionError:
     """The error for a launch of ``wanted``, which ``program`` does not have: says which kernels there are, or what
     keeps this one from being found.
     """
-    line = _kernel_line(program.source, wanted)
+    code = without_strings(program.source)
+    at = _kernels(code).get(wanted)
+    line = None if at is None else line_of(code, at)
     mangled = any(_plain_name(entry.name) == wanted for entry in program.entries)
     if mangled:
         return _without_extern_c(wanted, program.name, program.source, line)
@@ -188,20 +195,30 @@ def _bytes(variable: re.Match[str]) -> int:
     return _TYPE_BYTES.get(variable["type"], 8) * int(variable["vector"] or 1) * math.prod(dims)
 
 
-def _static_shared(module: Module, entry: str) -> int:
+@dataclass(frozen=True)
+class _Uses:
+    """What a function's body holds: bytes of shared arrays, and the names of functions and of the module's arrays."""
+
+    own_bytes: int
+    functions: frozenset[str]
+    shared: frozenset[str]
+
+
+def _uses(module: Module, body: str) -> _Uses:
+    own = sum(_bytes(variable) for variable in _VARIABLE.finditer(body) if variable["space"] == "shared")
+    words = frozenset(_WORD.findall(body))
+    return _Uses(own, words & module.functions.keys(), words & module.shared.keys())
+
+
+def _static_shared(module: Module, uses: Mapping[str, _Uses], entry: str) -> int:
     """Bytes of the shared arrays of an entry and of every function that it can reach."""
-    words: set[str] = set()
-    local = 0
     waiting, seen = [entry], {entry}
     while waiting:
-        body = module.functions[waiting.pop()]
-        used = set(_WORD.findall(body))
-        local += sum(_bytes(variable) for variable in _VARIABLE.finditer(body) if variable["space"] == "shared")
-        words |= used
-        called = {name for name in used if name in module.functions} - seen
+        called = uses[waiting.pop()].functions - seen
         waiting += called
         seen |= called
-    return local + sum(size for name, size in module.shared.items() if name in words)
+    shared = {name for function in seen for name in uses[function].shared}
+    return sum(uses[function].own_bytes for function in seen) + sum(module.shared[name] for name in shared)
 
 
 def _check_assembly(ptx: str) -> None:
@@ -254,12 +271,12 @@ def _check_memory(module: Module, name: str) -> None:
 
 
 def _no_entry(entries: tuple[Entry, ...], name: str, source: str) -> SubmissionError:
-    for entry in entries:
-        plain = _plain_name(entry.name)
-        line = _kernel_line(source, plain)
-        if line is not None and not _is_template(source, plain):
-            return _without_extern_c(plain, name, source, line)
-    if entries or re.search(r"\btemplate\b[^;{]{0,500}?__global__", without_strings(source)):
+    code = without_strings(source)
+    kernels = _kernels(code)
+    for plain in (_plain_name(entry.name) for entry in entries):
+        if plain in kernels and not _is_template(code, kernels[plain]):
+            return _without_extern_c(plain, name, source, line_of(code, kernels[plain]))
+    if entries or any(_is_template(code, at) for at in kernels.values()):
         return _invalid(
             f"{name} has only template kernels, which have no name that a launch could use",
             hint='call the template from a kernel: extern "C" __global__ void NAME(...) { body<256>(...); }',
@@ -275,19 +292,18 @@ def _without_extern_c(kernel: str, name: str, source: str, line: int | None) -> 
     )  # fmt: skip
 
 
-def _kernel_line(source: str, kernel: str) -> int | None:
-    match = re.search(rf"__global__[^;{{}}]{{0,500}}?\b{re.escape(kernel)}\s*\(", without_strings(source))
-    return None if match is None else line_of(source, match.start())
+def _kernels(code: str) -> dict[str, int]:
+    """Every name that stands before a parenthesis in a kernel's head, with the place of its ``__global__``."""
+    found: dict[str, int] = {}
+    for head in _HEAD.finditer(code):
+        for called in _CALLED.finditer(code, *head.span()):
+            found.setdefault(called[1], head.start())
+    return found
 
 
-def _is_template(source: str, kernel: str) -> bool:
-    return (
-        re.search(
-            rf"\btemplate\b[^;{{}}]{{0,500}}?__global__[^;{{}}]{{0,500}}?\b{re.escape(kernel)}\s*\(",
-            without_strings(source),
-        )
-        is not None
-    )
+def _is_template(code: str, at: int) -> bool:
+    """Whether ``template`` stands before a kernel's ``__global__``, in the same declaration."""
+    return re.search(r"\btemplate\b", re.split(r"[;{}]", code[max(0, at - 500) : at])[-1]) is not None
 
 
 def _word_line(source: str, word: str) -> int | None:
@@ -301,7 +317,7 @@ def _plain_name(mangled: str) -> str:
     if nested is None:
         return mangled
     rest, name = nested[1], mangled
-    while length := re.match(r"L?(\d+)", rest):
+    while length := re.match(r"L?(\d{1,6})", rest):
         end = length.end() + int(length[1])
         name, rest = rest[length.end() : end], rest[end:]
         if not mangled.startswith("_ZN"):

@@ -9,6 +9,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 _TOKEN = re.compile(
     r"""
@@ -80,13 +81,17 @@ def strings(source: str) -> Iterator[tuple[int, str]]:
 
 
 def assembly(source: str) -> Iterator[tuple[int, str]]:
-    """Every inline assembly statement whose text is written out: its line and its text."""
+    """Every inline assembly statement whose text is written out: its line and its text.
+
+    A statement ends at its first parenthesis, or where another one begins: each piece of the source is read once.
+    """
     code = without_strings(source)
     lines = Lines(code)
-    for statement in _ASM.finditer(code):
-        position = statement.end()
-        end = code.find(")", position)
-        text = source[position : len(source) if end < 0 else end]
+    for statement, following in pairwise([*_ASM.finditer(code), None]):
+        assert statement is not None
+        position, limit = statement.end(), len(code) if following is None else following.start()
+        end = code.find(")", position, limit)
+        text = source[position : limit if end < 0 else end]
         yield (
             lines.of(position),
             "".join(_content(match) or "" for match in _TOKEN.finditer(text) if not match["comment"]),

@@ -54,11 +54,18 @@ def clean(text: str) -> str:
 def read_log(log: str, name: str, source: str) -> Report:
     """Sort NVRTC's log for the file ``name`` with the text ``source``."""
     lines, advisor = source.split("\n"), Advisor(source)
-    messages = [_diagnostic(chunk, name, lines, advisor) for chunk in _chunks(log)]
+    messages = [_diagnostic(chunk, name, lines) for chunk in _chunks(log)]
     errors = [message for message in _with_notes(messages) if message.severity != "warning"]
     count = sum(message.severity == "error" for message in messages)
     warnings = [message for message in messages if message.severity == "warning" and message.line is not None]
-    return Report(tuple(errors[:DIAGNOSTIC_LIMIT]), count, "\n".join(_shown(w) for w in warnings[:DIAGNOSTIC_LIMIT]))
+    # Advice may take a look at the whole source, so it is asked for only where it is shown.
+    advised = (
+        replace(error, hint=advisor.hint(error.message, _line(lines, error.line) or "", error.column))
+        if error.severity == "error"
+        else error
+        for error in errors[:DIAGNOSTIC_LIMIT]
+    )
+    return Report(tuple(advised), count, "\n".join(_shown(w) for w in warnings[:DIAGNOSTIC_LIMIT]))
 
 
 def _chunks(log: str) -> Iterator[list[str]]:
@@ -75,24 +82,26 @@ def _chunks(log: str) -> Iterator[list[str]]:
         yield chunk
 
 
-def _diagnostic(chunk: list[str], name: str, lines: list[str], advisor: Advisor) -> Diagnostic:
+def _line(lines: list[str], line: int | None) -> str | None:
+    return lines[line - 1].rstrip("\r") if line is not None and 0 < line <= len(lines) else None
+
+
+def _diagnostic(chunk: list[str], name: str, lines: list[str]) -> Diagnostic:
     head = _HEAD.match(chunk[0])
     assert head is not None  # every chunk begins with one
     caret = next((i for i, text in enumerate(chunk) if i > 1 and text.strip() == "^"), None)
     continued = chunk[1 : len(chunk) if caret is None else caret - 1]
     message = _joined([head["message"], *(text.strip() for text in continued)])
     line, column, inside = _place(head, chunk, caret, name)
-    shown = lines[line - 1].rstrip("\r") if line is not None and 0 < line <= len(lines) else None
-    text = _worded(message, head, inside)
+    shown = _line(lines, line)
     return Diagnostic(
         kind="compile_error",
-        message=text,
+        message=_worded(message, head, inside),
         severity=_severity(head["kind"]),
         file=name,
         line=line,
         column=column,
         source=clean(shown) if shown is not None and len(shown) <= SOURCE_LIMIT else None,
-        hint=advisor.hint(text, shown or "", column),
     )
 
 
@@ -141,7 +150,7 @@ def _with_notes(messages: list[Diagnostic]) -> Iterator[Diagnostic]:
     for message in messages:
         last = message if message.severity != "note" else last
         if message.severity != "note" or (last is not None and last.severity == "error" and message.line is not None):
-            yield message if message.severity != "note" else replace(message, hint="")
+            yield message
 
 
 def _shown(message: Diagnostic) -> str:

@@ -7,11 +7,13 @@ import errno
 import os
 import re
 import stat
+from bisect import bisect_left
 from dataclasses import dataclass
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 
-from grader.compile.lexical import Block, assembly, blocks, line_of, strings, without_comments, without_strings
+from grader.compile.lexical import Block, Lines, assembly, blocks, line_of, strings, without_comments, without_strings
 from grader.errors import SubmissionError, UsageError
 from grader.verdict import Diagnostic
 
@@ -126,8 +128,9 @@ def _refuse_host_code(text: str, name: str) -> None:
 
 def _host_headers(text: str) -> list[_Finding]:
     code = without_comments(text)
+    lines = Lines(code)
     return [
-        _Finding(line_of(code, match.start(1)), f"#include <{match[1].strip()}>")
+        _Finding(lines.of(match.start(1)), f"#include <{match[1].strip()}>")
         for match in islice(_INCLUDE.finditer(code), FINDINGS)
         if match[1].strip() in HOST_HEADERS
     ]
@@ -135,8 +138,9 @@ def _host_headers(text: str) -> list[_Finding]:
 
 def _host_calls(text: str) -> list[_Finding]:
     code = without_strings(text)
+    lines = Lines(code)
     return [
-        _Finding(line_of(code, match.start()), words.format("".join(match[0].split())))
+        _Finding(lines.of(match.start()), words.format("".join(match[0].split())))
         for pattern, words in _HOST
         for match in islice(pattern.finditer(code), FINDINGS)
     ]
@@ -146,7 +150,8 @@ def _places(findings: list[_Finding], outer: list[Block]) -> list[tuple[str, tup
     """Where to cut: a whole function where a finding lies in one that is no kernel, else the line."""
     places: dict[str, tuple[int, str]] = {}
     for finding in findings:
-        block = next((b for b in outer if b.first_line <= finding.line <= b.last_line), None)
+        at = bisect_left(outer, finding.line, key=attrgetter("last_line"))
+        block = outer[at] if at < len(outer) and outer[at].first_line <= finding.line else None
         if block is None or "__global__" in block.head or "__device__" in block.head or "(" not in block.head:
             places.setdefault(f"line {finding.line} ({finding.what})", (finding.line, finding.what))
         else:

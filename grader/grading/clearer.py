@@ -152,11 +152,11 @@ def _loops_around(read: _Read, line: int) -> Iterator[int]:
                 yield at
 
 
-def _goes_on_to(read: _Read, first: int, last: int) -> bool:
-    """Whether what begins in line ``first`` (a loop, a condition) still goes on in line ``last``."""
-    depth = _depth(read.text(first))
-    inside = (read.text(at) for at in range(first + 1, last + 1))
-    return all(_depth(text) > depth or text.strip() == "{" for text in inside if _is_code(text))
+def _loop_around_both(read: _Read, first: int, last: int) -> int | None:
+    """The line of the innermost loop around line ``first`` that goes on to line ``last``; None where there is none."""
+    between = (read.text(at) for at in range(first + 1, last + 1))
+    shallowest = min((_depth(text) for text in between if _is_code(text) and text.strip() != "{"), default=math.inf)
+    return next((at for at in _loops_around(read, first) if _depth(read.text(at)) < shallowest), None)
 
 
 def _code(read: _Read, first: int, last: int) -> Iterator[int]:
@@ -306,7 +306,7 @@ def _passed_by(read: _Read, first: int, last: int, barrier: int) -> str:
     """A barrier stands between the two lines, and yet does not order them."""
     left = next((at for at in range(first, barrier + 1) if _RETURN.search(read.text(at))), None)
     where = f"the __syncthreads() in line {barrier} does not order these two"
-    loop = next((at for at in _loops_around(read, first) if _goes_on_to(read, at, last)), None)
+    loop = _loop_around_both(read, first, last)
     if left is None and loop is None:
         apart = any(_depth(read.text(at)) < _depth(read.text(first)) for at in _code(read, first, last))
         return "" if apart else f"{where}: is there a way around it?"  # in a function of its own, it may run elsewhere

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from grader.expressions import did_you_mean
@@ -238,11 +239,17 @@ _CONST_VARIABLE = re.compile(
 )
 
 
+@lru_cache(maxsize=2)
+def _constants(ptx: str) -> Mapping[str, int]:
+    """The bytes of each ``__constant__`` array by name; many lines and many sizes ask for them."""
+    return {match[2]: int(match[1]) // 8 * int(match[3] or 1) for match in _CONST_VARIABLE.finditer(ptx)}
+
+
 def check_constant(line: ConstantLine, array: Array, size: Size, program: Program) -> None:
     """Raises SubmissionError if the program has no such ``__constant__`` array, or it is too small for ``array``."""
     from grader.inputs import element_bytes, element_count
 
-    symbols = {match[2]: int(match[1]) // 8 * int(match[3] or 1) for match in _CONST_VARIABLE.finditer(program.ptx)}
+    symbols = _constants(program.ptx)
     name = line.symbol.text
     if name not in symbols:
         c_type = C_TYPES.get(array.dtype, array.dtype)

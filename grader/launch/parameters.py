@@ -27,10 +27,14 @@ def parameters(text: SourceText, kernel: str) -> tuple[Parameter, ...]:
     return tuple(_parameter(declared) for declared in signature(text, kernel))
 
 
-@lru_cache(maxsize=16)
 def parameter_names(source: str, kernel: str) -> tuple[str, ...]:
     """The names of the kernel's parameters, "" for one without a name; () where they cannot be found."""
-    return tuple(one.name for one in parameters(read_source(source, ""), kernel))
+    return tuple(one.name for one in parameters(_read(source), kernel))
+
+
+@lru_cache(maxsize=4)
+def _read(source: str) -> SourceText:
+    return read_source(source, "")
 
 
 def _parameter(declared: str) -> Parameter:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
+from grader.compile.lexical import Lines
 from grader.errors import SubmissionError
 from grader.expressions import ExpressionError, evaluate_integer
 from grader.verdict import Diagnostic
@@ -117,6 +119,27 @@ class SourceText:
     directives: tuple[tuple[int, str], ...]  # (offset, text)
     code: str  # as long as the source: comments, literals, directives and function bodies are blanks
 
+    @cached_property
+    def kernels(self) -> Mapping[str, list[int]]:
+        """Where ``NAME(`` follows a ``__global__``: the places of the parentheses by name."""
+        found: dict[str, list[int]] = {}
+        for head in _HEAD.finditer(self.code):
+            for called in _CALLED.finditer(self.code, *head.span()):
+                found.setdefault(called[1], []).append(called.end() - 1)
+        return found
+
+    @cached_property
+    def closings(self) -> Mapping[int, int]:
+        """The place of the bracket that closes each bracket."""
+        found: dict[int, int] = {}
+        waiting: list[int] = []
+        for match in re.finditer(r"[()\[\]{}]", self.code):
+            if match[0] in "([{":
+                waiting.append(match.start())
+            elif waiting:
+                found[waiting.pop()] = match.start()
+        return found
+
 
 def read_source(source: str, file: str) -> SourceText:
     """Scan a file once. Nothing is raised: what is no C++ is the compiler's to say."""
@@ -212,9 +235,9 @@ _CONST_WORD = re.compile(r"\b(?:constexpr|const)\b")
 
 def read_integers(text: SourceText) -> Integers:
     """The first thousand object-like ``#define``s and ``constexpr int``s at file scope, each over those before it."""
-    found = Integers({}, {})
+    found, lines = Integers({}, {}), Lines(text.code)
     for offset, name, value in definitions(text)[:MAX_CONSTANTS]:
-        _define(found, name, value.strip(), 1 + text.code.count("\n", 0, offset))
+        _define(found, name, value.strip(), lines.of(offset))
     return found
 
 
@@ -246,7 +269,7 @@ def _define(found: Integers, name: str, value: str, line: int) -> None:
     found.values.pop(name, None)
     found.refused.pop(name, None)
     try:
-        found.values[name] = evaluate_integer(value, found.values)
+        found.values[name] = evaluate_integer(value, found.values, suggest=False)
     except ExpressionError:
         shown = f" as {value!r}" if 0 < len(value) <= 60 else ""
         found.refused[name] = f"is defined in line {line}{shown}, which is no integer that a launch line can use"
@@ -255,14 +278,18 @@ def _define(found: Integers, name: str, value: str, line: int) -> None:
 # ---------------------------------------------------------------------------------------------------------- signatures
 
 
+LONGEST_SIGNATURE = 4000
+"""Characters of a kernel's parameters."""
+
+_HEAD = re.compile(r"__global__(?:(?!__global__)[^;}]){0,500}")
+_CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
+
+
 def signature(text: SourceText, kernel: str) -> tuple[str, ...]:
     """The kernel's parameters as the file declares them ("const float* a"), () where they cannot be found."""
-    for match in re.finditer(rf"\b{re.escape(kernel)}\s*\(", text.code):
-        code = Fragment(text.code[match.end() - 1 :][:4000], "", 0, 1, "")
-        end = code.closing(0)
-        if (
-            end is not None
-            and "__global__" in re.split(r"[;}]", text.code[max(0, match.start() - 500) : match.start()])[-1]
-        ):
-            return tuple(" ".join(one.text.split()) for one in code.part(1, end).split(",") if one.text)
+    for opening in text.kernels.get(kernel, ()):
+        end = text.closings.get(opening, len(text.code))
+        if end - opening < LONGEST_SIGNATURE:
+            declared = Fragment(text.code[opening + 1 : end], "", 0, 1, "").split(",")
+            return tuple(" ".join(one.text.split()) for one in declared if one.text)
     return ()

@@ -11,9 +11,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice, product
 from math import prod
 
+from grader.compile.lexical import Lines
 from grader.errors import UsageError
 from grader.expressions import did_you_mean
 from grader.launch.source import definitions, read_source
@@ -27,6 +28,9 @@ Choice = tuple[tuple[str, int], ...]
 _SETTING = re.compile(r"\s*([A-Za-z_]\w{0,100})\s*=\s*(\d{1,9}(?:\s*,\s*\d{1,9})*)\s*", re.ASCII)
 _LITERAL = r"(0|[1-9]\d{0,8})[uUlL]{0,3}"
 _WHOLE = re.compile(rf"\s*(?:{_LITERAL}|\(\s*{_LITERAL}\s*\))\s*", re.ASCII)
+_DEFINED = re.compile(
+    rf"[ \t]*#[ \t]*define[ \t]+(?u:\w+)[ \t]+\(?[ \t]*{_LITERAL}|\s*(?u:\w+)\s*=\s*\(?\s*{_LITERAL}", re.ASCII
+)
 _EXAMPLE = "it looks like this: --set BM=64,128"
 
 
@@ -79,11 +83,11 @@ def combinations(settings: Sequence[Setting]) -> tuple[Choice, ...]:
 def places_of(source: str, file: str, settings: Sequence[Setting]) -> dict[str, Place]:
     """Where the file gives each of these names its value. Raises UsageError for a name that cannot be set."""
     found = definitions(read_source(source, file))
-    times = Counter(name for _, name, _ in found)
+    times, lines = Counter(name for _, name, _ in found), Lines(source)
     all_places = {
         name: place
         for offset, name, value in found
-        if times[name] == 1 and (place := _place(source, offset, name, value)) is not None
+        if times[name] == 1 and (place := _place(source, lines, offset, name, value)) is not None
     }
     for setting in settings:
         if setting.name not in all_places:
@@ -91,16 +95,15 @@ def places_of(source: str, file: str, settings: Sequence[Setting]) -> dict[str, 
     return {setting.name: all_places[setting.name] for setting in settings}
 
 
-def _place(source: str, offset: int, name: str, value: str) -> Place | None:
+def _place(source: str, lines: Lines, offset: int, name: str, value: str) -> Place | None:
     """The digits of a definition whose value is a whole number and nothing else; None for any other."""
     if _WHOLE.fullmatch(value) is None:
         return None
-    pattern = rf"[ \t]*#[ \t]*define[ \t]+{name}[ \t]+\(?[ \t]*{_LITERAL}|\s*{name}\s*=\s*\(?\s*{_LITERAL}"
-    match = re.compile(pattern, re.ASCII).match(source, offset)
+    match = _DEFINED.match(source, offset)
     if match is None:
         return None
     group = 1 if match[1] is not None else 2
-    return Place(name, int(match[group]), 1 + source.count("\n", 0, match.start(group)), *match.span(group))
+    return Place(name, int(match[group]), lines.of(match.start(group)), *match.span(group))
 
 
 def _unknown(
@@ -109,9 +112,10 @@ def _unknown(
     """Why this name cannot be set, and which can."""
     known = ", ".join(f"{place.name} = {place.value} (line {place.line})" for place in places.values())
     hint = f"it has {known}" if known else "`#define BM 64` in the file, used in its launch line too, can be tuned"
-    lines = [str(1 + source.count("\n", 0, offset)) for offset, defined, _ in found if defined == name]
+    line_of = Lines(source).of
+    lines = [str(line_of(offset)) for offset, defined, _ in found if defined == name]
     values = [" ".join(value.split()) for _, defined, value in found if defined == name]
-    near = did_you_mean(name, places)
+    near = did_you_mean(name, islice(places, MOST))
     message = f"{file} defines no integer {name}" + (f"; {near}" if near else "")
     if len(lines) > 1:
         message = f"{file} defines {name} more than once, in lines {' and '.join(lines)}"

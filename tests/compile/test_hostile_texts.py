@@ -1,0 +1,140 @@
+"""Whatever reads a submission's text in the parent, where no limit of time holds, takes time in proportion to it."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+
+from grader.compile import Entry, Program, missing_entry
+from grader.compile.inspect import inspect_ptx
+from grader.compile.log import read_log
+from grader.compile.nvrtc import LOG_BYTES
+from grader.compile.source import checked_source
+from grader.errors import SubmissionError, UsageError
+from grader.grading.clearer import clearer
+from grader.launch import parse_launches
+from grader.launch.parameters import parameter_names
+from grader.launch.plan import Launch, LaunchPlan
+from grader.render.excerpt import excerpt
+from grader.render.listing import listing
+from grader.tune.settings import Setting, places_of
+from grader.verdict import Access, Diagnostic
+
+SIZE = 32 << 10
+CPU_S = 2.0
+"""Far more than a linear reader needs for SIZE (0.1 s at most), far less than a quadratic one."""
+
+FRAGMENTS = (
+    "asm(", 'asm("', 'asm("}") ', "asm volatile ", "/*", "*/", "//", "// ", "// launch ", "// launch k(a): grid=",
+    "// launch k(\n", "//launc a=\n", 'R"(', 'R"x(', '"', "'", '""', '"inline asm" ', "\\", "\\\n", "(", "()", "[", "]",
+    "[]", "{", "}", "{}", "extern{", "namespace a{", 'extern "C" {', "<", "<<<", "T<(a)", "#define", "#define A 1\n",
+    "#include <", "#include <vector>\n", "#line ", "%:", "__global__ ", "__global__ k(", "template __global__ k(",
+    "template ", "k(", "k (", "__syncthreads(", "__syncthreads;\n", "return;\n", "const ", "const int a=",
+    "const float *a", "int main(", "cudaA(", "std::", "for(;;)\n", " ", "\t", "\n", ";", "a", "1", "1.", "a[",
+    "x[i] ? ", "if (", "cp.async.wait_group ", "__pipeline_wait_prior(", "=", ",", "float a, ", "at line 1 of ",
+    "error: ", "x.cu(1): ", " ^", 'cannot open source file "',
+)  # fmt: skip
+
+NUMBERED = {
+    "definitions": "#define a{} 1\n",
+    "definitions without a value": "#define a{} b{}\n",
+    "kernels": "__global__ void k{}(int a){{}}\n",
+    "templates": "template <int> __global__ void k{}(int a);\n",
+    "nested": "k{}(",
+}
+"""Texts in which every piece has a name of its own."""
+
+TEXTS = {
+    **{repr(piece): piece * (SIZE // len(piece)) for piece in FRAGMENTS},
+    **{
+        name: "".join(piece.replace("{}", str(i)) for i in range(SIZE // len(piece)))
+        for name, piece in NUMBERED.items()
+    },
+    "loops in loops": "".join(" " * i + "for(;;)\n" for i in range(250)) + (" " * 251 + ";\n") * 100 + ";\n",
+    "blocks, then launches": ";{}" * (SIZE // 4) + "\n<<<" * 250,
+    "statements, then asm": ";" * (SIZE // 2) + "asm(" * (SIZE // 8),
+}
+
+NAMES = [f"k{i}" for i in range(100)]
+PLAN = LaunchPlan(steps=(Launch(kernel="k", args=("a",), grid=(4, 1, 1), block=(32, 1, 1)),))
+ERROR = "k.cu(1): error: expression must be a modifiable lvalue\n  a[1] = b[2] = c[3] = d[4] = 1;\n    ^\n"
+
+
+def compiled(text: str) -> Program:
+    return Program("k.cu", text, "", "sm_80", tuple(Entry(f"_Z{len(name)}{name}v", ()) for name in NAMES), "")
+
+
+def inspected(text: str) -> None:
+    """PTX whose hundred kernels have C++ names."""
+    kernels = "".join(f".visible .entry {entry.name}()\n{{\nret;\n}}\n" for entry in compiled("").entries)
+    inspect_ptx(f".version 8.0\n.target sm_80\n{kernels}", "k.cu", text)
+
+
+def look(text: str) -> None:
+    """A finding of every kind whose hint is looked for in the source, about its first and its last line."""
+    last = text.count("\n") + 1
+    accesses = (Access("write", (0, 0, 0), (0, 0, 0), min(251, last)), Access("read", (40, 0, 0), (0, 0, 0), last))
+    found = Diagnostic(
+        "race", "race on shared a[3], never written", line=last, accesses=accesses, array="a", index=3,
+        thread=(1, 0, 0), block=(0, 0, 0), kernel="k", space="shared",
+    )  # fmt: skip
+    for kind in ("race", "out_of_bounds", "wrong", "missing_async_wait"):
+        clearer(replace(found, kind=kind), text, PLAN)
+
+
+READERS: dict[str, Callable[[str], object]] = {
+    "what may be compiled": lambda text: checked_source(text.encode(), "k.cu"),
+    "host code": lambda text: checked_source(f"{text}\n<<<".encode(), "k.cu"),
+    "a kernel that is missing": lambda text: missing_entry(compiled(text), "k"),
+    "kernels without extern C": inspected,
+    "the compiler's log": lambda text: read_log(f"k.cu(1): error: {text}\n  {text}\n  ^\n{text}", "k.cu", text),
+    "advice on errors": lambda text: read_log(ERROR * (LOG_BYTES // len(ERROR)), "k.cu", text),
+    "launch lines": lambda text: parse_launches(text, file="k.cu"),
+    "names of parameters": lambda text: [parameter_names(text, name) for name in ("k", *NAMES)],
+    "constants to tune": lambda text: places_of(text, "k.cu", (Setting("missing", (1,)),)),
+    "hints": look,
+    "excerpt": lambda text: excerpt(text, {1: "here", 2: "there"}, caret=(1, 5), names=("a", "k")),
+    "page": lambda text: listing(text, (), {1: "here"}),
+}
+
+
+class TooSlow(Exception):
+    """Raised when a reader has used its CPU time up."""
+
+
+@contextlib.contextmanager
+def cpu_limit(seconds: float) -> Iterator[None]:
+    """End what runs inside after so much CPU time of this process, however busy the machine is."""
+
+    def end(*_: object) -> None:
+        raise TooSlow
+
+    before = signal.signal(signal.SIGVTALRM, end)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_hostile_text_is_read_in_time_in_proportion_to_its_length(reader: str) -> None:
+    slow = []
+    for name, text in TEXTS.items():
+        try:
+            with cpu_limit(CPU_S), contextlib.suppress(SubmissionError, UsageError):
+                READERS[reader](text)
+        except TooSlow:
+            slow.append(name)
+    assert not slow
+
+
+def test_each_assembly_statement_is_checked_although_another_one_stands_inside_it() -> None:
+    for source in ('asm("ret;" asm(".entry x"));', 'asm("ret;"); F(asm(".entry x"))', 'asm(".entry x" asm('):
+        with pytest.raises(SubmissionError, match=r"uses \.entry"):
+            checked_source(source.encode(), "k.cu")
