@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Literal
 
-from grader.errors import Unsupported, WarpgradeError
-from grader.occupancy import Occupancy, multiprocessor, occupancy
+from grader.errors import Unsupported, UsageError, WarpgradeError
 from grader.output import print_json, print_line, print_table, print_text, screen, table_of, wrapped
+from grader.simt.occupancy import SIMULATED, NotPossible, Occupancy, multiprocessor, occupancy
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -269,7 +269,6 @@ def ceiling_table(rows: Sequence[CeilingRow]) -> Table:
 
 
 OCCUPANCY_SCHEMA = "warpgrade/occupancy/1"
-SIMULATED_ARCH = "sm_80"
 CELLS = 40
 
 
@@ -286,7 +285,10 @@ class Question:
 def show_occupancy(asked: Question, device: int, *, as_json: bool) -> int:
     """Answer in words, or as ``warpgrade/occupancy/1``. Raises UsageError for what no block can have."""
     arch, name = (asked.arch, asked.arch) if asked.arch else _here(device)
-    found = occupancy(arch, threads=asked.threads, registers=asked.registers, shared_bytes=asked.shared_bytes)
+    try:
+        found = occupancy(arch, threads=asked.threads, registers=asked.registers, shared_bytes=asked.shared_bytes)
+    except NotPossible as error:
+        raise UsageError(error.message, code=error.code, hint=error.hint) from None
     if as_json:
         print_json(
             {"schema": OCCUPANCY_SCHEMA, **asdict(asked), "arch": arch, **asdict(found)}
@@ -305,7 +307,7 @@ def _here(device: int) -> tuple[str, str]:
     try:
         gpu = detect(device)
     except Unsupported:
-        return SIMULATED_ARCH, f"the simulated A100 ({SIMULATED_ARCH})"
+        return SIMULATED, f"the simulated A100 ({SIMULATED})"
     return gpu.arch, f"{gpu.name} ({gpu.arch})"
 
 

@@ -157,7 +157,7 @@ def _machine(requires: str, gpu: Gpu | None, arch: str | None) -> Machine:
     """This GPU; else the named architecture: by default the simulated one, or the one that the exercise requires."""
     from grader.gpus.architecture import SIMULATED, capability
     from grader.launch import DeviceLimits
-    from grader.occupancy import multiprocessor
+    from grader.simt.occupancy import NotPossible, multiprocessor
     from grader.tune.build import Machine
 
     if gpu is not None:
@@ -167,7 +167,10 @@ def _machine(requires: str, gpu: Gpu | None, arch: str | None) -> Machine:
     newer = capability(requires) > SIMULATED
     simulated = "sm_{}{}".format(*SIMULATED)
     arch = arch or (requires if newer else simulated)
-    has = multiprocessor(arch)
+    try:
+        has = multiprocessor(arch)
+    except NotPossible as error:
+        raise UsageError(error.message, code=error.code, hint=error.hint) from None
     limits = replace(DeviceLimits(), name=arch, max_shared_bytes=has.shared_bytes_per_block)
     return Machine("no GPU, by arithmetic", arch, requires if newer else min(arch, simulated, key=capability), limits)
 

@@ -11,9 +11,7 @@ from grader.dev.wrong import WrongAnswer
 from grader.errors import SubmissionError, Unsupported
 from grader.gpus.architecture import capability
 from grader.launch import DeviceLimits, parse_launches, resolve_launches
-
-SHARED_BYTES = {8: 163 << 10, 9: 227 << 10, 10: 227 << 10, 12: 99 << 10}
-"""Shared memory of a block by major capability (CUDA programming guide, technical specifications)."""
+from grader.simt.occupancy import MULTIPROCESSORS
 
 REFUSED = {"compile_error", "invalid", "limit", "policy"}
 """Words of wrong answers that never come to run."""
@@ -69,4 +67,6 @@ def _spilled(entry: CourseExercise, name: str, source: bytes) -> int:
 def limits_of(architecture: str) -> DeviceLimits:
     """The launch limits of that capability, as far as they differ from the simulated device's."""
     major, minor = capability(architecture)
-    return DeviceLimits(name=f"GPU of capability {major}.{minor}", max_shared_bytes=SHARED_BYTES.get(major, 99 << 10))
+    has = MULTIPROCESSORS.get(f"sm_{major}{minor}")
+    most = 99 << 10 if has is None else has.shared_bytes_per_block  # what every GPU from 8.0 on has
+    return DeviceLimits(name=f"GPU of capability {major}.{minor}", max_shared_bytes=most)

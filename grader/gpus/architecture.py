@@ -6,8 +6,7 @@ PTX for ``sm_80`` runs on every GPU from compute capability 8.0 on. A letter tak
 
 from __future__ import annotations
 
-SIMULATED = (8, 0)
-"""Compute capability of the simulated device."""
+from grader.simt import occupancy
 
 Capability = tuple[int, int]
 
@@ -42,3 +41,7 @@ def in_words(architecture: str) -> str:
     which = {"a": " (no older one, and no newer one)", "f": " or newer of its family"}
     words = "a GPU of compute capability {}.{}".format(*capability(architecture))
     return words + which.get(architecture[-1], " or newer")
+
+
+SIMULATED = capability(occupancy.SIMULATED)
+"""Compute capability of the simulated device."""

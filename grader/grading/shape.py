@@ -83,16 +83,17 @@ def _blocks(what: Shaped, size: Size) -> tuple[int, ...]:
 def _resources(what: Shaped) -> Mapping[str, Resources]:
     """What the kernels need on the simulated device, as its assembler says."""
     from grader.compile import assembly
+    from grader.simt.occupancy import SIMULATED
 
-    return assembly(what.compiled.program, "sm_80").resources
+    return assembly(what.compiled.program, SIMULATED).resources
 
 
 def _residency(launch: LaunchRecord, needs: Resources, shared_bytes: int) -> Mapping[str, float]:
     """The occupancy, and what it was bought with: registers, and what did not fit into them."""
-    from grader.occupancy import occupancy
+    from grader.simt.occupancy import SIMULATED, occupancy
 
     registers, threads = max(needs.registers, 1), math.prod(launch.block)
-    found = occupancy("sm_80", threads=threads, registers=registers, shared_bytes=shared_bytes)
+    found = occupancy(SIMULATED, threads=threads, registers=registers, shared_bytes=shared_bytes)
     spilled = needs.spill_store_bytes + needs.spill_load_bytes
     counters = {"registers": float(registers), "occupancy": found.fraction}
     return counters | ({"spill_bytes": float(spilled)} if spilled else {})

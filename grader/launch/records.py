@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from grader.launch.source import Fragment, Integers, SourceText
-
-if TYPE_CHECKING:
-    pass
+from grader.simt.occupancy import MULTIPROCESSORS, SIMULATED, SM_COUNT
 
 Dim3 = tuple[int, int, int]
 
@@ -21,12 +18,12 @@ class DeviceLimits:
     """
 
     name: str = "simulated A100"
-    sm_count: int = 108
+    sm_count: int = SM_COUNT
     warp_size: int = 32
     max_threads_per_block: int = 1024
     max_block: Dim3 = (1024, 1024, 64)
     max_grid: Dim3 = (2**31 - 1, 65535, 65535)
-    max_shared_bytes: int = 163 * 1024  # per block, dynamic and static together
+    max_shared_bytes: int = MULTIPROCESSORS[SIMULATED].shared_bytes_per_block  # per block, dynamic and static together
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ Peaks come from a table of names first (published figures), else from formulas o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from grader.exercise import Target, Work
 from grader.gpus.detect import Gpu
+from grader.gpus.models import published
 from grader.timing.samples import Summary
 from grader.verdict import Measurement, Roof
 
@@ -41,25 +41,6 @@ class Peaks:
         return None if self.fp16_tensor is None else self.fp16_tensor / 2
 
 
-# Names as the driver reports them -> GB/s, fp32 TFLOP/s, dense fp16 tensor TFLOP/s with fp32 accumulation: the
-# vendor's datasheets; the H200's bandwidth by the formula (published 4800), its boost clock for fp32.
-_TABLE: tuple[tuple[str, float, float, float], ...] = (
-    (r"(Tesla|NVIDIA) V100-.*", 898, 15.7, 125),
-    (r"(Tesla|NVIDIA) T4", 320, 8.1, 65),
-    (r"(NVIDIA )?A100-(SXM4|PCIE|PCI)-40GB", 1555, 19.5, 312),
-    (r"NVIDIA A100(-SXM4-80GB| 80GB PCIe|-SXM-80GB)", 2039, 19.5, 312),
-    (r"NVIDIA A10", 600, 31.2, 125),
-    (r"NVIDIA GeForce RTX 3090", 936, 35.6, 71),
-    (r"NVIDIA GeForce RTX 4090", 1008, 82.6, 165),
-    (r"NVIDIA L4", 300, 30.3, 121),
-    (r"NVIDIA L40S", 864, 91.6, 362),
-    (r"NVIDIA H100 80GB HBM3", 3352, 66.9, 989.4),
-    (r"NVIDIA H100 PCIe", 2039, 51.2, 756),
-    (r"NVIDIA H200", 4814, 66.9, 989.4),
-    (r"NVIDIA B200", 8000, 74.4, 2250),
-    (r"NVIDIA GeForce RTX 5090", 1792, 104.8, 209.5),
-)
-
 # Dense fp16 tensor flop per SM and clock with fp32 accumulation, by compute capability; 512 on GeForce.
 _TENSOR = {
     (7, 0): 1024, (7, 5): 1024, (8, 0): 2048, (8, 6): 1024, (8, 9): 1024, (9, 0): 4096, (10, 0): 8192, (12, 0): 1024,
@@ -77,10 +58,11 @@ _OPERATIONS_OF_DP4A = 8  # four products, and four additions to the sum
 
 def peaks(gpu: Gpu) -> Peaks:
     """The published peaks of a GPU in the table of names, else those of the formulas."""
-    for pattern, bandwidth, fp32, tensor in _TABLE:
-        if re.fullmatch(pattern, gpu.name):
-            return Peaks(bandwidth * 1e9, fp32 * 1e12, tensor * 1e12, published=True, int8=_formula_int8(gpu))
-    return formula_peaks(gpu)
+    row = published(gpu.name)
+    if row is None:
+        return formula_peaks(gpu)
+    peak = Peaks(row.bandwidth * 1e9, row.fp32 * 1e12, row.fp16_tensor * 1e12, published=True)
+    return replace(peak, int8=_formula_int8(gpu))
 
 
 def formula_peaks(gpu: Gpu) -> Peaks:

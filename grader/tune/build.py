@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from grader.errors import SubmissionError, UsageError
-from grader.occupancy import REGISTER_UNIT, WARP, Occupancy, multiprocessor, occupancy
+from grader.errors import SubmissionError
+from grader.simt.occupancy import REGISTER_UNIT, WARP, NotPossible, Occupancy, multiprocessor, occupancy
 from grader.tune.settings import Choice, Place, is_now, rewritten
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _needs(launch: Launch, made: Assembly, arch: str) -> Needs:
     registers = max(1, resources.registers)
     try:
         resident = occupancy(arch, threads=threads, registers=registers, shared_bytes=shared)
-    except UsageError:  # an architecture newer than the table
+    except NotPossible:  # an architecture newer than the table
         resident = None
     return Needs(launch.kernel, threads, registers, spilled, shared, resident)
 

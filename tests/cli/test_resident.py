@@ -9,7 +9,7 @@ import pytest
 from grader.cli import main
 from grader.cli.machine import Question, occupancy_lines
 from grader.errors import Unsupported
-from grader.occupancy import occupancy
+from grader.simt.occupancy import occupancy
 
 REGISTERS = """\
 Blocks of 128 threads with 37 registers each and 0 bytes of shared memory, on one multiprocessor of an A100:

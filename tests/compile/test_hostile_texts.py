@@ -16,9 +16,8 @@ from grader.compile.nvrtc import LOG_BYTES
 from grader.compile.source import checked_source
 from grader.errors import SubmissionError, UsageError
 from grader.grading.clearer import clearer
-from grader.launch import parse_launches
+from grader.launch import Launch, LaunchPlan, parse_launches
 from grader.launch.parameters import parameter_names
-from grader.launch.plan import Launch, LaunchPlan
 from grader.render.excerpt import excerpt
 from grader.render.listing import listing
 from grader.tune.settings import Setting, places_of

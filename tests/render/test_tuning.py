@@ -9,9 +9,9 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from grader.occupancy import occupancy
 from grader.render.json import dumps
 from grader.render.tuning import Tuned, after_lines, before_lines, document, to_markdown, to_table
+from grader.simt.occupancy import occupancy
 from grader.timing.samples import Summary
 from grader.tune.build import DOES_NOT_FIT, Needs, Variant
 from grader.tune.settings import parse_settings, places_of

@@ -10,11 +10,11 @@ import numpy.typing as npt
 import pytest
 
 from grader.compile import compile_source
-from grader.occupancy import occupancy
 from grader.simt.engine.code_cache import CodeCache
 from grader.simt.engine.device import Device, Launched
 from grader.simt.events import explain
 from grader.simt.observers import OBSERVERS
+from grader.simt.occupancy import occupancy
 from grader.simt.ptx import parse
 
 SOURCE = b"""

@@ -8,8 +8,8 @@ import pytest
 from grader.compile import compile_source
 from grader.simt.engine.codegen import generate
 from grader.simt.engine.residency import SM
-from grader.simt.isa.special_registers import SM_COUNT
 from grader.simt.observers import observer_set
+from grader.simt.occupancy import SM_COUNT
 from grader.simt.ptx import parse
 from tests.simt.kernels import NAME, Ran, body, run
 

@@ -23,7 +23,7 @@ from grader.simt.engine.residents import TooLarge, aligned
 from grader.simt.engine.shadows import Bytes
 from grader.simt.engine.sites import BLOCK_COUNTERS, SITE_COUNTERS
 from grader.simt.engine.worker import Worker
-from grader.simt.isa.special_registers import SM_COUNT
+from grader.simt.occupancy import SM_COUNT
 
 if TYPE_CHECKING:
     from grader.simt.engine.device import Array, Device

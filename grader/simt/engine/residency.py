@@ -6,10 +6,9 @@ The figures are the simulated A100's. Registers are no limit here, for PTX does 
 from __future__ import annotations
 
 from grader.simt.engine.codegen import BANK_ROW, Kernel
-from grader.simt.isa.special_registers import SM_COUNT
-from grader.simt.multiprocessors import MULTIPROCESSORS
+from grader.simt.occupancy import MULTIPROCESSORS, SIMULATED, SM_COUNT
 
-SM = MULTIPROCESSORS["sm_80"]
+SM = MULTIPROCESSORS[SIMULATED]
 
 
 def blocks_per_sm(kernel: Kernel, threads: int, dynamic_shared: int) -> int:

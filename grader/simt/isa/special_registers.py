@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from grader.simt.engine.layout import WARP, WORKER
 from grader.simt.engine.values import I32, I64, Value, vec
+from grader.simt.occupancy import SM_COUNT
 
 if TYPE_CHECKING:
     from grader.simt.engine.operands import OperandEmitter
 
-SM_COUNT = 108
 AXES = ("x", "y", "z")
 WORKSPACE = ("%envreg1", "%envreg2")
 """The upper and the lower half of the address of a cooperative launch's workspace, 0 in any other launch."""

@@ -237,7 +237,7 @@ def funcSetAttribute(f: int, attribute: int, value: int) -> None:
 
 
 def _allowed_shared(function: Function, size: int) -> int:
-    limit = runtime.attributes_of(runtime.getDevice()).get("MaxSharedMemoryPerBlockOptin", 163 << 10)
+    limit = runtime.attributes_of(runtime.getDevice())["MaxSharedMemoryPerBlockOptin"]
     most = limit - int(function._known["shared_bytes"])
     if not 0 <= size <= most:
         raise CUDADriverError(1, f"invalid argument: {function._name} can have at most {most} bytes, not {size}")

@@ -9,10 +9,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from grader.occupancy import occupancy
 from grader.render.text import counted
 from grader.simt.engine.codegen import Kernel as Code
 from grader.simt.engine.residency import blocks_per_sm, static_shared_bytes
+from grader.simt.occupancy import SIMULATED, occupancy
 from grader.simt.ptx import Function
 from grader.standin.device import findings as say
 from grader.standin.device.arguments import mistaken
@@ -24,7 +24,6 @@ from grader.standin.device.streams import DeviceEvent, DeviceStream
 from grader.standin.protocol import CudaRefusal
 
 INVALID, SHAPE = "cudaErrorInvalidValue", "cudaErrorInvalidConfiguration"
-ARCHITECTURE = "sm_80"
 ASSUMED_REGISTERS = 32
 """What `kernel_attributes` says of a kernel that nobody assembled."""
 AXES = "xyz"
@@ -67,7 +66,7 @@ class StandinDevice(MemoryCalls):
         if kernel not in self.registers:  # nobody assembled it
             return blocks
         registers = self.registers[kernel]
-        has = occupancy(ARCHITECTURE, threads=block_threads, registers=registers, shared_bytes=static + shared_bytes)
+        has = occupancy(SIMULATED, threads=block_threads, registers=registers, shared_bytes=static + shared_bytes)
         return min(blocks, has.blocks)
 
     # -- launches ---------------------------------------------------------------------------------------------------

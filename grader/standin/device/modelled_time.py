@@ -13,6 +13,8 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from grader.gpus.models import SIMULATED, published
+from grader.simt.occupancy import MOST_THREADS, MULTIPROCESSORS, WARP
 from grader.standin.device.operations import HOST, Prefetch, StreamOperation
 from grader.standin.device.spans import common, span, union
 from grader.standin.protocol import HOST_BASE
@@ -55,13 +57,16 @@ class Model:
         return 4 * self.clock_hz
 
 
+SM = MULTIPROCESSORS[SIMULATED.architecture]
+PEAKS = published(SIMULATED.name)
+assert PEAKS is not None  # the simulated GPU is a row of the table
+
 A100 = Model(
     name="A100 (PCIe 4)",
-    # NVIDIA A100 Tensor Core GPU Architecture (whitepaper), tables 4 and 5, and "A100 L2 cache": 5120 bytes per clock.
-    multiprocessors=108,
-    clock_hz=1.41e9,
-    bandwidth=1.555e12,
-    l2_bandwidth=5120 * 1.41e9,
+    multiprocessors=SIMULATED.sm_count,
+    clock_hz=1e3 * SIMULATED.clock_khz,
+    bandwidth=1e9 * PEAKS.bandwidth,
+    l2_bandwidth=1e3 * SIMULATED.clock_khz * SIMULATED.l2_bytes_per_clock,
     # PCIe 4.0 x16 moves 31.5 GB/s of raw data; packet headers leave about four fifths.
     link_bytes_per_s=25e9,
     # An ordinary copy has the host move every byte to a pinned buffer first: one core's memcpy. An assumption.
@@ -80,15 +85,18 @@ A100 = Model(
     memory_bytes=512 << 20,
     # CUDA C++ Programming Guide, "Technical Specifications per Compute Capability" (8.0); cudaDeviceProp.
     attributes={
-        "MultiProcessorCount": 108, "WarpSize": 32, "MaxThreadsPerBlock": 1024, "MaxThreadsPerMultiProcessor": 2048,
-        "MaxBlocksPerMultiprocessor": 32, "MaxBlockDimX": 1024, "MaxBlockDimY": 1024, "MaxBlockDimZ": 64,
+        "MultiProcessorCount": SIMULATED.sm_count, "WarpSize": WARP, "MaxThreadsPerBlock": MOST_THREADS,
+        "MaxThreadsPerMultiProcessor": WARP * SM.warps, "MaxBlocksPerMultiprocessor": SM.blocks,
+        "MaxBlockDimX": 1024, "MaxBlockDimY": 1024, "MaxBlockDimZ": 64,
         "MaxGridDimX": 2**31 - 1, "MaxGridDimY": 65535, "MaxGridDimZ": 65535,
-        "MaxSharedMemoryPerBlock": 48 << 10, "MaxSharedMemoryPerBlockOptin": 163 << 10,
-        "MaxSharedMemoryPerMultiprocessor": 164 << 10, "ReservedSharedMemoryPerBlock": 1 << 10,
-        "MaxRegistersPerBlock": 65536, "MaxRegistersPerMultiprocessor": 65536, "TotalConstantMemory": 65536,
-        "L2CacheSize": 40 << 20, "MaxPersistingL2CacheSize": 30 << 20, "MaxAccessPolicyWindowSize": 134213632,
-        "ClockRate": 1410000, "MemoryClockRate": 1215000, "GlobalMemoryBusWidth": 5120,
-        "ComputeCapabilityMajor": 8, "ComputeCapabilityMinor": 0, "AsyncEngineCount": 3, "ConcurrentKernels": 1,
+        "MaxSharedMemoryPerBlock": 48 << 10, "MaxSharedMemoryPerBlockOptin": SM.shared_bytes_per_block,
+        "MaxSharedMemoryPerMultiprocessor": SM.shared_bytes, "ReservedSharedMemoryPerBlock": SM.reserved_bytes,
+        "MaxRegistersPerBlock": SM.registers, "MaxRegistersPerMultiprocessor": SM.registers,
+        "TotalConstantMemory": 65536, "L2CacheSize": SIMULATED.l2_bytes,
+        "MaxPersistingL2CacheSize": SIMULATED.persisting_l2_bytes, "MaxAccessPolicyWindowSize": 134213632,
+        "ClockRate": SIMULATED.clock_khz, "MemoryClockRate": SIMULATED.memory_clock_khz,
+        "GlobalMemoryBusWidth": SIMULATED.bus_width_bits, "ComputeCapabilityMajor": SIMULATED.capability[0],
+        "ComputeCapabilityMinor": SIMULATED.capability[1], "AsyncEngineCount": 3, "ConcurrentKernels": 1,
         "CooperativeLaunch": 1, "CooperativeMultiDeviceLaunch": 1, "ManagedMemory": 1, "ConcurrentManagedAccess": 1,
         "PageableMemoryAccess": 0, "UnifiedAddressing": 1, "CanMapHostMemory": 1, "HostRegisterSupported": 1,
         "CanUseHostPointerForRegisteredMem": 1, "StreamPrioritiesSupported": 1, "ComputePreemptionSupported": 1,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from grader.backends.sim.messages.words import Said, Words
+from grader.simt.occupancy import MULTIPROCESSORS, SIMULATED
 
-LARGEST_SHARED_BYTES = 163 * 1024  # of one block of the simulated A100
+LARGEST_SHARED_BYTES = MULTIPROCESSORS[SIMULATED].shared_bytes_per_block
 
 
 def out_of_bounds(w: Words) -> Said:

@@ -13,8 +13,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from grader.errors import UsageError
-from grader.simt.multiprocessors import MULTIPROCESSORS, Multiprocessor
+SIMULATED = "sm_80"
+"""The architecture of the simulated device, an A100."""
+SM_COUNT = 108
+"""Its multiprocessors."""
 
 WARP = 32
 REGISTER_UNIT = 256
@@ -25,6 +27,33 @@ MOST_REGISTERS = 255
 """Of one thread."""
 MOST_THREADS = 1024
 """Of one block."""
+
+
+@dataclass(frozen=True)
+class Multiprocessor:
+    """What one multiprocessor has for its resident blocks."""
+
+    warps: int
+    blocks: int
+    shared_bytes: int
+    shared_bytes_per_block: int
+    reserved_bytes: int = 1 << 10  # of shared memory, for each block, which the system takes
+    shared_unit: int = 128  # bytes in which shared memory is given
+    registers: int = 1 << 16
+
+
+KIB = 1 << 10
+MULTIPROCESSORS: Mapping[str, Multiprocessor] = {
+    "sm_70": Multiprocessor(64, 32, 96 * KIB, 96 * KIB, reserved_bytes=0, shared_unit=256),
+    "sm_75": Multiprocessor(32, 16, 64 * KIB, 64 * KIB, reserved_bytes=0, shared_unit=256),
+    "sm_80": Multiprocessor(64, 32, 164 * KIB, 163 * KIB),
+    "sm_86": Multiprocessor(48, 16, 100 * KIB, 99 * KIB),
+    "sm_87": Multiprocessor(48, 16, 164 * KIB, 163 * KIB),
+    "sm_89": Multiprocessor(48, 24, 100 * KIB, 99 * KIB),
+    "sm_90": Multiprocessor(64, 32, 228 * KIB, 227 * KIB),
+    "sm_100": Multiprocessor(64, 32, 228 * KIB, 227 * KIB),
+    "sm_120": Multiprocessor(48, 24, 100 * KIB, 99 * KIB),
+}
 
 
 @dataclass(frozen=True)
@@ -49,7 +78,7 @@ class Occupancy:
 def occupancy(arch: str, *, threads: int, registers: int, shared_bytes: int = 0) -> Occupancy:
     """Resident blocks of ``threads`` threads with ``registers`` each and ``shared_bytes`` (static and dynamic) a block.
 
-    0 blocks: not even one fits. Raises UsageError for an unknown architecture and for what no block can have.
+    0 blocks: not even one fits. Raises NotPossible for an unknown architecture and for what no block can have.
     """
     has = multiprocessor(arch)
     _check("threads in a block", threads, 1, MOST_THREADS)
@@ -66,18 +95,26 @@ def occupancy(arch: str, *, threads: int, registers: int, shared_bytes: int = 0)
     return Occupancy(blocks, blocks * warps, has.warps, limits)
 
 
+class NotPossible(ValueError):
+    """Raised when an architecture is not known, or no block can have what is asked for; ``code`` is a stable word."""
+
+    def __init__(self, message: str, code: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message, self.code, self.hint = message, code, hint
+
+
 def multiprocessor(arch: str) -> Multiprocessor:
-    """What one multiprocessor of this architecture has. Raises UsageError for one that is not known."""
+    """What one multiprocessor of this architecture has. Raises NotPossible for one that is not known."""
     plain = arch[:-1] if arch[-1:] in ("a", "f") else arch
     if plain not in MULTIPROCESSORS:
         known = ", ".join(MULTIPROCESSORS)
-        raise UsageError(f"nothing is known of {arch!r}", code="unknown_architecture", hint=f"known are {known}")
+        raise NotPossible(f"nothing is known of {arch!r}", code="unknown_architecture", hint=f"known are {known}")
     return MULTIPROCESSORS[plain]
 
 
 def _check(what: str, value: int, least: int, most: int) -> None:
     if not least <= value <= most:
-        raise UsageError(f"{value} {what}: {least} to {most} are possible", code="bad_option")
+        raise NotPossible(f"{value} {what}: {least} to {most} are possible", code="bad_option")
 
 
 def _by_registers(has: Multiprocessor, warps: int, registers: int) -> int:

@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 
 from grader.compile.toolchain import find_toolchain
-from grader.errors import UsageError
-from grader.occupancy import occupancy
-from grader.simt.multiprocessors import MULTIPROCESSORS
+from grader.simt.occupancy import MULTIPROCESSORS, NotPossible, occupancy
 
 HEADERS = next((folder for folder in find_toolchain().include_dirs if (folder / "cuda_occupancy.h").is_file()), None)
 
@@ -45,7 +43,8 @@ def test_blocks_that_fit_are_those_of_the_guides_arithmetic(arch, threads, regis
 
 @pytest.mark.skipif(shutil.which("g++") is None or HEADERS is None, reason="needs g++ and cuda_occupancy.h")
 def test_blocks_that_fit_are_those_of_the_toolkits_own_header(tmp_path: Path):
-    source, program = Path(__file__).parent / "process" / "children" / "occupancy_by_header.cpp", tmp_path / "occupancy"
+    source = Path(__file__).parent.parent / "process" / "children" / "occupancy_by_header.cpp"
+    program = tmp_path / "occupancy"
     subprocess.run(["g++", "-w", f"-I{HEADERS}", str(source), "-o", str(program)], check=True)
     chosen = random.Random(7)
     asked, lines = [], []
@@ -92,11 +91,11 @@ def test_more_of_a_resource_never_makes_more_blocks_fit(arch):
     ],
 )
 def test_what_no_block_can_have_is_refused(given, words):
-    with pytest.raises(UsageError, match=words):
+    with pytest.raises(NotPossible, match=words):
         occupancy("sm_80", **given)
 
 
 def test_unknown_architecture_names_the_known_ones():
-    with pytest.raises(UsageError) as refused:
+    with pytest.raises(NotPossible) as refused:
         occupancy("sm_52", threads=32, registers=32)
     assert "sm_80" in refused.value.hint

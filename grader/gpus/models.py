@@ -1,0 +1,73 @@
+"""The GPU models that something is known of, a row each; the simulated one is a row as any other.
+
+What follows from the architecture alone (what a multiprocessor holds) is in `grader.simt.occupancy`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from grader.simt.occupancy import MULTIPROCESSORS, SM_COUNT
+from grader.simt.occupancy import SIMULATED as ARCHITECTURE
+
+
+class Published(NamedTuple):
+    """Peaks of a model: GB/s, fp32 TFLOP/s, dense fp16 tensor TFLOP/s with fp32 accumulation."""
+
+    names: str  # a pattern of the names that drivers report
+    bandwidth: float
+    fp32: float
+    fp16_tensor: float
+
+
+# The vendor's datasheets; the H200's bandwidth by the formula (published 4800), its boost clock for fp32.
+MODELS = (
+    Published(r"(Tesla|NVIDIA) V100-.*", 898, 15.7, 125),
+    Published(r"(Tesla|NVIDIA) T4", 320, 8.1, 65),
+    Published(r"(NVIDIA )?A100-(SXM4|PCIE|PCI)-40GB", 1555, 19.5, 312),
+    Published(r"NVIDIA A100(-SXM4-80GB| 80GB PCIe|-SXM-80GB)", 2039, 19.5, 312),
+    Published(r"NVIDIA A10", 600, 31.2, 125),
+    Published(r"NVIDIA GeForce RTX 3090", 936, 35.6, 71),
+    Published(r"NVIDIA GeForce RTX 4090", 1008, 82.6, 165),
+    Published(r"NVIDIA L4", 300, 30.3, 121),
+    Published(r"NVIDIA L40S", 864, 91.6, 362),
+    Published(r"NVIDIA H100 80GB HBM3", 3352, 66.9, 989.4),
+    Published(r"NVIDIA H100 PCIe", 2039, 51.2, 756),
+    Published(r"NVIDIA H200", 4814, 66.9, 989.4),
+    Published(r"NVIDIA B200", 8000, 74.4, 2250),
+    Published(r"NVIDIA GeForce RTX 5090", 1792, 104.8, 209.5),
+)
+
+
+def published(name: str) -> Published | None:
+    """The row of the GPU that its driver calls ``name``."""
+    return next((row for row in MODELS if re.fullmatch(row.names, name)), None)
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """The GPU that the simulator is, and whose time the stand-in for CuPy models."""
+
+    name: str
+    sm_count: int
+    clock_khz: int
+    memory_clock_khz: int
+    bus_width_bits: int
+    l2_bytes: int
+    l2_bytes_per_clock: int
+    persisting_l2_bytes: int
+    architecture: str = ARCHITECTURE
+
+    @property
+    def capability(self) -> tuple[int, int]:
+        return int(self.architecture[3:-1]), int(self.architecture[-1])
+
+    @property
+    def shared_bytes_per_block(self) -> int:
+        return MULTIPROCESSORS[self.architecture].shared_bytes_per_block
+
+
+# NVIDIA A100 Tensor Core GPU Architecture (whitepaper), tables 4 and 5, and "A100 L2 cache": 5120 bytes per clock.
+SIMULATED = Simulated("NVIDIA A100-PCIE-40GB", SM_COUNT, 1410_000, 1215_000, 5120, 40 << 20, 5120, 30 << 20)
