@@ -60,6 +60,7 @@ TEXTS = {
 
 NAMES = [f"k{i}" for i in range(100)]
 PLAN = LaunchPlan(steps=(Launch(kernel="k", args=("a",), grid=(4, 1, 1), block=(32, 1, 1)),))
+ASSIGNED = "a[1] = b[2] = c[3] = d[4] = 1;\n"
 ERROR = "k.cu(1): error: expression must be a modifiable lvalue\n  a[1] = b[2] = c[3] = d[4] = 1;\n    ^\n"
 
 
@@ -91,7 +92,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "a kernel that is missing": lambda text: missing_entry(compiled(text), "k"),
     "kernels without extern C": inspected,
     "the compiler's log": lambda text: read_log(f"k.cu(1): error: {text}\n  {text}\n  ^\n{text}", "k.cu", text),
-    "advice on errors": lambda text: read_log(ERROR * (LOG_BYTES // len(ERROR)), "k.cu", text),
+    "advice on errors": lambda text: read_log(ERROR * (LOG_BYTES // len(ERROR)), "k.cu", f"{ASSIGNED}{text}"),
     "launch lines": lambda text: parse_launches(text, file="k.cu"),
     "names of parameters": lambda text: [parameter_names(text, name) for name in ("k", *NAMES)],
     "constants to tune": lambda text: places_of(text, "k.cu", (Setting("missing", (1,)),)),
@@ -99,6 +100,17 @@ READERS: dict[str, Callable[[str], object]] = {
     "excerpt": lambda text: excerpt(text, {1: "here", 2: "there"}, caret=(1, 5), names=("a", "k")),
     "page": lambda text: listing(text, (), {1: "here"}),
 }
+
+
+LARGE = 512 << 10
+COSTLY = {
+    "advice on errors": "const " * (LARGE // 6),
+    "constants to tune": "".join(f"#define a{i} 1\n" for i in range(LARGE // 16)),
+    "host code": ";{}" * (LARGE // 3) + "\n<<<\nstd::cout\nint main(\ncudaA(\n" * 200,
+    "launch lines": "".join(f"#define {'a' * 20}{i} 1\n" for i in range(500))
+    + "".join(f"#define b{i} {'a' * 20}x{i}\n" for i in range(500)),
+}  # fmt: skip
+"""Texts that cost a reader much for each of a limited number of its steps."""
 
 
 class TooSlow(Exception):
@@ -131,6 +143,12 @@ def test_hostile_text_is_read_in_time_in_proportion_to_its_length(reader: str) -
         except TooSlow:
             slow.append(name)
     assert not slow
+
+
+@pytest.mark.parametrize("reader", COSTLY)
+def test_a_large_text_that_is_made_for_a_reader_is_read_at_once(reader: str) -> None:
+    with cpu_limit(2 * CPU_S), contextlib.suppress(SubmissionError, UsageError):
+        READERS[reader](COSTLY[reader])
 
 
 def test_each_assembly_statement_is_checked_although_another_one_stands_inside_it() -> None:
