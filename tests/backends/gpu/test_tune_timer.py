@@ -15,7 +15,7 @@ from grader.catalog.exercises import load_catalog
 from grader.compile import Program
 from grader.grading import run as stage
 from grader.grading.records import Case, Outcome
-from grader.process import channel
+from grader.process import child
 from grader.timing import roofline
 from grader.tune.build import Variant
 from grader.tune.on_gpu import GpuTimer, machine_of
@@ -35,7 +35,7 @@ def variant(kernel: str) -> Variant:
 @pytest.fixture
 def timer(monkeypatch: pytest.MonkeyPatch):
     """A timer with the fake device. ``timer.started`` counts its processes."""
-    spawn, started = channel.spawn, []
+    spawn, started = child.spawn, []
 
     def fake(module, **kw):
         started.append(module)
