@@ -86,7 +86,7 @@ def complaints(forms: list[Form], simulated: list[Simulated]) -> list[str]:
 def write(rows: Sequence[Row], device: int, out: Path | None) -> Path:
     from stability import results_file
 
-    from grader.backends.gpu.bench import versions
+    from grader.bench.solutions import versions
     from grader.gpus.detect import detect
 
     gpu = detect(device)

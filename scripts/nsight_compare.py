@@ -22,8 +22,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from grader.backends.gpu.nsight import ProfiledLaunch, find_ncu, profiled
-from grader.backends.gpu.profile import EXACT, SAME, launching, simulated
+from grader.bench.nsight import ProfiledLaunch, find_ncu, profiled
+from grader.bench.profile import EXACT, SAME, launching, simulated
 
 PAIRS = tuple((counter, metric) for counter, metric in SAME.items() if counter.startswith(("global", "shared")))
 """The simulator's counter, and the profiler's metric for the same thing."""
@@ -47,7 +47,7 @@ class Row:
 
 def compare(name: str, ncu: str, seed: int) -> list[Row]:
     """All counters of all launches of one solution."""
-    from grader.backends.gpu.launch_once import compiled, simulated_run
+    from grader.bench.launch_once import compiled, simulated_run
     from grader.catalog.exercises import load_catalog
 
     one = load_catalog().find(name)
@@ -130,7 +130,7 @@ def heading(ncu: str) -> tuple[str, Path]:
     """The page's first lines: the GPU, the date, the versions; and the file that it goes to."""
     from stability import results_file
 
-    from grader.backends.gpu.bench import versions
+    from grader.bench.solutions import versions
     from grader.gpus.detect import detect
 
     gpu = detect(0)

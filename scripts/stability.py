@@ -125,7 +125,7 @@ def solutions() -> list[str]:
 
 def machine() -> tuple[str, str]:
     """The GPU's name, and the versions that a result depends on."""
-    from grader.backends.gpu.bench import versions
+    from grader.bench.solutions import versions
     from grader.gpus.detect import detect
 
     gpu = detect(0)

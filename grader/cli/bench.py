@@ -18,8 +18,8 @@ from grader.timing.roofline import TOO_FAST, line_in_words
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from grader.backends.gpu.bench_report import BenchReport, BenchRow
-    from grader.backends.gpu.profile import LaunchFacts, Row, SubmissionProfile
+    from grader.bench.profile import LaunchFacts, Row, SubmissionProfile
+    from grader.bench.report import BenchReport, BenchRow
     from grader.catalog.exercises import Catalog, CourseExercise
 
 # --------------------------------------------------------------------------------------------------------------- bench
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 def run_bench(names: Sequence[str], courses: Sequence[Path], *, device: int, output: Path | None) -> int:
     """Time the solutions of the named exercises (default: all). Exit 1 where one does not pass its line."""
     from grader.backends.gpu import GpuBackend
-    from grader.backends.gpu.bench import bench
-    from grader.backends.gpu.bench_report import to_json, to_markdown
+    from grader.bench.report import to_json, to_markdown
+    from grader.bench.solutions import bench
 
     catalog = load(courses)
     exercises = [find(catalog, name) for name in names] or list(catalog.exercises)
@@ -80,7 +80,7 @@ def _part(value: float | None) -> str:
 def calibrate(names: Sequence[str], courses: Sequence[Path], *, device: int, output: Path | None) -> int:
     """Time the solutions and write the GPU's profile. Exit 1 where one could not be measured."""
     from grader.backends.gpu import GpuBackend
-    from grader.backends.gpu.bench import bench
+    from grader.bench.solutions import bench
 
     catalog = load(courses)
     exercises = _timed(catalog, names)
@@ -230,7 +230,7 @@ def show_profile(
     as_json: bool,
 ) -> int:
     """Profile the file that `grade` would grade. Raises Unsupported without a GPU, ncu, or the right to count."""
-    from grader.backends.gpu.profile import profiled_submission
+    from grader.bench.profile import profiled_submission
     from grader.cli.grading import Options, file_for
     from grader.gpus.detect import detect
 

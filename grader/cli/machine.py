@@ -16,7 +16,7 @@ from grader.simt.occupancy import SIMULATED, NotPossible, Occupancy, multiproces
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from grader.backends.gpu.bench_report import CeilingRow
+    from grader.bench.report import CeilingRow
     from grader.gpus.detect import Gpu
     from grader.timing.roofline import Peaks
 
@@ -215,7 +215,7 @@ DEVICE_SCHEMA = "warpgrade/device/1"
 def show_device(index: int, *, as_json: bool) -> int:
     """Print a GPU's peaks and its measured ceilings. Raises Unsupported where there is no such GPU."""
     from grader.backends.gpu import GpuBackend
-    from grader.backends.gpu.bench import measured_ceilings
+    from grader.bench.solutions import measured_ceilings
     from grader.catalog.exercises import built_in_course
     from grader.gpus.detect import detect
     from grader.timing.roofline import peaks

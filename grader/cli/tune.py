@@ -132,7 +132,7 @@ def _look(options: Options, requires: str) -> _Here:
 
 
 def _tuned(job: _Job, stopped: Callable[[], bool], *, quiet: bool) -> Tuned:
-    from grader.backends.gpu.bench import work_of
+    from grader.bench.solutions import work_of
     from grader.output import waiting
     from grader.render.tuning import Tuned
     from grader.timing import roofline

@@ -160,10 +160,10 @@ def _with_gpu(services: Services, gpu: Gpu, task: Task, submission: Submission, 
     entry, backend = task.entry, GpuBackend(gpu, sandbox=sandbox)
     services = replace(services, device=gpu.name)
     if not entry.exercise.host:
-        from grader.backends.gpu.speed import SpeedTest
+        from grader.grading.fast import SpeedTest
 
         return replace(services, gpu=backend, timer=SpeedTest(entry, backend, seed, services.limits))
-    from grader.backends.gpu.hostfile.speed import HostfileSpeedTest
+    from grader.grading.fast_hostfile import HostfileSpeedTest
     from grader.grading.hostfile import HostFileBackend
 
     host = HostFileBackend(

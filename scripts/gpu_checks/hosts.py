@@ -48,8 +48,8 @@ class Told:
 def host_case(backend: GpuBackend, host_source: str, limits: Limits = LIMITS, name: str = "zero_copy") -> Told:
     """One small case of the exercise, and its timed runs where that is right."""
     from grader.backends.gpu.hostfile.backend import HostfileBackend
-    from grader.backends.gpu.hostfile.speed import HostfileSpeedTest
     from grader.catalog.references import resolve_reference
+    from grader.grading.fast_hostfile import HostfileSpeedTest
 
     one = courses()[name]
     assert one.solution is not None

@@ -10,7 +10,7 @@ from grader.backends.gpu import GpuBackend
 
 @item
 def ceilings(backend: GpuBackend) -> Any:
-    from grader.backends.gpu.bench import measured_ceilings
+    from grader.bench.solutions import measured_ceilings
     from grader.catalog.courses import built_in_course
 
     rows = measured_ceilings(built_in_course(), backend)
@@ -24,8 +24,8 @@ def ceilings(backend: GpuBackend) -> Any:
 
 @item
 def bench_table(backend: GpuBackend) -> str:
-    from grader.backends.gpu.bench import bench
-    from grader.backends.gpu.bench_report import to_markdown
+    from grader.bench.report import to_markdown
+    from grader.bench.solutions import bench
 
     text = to_markdown(bench(courses().values(), backend, SEED))
     print(text)

@@ -14,7 +14,7 @@ from grader.errors import SubmissionError
 
 
 def timed(backend: GpuBackend, name: str, source: str, seed: int = SEED) -> Any:
-    from grader.backends.gpu.speed import SpeedTest
+    from grader.grading.fast import SpeedTest
 
     one = courses()[name]
     compiled = compile_source(source.encode(), f"{name}.cu")
@@ -105,7 +105,7 @@ def endless_loop_in_a_timed_launch(backend: GpuBackend) -> Any:
 
 @item
 def every_solution(backend: GpuBackend) -> dict[str, str]:
-    from grader.backends.gpu.speed import SpeedTest
+    from grader.grading.fast import SpeedTest
 
     told = {}
     for name, one in courses().items():

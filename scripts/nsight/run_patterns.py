@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from grader.backends.gpu.nsight import profiled
+from grader.bench.nsight import profiled
 
 HERE = Path(__file__).resolve().parent
 

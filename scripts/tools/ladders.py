@@ -23,7 +23,7 @@ from pathlib import Path
 from ladder_pages import write_page, write_statements
 from ladder_steps import Report, step_of
 
-from grader.backends.gpu.bench_report import table as markdown_table
+from grader.bench.report import table as markdown_table
 from grader.catalog.exercises import CourseExercise, load_catalog
 from grader.dev.laboratory import Laboratory
 from grader.dev.ladders import Cell, Launches, ladders, matrix

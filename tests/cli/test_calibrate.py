@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from grader.backends.gpu.bench_report import BenchReport, BenchRow
+from grader.bench.report import BenchReport, BenchRow
 from grader.catalog.exercises import load_catalog
 from grader.cli import main
 from grader.cli.bench import merged, profile_lines
@@ -48,7 +48,7 @@ def measure(monkeypatch: pytest.MonkeyPatch):
             return BenchReport(GPU, (("driver", "580"),), "2026-02-03", rows)
 
         monkeypatch.setattr("grader.backends.gpu.GpuBackend", lambda device: SimpleNamespace(gpu=GPU))
-        monkeypatch.setattr("grader.backends.gpu.bench.bench", bench)
+        monkeypatch.setattr("grader.bench.solutions.bench", bench)
         return asked
 
     return answer

@@ -10,7 +10,7 @@ import llvmlite.binding
 import pytest
 from rich.console import Console
 
-from grader.backends.gpu.bench_report import BenchReport, BenchRow, CeilingRow, LibraryTime
+from grader.bench.report import BenchReport, BenchRow, CeilingRow, LibraryTime
 from grader.cli import main
 from grader.cli.bench import bench_table
 from grader.cli.machine import Check, ceiling_table, checks, conclusion, device_document, device_lines, to_text

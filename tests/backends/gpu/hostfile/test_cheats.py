@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from host_files import EXERCISE, LIMITS, PROGRAM, backend, case, oracle, without_a_gpu
 
-from grader.backends.gpu.hostfile.speed import WARM_UPS, HostfileSpeedTest, OutputCheck, take_runs
+from grader.backends.gpu.hostfile.timed_runs import WARM_UPS, OutputCheck, take_runs
 from grader.backends.gpu.recording import Recording
 from grader.catalog.courses import Course
 from grader.exercise import Target
+from grader.grading.fast_hostfile import HostfileSpeedTest
 from grader.inputs import is_poison
 
 ROWS = {"rows": 200}
@@ -228,7 +229,7 @@ def test_fresh_inputs_come_all_over_the_place():
 def test_large_outputs_and_slow_oracles_are_checked_in_fewer_runs(monkeypatch):
     check = OutputCheck(EXERCISE, ROWS, oracle, Recording(EXERCISE, ROWS, 3))
     assert check.samples == 30
-    monkeypatch.setattr("grader.backends.gpu.hostfile.speed.COPIES_BYTES", 9 * 200 * 4)
+    monkeypatch.setattr("grader.backends.gpu.hostfile.timed_runs.COPIES_BYTES", 9 * 200 * 4)
     assert check.samples == 9
     check._expected.each_s = 3.0
     assert check.samples == 5

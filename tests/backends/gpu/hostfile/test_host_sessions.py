@@ -9,12 +9,13 @@ import pytest
 from host_files import EXERCISE, LIMITS, PROGRAM, backend, case, oracle, without_a_gpu
 
 from grader.backends.gpu.hostfile import session as host_session
-from grader.backends.gpu.hostfile.speed import HostfileSpeedTest, OutputCheck, take_runs
+from grader.backends.gpu.hostfile.timed_runs import OutputCheck, take_runs
 from grader.backends.gpu.recording import Expectations, Recording, row_size
 from grader.backends.mappings import PAGE, SharedFile
 from grader.catalog.courses import built_in_course
 from grader.errors import GraderFault, SubmissionError, Unsupported
 from grader.exercise import Array
+from grader.grading.fast_hostfile import HostfileSpeedTest
 from grader.inputs import is_poison, poison
 
 HONEST = """

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.backends.gpu.nsight import ProfiledLaunch, find_ncu, profiled
+from grader.bench.nsight import ProfiledLaunch, find_ncu, profiled
 from grader.errors import SubmissionError, Unsupported
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def profiled_submission(
 
     Raises SubmissionError where it does not compile or does not run cleanly, Unsupported where it cannot be profiled.
     """
-    from grader.backends.gpu.launch_once import compiled, simulated_run
+    from grader.bench.launch_once import compiled, simulated_run
     from grader.compile import assemble
     from grader.gpus.architecture import simulable
 
@@ -118,7 +118,7 @@ def profiled_submission(
 
 def launching(name: str, path: Path, seed: int, *, device: int = 0, courses: Sequence[Path] = ()) -> list[str]:
     """The command that launches a file once, for the profiler to watch."""
-    words = [sys.executable, "-m", "grader.backends.gpu.launch_once", name, str(path.absolute()), "--seed", str(seed)]
+    words = [sys.executable, "-m", "grader.bench.launch_once", name, str(path.absolute()), "--seed", str(seed)]
     return [*words, "--device", str(device), *(f"--course={course.absolute()}" for course in courses)]
 
 

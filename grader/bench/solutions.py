@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from grader.backends.base import Limits
 from grader.backends.gpu import wire
-from grader.backends.gpu.bench_report import BenchReport, BenchRow, CeilingRow, LibraryTime, time_in_words
 from grader.backends.gpu.findings import size_in_words
+from grader.bench.report import BenchReport, BenchRow, CeilingRow, LibraryTime, time_in_words
 from grader.errors import WarpgradeError
 from grader.gpus.architecture import capability
 from grader.gpus.pass_lines import with_line
@@ -79,7 +79,7 @@ def _row(entry: CourseExercise, backend: GpuBackend, seed: int) -> BenchRow:
 
 
 def _kernel_row(entry: CourseExercise, backend: GpuBackend, seed: int, size: str) -> BenchRow:
-    from grader.backends.gpu.speed import SpeedTest
+    from grader.grading.fast import SpeedTest
 
     program = _compiled(entry, backend)
     with backend.open(program, LIMITS) as session:
@@ -91,8 +91,8 @@ def _kernel_row(entry: CourseExercise, backend: GpuBackend, seed: int, size: str
 
 def _host_row(entry: CourseExercise, backend: GpuBackend, seed: int, size: str) -> BenchRow:
     from grader.backends.gpu.hostfile.backend import HostfileBackend
-    from grader.backends.gpu.hostfile.speed import HostfileSpeedTest
     from grader.catalog.references import resolve_reference
+    from grader.grading.fast_hostfile import HostfileSpeedTest
 
     assert entry.solution is not None
     host_file = entry.solution.with_name(f"{entry.name}_host.py")

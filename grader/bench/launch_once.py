@@ -1,6 +1,6 @@
 """Launch one submission once at its simulated size, in this process, for a profiler to watch.
 
-python -m grader.backends.gpu.launch_once NAME FILE [--course DIR]… [--seed N] [--device N]
+python -m grader.bench.launch_once NAME FILE [--course DIR]… [--seed N] [--device N]
 
 The launches are those that the simulator runs: the plan is made for the simulated device, so that a grid sized from
 `sm_count` is the same here and there.

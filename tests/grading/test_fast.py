@@ -8,13 +8,13 @@ from types import SimpleNamespace
 import pytest
 
 from grader.backends.base import Limits
-from grader.backends.gpu import speed as speed_module
-from grader.backends.gpu.bench_report import BenchReport, BenchRow, LibraryTime, to_markdown
-from grader.backends.gpu.speed import SpeedTest
 from grader.backends.gpu.wire import Mismatch, RawSamples
+from grader.bench.report import BenchReport, BenchRow, LibraryTime, to_markdown
 from grader.errors import Unsupported
 from grader.exercise import Target
 from grader.gpus.detect import Gpu
+from grader.grading import fast as speed_module
+from grader.grading.fast import SpeedTest
 from grader.launch import DeviceLimits
 from grader.verdict import Diagnostic, Roof
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from host_files import EXERCISE, backend
 
-from grader.backends.gpu.hostfile.speed import SpeedSamples
 from grader.exercise import Target, Work
+from grader.grading.fast_hostfile import SpeedSamples
 
 
 def judged(unit, seconds, baselines_s, fraction=0.85, work=None, **more):

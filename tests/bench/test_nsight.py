@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.backends.gpu import nsight
-from grader.backends.gpu.nsight import ProfiledLaunch, find_ncu, parse, profiled
-from grader.backends.gpu.profile import (
+from grader.bench import nsight
+from grader.bench.nsight import ProfiledLaunch, find_ncu, parse, profiled
+from grader.bench.profile import (
     DRAM,
     DURATION,
     REGISTERS,

@@ -10,10 +10,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from grader.backends.gpu import bench as module
-from grader.backends.gpu.bench import bench
-from grader.backends.gpu.bench_report import BenchReport, BenchRow, to_json, to_markdown
 from grader.backends.gpu.libraries import SAMPLES, time_host_library, time_library
+from grader.bench import solutions as module
+from grader.bench.report import BenchReport, BenchRow, to_json, to_markdown
+from grader.bench.solutions import bench
 from grader.catalog.exercises import load_catalog
 from grader.errors import GraderFault
 from grader.exercise import AlsoTimed, Target, Work

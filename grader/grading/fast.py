@@ -1,6 +1,6 @@
 """The stage `fast`: time a submission at its timed size, verify every timed output, and hold it against its line.
 
-timer = SpeedTest(exercise, backend, seed, limits)       exercise: a `grader.catalog.exercises.CourseExercise`
+timer = SpeedTest(entry, backend, seed, limits)
 speed = timer(session)                                   in the session whose small cases passed
 """
 
