@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from grader.compile.kept import compilers_kept
+from tests.quick import Quick, changed_files
 
 # One cache for the whole run, child processes included, and none of the person's own: a test must not pass because of
 # what an earlier run left behind. WARPGRADE_TEST_CACHE keeps it between runs, for people who run tests often.
@@ -16,6 +17,15 @@ _CACHE = tempfile.TemporaryDirectory(prefix="warpgrade-tests-", ignore_cleanup_e
 os.environ["WARPGRADE_CACHE"] = os.environ.get("WARPGRADE_TEST_CACHE") or _CACHE.name
 _DATA = tempfile.TemporaryDirectory(prefix="warpgrade-tests-", ignore_cleanup_errors=True)
 os.environ["WARPGRADE_DATA"] = _DATA.name
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="a minute and a half: tests of what changed, then cheap ones")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--quick"):
+        config.pluginmanager.register(Quick(changed_files()))
 
 
 @pytest.fixture(autouse=True, scope="session")
