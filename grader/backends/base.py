@@ -1,6 +1,6 @@
 """What a backend is: it runs one compiled program on given buffers and says what happened.
 
-The simulator (`grader.backends.sim`) and the GPU (`grader.backends.gpu`) implement the same protocol, so the same
+The simulator (`grader.backends.sim`) and the GPU (`grader.backends.gpu`) are of the same kind, so the same
 cases, guards and comparison serve both. A session is one child process that has loaded one program; it runs many
 cases, and dies alone if the program kills it.
 
@@ -10,6 +10,7 @@ cases, and dies alone if the program kills it.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from grader.compile import Program
-    from grader.launch import LaunchPlan
+    from grader.exercise import Exercise
+    from grader.launch import DeviceLimits, LaunchPlan
     from grader.verdict import Diagnostic, LaunchRecord, Timeline
 
 
@@ -83,6 +85,8 @@ class Execution:
 
 
 class Session(Protocol):
+    sandbox: str  # what closed the files to its child: "landlock" or "none"
+
     def run(self, run: CaseRun) -> Execution:
         """Run one case.
 
@@ -99,7 +103,27 @@ class Session(Protocol):
 
 
 class Backend(Protocol):
+    """Where submissions run. Making one starts nothing."""
+
     name: str  # "sim" | "gpu"
 
+    @property
+    @abstractmethod
+    def device_limits(self) -> DeviceLimits:
+        """What a launch may ask of the device."""
+
+    def sized(self, exercise: Exercise) -> Exercise:
+        """The exercise as it runs here: with no more GPUs in its sizes than there are."""
+        return exercise
+
+    def start(self) -> None:
+        """Start the next session's child early, without waiting for it, in the thread that will use it."""
+        return
+
+    @abstractmethod
     def open(self, program: Program, limits: Limits) -> Session:
         """Start a child and load the program there. Raises Unsupported where the backend cannot run it."""
+
+    def close(self) -> None:
+        """End a child that was started and not used."""
+        return

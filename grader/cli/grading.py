@@ -196,7 +196,7 @@ def _graded(catalog: Catalog, tasks: Sequence[Task], options: Options) -> Iterat
         with waiting(task.entry.name, quiet=options.as_json) as tell:
             verdict = grade(replace(request, tell=tell))
         try:
-            yield Graded(task, _without_notes(verdict) if is_untouched(request) else verdict, request.texts)
+            yield Graded(task, _without_notes(verdict) if is_untouched(request) else verdict, request.submission.texts)
         finally:  # behind the report, which need not wait for the disk
             if not (options.solution or options.no_record):
                 record(verdict)

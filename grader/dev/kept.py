@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from grader.backends.base import Backend
 from grader.backends.sim import ADDRESS_SPACE, SimSession
 from grader.launch import DeviceLimits
 from grader.process.child import spawn
@@ -36,7 +37,7 @@ def _started() -> Child:
     return spawn("grader.backends.sim.child", sandbox=closed)
 
 
-class KeptSimulator:
+class KeptSimulator(Backend):
     """A backend like `SimBackend`, on the children of a pool.
 
     ``counting`` counts in every case, not in the last one alone: one machine code instead of two for a program whose

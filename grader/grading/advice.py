@@ -75,8 +75,12 @@ def next_step(
 
 def _is_given_kernel(request: Request) -> bool:
     """Whether the .cu is the course's own, which has nothing left to write in it: it is no kernel's fault then."""
-    stub = None if request.stub is None else _content(request.stub)
-    return request.exercise.host and b"YOUR CODE" not in (stub or b"") and _same(request, request.path, request.stub)
+    stub = None if request.submission.stub is None else _content(request.submission.stub)
+    return (
+        request.exercise.host
+        and b"YOUR CODE" not in (stub or b"")
+        and _same(request, request.submission.path, request.submission.stub)
+    )
 
 
 def _look_at_launch(request: Request, found: Diagnostic) -> str:
@@ -101,10 +105,10 @@ def _needs_the_grid(request: Request, found: Diagnostic) -> bool:
 
 def _plain_cause(request: Request, found: Diagnostic | None) -> str:
     """What to do about an exception of the host file that says itself what is wrong."""
-    if found is None or not request.exercise.host or request.host_file is None:
+    if found is None or not request.exercise.host or request.submission.host_file is None:
         return ""
-    source = request.texts.shown(request.host_file)
-    return advice_for(found.message, request.exercise, safe(request.host_file.name), source)
+    source = request.submission.texts.shown(request.submission.host_file)
+    return advice_for(found.message, request.exercise, safe(request.submission.host_file.name), source)
 
 
 def _stopped_at(word: str, diagnostics: Sequence[Diagnostic]) -> str:
@@ -114,9 +118,9 @@ def _stopped_at(word: str, diagnostics: Sequence[Diagnostic]) -> str:
 
 def is_untouched(request: Request) -> bool:
     """Whether what is graded is still the stub, byte for byte; of a host exercise both files."""
-    pairs: list[tuple[Path | None, Path | None]] = [(request.path, request.stub)]
-    if request.exercise.host and request.host_stub is not None:
-        pairs.append((request.host_file, request.host_stub))
+    pairs: list[tuple[Path | None, Path | None]] = [(request.submission.path, request.submission.stub)]
+    if request.exercise.host and request.submission.host_stub is not None:
+        pairs.append((request.submission.host_file, request.submission.host_stub))
     return all(_same(request, path, stub) for path, stub in pairs)
 
 
@@ -126,13 +130,13 @@ def _same(request: Request, path: Path | None, stub: Path | None) -> bool:
 
 
 def _is_empty(request: Request) -> bool:
-    content = _graded(request, request.path)
+    content = _graded(request, request.submission.path)
     return content is not None and not content.strip()
 
 
 def _graded(request: Request, path: Path) -> bytes | None:
     """The content of one of the graded files, as it was graded."""
-    return request.texts.contents[path] if path in request.texts.contents else _content(path)
+    return request.submission.texts.contents[path] if path in request.submission.texts.contents else _content(path)
 
 
 def _content(path: Path) -> bytes | None:
@@ -145,9 +149,9 @@ def _content(path: Path) -> bytes | None:
 
 def _write_the_stub(request: Request) -> str:
     name = request.exercise.name
-    if request.path == request.stub:  # nothing is left to copy
-        return f"`git checkout {shown(request.path)}` brings the stub back."
-    if request.path.resolve() == Path(f"{name}.cu").resolve():
+    if request.submission.path == request.submission.stub:  # nothing is left to copy
+        return f"`git checkout {shown(request.submission.path)}` brings the stub back."
+    if request.submission.path.resolve() == Path(f"{name}.cu").resolve():
         if request.exercise.host:  # --force would overwrite the host file too
             return f"Delete ./{name}.cu, and `grade start {name}` puts its stub here; your host file stays."
         return f"`grade start {name} --force` writes the stub again."
@@ -157,7 +161,7 @@ def _write_the_stub(request: Request) -> str:
 def _untouched(request: Request, word: str) -> str:
     name = request.exercise.name
     files = listed(shown(path) for path in _to_write(request))
-    if request.stub is not None and request.path.resolve() == request.stub.resolve():
+    if request.submission.stub is not None and request.submission.path.resolve() == request.submission.stub.resolve():
         where = f"open {files}, or copy the stub here with `grade start {name}`,"
     else:
         where = f"open {files}"
@@ -171,7 +175,7 @@ _RIGHT_ALREADY = frozenset({"technique", "slow"})  # a stub that works: what it 
 
 def _to_write(request: Request) -> list[Path]:
     """The graded files in which something is left to write: a host exercise may have it in either, or in both."""
-    files = [path for path in (request.path, request.host_file) if path is not None]
+    files = [path for path in (request.submission.path, request.submission.host_file) if path is not None]
     return [path for path in files if b"YOUR CODE" in (_graded(request, path) or b"")] or files
 
 
@@ -184,7 +188,7 @@ def _task(request: Request, word: str) -> str:
 def _after_pass(request: Request, stages: tuple[StageResult, ...]) -> str:
     fast = next(stage for stage in stages if stage.name == "fast")
     speed = ""
-    if fast.status == "not_graded" and request.exercise.target is not None and request.gpu is None:
+    if fast.status == "not_graded" and request.exercise.target is not None and request.services.gpu is None:
         gpus = "an NVIDIA GPU" if request.exercise.gpus == 1 else f"{request.exercise.gpus} NVIDIA GPUs"
         speed = f"On a machine with {gpus}, `grade` also measures how fast it is. "
     return speed + _following(request)
@@ -193,13 +197,13 @@ def _after_pass(request: Request, stages: tuple[StageResult, ...]) -> str:
 def _following(request: Request) -> str:
     if name := request.next_exercise():
         return f"Next exercise: `grade start {name}`, or what `grade next` proposes."
-    if request.gpu is None:
+    if request.services.gpu is None:
         return "That was the last exercise that needs no GPU; `grade list` marks those that need one."
     return "That was the last exercise."
 
 
 def _read_hints(request: Request) -> str:
-    if request.hints is not None and request.hints.is_file():
+    if request.submission.hints is not None and request.submission.hints.is_file():
         return f"`grade hint {request.exercise.name}` gives a hint."
     return f"`grade show {request.exercise.name}` explains the task."
 
@@ -213,8 +217,8 @@ def _again(request: Request) -> str:
 
 def _command(request: Request) -> str:
     default = Path(f"{request.exercise.name}.cu")
-    same = request.path == default or request.path == request.stub
-    return f"grade {request.exercise.name}" + ("" if same else f" --file {shown(request.path)}")
+    same = request.submission.path == default or request.submission.path == request.submission.stub
+    return f"grade {request.exercise.name}" + ("" if same else f" --file {shown(request.submission.path)}")
 
 
 def _place(word: str, diagnostics: Sequence[Diagnostic]) -> str:
@@ -260,7 +264,7 @@ def _begin_with_note(diagnostics: Sequence[Diagnostic]) -> str:
 
 def _table(request: Request, word: str) -> str:
     """Where the statement has a row for the verdict's word: words that lead there."""
-    content = _content(request.stub.parent / "README.md") if request.stub is not None else None
+    content = _content(request.submission.stub.parent / "README.md") if request.submission.stub is not None else None
     statement = (content or b"").decode(errors="replace")
     rows = statement.partition(f"\n## {CAUSES}")[2]
     if f"\n| `{word}`" not in rows:

@@ -44,7 +44,7 @@ def grade(request: Request) -> Verdict:
 
 def _graded(request: Request) -> Verdict:
     """Compile, start the backends' children and make the cases, all at once; then run, then judge."""
-    source = request.submission.texts.read(request.path)
+    source = request.submission.texts.read(request.submission.path)
     request.tell("compiling")
     compiling = in_background(lambda: _compile(request, source))
     booking: Future[CaseBook] = Future()
@@ -65,8 +65,8 @@ def _compile(request: Request, source: bytes) -> Compiled:
     from grader.grading.launchlines import require_launch
     from grader.launch import parse_launches
 
-    program = compile_source(source, request.path.name, target=request.services.target)
-    script = parse_launches(program.source, file=request.path.name)
+    program = compile_source(source, request.submission.path.name, target=request.services.target)
+    script = parse_launches(program.source, file=request.submission.path.name)
     require_launch(request, script)
     return Compiled(program, script)
 
@@ -107,7 +107,7 @@ def _job(request: Request, backend: Backend, compiled: Compiled, book: CaseBook)
 
     counted = (simulated_case(request.exercise),) if backend is request.services.simulator else ()
     timer = request.services.timer if backend is request.services.gpu else None
-    exercise = getattr(backend, "exercise", request.exercise)  # with no more GPUs in its sizes than there are
+    exercise = backend.sized(request.exercise)
     cases = (*small_cases(exercise, request.seed), *counted)
     return Job(
         request.exercise, compiled, book, cases, backend, request.services.limits, timer, _teller(request, backend)
@@ -129,7 +129,7 @@ def _judged(request: Request, compiled: Compiled, reports: Sequence[Report]) -> 
     if word == "error":
         stages = judge.cut_short(request, "runs", word, next(item.detail for item in found if item.word == "error"))
     diagnostics = judge.ordered(found, reports, word)
-    shown = judge.with_source(diagnostics, compiled.program, request.host_file, request.texts)
+    shown = judge.with_source(diagnostics, compiled.program, request.submission.host_file, request.submission.texts)
     verdict = _verdict(request, word, stages, shown)
     speeds = [report.speed for report in reports if report.speed is not None]
     outcomes = [outcome for report in reports for outcome in report.outcomes]
@@ -168,7 +168,7 @@ def _verdict(
         stages=stages,
         device=request.services.device,
         diagnostics=diagnostics,
-        file=str(request.path),
+        file=str(request.submission.path),
         next_step=next_step(request, word, stages, diagnostics),
     )
 

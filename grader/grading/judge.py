@@ -36,13 +36,13 @@ def ungraded(request: Request) -> Mapping[str, str]:
         "technique": "this exercise asks for no particular technique"
         if not exercise.technique
         else ""
-        if request.simulator is not None
+        if request.services.simulator is not None
         else "only the simulator counts, and it did not run",
         "fast": "this exercise is not timed"
         if exercise.target is None or exercise.timed is None
         else ""
-        if request.gpu is not None
-        else request.why_no_gpu,
+        if request.services.gpu is not None
+        else request.services.why_no_gpu,
     }
     return {stage: reason for stage, reason in reasons.items() if reason}
 
@@ -132,7 +132,7 @@ def _by_the_host(request: Request, count: int) -> Finding:
 
 
 def _not_by_a_kernel(request: Request, message: str) -> Finding:
-    file = request.host_file.name if request.host_file is not None else None
+    file = request.submission.host_file.name if request.submission.host_file is not None else None
     found = Diagnostic("technique", message, file=file, hint="let a kernel compute it, not NumPy")
     return Finding("technique", "failed", "technique", message, (found,))
 
@@ -154,8 +154,12 @@ def _output_bytes(exercise: Exercise) -> int:
 def _file_of(miss: technique.Miss, request: Request) -> str:
     """The file that an expectation is about: the host file, where it is about what the host did."""
     if not is_host_counter(miss.expect.counter):
-        return request.path.name
-    return request.host_file.name if request.host_file is not None else f"{request.exercise.name}_host.py"
+        return request.submission.path.name
+    return (
+        request.submission.host_file.name
+        if request.submission.host_file is not None
+        else f"{request.exercise.name}_host.py"
+    )
 
 
 def _missed(miss: technique.Miss, launches: Sequence[LaunchRecord], file: str) -> Diagnostic:

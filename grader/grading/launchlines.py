@@ -28,7 +28,7 @@ def require_launch(request: Request, script: LaunchScript) -> None:
     try:
         resolve_launches(script, request.exercise, request.exercise.simulated)
     except SubmissionError as error:
-        stub = _script(request.stub)
+        stub = _script(request.submission.stub)
         if stub is None or not stub.starts_a_kernel or error.diagnostics[0].line is not None:
             raise
         lines = tuple(dict.fromkeys(line.at.source.strip() for line in stub.lines))

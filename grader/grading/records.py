@@ -96,42 +96,6 @@ class Request:
     def exercise(self) -> Exercise:
         return self.submission.exercise
 
-    @property
-    def path(self) -> Path:
-        return self.submission.path
-
-    @property
-    def stub(self) -> Path | None:
-        return self.submission.stub
-
-    @property
-    def hints(self) -> Path | None:
-        return self.submission.hints
-
-    @property
-    def host_file(self) -> Path | None:
-        return self.submission.host_file
-
-    @property
-    def host_stub(self) -> Path | None:
-        return self.submission.host_stub
-
-    @property
-    def texts(self) -> Texts:
-        return self.submission.texts
-
-    @property
-    def simulator(self) -> Backend | None:
-        return self.services.simulator
-
-    @property
-    def gpu(self) -> Backend | None:
-        return self.services.gpu
-
-    @property
-    def why_no_gpu(self) -> str:
-        return self.services.why_no_gpu
-
 
 @dataclass(frozen=True)
 class Compiled:

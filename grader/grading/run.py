@@ -17,7 +17,6 @@ from grader.grading.records import Case, Compiled, Outcome, Report, Speed
 from grader.grading.shape import Shaped, with_shape
 from grader.grading.stale import as_with, has_time, with_time
 from grader.grading.words import TIMING_WORDS, failure_word
-from grader.launch import DeviceLimits
 from grader.verdict import Diagnostic
 
 if TYPE_CHECKING:
@@ -45,23 +44,15 @@ class Job:
     timer: Timer | None = None
     tell: Callable[[str], None] = lambda words: None
 
-    @property
-    def device_limits(self) -> DeviceLimits:
-        """The launch limits that count here: the backend's own, else the simulated A100's."""
-        return getattr(self.backend, "device_limits", None) or DeviceLimits()
-
 
 @contextmanager
 def started(backend: Backend) -> Iterator[None]:
-    """Start the backend's child early where it can, and end it where it was not used after all."""
-    start, close = getattr(backend, "start", None), getattr(backend, "close", None)
+    """Start the backend's child early, and end it where it was not used after all."""
     try:
-        if start is not None:
-            start()
+        backend.start()
         yield
     finally:
-        if close is not None:
-            close()
+        backend.close()
 
 
 def run_job(job: Job) -> Report:
@@ -72,7 +63,7 @@ def run_job(job: Job) -> Report:
     sandbox = "landlock"
     try:
         with job.backend.open(job.compiled.program, job.limits) as session:
-            sandbox = getattr(session, "sandbox", sandbox)
+            sandbox = session.sandbox
             for outcome in _outcomes(job, session):
                 outcomes.append(outcome)
             if job.timer is not None and all(_fine(outcome) for outcome in outcomes):
@@ -123,7 +114,7 @@ def run_case(job: Job, session: Session, case: Case) -> Outcome:
     """Run one case and compare its outputs. Raises Unsupported, GraderFault; a submission's own error is an outcome."""
     data = job.book.data(case)
     try:
-        plan = plan_of(job.exercise, case, job.compiled, job.device_limits)
+        plan = plan_of(job.exercise, case, job.compiled, job.backend.device_limits)
         execution = session.run(case_run(job.exercise, case, data, plan))
     except SubmissionError as error:
         return Outcome(case, job.backend.name, error.verdict, diagnostics=error.diagnostics)
@@ -136,7 +127,7 @@ def run_case(job: Job, session: Session, case: Case) -> Outcome:
         wrong = clearer(wrong, source, plan)
     launches = execution.launches
     if case.counters and word is None:
-        launches = with_shape(Shaped(job.exercise, job.compiled, case.size, job.device_limits), launches)
+        launches = with_shape(Shaped(job.exercise, job.compiled, case.size, job.backend.device_limits), launches)
     found = tuple(clearer(one, source, plan) for one in execution.diagnostics)
     if wrong is not None or word in MISREAD_SHOWS:
         reads = misreads(job.exercise, job.compiled, plan)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from grader.backends.base import CaseRun, Execution
+from grader.backends.base import Backend, CaseRun, Execution
 from grader.compile import Entry, Parameter, Program
 from grader.errors import GraderFault, SubmissionError, Unsupported
 from grader.exercise import Array, Exercise, Expect, Target, Tolerance, Work
@@ -20,6 +20,7 @@ from grader.grading.records import Request, Speed
 from grader.grading.scoring import score
 from grader.grading.technique import diagnostic, evaluate, total
 from grader.grading.words import failure_word, word_of
+from grader.launch import DeviceLimits
 from grader.verdict import STAGES, Access, Diagnostic, LaunchRecord, LineCounters, Measurement, StageResult, Verdict
 from tests.grading.requests import changed, request_of
 
@@ -182,9 +183,11 @@ def size_of(run: CaseRun) -> int:
 
 
 @dataclass
-class FakeBackend:
+class FakeBackend(Backend):
     """A backend that computes in Python; ``seen`` keeps what it was asked to run."""
 
+    device_limits = DeviceLimits()
+    sandbox = "landlock"
     name: str = "sim"
     behave: Callable[[CaseRun], Execution] = honest
     broken: Exception | None = None
@@ -536,8 +539,8 @@ def test_machine_without_a_compiler_grades_nothing(request_for, monkeypatch):
 
 def test_impossible_launch_is_invalid_at_the_size_where_it_is(request_for):
     request = request_for(FakeBackend())
-    request.path.write_text(SOURCE.replace("block=32", "block=2048"))
-    source = request.path.read_text()
+    request.submission.path.write_text(SOURCE.replace("block=32", "block=2048"))
+    source = request.submission.path.read_text()
     program = replace(PROGRAM, source=source)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("grader.compile.compile_source", lambda *_, target: program)
@@ -616,7 +619,7 @@ def test_parameter_of_another_type_is_a_likely_cause_and_the_next_step(request_f
         return replace(honest(run), failure="out_of_bounds", diagnostics=(found,))
 
     request = request_for(FakeBackend(behave=wrong_at(1) if word == "wrong" else stray))
-    request.path.write_text(source)
+    request.submission.path.write_text(source)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("grader.compile.compile_source", lambda *_, target: replace(PROGRAM, source=source))
         verdict = grade(request)
@@ -629,7 +632,7 @@ def test_parameter_of_another_type_is_a_likely_cause_and_the_next_step(request_f
 def test_parameter_of_another_type_is_no_news_after_a_pass(request_for):
     source = SOURCE.replace("float *y", "double *y")
     request = request_for(FakeBackend())
-    request.path.write_text(source)
+    request.submission.path.write_text(source)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("grader.compile.compile_source", lambda *_, target: replace(PROGRAM, source=source))
         assert grade(request).diagnostics == ()
@@ -637,7 +640,7 @@ def test_parameter_of_another_type_is_no_news_after_a_pass(request_for):
 
 def test_untouched_stub_is_told_kindly_whatever_its_verdict(request_for):
     request = request_for(FakeBackend(behave=wrong_at(1)))
-    verdict = grade(changed(request, stub=request.path))
+    verdict = grade(changed(request, stub=request.submission.path))
     assert verdict.verdict == "wrong"
     assert verdict.next_step.startswith("This is still the untouched stub")
     assert "`grade show double_it`" in verdict.next_step
@@ -646,7 +649,7 @@ def test_untouched_stub_is_told_kindly_whatever_its_verdict(request_for):
 def test_untouched_stub_earns_no_points_although_it_may_be_right(request_for):
     request = request_for(FakeBackend())
     assert grade(request).score > 0
-    verdict = grade(changed(request, stub=request.path))
+    verdict = grade(changed(request, stub=request.submission.path))
     assert (verdict.verdict, verdict.score) == ("pass", 0)
 
 
@@ -667,7 +670,7 @@ def test_where_two_backends_work_each_says_which_it_is(request_for):
 
 def test_machine_that_lacks_something_is_told_of_that_and_not_of_the_stub(request_for):
     request = request_for(None, None, wanted="gpu")
-    assert "stub" not in grade(changed(request, stub=request.path)).next_step
+    assert "stub" not in grade(changed(request, stub=request.submission.path)).next_step
 
 
 def test_statement_with_a_row_for_the_verdict_is_the_next_step(request_for, tmp_path):

@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.backends.base import Limits
+from grader.backends.base import Backend, Limits
 from grader.backends.gpu.session import GpuSession
 from grader.paths import PACKAGE
 
@@ -35,7 +35,7 @@ _SYSTEM = ("/usr", "/lib", "/lib64", "/etc", "/opt", "/bin", "/sbin", "/sys")
 _WRITABLE = ("/dev", "/proc", "/run", "/var")
 
 
-class GpuBackend:
+class GpuBackend(Backend):
     """GPU number ``device``. Making one starts nothing. Raises Unsupported where there is no such GPU."""
 
     name = "gpu"

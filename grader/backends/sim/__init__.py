@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from grader.backends.base import CaseRun, Execution, Limits
+from grader.backends.base import Backend, CaseRun, Execution, Limits
 from grader.backends.patience import Patience
 from grader.backends.plans import dim3
 from grader.backends.sim import store
@@ -40,7 +40,7 @@ ADDRESS_SPACE = 8 << 30  # LLVM and NumPy reserve far more than they use
 __all__ = ["SimBackend", "SimSession", "as_diagnostic", "as_launches", "as_timeline"]
 
 
-class SimBackend:
+class SimBackend(Backend):
     """The simulated A100. ``threads`` CPU threads at most (0: as many as this process may use)."""
 
     name = "sim"

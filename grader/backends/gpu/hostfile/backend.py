@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grader.backends.base import Limits
+from grader.backends.base import Backend, Limits
 from grader.backends.gpu import environment
 from grader.backends.gpu.hostfile.baselines import Baseline, BaselineSetup, baselines
 from grader.backends.gpu.hostfile.session import HostfileSession
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["HostfileBackend", "HostfileSession"]
 
 
-class HostfileBackend:
+class HostfileBackend(Backend):
     """Runs host exercises on one GPU, or on all there are. ``source`` is the host file's text, ``name`` its name in
     messages; ``course`` is where the exercise's trusted kernels are looked for first.
 
@@ -65,6 +65,9 @@ class HostfileBackend:
         self._sandbox = sandbox
         self._course = course
         self._started: HostfileSession | None = None
+
+    def sized(self, exercise: Exercise) -> Exercise:
+        return on_gpus(exercise, self.gpus)
 
     @property
     def device_limits(self) -> DeviceLimits:

@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from grader.backends.base import Backend
 from grader.backends.hostfile.case import shared_bytes
 from grader.backends.hostfile.child_files import ChildFiles
 from grader.backends.mappings import PAGE, SharedFile, pages
@@ -87,7 +88,7 @@ def _inner_sandbox(courses: tuple[Path, ...], shared_size: int) -> Sandbox:
 __all__ = ["HostfileSimBackend", "HostfileSimSession"]
 
 
-class HostfileSimBackend:
+class HostfileSimBackend(Backend):
     """Runs host exercises on the simulator. ``source`` is the host file's text, ``name`` its name in messages."""
 
     name = "sim"
