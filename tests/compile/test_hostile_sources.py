@@ -119,9 +119,10 @@ def test_a_bomb_ends_at_a_limit(refused: Refusal, source: str, beyond: str) -> N
 def test_the_compiler_runs_closed_in_and_limited(compiled: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
     boxes: list[Sandbox] = []
 
-    def spy(module: str, *, sandbox: Sandbox) -> Child:
+    def spy(module: str, *, sandbox: Sandbox, env: dict[str, str]) -> Child:
         boxes.append(sandbox)
-        return spawn(module, sandbox=sandbox)
+        assert env == {}
+        return spawn(module, sandbox=sandbox, env=env)
 
     monkeypatch.setattr(nvrtc, "spawn", spy)
     compiled(KERNEL.format("*a = 1;"))
