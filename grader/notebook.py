@@ -25,7 +25,7 @@ USAGE = "%%grade NAME [--backend auto|gpu|sim] [--seed N] [--timeout SECONDS] [-
 
 
 @dataclass(frozen=True, repr=False)
-class Graded:
+class GradedCell:
     """What a graded cell shows: the page in a frame of its own, or the terminal's report where there are no pages."""
 
     verdict: Verdict
@@ -58,7 +58,7 @@ def load_ipython_extension(shell: Any) -> None:
     shell.register_magic_function(grade_cell, "cell", "grade")
 
 
-def grade_cell(line: str, cell: str) -> Graded | Refused:
+def grade_cell(line: str, cell: str) -> GradedCell | Refused:
     """Grade the cell's text on the exercise that the line names. A wrong line is answered in words, not raised."""
     try:
         return _graded(_words(line), cell)
@@ -86,7 +86,7 @@ def _words(line: str) -> argparse.Namespace:
         raise UsageError(f"{error} in {line!r}", code="usage", hint=USAGE) from None
 
 
-def _graded(words: argparse.Namespace, cell: str) -> Graded:
+def _graded(words: argparse.Namespace, cell: str) -> GradedCell:
     from grader.api import grade
     from grader.render import html, terminal
     from grader.render.json import versions
@@ -100,4 +100,4 @@ def _graded(words: argparse.Namespace, cell: str) -> Graded:
 
         write_file(words.save, cell)
     page = html.to_html([html.Graded(verdict, cell)], versions=versions())
-    return Graded(verdict, page, terminal.to_terminal(verdict, cell, width=80, color=False, unicode=True))
+    return GradedCell(verdict, page, terminal.to_terminal(verdict, cell, width=80, color=False, unicode=True))

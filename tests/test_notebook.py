@@ -9,7 +9,7 @@ import pytest
 
 import grader
 from grader.catalog.exercises import load_catalog
-from grader.notebook import Graded, Refused, grade_cell
+from grader.notebook import GradedCell, Refused, grade_cell
 
 ADD = load_catalog().find("vector_add")
 
@@ -31,13 +31,13 @@ def test_loading_the_extension_makes_the_cell_magic():
 
 
 @pytest.fixture
-def wrong() -> Graded:
+def wrong() -> GradedCell:
     shown = grade_cell("vector_add --backend sim --seed 3", ADD.stub.read_text())
-    assert isinstance(shown, Graded)
+    assert isinstance(shown, GradedCell)
     return shown
 
 
-def test_a_cell_is_graded_and_shows_the_page_in_a_frame(wrong: Graded):
+def test_a_cell_is_graded_and_shows_the_page_in_a_frame(wrong: GradedCell):
     assert (wrong.verdict.verdict, wrong.verdict.seed) == ("wrong", 3)
     frame = wrong._repr_html_()
     assert frame.startswith('<iframe title="vector_add: wrong"')
@@ -46,7 +46,7 @@ def test_a_cell_is_graded_and_shows_the_page_in_a_frame(wrong: Graded):
     assert '"' not in frame.split('srcdoc="')[1].split('"></iframe>')[0]
 
 
-def test_without_pages_the_terminals_report_is_shown(wrong: Graded):
+def test_without_pages_the_terminals_report_is_shown(wrong: GradedCell):
     assert "WRONG" in repr(wrong)
     assert "vector_add" in repr(wrong)
 

@@ -30,12 +30,12 @@ def compiled(path: Path) -> Program:
 def simulated_run(exercise: Exercise, program: Program, seed: int) -> CaseRun:
     """The case at the simulated size, with real inputs."""
     from grader.grading.cases import CaseData, case_run, plan_of, simulated_case
-    from grader.grading.records import Compiled
+    from grader.grading.records import CompiledSubmission
     from grader.inputs import make_inputs
     from grader.launch import DeviceLimits, parse_launches
 
     case = simulated_case(exercise)
-    submission = Compiled(program, parse_launches(program.source, file=program.name))
+    submission = CompiledSubmission(program, parse_launches(program.source, file=program.name))
     data = CaseData(make_inputs(exercise, case.size, seed, case.values), expected={})
     return case_run(exercise, case, data, plan_of(exercise, case, submission, DeviceLimits()))
 

@@ -248,9 +248,11 @@ def device(
 ) -> int:
     """Show a GPU's peaks and what the simplest kernels reach on it; with --block, how many blocks fit."""
     if any(given is not None for given in (block, registers, shared, arch)):
-        from grader.cli.machine import Question, show_occupancy
+        from grader.cli.machine import OccupancyQuestion, show_occupancy
 
-        return show_occupancy(Question(arch, block or 256, registers or 32, shared or 0), device, as_json=as_json)
+        return show_occupancy(
+            OccupancyQuestion(arch, block or 256, registers or 32, shared or 0), device, as_json=as_json
+        )
     from grader.cli.machine import show_device
 
     return show_device(device, as_json=as_json)
@@ -296,9 +298,9 @@ def tune(**options: Any) -> int:
     int` will do as well). Each is compiled, checked and timed; those that cannot run are shown with the reason. Ctrl-C
     shows what is measured so far.
     """
-    from grader.cli.tune import Options, tune
+    from grader.cli.tune import TuneOptions, tune
 
-    return tune(Options(**options))
+    return tune(TuneOptions(**options))
 
 
 @cli.command()

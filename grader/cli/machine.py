@@ -273,7 +273,7 @@ CELLS = 40
 
 
 @dataclass(frozen=True)
-class Question:
+class OccupancyQuestion:
     """``arch`` None means the GPU at hand, and the simulated device where there is none."""
 
     arch: str | None
@@ -282,7 +282,7 @@ class Question:
     shared_bytes: int
 
 
-def show_occupancy(asked: Question, device: int, *, as_json: bool) -> int:
+def show_occupancy(asked: OccupancyQuestion, device: int, *, as_json: bool) -> int:
     """Answer in words, or as ``warpgrade/occupancy/1``. Raises UsageError for what no block can have."""
     arch, name = (asked.arch, asked.arch) if asked.arch else _here(device)
     try:
@@ -311,7 +311,9 @@ def _here(device: int) -> tuple[str, str]:
     return gpu.arch, f"{gpu.name} ({gpu.arch})"
 
 
-def occupancy_lines(asked: Question, found: Occupancy, arch: str, name: str, *, unicode: bool = True) -> Iterator[str]:
+def occupancy_lines(
+    asked: OccupancyQuestion, found: Occupancy, arch: str, name: str, *, unicode: bool = True
+) -> Iterator[str]:
     """Yield the answer: the figure, the warps drawn, and what each resource would allow."""
     has = multiprocessor(arch)
     yield (

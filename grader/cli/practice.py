@@ -67,7 +67,7 @@ def repeat_hints(entry: CourseExercise, *, no_color: bool) -> None:
 
 
 def _hints_of(entry: CourseExercise) -> tuple[str, ...]:
-    from grader.practice.hints import hints_in
+    from grader.practice.pages import hints_in
 
     try:
         hints = hints_in(entry.hints.read_text(encoding="utf-8", errors="replace"))
@@ -155,7 +155,7 @@ def all_passed(catalog: Catalog) -> str:
 
 def show_interview(name: str, courses: Sequence[Path], *, answers: bool, no_color: bool) -> int:
     """Print the questions of one exercise, numbered; with ``answers``, each with its answer."""
-    from grader.practice.questions import questions_in
+    from grader.practice.pages import questions_in
     from grader.render.statement import statement_text
 
     entry = find(load(courses), name)

@@ -28,7 +28,7 @@ UNSUPPORTED, FAILED, INTERRUPTED = 4, 1, 130
 
 
 @dataclass(frozen=True)
-class Options:
+class TuneOptions:
     """The command's options, as click hands them over."""
 
     name: str
@@ -65,7 +65,7 @@ class _Job:
     machine: Machine
 
 
-def tune(options: Options) -> int:
+def tune(options: TuneOptions) -> int:
     """Sweep, show, and write where asked. Exit 1 where no combination is right, 4 where nothing could be measured."""
     job = _job(options)
     with _ctrl_c_stops() as stopped:
@@ -76,7 +76,7 @@ def tune(options: Options) -> int:
     return _exit_code(tuned, job.here, options)
 
 
-def _job(options: Options) -> _Job:
+def _job(options: TuneOptions) -> _Job:
     """Everything that can be wrong with the command is found here, before anything is compiled."""
     from grader.tune.settings import parse_settings, places_of
 
@@ -89,7 +89,7 @@ def _job(options: Options) -> _Job:
     return _Job(entry, path, source, settings, places, here, machine)
 
 
-def _exercise_and_file(options: Options) -> tuple[CourseExercise, Path]:
+def _exercise_and_file(options: TuneOptions) -> tuple[CourseExercise, Path]:
     """Raises UsageError for what cannot be tuned."""
     from grader.cli.grading import Options as GradingOptions
     from grader.cli.grading import file_for
@@ -115,7 +115,7 @@ def _read(path: Path) -> str:
     return checked_source(read_submission(path), path.name)
 
 
-def _look(options: Options, requires: str) -> _Here:
+def _look(options: TuneOptions, requires: str) -> _Here:
     from grader.gpus.detect import detect
 
     if options.arch is not None:
@@ -216,7 +216,7 @@ def _ctrl_c_stops() -> Iterator[Callable[[], bool]]:
 # -------------------------------------------------------------------------------------------------------------- results
 
 
-def _show(tuned: Tuned, options: Options) -> None:
+def _show(tuned: Tuned, options: TuneOptions) -> None:
     from grader.output import print_table
     from grader.render.json import dumps
     from grader.render.tuning import after_lines, before_lines, document, to_markdown, to_table
@@ -268,7 +268,7 @@ def _replace(path: Path, content: bytes) -> None:
         raise UsageError(f"cannot write {path}: {error.strerror}", code="cannot_write") from None
 
 
-def _exit_code(tuned: Tuned, here: _Here, options: Options) -> int:
+def _exit_code(tuned: Tuned, here: _Here, options: TuneOptions) -> int:
     if tuned.sweep.interrupted:
         return INTERRUPTED
     if here.gpu is None and options.arch is None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from grader.backends.base import Buffer, CaseRun
 from grader.exercise import SECRET_SIZES, Exercise, Size
-from grader.grading.records import Case, Compiled
+from grader.grading.records import Case, CompiledSubmission
 
 if TYPE_CHECKING:
     import numpy as np
@@ -136,7 +136,7 @@ def case_run(exercise: Exercise, case: Case, data: CaseData, plan: LaunchPlan) -
     return CaseRun(plan, (*inputs, *outputs, *scratch), counters=case.counters)
 
 
-def plan_of(exercise: Exercise, case: Case, compiled: Compiled, limits: DeviceLimits) -> LaunchPlan:
+def plan_of(exercise: Exercise, case: Case, compiled: CompiledSubmission, limits: DeviceLimits) -> LaunchPlan:
     """Return the launches of ``case`` in numbers. Raises SubmissionError ``invalid`` for an impossible launch."""
     if exercise.host:
         from grader.launch import LaunchPlan

@@ -13,7 +13,7 @@ from grader.verdict import Diagnostic
 if TYPE_CHECKING:
     from grader.exercise import Exercise
     from grader.grading.cases import CaseBook
-    from grader.grading.records import Case, Compiled
+    from grader.grading.records import Case, CompiledSubmission
     from grader.launch import LaunchPlan
 
 INPUTS_SHOWN = 4
@@ -22,7 +22,7 @@ INPUTS_SHOWN = 4
 # ------------------------------------------------------------------------------------------------------ parameter types
 
 
-def misreads(exercise: Exercise, submission: Compiled, plan: LaunchPlan) -> tuple[Misread, ...]:
+def misreads(exercise: Exercise, submission: CompiledSubmission, plan: LaunchPlan) -> tuple[Misread, ...]:
     """Parameters whose element type cannot hold what the plan passes: ``double*`` for an array of ``float``."""
     dtypes: dict[str, str] = {array.name: array.dtype for array in exercise.arrays}
     dtypes |= {scratch.name: scratch.dtype for scratch in plan.scratch}

@@ -20,7 +20,7 @@ from grader.grading import judge
 from grader.grading.advice import is_untouched, next_step
 from grader.grading.background import in_background
 from grader.grading.fault import as_fault
-from grader.grading.records import Compiled, Report, Request
+from grader.grading.records import CompiledSubmission, Report, Request
 from grader.grading.scoring import score
 from grader.verdict import Diagnostic, StageResult, Verdict
 
@@ -60,7 +60,7 @@ def _graded(request: Request) -> Verdict:
     return _judged(request, compiled, [report.result() for report in running])
 
 
-def _compile(request: Request, source: bytes) -> Compiled:
+def _compile(request: Request, source: bytes) -> CompiledSubmission:
     from grader.compile import compile_source
     from grader.grading.launchlines import require_launch
     from grader.launch import parse_launches
@@ -68,10 +68,10 @@ def _compile(request: Request, source: bytes) -> Compiled:
     program = compile_source(source, request.submission.path.name, target=request.services.target)
     script = parse_launches(program.source, file=request.submission.path.name)
     require_launch(request, script)
-    return Compiled(program, script)
+    return CompiledSubmission(program, script)
 
 
-def _make_cases(request: Request, compiling: Future[Compiled], booking: Future[CaseBook]) -> None:
+def _make_cases(request: Request, compiling: Future[CompiledSubmission], booking: Future[CaseBook]) -> None:
     """Hand over the cases' inputs and expected outputs, and make as many as there is time for while NVRTC works."""
     from grader.grading.cases import CaseBook, small_cases
 
@@ -87,7 +87,9 @@ def _make_cases(request: Request, compiling: Future[Compiled], booking: Future[C
         book.data(case)
 
 
-def _run(request: Request, backend: Backend, compiling: Future[Compiled], booking: Future[CaseBook]) -> Report:
+def _run(
+    request: Request, backend: Backend, compiling: Future[CompiledSubmission], booking: Future[CaseBook]
+) -> Report:
     """One backend's report; its child starts at once, in the thread that will use it (it ends with that thread)."""
     from grader.grading.run import run_job, started
 
@@ -100,7 +102,7 @@ def _run(request: Request, backend: Backend, compiling: Future[Compiled], bookin
         return Report(backend.name, stop=as_fault(error))
 
 
-def _job(request: Request, backend: Backend, compiled: Compiled, book: CaseBook) -> Job:
+def _job(request: Request, backend: Backend, compiled: CompiledSubmission, book: CaseBook) -> Job:
     """The simulator runs the counted size too; the GPU is timed."""
     from grader.grading.cases import simulated_case, small_cases
     from grader.grading.run import Job
@@ -122,7 +124,7 @@ def _teller(request: Request, backend: Backend) -> Callable[[str], None]:
     return lambda words: request.tell(f"{words} {where}")
 
 
-def _judged(request: Request, compiled: Compiled, reports: Sequence[Report]) -> Verdict:
+def _judged(request: Request, compiled: CompiledSubmission, reports: Sequence[Report]) -> Verdict:
     kernels = ", ".join(entry.name for entry in compiled.program.entries)
     found = judge.findings(request, reports, f"{kernels} for {compiled.program.target}")
     word, stages = judge.settle(found)
@@ -187,6 +189,6 @@ def _no_backend(request: Request) -> Unsupported:
     )
 
 
-def _notes(compiled: Compiled) -> tuple[str, ...]:
+def _notes(compiled: CompiledSubmission) -> tuple[str, ...]:
     log = compiled.program.log.strip()
     return (f"the compiler says: {log}",) if log else ()

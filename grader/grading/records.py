@@ -1,6 +1,6 @@
 """What the stages hand to one another, as frozen records.
 
-Request(submission, services) ──compile──▶ Compiled ──run on each backend──▶ Report ──judge──▶ Finding ──▶ Verdict
+Request ──compile──▶ CompiledSubmission ──run on each backend──▶ Report ──judge──▶ Finding ──▶ Verdict
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Compiled:
+class CompiledSubmission:
     """A compiled file with its launch lines understood."""
 
     program: Program

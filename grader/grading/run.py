@@ -13,7 +13,7 @@ from grader.findings.kinds import MISREAD_SHOWS
 from grader.grading.cases import CaseBook, CaseData, case_run, plan_of
 from grader.grading.causes import inputs_there, misreads, with_note
 from grader.grading.clearer import clearer, uneven_passes
-from grader.grading.records import Case, Compiled, Outcome, Report, Speed
+from grader.grading.records import Case, CompiledSubmission, Outcome, Report, Speed
 from grader.grading.shape import Shaped, with_shape
 from grader.grading.stale import as_with, has_time, with_time
 from grader.grading.words import TIMING_WORDS, failure_word
@@ -36,7 +36,7 @@ class Job:
     """
 
     exercise: Exercise
-    compiled: Compiled
+    compiled: CompiledSubmission
     book: CaseBook
     cases: Sequence[Case]
     backend: Backend

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from grader.errors import SubmissionError
 from grader.exercise import Exercise, Size
-from grader.grading.records import Compiled
+from grader.grading.records import CompiledSubmission
 from grader.launch import DeviceLimits, resolve_launches
 from grader.verdict import LaunchRecord
 
@@ -30,7 +30,7 @@ class Shaped:
     """A submission at one size on one device: all that the counters of this module are made of."""
 
     exercise: Exercise
-    compiled: Compiled
+    compiled: CompiledSubmission
     size: Size
     limits: DeviceLimits
 

@@ -274,7 +274,7 @@ _OPTION = re.compile(r"\b([A-Za-z_]\w*)\s*=(?!=)|\bcooperative\b")
 
 
 @dataclass(frozen=True)
-class Options:
+class LineOptions:
     """What may stand behind a line's colon."""
 
     line: str  # what the line is called
@@ -282,12 +282,12 @@ class Options:
     required: tuple[str, ...]
 
 
-OF_LAUNCH = Options("launch line", ("grid", "block", "shared", "cluster", "cooperative"), ("grid", "block"))
-OF_MAP = Options("tensor_map line", ("shape", "box", "swizzle", "strides", "promotion"), ("shape", "box"))
+OF_LAUNCH = LineOptions("launch line", ("grid", "block", "shared", "cluster", "cooperative"), ("grid", "block"))
+OF_MAP = LineOptions("tensor_map line", ("shape", "box", "swizzle", "strides", "promotion"), ("shape", "box"))
 
 
 def read_options(
-    text: Fragment, at: Fragment, example: str, allowed: Options = OF_LAUNCH
+    text: Fragment, at: Fragment, example: str, allowed: LineOptions = OF_LAUNCH
 ) -> tuple[dict[str, Fragment], bool]:
     """The options by key, and whether ``cooperative`` is among them."""
     depth = dict(text.depths())
@@ -312,7 +312,7 @@ def _check_option(
     key: str,
     value: Fragment,
     before: Mapping[str, Fragment],
-    allowed: Options,
+    allowed: LineOptions,
     *,
     with_equals: bool,
 ) -> None:

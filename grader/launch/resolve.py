@@ -55,7 +55,7 @@ DTYPES: Mapping[str, tuple[str, int]] = {
 
 
 @dataclass(frozen=True)
-class Case:
+class SizedCase:
     """One size of one exercise, with every name that an expression or an argument list may use."""
 
     script: LaunchScript
@@ -99,7 +99,7 @@ class Case:
         maps = dict.fromkeys((one.name for one in self.maps), "is a tensor map, not a number")
         return only_in_passes | dict(self.refused) | arrays | maps
 
-    def with_names(self, names: Mapping[str, Number], aliases: Mapping[str, str] | None = None) -> Case:
+    def with_names(self, names: Mapping[str, Number], aliases: Mapping[str, str] | None = None) -> SizedCase:
         return replace(self, names={**self.names, **names}, aliases=aliases)
 
 
@@ -109,10 +109,10 @@ def _bad_expression(text: Fragment, error: ExpressionError) -> SubmissionError:
 
 def case_of(
     script: LaunchScript, exercise: Exercise, size: Size, limits: DeviceLimits, program: Program | None
-) -> Case:
+) -> SizedCase:
     device = {"sm_count": limits.sm_count, "warp_size": limits.warp_size}
     names: dict[str, Number] = {**script.integers.values, **device, **exercise.scalars, **size}
-    case = Case(script, exercise, size, limits, program, names, script.integers.refused)
+    case = SizedCase(script, exercise, size, limits, program, names, script.integers.refused)
     case = replace(case, scratch=_scratch(case))
     return replace(case, maps=_maps(case))
 
@@ -120,7 +120,7 @@ def case_of(
 # -------------------------------------------------------------------------------------------------------------- buffers
 
 
-def _taken(case: Case) -> dict[str, str]:
+def _taken(case: SizedCase) -> dict[str, str]:
     """Names that a line cannot give to something of its own, and what each is already."""
     taken = {array.name: "an array of the exercise" for array in case.exercise.arrays}
     taken |= dict.fromkeys((*case.size, *case.exercise.scalars), "a number of the exercise")
@@ -128,7 +128,7 @@ def _taken(case: Case) -> dict[str, str]:
     return taken | dict.fromkeys((one.name for one in case.scratch), "a scratch array")
 
 
-def _scratch(case: Case) -> tuple[Scratch, ...]:
+def _scratch(case: SizedCase) -> tuple[Scratch, ...]:
     taken = _taken(case)
     found: list[Scratch] = []
     for line in case.script.lines:
@@ -140,7 +140,7 @@ def _scratch(case: Case) -> tuple[Scratch, ...]:
     return tuple(found)
 
 
-def _one_scratch(case: Case, line: ScratchLine, before: list[Scratch]) -> Scratch:
+def _one_scratch(case: SizedCase, line: ScratchLine, before: list[Scratch]) -> Scratch:
     words = " ".join(line.type.text.split())
     if words not in DTYPES:
         hint = did_you_mean(words, DTYPES) or "a scratch array holds float, double, half, int, unsigned, …"
@@ -161,7 +161,7 @@ def _bytes(scratch: Scratch) -> int:
     return scratch.count * bits // 8
 
 
-def _maps(case: Case) -> tuple[TensorMap, ...]:
+def _maps(case: SizedCase) -> tuple[TensorMap, ...]:
     taken = _taken(case)
     found: list[TensorMap] = []
     for line in case.script.lines:
@@ -173,7 +173,7 @@ def _maps(case: Case) -> tuple[TensorMap, ...]:
     return tuple(found)
 
 
-def _viewed(case: Case, line: TensorMapLine) -> Viewed:
+def _viewed(case: SizedCase, line: TensorMapLine) -> Viewed:
     """The array that a tensor map looks at."""
     from grader.inputs import element_count
 
@@ -185,7 +185,7 @@ def _viewed(case: Case, line: TensorMapLine) -> Viewed:
     return Viewed(name, scratch.dtype, scratch.count)
 
 
-def buffer_of(case: Case, name: Fragment, purpose: str) -> str:
+def buffer_of(case: SizedCase, name: Fragment, purpose: str) -> str:
     """The buffer that ``name`` means; ``purpose`` says what for, where it means none."""
     if name.text not in case.buffers:
         remark = "if this line is a remark, begin it with another word"
@@ -230,14 +230,14 @@ def resolve_launches(
 # -------------------------------------------------------------------------------------------------- zeros and constants
 
 
-def _zero(case: Case, line: ZeroLine) -> Zero:
+def _zero(case: SizedCase, line: ZeroLine) -> Zero:
     name = buffer_of(case, line.array, "set to zero")
     if any(array.name == name for array in case.exercise.inputs):
         raise invalid(f"{name!r} is an input, and inputs stay as they are", line.array)
     return Zero(name, line.at.line)
 
 
-def _constant(case: Case, line: ConstantLine) -> Constant:
+def _constant(case: SizedCase, line: ConstantLine) -> Constant:
     name = buffer_of(case, line.array, f"fill {line.symbol.text} from")
     array = next((array for array in case.exercise.inputs if array.name == name), None)
     if array is None:
@@ -250,7 +250,7 @@ def _constant(case: Case, line: ConstantLine) -> Constant:
 # ------------------------------------------------------------------------------------------------------------- launches
 
 
-def _launch(case: Case, line: LaunchLine) -> Launch:
+def _launch(case: SizedCase, line: LaunchLine) -> Launch:
     launch = Launch(
         kernel=line.kernel.text,
         args=tuple(_argument(case, arg, line) for arg in line.args),
@@ -268,12 +268,12 @@ def _launch(case: Case, line: LaunchLine) -> Launch:
     return launch
 
 
-def _dim3(case: Case, dimensions: tuple[Fragment, ...]) -> Dim3:
+def _dim3(case: SizedCase, dimensions: tuple[Fragment, ...]) -> Dim3:
     values = [case.integer(one) for one in dimensions]
     return cast(Dim3, tuple(values + [1] * (3 - len(values))))
 
 
-def _argument(case: Case, arg: Fragment, line: LaunchLine) -> str | Number:
+def _argument(case: SizedCase, arg: Fragment, line: LaunchLine) -> str | Number:
     if arg.text in case.buffers:
         return case.buffers[arg.text]
     if any(arg.text == one.name for one in case.maps):
@@ -285,7 +285,7 @@ def _argument(case: Case, arg: Fragment, line: LaunchLine) -> str | Number:
     return case.number(arg)
 
 
-def _passes(case: Case, line: PassesLine) -> list[Launch]:
+def _passes(case: SizedCase, line: PassesLine) -> list[Launch]:
     """The launches of a ``passes`` line.
 
     ``src`` is the first input, then what the pass before wrote; ``dst`` is each scratch array in turn, and the first
@@ -309,7 +309,7 @@ def _passes(case: Case, line: PassesLine) -> list[Launch]:
     raise invalid(f"more than {MAX_PASSES} passes{case.where}", line.by, hint="let each pass leave far less to do")
 
 
-def _check_progress(case: Case, line: PassesLine, value: int, after: int, until: int) -> None:
+def _check_progress(case: SizedCase, line: PassesLine, value: int, after: int, until: int) -> None:
     name, by = line.variable.text, line.by.text
     if after != until and after >= value:
         what = f"a pass at {name}={value} leaves {name}={after} ({by}){case.where}, so the passes never end"
@@ -319,7 +319,7 @@ def _check_progress(case: Case, line: PassesLine, value: int, after: int, until:
         raise invalid(what, line.until, hint=f"the passes end when {name} equals the `until` value")
 
 
-def _next_scratch(case: Case, line: PassesLine, done: int, src: str) -> str:
+def _next_scratch(case: SizedCase, line: PassesLine, done: int, src: str) -> str:
     if not case.scratch:
         what = f"more than one pass{case.where}, and no scratch array for what lies between"
     else:
@@ -333,7 +333,7 @@ def _next_scratch(case: Case, line: PassesLine, done: int, src: str) -> str:
 # ------------------------------------------------------------------------------------------------------ what is missing
 
 
-def _check_suspects(case: Case) -> None:
+def _check_suspects(case: SizedCase) -> None:
     for suspect in case.script.suspects:
         first, last = suspect.text.split()[0], suspect.text.replace("=", " ").split()[-1]
         if last in case.buffers:
@@ -341,7 +341,7 @@ def _check_suspects(case: Case) -> None:
             raise invalid(f"this is nearly a launch line: {suspect.text!r}", suspect, hint=word)
 
 
-def _without_launch(case: Case) -> LaunchPlan:
+def _without_launch(case: SizedCase) -> LaunchPlan:
     if case.exercise.host:
         return LaunchPlan((), case.scratch)
     message = f"{case.script.file} has no launch line, so no kernel is ever started"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from grader.compile import Program
     from grader.gpus.detect import Gpu
     from grader.grading.cases import CaseBook
-    from grader.grading.records import Case, Compiled, Outcome
+    from grader.grading.records import Case, CompiledSubmission, Outcome
 
 SMALL_CASES = 2
 BUDGET_S = 1.0
@@ -139,12 +139,12 @@ def _program(variant: Variant) -> Program:
     return variant.program
 
 
-def _submission(variant: Variant) -> Compiled:
-    from grader.grading.records import Compiled
+def _submission(variant: Variant) -> CompiledSubmission:
+    from grader.grading.records import CompiledSubmission
     from grader.launch import parse_launches
 
     program = _program(variant)
-    return Compiled(program, parse_launches(program.source, file=program.name))
+    return CompiledSubmission(program, parse_launches(program.source, file=program.name))
 
 
 def _failed(outcome: Outcome) -> Sampled:

@@ -18,8 +18,8 @@ from grader.gpus.architecture import simulable
 from grader.output import Screen
 from grader.practice.following import next_after
 from grader.practice.history import key_of, progress, recorder
+from grader.practice.pages import questions_in
 from grader.practice.progress import Run, now
-from grader.practice.questions import questions_in
 from grader.verdict import Measurement, Roof, Verdict
 
 EXERCISE_PY = """\

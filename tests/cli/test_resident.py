@@ -7,7 +7,7 @@ import json
 import pytest
 
 from grader.cli import main
-from grader.cli.machine import Question, occupancy_lines
+from grader.cli.machine import OccupancyQuestion, occupancy_lines
 from grader.errors import Unsupported
 from grader.simt.occupancy import occupancy
 
@@ -33,7 +33,9 @@ def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def lines(threads: int, registers: int, shared: int = 0, arch: str = "sm_80", *, unicode: bool = True) -> list[str]:
     found = occupancy(arch, threads=threads, registers=registers, shared_bytes=shared)
-    return list(occupancy_lines(Question(arch, threads, registers, shared), found, arch, "an A100", unicode=unicode))
+    return list(
+        occupancy_lines(OccupancyQuestion(arch, threads, registers, shared), found, arch, "an A100", unicode=unicode)
+    )
 
 
 def test_the_answer_is_a_figure_a_bar_and_each_resource_with_the_limit_marked():

@@ -6,7 +6,7 @@ import pytest
 
 from grader.compile import compile_source
 from grader.exercise import Array, Exercise, Expect
-from grader.grading.records import Compiled
+from grader.grading.records import CompiledSubmission
 from grader.grading.shape import Shaped, question_of, with_shape
 from grader.grading.technique import total
 from grader.launch import DeviceLimits, parse_launches
@@ -34,7 +34,7 @@ def shaped(
         timed={"n": timed} if timed else None,
         technique=tuple(Expect(counter, at_most=1.0) for counter in counters),
     )  # fmt: skip
-    submission = Compiled(program, parse_launches(program.source, file="k.cu"))
+    submission = CompiledSubmission(program, parse_launches(program.source, file="k.cu"))
     (one,) = with_shape(Shaped(exercise, submission, {"n": n}, DeviceLimits()), [record])
     return one
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grader.catalog.exercises import load_catalog
-from grader.practice.hints import hints_in
+from grader.practice.pages import hints_in
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grader.practice.questions import Question, questions_in
+from grader.practice.pages import Question, questions_in
 
 
 def test_questions_are_headings_and_answers_stand_below_them():

@@ -1,8 +1,9 @@
-"""The hints of an exercise, one by one: the sections ``## 1``, ``## 2`` … of its ``hints.md``."""
+"""Pages of an exercise that are shown bit by bit: the hints of ``hints.md``, the questions of ``interview.md``."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 _FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
 _STARTS = (re.compile(r"##\s.*"), re.compile(r"\d+[.)]\s+"))
@@ -30,3 +31,24 @@ def _split(markdown: str, start: re.Pattern[str]) -> list[str]:
             parts.append([])
         parts[-1].append(line)
     return ["\n".join(part) for part in parts]
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question and its answer, both Markdown."""
+
+    text: str
+    answer: str
+
+
+def questions_in(markdown: str) -> tuple[Question, ...]:
+    """Return every question in order; what stands before the first is no question."""
+    found: list[tuple[str, list[str]]] = []
+    in_code = False
+    for line in markdown.splitlines():
+        in_code ^= bool(_FENCE.match(line))
+        if not in_code and line.startswith("## "):
+            found.append((line[3:].strip(), []))
+        elif found and (in_code or line.strip() != "### Answer"):
+            found[-1][1].append(line)
+    return tuple(Question(text, "\n".join(lines).strip()) for text, lines in found)
