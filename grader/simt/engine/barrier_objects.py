@@ -16,9 +16,7 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from llvmlite import ir
-
-from grader.simt.engine import findings
+from grader.simt.engine import findings, ir
 from grader.simt.engine.builder import Builder
 from grader.simt.engine.clocks import make_room
 from grader.simt.engine.copies import NO_BARRIER, CopyCode

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from llvmlite import ir
-
-from grader.simt.engine import findings
+from grader.simt.engine import findings, ir
 from grader.simt.engine.builder import Builder, Cell
 from grader.simt.engine.clocks import make_room
 from grader.simt.engine.layout import WARP, WORKER

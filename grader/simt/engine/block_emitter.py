@@ -221,7 +221,7 @@ class BlockEmitter(OperandEmitter):
         stop, go_on = f.block("tick"), f.block("tock")
         running = WORKER.load(f, self.worker, "status").eq(RUNNING)
         branch = f.b.cbranch((spent | left.slt(0) | ~running | waits).v, stop, go_on)
-        branch.set_weights([1, 999])
+        branch.set_weights(1, 999)
         f.enter(stop)
         for target, mask in leaving:
             self._enqueue(target, mask)
@@ -304,7 +304,7 @@ class BlockEmitter(OperandEmitter):
         park, go_on, forced = f.block("park"), f.block("together"), f.block("forced")
         check = f.block("missing")
         force = WARP.load(f, self.warp, "forced").ne(0)
-        f.b.cbranch((missing.eq(0) & (force ^ 1)).v, go_on, check).set_weights([999, 1])
+        f.b.cbranch((missing.eq(0) & (force ^ 1)).v, go_on, check).set_weights(999, 1)
         f.enter(check)
         f.b.cbranch(force.v, forced, park)
         f.enter(forced)

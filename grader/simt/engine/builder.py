@@ -11,15 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from llvmlite import ir
-
+from grader.simt.engine import ir
 from grader.simt.engine.values import I1, I8, I32, I64, LANES, PTR, VOID, Value, constant, lane_constant, mangle, vec
-
-
-def _opaque(pointer: ir.Value) -> ir.Value:
-    """LLVM knows one pointer type; llvmlite's `alloca` still types what it gives."""
-    pointer.type = PTR
-    return pointer
 
 
 class Cell:
@@ -28,12 +21,12 @@ class Cell:
     def __init__(self, f: Builder, initial: Value) -> None:
         self.f = f
         with f.at_entry():
-            self.p = _opaque(f.b.alloca(initial.type))
+            self.p = f.b.alloca(initial.type)
         self.type = initial.type
         self.set(initial)
 
     def get(self) -> Value:
-        return Value(self.f, self.f.b.load(self.p, typ=self.type))
+        return Value(self.f, self.f.b.load(self.type, self.p))
 
     def set(self, value: Value) -> None:
         self.f.b.store(value.v, self.p)
@@ -46,24 +39,23 @@ class Builder:
         self, module: ir.Module, name: str, result: ir.Type, arguments: Sequence[ir.Type], *, public: bool = False
     ) -> None:
         self.module = module
-        self.fn = ir.Function(module, ir.FunctionType(result, arguments), name)
-        if not public:
-            self.fn.linkage = "internal"
+        self.fn = ir.Function(module, result, arguments, name)
+        self.fn.public = public
         self.head = self.fn.append_basic_block("entry")
         self.body = self.fn.append_basic_block("body")
-        self.b = ir.IRBuilder(self.body)
+        self.b = ir.IRBuilder(self.fn, self.body)
         self.args = [Value(self, a) for a in self.fn.args]
 
     def finish(self) -> ir.Function:
         """Close the entry block, which holds the allocas."""
-        ir.IRBuilder(self.head).branch(self.body)
+        ir.IRBuilder(self.fn, self.head).branch(self.body)
         return self.fn
 
     @contextmanager
     def at_entry(self) -> Iterator[None]:
         """Build in the entry block, where allocas belong."""
         here = self.b
-        self.b = ir.IRBuilder(self.head)
+        self.b = ir.IRBuilder(self.fn, self.head)
         try:
             yield
         finally:
@@ -84,34 +76,32 @@ class Builder:
         return Cell(self, initial)
 
     def undef(self, kind: ir.Type) -> Value:
-        return Value(self, ir.Constant(kind, ir.Undefined))
+        return Value(self, ir.Value(kind, "undef"))
 
     def splat(self, value: Value, lanes: int = LANES) -> Value:
         kind = vec(value.type, lanes)
-        first = self.b.insert_element(ir.Constant(kind, ir.Undefined), value.v, constant(I32, 0))
-        zero = ir.Constant(vec(I32, lanes), None)
-        return Value(self, self.b.shuffle_vector(first, ir.Constant(kind, ir.Undefined), zero))
+        first = self.b.insert_element(ir.Value(kind, "undef"), value.v, constant(I32, 0))
+        zero = ir.Value(vec(I32, lanes), "zeroinitializer")
+        return Value(self, self.b.shuffle_vector(first, ir.Value(kind, "undef"), zero))
 
     def array(self, kind: ir.Type, count: int) -> Value:
         """A stack array; gives its address."""
         with self.at_entry():
-            p = _opaque(self.b.alloca(ir.ArrayType(kind, count)))
-            p.align = 64
-        return Value(self, p)
+            return Value(self, self.b.alloca(kind, count=count, align=64))
 
     # -- memory -----------------------------------------------------------------------------------------------------
     def at(self, pointer: Value, offset: Value | int) -> Value:
         """``pointer + offset`` bytes."""
         where = offset.v if isinstance(offset, Value) else constant(I64, offset)
-        return Value(self, self.b.gep(pointer.v, [where], source_etype=I8))
+        return Value(self, self.b.gep(pointer.v, where))
 
     def load(self, kind: ir.Type, pointer: Value, offset: Value | int = 0, align: int | None = None) -> Value:
         p = self.at(pointer, offset) if not (isinstance(offset, int) and offset == 0) else pointer
-        return Value(self, self.b.load(p.v, align=align, typ=kind))
+        return Value(self, self.b.load(kind, p.v, align))
 
     def store(self, value: Value, pointer: Value, offset: Value | int = 0, align: int | None = None) -> None:
         p = self.at(pointer, offset) if not (isinstance(offset, int) and offset == 0) else pointer
-        self.b.store(value.v, p.v, align=align)
+        self.b.store(value.v, p.v, align)
 
     def add_to(self, pointer: Value, offset: Value | int, amount: Value | int, kind: ir.Type = I64) -> None:
         """``*(pointer + offset) += amount``."""
@@ -121,10 +111,10 @@ class Builder:
     def pointer(self, address: Value) -> Value:
         """An i64 (or vector of them) as a pointer."""
         kind = vec(PTR, address.type.count) if isinstance(address.type, ir.VectorType) else PTR
-        return Value(self, self.b.inttoptr(address.v, kind))
+        return Value(self, self.b.convert("inttoptr", address.v, kind))
 
     def address(self, pointer: Value) -> Value:
-        return Value(self, self.b.ptrtoint(pointer.v, I64))
+        return Value(self, self.b.convert("ptrtoint", pointer.v, I64))
 
     # -- calls ------------------------------------------------------------------------------------------------------
     def call(self, fn: ir.Function, *args: Value) -> Value:
@@ -134,7 +124,7 @@ class Builder:
         """Call an LLVM intrinsic or an external function, declared at its first use."""
         fn = self.module.globals.get(name)
         if fn is None:
-            fn = ir.Function(self.module, ir.FunctionType(result, [a.type for a in args]), name)
+            fn = ir.Function(self.module, result, [a.type for a in args], name)
         return Value(self, self.b.call(fn, [a.v for a in args]))
 
     def overloaded(self, name: str, *args: Value, result: ir.Type | None = None) -> Value:
@@ -183,17 +173,14 @@ class Builder:
         self.b.position_at_end(block)
 
     def ret(self, value: Value | None = None) -> None:
-        if value is None:
-            self.b.ret_void()
-        else:
-            self.b.ret(value.v)
+        self.b.ret(None if value is None else value.v)
 
     @contextmanager
     def if_(self, condition: Value, *, likely: bool | None = None) -> Iterator[None]:
         yes, after = self.block("then"), self.block("after")
         branch = self.b.cbranch(condition.v, yes, after)
         if likely is not None:
-            branch.set_weights([99, 1] if likely else [1, 99])
+            branch.set_weights(*((99, 1) if likely else (1, 99)))
         self.enter(yes)
         yield
         self.goto(after)

@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from llvmlite import ir
-
+from grader.simt.engine import ir
 from grader.simt.engine.accesses import narrowest, seeds_of_swaps
 from grader.simt.engine.barrier_objects import BarrierObjectCode
 from grader.simt.engine.block_emitter import BlockEmitter
@@ -86,7 +85,7 @@ class Generator:
         self.flat = flat
         self.graph = graph
         self.observers = observers
-        self.ir = ir.Module("kernel")
+        self.ir = ir.Module()
         self.waits = dict(waits(graph))
         self.slots = self._register_slots()
         self.shared, self.shared_bytes = self._place_shared()

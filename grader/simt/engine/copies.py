@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from llvmlite import ir
-
+from grader.simt.engine import ir
 from grader.simt.engine.builder import Builder
 from grader.simt.engine.layout import COPY, COPY_QUEUE, COPY_QUEUE_BYTES, COPY_SLOTS, WARP, WORKER
 from grader.simt.engine.values import I8, I32, I64, PTR, VOID, Value, vec

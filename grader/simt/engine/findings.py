@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from llvmlite import ir
-
+from grader.simt.engine import ir
 from grader.simt.engine.builder import Builder
 from grader.simt.engine.layout import FINDING, MAX_FINDINGS, WORKER
 from grader.simt.engine.values import I32, I64, PTR, VOID

@@ -13,9 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from llvmlite import ir
-
-from grader.simt.engine import findings
+from grader.simt.engine import findings, ir
 from grader.simt.engine.builder import Builder, Cell
 from grader.simt.engine.layout import ALLOCATION, COPY, FATAL, READ_ONLY, RUNNING, USED, WARP, WORKER
 from grader.simt.engine.sites import BLOCK_COUNTERS, SITE_COUNTERS, SiteTable

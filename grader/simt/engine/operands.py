@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from llvmlite import ir
-
+from grader.simt.engine import ir
 from grader.simt.engine.blocks import Block, Op
 from grader.simt.engine.flatten import UnsupportedPtx
 from grader.simt.engine.layout import WARP, WORKER
-from grader.simt.engine.values import I1, I32, I64, Value, vec
+from grader.simt.engine.values import I1, I32, I64, Value, bits_of, vec
 from grader.simt.isa import special_registers
 from grader.simt.isa.emit import ELEMENT, PACKED, Emitter, is_signed
 from grader.simt.ptx import Address, Immediate, Line, Operand, Register, Symbol
@@ -84,13 +83,13 @@ class OperandEmitter(Emitter):
         if value.type == vec(I1):
             value = value.zext(I32)
         if kind in PACKED:
-            return Value(self.f, self.f.b.bitcast(value.bitcast(I32).v, vec(PACKED[kind], 64)))
+            return Value(self.f, self.f.b.convert("bitcast", value.bitcast(I32).v, vec(PACKED[kind], 64)))
         target = ELEMENT[kind]
         wanted = vec(target)
         if value.type == wanted:
             return value
         raw = value.bitcast(ir.IntType(value.bits)) if value.is_float else value
-        width = {16: "b16", 32: "b32", 64: "b64", 8: "b8"}[Value(self.f, ir.Constant(wanted, None)).bits]
+        width = {16: "b16", 32: "b32", 64: "b64", 8: "b8"}[bits_of(wanted)]
         return raw.resize(ELEMENT[width]).bitcast(target)
 
     def write(self, operand: Operand, value: Value, kind: str) -> None:
@@ -117,7 +116,7 @@ class OperandEmitter(Emitter):
         if value.type == vec(I1):
             value = value.zext(I32)
         if kind in PACKED:
-            value = Value(self.f, self.f.b.bitcast(value.v, vec(I32)))
+            value = Value(self.f, self.f.b.convert("bitcast", value.v, vec(I32)))
         target = self._storage(stored)
         if value.type == vec(target):
             return value

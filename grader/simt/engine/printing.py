@@ -5,9 +5,7 @@ A record: format address u64 | block u64 | thread u32 | argument bytes u32 | the
 
 from __future__ import annotations
 
-from llvmlite import ir
-
-from grader.simt.engine import findings
+from grader.simt.engine import findings, ir
 from grader.simt.engine.builder import Builder
 from grader.simt.engine.layout import FATAL, WARP, WORKER
 from grader.simt.engine.values import I1, I32, I64, PTR, VOID, vec

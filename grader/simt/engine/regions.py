@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from llvmlite import ir
-
+from grader.simt.engine import ir
 from grader.simt.engine.builder import Builder
 from grader.simt.engine.values import I32, PTR, Value
 
@@ -34,7 +33,7 @@ class Region:
         self.f = f = Builder(module, f"region{self.first}", I32, [PTR, PTR, I32])
         self.warp, self.worker, self._start = f.args
         self.code = {b.index: f.block(f"b{b.index}_") for b in blocks}
-        self.masks = {index: ir.IRBuilder(block).phi(I32) for index, block in self.code.items()}
+        self.masks = {index: ir.IRBuilder(f.fn, block).phi(I32) for index, block in self.code.items()}
         self.dispatch, self.give_up = f.block("dispatch"), f.block("yield")
 
     def build(self, emit: Callable[[Region, Block], None]) -> ir.Function:
@@ -65,7 +64,7 @@ class Region:
         mask = self.schedule.take(f, self.warp, index)
         switch = f.b.switch(index.v, elsewhere)
         for i, block in self.code.items():
-            switch.add_case(ir.Constant(I32, i), block)
+            switch.add_case(i, block)
             self.masks[i].add_incoming(mask.v, some)
         f.enter(elsewhere)
         f.ret(index.eq(-1).select(f.const(I32, LEAVE), index + BLOCK))
@@ -91,7 +90,7 @@ def warp_function(
         f.ret(f.const(I32, LEAVE))
         for i, region in enumerate(regions):
             here = f.block(f"in{i}_")
-            switch.add_case(ir.Constant(I32, i), here)
+            switch.add_case(i, here)
             f.enter(here)
             code.set(f.call(region, warp, worker, index))
             f.goto(after)

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from llvmlite import ir
-
-from grader.simt.engine import findings
+from grader.simt.engine import findings, ir
 from grader.simt.engine.barriers import Barriers
 from grader.simt.engine.builder import Builder, Cell
 from grader.simt.engine.copies import CopyCode

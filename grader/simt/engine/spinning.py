@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from llvmlite import ir
-
+from grader.simt.engine import ir
 from grader.simt.engine.layout import WARP, WORKER
 from grader.simt.engine.values import I1, I32, Value, vec
 from grader.simt.engine.waiting import Wait

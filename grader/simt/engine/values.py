@@ -11,7 +11,7 @@ import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from llvmlite import ir
+from grader.simt.engine import ir
 
 if TYPE_CHECKING:
     from grader.simt.engine.builder import Builder
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 LANES = 32
 
 I1, I8, I16, I32, I64, I128 = (ir.IntType(n) for n in (1, 8, 16, 32, 64, 128))
-F16, F32, F64 = ir.HalfType(), ir.FloatType(), ir.DoubleType()
-PTR = ir.PointerType()
-VOID = ir.VoidType()
+F16, F32, F64, PTR, VOID = ir.HALF, ir.FLOAT, ir.DOUBLE, ir.POINTER, ir.VOID
+_FLOATS = frozenset((F16, F32, F64))
+_WIDTHS = {F16: 16, F32: 32, F64: 64, PTR: 64}
 
 
 def vec(element: ir.Type, lanes: int = LANES) -> ir.VectorType:
@@ -30,19 +30,19 @@ def vec(element: ir.Type, lanes: int = LANES) -> ir.VectorType:
 
 
 def element_of(kind: ir.Type) -> ir.Type:
-    return kind.element if isinstance(kind, ir.VectorType) else kind
+    return kind.element
 
 
 def bits_of(kind: ir.Type) -> int:
     """Width in bits of a scalar type, or of one element of a vector type."""
     kind = element_of(kind)
     if isinstance(kind, ir.IntType):
-        return int(kind.width)
-    return {ir.HalfType: 16, ir.FloatType: 32, ir.DoubleType: 64}.get(type(kind), 64)
+        return kind.width
+    return _WIDTHS[kind]
 
 
 def is_float(kind: ir.Type) -> bool:
-    return isinstance(element_of(kind), ir.HalfType | ir.FloatType | ir.DoubleType)
+    return element_of(kind) in _FLOATS
 
 
 def _literal(kind: ir.Type, value: int | float) -> str:
@@ -50,35 +50,26 @@ def _literal(kind: ir.Type, value: int | float) -> str:
         if kind.width == 1:
             return "true" if value else "false"
         return str(int(value) & ((1 << kind.width) - 1))
-    if isinstance(kind, ir.HalfType):
+    if kind is F16:
         return "0xH" + struct.pack(">e", value).hex().upper()
-    single = struct.unpack("f", struct.pack("f", value))[0] if isinstance(kind, ir.FloatType) else value
+    single = struct.unpack("f", struct.pack("f", value))[0] if kind is F32 else value
     return "0x" + struct.pack(">d", single).hex().upper()
-
-
-class _Text(ir.Constant):  # type: ignore[misc]  # llvmlite has no types
-    """A constant in LLVM's own words; llvmlite would spell a splat out 32 times, which costs time to build and read."""
-
-    def __init__(self, kind: ir.Type, text: str) -> None:
-        self.type = kind
-        self.text = text
-        self.constant = ()  # llvmlite looks through a shuffle's mask
-
-    def get_reference(self) -> str:
-        return self.text
 
 
 def constant(kind: ir.Type, value: int | float) -> ir.Value:
     """A constant of a scalar or (as a splat) a vector type."""
     if isinstance(kind, ir.VectorType):
-        return _Text(kind, f"splat ({kind.element} {_literal(kind.element, value)})")
-    return _Text(kind, _literal(kind, value))
+        return ir.Value(kind, f"splat ({kind.element} {_literal(kind.element, value)})")
+    return ir.Value(kind, _literal(kind, value))
 
 
 def lane_constant(element: ir.Type, values: Sequence[int | float]) -> ir.Value:
     """A vector constant with a value for each lane."""
     text = ", ".join(f"{element} {_literal(element, v)}" for v in values)
-    return _Text(vec(element, len(values)), f"<{text}>")
+    return ir.Value(vec(element, len(values)), f"<{text}>")
+
+
+_ORDERED = {"==": "oeq", "!=": "one", "<": "olt", "<=": "ole", ">": "ogt", ">=": "oge"}
 
 
 class Value:
@@ -113,7 +104,7 @@ class Value:
         if isinstance(other, Value) and isinstance(other.type, ir.VectorType) > isinstance(self.type, ir.VectorType):
             return self.f.splat(self)._binary(other, integer, floating)
         name = floating if self.is_float and floating else integer
-        return Value(self.f, getattr(self.f.b, name)(self.v, self._other(other)))
+        return Value(self.f, self.f.b.binary(name, self.v, self._other(other)))
 
     def __add__(self, other: Value | int | float) -> Value:
         return self._binary(other, "add", "fadd")
@@ -138,10 +129,10 @@ class Value:
         return Value(self.f, constant(self.type, other)) / self
 
     def __and__(self, other: Value | int) -> Value:
-        return self._binary(other, "and_")
+        return self._binary(other, "and")
 
     def __or__(self, other: Value | int) -> Value:
-        return self._binary(other, "or_")
+        return self._binary(other, "or")
 
     def __xor__(self, other: Value | int) -> Value:
         return self._binary(other, "xor")
@@ -153,11 +144,11 @@ class Value:
         return self._binary(other, "lshr")
 
     def __invert__(self) -> Value:
-        return Value(self.f, self.f.b.not_(self.v)) if not isinstance(self.type, ir.VectorType) else self ^ -1
+        return self ^ -1
 
     def __neg__(self) -> Value:
         if self.is_float:
-            return Value(self.f, self.f.b.fneg(self.v))
+            return Value(self.f, self.f.b.negate(self.v))
         return 0 - self
 
     def ashr(self, other: Value | int) -> Value:
@@ -175,60 +166,75 @@ class Value:
     def urem(self, other: Value | int) -> Value:
         return self._binary(other, "urem")
 
-    def _compare(self, how: str, other: Value | int | float, kind: str) -> Value:
+    def _compare(self, how: str, other: Value | int | float) -> Value:
         if isinstance(other, Value) and isinstance(other.type, ir.VectorType) > isinstance(self.type, ir.VectorType):
-            return self.f.splat(self)._compare(how, other, kind)
-        return Value(self.f, getattr(self.f.b, kind)(how, self.v, self._other(other)))
+            return self.f.splat(self)._compare(how, other)
+        return Value(self.f, self.f.b.compare(how, self.v, self._other(other)))
 
     def eq(self, other: Value | int) -> Value:
-        return self._compare("==", other, "icmp_unsigned")
+        return self._compare("icmp eq", other)
 
     def ne(self, other: Value | int) -> Value:
-        return self._compare("!=", other, "icmp_unsigned")
+        return self._compare("icmp ne", other)
 
     def ult(self, other: Value | int) -> Value:
-        return self._compare("<", other, "icmp_unsigned")
+        return self._compare("icmp ult", other)
 
     def ule(self, other: Value | int) -> Value:
-        return self._compare("<=", other, "icmp_unsigned")
+        return self._compare("icmp ule", other)
 
     def ugt(self, other: Value | int) -> Value:
-        return self._compare(">", other, "icmp_unsigned")
+        return self._compare("icmp ugt", other)
 
     def uge(self, other: Value | int) -> Value:
-        return self._compare(">=", other, "icmp_unsigned")
+        return self._compare("icmp uge", other)
 
     def slt(self, other: Value | int) -> Value:
-        return self._compare("<", other, "icmp_signed")
+        return self._compare("icmp slt", other)
 
     def sle(self, other: Value | int) -> Value:
-        return self._compare("<=", other, "icmp_signed")
+        return self._compare("icmp sle", other)
 
     def sgt(self, other: Value | int) -> Value:
-        return self._compare(">", other, "icmp_signed")
+        return self._compare("icmp sgt", other)
 
     def sge(self, other: Value | int) -> Value:
-        return self._compare(">=", other, "icmp_signed")
+        return self._compare("icmp sge", other)
 
     def fcmp(self, how: str, other: Value | float) -> Value:
         """Ordered float comparison: ``==  !=  <  <=  >  >=``, or ``ord`` / ``uno``."""
-        return self._compare(how, other, "fcmp_ordered")
+        return self._compare(f"fcmp {_ORDERED.get(how, how)}", other)
 
     def fcmpu(self, how: str, other: Value | float) -> Value:
         """Unordered float comparison: true when an operand is NaN."""
-        return self._compare(how, other, "fcmp_unordered")
+        return self._compare(f"fcmp u{_ORDERED[how][1:]}", other)
 
     def _to(self, element: ir.Type) -> ir.Type:
         return vec(element, self.type.count) if isinstance(self.type, ir.VectorType) else element
 
+    def _convert(self, how: str, element: ir.Type) -> Value:
+        return Value(self.f, self.f.b.convert(how, self.v, self._to(element)))
+
     def zext(self, element: ir.Type) -> Value:
-        return self if self.bits == bits_of(element) else Value(self.f, self.f.b.zext(self.v, self._to(element)))
+        return (
+            self
+            if self.bits == bits_of(element)
+            else Value(self.f, self.f.b.convert("zext", self.v, self._to(element)))
+        )
 
     def sext(self, element: ir.Type) -> Value:
-        return self if self.bits == bits_of(element) else Value(self.f, self.f.b.sext(self.v, self._to(element)))
+        return (
+            self
+            if self.bits == bits_of(element)
+            else Value(self.f, self.f.b.convert("sext", self.v, self._to(element)))
+        )
 
     def trunc(self, element: ir.Type) -> Value:
-        return self if self.bits == bits_of(element) else Value(self.f, self.f.b.trunc(self.v, self._to(element)))
+        return (
+            self
+            if self.bits == bits_of(element)
+            else Value(self.f, self.f.b.convert("trunc", self.v, self._to(element)))
+        )
 
     def resize(self, element: ir.Type, *, signed: bool = False) -> Value:
         """Integer to integer of any width: truncates, or extends by zero or sign."""
@@ -237,27 +243,35 @@ class Value:
         return self.sext(element) if signed else self.zext(element)
 
     def fpext(self, element: ir.Type) -> Value:
-        return self if self.bits == bits_of(element) else Value(self.f, self.f.b.fpext(self.v, self._to(element)))
+        return (
+            self
+            if self.bits == bits_of(element)
+            else Value(self.f, self.f.b.convert("fpext", self.v, self._to(element)))
+        )
 
     def fptrunc(self, element: ir.Type) -> Value:
-        return self if self.bits == bits_of(element) else Value(self.f, self.f.b.fptrunc(self.v, self._to(element)))
+        return (
+            self
+            if self.bits == bits_of(element)
+            else Value(self.f, self.f.b.convert("fptrunc", self.v, self._to(element)))
+        )
 
     def sitofp(self, element: ir.Type) -> Value:
-        return Value(self.f, self.f.b.sitofp(self.v, self._to(element)))
+        return self._convert("sitofp", element)
 
     def uitofp(self, element: ir.Type) -> Value:
-        return Value(self.f, self.f.b.uitofp(self.v, self._to(element)))
+        return self._convert("uitofp", element)
 
     def fptosi(self, element: ir.Type) -> Value:
-        return Value(self.f, self.f.b.fptosi(self.v, self._to(element)))
+        return self._convert("fptosi", element)
 
     def fptoui(self, element: ir.Type) -> Value:
-        return Value(self.f, self.f.b.fptoui(self.v, self._to(element)))
+        return self._convert("fptoui", element)
 
     def bitcast(self, element: ir.Type) -> Value:
         """The same bits as another element type of the same width, lane by lane."""
         target = self._to(element)
-        return self if target == self.type else Value(self.f, self.f.b.bitcast(self.v, target))
+        return self if target == self.type else Value(self.f, self.f.b.convert("bitcast", self.v, target))
 
     def select(self, yes: Value | int | float, no: Value | int | float) -> Value:
         """``self ? yes : no`` lane by lane; one of the two must be a `Value`."""
@@ -276,22 +290,22 @@ class Value:
 
     def shuffle(self, lanes: Sequence[int], other: Value | None = None) -> Value:
         """Lanes picked by constant indices (``other``'s follow at 32)."""
-        second = other.v if other is not None else ir.Constant(self.type, ir.Undefined)
+        second = other.v if other is not None else ir.Value(self.type, "undef")
         return Value(self.f, self.f.b.shuffle_vector(self.v, second, lane_constant(I32, lanes)))
 
     def as_mask(self) -> Value:
         """``<32 x i1>`` to the i32 with a bit for each lane."""
-        return Value(self.f, self.f.b.bitcast(self.v, I32))
+        return Value(self.f, self.f.b.convert("bitcast", self.v, I32))
 
     def as_lanes(self) -> Value:
         """i32 with a bit for each lane to ``<32 x i1>``."""
-        return Value(self.f, self.f.b.bitcast(self.v, vec(I1)))
+        return Value(self.f, self.f.b.convert("bitcast", self.v, vec(I1)))
 
 
 def mangle(kind: ir.Type) -> str:
     """A type as intrinsic names spell it: ``v32f32``, ``i64``, ``p0``."""
     if isinstance(kind, ir.VectorType):
         return f"v{kind.count}{mangle(kind.element)}"
-    if isinstance(kind, ir.PointerType):
+    if kind is PTR:
         return "p0"
     return f"{'f' if is_float(kind) else 'i'}{bits_of(kind)}"

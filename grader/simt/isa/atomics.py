@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from llvmlite import ir
-
+from grader.simt.engine import ir
 from grader.simt.engine.builder import Builder
 from grader.simt.engine.values import F16, F32, F64, Value
 from grader.simt.isa.emit import ELEMENT
@@ -35,8 +34,8 @@ def _float_add(kind: ir.Type) -> Combination:
 
 def _half2_add(f: Builder, old: Value, b: Value) -> Value:
     pair = ir.VectorType(F16, 2)
-    total = Value(f, f.b.fadd(f.b.bitcast(old.v, pair), f.b.bitcast(b.v, pair)))
-    return Value(f, f.b.bitcast(total.v, ir.IntType(32)))
+    total = Value(f, f.b.binary("fadd", f.b.convert("bitcast", old.v, pair), f.b.convert("bitcast", b.v, pair)))
+    return Value(f, f.b.convert("bitcast", total.v, ir.IntType(32)))
 
 
 def _pick(compare: str) -> Combination:

@@ -6,8 +6,7 @@ in plain arrays.
 
 from __future__ import annotations
 
-from llvmlite import ir
-
+from grader.simt.engine import ir
 from grader.simt.engine.builder import Builder
 from grader.simt.engine.values import F16, F32, F64, I1, I8, I16, I32, I64, Value, vec
 from grader.simt.ptx import Immediate, Operand
@@ -67,7 +66,7 @@ class Emitter:
         if width is None:
             wide = kind if kind not in PACKED else "b32"
             value = f.const(vec(ELEMENT[wide]), operand.value)
-            return Value(f, f.b.bitcast(value.v, vector_type(kind))) if kind in PACKED else value
+            return Value(f, f.b.convert("bitcast", value.v, vector_type(kind))) if kind in PACKED else value
         bits = f.const(vec(I32 if width == 32 else I64), operand.value)
         value = bits.bitcast(F32 if width == 32 else F64)
         if kind in ("f32", "f64"):

@@ -6,8 +6,7 @@ once. A function that takes a ``kind`` needs it for bf16 and for floats that com
 
 from __future__ import annotations
 
-from llvmlite import ir
-
+from grader.simt.engine import ir
 from grader.simt.engine.values import F32, F64, I16, I32, Value
 from grader.simt.isa.emit import ELEMENT
 

@@ -8,8 +8,7 @@ double rounding innocuous?", 1995), and products are exact, or so small that the
 
 from __future__ import annotations
 
-from llvmlite import ir
-
+from grader.simt.engine import ir
 from grader.simt.engine.values import F32, F64, Value
 from grader.simt.isa import special
 from grader.simt.isa.emit import Emitter

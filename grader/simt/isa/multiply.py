@@ -14,8 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from llvmlite import ir
-
+from grader.simt.engine import ir
 from grader.simt.engine.builder import Builder
 from grader.simt.engine.values import F16, F32, I16, I32, I64, PTR, VOID, Value, vec
 from grader.simt.isa.fragments import WIDTHS, Fragment, Shape, accumulator, operand
@@ -206,9 +205,9 @@ def transpose_function(module: ir.Module) -> ir.Function:
         return existing
     f = Builder(module, name, vec(I32), [vec(I32)])
     f.fn.attributes.add("noinline")
-    block = Value(f, f.b.bitcast(f.args[0].v, vec(I16, 64)))
+    block = Value(f, f.b.convert("bitcast", f.args[0].v, vec(I16, 64)))
     whole = _joined(_transposed([block.shuffle(range(8 * r, 8 * r + 8)) for r in range(8)], 8))
-    f.ret(Value(f, f.b.bitcast(whole.v, vec(I32))))
+    f.ret(Value(f, f.b.convert("bitcast", whole.v, vec(I32))))
     return f.finish()
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from llvmlite import ir
 
+from grader.simt.engine import ir
 from grader.simt.engine.builder import Builder
 from grader.simt.engine.jit import compile_module
 from grader.simt.engine.values import I8, I32, PTR, VOID, Value, vec
@@ -135,7 +135,7 @@ class _Single(Emitter):
 
 
 def _module(form: Form, match: Match, sources: Sequence[str], destinations: Sequence[str]) -> ir.Module:
-    module = ir.Module("single")
+    module = ir.Module()
     f = Builder(module, "single", VOID, [PTR, I32], public=True)
     table, mask = f.args
     pointers = [f.load(PTR, table, 8 * i) for i in range(len(sources) + len(destinations) + 1)]

@@ -14,8 +14,7 @@ and bank conflicts (which are the excess), come out of these rules for every one
 
 from __future__ import annotations
 
-from llvmlite import ir
-
+from grader.simt.engine import ir
 from grader.simt.engine.builder import Builder
 from grader.simt.engine.values import I32, I64, LANES, Value, vec
 from grader.simt.observers.base import Access, Observer

@@ -14,8 +14,7 @@ Lanes in rising order count where the sector changes; everything else counts dis
 
 from __future__ import annotations
 
-from llvmlite import ir
-
+from grader.simt.engine import ir
 from grader.simt.engine.builder import Builder
 from grader.simt.engine.layout import ALLOCATION, COPY
 from grader.simt.engine.values import I1, I32, I64, Value, vec

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from llvmlite import ir
-
+from grader.simt.engine import ir
 from grader.simt.engine.builder import Builder
 from grader.simt.engine.layout import COPY, COPY_QUEUE, COPY_QUEUE_BYTES, WARP, WORKER, Stamp
 from grader.simt.engine.values import I1, I32, I64, PTR, Value, vec

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from llvmlite import ir
-
+from grader.simt.engine import ir
 from grader.simt.engine.builder import Builder
 from grader.simt.engine.layout import WARP, WORKER, WORST
 from grader.simt.engine.sites import BLOCK_COUNTERS, SITE_COUNTERS

@@ -16,8 +16,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
-from llvmlite import ir
-
+from grader.simt.engine import ir
 from grader.simt.engine.builder import Builder
 from grader.simt.engine.layout import COPY_BARRIERS, COPY_GROUPS, WARP, WORKER
 from grader.simt.engine.sites import SITE_COUNTERS

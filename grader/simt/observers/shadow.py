@@ -16,13 +16,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from llvmlite import ir
-
-from grader.simt.engine import findings
+from grader.simt.engine import findings, ir
 from grader.simt.engine.builder import Builder
 from grader.simt.engine.clocks import make_room
 from grader.simt.engine.layout import ALLOCATION, COPY, INITIALISED, WARP, WORKER, Stamp
-from grader.simt.engine.values import I1, I32, I64, PTR, Value, vec
+from grader.simt.engine.values import I1, I32, I64, PTR, VOID, Value, vec
 from grader.simt.observers import copies, releases
 from grader.simt.observers.base import Access, Completion, Observer
 
@@ -379,7 +377,7 @@ def _warp_order(module: ir.Module) -> ir.Function:
     existing = module.globals.get("warp_order")
     if existing is not None:
         return existing
-    f = Builder(module, "warp_order", ir.VoidType(), [PTR, PTR, I32])
+    f = Builder(module, "warp_order", VOID, [PTR, PTR, I32])
     warp, worker, lanes = f.args
     index = WARP.load(f, warp, "index").zext(I64)
     f.call(make_room(module), worker, warp)

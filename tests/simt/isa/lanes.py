@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from llvmlite import ir
 
+from grader.simt.engine import ir
 from grader.simt.engine.builder import Builder
 from grader.simt.engine.jit import compile_module
 from grader.simt.engine.values import I32, I64, PTR, VOID, Value, vec
@@ -99,7 +99,7 @@ def instruction(text: str, *operands: Operand) -> Instruction:
 
 def run(program: Sequence[Instruction], given: Registers, memory: npt.NDArray[Any] | None = None) -> Warp:
     """Execute the instructions in order. ``memory`` (any contiguous array) is read and written in place."""
-    module = ir.Module("lanes")
+    module = ir.Module()
     f = Builder(module, "run", VOID, [PTR, PTR, PTR, PTR], public=True)
     inputs, outputs, base, trace = f.args
     e = _Lanes(f, f.const(I32, -1), f.address(base), trace)
