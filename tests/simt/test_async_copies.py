@@ -387,8 +387,8 @@ def test_a_kernel_without_copies_has_no_queue() -> None:
     def made(statements: str) -> tuple[str, bool]:
         source = PIPELINE + body(f"__shared__ float s[64];\n{statements}\nx[i] = s[63 - t];")
         program = compile_source(source.encode(), NAME)
-        text, kernel = generate(parse(program.ptx, NAME), "k", observer_set(frozenset(OBSERVERS)))
-        return text, kernel.copies
+        made, kernel = generate(parse(program.ptx, NAME), "k", observer_set(frozenset(OBSERVERS)))
+        return str(made), kernel.copies
 
     plain, has_copies = made("s[t] = x[i]; __syncthreads();")
     assert not has_copies

@@ -150,11 +150,11 @@ class SimSession(Closing):
                 self._end()
             kind = answer.get("is")
             if kind == "want":
-                kept = store.load(answer["key"])
-                self._child.channel.send({"code": kept})
+                kept = store.load(answer["keys"])
+                self._child.channel.send(kept)
                 patience = patience if kept else Patience(self._child, COMPILE_S)
             elif kind == "keep":
-                store.save(answer["key"], answer["code"])
+                store.save({key: code for key, code in answer.items() if isinstance(code, bytes)})
                 patience = self._patience(timeout_s)
             elif kind == "unsupported":
                 raise self._stop(_unsupported(answer, self.program.name))

@@ -5,7 +5,7 @@ Machine code crosses the pipe both ways, because this process has no files: ``wa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from grader.process.channel import Channel, ChannelClosed, attach
@@ -119,13 +119,13 @@ class _Server:
         self.device = self.start_device(message, self.module, self.cache, options, self.program["name"])
         self.channel.send({"is": "done"})
 
-    def _want(self, key: str) -> bytes | None:
-        self.channel.send({"is": "want", "key": key})
+    def _want(self, keys: Sequence[str]) -> Mapping[str, bytes]:
+        self.channel.send({"is": "want", "keys": list(keys)})
         answer, _ = self.channel.receive(None)
-        return answer["code"] or None
+        return answer
 
-    def _keep(self, key: str, code: bytes) -> None:
-        self.channel.send({"is": "keep", "key": key, "code": code})
+    def _keep(self, codes: Mapping[str, bytes]) -> None:
+        self.channel.send({"is": "keep", **codes})
 
     def _run(self, message: dict[str, Any], arrays: Arrays) -> None:
         import numpy as np

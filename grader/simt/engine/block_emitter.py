@@ -10,7 +10,7 @@ from grader.simt.engine.blocks import Block, Op, cost
 from grader.simt.engine.flatten import UnsupportedPtx
 from grader.simt.engine.layout import DEADLOCKED, RUNNING, TIMED_OUT, TRAPPED, WARP, WORKER
 from grader.simt.engine.operands import OperandEmitter
-from grader.simt.engine.schedule import QUANTUM
+from grader.simt.engine.schedule import QUANTUM, Schedule
 from grader.simt.engine.spinning import gives_way, waits_on_jump
 from grader.simt.engine.values import I1, I32, I64, Value, vec
 from grader.simt.ptx import Operand, Vector
@@ -310,12 +310,12 @@ class BlockEmitter(OperandEmitter):
         f.enter(forced)
         WARP.store(f, self.warp, "forced", 0)
         if not whole:  # else `_check_whole_warp` finds all that are missing
-            came_not = f.load(I32, f.at(self.warp, self.g.schedule.need_at + 4 * self.block.index)) & ~self.block_mask
+            came_not = f.load(I32, f.at(self.warp, Schedule.needed_at(self.block.index))) & ~self.block_mask
             self.report(findings.MISSING_LANES, self.block_mask, came_not.zext(I64), need.zext(I64))
         f.goto(go_on)
         f.enter(park)
         self._enqueue(self.block.index, self.block_mask)
-        f.store(missing | self.block_mask, f.at(self.warp, self.g.schedule.need_at + 4 * self.block.index))
+        f.store(missing | self.block_mask, f.at(self.warp, Schedule.needed_at(self.block.index)))
         WARP.store(f, self.warp, "parked", WARP.load(f, self.warp, "parked") | self.block_mask)
         f.goto(self.region.dispatch)
         f.enter(go_on)

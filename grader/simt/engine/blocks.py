@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from grader.simt.engine.flatten import Flat, UnsupportedPtx
+from grader.simt.engine.layout import MAX_BLOCKS
 from grader.simt.isa.registry import Form, Match, find
 from grader.simt.ptx import Address, Instruction, Operand, Register, Symbol, Vector
 from grader.simt.ptx.model import Label
 
 LONGEST = 128
 """Instructions of one basic block: LLVM's time grows with the square of it."""
-MAX_BLOCKS = 1_000
 SM_90 = ("cp.async.bulk", "mbarrier.try_wait", "wgmma", "fence.proxy", "fence.mbarrier_init", "elect", "setmaxnreg",
          "stmatrix", "mapa", "barrier.cluster", "griddepcontrol", "multimem", "tensormap")  # fmt: skip
 NEEDS_SM_90 = "it needs sm_90, and the simulator is an A100 (sm_80): run it with --backend gpu on a GPU that has it"

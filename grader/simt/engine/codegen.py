@@ -22,6 +22,7 @@ from grader.simt.engine.copies import CopyCode
 from grader.simt.engine.fetches import Fetches, fetches
 from grader.simt.engine.findings import report_function
 from grader.simt.engine.flatten import Flat, UnsupportedPtx, flatten
+from grader.simt.engine.layout import header_bytes
 from grader.simt.engine.memory import MemoryCode
 from grader.simt.engine.regions import Region, warp_function
 from grader.simt.engine.schedule import Schedule
@@ -64,8 +65,8 @@ class Kernel:
     grid_sync: bool = False  # it asks for the workspace of a cooperative launch
 
 
-def generate(module: Module, entry_name: str, observers: ObserverSet) -> tuple[str, Kernel]:
-    """IR text and description of one entry. Raises UnsupportedPtx, with the source line."""
+def generate(module: Module, entry_name: str, observers: ObserverSet) -> tuple[ir.Module, Kernel]:
+    """IR and description of one entry. Raises UnsupportedPtx, with the source line."""
     flat = flatten(module, module.functions[entry_name])
     return Generator(module, flat, build(flat), observers).run()
 
@@ -104,11 +105,11 @@ class Generator:
         tags = {tag for b in graph.blocks for o in b.ops for tag in o.form.tags}
         self.copies, self.has_objects = "copy_queue" in tags, "object" in tags
         self.schedule = Schedule(
-            self.ir, len(graph.blocks), self.warp_bytes, self.report, exits,
+            self.ir, self.report, exits,
             copies=self.copies, objects=self.has_objects, waits=bool(self.waits),
         )  # fmt: skip
         self.memory = MemoryCode(
-            self.ir, self.report, observers, self.sites, len(graph.blocks),
+            self.ir, self.report, observers, self.sites,
             copies=self.copies, waits=bool(self.waits),
         )  # fmt: skip
         self.copy = CopyCode(self.ir, self.memory, observers)
@@ -122,7 +123,7 @@ class Generator:
 
     def _register_slots(self) -> dict[str, int]:
         """Byte offset of each register in the warp's state, behind its header."""
-        at = Schedule.header_bytes(len(self.graph.blocks))
+        at = header_bytes(len(self.graph.blocks))
         slots = {}
         self.graph.registers["%cc"] = "pred"
         for name, kind in self.graph.registers.items():
@@ -186,12 +187,12 @@ class Generator:
                         stack.append(operand.base)
         return names
 
-    def run(self) -> tuple[str, Kernel]:
+    def run(self) -> tuple[ir.Module, Kernel]:
         def emit(region: Region, block: Block) -> None:
             BlockEmitter(self, region, block).run()
 
         self.schedule.build_run(warp_function(self.ir, self.schedule, self.graph.blocks, emit))
-        return str(self.ir), self._kernel()
+        return self.ir, self._kernel()
 
     def symbol_index(self, name: str) -> int:
         if name not in self.symbols:

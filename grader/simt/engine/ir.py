@@ -6,7 +6,7 @@ what Python does for an edited file, and takes a small part of llvmlite's time h
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import ClassVar
 
 # ---------------------------------------------------------------------------------------------------------------- types
@@ -151,7 +151,7 @@ class Module:
         self.globals: dict[str, Function] = {}
 
     def __str__(self) -> str:
-        return module_text(self.globals.values(), internal=True)
+        return module_text(self.globals.values(), {name for name, fn in self.globals.items() if not fn.public})
 
 
 class Function:
@@ -175,6 +175,15 @@ class Function:
         block = Block(f"{name}.{len(self.blocks)}")
         self.blocks.append(block)
         return block
+
+    @property
+    def is_outlined(self) -> bool:
+        """Whether it stays a function of its own, which any module may call."""
+        return "noinline" in self.attributes and not self.public
+
+    @property
+    def lines(self) -> int:
+        return sum(len(block.lines) for block in self.blocks)
 
     @property
     def declaration(self) -> str:
@@ -207,17 +216,42 @@ class Function:
         return "\n".join([*lines, "}"]), told
 
 
-def module_text(functions: Iterable[Function], *, internal: bool) -> str:
-    """A module of these functions; what they call beyond is declared. ``internal``: those that are not public."""
+def module_text(functions: Iterable[Function], hidden: Collection[str]) -> str:
+    """A module of these functions; what they call beyond is declared. ``hidden``: those that nobody else calls."""
+    defined = {fn.name: fn for fn in functions if fn.blocks}
+    parts = [f"define {'internal ' if fn.name in hidden else ''}{fn.body}" for fn in defined.values()]
+    outside = {name: fn for own in defined.values() for name, fn in own.called.items() if name not in defined}
+    told = {line for fn in defined.values() for line in fn.weights.splitlines()}
+    return "\n".join([*parts, *(fn.declaration for _, fn in sorted(outside.items())), *sorted(told), ""])
+
+
+def units(module: Module, lines: int) -> tuple[list[str], list[str]]:
+    """The module in parts that are compiled apart and linked: the public functions, and each outlined one by itself.
+
+    About so many ``lines`` of public functions make a part. A function that is neither public nor outlined goes with
+    each that calls it. The text of an outlined function names nothing of the module that it comes from, so that its
+    machine code serves every module that has the same.
+    """
+    outlined = [fn for fn in module.globals.values() if fn.blocks and fn.is_outlined]
+    own: list[list[Function]] = [[]]
+    for fn in module.globals.values():
+        if fn.blocks and fn.public:
+            if sum(f.lines for f in own[-1]) + fn.lines > lines and own[-1]:
+                own.append([])
+            own[-1].append(fn)
+    return [_with_inlined(part) for part in own], [_with_inlined([fn]) for fn in outlined]
+
+
+def _with_inlined(functions: Sequence[Function]) -> str:
     chosen = {fn.name: fn for fn in functions}
-    parts = []
-    for fn in chosen.values():
-        if fn.blocks:
-            parts.append(f"define {'internal ' if internal and not fn.public else ''}{fn.body}")
-    outside = {name: fn for own in chosen.values() for name, fn in own.called.items()}
-    parts += [fn.declaration for name, fn in sorted(outside.items()) if name not in chosen or not fn.blocks]
-    told = {line for fn in chosen.values() if fn.blocks for line in fn.weights.splitlines()}
-    return "\n".join([*parts, *sorted(told), ""])
+    work = list(functions)
+    while work:
+        for name, fn in work.pop().called.items():
+            if name not in chosen and fn.blocks and not fn.public and not fn.is_outlined:
+                chosen[name] = fn
+                work.append(fn)
+    inlined = {name for name in chosen if name not in {fn.name for fn in functions}}
+    return module_text(chosen.values(), hidden=inlined)
 
 
 # -------------------------------------------------------------------------------------------------------------- builder

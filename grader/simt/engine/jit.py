@@ -22,9 +22,6 @@ Told by the version, which costs nothing: a trial compilation takes 15 ms in eve
 wrong in the instructions that it happens to use.
 """
 
-LONG = 12_000
-"""Lines of IR from which on compiling takes longer than what better code saves."""
-
 _LOCK = threading.Lock()
 
 
@@ -63,11 +60,10 @@ def warm_up() -> None:
 
 
 class Compiled:
-    """Machine code in memory. Keep it alive as long as its functions are called. ``object_code`` can be cached."""
+    """Machine code in memory. Keep it alive as long as its functions are called."""
 
-    def __init__(self, engine: llvm.ExecutionEngine, object_code: bytes) -> None:
+    def __init__(self, engine: llvm.ExecutionEngine) -> None:
         self._engine = engine
-        self.object_code = object_code
 
     def function(self, name: str, arguments: Sequence[Any], result: Any = None) -> Callable[..., Any]:
         """A function by name, callable through ctypes (which releases the GIL while it runs)."""
@@ -79,32 +75,48 @@ class Compiled:
         return call
 
 
-def compile_module(text: str, *, level: int = 1) -> Compiled:
-    """Optimise and compile IR text. Raises RuntimeError with LLVM's words when the IR is not valid."""
+def compile_text(text: str, *, quick: bool = False) -> bytes:
+    """Optimise and compile IR text to an object file. Raises RuntimeError with LLVM's words when the IR is not valid.
+
+    ``quick``: for code that is compiled for one edit of a file, and mostly calls.
+    """
     _prepare()
     with _LOCK:
-        module = llvm.parse_assembly(text)
+        module = llvm.parse_assembly(text, llvm.create_context())
         module.verify()
-        machine = _target_machine(level if text.count("\n") < LONG else 0)
-        options = llvm.create_pipeline_tuning_options(speed_level=level)
-        options.loop_vectorization = False
-        options.slp_vectorization = False
-        options.loop_unrolling = False
-        builder = llvm.create_pass_builder(machine, options)
+        machine = _target_machine(0 if quick else 1)
+        _optimise(module, machine, quick=quick)
+        return bytes(machine.emit_object(module))
+
+
+def _optimise(module: llvm.ModuleRef, machine: llvm.TargetMachine, *, quick: bool) -> None:
+    options = llvm.create_pipeline_tuning_options(speed_level=1)
+    options.loop_vectorization = False
+    options.slp_vectorization = False
+    options.loop_unrolling = False
+    builder = llvm.create_pass_builder(machine, options)
+    if not quick:
         builder.getModulePassManager().run(module, builder)
-        objects: list[bytes] = []
-        engine = llvm.create_mcjit_compiler(module, machine)
-        engine.set_object_cache(lambda _, code: objects.append(code), None)
-        engine.finalize_object()
-        return Compiled(engine, objects[0])
+        return
+    passes = llvm.create_new_function_pass_manager()
+    for add in (passes.add_sroa_pass, passes.add_instruction_combine_pass, passes.add_simplify_cfg_pass):
+        add()
+    for function in module.functions:
+        if not function.is_declaration:
+            passes.run(function, builder)
 
 
-def load_object(code: bytes) -> Compiled:
-    """Machine code that `compile_module` gave earlier, on a machine with the same `host_key`."""
+def link(objects: Sequence[bytes]) -> Compiled:
+    """Object files that `compile_text` gave, on a machine with the same `host_key`, as one program."""
     _prepare()
     with _LOCK:
-        empty = llvm.parse_assembly("")
-        engine = llvm.create_mcjit_compiler(empty, _target_machine(1))
-        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine(1))
+        for code in objects:
+            engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         engine.finalize_object()
-        return Compiled(engine, code)
+        return Compiled(engine)
+
+
+def compile_module(text: str) -> Compiled:
+    """IR text as a program of its own."""
+    return link([compile_text(text)])

@@ -61,6 +61,7 @@ WORKER = Layout(
         ("params", PTR), ("tids", PTR), ("warps", PTR), ("allocations", PTR), ("shared_allocations", PTR),
         ("local_allocations", PTR),
         ("site_cache", PTR), ("shared", PTR), ("local", PTR), ("counters", PTR), ("findings", PTR), ("printed", PTR),
+        ("site_counters", PTR),
         ("global_writes", PTR), ("global_reads", PTR), ("shared_writes", PTR), ("shared_reads", PTR),
         ("chunks", PTR), ("releases", PTR), ("rings", I64), ("fences", PTR),
         ("known", PTR), ("lane_known", PTR), ("arrivals", PTR), ("ranks", PTR),
@@ -70,6 +71,7 @@ WORKER = Layout(
         ("local_allocation_count", I64), ("shared_bytes", I64), ("local_bytes", I64),
         ("last_block", I64), ("serial", I64), ("serial_base", I64),
         ("block_budget", I64), ("block_started_with", I64), ("own_left", I64), ("budget_per_block", I64),
+        ("warp_bytes", I64), ("header_bytes", I64),
         ("block_cost", I64), ("last_share", I64), ("stop", PTR), ("printed_limit", I64),
         ("next_block", I64), ("changes", I64), ("workspace", I64),
         ("budget", I64), ("finding_count", I64), ("printed_bytes", I64), ("sequence", I64), ("global_changes", I64),
@@ -99,7 +101,21 @@ WARP = Layout(
         ("copy_barriers", I32, COPY_BARRIERS),
     ]
 )  # fmt: skip
-"""Followed by the pending bitmap (i64 words), lane masks and needed lanes by basic block (i32), and the registers."""
+"""Followed by a bit for each basic block that has lanes, by BLOCK_LANES for each of them, and by the registers."""
+
+MAX_BLOCKS = 1_000
+"""Basic blocks of a kernel."""
+PENDING_WORDS = 16
+PENDING_AT = WARP.size
+LANES_AT = PENDING_AT + 8 * PENDING_WORDS
+BLOCK_LANES = 8
+"""Bytes for each basic block: the lanes (i32) that wait to run it, and the lanes that they wait for."""
+
+
+def header_bytes(blocks: int) -> int:
+    """Bytes of a warp's state before its registers, in a kernel of so many basic blocks."""
+    return (LANES_AT + BLOCK_LANES * blocks + 63) // 64 * 64
+
 
 ALLOCATION = Layout([("low", I64), ("size", I64), ("host", I64), ("shadow", I64), ("flags", I64), ("sectors", I64)])
 INITIALISED, READ_ONLY, USED = 1, 2, 4

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from grader.simt.engine import findings, ir
 from grader.simt.engine.builder import Builder, Cell
 from grader.simt.engine.layout import ALLOCATION, COPY, FATAL, READ_ONLY, RUNNING, USED, WARP, WORKER
-from grader.simt.engine.sites import BLOCK_COUNTERS, SITE_COUNTERS, SiteTable
+from grader.simt.engine.sites import SITE_COUNTERS, SiteTable
 from grader.simt.engine.values import I32, I64, LANES, PTR, VOID, Value, vec
 from grader.simt.observers.base import Access, ObserverSet
 
@@ -56,7 +56,7 @@ class MemoryCode:
     """Builds and remembers the request functions of one kernel."""
 
     def __init__(
-        self, module: ir.Module, report: ir.Function, observers: ObserverSet, sites: SiteTable, blocks: int,
+        self, module: ir.Module, report: ir.Function, observers: ObserverSet, sites: SiteTable,
         *, copies: bool = False, waits: bool = False,
     ) -> None:  # fmt: skip
         self.module = module
@@ -65,7 +65,6 @@ class MemoryCode:
         self.sites = sites
         self.copies = copies  # whether memory may have asynchronous copies under way
         self.waits = waits  # whether changes of memory are counted, because somebody may wait for them
-        self.counters_at = 8 * len(BLOCK_COUNTERS) * blocks
 
     # -- what forms call --------------------------------------------------------------------------------------------
     def load(
@@ -309,8 +308,9 @@ class _Request:
                 self._scattered(allocation, offset, group)
 
     def _access(self, allocation: Value, offset: Value, group: Value, base: Value | None) -> Access:
-        site_counters = self.code.counters_at + self.site.zext(I64) * (8 * len(SITE_COUNTERS))
-        counters = self.f.at(WORKER.load(self.f, self.worker, "counters"), site_counters)
+        counters = self.f.at(
+            WORKER.load(self.f, self.worker, "site_counters"), self.site.zext(I64) * (8 * len(SITE_COUNTERS))
+        )
         return Access(
             f=self.f, warp=self.warp, worker=self.worker, site=self.site, line=self.line,
             space=self.space, kind=self.kind,

@@ -30,7 +30,7 @@ class Region:
         self.schedule = schedule
         self.blocks = blocks
         self.first = blocks[0].index
-        self.f = f = Builder(module, f"region{self.first}", I32, [PTR, PTR, I32])
+        self.f = f = Builder(module, f"region{self.first}", I32, [PTR, PTR, I32], public=True)
         self.warp, self.worker, self._start = f.args
         self.code = {b.index: f.block(f"b{b.index}_") for b in blocks}
         self.masks = {index: ir.IRBuilder(f.fn, block).phi(I32) for index, block in self.code.items()}
@@ -75,7 +75,7 @@ def warp_function(
 ) -> ir.Function:
     """warp(warp, worker): run the warp until it waits, ends (0) or gives way to others (1)."""
     regions = [Region(module, schedule, blocks[i : i + SIZE]).build(emit) for i in range(0, len(blocks), SIZE)]
-    f = Builder(module, "warp", I32, [PTR, PTR])
+    f = Builder(module, "warp", I32, [PTR, PTR], public=True)
     warp, worker = f.args
     code = f.var(f.call(schedule.next_block, warp) + BLOCK)
     done = f.block("done")

@@ -14,7 +14,19 @@ from grader.simt.engine import findings, ir
 from grader.simt.engine.barriers import Barriers
 from grader.simt.engine.builder import Builder, Cell
 from grader.simt.engine.copies import CopyCode
-from grader.simt.engine.layout import COPY_QUEUE, DEADLOCKED, RUNNING, SUSPENDED, TIMED_OUT, WARP, WORKER
+from grader.simt.engine.layout import (
+    BLOCK_LANES,
+    COPY_QUEUE,
+    DEADLOCKED,
+    LANES_AT,
+    PENDING_AT,
+    PENDING_WORDS,
+    RUNNING,
+    SUSPENDED,
+    TIMED_OUT,
+    WARP,
+    WORKER,
+)
 from grader.simt.engine.values import I1, I32, I64, PTR, VOID, Value
 
 QUANTUM = 2048
@@ -25,10 +37,10 @@ POISON_BYTE = 0xFF
 
 
 class Schedule:
-    """Builds the scheduler's functions for one kernel of ``block_count`` basic blocks."""
+    """Builds the scheduler's functions for one kernel."""
 
     def __init__(
-        self, module: ir.Module, block_count: int, warp_size_bytes: int, findings: ir.Function, exits: Sequence[int],
+        self, module: ir.Module, findings: ir.Function, exits: Sequence[int],
         *, copies: bool = False, objects: bool = False, waits: bool = False,
     ) -> None:  # fmt: skip
         self.module = module
@@ -36,31 +48,24 @@ class Schedule:
         self.copies = copies  # whether warps have queues of asynchronous copies
         self.objects = objects  # whether threads wait for barrier objects
         self.exits = exits  # basic blocks that only end their lanes
-        self.count = block_count
-        self.words = (block_count + 63) // 64
-        self.pending_at = WARP.size
-        self.mask_at = self.pending_at + 8 * self.words
-        self.need_at = self.mask_at + 4 * block_count
-        self.stride = warp_size_bytes
         self.report = findings
         self.enqueue = self._enqueue()
         self.next_block = self._next_block()
         self.barriers = Barriers(self)
 
     @staticmethod
-    def header_bytes(block_count: int) -> int:
-        """Bytes of a warp's state before its registers."""
-        size = WARP.size + 8 * ((block_count + 63) // 64) + 8 * block_count
-        return (size + 63) // 64 * 64
+    def needed_at(block: int) -> int:
+        """Where in a warp's state the lanes stand for which those wait that wait to run basic block ``block``."""
+        return LANES_AT + BLOCK_LANES * block + 4
 
     # -- lanes ------------------------------------------------------------------------------------------------------
     def _enqueue(self) -> ir.Function:
         """enqueue(warp, block, mask): these lanes go on at that basic block."""
         f = Builder(self.module, "enqueue", VOID, [PTR, I32, I32])
         warp, block, mask = f.args
-        place = f.at(warp, block.zext(I64) * 4 + self.mask_at)
+        place = self._mask(f, warp, block)
         f.store(f.load(I32, place) | mask, place)
-        word = f.at(warp, (block >> 6).zext(I64) * 8 + self.pending_at)
+        word = f.at(warp, (block >> 6).zext(I64) * 8 + PENDING_AT)
         f.store(f.load(I64, word) | (f.const(I64, 1) << (block & 63).zext(I64)), word)
         WARP.store(f, warp, "pending", WARP.load(f, warp, "pending") | mask)
         f.ret()
@@ -68,16 +73,23 @@ class Schedule:
         return f.finish()
 
     def _next_block(self) -> ir.Function:
-        """next_block(warp) -> the basic block to run, or -1: the lowest from ``rotate`` on that has free lanes."""
-        f = Builder(self.module, "next_block", I32, [PTR])
+        """next_block(warp) -> the basic block to run, or -1. What only ends its lanes comes first."""
+        f = Builder(self.module, "next_block", I32, [PTR], public=True)
         (warp,) = f.args
         with f.if_(WARP.load(f, warp, "pending").eq(0)):
             f.ret(f.const(I32, -1))
             f.enter(f.block("more"))
         for index in self.exits:  # a thread that returns early is gone before the others reach a barrier
-            with f.if_(f.load(I32, f.at(warp, self.mask_at + 4 * index)).ne(0)):
+            with f.if_(f.load(I32, f.at(warp, LANES_AT + BLOCK_LANES * index)).ne(0)):
                 f.ret(f.const(I32, index))
                 f.enter(f.block("others"))
+        f.ret(f.call(self._next_free(), warp))
+        return f.finish()
+
+    def _next_free(self) -> ir.Function:
+        """next_free(warp) -> the lowest basic block from ``rotate`` on that has free lanes; there are pending ones."""
+        f = Builder(self.module, "next_free", I32, [PTR])
+        (warp,) = f.args
         start = f.var(WARP.load(f, warp, "rotate"))
         WARP.store(f, warp, "rotate", 0)
         free = ~WARP.load(f, warp, "parked")
@@ -100,7 +112,7 @@ class Schedule:
 
         def complete(i: Value) -> Value:
             mask = f.load(I32, self._mask(f, warp, i))
-            need = f.load(I32, f.at(warp, i.zext(I64) * 4 + self.need_at))
+            need = f.load(I32, self._mask(f, warp, i), 4)
             return (need & alive & ~mask).eq(0) & mask.ne(0)
 
         self._scan(f, warp, f.const(I32, 0), found, complete)
@@ -109,20 +121,20 @@ class Schedule:
                 WARP.store(f, warp, "forced", 1)
                 self._scan(f, warp, f.const(I32, 0), found, lambda i: f.load(I32, self._mask(f, warp, i)).ne(0))
             with somebody:  # partners that ended meanwhile never came
-                need = f.load(I32, f.at(warp, found.get().zext(I64) * 4 + self.need_at))
+                need = f.load(I32, self._mask(f, warp, found.get()), 4)
                 left = need & ~f.load(I32, self._mask(f, warp, found.get()))
                 WARP.store(f, warp, "forced", left.ne(0).zext(I32))
 
     def _mask(self, f: Builder, warp: Value, block: Value) -> Value:
-        return f.at(warp, block.zext(I64) * 4 + self.mask_at)
+        return f.at(warp, block.zext(I64) * BLOCK_LANES + LANES_AT)
 
     def _scan(self, f: Builder, warp: Value, start: Value, found: Cell, accept: Callable[[Value], Value]) -> None:
         """Set ``found`` to the first pending block from ``start`` on that ``accept`` takes."""
         word_index = f.var(start >> 6)
         below = (f.const(I64, 1) << (start & 63).zext(I64)) - 1
         keep = f.var(~below)
-        with f.while_(lambda: word_index.get().ult(self.words) & found.get().eq(-1)):
-            bits = f.var(f.load(I64, f.at(warp, word_index.get().zext(I64) * 8 + self.pending_at)) & keep.get())
+        with f.while_(lambda: word_index.get().ult(PENDING_WORDS) & found.get().eq(-1)):
+            bits = f.var(f.load(I64, f.at(warp, word_index.get().zext(I64) * 8 + PENDING_AT)) & keep.get())
             keep.set(f.const(I64, -1))
             with f.while_(lambda: bits.get().ne(0) & found.get().eq(-1)):
                 bit = f.intrinsic("llvm.cttz.i64", I64, bits.get(), f.const(I1, 0))
@@ -137,7 +149,7 @@ class Schedule:
         place = self._mask(f, warp, block)
         mask = f.load(I32, place)
         f.store(f.const(I32, 0), place)
-        word = f.at(warp, (block >> 6).zext(I64) * 8 + self.pending_at)
+        word = f.at(warp, (block >> 6).zext(I64) * 8 + PENDING_AT)
         f.store(f.load(I64, word) & ~(f.const(I64, 1) << (block & 63).zext(I64)), word)
         WARP.store(f, warp, "pending", WARP.load(f, warp, "pending") & ~mask)
         WARP.store(f, warp, "parked", WARP.load(f, warp, "parked") & ~mask)
@@ -150,7 +162,7 @@ class Schedule:
         return _EachWarp(self, f, worker)
 
     def warp_at(self, f: Builder, worker: Value, index: Value) -> Value:
-        return f.at(WORKER.load(f, worker, "warps"), index.zext(I64) * self.stride)
+        return f.at(WORKER.load(f, worker, "warps"), index.zext(I64) * WORKER.load(f, worker, "warp_bytes"))
 
     def build_run(self, warp_function: ir.Function) -> None:
         """The public functions of the module. run(worker): the worker's blocks, up to one that waits for others.
@@ -307,7 +319,7 @@ class Schedule:
         threads = WORKER.load(f, worker, "threads")
         with f.loop(warps) as i:
             warp = self.warp_at(f, worker, i)
-            f.memset(warp, 0, f.const(I64, self.header_bytes(self.count)))
+            f.memset(warp, 0, WORKER.load(f, worker, "header_bytes"))
             rest = threads - i * 32
             partial = (f.const(I32, 1) << (rest & 31)) - 1
             lanes = rest.uge(32).select(f.const(I32, -1), partial)

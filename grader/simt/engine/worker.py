@@ -19,6 +19,7 @@ from grader.simt.engine.layout import (
     ROW,
     WORKER,
     WORST,
+    header_bytes,
 )
 from grader.simt.engine.memory import CACHE_SLOTS
 from grader.simt.engine.residents import Residents, aligned, block_memory, number
@@ -67,6 +68,7 @@ class Worker:
             "params": launch.params.ctypes.data, "tids": launch.tids.ctypes.data, "symbols": launch.symbols.ctypes.data,
             "allocations": self.table.ctypes.data, "shared_allocations": launch.shared_table.ctypes.data,
             "local_allocations": launch.local_table.ctypes.data, "counters": self.counters.ctypes.data,
+            "site_counters": self.counters[len(BLOCK_COUNTERS) * len(kernel.block_lines) :].ctypes.data,
             "findings": self.findings_table.ctypes.data, "printed": self.printed_bytes.ctypes.data,
             "stop": launch.stop.ctypes.data, "worst": self.worst.ctypes.data,
         }  # fmt: skip
@@ -80,6 +82,7 @@ class Worker:
             "printed_limit": launch.device.printf_bytes, "sequence": 1,
             "global_cells": self.memory["global_writes"].size,
             "object_rows": self.own["objects"].size // ROW if kernel.objects else 0,
+            "warp_bytes": kernel.warp_bytes, "header_bytes": header_bytes(len(kernel.block_lines)),
             "rings": self.memory["releases"].size // RELEASES.size,
             "shared_cells": self.own["shared_writes"].size // 8,
         }  # fmt: skip

@@ -75,7 +75,7 @@ def _store(e: BlockEmitter, slots: frozenset[int], position: int) -> None:
 def _end(e: BlockEmitter, began: Value, position: int) -> None:
     """A fetch that began then (0: there was none) ends at this instruction."""
     f = e.f
-    site = f.const(I64, e.g.memory.counters_at + 8 * e.site() * len(SITE_COUNTERS))
+    site = f.const(I64, 8 * e.site() * len(SITE_COUNTERS))
     f.call(_fetch_end(f.module), e.worker, e.warp, began, _now(e, position), site)
 
 
@@ -89,7 +89,7 @@ def _fetch_end(module: ir.Module) -> ir.Function:
     with f.if_(began.ne(0)):
         counted = WARP.load(f, warp, "counted")
         since = began.ugt(counted).select(began, counted)
-        counters = f.at(WORKER.load(f, worker, "counters"), site)
+        counters = f.at(WORKER.load(f, worker, "site_counters"), site)
         f.add_to(counters, 8 * SITE_COUNTERS.index("overlapped"), (now - since - 1).zext(I64))
         f.add_to(counters, 8 * SITE_COUNTERS.index("fetching"), (now - WARP.load(f, warp, "spanned")).zext(I64))
         WARP.store(f, warp, "counted", now - 1)
