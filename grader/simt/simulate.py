@@ -77,6 +77,7 @@ class Options:
     """
 
     observed: frozenset[str] = frozenset(OBSERVERS)
+    counted: bool = True  # whether the counters are wanted, which are there either way
     threads: int = 1
     instructions_per_block: int = 100_000_000
     instructions: int = 4_000_000_000
@@ -168,8 +169,12 @@ class _Run:
         if launched.rerun:
             return False
         self.calls.append(call)
-        self.counters.append(count(launched))
-        self.worst.append(worst_requests(self.device, launched, call.grid, call.shared_bytes))
+        if self.options.counted:
+            self.counters.append(count(launched))
+            self.worst.append(worst_requests(self.device, launched, call.grid, call.shared_bytes))
+        else:
+            self.counters.append(Counters({}, {}))
+            self.worst.append(())
         at = len(self.calls) - 1
         self.events += explain(self.device, launched, call.grid, call.block, call.shared_bytes, call=at)
         self._print(launched)

@@ -1,9 +1,14 @@
 """How fast the simulator and the commands are here, beside NumPy doing the same work and beside the targets.
 
 python scripts/tools/bench.py [--runs N]
+python scripts/tools/bench.py --cold [NAME …]
 
 Kernels work on 2^20 floats in blocks of 256; compilation is not part of their times. Commands are whole processes,
 from nothing to the last line of output; "empty" and "warm" is warpgrade's own cache.
+
+`--cold` measures what a person waits for who has edited a file: `grade NAME` on the simulator, as a process of its own,
+with a file whose PTX nobody has seen and otherwise warm caches, beside the same file once more. On a busy machine the
+processor time (of all processes together) and the best of the wall times tell more than the median.
 """
 
 from __future__ import annotations
@@ -11,13 +16,14 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import resource
 import statistics
 import struct
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -75,9 +81,13 @@ def main() -> int:
     """Measure and print; the exit code is 1 if a target is missed."""
     arguments = argparse.ArgumentParser(description="Measure the simulator and the commands.")
     arguments.add_argument("--runs", type=int, default=15, help="samples of each kernel; the median counts")
+    arguments.add_argument("--cold", nargs="*", metavar="NAME", help="only an edited file's first grading, of these")
     given = arguments.parse_args()
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     print(f"{platform.machine()}, {cpus} processors, Python {platform.python_version()}, {N} floats\n")
+    if given.cold is not None:
+        print(cold_table(given.cold or [*COLD_TARGETS_S]))
+        return 0
     rows = [*kernel_rows(given.runs), *command_rows()]
     print(table(rows))
     return 1 if any(missed(row) for row in rows) else 0
@@ -154,6 +164,58 @@ def command_times(words: list[str], *, fresh: bool, runs: int = 5) -> Times:
 
         run()
         return times_of(runs, run)
+
+
+# --------------------------------------------------------------------------------------------------------- edited files
+
+COLD_TARGETS_S = {"reduce_v3": 1.0, "transpose_v3": 1.2, "sgemm_v5": 1.8, "hgemm_mma": 3.0}
+COLD_RUNS = 5
+
+
+def cold_table(names: Sequence[str]) -> str:
+    """Grade each exercise's solution `COLD_RUNS` times after an edit, and as often unedited."""
+    head = ("what", "median", "best", "user + sys", "target")
+    rows = [head, ("-" * 28, *["-----:"] * 4)]
+    for name in names:
+        edited, unedited = cold_samples(name)
+        target = f"{COLD_TARGETS_S[name]:.1f} s" if name in COLD_TARGETS_S else ""
+        rows.append((f"{name}, edited", *_cold_figures(edited), target))
+        rows.append((f"{name}, unedited", *_cold_figures(unedited), ""))
+    return "\n".join("| " + " | ".join(f"{cell:>10}" if i else f"{cell:28}" for i, cell in enumerate(row)) + " |"
+                     for row in rows)  # fmt: skip
+
+
+def _cold_figures(samples: Sequence[tuple[float, float]]) -> tuple[str, str, str]:
+    walls, used = zip(*samples, strict=True)
+    return f"{statistics.median(walls):.2f} s", f"{min(walls):.2f} s", f"{statistics.median(used):.2f} s"
+
+
+def cold_samples(name: str) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
+    """Wall and processor seconds of gradings after an edit each, and of gradings of the same file again."""
+    solution = next((ROOT / "solutions").rglob(f"{name}.cu")).read_text()
+    edited, unedited = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, f"{name}.cu")
+        for number in range(COLD_RUNS + 1):  # the first one fills the other caches
+            file.write_text(f"{solution}\n// edit {number}\n__device__ int edit_{number} = {number};\n")
+            edited.append(_graded(name, file, Path(folder)))
+            unedited.append(_graded(name, file, Path(folder)))
+    return edited[1:], unedited[1:]
+
+
+def _graded(name: str, file: Path, folder: Path) -> tuple[float, float]:
+    words = [name, "--file", str(file), "--backend", "sim", "--no-record"]
+    before, start = _children_s(), time.perf_counter()
+    subprocess.run(
+        [sys.executable, "-m", "grader.cli", *words], check=True, stdout=subprocess.DEVNULL,
+        env=os.environ | {"WARPGRADE_CACHE": str(folder / "cache")},
+    )  # fmt: skip
+    return time.perf_counter() - start, _children_s() - before
+
+
+def _children_s() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 # ---------------------------------------------------------------------------------------------------------------- table

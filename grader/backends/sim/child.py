@@ -153,12 +153,11 @@ class _Server:
     def _options(self, message: dict[str, Any]) -> Options:
         import os
 
-        from grader.simt.observers import OBSERVERS, WATCHING
         from grader.simt.simulate import Options
 
         threads = self.program["threads"] or len(os.sched_getaffinity(0))
         return Options(
-            observed=frozenset(OBSERVERS if message["counters"] else WATCHING),
+            counted=message["counters"],
             threads=threads,
             instructions_per_block=self.program["instructions_per_block"],
             instructions=self.program["instructions"],

@@ -20,13 +20,13 @@ def narrowest(instructions: Iterable[Instruction]) -> int:
 
     Global memory's cells outlive a launch, so that all kernels of a module must agree on theirs.
     """
-    widths = {_width(i) for i in instructions if i.opcode in FORMS and any("memory" in f.tags for f in FORMS[i.opcode])}
-    return min(widths, default=WIDEST)
-
-
-def _width(instruction: Instruction) -> int:
-    kind = instruction.modifiers[-1] if instruction.modifiers else ""
-    return min(WIDEST, SIZES.get(kind, WIDEST))
+    kinds = {(i.opcode, i.modifiers[-1:]) for i in instructions}
+    widths = (
+        SIZES.get("".join(last), WIDEST)
+        for opcode, last in kinds
+        if opcode in FORMS and any("memory" in f.tags for f in FORMS[opcode])
+    )
+    return min(WIDEST, *widths, WIDEST)
 
 
 def seeds_of_swaps(graph: Graph) -> frozenset[int]:

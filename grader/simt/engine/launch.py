@@ -17,7 +17,7 @@ import numpy.typing as npt
 from grader.simt.engine.code_cache import Loaded
 from grader.simt.engine.codegen import Kernel
 from grader.simt.engine.findings import Finding
-from grader.simt.engine.layout import ALLOCATION, INITIALISED, READ_ONLY, RUNNING, USED, Stamp
+from grader.simt.engine.layout import ALLOCATION, INITIALISED, READ_MARK, READ_ONLY, RUNNING, USED, Stamp
 from grader.simt.engine.operands import PARAMETER_BASE
 from grader.simt.engine.residents import TooLarge, aligned
 from grader.simt.engine.shadows import Bytes
@@ -166,11 +166,23 @@ class Launch:
         records = np.stack([w.worst for w in runs])[first, np.arange(merged.shape[0])]
         found = tuple(f for w in runs for f in w.findings())
         status = next((w.status for w in runs if w.status != RUNNING), RUNNING)
-        rerun = len(runs) > 1 and (bool(found) or status != RUNNING or _overlap(runs))
+        rerun = len(runs) > 1 and (bool(found) or status != RUNNING or self._overlap(runs))
         blocks = counters[:split].reshape(-1, len(BLOCK_COUNTERS))
         printed, spent = b"".join(w.printed() for w in runs), sum(w.spent for w in runs)
         return Launched(self.kernel, status, blocks, merged, records, found, printed, spent, rerun,
                         self.cooperative, self.resident)  # fmt: skip
+
+    def _overlap(self, runs: Sequence[Worker]) -> bool:
+        """Whether two workers touched the same cell of global memory and one of them wrote to it."""
+        granule = self.kernel.granule["global"]
+        for i, array in enumerate(self.arrays):
+            cells = array.shadow // granule, -(-array.data.size // granule)
+            met = [w.marks_of(*cells) for w in runs if w.met(i)]
+            for k, mine in enumerate(met):
+                # The product of two marks is above 1 where one of the two is a write.
+                if any(np.any(mine * other > READ_MARK) for other in met[:k]):
+                    return True
+        return False
 
     def _parameters(self, arguments: Sequence[bytes]) -> Bytes:
         out = aligned(max(self.kernel.parameter_bytes, 1) + 64)
@@ -224,14 +236,3 @@ def _table(rows: Sequence[tuple[int, int, int, int, int]]) -> Bytes:
     for i, row in enumerate(rows):
         out[i * ALLOCATION.size : i * ALLOCATION.size + 40].view(np.uint64)[:] = np.array(row, np.uint64)
     return out[: len(rows) * ALLOCATION.size] if rows else out[:0]
-
-
-def _overlap(runs: list[Worker]) -> bool:
-    """Whether two workers touched the same chunk of memory and one of them wrote to it."""
-    seen = np.zeros_like(runs[0].chunks)
-    for worker in runs:
-        mine = worker.chunks
-        if np.any((seen & 2) & (mine << 1)) or np.any((mine & 2) & (seen << 1)) or np.any(seen & mine & 2):
-            return True
-        seen |= mine
-    return False

@@ -63,7 +63,7 @@ WORKER = Layout(
         ("site_cache", PTR), ("shared", PTR), ("local", PTR), ("counters", PTR), ("findings", PTR), ("printed", PTR),
         ("site_counters", PTR),
         ("global_writes", PTR), ("global_reads", PTR), ("shared_writes", PTR), ("shared_reads", PTR),
-        ("chunks", PTR), ("releases", PTR), ("rings", I64), ("fences", PTR),
+        ("marks", PTR), ("releases", PTR), ("rings", I64), ("fences", PTR),
         ("known", PTR), ("lane_known", PTR), ("arrivals", PTR), ("ranks", PTR),
         ("symbols", PTR), ("global_cells", I64), ("shared_cells", I64),
         ("worst", PTR), ("copies", PTR), ("objects", PTR), ("object_rows", I64),
@@ -149,6 +149,10 @@ ROW = 128
 """Bytes of a row of clocks: one for each of a block's 32 warps."""
 FENCES_BYTES = 33 * ROW
 """Of a block: for each warp a row of the clocks that its last fence covers; and one row for all fences together."""
+
+READ_MARK, WRITE_MARK = 1, 2
+MARKS_MARGIN = 512
+"""Bytes around a worker's marks of cells: 32 lanes in a row are marked at once, active or not."""
 
 COPY_QUEUE = Layout([("groups", I32, 32), ("used", I64), ("issued", I32)])
 """Of a warp, in kernels that copy asynchronously: groups that each lane closed, a bit for each slot; slots follow."""

@@ -13,22 +13,23 @@ from grader.simt.engine.findings import Finding
 from grader.simt.engine.layout import (
     ALLOCATION,
     FINDING,
+    MARKS_MARGIN,
     MAX_FINDINGS,
     RELEASES,
     RINGS,
     ROW,
+    USED,
     WORKER,
     WORST,
     header_bytes,
 )
 from grader.simt.engine.memory import CACHE_SLOTS
 from grader.simt.engine.residents import Residents, aligned, block_memory, number
+from grader.simt.engine.shadows import Bytes
 from grader.simt.engine.sites import BLOCK_COUNTERS, SITE_COUNTERS
 
 if TYPE_CHECKING:
     from grader.simt.engine.launch import Launch
-
-CHUNK_CELLS = 1024
 
 
 class Worker:
@@ -40,16 +41,17 @@ class Worker:
         n = launch.block_count
         self.first, self.last = n * index // count, n * (index + 1) // count
         sites = len(kernel.sites)
+        cells = launch.device.shadows.bytes // kernel.granule["global"]
         self.counters = np.zeros(len(BLOCK_COUNTERS) * len(kernel.block_lines) + len(SITE_COUNTERS) * sites, np.uint64)
         self.worst = aligned(WORST.size * sites).reshape(sites, WORST.size)
         self.findings_table = aligned(MAX_FINDINGS * FINDING.size)
         self.printed_bytes = aligned(launch.device.printf_bytes + 64)
-        self.chunks = aligned(launch.device.shadows.bytes // CHUNK_CELLS + 64)
+        self.marks = aligned(cells + 2 * MARKS_MARGIN)
         self.own = block_memory(launch)
         rings = min(n, RINGS) if kernel.global_order else 1
         self.memory: dict[str, npt.NDArray[np.generic]] = {
             "site_cache": aligned(8 * CACHE_SLOTS * sites + 64), "ranks": aligned(4 * RANKS),
-            "releases": aligned(RELEASES.size * rings), "chunks": self.chunks,
+            "releases": aligned(RELEASES.size * rings), "marks": self.marks[MARKS_MARGIN:],
         }  # fmt: skip
         self.table = aligned(launch.table.size)
         self.table[:] = launch.table
@@ -103,6 +105,15 @@ class Worker:
             self.waiting = Residents(self.launch, self.state, self.own, self.first, self.last).run()
         else:
             self.launch.code.function("run", [ctypes.c_void_p])(self.state.ctypes.data)
+
+    def met(self, allocation: int) -> bool:
+        """Whether its blocks touched this line of the table."""
+        row = self.table[allocation * ALLOCATION.size + ALLOCATION.offset["flags"] :][:8]
+        return bool(int(row.view(np.uint64)[0]) & USED)
+
+    def marks_of(self, first: int, count: int) -> Bytes:
+        """What its blocks did with these cells of global memory: READ_MARK, WRITE_MARK, both or none."""
+        return self.marks[MARKS_MARGIN + first :][:count]
 
     def _number(self, name: str, width: int = 8) -> int:
         return number(self.state, name, width)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from grader.simt.engine import findings, ir
 from grader.simt.engine.builder import Builder
 from grader.simt.engine.clocks import make_room
-from grader.simt.engine.layout import ALLOCATION, COPY, INITIALISED, WARP, WORKER, Stamp
+from grader.simt.engine.layout import ALLOCATION, COPY, INITIALISED, READ_MARK, WARP, WORKER, WRITE_MARK, Stamp
 from grader.simt.engine.values import I1, I32, I64, PTR, VOID, Value, vec
 from grader.simt.observers import copies, releases
 from grader.simt.observers.base import Access, Completion, Observer
@@ -27,9 +27,6 @@ from grader.simt.observers.base import Access, Completion, Observer
 if TYPE_CHECKING:
     from grader.simt.engine.block_emitter import BlockEmitter
     from grader.simt.engine.operands import OperandEmitter
-
-CHUNK_SHIFT = 10
-READ_MARK, WRITE_MARK = 1, 2
 
 
 class Shadow(Observer):
@@ -43,7 +40,7 @@ class Shadow(Observer):
         if access.space not in ("global", "shared"):
             return
         if access.space == "global":
-            _mark_chunks(access)
+            _mark_cells(access)
         if self.uninitialised and access.kind != "store" and not _is_target(access):
             self._uninitialised(access)
         for cell in _cells(access):
@@ -339,28 +336,26 @@ def _report(access: Access, kind: int, lanes: Value, other: Value) -> None:
                other.lane(lane))  # fmt: skip
 
 
-def _mark_chunks(access: Access) -> None:
-    """With several workers: note which chunks of memory this one reads and writes."""
+def _mark_cells(access: Access) -> None:
+    """With several workers: note which cells this one reads and writes, a byte for each."""
     f = access.f
     with f.if_(WORKER.load(f, access.worker, "multi_worker").ne(0)):
         mark = READ_MARK if access.kind in ("load", "copy") else WRITE_MARK
-        shadow = ALLOCATION.load(f, access.allocation, "shadow") * access.granule
-        chunks = WORKER.load(f, access.worker, "chunks")
-        lane = f.first_lane(access.mask)
-
-        def note(offset: Value) -> None:
-            place = f.at(chunks, (offset + shadow) >> CHUNK_SHIFT)
-            f.store(f.load(ir.IntType(8), place) | mark, place)
-
+        cells = max(1, access.width // access.granule)
+        kind = ir.IntType(8 * cells)
+        scale = access.granule.bit_length() - 1
+        pattern = int.from_bytes(bytes([mark]) * cells, "little")
+        marks = f.at(WORKER.load(f, access.worker, "marks"), ALLOCATION.load(f, access.allocation, "shadow"))
         if access.base is not None:
-            last = f.const(I32, 31) - f.intrinsic("llvm.ctlz.i32", I32, access.mask, f.const(I1, 0))
-            note(access.offset.lane(lane))
-            note(access.offset.lane(last))
+            place = f.at(marks, access.base.ashr(scale))
+            ours = access.mask.as_lanes().select(f.const(vec(kind), pattern), 0)
+            f.store(f.load(vec(kind), place, align=1) | ours, place, align=1)
         else:
             table = f.array(I64, 32)
             f.store(access.offset, table, align=64)
-            with f.each_lane(access.mask) as each:
-                note(f.load(I64, f.at(table, each.zext(I64) * 8)))
+            with f.each_lane(access.mask) as lane:
+                place = f.at(marks, f.load(I64, f.at(table, lane.zext(I64) * 8)) >> scale)
+                f.store(f.load(kind, place, align=1) | pattern, place, align=1)
 
 
 def _signal(access: Access) -> None:
