@@ -125,7 +125,7 @@ def launching(name: str, path: Path, seed: int, *, device: int = 0, courses: Seq
 def simulated(program: Program, run: CaseRun) -> Sequence[LaunchRecord]:
     """The launches as the simulator counts them. Raises SubmissionError where one does not end well."""
     from grader.backends.base import Limits
-    from grader.backends.sim import SimBackend
+    from grader.backends.sim.session import SimBackend
 
     with SimBackend().open(program, Limits(launch_s=120.0, total_s=300.0)) as session:
         execution = session.run(run)

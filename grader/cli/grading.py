@@ -179,6 +179,17 @@ def in_a_clone(entry: CourseExercise) -> bool:
 
 
 def _graded(catalog: Catalog, tasks: Sequence[Task], options: Options) -> Iterator[Graded]:
+    from grader.backends.sim import starting
+
+    if _simulates(tasks[0], options):
+        starting.start_early()
+    try:
+        yield from _in_order(catalog, tasks, options)
+    finally:
+        starting.end_early()
+
+
+def _in_order(catalog: Catalog, tasks: Sequence[Task], options: Options) -> Iterator[Graded]:
     from grader.grading.advice import is_untouched
     from grader.grading.grade import grade
     from grader.grading.services import Hardware
@@ -200,6 +211,15 @@ def _graded(catalog: Catalog, tasks: Sequence[Task], options: Options) -> Iterat
         finally:  # behind the report, which need not wait for the disk
             if not (options.solution or options.no_record):
                 record(verdict)
+
+
+def _simulates(task: Task, options: Options) -> bool:
+    """Whether a simulator's child is certain to be needed first; a host file starts others."""
+    from grader.gpus.architecture import SIMULATED, capability
+
+    exercise = task.entry.exercise
+    wanted = options.backend != "gpu" and not options.no_sandbox and not exercise.host
+    return wanted and capability(exercise.requires) <= SIMULATED
 
 
 def _without_notes(verdict: Verdict) -> Verdict:

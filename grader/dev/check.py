@@ -131,7 +131,7 @@ def _start(
 
     def queue(file: Path | WrongAnswer, word: str) -> Future[Verdict]:
         if backend == "sim":
-            return laboratory.simulated(entry, file, counting=word == "technique")
+            return laboratory.simulated(entry, file)
         return laboratory.on_gpu(entry, file, "auto" if word in ALONE else "gpu")
 
     stub = (
@@ -166,7 +166,7 @@ def _launches(exercises: Sequence[CourseExercise], reports: Sequence[Report], la
     steps = {entry.name: entry for _, found in ladders(exercises) for entry in found}
     known = {report.name: report.solution for report in reports if report.solution is not None}
     again = {
-        name: laboratory.simulated(entry, entry.solution, counting=True)
+        name: laboratory.simulated(entry, entry.solution)
         for name, entry in steps.items()
         if name not in known and entry.solution is not None and not too_new(entry)
     }

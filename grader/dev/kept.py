@@ -8,15 +8,13 @@ well is ended as always.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from grader.backends.base import Backend
-from grader.backends.sim import ADDRESS_SPACE, SimSession
+from grader.backends.sim import starting
+from grader.backends.sim.session import SimSession
 from grader.launch import DeviceLimits
-from grader.process.child import spawn
 from grader.process.kept import ChildPool
-from grader.process.sandbox import Sandbox
 
 if TYPE_CHECKING:
     from grader.backends.base import CaseRun, Execution, Limits
@@ -29,33 +27,23 @@ PROGRAMS = 25
 
 def simulator_children() -> ChildPool:
     """Simulator children that wait for work."""
-    return ChildPool(_started, programs=PROGRAMS)
-
-
-def _started() -> Child:
-    closed = Sandbox(files=True, processes=False, network=False, memory_bytes=ADDRESS_SPACE)
-    return spawn("grader.backends.sim.child", sandbox=closed)
+    return ChildPool(starting.start, programs=PROGRAMS)
 
 
 class KeptSimulator(Backend):
-    """A backend like `SimBackend`, on the children of a pool.
-
-    ``counting`` counts in every case, not in the last one alone: one machine code instead of two for a program whose
-    cases all run, with the same findings.
-    """
+    """A backend like `SimBackend`, on the children of a pool."""
 
     name = "sim"
     device_limits = DeviceLimits()
 
-    def __init__(self, pool: ChildPool, *, threads: int = 1, counting: bool = False) -> None:
+    def __init__(self, pool: ChildPool, *, threads: int = 1) -> None:
         self._pool = pool
         self._threads = threads
-        self._counting = counting
 
     def open(self, program: Program, limits: Limits) -> KeptSession:
         """Load the program in a child that waits, or in a new one. Raises GraderFault where none starts."""
         used = self._pool.take()
-        session = KeptSession(used.child, program, limits, lambda: self._pool.give_back(used), counting=self._counting)
+        session = KeptSession(used.child, program, limits, lambda: self._pool.give_back(used))
         try:
             session.load(self._threads)
         except BaseException:
@@ -67,12 +55,9 @@ class KeptSimulator(Backend):
 class KeptSession(SimSession):
     """A session that gives its child back when every case has been answered."""
 
-    def __init__(
-        self, child: Child, program: Program, limits: Limits, give_back: Callable[[], None], *, counting: bool
-    ) -> None:
+    def __init__(self, child: Child, program: Program, limits: Limits, give_back: Callable[[], None]) -> None:
         super().__init__(child, program, limits)
         self._give_back = give_back
-        self._counting = counting
         self._answered = False
         self._closed = False
 
@@ -82,7 +67,7 @@ class KeptSession(SimSession):
 
     def run(self, run: CaseRun) -> Execution:
         self._answered = False
-        execution = super().run(replace(run, counters=run.counters or self._counting))
+        execution = super().run(run)
         self._answered = True
         return execution
 

@@ -41,9 +41,9 @@ class Laboratory(Closing):
         self._compilers.enter_context(compilers_kept())
         self._folder = TemporaryDirectory(prefix="warpgrade-wrong-")
 
-    def simulated(self, entry: CourseExercise, file: Path | WrongAnswer, *, counting: bool = False) -> Future[Verdict]:
-        """Grade a file on the simulator; ``counting`` as in `KeptSimulator`."""
-        return self._workers.submit(self._on_simulator, entry, file, counting)
+    def simulated(self, entry: CourseExercise, file: Path | WrongAnswer) -> Future[Verdict]:
+        """Grade a file on the simulator."""
+        return self._workers.submit(self._on_simulator, entry, file)
 
     def on_gpu(self, entry: CourseExercise, file: Path | WrongAnswer, backend: str = "gpu") -> Future[Verdict]:
         """Grade a file on the GPU, one at a time; ``backend`` is ``gpu`` or ``auto``."""
@@ -55,7 +55,7 @@ class Laboratory(Closing):
         path, *more = file.put(Path(mkdtemp(dir=self._folder.name)))
         return request(entry, path, backend, device, host=more[0] if more else entry.solution_host_file)
 
-    def _on_simulator(self, entry: CourseExercise, file: Path | WrongAnswer, counting: bool) -> Verdict:
+    def _on_simulator(self, entry: CourseExercise, file: Path | WrongAnswer) -> Verdict:
         asked = self._request(entry, file, "sim")
         services, submission = asked.services, asked.submission
         if entry.exercise.host and services.simulator is not None:  # its children share a file, and serve one program
@@ -64,7 +64,7 @@ class Laboratory(Closing):
                 services, simulator=SimHostFileBackend(entry, submission.path, host=host, threads=self._threads)
             )
         elif services.simulator is not None:
-            kept = KeptSimulator(self._children, threads=self._threads, counting=counting)
+            kept = KeptSimulator(self._children, threads=self._threads)
             services = replace(services, simulator=kept)
         return grade(replace(asked, services=services))
 

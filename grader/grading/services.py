@@ -148,7 +148,7 @@ def _simulator(task: Task, submission: Submission, sandbox: bool) -> Backend:
         return SimHostFileBackend(
             task.entry, task.path, host=submission.host_file, sandbox=sandbox, texts=submission.texts
         )
-    from grader.backends.sim import SimBackend
+    from grader.backends.sim.session import SimBackend
 
     return SimBackend()
 

@@ -106,8 +106,8 @@ class Ledger:
         self.answers = answers
         self.asked: list[tuple[str, str]] = []
 
-    def simulated(self, one, file, *, counting=False):
-        return self._answer("sim counting" if counting else "sim", file)
+    def simulated(self, one, file):
+        return self._answer("sim", file)
 
     def on_gpu(self, one, file, backend="gpu"):
         return self._answer(backend, file)
@@ -132,7 +132,7 @@ def test_each_backend_is_asked_about_the_files_that_name_it(scale):
     assert sorted(ledger.asked) == [
         ("auto", "copy.cu"),  # a GPU alone never says "race"
         ("gpu", "no_bounds_check.cu"), ("gpu", "scale.cu"),
-        ("sim", "copy.cu"), ("sim", "no_bounds_check.cu"), ("sim", "scale.cu"), ("sim counting", "strided.cu"),
+        ("sim", "copy.cu"), ("sim", "no_bounds_check.cu"), ("sim", "scale.cu"), ("sim", "strided.cu"),
     ]  # fmt: skip
     assert [str(problem) for problem in report.problems] == ["scale.cu: the stub is missing"]
     assert report.summary.startswith("sim: stub missing, solution pass, 3 of 3")
@@ -143,10 +143,9 @@ def test_each_backend_is_asked_about_the_files_that_name_it(scale):
 
 
 @needs_nvrtc
-@pytest.mark.parametrize("counting", [False, True])
-def test_a_kept_child_gives_the_verdicts_of_a_fresh_one(scale, counting):
+def test_a_kept_child_gives_the_verdicts_of_a_fresh_one(scale):
     pool = simulator_children()
-    kept = KeptSimulator(pool, counting=counting)
+    kept = KeptSimulator(pool)
     for path in (scale.solution, scale.folder / "wrong" / "no_bounds_check.cu", scale.folder / "wrong" / "strided.cu"):
         asked = request(scale, path, "sim")
         fresh, again = grade(asked), grade(changed(asked, simulator=kept))

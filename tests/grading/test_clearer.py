@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from grader.backends.base import Buffer, CaseRun, Limits
-from grader.backends.sim import SimBackend
+from grader.backends.sim.session import SimBackend
 from grader.compile import compile_source
 from grader.grading.clearer import clearer, uneven_passes
 from grader.launch import Launch, LaunchPlan

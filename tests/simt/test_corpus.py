@@ -60,7 +60,7 @@ def graded(path: Path, pool: ChildPool) -> Verdict:
     one = load_catalog().find("reduce_v3")
     asked = request(one, path, "sim")
     only_the_sum = replace(asked.exercise, technique=(), target=None, simulated=COUNTED)
-    return grade(replace(asked, exercise=only_the_sum, simulator=KeptSimulator(pool, counting=True)))
+    return grade(replace(asked, exercise=only_the_sum, simulator=KeptSimulator(pool)))
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import signal
 import pytest
 
 from grader.backends.base import Buffer, CaseRun, Execution, Limits
-from grader.backends.sim import SimBackend
+from grader.backends.sim.session import SimBackend
 from grader.compile import compile_source
 from grader.errors import SubmissionError
 from grader.launch import Launch, LaunchPlan

@@ -11,9 +11,9 @@ import llvmlite
 import numpy as np
 import pytest
 
-import grader.backends.sim as sim
+import grader.backends.sim.session as sim
 from grader.backends.base import Buffer, CaseRun, Execution, Limits
-from grader.backends.sim import SimBackend, SimSession
+from grader.backends.sim.session import SimBackend, SimSession
 from grader.compile import compile_source
 from grader.errors import GraderFault, SubmissionError, Unsupported
 from grader.launch import Launch, LaunchPlan

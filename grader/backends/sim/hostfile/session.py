@@ -13,7 +13,7 @@ from grader.backends.hostfile.child_files import where
 from grader.backends.hostfile.faults import error_of, printed_of, printed_too_much, process_died, process_hung
 from grader.backends.mappings import PAGE
 from grader.backends.patience import Patience
-from grader.backends.sim import START_S, SimSession, as_diagnostic, as_launches, as_timeline
+from grader.backends.sim.session import START_S, SimSession, as_diagnostic, as_launches, as_timeline
 from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeError
 from grader.launch.parameters import parameter_names
 from grader.process.channel import ChannelBroken, ChannelClosed, ChannelTimeout

@@ -1,0 +1,262 @@
+"""The simulator backend: the PTX runs in a child process with no files, no network and bounded memory.
+
+    parent: SimBackend.open ──▶ SimSession ──request──▶ grader.backends.sim.child ──▶ grader.simt.simulate
+                                           ◀── machine code to keep, results ──
+
+The child is started before it is needed (`start`), because importing LLVM takes a moment.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from grader.backends.base import Backend, CaseRun, Execution, Limits
+from grader.backends.patience import Patience
+from grader.backends.plans import dim3
+from grader.backends.sim import starting, store
+from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeError
+from grader.launch import DeviceLimits
+from grader.process.channel import ChannelClosed, ChannelTimeout
+from grader.process.child import Closing
+from grader.verdict import Access, Diagnostic, LaunchRecord, LineCounters, Operation, Place, Timeline, WorstRequest
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from grader.compile import Program
+    from grader.process.child import Child
+
+    Arrays = dict[str, npt.NDArray[np.generic]]
+
+START_S = 60.0
+COMPILE_S = 120.0  # native code for a large kernel takes seconds; this only catches a compiler that hangs
+
+__all__ = ["SimBackend", "SimSession", "as_diagnostic", "as_launches", "as_timeline"]
+
+
+class SimBackend(Backend):
+    """The simulated A100. ``threads`` CPU threads at most (0: as many as this process may use)."""
+
+    name = "sim"
+    device_limits = DeviceLimits()
+
+    def __init__(self, *, threads: int = 0, sandbox: bool = True) -> None:
+        self._threads = threads
+        self._sandbox = sandbox
+        self._started: Child | None = None
+
+    def start(self) -> None:
+        """Start the next session's child now, without waiting for it."""
+        if self._started is None:
+            self._started = starting.start(sandbox=self._sandbox)
+
+    def open(self, program: Program, limits: Limits) -> SimSession:
+        """Load the program in a child of its own. Raises GraderFault where the child does not start."""
+        self.start()
+        child, self._started = self._started, None
+        assert child is not None
+        session = SimSession(child, program, limits)
+        try:
+            session.load(self._threads)
+        except BaseException:
+            session.close()
+            raise
+        return session
+
+    def close(self) -> None:
+        """End a child that was started and not used."""
+        if self._started is not None:
+            self._started.close()
+            self._started = None
+
+
+class SimSession(Closing):
+    """One submission in one simulator child. A context manager; on exit the child is gone."""
+
+    def __init__(self, child: Child, program: Program, limits: Limits) -> None:
+        self._child = child
+        self._limits = limits
+        self._ends = time.monotonic() + START_S
+        self._stopped: WarpgradeError | None = None
+        self.program = program
+        self.sandbox = "none"
+
+    def load(self, threads: int) -> None:
+        """Hand the program over."""
+        request = {
+            "do": "load",
+            "ptx": self.program.ptx,
+            "name": self.program.name,
+            "key": self.program.key,
+            "threads": threads,
+            "printf_bytes": self._limits.printf_bytes,
+            "instructions": self._limits.instructions,
+            "instructions_per_block": self._limits.instructions_per_block,
+        }
+        self._send(request)
+        ready, _ = self._await(START_S)
+        self.sandbox = str(ready.get("sandbox", "none"))
+        self._ends = time.monotonic() + self._limits.total_s  # importing LLVM is not the submission's time
+
+    def run(self, run: CaseRun) -> Execution:
+        """Run one case on fresh buffers.
+
+        What the kernel does wrong is an Execution with ``failure``. Raises SubmissionError (``timeout``, ``crash``) for
+        what ends the session, Unsupported with the instruction and its line, GraderFault.
+        """
+        from grader.backends.sim.request import case_request
+        from grader.inputs import poison
+
+        request = case_request(run, self.program)
+        arrays = {b.name: b.data if b.data is not None else poison(b.dtype, b.count) for b in run.buffers}
+        started = time.monotonic()
+        self._send(request, arrays)
+        answer, outputs = self._await(self._limits.launch_s)
+        return _execution(answer, outputs, time.monotonic() - started)
+
+    def close(self) -> None:
+        """End the child at once; closing twice is fine."""
+        self._child.close()
+
+    # -- talking to the child ---------------------------------------------------------------------------------------
+    def _send(self, request: dict[str, Any], arrays: Arrays | None = None) -> None:
+        if self._stopped is not None:
+            raise self._stopped
+        try:
+            self._child.channel.send(request, arrays)
+        except ChannelClosed:
+            self._end()
+
+    def _await(self, timeout_s: float) -> tuple[dict[str, Any], Arrays]:
+        """The child's answer; on the way it may ask for machine code, and give some to keep."""
+        patience = self._patience(timeout_s)
+        while True:
+            try:
+                answer, arrays = self._child.channel.receive(patience.left_s())
+            except ChannelTimeout:
+                if not patience.is_over() and not self._child.channel.is_broken:
+                    continue
+                error = self._too_slow(timeout_s, patience)
+                self._child.kill()
+                raise self._stop(error) from None
+            except ChannelClosed:
+                self._end()
+            kind = answer.get("is")
+            if kind == "want":
+                kept = store.load(answer["keys"])
+                self._child.channel.send(kept)
+                patience = patience if kept else Patience(self._child, COMPILE_S)
+            elif kind == "keep":
+                store.save({key: code for key, code in answer.items() if isinstance(code, bytes)})
+                patience = self._patience(timeout_s)
+            elif kind == "unsupported":
+                raise self._stop(_unsupported(answer, self.program.name))
+            elif kind == "unusable":
+                hint = "`pip install 'llvmlite<0.48'` replaces it, and `grade doctor` looks at everything"
+                raise self._stop(Unsupported(answer["message"], hint=hint))
+            elif kind == "full":
+                raise self._stop(_too_large())
+            elif kind == "fault":
+                raise self._stop(GraderFault(f"the simulator failed: {answer['message']}"))
+            else:
+                self._ends += patience.starved_s()
+                return answer, arrays
+
+    def _patience(self, timeout_s: float) -> Patience:
+        """With one request: for so long, and for no longer than with all together."""
+        return Patience(self._child, min(timeout_s, self._ends - time.monotonic()))
+
+    def _too_slow(self, timeout_s: float, patience: Patience) -> SubmissionError:
+        """The clock ended it, and the budgets did not: long work is as likely as a loop without an end."""
+        total_s, busy = self._limits.total_s, patience.busy()
+        limit = (
+            f"{total_s:g} s for all cases together" if patience.seconds < timeout_s else f"{timeout_s:g} s for one case"
+        )
+        message = (
+            f"the time limit of {limit} on the simulator ended the kernel; its budget of instructions was not used up, "
+            f"so it need not be an endless loop{busy}"
+        )
+        more = f"`--timeout {math.ceil(2 * total_s)}` gives it more time"
+        much = (
+            f"grade it again when nothing else runs; {more}" if busy else f"if the kernel only has much to do, {more}"
+        )
+        hint = f"{much}; else look for a loop whose condition never becomes false"
+        return SubmissionError("timeout", message, hint=hint)
+
+    def _end(self) -> None:
+        """The child is gone: say why, and end the session."""
+        self._child.wait(5.0)
+        signal = self._child.signal_name
+        if signal is None:
+            raise self._stop(GraderFault(f"the simulator's process ended: {self._child.stderr[-2000:].strip()}"))
+        message = f"the simulator's process was ended by {signal} while this kernel ran"
+        raise self._stop(SubmissionError("crash" if signal == "SIGSEGV" else "limit", message))
+
+    def _stop(self, error: WarpgradeError) -> WarpgradeError:
+        self._stopped = error
+        return error
+
+
+def _too_large() -> SubmissionError:
+    return SubmissionError(
+        "limit",
+        "the simulator ran out of memory for this kernel",
+        hint="use smaller local arrays, fewer threads in a block, or less memory in all",
+    )
+
+
+def _unsupported(answer: dict[str, Any], name: str) -> Unsupported:
+    line = answer.get("line")
+    message = f"the simulator cannot run {answer['what']}" + (f" ({name}:{line})" if line else "")
+    hint = answer.get("hint") or "run it on a GPU with --backend gpu, or write it in another way"
+    found = Diagnostic(kind="unsupported", message=message, file=name, line=line, hint=hint)
+    return Unsupported(message, diagnostics=(found,), hint=hint)
+
+
+def _execution(answer: dict[str, Any], outputs: Arrays, elapsed_s: float) -> Execution:
+    return Execution(
+        outputs=outputs, launches=as_launches(answer), failure=answer["failure"], printed=answer["printed"],
+        diagnostics=tuple(as_diagnostic(d) for d in answer["diagnostics"]),
+        inputs_changed=tuple(answer["inputs_changed"]), elapsed_s=elapsed_s,
+    )  # fmt: skip
+
+
+def as_launches(answer: dict[str, Any]) -> tuple[LaunchRecord, ...]:
+    """The records of what a child says that was launched."""
+    return tuple(
+        LaunchRecord(
+            kernel=r["kernel"], grid=dim3(r["grid"]), block=dim3(r["block"]), shared_bytes=r["shared_bytes"],
+            counters=r["counters"], lines=tuple(LineCounters(line["line"], line["counters"]) for line in r["lines"]),
+            backend="sim", worst=tuple(_worst(r["kernel"], w) for w in r["worst"]),
+        )
+        for r in answer.get("launches", ())
+    )  # fmt: skip
+
+
+def as_diagnostic(data: dict[str, Any]) -> Diagnostic:
+    """A finding as a child tells it."""
+    accesses = tuple(Access(a["kind"], dim3(a["thread"]), dim3(a["block"]), a["line"]) for a in data["accesses"])
+    return Diagnostic(**(data | {"accesses": accesses, "places": as_places(data["places"])} | _dims(data)))
+
+
+def as_places(told: Sequence[Mapping[str, Any]]) -> tuple[Place, ...]:
+    return tuple(Place(**(dict(one) | _dims(one))) for one in told)
+
+
+def _dims(data: Mapping[str, Any]) -> dict[str, tuple[int, int, int]]:
+    return {name: dim3(data[name]) for name in ("thread", "block") if data[name] is not None}
+
+
+def as_timeline(data: dict[str, Any] | None) -> Timeline | None:
+    """A timeline as a child tells it; None where it drew none."""
+    if not data:
+        return None
+    return Timeline(**(data | {"operations": tuple(Operation(**one) for one in data["operations"])}))
+
+
+def _worst(kernel: str, data: dict[str, Any]) -> WorstRequest:
+    return WorstRequest(kernel, **(data | {"block": dim3(data["block"]), "offsets": tuple(data["offsets"])}))
