@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from llvmlite import ir
-
+from grader.simt.engine import ir
 from grader.simt.engine.builder import Builder
 from grader.simt.engine.values import I32, VOID, Value, mangle
 from grader.simt.isa.formats import canonical, infinity_bits, is_nan, kind_of, magnitude, smallest_normal
@@ -44,14 +43,13 @@ def _directed(module: ir.Module, name: str, operation: str, rounding: str, like:
     kind = like[0].type
     f = Builder(module, name, kind, [kind] * len(like))
     f.fn.attributes.add("noinline")
-    set.add(f.fn.attributes, "strictfp")  # llvmlite's own `add` does not know this attribute
+    f.fn.attributes.add("strictfp")
     _set_mode(f, DIRECTED[rounding])
     intrinsic = f"llvm.experimental.constrained.{operation}.{mangle(kind)}"
-    hint = ir.MetaDataType()
     fn = module.globals.get(intrinsic)
     if fn is None:
-        fn = ir.Function(module, ir.FunctionType(kind, [kind] * len(like) + [hint, hint]), intrinsic)
-    hints = [ir.MetaDataString(module, text) for text in ("round.dynamic", "fpexcept.ignore")]
+        fn = ir.Function(module, kind, [kind] * len(like) + [ir.METADATA] * 2, intrinsic)
+    hints = [ir.metadata(text) for text in ("round.dynamic", "fpexcept.ignore")]
     result = Value(f, f.b.call(fn, [a.v for a in f.args] + hints))
     _set_mode(f, NEAREST)
     f.ret(result)

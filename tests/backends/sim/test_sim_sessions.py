@@ -11,8 +11,8 @@ import llvmlite
 import numpy as np
 import pytest
 
-import grader.backends.sim.session as sim
 from grader.backends.base import Buffer, CaseRun, Execution, Limits
+from grader.backends.sim import starting
 from grader.backends.sim.session import SimBackend, SimSession
 from grader.compile import compile_source
 from grader.errors import GraderFault, SubmissionError, Unsupported
@@ -91,7 +91,7 @@ def test_an_endless_loop_is_a_finding_and_the_session_goes_on() -> None:
 
 
 def test_a_block_that_needs_too_much_memory_is_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sim, "ADDRESS_SPACE", 700 << 20)
+    monkeypatch.setattr(starting, "ADDRESS_SPACE", 700 << 20)
     big = "float a[120000]; for (int k = 0; k < 120000; k += 999) a[k + threadIdx.x % 999] = k; x[threadIdx.x % 64] = a[threadIdx.x * 9];"
     with session(big) as one, pytest.raises(SubmissionError, match="memory") as ended:
         one.run(case(block=1024))
