@@ -59,8 +59,9 @@ def graded(path: Path, pool: ChildPool) -> Verdict:
     """The verdict on a file as an answer to reduce_v3, of which only the sum is asked for: no technique, no speed."""
     one = load_catalog().find("reduce_v3")
     asked = request(one, path, "sim")
-    only_the_sum = replace(asked.exercise, technique=(), target=None, simulated=COUNTED)
-    return grade(replace(asked, exercise=only_the_sum, simulator=KeptSimulator(pool)))
+    only_the_sum = replace(asked.submission.exercise, technique=(), target=None, simulated=COUNTED)
+    submission = replace(asked.submission, exercise=only_the_sum)
+    return grade(replace(asked, submission=submission, services=replace(asked.services, simulator=KeptSimulator(pool))))
 
 
 @pytest.fixture(scope="module")
