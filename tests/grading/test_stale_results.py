@@ -13,6 +13,7 @@ import pytest
 from grader.api import grade
 from grader.backends.hostfile.case import warm_up_inputs
 from grader.catalog.exercises import built_in_course, load_catalog, resolve_reference
+from grader.dev.wrong import wrong_answer
 from grader.grading.cases import CaseBook
 from grader.grading.records import Case
 from grader.grading.stale import with_time
@@ -79,9 +80,10 @@ def test_a_few_small_integers_agree_by_chance_and_say_nothing() -> None:
 def test_samples_copied_in_setup_are_told_as_that_at_the_smallest_size_too(
     tmp_path: Path, name: str, wrong: str
 ) -> None:
-    folder = load_catalog().find(name).folder
-    (tmp_path / f"{name}_host.py").write_bytes((folder / "wrong" / f"{wrong}_host.py").read_bytes())
-    (tmp_path / f"{name}.cu").write_bytes((folder / f"{name}.cu").read_bytes())
+    entry = load_catalog().find(name)
+    (text,) = wrong_answer(entry, wrong).texts.values()
+    (tmp_path / f"{name}_host.py").write_text(text, encoding="utf-8")
+    (tmp_path / f"{name}.cu").write_bytes(entry.stub.read_bytes())
     verdict = grade(name, tmp_path / f"{name}.cu", backend="sim")
     (found,) = [one for one in verdict.diagnostics if one.kind == "wrong"]
     assert found.message.endswith("; it would be right for what was in x when setup was called")
