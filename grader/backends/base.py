@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
+from grader.backends.starting import PRINTF_BYTES
+
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
@@ -42,7 +44,7 @@ class Limits:
     launch_s: float = 10.0  # wall clock of one case's launches; backs up the instruction budget
     total_s: float = 60.0  # wall clock of the whole session
     memory_bytes: int = 4 << 30  # address space of a simulator child
-    printf_bytes: int = 64 << 10
+    printf_bytes: int = PRINTF_BYTES
     instructions: int = 4_000_000_000  # warp instructions of one case on the simulator
     instructions_per_block: int = (
         100_000_000  # of one block, so that an endless loop is found soon and at the same place

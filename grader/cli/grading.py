@@ -179,10 +179,9 @@ def in_a_clone(entry: CourseExercise) -> bool:
 
 
 def _graded(catalog: Catalog, tasks: Sequence[Task], options: Options) -> Iterator[Graded]:
-    from grader.backends.sim import starting
+    from grader.backends import starting
 
-    if _simulates(tasks[0], options):
-        starting.start_early()
+    _start_early(tasks[0], options)
     try:
         yield from _in_order(catalog, tasks, options)
     finally:
@@ -213,13 +212,19 @@ def _in_order(catalog: Catalog, tasks: Sequence[Task], options: Options) -> Iter
                 record(verdict)
 
 
-def _simulates(task: Task, options: Options) -> bool:
-    """Whether a simulator's child is certain to be needed first; a host file starts others."""
-    from grader.gpus.architecture import SIMULATED, capability
+def _start_early(task: Task, options: Options) -> None:
+    """Start the children that are needed first, before anything is known of a GPU but its driver's name; a host file
+    starts others.
+    """
+    from grader.backends.starting import start_early
+    from grader.gpus.architecture import simulable
+    from grader.gpus.driver import is_loaded
 
     exercise = task.entry.exercise
-    wanted = options.backend != "gpu" and not options.no_sandbox and not exercise.host
-    return wanted and capability(exercise.requires) <= SIMULATED
+    if options.no_sandbox or exercise.host:
+        return
+    gpu = options.device if options.backend != "sim" and is_loaded() else None
+    start_early(simulator=options.backend != "gpu" and simulable(exercise.requires), gpu=gpu)
 
 
 def _without_notes(verdict: Verdict) -> Verdict:

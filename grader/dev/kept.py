@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from grader.backends.base import Backend
-from grader.backends.sim import starting
 from grader.backends.sim.session import SimSession
+from grader.backends.starting import simulator_child
 from grader.launch import DeviceLimits
 from grader.process.kept import ChildPool
 
@@ -27,7 +27,7 @@ PROGRAMS = 25
 
 def simulator_children() -> ChildPool:
     """Simulator children that wait for work."""
-    return ChildPool(starting.start, programs=PROGRAMS)
+    return ChildPool(simulator_child, programs=PROGRAMS)
 
 
 class KeptSimulator(Backend):

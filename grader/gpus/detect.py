@@ -6,16 +6,13 @@ the parent process; ``CUDA_VISIBLE_DEVICES`` is respected, because it is the sam
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from grader.errors import Unsupported
 from grader.gpus.architecture import real, serves
+from grader.gpus.driver import driver_version
 from grader.launch import DeviceLimits
-
-_DRIVER_FILE = Path("/proc/driver/nvidia/version")
 
 _ATTRIBUTES = {
     "major": "COMPUTE_CAPABILITY_MAJOR",
@@ -120,16 +117,6 @@ def _limits(name: str, values: dict[str, int]) -> DeviceLimits:
         max_grid=(values["grid_x"], values["grid_y"], values["grid_z"]),
         max_shared_bytes=values["max_shared_bytes"],
     )
-
-
-def driver_version(file: Path = _DRIVER_FILE) -> str:
-    """The driver's own version, e.g. ``580.95.05``; "" where the kernel module does not tell (WSL, some sandboxes)."""
-    try:
-        text = file.read_text()
-    except OSError:
-        return ""
-    found = re.search(r"Kernel Module(?: for \S+)?\s+(\d+(?:\.\d+)+)", text)
-    return found[1] if found else ""
 
 
 # ---------------------------------------------------------------------------------------------------- the driver's API

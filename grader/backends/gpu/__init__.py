@@ -11,28 +11,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.backends.base import Backend, Limits
 from grader.backends.gpu.session import GpuSession
-from grader.paths import PACKAGE
+from grader.backends.starting import gpu_child
 
 if TYPE_CHECKING:
     from grader.compile import Program
     from grader.gpus.detect import Gpu
     from grader.launch import DeviceLimits
     from grader.process.child import Child
-    from grader.process.sandbox import Sandbox
 
 __all__ = ["GpuBackend", "GpuSession"]
-
-_PASSED_ON = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_PATH", "CUDA_HOME", "LD_LIBRARY_PATH", "PATH")
-_SYSTEM = ("/usr", "/lib", "/lib64", "/etc", "/opt", "/bin", "/sbin", "/sys")
-_WRITABLE = ("/dev", "/proc", "/run", "/var")
 
 
 class GpuBackend(Backend):
@@ -57,7 +48,7 @@ class GpuBackend(Backend):
         Call it from a thread that lives as long as the child: the kernel ends a child with the thread that started it.
         """
         if self._started is None:
-            self._started = start_child(self.gpu, Limits().printf_bytes, sandbox=self._sandbox)
+            self._started = gpu_child(self.gpu.index, sandbox=self._sandbox)
 
     def open(self, program: Program, limits: Limits) -> GpuSession:
         """Assemble the program for this GPU and load it in a child of its own.
@@ -100,37 +91,3 @@ class GpuBackend(Backend):
         if self._started is not None:
             self._started.close()
             self._started = None
-
-
-def start_child(gpu: Gpu, printf_bytes: int, *, sandbox: bool = True) -> Child:
-    """Start a GPU child; it makes its context at once."""
-    from grader.process.channel import ChannelClosed
-    from grader.process.child import spawn
-
-    child = spawn("grader.backends.gpu.child", sandbox=gpu_sandbox() if sandbox else None, env=environment())
-    with contextlib.suppress(ChannelClosed):  # the session that waits for the child says what happened
-        child.channel.send({"do": "start", "device": gpu.index, "printf_bytes": printf_bytes})
-    return child
-
-
-def gpu_sandbox() -> Sandbox:
-    """What CUDA needs of the file system; home folders stay closed, but for where Python and its packages lie."""
-    from grader.process.sandbox import Sandbox
-
-    write = (*_WRITABLE, "/tmp", tempfile.gettempdir())
-    return Sandbox(files=True, read=(*_SYSTEM, *python_folders()), write=write)
-
-
-def python_folders() -> tuple[str, ...]:
-    """Where this Python, its packages and the grader lie: a child may read them."""
-    import sys
-
-    package = str(PACKAGE)
-    return (sys.prefix, sys.base_prefix, package, *(str(Path(folder).absolute()) for folder in sys.path if folder))
-
-
-def environment(scratch: str | None = None) -> dict[str, str]:
-    """The child's environment: which GPU, where CUDA is, and a temporary folder."""
-    inherited = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-    scratch = scratch or tempfile.gettempdir()
-    return inherited | {"HOME": scratch, "CUPY_CACHE_IN_MEMORY": "1", "CUDA_CACHE_DISABLE": "1", "TMPDIR": scratch}

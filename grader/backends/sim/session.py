@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from grader.backends.base import Backend, CaseRun, Execution, Limits
 from grader.backends.patience import Patience
 from grader.backends.plans import dim3
-from grader.backends.sim import starting, store
+from grader.backends.sim import store
+from grader.backends.starting import simulator_child
 from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeError
 from grader.launch import DeviceLimits
 from grader.process.channel import ChannelClosed, ChannelTimeout
@@ -52,7 +53,7 @@ class SimBackend(Backend):
     def start(self) -> None:
         """Start the next session's child now, without waiting for it."""
         if self._started is None:
-            self._started = starting.start(sandbox=self._sandbox)
+            self._started = simulator_child(sandbox=self._sandbox)
 
     def open(self, program: Program, limits: Limits) -> SimSession:
         """Load the program in a child of its own. Raises GraderFault where the child does not start."""

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grader.backends.base import Backend, Limits
-from grader.backends.gpu import environment
 from grader.backends.gpu.hostfile.baselines import Baseline, BaselineSetup, baselines
 from grader.backends.gpu.hostfile.session import HostfileSession
 from grader.backends.hostfile.case import on_gpus, too_few_gpus
+from grader.backends.starting import environment
 from grader.errors import Unsupported
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from grader.backends.hostfile.case import shared_bytes
 from grader.backends.hostfile.child_files import ChildFiles
 from grader.backends.mappings import PAGE, SharedFile, pages
 from grader.backends.sim.hostfile.session import GAP_BYTES, HostfileSimSession
-from grader.backends.sim.starting import ADDRESS_SPACE
+from grader.backends.starting import ADDRESS_SPACE
 from grader.launch import DeviceLimits
 from grader.process.child import spawn
 from grader.process.sandbox import Sandbox
