@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from grader.compile import Program
     from grader.exercise import Exercise
+    from grader.findings.record import Finding
     from grader.launch import DeviceLimits, LaunchPlan
     from grader.verdict import Diagnostic, LaunchRecord, Timeline
 
@@ -78,6 +79,7 @@ class Execution:
     outputs: Mapping[str, npt.NDArray[np.generic]]  # output name -> its content after the last launch
     launches: tuple[LaunchRecord, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
+    findings: tuple[Finding, ...] = ()  # told after the diagnostics, and put into words by who runs the case
     failure: str | None = None
     printed: str = ""
     inputs_changed: tuple[str, ...] = field(default=())  # names of inputs that the kernel overwrote

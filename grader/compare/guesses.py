@@ -1,11 +1,11 @@
-"""What a wrong output looks like, in words that help: the first guess that fits the whole array wins."""
+"""What a wrong output looks like: the first guess that fits the whole array wins."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,16 +16,8 @@ if TYPE_CHECKING:
 
     from grader.exercise import Array, Size
 
-NEAR = "the error is small"
-"""How the guess begins that speaks of precision."""
-
-_OF_VALUES = re.compile(rf"{NEAR} |each is \S+ times what it should be$")
-"""Guesses at how the values were computed. Where old or unordered values were used, these lead astray."""
-
-
-def without_values(message: str) -> str:
-    """Return a message of `grader.compare` without its guess at how the values were computed, if it has one."""
-    return "; ".join(part for part in message.split("; ") if not _OF_VALUES.match(part))
+Guess = tuple[str, Mapping[str, Any]]
+"""The cause, and the facts that its words need."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,108 +32,100 @@ class Wrong:
     inputs: Mapping[str, npt.NDArray[np.generic]]
 
 
-def guess(found: Wrong) -> str:
-    """A clause such as "the array is a copy of a", or "" where nothing fits."""
+def guess(found: Wrong) -> Guess:
+    """What it looks like, such as a copy of an input; ("", {}) where nothing fits."""
     with np.errstate(all="ignore"):
-        return next((words for look in _GUESSES if (words := look(found))), "")
+        return next((known for look in _GUESSES if (known := look(found))), ("", {}))
 
 
-def _unwritten(found: Wrong) -> str:
+def _unwritten(found: Wrong) -> Guess | None:
     untouched = is_poison(found.got) & found.wrong
     count, total = int(untouched.sum()), len(found.got)
     if found.got.dtype.itemsize == 1 and count < total:
-        return ""  # in a byte, the poison may well be a result
+        return None  # in a byte, the poison may well be a result
     if count == total:
-        return f"nothing was written to {found.array.name}" if total > 1 else ""
+        return ("nothing_written", {}) if total > 1 else None
     if count > 1 and untouched[-count:].all():
-        return f"the last {count} elements were never written: does the grid cover them?"
-    return f"{count} elements were never written" if count > 1 else ""
+        return "last_unwritten", {"unwritten": count}
+    return ("unwritten", {"unwritten": count}) if count > 1 else None
 
 
-def _nan(found: Wrong) -> str:
+def _nan(found: Wrong) -> Guess | None:
     if found.got.dtype.kind != "f":
-        return ""
+        return None
     count = int((np.isnan(found.got) & found.wrong & ~is_poison(found.got)).sum())
-    if not count:
-        return ""
-    alone = count == int(found.wrong.sum()) == 1
-    number = "it is" if alone else f"{count} of them {'is' if count == 1 else 'are'}"
-    return f"{number} NaN: 0/0, inf − inf, or a value that was never written before it was read"
+    return ("nan", {"nan": count}) if count else None
 
 
-def _constant(found: Wrong) -> str:
+def _constant(found: Wrong) -> Guess | None:
     if len(found.got) < 2 or not (found.got == found.got[0]).all():
-        return ""
-    return f"every element of {found.array.name} is {found.got[0]}"
+        return None
+    return "constant", {"value_of_all": str(found.got[0])}
 
 
-def _copy(found: Wrong) -> str:
+def _copy(found: Wrong) -> Guess | None:
     count = len(found.got)
     if count == 1 and abs(found.got[0]) <= 1:
-        return ""  # a single 0 or 1 says nothing
+        return None  # a single 0 or 1 says nothing
     for name, values in found.inputs.items():
         if len(values) >= count and (values[:count] == found.got).all():
-            return f"it is {name}[0] unchanged" if count == 1 else f"{found.array.name} is a copy of {name}"
-    return ""
+            return "copy", {"copy_of": name}
+    return None
 
 
-def _transposed(found: Wrong) -> str:
+def _transposed(found: Wrong) -> Guess | None:
     match = re.fullmatch(r"\s*(\w+)\s*\*\s*(\w+)\s*", found.array.count)
     rows, columns = (found.size.get(match[1], 0), found.size.get(match[2], 0)) if match else (0, 0)
     if min(rows, columns) < 2 or rows * columns != len(found.got):
-        return ""
+        return None
     turned = found.expected.reshape(rows, columns).T.reshape(-1)
-    return "it is the right matrix transposed: rows and columns are swapped" if (turned == found.got).all() else ""
+    return ("transposed", {}) if (turned == found.got).all() else None
 
 
-def _shifted(found: Wrong) -> str:
+def _shifted(found: Wrong) -> Guess | None:
     """A wrong index moves a whole stretch; elements that collide may also hold a neighbour's value, here and there."""
     at = np.flatnonzero(found.wrong)
     if len(at) < 4 or 4 * len(at) < 3 * (at[-1] - at[0] + 1):
-        return ""
-    for step, words in ((1, "after"), (-1, "before")):
+        return None
+    for step, cause in ((1, "shifted_after"), (-1, "shifted_before")):
         inside = at[(at + step >= 0) & (at + step < len(found.got))]
         same = (found.got[inside] == found.expected[inside + step]).all()
         if same and len(np.unique(found.got[inside])) >= 4:
-            return f"each holds what belongs to the element {words} it: an index is off by one"
-    return ""
+            return cause, {}
+    return None
 
 
-def _multiple(found: Wrong) -> str:
+def _multiple(found: Wrong) -> Guess | None:
     """All wrong elements are the same simple multiple of what they should be."""
     expected, got = found.expected[found.wrong].astype(np.float64), found.got[found.wrong].astype(np.float64)
     if len(got) < 2 or not expected.all():
-        return ""
+        return None
     ratio = float(got[0] / expected[0])
     if not np.allclose(got, ratio * expected, rtol=1e-5, atol=0) or abs(ratio - 1) < 1e-3:
-        return ""
+        return None
     if ratio == 0:
-        return "each of these is 0"
-    return f"each is {ratio:.6g} times what it should be"
+        return "zeros", {}
+    return "multiple", {"ratio": f"{ratio:.6g}"}
 
 
-def _from_some_element_on(found: Wrong) -> str:
+def _from_some_element_on(found: Wrong) -> Guess | None:
     first, count = int(np.argmax(found.wrong)), int(found.wrong.sum())
     if first == 0 or count < 2 or first + count != len(found.got):
-        return ""
-    return f"everything before it is right, and everything from it on is wrong: {_round_number(first)}"
-
-
-def _round_number(first: int) -> str:
+        return None
     width = next((width for width in (1024, 512, 256, 128, 64, 32) if first % width == 0), 0)
-    return f"{first} is a multiple of {width}, so look at what the next block or warp does" if width else "why there?"
+    return "from_some_element_on", {"multiple_of": width}
 
 
-def _near(found: Wrong) -> str:
+def _near(found: Wrong) -> Guess | None:
     """A small error in everything that is wrong: precision rather than a wrong index."""
     expected, got = found.expected[found.wrong].astype(np.float64), found.got[found.wrong].astype(np.float64)
     largest = float(np.max(np.abs(got - expected) / np.abs(expected)))
     if not largest < 1e-2:
-        return ""
-    return f"{NEAR} (at most {largest:.1g} of the value): a term missing, or too low a precision"
+        return None
+    return "near", {"largest": f"{largest:.1g}"}
 
 
-_GUESSES: tuple[Callable[[Wrong], str], ...] = (
+_GUESSES: tuple[Callable[[Wrong], Guess | None], ...] = (
     _unwritten,
     _nan,
     _constant,

@@ -1,11 +1,10 @@
-"""The first wrong element of an output, as a record and in words."""
+"""The first wrong element of an output, as a finding."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from grader.compare.guesses import Wrong, guess
 from grader.compare.tolerance import right, rounded_to
 from grader.errors import GraderFault
+from grader.findings.record import Finding
 from grader.inputs import element_count, is_poison
 
 if TYPE_CHECKING:
@@ -26,27 +26,6 @@ if TYPE_CHECKING:
     Beside = Callable[[str, int], str]
 
 
-@dataclass(frozen=True)
-class Mismatch:
-    """One output that is wrong. ``index`` is the first wrong element's; ``message`` says all of it in words.
-
-    ``position`` is (row, column) where the array's count is a product of two sizes. ``likely_writer`` is the (block,
-    thread) that writes the element if each thread writes the element of its own global index; nobody knows of matrices.
-    """
-
-    array: str
-    index: int
-    position: tuple[int, int] | None
-    got: float
-    expected: float
-    wrong: int  # how many elements are wrong …
-    count: int  # … of how many
-    never_written: bool  # whether the element still holds the poison
-    guess: str  # what it looks like: "the array is a copy of a", "" where nothing fits
-    likely_writer: tuple[int, int] | None
-    message: str
-
-
 def compare(
     exercise: Exercise,
     size: Size,
@@ -57,7 +36,7 @@ def compare(
     *,
     plan: LaunchPlan | None = None,
     beside: Beside | None = None,
-) -> Mismatch | None:
+) -> Finding | None:
     """The first output that is wrong, in the exercise's order; None if all are right.
 
     ``values`` is ``"exact"`` (nothing is allowed) or ``"real"`` (the exercise's tolerance). ``expected`` holds 1-D
@@ -85,61 +64,33 @@ def _of_length(arrays: Arrays, array: Array, count: int, source: str) -> npt.NDA
     return found
 
 
-def _mismatch(found: Wrong, plan: LaunchPlan | None, beside: Beside | None) -> Mismatch:
+def _mismatch(found: Wrong, plan: LaunchPlan | None, beside: Beside | None) -> Finding:
+    """``position`` is (row, column) where the array's count is a product of two sizes.
+
+    Its thread is the one that writes the element if each writes that of its own global index; nobody knows of matrices.
+    """
     index = int(np.argmax(found.wrong))
     position = _position(found.array, found.size, index)
     writer = likely_writer(plan, len(found.got), index) if plan and not position else None
-    words = guess(found)
-    never_written = bool(is_poison(found.got)[index])
-    inputs = beside(found.array.name, index) if beside and not never_written else ""
-    return Mismatch(
-        array=found.array.name,
-        index=index,
-        position=position,
-        got=float(found.got[index]),
-        expected=float(found.expected[index]),
-        wrong=int(found.wrong.sum()),
-        count=len(found.got),
-        never_written=never_written,
-        guess=words,
-        likely_writer=writer,
-        message=_message(found, index, position, writer, _values(found, index, plan, inputs), words),
-    )
+    inputs = beside(found.array.name, index) if beside and not is_poison(found.got)[index] else ""
+    cause, facts = guess(found)
+    block, thread = ((number, 0, 0) for number in writer) if writer else (None, None)
+    return Finding(
+        "wrong", cause, space="global", array=found.array.name, index=index, thread=thread, block=block,
+        facts={
+            "size": dict(found.size), "position": position, "value": _value(found, index, plan), "inputs": inputs,
+            "got": digits(found.got[index]), "expected": digits(found.expected[index]),
+            "wrong": int(found.wrong.sum()), "count": len(found.got), **facts,
+        },
+    )  # fmt: skip
 
 
-# ---------------------------------------------------------------------------------------------------------------- words
-
-
-def _message(
-    found: Wrong, index: int, position: tuple[int, int] | None, writer: tuple[int, int] | None, values: str, words: str
-) -> str:
-    """``c[1022] at n=1023: got 0.0, expected 1.25; 1 of 1023 elements is wrong; …``."""
-    row = f" (row {position[0]}, column {position[1]})" if position else ""
-    case = ", ".join(f"{name}={value}" for name, value in found.size.items())
-    parts = (
-        f"{found.array.name}[{index}]{row} at {case}: {values}",
-        _how_many(int(found.wrong.sum()), len(found.got)),
-        words,
-        f"it is probably thread {writer[1]} of block {writer[0]} that should write it" if writer else "",
-    )
-    return "; ".join(part for part in parts if part)
-
-
-def _values(found: Wrong, index: int, plan: LaunchPlan | None, inputs: str) -> str:
-    """``got 3.0, expected 8.0 (a[37] = 3.0, b[37] = 5.0)``."""
-    made_of = f" ({inputs})" if inputs else ""
-    got = _got(found, index, plan)
-    return f"{got}{',' if got.startswith('got') else ';'} expected {digits(found.expected[index])}{made_of}"
-
-
-def _got(found: Wrong, index: int, plan: LaunchPlan | None) -> str:
-    """``got 0.0``, or that nobody wrote it: arithmetic on a NaN keeps its bits, so scratch may be where it is from."""
+def _value(found: Wrong, index: int, plan: LaunchPlan | None) -> str:
+    """``got`` something, or nobody wrote it: arithmetic on a NaN keeps its bits, so scratch may be where it is from."""
     value = found.got[index]
     if not is_poison(found.got)[index] or value.dtype.itemsize == 1:
-        return f"got {digits(value)}"
-    from_scratch = plan is not None and plan.scratch and value.dtype.kind == "f"
-    unwritten = "it was never written"
-    return f"{unwritten}, or was computed from scratch values that were never written" if from_scratch else unwritten
+        return "got"
+    return "unwritten_or_scratch" if plan is not None and plan.scratch and value.dtype.kind == "f" else "unwritten"
 
 
 def digits(value: np.generic) -> str:
@@ -147,14 +98,6 @@ def digits(value: np.generic) -> str:
     if value.dtype.kind == "f" and 1e-4 <= abs(float(value)) < 1e15:
         return np.format_float_positional(value, unique=True, trim="0")  # type: ignore[arg-type]  # a float, as just checked
     return str(value)
-
-
-def _how_many(wrong: int, count: int) -> str:
-    if count == 1:
-        return ""
-    if wrong == count:
-        return f"all {count} elements are wrong"
-    return f"{wrong} of {count} elements {'is' if wrong == 1 else 'are'} wrong"
 
 
 def _position(array: Array, size: Size, index: int) -> tuple[int, int] | None:

@@ -1,20 +1,20 @@
-"""Likely causes beside what was found: parameters of another type than the array, and the inputs of a wrong element."""
+"""Likely causes beside what was found: parameters of another type, uneven passes, the inputs of a wrong element."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from grader.findings.record import Finding
 from grader.launch.parameters import C_TYPES, Misread, misread
 from grader.render.text import listed
-from grader.verdict import Diagnostic
 
 if TYPE_CHECKING:
     from grader.exercise import Exercise
     from grader.grading.cases import CaseBook
     from grader.grading.records import Case, CompiledSubmission
-    from grader.launch import LaunchPlan
+    from grader.launch import Launch, LaunchPlan
 
 INPUTS_SHOWN = 4
 
@@ -31,18 +31,8 @@ def misreads(exercise: Exercise, submission: CompiledSubmission, plan: LaunchPla
     return tuple(dict.fromkeys(found))
 
 
-def with_note(found: Sequence[Diagnostic], reads: Sequence[Misread]) -> tuple[Diagnostic, ...]:
-    """The diagnostics of a case that failed: what concerns a misread array gets its hint, and a note says why."""
-    if not reads:
-        return tuple(found)
-    arrays = {one.array for one in reads}
-    hint = _declare(reads)
-    hinted = (replace(one, hint=hint) if one.array in arrays else one for one in found)
-    return (*hinted, Diagnostic("parameter_type", _said(reads), severity="note", kernel=reads[0].kernel, hint=hint))
-
-
-def _said(reads: Sequence[Misread]) -> str:
-    """``k declares `const double *a` and `double *c`, but a and c hold float: probably the cause``."""
+def note_on(reads: Sequence[Misread]) -> Finding:
+    """A note that says which parameters cannot hold what their arrays do."""
     kernel = reads[0].kernel
     own = [one for one in reads if one.kernel == kernel]
     declared = listed(dict.fromkeys(f"`{one.parameter.declared}`" for one in own))
@@ -51,11 +41,23 @@ def _said(reads: Sequence[Misread]) -> str:
         for dtype in dict.fromkeys(one.dtype for one in own)
     }
     arrays = listed(f"{names} hold{'' if ' ' in names else 's'} {C_TYPES[dtype]}" for dtype, names in holds.items())
-    return f"{kernel} declares {declared}, but {arrays}: probably this is the cause"
+    return Finding("parameter_type", kernel=kernel, facts={"declared": declared, "holds": arrays})
 
 
-def _declare(reads: Sequence[Misread]) -> str:
-    return f"declare {listed(dict.fromkeys(f'`{one.should_be}`' for one in reads))}, as the arrays are"
+# ------------------------------------------------------------------------------------------------------------- passes
+
+
+def uneven_passes(plan: LaunchPlan) -> tuple[Finding, ...]:
+    """A note where a pass has not as many blocks as its ``by`` leaves elements."""
+    uneven = next((launch for launch in plan.launches if disagrees(launch)), None)
+    if uneven is None:
+        return ()
+    facts = {"line": uneven.line, "blocks": math.prod(uneven.grid), "leaves": uneven.leaves}
+    return (Finding("passes", kernel=uneven.kernel, facts=facts),)
+
+
+def disagrees(launch: Launch) -> bool:
+    return launch.leaves is not None and math.prod(launch.grid) != launch.leaves
 
 
 # ------------------------------------------------------------------------------------------------- inputs of an element

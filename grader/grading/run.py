@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING
 
 from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeError
 from grader.findings.kinds import MISREAD_SHOWS
+from grader.findings.record import Finding
 from grader.grading.cases import CaseBook, CaseData, case_run, plan_of
-from grader.grading.causes import inputs_there, misreads, with_note
-from grader.grading.clearer import clearer, uneven_passes
+from grader.grading.causes import inputs_there, misreads, note_on, uneven_passes
+from grader.grading.hints import UNEVEN_PASS, about_type, told
+from grader.grading.hints.rules import Seen
 from grader.grading.records import Case, CompiledSubmission, Outcome, Report, Speed
 from grader.grading.shape import Shaped, with_shape
-from grader.grading.stale import as_with, has_time, with_time
+from grader.grading.source_view import SourceView
+from grader.grading.stale import has_time, since, with_time, without_values
 from grader.grading.words import TIMING_WORDS, failure_word
-from grader.verdict import Diagnostic
 
 if TYPE_CHECKING:
     from grader.backends.base import Backend, Execution, Limits, Session
-    from grader.compare import Mismatch
     from grader.exercise import Exercise
     from grader.launch import LaunchPlan
 
@@ -88,67 +89,85 @@ def _timed(timer: Timer, session: Session) -> Speed | None:
 def _outcomes(job: Job, session: Session) -> Iterator[Outcome]:
     for number, case in enumerate(job.cases, start=1):
         job.tell(f"case {number} of {len(job.cases)}")
-        outcome = _with_time(job, session, run_case(job, session, case))
+        outcome = run_case(job, session, case)
         yield outcome
         if outcome.wrong is not None or outcome.word not in (None, "race"):
             return
-
-
-def _with_time(job: Job, session: Session, outcome: Outcome) -> Outcome:
-    """A few integers agree by chance with what old inputs give: real values of the same size tell for certain."""
-    case, wrong = outcome.case, outcome.wrong
-    if not job.exercise.host or wrong is None or outcome.word or case.values == "real" or has_time(wrong):
-        return outcome
-    try:
-        again = run_case(job, session, replace(case, values="real"))
-    except WarpgradeError:  # what was found stays true
-        return outcome
-    return replace(outcome, wrong=as_with(wrong, again.wrong))
 
 
 def _fine(outcome: Outcome) -> bool:
     return outcome.word is None and outcome.wrong is None
 
 
+@dataclass(frozen=True)
+class Ran:
+    """A case that ran, before what was found is put into words. ``wrong`` tells of a wrong output."""
+
+    case: Case
+    plan: LaunchPlan
+    execution: Execution
+    word: str | None
+    wrong: Finding | None
+
+
 def run_case(job: Job, session: Session, case: Case) -> Outcome:
     """Run one case and compare its outputs. Raises Unsupported, GraderFault; a submission's own error is an outcome."""
-    data = job.book.data(case)
     try:
-        plan = plan_of(job.exercise, case, job.compiled, job.backend.device_limits)
-        execution = session.run(case_run(job.exercise, case, data, plan))
+        ran = _ran(job, session, case)
     except SubmissionError as error:
         return Outcome(case, job.backend.name, error.verdict, diagnostics=error.diagnostics)
+    return _told(job, _with_time(job, session, ran))
+
+
+def _ran(job: Job, session: Session, case: Case) -> Ran:
+    data = job.book.data(case)
+    plan = plan_of(job.exercise, case, job.compiled, job.backend.device_limits)
+    execution = session.run(case_run(job.exercise, case, data, plan))
     word = failure_word(execution)
-    source = job.compiled.program.source
     wrong = _wrong(job, case, data, plan, execution) if word in (None, "race") else None
-    if wrong is not None and (word == "race" or any(one.kind == "uninitialised_read" for one in execution.diagnostics)):
-        wrong = replace(wrong, message=_without_guess(wrong))
-    if wrong is not None and not job.exercise.host:  # there the host file may have left it where it was
-        wrong = clearer(wrong, source, plan)
+    if wrong is not None and (word == "race" or _reads_unwritten(execution)):
+        wrong = without_values(wrong)  # a race, or memory that nobody wrote, explains the values
+    return Ran(case, plan, execution, word, wrong)
+
+
+def _reads_unwritten(execution: Execution) -> bool:
+    return any(one.kind == "uninitialised_read" for one in execution.findings)
+
+
+def _with_time(job: Job, session: Session, ran: Ran) -> Ran:
+    """A few integers agree by chance with what old inputs give: real values of the same size tell for certain."""
+    wrong = ran.wrong
+    if not job.exercise.host or wrong is None or ran.word or ran.case.values == "real" or has_time(wrong):
+        return ran
+    try:
+        again = _ran(job, session, replace(ran.case, values="real")).wrong
+    except WarpgradeError:  # what was found stays true
+        return ran
+    return ran if again is None or not has_time(again) else replace(ran, wrong=since(wrong, again.facts["since"]))
+
+
+def _told(job: Job, ran: Ran) -> Outcome:
+    """The outcome in words: of each finding its sentence, and the hint of the first rule that speaks."""
+    execution, failed = ran.execution, ran.wrong is not None or ran.word is not None
+    explains = ran.wrong is not None or ran.word in MISREAD_SHOWS
+    reads = misreads(job.exercise, job.compiled, ran.plan) if explains else ()
+    seen = Seen(SourceView(job.compiled.program.source), ran.plan, reads, job.exercise.host)
+    found = [about_type(one, seen) for one in execution.diagnostics]
+    found += [told(one, seen) for one in execution.findings]
+    found += [told(note_on(reads), seen)] if reads else []
+    if failed and not any(one.rule == UNEVEN_PASS for one in found):
+        found += [told(one, seen) for one in uneven_passes(ran.plan)]
     launches = execution.launches
-    if case.counters and word is None:
-        launches = with_shape(Shaped(job.exercise, job.compiled, case.size, job.backend.device_limits), launches)
-    found = tuple(clearer(one, source, plan) for one in execution.diagnostics)
-    if wrong is not None or word in MISREAD_SHOWS:
-        reads = misreads(job.exercise, job.compiled, plan)
-        found = with_note(found, reads)
-        wrong = replace(wrong, hint=found[-1].hint) if wrong is not None and reads else wrong
-    if wrong is not None or word is not None:
-        found = (*found, *uneven_passes(found, plan))
+    if ran.case.counters and ran.word is None:
+        launches = with_shape(Shaped(job.exercise, job.compiled, ran.case.size, job.backend.device_limits), launches)
+    wrong = None if ran.wrong is None else told(ran.wrong, seen)
     return Outcome(
-        case, job.backend.name, word, wrong, found, launches, execution.printed,
+        ran.case, job.backend.name, ran.word, wrong, tuple(found), launches, execution.printed,
         execution.timeline, execution.host_counters,
     )  # fmt: skip
 
 
-def _without_guess(wrong: Diagnostic) -> str:
-    """What is wrong, without a guess at the arithmetic: a race, or memory that nobody wrote, explains the values."""
-    from grader.compare.guesses import without_values
-
-    return without_values(wrong.message)
-
-
-def _wrong(job: Job, case: Case, data: CaseData, plan: LaunchPlan, execution: Execution) -> Diagnostic | None:
+def _wrong(job: Job, case: Case, data: CaseData, plan: LaunchPlan, execution: Execution) -> Finding | None:
     """What is wrong with the outputs, or with the inputs that should have stayed as they were."""
     from grader.compare import compare
 
@@ -158,31 +177,10 @@ def _wrong(job: Job, case: Case, data: CaseData, plan: LaunchPlan, execution: Ex
         beside=partial(inputs_there, exercise, case, job.book),
     )  # fmt: skip
     if found is not None:
-        return with_time(_told(found), exercise, case, job.book, execution.outputs)
-    return _overwritten(exercise, execution.inputs_changed[0]) if execution.inputs_changed else None
-
-
-def _overwritten(exercise: Exercise, name: str) -> Diagnostic:
-    if exercise.host:  # its kernels work on copies, most often: the host file is likelier
-        return Diagnostic("wrong", f"run() has changed the input {name} in host memory", array=name, hint=_KEEP_ON_HOST)
-    return Diagnostic("wrong", f"the kernel overwrote its input {name}", array=name, space="global", hint=_KEEP)
-
-
-_KEEP = "declare inputs as const pointers; the compiler then finds the line that writes"
-_KEEP_ON_HOST = (
-    "look for what writes there: a copy from the GPU, a line of the host file, or a kernel that works on host memory "
-    "itself"
-)
-
-
-def _told(found: Mismatch) -> Diagnostic:
-    block, thread = found.likely_writer or (None, None)
-    return Diagnostic(
-        kind="wrong",
-        message=found.message,
-        block=None if block is None else (block, 0, 0),
-        thread=None if thread is None else (thread, 0, 0),
-        space="global",
-        array=found.array,
-        index=found.index,
-    )
+        return with_time(found, exercise, case, job.book, execution.outputs)
+    changed = next(iter(execution.inputs_changed), None)
+    if changed is None:
+        return None
+    if exercise.host:
+        return Finding("wrong", "overwritten_in_host_memory", array=changed)
+    return Finding("wrong", "overwritten", array=changed, space="global")

@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from grader.verdict import Diagnostic
+from grader.findings.record import Finding
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,34 +28,32 @@ TURNS = {1: "when setup was called", 2: "in the run before"}
 LEAST_VALUES = 4
 """Distinct results that have to agree, unless they are real numbers: small integers agree by chance."""
 
-_SINCE = "; it would be right for "
-_HINT = "there are new values before each run, in the same place: run() has to take them from there, every time"
 
-
-def with_time(found: Diagnostic, exercise: Exercise, case: Case, book: CaseBook, outputs: Arrays) -> Diagnostic:
-    """``found`` with the words since when the inputs are out of date, where the outputs show it."""
+def with_time(found: Finding, exercise: Exercise, case: Case, book: CaseBook, outputs: Arrays) -> Finding:
+    """``found`` with the fact since when the inputs are out of date, where the outputs show it."""
     if not exercise.host or not _telling(case, outputs):
         return found
     words = next(_fitting(exercise, case, book, outputs), "")
-    return _told(found, words) if words else found
+    return since(found, words) if words else found
 
 
-def as_with(found: Diagnostic, other: Diagnostic | None) -> Diagnostic:
-    """``found`` with the time that ``other`` tells, which is of the same size with more telling values."""
-    words = other.message.partition(_SINCE)[2] if other is not None else ""
-    return _told(found, words) if words else found
-
-
-def has_time(found: Diagnostic) -> bool:
+def has_time(found: Finding) -> bool:
     """Whether it says since when the inputs are out of date."""
-    return _SINCE in found.message
+    return "since" in found.facts
 
 
-def _told(found: Diagnostic, words: str) -> Diagnostic:
+OF_VALUES = ("near", "multiple")
+"""Guesses at how values were computed (`grader.compare.guesses`): old or unordered values lead them astray."""
+
+
+def without_values(found: Finding) -> Finding:
+    """Return a wrong output without the guess at how its values were computed, if it has one."""
+    return replace(found, cause="") if found.cause in OF_VALUES else found
+
+
+def since(found: Finding, words: str) -> Finding:
     """Old samples often give nearly the same answer: that is not a matter of precision then."""
-    from grader.compare.guesses import without_values
-
-    return replace(found, message=f"{without_values(found.message)}{_SINCE}{words}", hint=_HINT)
+    return replace(without_values(found), facts={**found.facts, "since": words})
 
 
 def _telling(case: Case, outputs: Arrays) -> bool:

@@ -11,9 +11,10 @@ from grader.verdict import VERDICTS, Diagnostic
 
 if TYPE_CHECKING:
     from grader.backends.base import Execution
+    from grader.findings.record import Finding
 
 
-def word_of(diagnostic: Diagnostic) -> str | None:
+def word_of(diagnostic: Diagnostic | Finding) -> str | None:
     """Return the verdict word that an error settles; a warning or a note settles none."""
     if diagnostic.severity != "error":
         return None
@@ -23,7 +24,7 @@ def word_of(diagnostic: Diagnostic) -> str | None:
     return word
 
 
-def first_word(diagnostics: Iterable[Diagnostic]) -> str | None:
+def first_word(diagnostics: Iterable[Diagnostic | Finding]) -> str | None:
     """Return the word of the first diagnostic that settles one."""
     return next((word for word in map(word_of, diagnostics) if word), None)
 
@@ -31,7 +32,7 @@ def first_word(diagnostics: Iterable[Diagnostic]) -> str | None:
 def failure_word(execution: Execution) -> str | None:
     """Return the word that ends a case, or None where it ran: the backend's own word first, then its diagnostics'."""
     if execution.failure is None:
-        return first_word(execution.diagnostics)
+        return first_word((*execution.diagnostics, *execution.findings))
     word = word_of_kind(execution.failure)
     if word not in VERDICTS or word == "pass":
         raise GraderFault(f"a backend said that a run failed with {execution.failure!r}, which is no failure")

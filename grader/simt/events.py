@@ -13,6 +13,7 @@ from grader.simt.engine.launch import Dim3, Launched
 from grader.simt.engine.layout import TIMED_OUT, Stamp
 from grader.simt.engine.memory import SHARED_BASE, SPACES
 from grader.simt.engine.operands import PARAMETER_BASE
+from grader.simt.engine.residents import NotResident, TooLarge
 from grader.simt.engine.sites import Site
 from grader.simt.symbols import plain_name
 
@@ -87,6 +88,13 @@ def explain(
         # It ran out between two blocks: no thread is at fault.
         events.append(Event("instruction_budget", launched.kernel.name, None, (0, 0, 0), (0, 0, 0), detail=(1, 0)))
     return events
+
+
+def too_large(kernel: str, error: TooLarge) -> Event:
+    """A launch that was not started at all."""
+    nowhere = (0, 0, 0)
+    cooperative = isinstance(error, NotResident)
+    return Event("launch_limit", kernel, None, nowhere, nowhere, text=str(error), cooperative=cooperative)
 
 
 def merge(events: Sequence[Event]) -> list[Event]:

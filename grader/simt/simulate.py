@@ -19,7 +19,7 @@ from grader.simt.engine.code_cache import CodeCache
 from grader.simt.engine.device import Device, Dim3
 from grader.simt.engine.launch import Launched, TooLarge
 from grader.simt.engine.layout import RUNNING
-from grader.simt.events import Event, explain, merge
+from grader.simt.events import Event, explain, merge, too_large
 from grader.simt.observers import OBSERVERS
 from grader.simt.printf import render
 from grader.simt.ptx import Module
@@ -163,7 +163,7 @@ class _Run:
                 budget_per_block=self.options.instructions_per_block, budget=self.left, cooperative=call.cooperative,
             )  # fmt: skip
         except TooLarge as error:
-            self.events.append(Event("launch_limit", call.kernel, None, (0, 0, 0), (0, 0, 0), text=str(error)))
+            self.events.append(too_large(call.kernel, error))
             self.complete = False
             return True
         if launched.rerun:

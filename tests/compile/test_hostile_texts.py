@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
+from grader.grading.clearer import clearer
 
 from grader.compile import Entry, Program, missing_entry
 from grader.compile.inspect import inspect_ptx
@@ -15,7 +16,6 @@ from grader.compile.log import read_log
 from grader.compile.nvrtc import LOG_BYTES
 from grader.compile.source import checked_source
 from grader.errors import SubmissionError, UsageError
-from grader.grading.clearer import clearer
 from grader.launch import Launch, LaunchPlan, parse_launches
 from grader.launch.parameters import parameter_names
 from grader.render.excerpt import excerpt

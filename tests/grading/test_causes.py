@@ -8,11 +8,14 @@ from typing import NoReturn
 
 import numpy as np
 import pytest
+from inline_snapshot import snapshot
 
 from grader.errors import SubmissionError
 from grader.exercise import Array, Exercise
 from grader.grading.cases import CaseBook
-from grader.grading.causes import inputs_there, with_note
+from grader.grading.causes import inputs_there, note_on
+from grader.grading.hints import about_type, told
+from grader.grading.hints.rules import Seen
 from grader.grading.launchlines import require_launch
 from grader.grading.records import Case
 from grader.launch import parse_launches
@@ -30,29 +33,33 @@ def reads(declared: str, **dtypes: str):
 
 
 def test_note_names_declarations_and_what_the_arrays_hold():
-    found = with_note((), reads("const double *a, float *b, double *c", a="float32", b="float32", c="float32"))
-    assert [one.severity for one in found] == ["note"]
-    assert found[0].message == (
+    misread = reads("const double *a, float *b, double *c", a="float32", b="float32", c="float32")
+    found = told(note_on(misread), Seen(misread=misread))
+    assert (found.severity, found.kernel) == ("note", "k")
+    assert found.message == snapshot(
         "k declares `const double *a` and `double *c`, but a and c hold float: probably this is the cause"
     )
-    assert found[0].hint == "declare `const float *a` and `float *c`, as the arrays are"
+    assert found.hint == snapshot("declare `const float *a` and `float *c`, as the arrays are")
 
 
 def test_note_tells_arrays_of_two_types_apart():
-    (note,) = with_note((), reads("double *a, float *i", a="float32", i="int32"))
-    assert "but a holds float and i holds int" in note.message
+    note = note_on(reads("double *a, float *i", a="float32", i="int32"))
+    assert note.facts["holds"] == "a holds float and i holds int"
 
 
 def test_finding_on_a_misread_array_gets_the_hint_and_others_keep_theirs():
-    found = (Diagnostic("out_of_bounds", "x", array="a", hint="old"), Diagnostic("race", "y", array="s", hint="own"))
-    hinted, other, _ = with_note(found, reads("double *a", a="float32"))
-    assert hinted.hint == "declare `float *a`, as the arrays are"
-    assert other.hint == "own"
+    seen = Seen(misread=reads("double *a", a="float32"))
+    own = Diagnostic("race", "y", array="s", hint="own")
+    assert (
+        about_type(Diagnostic("out_of_bounds", "x", array="a", hint="old"), seen).hint
+        == "declare `float *a`, as the arrays are"
+    )
+    assert about_type(own, seen) is own
 
 
 def test_nothing_is_added_where_the_types_fit():
-    found = (Diagnostic("out_of_bounds", "x", array="a"),)
-    assert with_note(found, reads("float *a", a="float32")) == found
+    found = Diagnostic("out_of_bounds", "x", array="a")
+    assert about_type(found, Seen(misread=reads("float *a", a="float32"))) is found
 
 
 # ---------------------------------------------------------------------------------------------- inputs beside an output

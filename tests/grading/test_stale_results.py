@@ -14,15 +14,15 @@ from grader.api import grade
 from grader.backends.hostfile.case import warm_up_inputs
 from grader.catalog.exercises import built_in_course, load_catalog, resolve_reference
 from grader.dev.wrong import wrong_answer
+from grader.findings.record import Finding
 from grader.grading.cases import CaseBook
 from grader.grading.records import Case
 from grader.grading.stale import with_time
-from grader.verdict import Diagnostic
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
 EXERCISES = {one.exercise.name: one.exercise for one in load_catalog().exercises}
-FOUND = Diagnostic("wrong", "out[0] is wrong")
+FOUND = Finding("wrong")
 
 
 def told(name: str, case: Case, stale: Mapping[str, int]) -> str:
@@ -34,7 +34,7 @@ def told(name: str, case: Case, stale: Mapping[str, int]) -> str:
     for array, turn in stale.items():
         inputs[array] = warm_up_inputs(exercise, book.data(case).inputs, turn)[array]
     outputs = {key: values.astype(np.float32) for key, values in oracle(inputs, dict(case.size)).items()}
-    return with_time(FOUND, exercise, case, book, outputs).message.removeprefix(FOUND.message)
+    return str(with_time(FOUND, exercise, case, book, outputs).facts.get("since", ""))
 
 
 ROD = Case({"n": 33, "steps": 5}, "real")
@@ -43,9 +43,9 @@ ROD = Case({"n": 33, "steps": 5}, "real")
 @pytest.mark.parametrize(
     ("stale", "words"),
     [
-        ({"x": 1, "heat": 1}, "; it would be right for what was in x and heat when setup was called"),
-        ({"heat": 1}, "; it would be right for what was in heat when setup was called"),
-        ({"x": 2}, "; it would be right for what was in x in the run before"),
+        ({"x": 1, "heat": 1}, "what was in x and heat when setup was called"),
+        ({"heat": 1}, "what was in heat when setup was called"),
+        ({"x": 2}, "what was in x in the run before"),
     ],
 )
 def test_a_result_of_inputs_that_are_gone_says_which_and_since_when(stale: Mapping[str, int], words: str) -> None:
@@ -59,10 +59,9 @@ def test_beside_the_time_nothing_is_guessed_of_how_the_values_were_computed() ->
     book = CaseBook(exercise, oracle, seed=7)
     old = {**book.data(case).inputs, "x": warm_up_inputs(exercise, book.data(case).inputs, 1)["x"]}
     outputs = {key: values.astype(np.float32) for key, values in oracle(old, dict(case.size)).items()}
-    found = Diagnostic("wrong", "out[0] is wrong; each is -0.102564 times what it should be")
-    assert with_time(found, exercise, case, book, outputs).message == (
-        "out[0] is wrong; it would be right for what was in x when setup was called"
-    )
+    found = with_time(Finding("wrong", "multiple"), exercise, case, book, outputs)
+    assert (found.cause, found.facts) == ("", {"since": "what was in x when setup was called"})
+    assert with_time(Finding("wrong", "zeros"), exercise, case, book, outputs).cause == "zeros"
 
 
 def test_a_result_of_inputs_of_two_different_times_says_nothing() -> None:
@@ -86,10 +85,8 @@ def test_samples_copied_in_setup_are_told_as_that_at_the_smallest_size_too(
     (tmp_path / f"{name}.cu").write_bytes(entry.stub.read_bytes())
     verdict = grade(name, tmp_path / f"{name}.cu", backend="sim")
     (found,) = [one for one in verdict.diagnostics if one.kind == "wrong"]
-    assert found.message.endswith("; it would be right for what was in x when setup was called")
-    assert "precision" not in found.message
-    assert found.hint is not None
-    assert "new values before each run" in found.hint
+    assert (found.cause, found.rule) == ("", "outputs.inputs_of_each_run")
+    assert found.message.endswith("what was in x when setup was called")
 
 
 def test_an_input_that_the_host_file_changes_is_not_laid_to_the_kernel(tmp_path: Path) -> None:
@@ -101,8 +98,7 @@ def test_an_input_that_the_host_file_changes_is_not_laid_to_the_kernel(tmp_path:
     (tmp_path / "pinned_copy_host.py").write_text(f"{host_file}    plan['x'][0] += 1\n", encoding="utf-8")
     verdict = grade("pinned_copy", tmp_path / "pinned_copy.cu", backend="sim")
     (found,) = [one for one in verdict.diagnostics if one.kind == "wrong"]
-    assert found.message == "run() has changed the input x in host memory"
-    assert "const" not in found.hint
+    assert (found.cause, found.rule) == ("overwritten_in_host_memory", "outputs.who_writes_to_host_memory")
 
 
 def test_an_exercise_without_a_host_file_has_no_earlier_runs() -> None:

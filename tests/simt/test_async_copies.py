@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grader.backends.sim.results import diagnostic
 from grader.simt.engine.layout import COPY_SLOTS
+from tests import telling
 from tests.simt.kernels import NAME, Ran, body, run
 
 X = np.arange(1, 4097, dtype=np.float32)
@@ -28,7 +28,7 @@ def lines(found: Ran, kind: str) -> set[tuple[tuple[str, int | None], ...]]:
 
 
 def said(found: Ran) -> tuple[str, str]:
-    told = diagnostic(found.events[0], NAME, {})
+    told = telling.said(found.events[0], NAME)
     return told.message, told.hint
 
 
@@ -70,7 +70,7 @@ def test_a_wait_orders_the_thread_that_waits_and_a_barrier_is_missing_for_the_ot
     assert lines(found, "race") >= {(("copy", 6), ("read", 9))}
     assert set(found.kinds) <= {"race", "uninitialised_read"}
     race = next(e for e in found.events if e.kind == "race")
-    assert "put a __syncthreads() after it" in diagnostic(race, NAME, {}).hint
+    assert "put a __syncthreads() after it" in telling.said(race, NAME).hint
 
 
 def test_a_warp_is_ordered_by_syncwarp_after_the_wait() -> None:
@@ -412,4 +412,4 @@ def test_a_copy_that_stands_behind_what_it_overwrites_needs_a_barrier_before_it(
 def test_a_source_that_another_thread_has_just_written_needs_a_barrier() -> None:
     found = ran("y[t] = 1;\nCOPY(&s[t], y + 63 - t, 4); __pipeline_commit(); __pipeline_wait_prior(0);")
     race = next(e for e in found.events if [(a.kind, a.line) for a in e.accesses] == [("write", 6), ("copy", 7)])
-    assert diagnostic(race, NAME, {}).hint == "put a __syncthreads() between the two accesses"
+    assert telling.said(race, NAME).hint == "put a __syncthreads() between the two accesses"

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from grader.backends.sim.results import describe
+from grader.findings.record import from_json
+from grader.findings.sentences import sentence
 from tests.simt.kernels import NAME, Array, Ran, body, run
 
 X = np.arange(1, 2049, dtype=np.float32)
@@ -134,9 +136,9 @@ def test_an_object_that_is_used_before_it_must_be_there_is_a_race() -> None:
 def deadlock(statements: str) -> str:
     """What is said first."""
     found = ran(statements)
-    (told, *_) = describe(found.outcome, NAME, {})["diagnostics"]
+    (told, *_) = describe(found.outcome, NAME, {})["findings"]
     assert told["kind"] == "deadlock"
-    return str(told["message"])
+    return sentence(from_json(told))
 
 
 def test_a_phase_that_never_ends_is_a_deadlock_that_says_how_many_came() -> None:

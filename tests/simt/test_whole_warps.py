@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grader.backends.sim.results import diagnostic
+from tests import telling
 from tests.simt.kernels import NAME, Ran, body, run
 
 WMMA = """wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> a;
@@ -71,7 +71,7 @@ def test_the_last_warp_of_a_block_that_is_no_multiple_of_32_is_found() -> None:
 
 def test_the_message_names_the_line_and_the_lanes() -> None:
     found = ran("if (t >= 16) return;\n" + MMA)
-    said = diagnostic(found.events[0], NAME, {})
+    said = telling.said(found.events[0], NAME)
     assert (said.kind, said.line) == ("missing_lanes", 11)  # where the asm statement ends
     assert said.message == (
         "mma at kernel.cu:11 needs all 32 lanes of the warp, but lanes 16 to 31 do not take part, "

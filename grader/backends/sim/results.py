@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from grader.backends.sim.messages import MESSAGES
-from grader.backends.sim.messages.words import Words
 from grader.findings.kinds import RANKS, kind_of
-from grader.verdict import Access, Diagnostic
+from grader.findings.record import Finding
+from grader.verdict import Place
 
 if TYPE_CHECKING:
     from grader.simt.events import Event
@@ -20,7 +19,12 @@ PUBLIC_KINDS = {
     "left_barrier": "barrier_divergence", "warp_barrier_divergence": "deadlock", "object_deadlock": "deadlock",
     "block_deadlock": "deadlock",
 }  # fmt: skip
-"""The simulator tells more kinds apart than a diagnostic does."""
+"""The simulator tells more kinds apart: of a finding, that is its cause."""
+
+FINER = (
+    "barrier_divergence", "left_barrier", "warp_barrier_divergence", "deadlock", "object_deadlock", "block_deadlock",
+)  # fmt: skip
+"""Its kinds of waiting, in the order in which they are told."""
 
 
 BYTES_OF_ANY_TYPE = ("wmma", "ldmatrix", "cp.async")
@@ -30,6 +34,12 @@ UNORDERED = ("race", "missing_async_wait", "same_value_write", "uninitialised_re
 
 
 ELEMENT_BYTES = 4  # of an array whose type PTX does not tell
+
+WHOLE_WARP = ("wmma", "mma", "ldmatrix", "movmatrix")
+"""Instructions without a mask: each lane holds a part of the matrix."""
+
+UNSET_COUNT = (1 << 20) - 1
+"""What a barrier object expects that nothing has initialised: shared memory starts with all bits set."""
 
 
 def describe(outcome: Outcome, file: str, itemsize: Mapping[str, int]) -> dict[str, Any]:
@@ -44,36 +54,36 @@ def describe(outcome: Outcome, file: str, itemsize: Mapping[str, int]) -> dict[s
         for call, counters, worst in zip(outcome.calls, outcome.counters, outcome.worst, strict=True)
     ]  # fmt: skip
     ordered = sorted(outcome.events, key=_rank)
-    failure = kind_of(public_kind(ordered[0])).word or None if ordered else None
+    failure = kind_of(_kind(ordered[0])).word or None if ordered else None
     if failure is None and not outcome.complete:
         failure = "timeout"
-    diagnostics = [diagnostic(e, file, itemsize, known_as(e, outcome.calls), _block(e, outcome.calls)) for e in ordered]
+    found = [finding(e, file, itemsize, known_as(e, outcome.calls), _block(e, outcome.calls)) for e in ordered]
     return {
-        "launches": launches, "diagnostics": [asdict(d) for d in diagnostics], "failure": failure,
+        "launches": launches, "findings": [asdict(one) for one in found], "failure": failure,
         "printed": outcome.printed,
     }  # fmt: skip
 
 
-def public_kind(event: Event) -> str:
+def _kind(event: Event) -> str:
     return PUBLIC_KINDS.get(event.kind, event.kind)
 
 
-def _rank(event: Event) -> tuple[int, bool]:
+def _rank(event: Event) -> tuple[int, int, bool]:
     """The finding that settles the verdict first, warnings last; of races those that name both threads first."""
-    kind = public_kind(event)
+    kind = _kind(event)
     at = RANKS[kind] if kind_of(kind).severity == "error" else len(RANKS)
-    return at, event.kind == "race" and len(event.accesses) < 2
+    return at, FINER.index(event.kind) if event.kind in FINER else 0, event.kind == "race" and len(event.accesses) < 2
 
 
-def known_as(event: Event, calls: Sequence[Call]) -> str:
-    """What the kernel calls the event's array, "" where that is not known: ``src``, or ``src or dst`` for both."""
+def known_as(event: Event, calls: Sequence[Call]) -> tuple[str, ...]:
+    """What the kernel calls the event's array, where that is known: one name for each parameter that it is."""
     if event.call is None or event.space in ("shared", "local") or event.call >= len(calls):
-        return ""
+        return ()
     call = calls[event.call]
     if len(call.parameters) != len(call.arguments):  # macros hide the signature
-        return ""
+        return ()
     pairs = zip(call.parameters, call.arguments, strict=True)
-    return " or ".join(dict.fromkeys(name for name, argument in pairs if name and argument == event.array))
+    return tuple(dict.fromkeys(name for name, argument in pairs if name and argument == event.array))
 
 
 def _block(event: Event, calls: Sequence[Call]) -> tuple[int, int, int]:
@@ -81,21 +91,19 @@ def _block(event: Event, calls: Sequence[Call]) -> tuple[int, int, int]:
     return calls[event.call].block if event.call is not None and event.call < len(calls) else (0, 0, 0)
 
 
-def diagnostic(
+def finding(
     event: Event,
     file: str,
     itemsize: Mapping[str, int],
-    known_as: str = "",
+    names: Sequence[str] = (),
     block: tuple[int, int, int] = (0, 0, 0),
-) -> Diagnostic:
-    """One finding in words; ``known_as`` is what the kernel calls the array, ``block`` the shape of the blocks."""
+) -> Finding:
+    """The record of one event; ``names`` are what the kernel calls the array, ``block`` is the shape of the blocks."""
     size = itemsize.get(event.array or "", 0 if _is_untyped(event) else event.width or ELEMENT_BYTES)
-    words = Words(event, file, size, known_as, math.prod(block))
-    message, hint = MESSAGES[event.kind](words)
-    return Diagnostic(
-        kind=public_kind(event),
-        message=message,
-        severity=kind_of(public_kind(event)).severity,
+    known = event.offset is not None and event.array and size
+    return Finding(
+        kind=_kind(event),
+        cause=_CAUSES[event.kind](event, size, math.prod(block)) if event.kind in _CAUSES else "",
         file=file,
         line=event.line,
         kernel=event.kernel,
@@ -103,15 +111,86 @@ def diagnostic(
         block=event.block,
         space=event.space,
         array=event.array,
-        index=words.index,
+        name=" or ".join(names),
+        index=event.offset // size if known and event.offset is not None else None,
         address=event.offset if event.array else event.address,
-        accesses=tuple(Access(a.kind, a.thread, a.block, a.line) for a in event.accesses),
+        places=tuple(Place(a.kind, a.line, file, a.thread, a.block) for a in event.accesses),
+        facts=_facts(event, size, math.prod(block), names),
         count=event.count,
-        hint=hint,
         launch=event.launch,
     )
+
+
+def _facts(event: Event, size: int, block_threads: int, names: Sequence[str]) -> dict[str, Any]:
+    """What else is known, without what is 0 or empty everywhere; memory that has no array has no offset."""
+    known = {
+        "instruction": event.instruction, "width": event.width, "detail": event.detail,
+        _TEXTS.get(event.kind, "grid_sync"): event.text,
+        "dynamic": event.dynamic, "cooperative": event.cooperative, "block_threads": block_threads,
+        "element_bytes": size, "names": tuple(names) if len(names) > 1 else (),
+        "matrix": event.instruction.partition(".")[0] in WHOLE_WARP,
+    }  # fmt: skip
+    placed = {"array_bytes": event.array_bytes, "offset": event.offset if event.array is not None else None}
+    return {name: value for name, value in known.items() if value} | {
+        name: value for name, value in placed.items() if value is not None
+    }
+
+
+_TEXTS = {"assert": "text", "launch_limit": "text", "null": "launched_at"}
+"""What an event's text is; of others it says that the kernel orders its blocks with `grid.sync()`."""
 
 
 def _is_untyped(event: Event) -> bool:
     """Whether the instruction moves bytes of which nothing tells the element's type."""
     return event.space == "shared" and event.kind in UNORDERED and event.instruction.startswith(BYTES_OF_ANY_TYPE)
+
+
+# --------------------------------------------------------------------------------------------------------------- causes
+
+
+def _outside(event: Event, size: int, block_threads: int) -> str:
+    if event.array_bytes is None or not event.array or event.offset is None:
+        return ""
+    if event.offset < 0:
+        return "before_start"
+    if event.dynamic:  # where it has an element for every thread, the index is at fault
+        enough = event.array_bytes and event.array_bytes >= event.width * block_threads
+        return "beyond_end" if enough else "beyond_launch_line"
+    return "too_wide" if event.width > size else "beyond_end"
+
+
+def _race(event: Event, *_: int) -> str:
+    if len(event.accesses) == 1:
+        return "several_readers"
+    first, second = event.accesses
+    if first.block != second.block:
+        return "between_blocks"
+    return "within_block" if first.line != second.line else "one_line" if first.kind != second.kind else "one_index"
+
+
+def _copy(event: Event, *_: int) -> str:
+    copy, own = event.accesses
+    if event.space != "shared":
+        return "source"
+    if own.kind == "copy":
+        return "second_copy"
+    return "own_copy" if (copy.thread, copy.block) == (own.thread, own.block) else "copy_of_another"
+
+
+def _object(event: Event, *_: int) -> str:
+    return "unset_object" if event.detail[1] == UNSET_COUNT else "object"
+
+
+_CAUSES: Mapping[str, Callable[[Event, int, int], str]] = {
+    "out_of_bounds": _outside,
+    "race": _race,
+    "missing_async_wait": _copy,
+    "object_deadlock": _object,
+    "instruction_budget": lambda event, *_: "case" if event.detail[0] else "block",
+    "launch_limit": lambda event, *_: "cooperative" if event.cooperative else "simulator",
+    "barrier_divergence": lambda event, *_: "two_barriers",
+    "left_barrier": lambda event, *_: "left",
+    "warp_barrier_divergence": lambda event, *_: "lanes",
+    "deadlock": lambda event, *_: "barrier",
+    "block_deadlock": lambda event, *_: "grid_sync" if event.text else "memory",
+}

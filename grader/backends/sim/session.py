@@ -19,6 +19,7 @@ from grader.backends.plans import dim3
 from grader.backends.sim import store
 from grader.backends.starting import simulator_child
 from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeError
+from grader.findings.record import from_json
 from grader.launch import DeviceLimits
 from grader.process.channel import ChannelClosed, ChannelTimeout
 from grader.process.child import Closing
@@ -221,7 +222,7 @@ def _unsupported(answer: dict[str, Any], name: str) -> Unsupported:
 def _execution(answer: dict[str, Any], outputs: Arrays, elapsed_s: float) -> Execution:
     return Execution(
         outputs=outputs, launches=as_launches(answer), failure=answer["failure"], printed=answer["printed"],
-        diagnostics=tuple(as_diagnostic(d) for d in answer["diagnostics"]),
+        findings=tuple(map(from_json, answer["findings"])),
         inputs_changed=tuple(answer["inputs_changed"]), elapsed_s=elapsed_s,
     )  # fmt: skip
 

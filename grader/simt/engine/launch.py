@@ -19,7 +19,7 @@ from grader.simt.engine.codegen import Kernel
 from grader.simt.engine.findings import Finding
 from grader.simt.engine.layout import ALLOCATION, INITIALISED, READ_MARK, READ_ONLY, RUNNING, USED, Stamp
 from grader.simt.engine.operands import PARAMETER_BASE
-from grader.simt.engine.residents import TooLarge, aligned
+from grader.simt.engine.residents import NotResident, TooLarge, aligned
 from grader.simt.engine.shadows import Bytes
 from grader.simt.engine.sites import BLOCK_COUNTERS, SITE_COUNTERS
 from grader.simt.engine.worker import Worker
@@ -117,7 +117,7 @@ class Launch:
         if self.block_count > MAX_BLOCKS:
             raise TooLarge(f"a grid of {self.block_count} blocks; it tells at most {MAX_BLOCKS} of a launch apart")
         if self.cooperative and self.block_count > self.resident:
-            raise TooLarge(
+            raise NotResident(
                 f"a cooperative launch of {self.block_count} blocks, of which only {self.resident} can be resident at "
                 f"once ({SM_COUNT} multiprocessors × {self.resident // SM_COUNT} blocks of {self.threads} threads)"
             )

@@ -41,6 +41,10 @@ class TooLarge(Exception):
     """Raised when a launch needs more memory or more blocks than the simulator gives."""
 
 
+class NotResident(TooLarge):
+    """Raised when a cooperative launch has more blocks than can be resident at once."""
+
+
 MOST_BYTES = 2 << 30
 """Of all blocks that wait."""
 TOLD = 4

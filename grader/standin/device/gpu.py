@@ -10,7 +10,7 @@ from grader.simt.engine.code_cache import CodeCache
 from grader.simt.engine.device import Device
 from grader.simt.engine.launch import Launched, TooLarge
 from grader.simt.engine.layout import RUNNING
-from grader.simt.events import Event, explain
+from grader.simt.events import Event, explain, too_large
 from grader.simt.printf import render
 from grader.simt.ptx import Module
 from grader.simt.requests import Request, worst_requests
@@ -117,9 +117,7 @@ class SimulatedGpu:
         try:
             launched = self._launch(kernel, hidden)
         except TooLarge as error:
-            return LaunchResult(
-                (Event("launch_limit", kernel.name, None, (0, 0, 0), (0, 0, 0), text=str(error)),), complete=False
-            )
+            return LaunchResult((too_large(kernel.name, error),), complete=False)
         self.left = max(0, self.left - launched.spent)
         events = explain(self._device, launched, kernel.grid, kernel.block, kernel.shared_bytes, call=call)
         worst: tuple[Request, ...] = ()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from grader.backends.sim.results import diagnostic
 from grader.verdict import Diagnostic
+from tests import telling
 from tests.simt.kernels import Ran, body, run
 
 HEAD = "#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\n"
@@ -14,7 +14,7 @@ X = np.zeros(2048, np.int32)
 
 
 def said(ran: Ran, which: int = 0) -> Diagnostic:
-    return diagnostic(ran.events[which], "scan.cu", {"x": 4})
+    return telling.said(ran.events[which], "scan.cu", {"x": 4})
 
 
 def test_a_deadlock_of_blocks_says_who_waits_where_for_what() -> None:

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from grader.backends.sim.messages import MESSAGES
-from grader.backends.sim.messages.words import Words
+from grader.backends.sim.results import finding
+from grader.grading.hints import hint as hint_of
+from grader.grading.hints.rules import Seen
 from grader.simt.events import Event, Place
 
 HERE, THERE = (0, 0, 0), (1, 0, 0)
@@ -18,8 +19,8 @@ RACE = Event(
 BETWEEN = replace(RACE, accesses=(READ, replace(WRITE, block=THERE)))
 
 
-def hint(event: Event, known_as: str = "") -> str:
-    return MESSAGES[event.kind](Words(event, "k.cu", 4, known_as))[1]
+def hint(event: Event, *names: str) -> str:
+    return hint_of(finding(event, "k.cu", {"x": 4}, names), Seen())[0]
 
 
 def test_in_shared_memory_a_barrier_of_the_block_is_enough() -> None:
@@ -41,7 +42,7 @@ def test_in_a_cooperative_launch_all_blocks_wait_for_each_other(event: Event) ->
 @pytest.mark.parametrize("event", [RACE, BETWEEN], ids=["one block", "two blocks"])
 def test_two_parameters_that_are_one_array_are_the_cause_also_where_the_grid_waits(event: Event) -> None:
     for found in (event, replace(event, cooperative=True), replace(event, cooperative=True, text="grid.sync()")):
-        assert hint(found, "now or then") == (
+        assert hint(found, "now", "then") == (
             "the kernel's now and then are the same memory here: pass two arrays that take turns"
         )
 

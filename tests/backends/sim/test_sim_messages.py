@@ -15,6 +15,7 @@ from grader.errors import SubmissionError
 from grader.launch import Launch, LaunchPlan
 from grader.process.child import Child
 from grader.verdict import Diagnostic
+from tests.telling import all_said
 
 
 def run(parameters: str, statements: str, *arrays: Buffer, shared: int = 0, launches: int = 1) -> Execution:
@@ -28,7 +29,7 @@ def run(parameters: str, statements: str, *arrays: Buffer, shared: int = 0, laun
 
 def found(kind: str, parameters: str, statements: str, *arrays: Buffer, shared: int = 0) -> Diagnostic:
     execution = run(parameters, statements, *arrays, shared=shared)
-    return next(one for one in execution.diagnostics if one.kind == kind)
+    return next(one for one in all_said(execution) if one.kind == kind)
 
 
 def floats(name: str, count: int) -> Buffer:
@@ -126,7 +127,7 @@ def test_array_passed_twice_bears_both_parameters() -> None:
     program = compile_source(f'extern "C" __global__ void k({source}) {{ b[9] = a[0]; }}'.encode(), "k.cu")
     with SimBackend(threads=1).open(program, Limits()) as session:
         execution = session.run(CaseRun(LaunchPlan((launch,)), (x,)))
-    assert any("writes a or b[9] (array x)" in one.message for one in execution.diagnostics)
+    assert any("writes a or b[9] (array x)" in one.message for one in all_said(execution))
 
 
 def test_signature_behind_a_macro_leaves_the_arrays_name() -> None:
@@ -134,7 +135,7 @@ def test_signature_behind_a_macro_leaves_the_arrays_name() -> None:
     launch = Launch(kernel="k", args=("out",), grid=(1, 1, 1), block=(1, 1, 1))
     with SimBackend(threads=1).open(compile_source(source.encode(), "k.cu"), Limits()) as session:
         execution = session.run(CaseRun(LaunchPlan((launch,)), (floats("out", 9),)))
-    assert "writes out[9], but out has 9 elements" in execution.diagnostics[0].message
+    assert "writes out[9], but out has 9 elements" in all_said(execution)[0].message
 
 
 # ------------------------------------------------------------------------------------------------------ print and time
@@ -205,7 +206,7 @@ def test_index_of_the_whole_grid_is_not_one_of_shared_memory() -> None:
     launch = Launch(kernel="k", args=("x",), grid=(2, 1, 1), block=(32, 1, 1), shared_bytes=128)
     with SimBackend(threads=1).open(compile_source(source.encode(), "k.cu"), Limits()) as session:
         execution = session.run(CaseRun(LaunchPlan((launch,)), (floats("x", 64),)))
-    assert execution.diagnostics[0].hint.startswith("each block has a tile of its own: index it with threadIdx.x")
+    assert all_said(execution)[0].hint.startswith("each block has a tile of its own: index it with threadIdx.x")
 
 
 def test_every_block_storing_at_index_0_is_asked_whether_it_meant_its_own() -> None:
@@ -213,7 +214,7 @@ def test_every_block_storing_at_index_0_is_asked_whether_it_meant_its_own() -> N
     launch = Launch(kernel="k", args=("x",), grid=(2, 1, 1), block=(32, 1, 1))
     with SimBackend(threads=1).open(compile_source(source.encode(), "k.cu"), Limits()) as session:
         execution = session.run(CaseRun(LaunchPlan((launch,)), (floats("x", 2),)))
-    assert execution.diagnostics[0].hint.startswith("did each block mean x[blockIdx.x]?")
+    assert all_said(execution)[0].hint.startswith("did each block mean x[blockIdx.x]?")
 
 
 def test_barrier_that_some_threads_never_reach_says_that_the_kernel_never_ends() -> None:

@@ -123,7 +123,7 @@ def test_a_fault_of_the_simulator_is_not_the_submissions(monkeypatch: pytest.Mon
 
 
 def _kinds(execution: Execution) -> tuple[str | None, str]:
-    return execution.failure, execution.diagnostics[0].kind
+    return execution.failure, execution.findings[0].kind
 
 
 def test_outputs_that_were_not_written_hold_poison() -> None:

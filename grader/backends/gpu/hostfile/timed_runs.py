@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from grader.backends.gpu.findings import size_in_words
 from grader.backends.gpu.recording import Expectations, Recording
 from grader.backends.gpu.signals import undisturbed
+from grader.findings.sentences import sentence
 from grader.inputs import element_count, poison
 from grader.verdict import Diagnostic
 
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from grader.backends.gpu.hostfile.backend import HostfileSession
-    from grader.compare import Mismatch
     from grader.compare.tolerance import Bounds
     from grader.exercise import Exercise, Size
+    from grader.findings.record import Finding
     from grader.grading.records import Oracle
 
 
@@ -80,7 +81,7 @@ class OutputCheck:
             if not warming and (found := self._mismatch(runs.copies[run - 1 - WARM_UPS])):
                 where = f"at the timed size {size_in_words(self._size)}, run {run}"
                 return Diagnostic(
-                    "wrong", f"{found.message} ({where})", array=found.array, index=found.index, hint=_EVERY_TIME
+                    "wrong", f"{sentence(found)} ({where})", array=found.array, index=found.index, hint=_EVERY_TIME
                 )
         return None
 
@@ -97,7 +98,7 @@ class OutputCheck:
             places = new.get(array.name, slice(0)) if known else slice(None)
             self._bounds[array.name].expect(expected[places], places)
 
-    def _mismatch(self, outputs: Mapping[str, npt.NDArray[np.generic]]) -> Mismatch | None:
+    def _mismatch(self, outputs: Mapping[str, npt.NDArray[np.generic]]) -> Finding | None:
         from grader.compare import compare
 
         if all(self._is_right(a.name, outputs[a.name]) for a in self._exercise.outputs):

@@ -58,7 +58,7 @@ class DeviceServer:
         told = describe(report.outcome, self._file, itemsize)
         own = [asdict(found) for found in report.findings]
         return told | {
-            "diagnostics": [*own, *told["diagnostics"]],
+            "diagnostics": own,
             "failure": _failure(report) or told["failure"],
             "host_counters": dict(report.host_counters),
             "timeline": asdict(report.timeline),

@@ -15,6 +15,7 @@ from grader.backends.mappings import PAGE
 from grader.backends.patience import Patience
 from grader.backends.sim.session import START_S, SimSession, as_diagnostic, as_launches, as_timeline
 from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeError
+from grader.findings.record import from_json
 from grader.launch.parameters import parameter_names
 from grader.process.channel import ChannelBroken, ChannelClosed, ChannelTimeout
 from grader.process.child import Closing
@@ -273,6 +274,7 @@ class HostfileSimSession(Closing):
         last = self._reports[-1] if self._graded and self._reports else {}
         told = failed or (self._reports[-1] if self._reports else {})  # warnings of setup, too, where that failed
         found = tuple(as_diagnostic(one) for one in told.get("diagnostics", ()))
+        findings = tuple(map(from_json, told.get("findings", ())))
         failure = failed["failure"] if failed else None
         if error is not None:
             found = tuple(one for one in found if one.kind != "unfinished")  # no wonder: it did not come to its end
@@ -284,7 +286,8 @@ class HostfileSimSession(Closing):
             said = printed_too_much("the host file", self._name, self._limits.printf_bytes)
             failure, found = "limit", (said, *found)
         return Execution(
-            outputs=outputs or {}, launches=as_launches(last), diagnostics=found, failure=failure, printed=printed,
+            outputs=outputs or {}, launches=as_launches(last), diagnostics=found, findings=findings, failure=failure,
+            printed=printed,
             inputs_changed=changed, elapsed_s=elapsed_s, timeline=as_timeline(last.get("timeline")),
             host_counters=dict(last.get("host_counters", {})),
         )  # fmt: skip

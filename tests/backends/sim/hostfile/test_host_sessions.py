@@ -17,6 +17,7 @@ from grader.exercise import Array, Exercise, Tolerance, Work
 from grader.inputs import is_poison
 from grader.launch import LaunchPlan
 from grader.process.child import Child
+from tests.telling import all_said
 
 pytestmark = pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed")
 
@@ -205,7 +206,7 @@ def run():
 
 def fails(execution, word):
     assert execution.failure == word, execution
-    return execution.diagnostics[0]
+    return all_said(execution)[0]
 
 
 def test_an_exception_is_a_crash_with_its_line(session):
@@ -320,7 +321,7 @@ def test_a_number_of_another_type_is_told_beside_what_comes_of_it(session):
 
 def test_memory_without_a_name_is_told_in_words_and_not_as_an_array(session):
     execution = session(HONEST.replace('held["there"].set(held["x"])', "pass")).run(case())
-    told = next(found.message for found in execution.diagnostics if found.kind == "uninitialised_read")
+    told = next(found.message for found in all_said(execution) if found.kind == "uninitialised_read")
     assert "x[0] (memory allocated at line 6) at sums.cu" in told
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -9,23 +10,33 @@ import pytest
 from grader.backends.base import Buffer, CaseRun, Limits
 from grader.backends.sim.session import SimBackend
 from grader.compile import compile_source
-from grader.grading.clearer import clearer, uneven_passes
+from grader.findings.record import Finding
+from grader.grading.causes import uneven_passes
+from grader.grading.hints import hint
+from grader.grading.hints.rules import Seen
+from grader.grading.source_view import SourceView
 from grader.launch import Launch, LaunchPlan
 from grader.launch.records import Scratch
 from grader.verdict import Diagnostic
+from tests.telling import all_said
 
 COUNT = 64
 PLAN = LaunchPlan((Launch(kernel="k", args=("x",), grid=(1, 1, 1), block=(COUNT, 1, 1), shared_bytes=4 * COUNT),))
 
 
 def first(body: str, plan: LaunchPlan = PLAN, count: int = COUNT) -> Diagnostic:
-    """The first finding of a kernel, made clearer. Its body's first line is line 3, below shared ``part``."""
+    """The first finding of a kernel. Its body's first line is line 3, below shared ``part``."""
     head = 'extern "C" __global__ void k(float* src) {\nextern __shared__ float part[]; int t = threadIdx.x;\n'
     source = head + body + "\n}\n"
     scratch = tuple(Buffer(one.name, one.dtype, one.count, "scratch") for one in plan.scratch)
     with SimBackend(threads=1).open(compile_source(source.encode(), "k.cu"), Limits()) as session:
         execution = session.run(CaseRun(plan, (Buffer("x", "float32", count, "out"), *scratch)))
-    return clearer(execution.diagnostics[0], source, plan)
+    return all_said(execution, source, plan)[0]
+
+
+def quoted(one: Diagnostic) -> list[str]:
+    """What the hint quotes of the source."""
+    return re.findall(r"`([^`]*)`", one.hint)
 
 
 # ------------------------------------------------------------------------------------------------------- out of bounds
@@ -33,58 +44,56 @@ def first(body: str, plan: LaunchPlan = PLAN, count: int = COUNT) -> Diagnostic:
 
 def test_condition_that_lets_the_index_through_is_quoted() -> None:
     one = first("if (t <= 62)\n    src[t + 1] = 1;", count=COUNT - 1)
-    assert one.hint.startswith("the condition `t <= 62` looks at something else than the index `t + 1`, which is 63")
+    assert one.rule == "bounds.condition_lets_it_through"
+    assert quoted(one) == ["t <= 62", "t + 1"]
     one = first("if (t < 64)\n    src[t] = 1;", count=COUNT - 1)
-    through = "the condition `t < 64` lets thread 63 through to index 63 of src"
-    assert one.hint == f"{through}: which threads should it let through?"
+    assert quoted(one) == ["t < 64"]
+    assert "src" in one.hint
 
 
 def test_an_index_of_a_matrix_is_to_be_checked_by_row_and_column() -> None:
     one = first("int r = t / 8, c = t % 8;\nif (r < 8 && c < 7)\n    src[r * 9 + c] = 1;")
-    assert one.hint == (
-        "the condition `r < 8 && c < 7` looks at something else than the index `r * 9 + c`, which is 64 for thread 57: "
-        "its row and its column must be inside, each by itself"
-    )
+    assert quoted(one) == ["r < 8 && c < 7", "r * 9 + c"]
+    assert "row" in one.hint
 
 
 def test_loop_around_the_access_is_asked_about() -> None:
     one = first("for (int s = 1; s <= 64; s *= 2)\n    if (t % s == 0)\n        part[t] = part[t + s];")
-    assert "the condition `t % s == 0` lets thread 0 through to index 64 of part" in one.hint
-    assert one.hint.endswith("Or does the loop in line 3 go on for too long?")
+    assert quoted(one) == ["t % s == 0"]
+    assert "line 3" in one.hint
 
 
 @pytest.mark.parametrize("body", ["src[t] = 1;", "if (t < 9) part[t] = 1;\nsrc[t] = 1;"])
 def test_access_without_a_condition_is_told_the_length(body: str) -> None:
     one = first(body, count=COUNT - 1)
-    assert one.hint == "compare the index with the array's length before the access: here src has 63 elements, 0 to 62"
+    assert one.rule == "bounds.length_of_the_array"
+    assert "src has 63 elements" in one.hint
 
 
 def test_condition_that_chooses_the_value_is_not_blamed_for_the_place() -> None:
-    assert "condition" not in first("src[t] = t < 9 ? 1.0f : 2.0f;", count=9).hint
+    assert first("src[t] = t < 9 ? 1.0f : 2.0f;", count=9).rule == "bounds.length_of_the_array"
 
 
 def test_index_of_a_member_is_not_given_as_the_elements() -> None:
     body = "float2* p = (float2*)src;\nif (t < 64)\n    p[t].y = 1;"
-    assert "looks at something else" not in first(body).hint
+    assert quoted(first(body)) == ["t < 64"]
 
 
 def test_launch_with_more_blocks_than_scratch_has_elements_is_blamed() -> None:
     launch = replace(PLAN.launches[0], args=("ping",), grid=(8, 1, 1), line=5)
     one = first("if (t == 0) src[blockIdx.x] = 1;", LaunchPlan((launch,), (Scratch("ping", "float32", 4),)))
-    assert one.hint == (
-        "the launch in line 5 starts 8 blocks, but scratch ping has 4 elements: "
-        "make the `// scratch` array larger, or the grid smaller"
-    )
+    assert one.rule == "bounds.scratch_for_fewer_blocks"
+    assert "line 5" in one.hint
 
 
 def test_pass_whose_grid_and_by_disagree_is_blamed_and_noted() -> None:
     launch = replace(PLAN.launches[0], grid=(2, 1, 1), line=5, leaves=1)
     plan = LaunchPlan((launch,))
     one = first("if (t == 0) src[blockIdx.x] = 1;", plan, count=1)
-    assert one.hint.startswith("grid= and `by` in line 5 disagree: a pass starts 2 blocks, but `by` leaves 1")
-    assert uneven_passes((one,), plan) == ()
-    assert uneven_passes((), plan)[0].severity == "note"
-    assert uneven_passes((), LaunchPlan((replace(launch, leaves=2),))) == ()
+    assert one.rule == "bounds.uneven_pass"
+    (note,) = uneven_passes(plan)
+    assert (note.severity, note.facts) == ("note", {"line": 5, "blocks": 2, "leaves": 1})
+    assert uneven_passes(LaunchPlan((replace(launch, leaves=2),))) == ()
 
 
 # --------------------------------------------------------------------------------------------------------------- races
@@ -94,24 +103,27 @@ SUM = "if (t == 0) for (int k = 0; k < 64; ++k) src[0] += part[k];"
 
 def test_return_before_the_barrier_is_named() -> None:
     one = first(f"part[t] = 1;\nif (t >= 32) return;\n__syncthreads();\n{SUM}")
-    assert one.hint.startswith("the __syncthreads() in line 5 does not order these two: threads that return in line 4")
+    assert one.rule == "races.return_before_the_barrier"
+    assert "return in line 4" in one.hint
 
 
 def test_barrier_without_brackets_is_named() -> None:
-    assert "line 4 says `__syncthreads` without ()" in first(f"part[t] = 1;\n__syncthreads;\n{SUM}").hint
+    one = first(f"part[t] = 1;\n__syncthreads;\n{SUM}")
+    assert one.rule == "races.barrier_that_is_not_called"
+    assert "line 4" in one.hint
 
 
 def test_barrier_of_one_warp_is_not_one_of_the_block() -> None:
     one = first(f"part[t] = 1;\n__syncwarp();\n{SUM}")
-    assert one.hint.startswith("the __syncwarp() in line 4 orders the lanes of one warp only")
+    assert one.rule == "races.barrier_of_one_warp"
+    assert "line 4" in one.hint
 
 
 def test_loop_that_comes_back_without_a_barrier_is_told_so() -> None:
     body = "for (int k = 1; k < 9; ++k) {\n    part[t] = k;\n    __syncthreads();\n    src[t] = part[t ^ 32];\n}"
-    assert first(body).hint == (
-        "the __syncthreads() in line 5 orders one round of the loop in line 3, but not the next round after it: "
-        "end the loop's body with a __syncthreads() too"
-    )
+    one = first(body)
+    assert one.rule == "races.barrier_of_one_round"
+    assert ("line 5" in one.hint, "line 3" in one.hint) == (True, True)
 
 
 TILED = """for (int l0 = 0; l0 < 256; l0 += 64) {
@@ -128,10 +140,8 @@ src[t] = sum;"""
 
 def test_the_loop_that_comes_back_is_the_one_that_both_lines_are_in() -> None:
     one = first("float sum = 0;\n" + TILED)
-    assert one.hint == (
-        "the __syncthreads() in line 8 orders one round of the loop in line 4, but not the next round after it: "
-        "end the loop's body with a __syncthreads() too"
-    )
+    assert one.rule == "races.barrier_of_one_round"
+    assert ("line 8" in one.hint, "line 4" in one.hint) == (True, True)
 
 
 def test_a_barrier_elsewhere_is_not_blamed_for_what_a_lambda_does() -> None:
@@ -140,24 +150,23 @@ def test_a_barrier_elsewhere_is_not_blamed_for_what_a_lambda_does() -> None:
         "for (int l = 0; l < 4; ++l) {\n    sum += part[t ^ 33];\n    put(l);\n    __syncthreads();\n}\nsrc[t] = sum;"
     )
     assert one.kind == "race"
-    assert "way around" not in one.hint
-    assert "one round" not in one.hint
+    assert one.rule not in ("races.way_around_the_barrier", "races.barrier_of_one_round")
 
 
 def test_without_any_barrier_one_is_advised() -> None:
-    assert first(f"part[t] = 1; // __syncthreads();\n\n{SUM}").hint == "put a __syncthreads() between the two accesses"
+    assert first(f"part[t] = 1; // __syncthreads();\n\n{SUM}").rule == "races.barrier_of_the_block"
 
 
 # ------------------------------------------------------------------------------------------------------- never written
 
 
 def test_return_before_the_store_is_asked_about() -> None:
-    said = Diagnostic("wrong", "out[0] at n=1: it was never written; expected 1.0", array="out", index=0)
+    found = Finding("wrong", array="out", index=0, facts={"count": 1, "value": "unwritten"})
     source = "void k()\n{\n    if (j >= m) return;\n    out[0] = 1;\n}\n"
-    assert (
-        clearer(said, source, PLAN).hint == "does the thread that should write out[0] return before it does, in line 3?"
-    )
-    assert clearer(said, source.replace("return", "// return"), PLAN) == said
+    says, rule = hint(found, Seen(SourceView(source)))
+    assert (rule, "line 3" in says) == ("outputs.return_before_the_store", True)
+    assert hint(found, Seen(SourceView(source.replace("return", "// return")))) == ("", "")
+    assert hint(found, Seen(SourceView(source), host=True)) == ("", "")
 
 
 # ----------------------------------------------------------------------------------------------------- rounds of a loop
@@ -173,20 +182,18 @@ if (t == 0) src[0] = part[0];"""
 def test_a_line_that_runs_again_without_a_barrier_is_told_so() -> None:
     one = first(TREE % "")
     assert one.kind == "race"
-    assert one.hint.startswith("line 6 runs again in the next round of the loop in line 4")
-    assert one.hint.endswith("end the loop's body with __syncthreads()")
+    assert one.rule == "races.no_barrier_before_the_next_round"
+    assert ("line 6" in one.hint, "line 4" in one.hint) == (True, True)
 
 
 def test_a_line_in_which_threads_share_one_element_is_no_matter_of_rounds() -> None:
     one = first("for (int s = 0; s < 2; ++s) {\n    part[0] += t;\n}\nsrc[t] = part[0];")
     assert one.kind == "race"
-    assert "runs again in the next round" not in one.hint
+    assert one.rule == "races.one_line_in_shared"
 
 
 def test_lanes_of_the_last_warp_are_told_that_they_do_not_run_in_step() -> None:
     one = first("part[t] = src[t]; __syncthreads();\nif (t < 32) {\n    part[t] += part[t + 32];\n"
                 "    part[t] += part[t + 16];\n}\nif (t == 0) src[0] = part[0];")  # fmt: skip
     assert one.kind == "race"
-    assert one.hint.startswith("both threads are lanes of one warp")
-    assert "__syncwarp()" in one.hint
-    assert "__syncthreads" not in one.hint
+    assert one.rule == "races.step_of_one_warp"

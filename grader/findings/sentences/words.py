@@ -1,0 +1,82 @@
+"""What sentences are made of: the array, the thread and the place of a kernel's finding, in words. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grader.findings.record import Dims, Finding
+from grader.verdict import Place
+
+_VERBS = {"read": "read", "write": "written", "atomic": "updated atomically", "copy": "copied"}
+
+
+class Words:
+    """Pieces of sentences about one finding."""
+
+    def __init__(self, found: Finding) -> None:
+        self.found = found
+        self.name = found.name or found.array or ""  # as the student's kernel has it
+
+    def fact(self, name: str, otherwise: Any = None) -> Any:
+        return self.found.facts.get(name, otherwise)
+
+    @property
+    def array(self) -> str:
+        """``shared partial[49]``, ``src[3] (array x)``, or the address where no array is near."""
+        found = self.found
+        if found.array is None or self.fact("offset") is None:
+            where = f"address {found.address:#x}" if found.address is not None else "memory"
+            return f"{found.space} {where}" if found.space else where
+        return self.element + (f" ({self.other_name})" if self.other_name else "")
+
+    @property
+    def element(self) -> str:
+        """``shared partial[49]`` or ``src[3]``, of an array that is known."""
+        space, index = self.found.space, self.found.index
+        where = f" (byte {self.fact('offset')})" if index is None else f"[{index}]"
+        return f"{'' if space in (None, 'global') else f'{space} '}{self.name}{where}"
+
+    @property
+    def other_name(self) -> str:
+        """``array x``, where the kernel calls it something else; ``memory allocated at line 12`` where it has none."""
+        name = self.found.array
+        if name is None or self.name == name:
+            return ""
+        return name[1:-1] if name.startswith("(") else f"array {name}"
+
+    def thread(self, thread: Dims | None, block: Dims | None = None) -> str:
+        """``thread 5 of block 2``; indices in 3-D only where needed."""
+        out = f"thread {_indices(thread or (0, 0, 0))}"
+        return out if block is None else f"{out} of block {_indices(block)}"
+
+    @property
+    def who(self) -> str:
+        return self.thread(self.found.thread, self.found.block or (0, 0, 0))
+
+    def at(self, line: int | None) -> str:
+        return f"{self.found.file}:{line}" if line else f"{self.found.file}"
+
+    @property
+    def here(self) -> str:
+        return self.at(self.found.line)
+
+    def access(self, place: Place, *, with_block: bool) -> str:
+        verb = _VERBS[place.role]
+        return f"{verb} by {self.thread(place.thread, place.block if with_block else None)} at {self.at(place.line)}"
+
+
+def _indices(dims: Dims) -> str:
+    if dims[1] == dims[2] == 0:
+        return str(dims[0])
+    return f"({dims[0]}, {dims[1]}, {dims[2]})" if dims[2] else f"({dims[0]}, {dims[1]})"
+
+
+def lanes(mask: int) -> str:
+    named = [i for i in range(32) if mask >> i & 1]
+    if named == list(range(named[0], named[-1] + 1)) and len(named) > 2:
+        return f"lanes {named[0]} to {named[-1]}"
+    return ("lane " if len(named) == 1 else "lanes ") + ", ".join(map(str, named))
+
+
+def elements(count: int) -> str:
+    return f"{count} element{'s' * (count != 1)}"

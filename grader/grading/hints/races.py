@@ -1,0 +1,382 @@
+"""What to do about two accesses that nothing orders: which barrier is missing, too weak or passed by."""
+
+from __future__ import annotations
+
+import re
+
+from grader.findings.record import Finding
+from grader.grading.hints.rules import Example, Seen, access, race, rule
+from grader.grading.source_view import FAR
+
+_ONE_WARP = re.compile(r"<\s*32\b|<=\s*31\b|/\s*32\s*==\s*0|<\s*warpSize\b")
+
+_WRITE_READ = (access("write", 49, 4), access("read", 5, 6))
+_OTHER_BLOCK = (access("write", 5, 4, block=1), access("read", 5, 6))
+
+
+def _kernel(*body: str) -> str:
+    """A kernel whose body begins in line 4."""
+    return "\n".join(["", "", "__global__ void k(float* src) {", *body, "}"])
+
+
+# ------------------------------------------------------------------------------------------- what the source shows
+
+
+def _ordered_by_the_source(found: Finding) -> tuple[int, int] | None:
+    """The lines of the two accesses, where the source between them may say why nothing orders the two."""
+    places = [(place.line, place.block) for place in found.places if place.line is not None]
+    copies = any(place.role == "copy" for place in found.places)
+    if not places or len({block for _, block in places}) > 1 or copies:
+        return None  # what starts a copy often stands in a function of its own, above the barriers
+    return places[0][0], places[-1][0]
+
+
+def _barriers(found: Finding, seen: Seen) -> tuple[list[tuple[int, str, bool]], list[tuple[int, str, bool]]]:
+    """Those between the two lines, and the next one after both where the second access may be the earlier one."""
+    lines = _ordered_by_the_source(found)
+    if lines is None:
+        return [], []
+    low, high = sorted(lines)
+    between = seen.source.barriers(low, high) if low != high else []
+    return between, seen.source.barriers(high, high + FAR)[:1] if lines[0] >= lines[1] else []
+
+
+@rule("race", example=Example(race("within_block", *_WRITE_READ), _kernel("part[t] = 1;", "__syncthreads;", "")))
+def barrier_that_is_not_called(found: Finding, seen: Seen) -> str:
+    at, name, is_called = _weak_barrier(found, seen)
+    return "" if not at or is_called else f"line {at} says `{name}` without (), which calls nothing: write `{name}();`"
+
+
+def _weak_barrier(found: Finding, seen: Seen) -> tuple[int, str, bool]:
+    """The first barrier that is not called, or orders one warp where there are two; line 0 where there is none."""
+    for at, name, is_called in (barrier for group in _barriers(found, seen) for barrier in group):
+        if not is_called or (name == "__syncwarp" and not _in_one_warp(found)):
+            return at, name, is_called
+    return 0, "", True
+
+
+@rule("race", example=Example(race("within_block", *_WRITE_READ), _kernel("part[t] = 1;", "__syncwarp();", "")))
+def barrier_of_one_warp(found: Finding, seen: Seen) -> str:
+    at, _, is_called = _weak_barrier(found, seen)
+    if not at or not is_called:
+        return ""
+    return f"the __syncwarp() in line {at} orders the lanes of one warp only: between warps it takes __syncthreads()"
+
+
+def _passed_by(found: Finding, seen: Seen) -> tuple[int, int, int] | None:
+    """The two lines in order, and a barrier of the block that stands between them, and yet does not order them."""
+    lines = _ordered_by_the_source(found)
+    whole = [at for at, name, _ in _barriers(found, seen)[0] if name == "__syncthreads"]
+    return (min(lines), max(lines), whole[0]) if lines and whole else None
+
+
+@rule(
+    "race",
+    example=Example(race("within_block", access("write", 49, 4), access("read", 5, 7)),
+                    _kernel("part[t] = 1;", "if (t > 9) return;", "__syncthreads();", "x = part[t ^ 1];")),
+)  # fmt: skip
+def return_before_the_barrier(found: Finding, seen: Seen) -> str:
+    passed = _passed_by(found, seen)
+    left = seen.source.first_return(passed[0], passed[2]) if passed else None
+    if passed is None or left is None:
+        return ""
+    return (
+        f"the __syncthreads() in line {passed[2]} does not order these two: threads that return in line {left} never "
+        "reach it, and it waits for the others only. Put the work into an if, so that every thread of the block stays "
+        "until the last barrier"
+    )
+
+
+_LOOP = ("for (;;) {", "    part[t] = 1;", "    __syncthreads();", "    x = part[t ^ 1];", "}")
+
+
+@rule("race", example=Example(race("within_block", access("read", 49, 7), access("write", 5, 5)), _kernel(*_LOOP)))
+def barrier_of_one_round(found: Finding, seen: Seen) -> str:
+    passed = _passed_by(found, seen)
+    loop = seen.source.loop_around_both(passed[0], passed[1]) if passed else None
+    if passed is None or loop is None:
+        return ""
+    orders = f"the __syncthreads() in line {passed[2]} orders one round of the loop in line {loop}"
+    return f"{orders}, but not the next round after it: end the loop's body with a __syncthreads() too"
+
+
+@rule(
+    "race",
+    example=Example(race("within_block", access("write", 49, 4), access("read", 5, 7)),
+                    _kernel("part[t] = 1;", "if (t > 9)", "    __syncthreads();", "x = part[t ^ 1];")),
+)  # fmt: skip
+def way_around_the_barrier(found: Finding, seen: Seen) -> str:
+    passed = _passed_by(found, seen)
+    if passed is None or seen.source.leaves_the_block(passed[0], passed[1]):
+        return ""  # in a function of its own, it may run elsewhere
+    return f"the __syncthreads() in line {passed[2]} does not order these two: is there a way around it?"
+
+
+def _without_a_barrier(found: Finding, seen: Seen) -> tuple[int, int] | None:
+    """The two lines, where no barrier of the block stands between them."""
+    return None if _passed_by(found, seen) else _ordered_by_the_source(found)
+
+
+@rule(
+    "race",
+    example=Example(race("one_line", access("write", 9, 5), access("read", 5, 5)),
+                    _kernel("if (t < 32)", "    part[t] += part[t + 4];")),
+)  # fmt: skip
+def step_of_one_warp(found: Finding, seen: Seen) -> str:
+    return _lanes_do_not_run_in_step(found, seen, one_line=True)
+
+
+@rule(
+    "race",
+    example=Example(race("within_block", access("write", 9, 5), access("read", 5, 6)),
+                    _kernel("if (t < 32) {", "    part[t] = 1;", "    x = part[t + 4];", "}")),
+)  # fmt: skip
+def steps_of_one_warp(found: Finding, seen: Seen) -> str:
+    return _lanes_do_not_run_in_step(found, seen, one_line=False)
+
+
+def _lanes_do_not_run_in_step(found: Finding, seen: Seen, *, one_line: bool) -> str:
+    """Two lanes of one warp meet where only that warp works."""
+    lines = _without_a_barrier(found, seen)
+    if lines is None or (lines[0] == lines[1]) != one_line or not _in_last_warp(found, seen, min(lines)):
+        return ""
+    if one_line and not _of_two_elements(found, seen, lines[0]):
+        return ""
+    lanes = "both threads are lanes of one warp, and the lanes of a warp do not run in step: put a __syncwarp() between"
+    if not one_line:
+        return f"{lanes} the two accesses"
+    return (
+        f"{lanes} a step and the next, and let only the lanes that add take part (`if (t < s)`); or read, "
+        "__syncwarp(), write"
+    )
+
+
+def _in_last_warp(found: Finding, seen: Seen, line: int) -> bool:
+    """Whether two lanes of one warp meet where only that warp works: a condition says so on this line or above it."""
+    alone = any(_ONE_WARP.search(seen.source.text(at)) for at in range(max(1, line - FAR), line + 1))
+    return alone and found.space == "shared" and _in_one_warp(found)
+
+
+def _in_one_warp(found: Finding) -> bool:
+    """Whether both threads are known, and are lanes of one warp (of a block of one row)."""
+    threads = [place.thread for place in found.places if place.thread is not None]
+    return len(threads) > 1 and len({(x // 32, y, z) for x, y, z in threads}) == 1
+
+
+def _of_two_elements(found: Finding, seen: Seen, line: int) -> bool:
+    """Whether a line names two elements of the array, as a step of a tree does."""
+    names = found.facts.get("names") or (found.name or found.array or "",)
+    return len(seen.source.indices(names[-1], line)) > 1
+
+
+@rule(
+    "race",
+    example=Example(race("one_line", access("write", 49, 5), access("read", 5, 5)),
+                    _kernel("for (int s = 64; s > 0; s /= 2)", "    part[t] += part[t + s];")),
+)  # fmt: skip
+def no_barrier_before_the_next_round(found: Finding, seen: Seen) -> str:
+    """One line of a loop reads one element of an array and writes another, and no barrier parts its rounds."""
+    lines = _without_a_barrier(found, seen)
+    if lines is None or lines[0] != lines[1]:
+        return ""
+    line, loop = lines[0], seen.source.loop_near(lines[0])
+    if loop is None or not _of_two_elements(found, seen, line):
+        return ""
+    inside = seen.source.barriers(loop, seen.source.end_of_loop(loop, line))
+    if any(name == "__syncthreads" for _, name, _ in inside):
+        return ""
+    return (
+        f"line {line} runs again in the next round of the loop in line {loop}, on what other threads have just "
+        "written: end the loop's body with __syncthreads()"
+    )
+
+
+# -------------------------------------------------------------------------------------------- between blocks
+
+
+@rule(
+    "race",
+    example=Example(
+        race("between_blocks", access("write", 0, 4, block=1), access("write", 0, 4), space="global", index=0)
+    ),
+)
+def one_element_of_all_blocks(found: Finding, seen: Seen) -> str:
+    if found.cause != "between_blocks" or found.index != 0:
+        return ""
+    first, second = found.places
+    if not (first.role == second.role == "write" and first.line == second.line):
+        return ""
+    meant = f"did each block mean {found.name or found.array}[blockIdx.x]? "
+    return f"{meant}If the element is meant for all of them: use an atomic, or a second launch"
+
+
+@rule(
+    "race",
+    example=Example(race("between_blocks", *_OTHER_BLOCK, space="global", name="src or dst",
+                         facts={"names": ("src", "dst")})),
+)  # fmt: skip
+def one_array_for_two_parameters(found: Finding, seen: Seen) -> str:
+    names = found.facts.get("names", ())
+    if len(names) != 2 or found.cause not in ("between_blocks", "within_block"):
+        return ""
+    return f"the kernel's {names[0]} and {names[1]} are the same memory here: pass two arrays that take turns"
+
+
+@rule(
+    "race", example=Example(race("between_blocks", *_OTHER_BLOCK, space="global", facts={"grid_sync": "grid.sync()"}))
+)
+def grid_sync_between_blocks(found: Finding, seen: Seen) -> str:
+    if found.cause != "between_blocks" or not found.facts.get("grid_sync"):
+        return ""
+    return "put a grid.sync() between the two accesses: it orders all blocks, __syncthreads() only its own"
+
+
+@rule("race", example=Example(race("between_blocks", *_OTHER_BLOCK, space="global", facts={"cooperative": True})))
+def all_blocks_wait(found: Finding, seen: Seen) -> str:
+    within = found.cause == "within_block" and found.space != "shared" and not found.facts.get("grid_sync")
+    copies = any(place.role == "copy" for place in found.places)
+    if not found.facts.get("cooperative") or not (found.cause == "between_blocks" or (within and not copies)):
+        return ""
+    return (
+        "put a cooperative_groups::this_grid().sync() between the two accesses: it orders all blocks, __syncthreads() "
+        "only its own"
+    )
+
+
+@rule("race", example=Example(race("between_blocks", *_OTHER_BLOCK, space="global")))
+def read_and_write_of_blocks(found: Finding, seen: Seen) -> str:
+    if found.cause != "between_blocks" or "read" not in [place.role for place in found.places]:
+        return ""
+    return (
+        "blocks run in any order: write to another array than the one that is read, or use a second launch; where "
+        "all blocks change one element, an atomic"
+    )
+
+
+@rule(
+    "race",
+    example=Example(race("between_blocks", access("write", 0, 4, block=1), access("write", 0, 6), space="global")),
+)
+def writes_of_blocks(found: Finding, seen: Seen) -> str:
+    return "blocks run in any order: use an atomic, or a second launch" if found.cause == "between_blocks" else ""
+
+
+# ---------------------------------------------------------------------------------------------- within a block
+
+
+@rule("race", example=Example(race("one_index", access("write", 49, 4), access("write", 5, 4))))
+def same_index_twice(found: Finding, seen: Seen) -> str:
+    if found.cause != "one_index":
+        return ""
+    return "give every thread an element of its own: two of them compute the same index"
+
+
+@rule("race", example=Example(race("one_line", access("write", 49, 4), access("read", 5, 4))))
+def one_line_in_shared(found: Finding, seen: Seen) -> str:
+    if found.cause not in ("one_line", "several_readers") or found.space != "shared":
+        return ""
+    return "one line does both: in a loop, end its body with __syncthreads(); else let one thread do it, or atomicAdd"
+
+
+@rule("race", example=Example(race("one_line", access("write", 49, 4), access("read", 5, 4), space="global")))
+def one_line(found: Finding, seen: Seen) -> str:
+    if found.cause not in ("one_line", "several_readers"):
+        return ""
+    return (
+        "one line does both: if the element is meant for all of them, use atomicAdd; if threads read what others "
+        "write, write to another array than the one that is read"
+    )
+
+
+def _copy_meets_read(found: Finding) -> bool:
+    return found.space == "shared" and any(place.role == "copy" for place in found.places)
+
+
+@rule("race", example=Example(race("within_block", access("read", 49, 4), access("copy", 5, 6))))
+def copy_overwrites(found: Finding, seen: Seen) -> str:
+    return (
+        "the copy overwrites what other threads may still need: put a __syncthreads() between their last use and "
+        "the copy"
+        if _copy_meets_read(found) and _copy_is_below(found)
+        else ""
+    )
+
+
+def _copy_is_below(found: Finding) -> bool:
+    first, second = found.places
+    copy, other = (first, second) if first.role == "copy" else (second, first)
+    return (copy.line or 0) > (other.line or 0)
+
+
+@rule("race", example=Example(race("within_block", access("copy", 49, 4), access("read", 5, 6))))
+def copy_of_another_thread(found: Finding, seen: Seen) -> str:
+    if not _copy_meets_read(found):
+        return ""
+    return (
+        "a wait is for the thread's own copies only: put a __syncthreads() after it. In a loop the copy of the next "
+        "round must not start, either, before every thread is done with what it overwrites"
+    )
+
+
+@rule("race", example=Example(race("within_block", *_WRITE_READ, space="global", facts={"grid_sync": "grid.sync()"})))
+def grid_sync_or_barrier(found: Finding, seen: Seen) -> str:
+    if not found.facts.get("grid_sync"):
+        return ""
+    return "put a grid.sync() between the two accesses, or a __syncthreads() if other blocks never touch them"
+
+
+@rule("race", example=Example(race("within_block", *_WRITE_READ)))
+def barrier_of_the_block(found: Finding, seen: Seen) -> str:
+    if found.space == "shared" or any(place.role == "copy" for place in found.places):
+        return "put a __syncthreads() between the two accesses"
+    return ""
+
+
+@rule("race", example=Example(race("within_block", *_WRITE_READ, space="global")))
+def within_one_launch(found: Finding, seen: Seen) -> str:
+    """Shared memory is the block's alone; whoever races in global memory most likely does so with other blocks too."""
+    return (
+        "if no other block touches these elements, put a __syncthreads() between the two accesses; else write to "
+        "another array than the one that is read, or use a second launch"
+    )
+
+
+# ------------------------------------------------------------------------------------ fences, harmless ones
+
+
+@rule(
+    "missing_fence",
+    example=Example(race("", *_OTHER_BLOCK, kind="missing_fence", space="global", facts={"cooperative": True})),
+)
+def barrier_of_ones_own(found: Finding, seen: Seen) -> str:
+    if not found.facts.get("cooperative"):
+        return ""
+    return (
+        "let all blocks wait with cooperative_groups::this_grid().sync(). A barrier of your own needs a "
+        "__threadfence() before its atomic and behind its wait, and a counter that begins anew in each launch"
+    )
+
+
+@rule("missing_fence", example=Example(race("", *_OTHER_BLOCK, kind="missing_fence", space="global")))
+def fence_before_the_signal(found: Finding, seen: Seen) -> str:
+    return "if an atomic tells the other block that the value is there, put a __threadfence() before that atomic"
+
+
+@rule(
+    "same_value_write",
+    example=Example(race("", access("write", 49, 4), access("write", 5, 4), kind="same_value_write")),
+)
+def one_writer_is_enough(found: Finding, seen: Seen) -> str:
+    return "harmless here, but one writer is enough"
+
+
+@rule("uninitialised_read", example=Example(race("", access("read", 5, 4), kind="uninitialised_read")))
+def write_before_the_read(found: Finding, seen: Seen) -> str:
+    return "write every element before it is read"
+
+
+OF_ALL_BLOCKS = tuple(
+    f"races.{look.__name__}"
+    for look in (fence_before_the_signal, read_and_write_of_blocks, writes_of_blocks, within_one_launch)
+)
+"""Rules that speak of blocks which race: where a step's kernel is to wait for its whole grid, that is what it lacks."""

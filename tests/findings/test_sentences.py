@@ -1,0 +1,117 @@
+"""The sentences of wrong outputs, one for each thing that an array may look like.
+
+`pytest --inline-snapshot=fix tests/findings/test_sentences.py` writes them anew; those of a kernel's findings stand
+with their hints in tests/grading/test_hint_rules.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from textwrap import fill
+from typing import Any
+
+from inline_snapshot import snapshot
+
+from grader.findings.record import Finding
+from grader.findings.sentences import sentence
+
+FACTS = {"size": {"rows": 4, "cols": 25}, "got": "3.0", "expected": "8.0", "wrong": 2, "count": 100}
+
+CAUSES: Mapping[str, Mapping[str, Any]] = {
+    "": {"position": (1, 12), "inputs": "x[37] = 3.0, z[37] = 5.0"},
+    "nothing_written": {"value": "unwritten", "wrong": 100},
+    "last_unwritten": {"value": "unwritten", "unwritten": 3},
+    "unwritten": {"value": "unwritten_or_scratch", "unwritten": 50},
+    "nan": {"nan": 2},
+    "constant": {"value_of_all": "0.0"},
+    "copy": {"copy_of": "x"},
+    "transposed": {},
+    "shifted_after": {},
+    "shifted_before": {},
+    "zeros": {},
+    "multiple": {"ratio": "-1"},
+    "near": {"largest": "0.001"},
+    "from_some_element_on": {"multiple_of": 32, "wrong": 36},
+}
+
+
+def test_wrong_output_says_what_the_array_looks_like() -> None:
+    shown = {cause: sentence(_wrong(cause, facts)) for cause, facts in CAUSES.items()}
+    assert "\n".join(f"{cause}:\n{_block(text)}" for cause, text in shown.items()) == snapshot("""\
+:
+    y[64] (row 1, column 12) at rows=4, cols=25: got 3.0, expected 8.0 (x[37] = 3.0, z[37] = 5.0); 2 of 100
+    elements are wrong
+nothing_written:
+    y[64] at rows=4, cols=25: it was never written; expected 8.0; all 100 elements are wrong; nothing was
+    written to y
+last_unwritten:
+    y[64] at rows=4, cols=25: it was never written; expected 8.0; 2 of 100 elements are wrong; the last 3
+    elements were never written: does the grid cover them?
+unwritten:
+    y[64] at rows=4, cols=25: it was never written, or was computed from scratch values that were never written;
+    expected 8.0; 2 of 100 elements are wrong; 50 elements were never written
+nan:
+    y[64] at rows=4, cols=25: got 3.0, expected 8.0; 2 of 100 elements are wrong; 2 of them are NaN: 0/0, inf −
+    inf, or a value that was never written before it was read
+constant:
+    y[64] at rows=4, cols=25: got 3.0, expected 8.0; 2 of 100 elements are wrong; every element of y is 0.0
+copy:
+    y[64] at rows=4, cols=25: got 3.0, expected 8.0; 2 of 100 elements are wrong; y is a copy of x
+transposed:
+    y[64] at rows=4, cols=25: got 3.0, expected 8.0; 2 of 100 elements are wrong; it is the right matrix
+    transposed: rows and columns are swapped
+shifted_after:
+    y[64] at rows=4, cols=25: got 3.0, expected 8.0; 2 of 100 elements are wrong; each holds what belongs to the
+    element after it: an index is off by one
+shifted_before:
+    y[64] at rows=4, cols=25: got 3.0, expected 8.0; 2 of 100 elements are wrong; each holds what belongs to the
+    element before it: an index is off by one
+zeros:
+    y[64] at rows=4, cols=25: got 3.0, expected 8.0; 2 of 100 elements are wrong; each of these is 0
+multiple:
+    y[64] at rows=4, cols=25: got 3.0, expected 8.0; 2 of 100 elements are wrong; each is -1 times what it
+    should be
+near:
+    y[64] at rows=4, cols=25: got 3.0, expected 8.0; 2 of 100 elements are wrong; the error is small (at most
+    0.001 of the value): a term missing, or too low a precision
+from_some_element_on:
+    y[64] at rows=4, cols=25: got 3.0, expected 8.0; 36 of 100 elements are wrong; everything before it is
+    right, and everything from it on is wrong: 64 is a multiple of 32, so look at what the next block or warp
+    does\
+""")
+
+
+def test_one_number_is_not_counted_and_its_writer_is_named() -> None:
+    found = Finding("wrong", "nan", array="y", index=0, thread=(6, 0, 0), block=(2, 0, 0),
+                    facts={**FACTS, "wrong": 1, "count": 1, "nan": 1, "got": "nan"})  # fmt: skip
+    assert _block(sentence(found)) == snapshot("""\
+    y[0] at rows=4, cols=25: got nan, expected 8.0; it is NaN: 0/0, inf − inf, or a value that was never written
+    before it was read; it is probably thread 6 of block 2 that should write it\
+""")
+    copied = Finding("wrong", "copy", array="y", index=0, facts={**FACTS, "wrong": 1, "count": 1, "copy_of": "x"})
+    assert sentence(copied) == snapshot("y[0] at rows=4, cols=25: got 3.0, expected 8.0; it is x[0] unchanged")
+
+
+def test_other_wrong_memory_is_told_by_its_name() -> None:
+    assert sentence(Finding("wrong", "overwritten_in_host_memory", array="x")) == snapshot(
+        "run() has changed the input x in host memory"
+    )
+    assert _block(sentence(_wrong("", {"since": "what was in x in the run before"}))) == snapshot("""\
+    y[64] at rows=4, cols=25: got 3.0, expected 8.0; 2 of 100 elements are wrong; it would be right for what was
+    in x in the run before\
+""")
+    passes = Finding("passes", kernel="k", facts={"line": 5, "blocks": 2, "leaves": 1})
+    assert _block(sentence(passes)) == snapshot(
+        """\
+    grid= and `by` in line 5 disagree: a pass starts 2 blocks, but `by` leaves 1. A kernel in which each block
+    stores one element needs one block for each of them\
+"""
+    )
+
+
+def _block(text: str) -> str:
+    return fill(text, 112, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False)
+
+
+def _wrong(cause: str, facts: Mapping[str, Any]) -> Finding:
+    return Finding("wrong", cause, array="y", index=64, facts={**FACTS, **facts})

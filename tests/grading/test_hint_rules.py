@@ -1,0 +1,388 @@
+"""Every rule of advice speaks for its own example, before any other; what is then said stands here.
+
+`pytest --inline-snapshot=fix tests/grading/test_hint_rules.py` writes the sentences anew.
+"""
+
+from __future__ import annotations
+
+from textwrap import fill
+
+import pytest
+from inline_snapshot import snapshot
+
+from grader.findings.kinds import KINDS
+from grader.findings.sentences import SENTENCES
+from grader.grading.hints import RULES, told
+from grader.grading.hints.rules import Rule
+
+
+@pytest.mark.parametrize("rule", RULES, ids=[rule.name for rule in RULES])
+def test_rule_speaks_for_its_own_example(rule: Rule) -> None:
+    assert told(rule.example.found, rule.example.seen).rule == rule.name
+
+
+def test_rules_and_sentences_are_about_kinds_that_there_are() -> None:
+    assert {*SENTENCES} <= {*KINDS, "wrong"}
+    assert {kind for rule in RULES for kind in rule.kinds} <= {*SENTENCES}
+
+
+def shown(rule: Rule) -> str:
+    """The rule's name, the sentence of its example, and the hint."""
+    one = told(rule.example.found, rule.example.seen)
+    return f"{rule.name}\n{_block(one.message, '    ')}\n{_block(one.hint, '    → ')}\n"
+
+
+def _block(text: str, begin: str) -> str:
+    return fill(text, 112, initial_indent=begin, subsequent_indent=" " * len(begin), break_on_hyphens=False)
+
+
+def test_examples_are_told_in_these_words() -> None:
+    assert "\n".join(map(shown, RULES)) == snapshot("""\
+parameters.type_of_the_array
+    the kernel overwrote its input a
+    → declare `const float* a`, as the arrays are
+
+bounds.uneven_pass
+    thread 5 of block 1 writes src[1] (array x), but src has 1 element, at k.cu:4
+    → grid= and `by` in line 1 disagree: a pass starts 2 blocks, but `by` leaves 1: both must be the number of
+      elements that the pass stores
+
+bounds.scratch_for_fewer_blocks
+    thread 5 of block 4 writes src[4] (array x), but src has 4 elements (0 to 3), at k.cu:4
+    → the launch in line 1 starts 8 blocks, but scratch x has 4 elements: make the `// scratch` array larger, or
+      the grid smaller
+
+bounds.one_element_for_all_blocks
+    thread 5 of block 1 writes src[1] (array x), but src has 1 element, at k.cu:4
+    → the launch in line 1 starts 8 blocks, but x has 1 element: let the blocks store their results in scratch,
+      or in turn
+
+bounds.too_little_for_the_block
+    thread 5 of block 0 writes shared src[16] (array x), bytes 64 to 67, but the launch line's shared= gives 64
+    bytes, at k.cu:4
+    → shared= is the bytes of one block, and this access needs 68 or more: N elements of 4 bytes are shared=N*4
+
+bounds.wide_access
+    thread 5 of block 0 writes 16 bytes at src[1020] (elements 1020 to 1023 of array x), but src has 1022
+    elements, at k.cu:4
+    → 16 bytes are 4 elements: access whole groups of them like this, what is left one by one
+
+bounds.index_in_the_whole_grid
+    thread 5 of block 1 writes shared part[69], but part has 64 elements (0 to 63), at k.cu:4
+    → each block has a part of its own: index it with threadIdx.x, not with the index in the whole grid
+
+bounds.condition_lets_it_through
+    thread 5 of block 0 writes src[63] (array x), but src has 63 elements (0 to 62), at k.cu:4
+    → the condition `t < 64` lets thread 5 through to index 63 of src: which threads should it let through?
+
+bounds.more_than_a_block_can_have
+    thread 5 of block 0 writes shared src[1048576] (array x), bytes 4194304 to 4194307, but the launch line has
+    no shared=, at k.cu:4
+    → no block can have 4194308 bytes of shared memory: look at the index
+
+bounds.before_the_array
+    thread 5 of block 0 writes src[-1] (array x), but src has 64 elements (0 to 63), at k.cu:4
+    → index -1 lies before the array: let the thread that computes it skip the access
+
+bounds.beyond_what_the_launch_line_gives
+    thread 5 of block 0 writes shared part[64], but part has 64 elements (0 to 63), at k.cu:4
+    → shared=256 gives the block 64 elements, 0 to 63: is the index too large, or a condition that lets thread 5
+      get there? Only if a block does need more than 64 elements, make shared= larger
+
+bounds.length_of_the_array
+    thread 5 of block 0 writes src[64] (array x), but src has 63 elements (0 to 62), at k.cu:4
+    → compare the index with the array's length before the access: here src has 63 elements, 0 to 62
+
+races.barrier_that_is_not_called
+    race on shared part[3]: written by thread 49 at k.cu:4, read by thread 5 at k.cu:6, no barrier between
+    → line 5 says `__syncthreads` without (), which calls nothing: write `__syncthreads();`
+
+races.barrier_of_one_warp
+    race on shared part[3]: written by thread 49 at k.cu:4, read by thread 5 at k.cu:6, no barrier between
+    → the __syncwarp() in line 5 orders the lanes of one warp only: between warps it takes __syncthreads()
+
+races.return_before_the_barrier
+    race on shared part[3]: written by thread 49 at k.cu:4, read by thread 5 at k.cu:7, no barrier between
+    → the __syncthreads() in line 6 does not order these two: threads that return in line 5 never reach it, and
+      it waits for the others only. Put the work into an if, so that every thread of the block stays until the
+      last barrier
+
+races.barrier_of_one_round
+    race on shared part[3]: read by thread 49 at k.cu:7, written by thread 5 at k.cu:5, no barrier between
+    → the __syncthreads() in line 6 orders one round of the loop in line 4, but not the next round after it: end
+      the loop's body with a __syncthreads() too
+
+races.way_around_the_barrier
+    race on shared part[3]: written by thread 49 at k.cu:4, read by thread 5 at k.cu:7, no barrier between
+    → the __syncthreads() in line 6 does not order these two: is there a way around it?
+
+races.step_of_one_warp
+    race on shared part[3]: written by thread 9 at k.cu:5, read by thread 5 at k.cu:5, no barrier between
+    → both threads are lanes of one warp, and the lanes of a warp do not run in step: put a __syncwarp() between
+      a step and the next, and let only the lanes that add take part (`if (t < s)`); or read, __syncwarp(),
+      write
+
+races.steps_of_one_warp
+    race on shared part[3]: written by thread 9 at k.cu:5, read by thread 5 at k.cu:6, no barrier between
+    → both threads are lanes of one warp, and the lanes of a warp do not run in step: put a __syncwarp() between
+      the two accesses
+
+races.no_barrier_before_the_next_round
+    race on shared part[3]: written by thread 49 at k.cu:5, read by thread 5 at k.cu:5, no barrier between
+    → line 5 runs again in the next round of the loop in line 4, on what other threads have just written: end
+      the loop's body with __syncthreads()
+
+races.one_element_of_all_blocks
+    race on x[0]: written by thread 0 of block 1 at k.cu:4, written by thread 0 of block 0 at k.cu:4, in
+    different blocks of one launch
+    → did each block mean x[blockIdx.x]? If the element is meant for all of them: use an atomic, or a second
+      launch
+
+races.one_array_for_two_parameters
+    race on src or dst[3] (array x): written by thread 5 of block 1 at k.cu:4, read by thread 5 of block 0 at
+    k.cu:6, in different blocks of one launch
+    → the kernel's src and dst are the same memory here: pass two arrays that take turns
+
+races.grid_sync_between_blocks
+    race on x[3]: written by thread 5 of block 1 at k.cu:4, read by thread 5 of block 0 at k.cu:6, in different
+    blocks of one launch
+    → put a grid.sync() between the two accesses: it orders all blocks, __syncthreads() only its own
+
+races.all_blocks_wait
+    race on x[3]: written by thread 5 of block 1 at k.cu:4, read by thread 5 of block 0 at k.cu:6, in different
+    blocks of one launch
+    → put a cooperative_groups::this_grid().sync() between the two accesses: it orders all blocks,
+      __syncthreads() only its own
+
+races.read_and_write_of_blocks
+    race on x[3]: written by thread 5 of block 1 at k.cu:4, read by thread 5 of block 0 at k.cu:6, in different
+    blocks of one launch
+    → blocks run in any order: write to another array than the one that is read, or use a second launch; where
+      all blocks change one element, an atomic
+
+races.writes_of_blocks
+    race on x[3]: written by thread 0 of block 1 at k.cu:4, written by thread 0 of block 0 at k.cu:6, in
+    different blocks of one launch
+    → blocks run in any order: use an atomic, or a second launch
+
+races.same_index_twice
+    race on shared part[3]: written by thread 49 at k.cu:4, written by thread 5 at k.cu:4, no barrier between
+    → give every thread an element of its own: two of them compute the same index
+
+races.one_line_in_shared
+    race on shared part[3]: written by thread 49 at k.cu:4, read by thread 5 at k.cu:4, no barrier between
+    → one line does both: in a loop, end its body with __syncthreads(); else let one thread do it, or atomicAdd
+
+races.one_line
+    race on x[3]: written by thread 49 at k.cu:4, read by thread 5 at k.cu:4, no barrier between
+    → one line does both: if the element is meant for all of them, use atomicAdd; if threads read what others
+      write, write to another array than the one that is read
+
+races.copy_overwrites
+    race on shared part[3]: read by thread 49 at k.cu:4, copied by thread 5 at k.cu:6, no barrier between
+    → the copy overwrites what other threads may still need: put a __syncthreads() between their last use and
+      the copy
+
+races.copy_of_another_thread
+    race on shared part[3]: copied by thread 49 at k.cu:4, read by thread 5 at k.cu:6, no barrier between
+    → a wait is for the thread's own copies only: put a __syncthreads() after it. In a loop the copy of the next
+      round must not start, either, before every thread is done with what it overwrites
+
+races.grid_sync_or_barrier
+    race on x[3]: written by thread 49 at k.cu:4, read by thread 5 at k.cu:6, no barrier between
+    → put a grid.sync() between the two accesses, or a __syncthreads() if other blocks never touch them
+
+races.barrier_of_the_block
+    race on shared part[3]: written by thread 49 at k.cu:4, read by thread 5 at k.cu:6, no barrier between
+    → put a __syncthreads() between the two accesses
+
+races.within_one_launch
+    race on x[3]: written by thread 49 at k.cu:4, read by thread 5 at k.cu:6, no barrier between
+    → if no other block touches these elements, put a __syncthreads() between the two accesses; else write to
+      another array than the one that is read, or use a second launch
+
+races.barrier_of_ones_own
+    race on x[3]: written by thread 5 of block 1 at k.cu:4, read by thread 5 of block 0 at k.cu:6, in different
+    blocks
+    → let all blocks wait with cooperative_groups::this_grid().sync(). A barrier of your own needs a
+      __threadfence() before its atomic and behind its wait, and a counter that begins anew in each launch
+
+races.fence_before_the_signal
+    race on x[3]: written by thread 5 of block 1 at k.cu:4, read by thread 5 of block 0 at k.cu:6, in different
+    blocks
+    → if an atomic tells the other block that the value is there, put a __threadfence() before that atomic
+
+races.one_writer_is_enough
+    two threads write the same value to shared part[3]: thread 49 at k.cu:4, thread 5 at k.cu:4
+    → harmless here, but one writer is enough
+
+races.write_before_the_read
+    thread 5 of block 0 reads shared part[3] at k.cu:4 before anything wrote it
+    → write every element before it is read
+
+copies.group_that_is_never_closed
+    race on shared part[3]: read by thread 5 at k.cu:6, while the asynchronous copy that it started itself at
+    k.cu:4 is still under way: it has not waited for it
+    → the wait in line 5 waits for groups of copies, and none is ever closed: put __pipeline_commit() behind the
+      copies of each step
+
+copies.wait_that_leaves_groups
+    race on shared part[3]: read by thread 5 at k.cu:6, while the asynchronous copy that it started itself at
+    k.cu:4 is still under way: it has not waited for it
+    → line 5 waits until at most 1 of the newest groups is under way, and this copy is in one of them: wait for
+      more, or close a group more before (an empty one counts)
+
+copies.wait_of_the_group
+    race on shared part[3]: read by thread 5 at k.cu:6, while the asynchronous copy that it started itself at
+    k.cu:4 is still under way: it has not waited for it
+    → cg::memcpy_async only starts the copy: put cg::wait(group) before the access. It waits for all copies and
+      synchronises the group; wait_prior<N> leaves the newest N under way, and sync() waits for none
+
+copies.wait_of_the_object
+    race on shared part[3]: read by thread 5 at k.cu:6, while the asynchronous copy that it started itself at
+    k.cu:4 is still under way: it has not waited for it
+    → cuda::memcpy_async only starts the copy, and its last argument is what to wait for before the access: a
+      pipeline with consumer_wait(), a barrier with wait() or arrive_and_wait(). __syncthreads() does not wait
+      for it
+
+copies.wait_before_the_source_changes
+    race on x[3]: written by thread 5 at k.cu:6, while the asynchronous copy that thread 49 started at k.cu:4
+    may still read it
+    → wait for the copy before its source changes: __pipeline_wait_prior(0), then __syncthreads()
+
+copies.wait_for_the_first_copy
+    race on shared part[3]: a second asynchronous copy into it, by thread 5 at k.cu:6, while the one that thread
+    49 started at k.cu:4 is still under way
+    → wait for the first copy, and let all threads read what it brought, before the next one overwrites it
+
+copies.wait_before_the_access
+    race on shared part[3]: read by thread 5 at k.cu:6, while the asynchronous copy that it started itself at
+    k.cu:4 is still under way: it has not waited for it
+    → before the access: __pipeline_wait_prior(0) (cp.async.wait_group 0; a larger number leaves that many of
+      the newest groups under way), then __syncthreads()
+
+copies.every_thread_waits
+    race on shared part[3]: read by thread 5 at k.cu:6, while the asynchronous copy that thread 49 started at
+    k.cu:4 is still under way: thread 49 has not waited for it
+    → every thread must wait for its own copies, __pipeline_wait_prior(0) (cp.async.wait_group 0; a larger
+      number leaves that many of the newest groups under way), and a __syncthreads() must follow before others
+      read them
+
+waits.same_barrier_for_all
+    barrier divergence: threads of one block wait at different barriers, thread 0 at k.cu:4 and thread 5 at
+    k.cu:6, so the kernel never ends
+    → every thread must reach the same __syncthreads(): move it out of the if, or of the loop that some leave
+      early
+
+waits.barrier_that_counts_more
+    deadlock: thread 5 of block 0 waits at k.cu:4 for threads that never come; 32 of 64 threads have come to
+    barrier 1; so the kernel never ends
+    → every thread that the barrier counts must reach it
+
+waits.object_that_nobody_initialised
+    deadlock: thread 5 of block 0 waits at k.cu:4 for the barrier object bar, which nothing has initialised
+    → let one thread init() it, and put a __syncthreads() behind that
+
+waits.arrivals_of_each_phase
+    deadlock: thread 5 of block 0 waits at k.cu:4 for a phase of the barrier object bar that never ends; 3 of
+    the 64 arrivals that it expects have come, and no more do
+    → the count that the object is initialised with must be the number of arrivals in each phase; a thread that
+      leaves must arrive_and_drop() (in a pipeline: producer_commit(), consumer_release(), quit())
+
+waits.same_grid_sync_for_all
+    deadlock: thread 5 of block 0 waits in grid.sync() at k.cu:4 for blocks that never come to it
+    → every block must reach the same grid.sync(), also one that has nothing left to do: no return before it
+
+waits.blocks_that_have_started
+    deadlock: thread 5 of block 0 waits at k.cu:4 for a change of flags[0], which depends on block 7; but only 4
+    of the launch's 8 blocks can be resident at once
+    → a block starts only when there is room for it, and nothing promises in which order: wait only for blocks
+      that have started before, which is sure with block numbers from an atomicAdd; or launch no more blocks
+      than fit, each of which does more
+
+waits.who_should_write_it
+    deadlock: thread 5 of block 0 waits at k.cu:4 for a change of flags[0]; nobody who could write it is running
+    → look for who should write it: it may wait itself, may have ended before, or may never come to the line
+
+waits.whole_warps
+    wmma at k.cu:4 needs all 32 lanes of the warp, but lane 31 does not take part, seen by thread 5 of block 0
+    → let whole warps execute it: no return and no branch before it, blocks of a multiple of 32 threads
+
+waits.mask_of_those_that_come
+    the mask at k.cu:4 names lanes that never arrive (lane 31), seen by thread 5 of block 0
+    → name only the lanes that execute it, or move it out of the branch
+
+waits.all_lanes_shuffle
+    thread 5 of block 0 reads lane 7 at k.cu:4, which does not take part: the value is undefined
+    → let all lanes of the warp execute the shuffle, and ignore what you do not need
+
+waits.own_lane_in_the_mask
+    thread 5 of block 0 executes bar.warp.sync at k.cu:4 with a mask that does not name it
+    → add the lane to the mask
+
+faults.pointer_of_the_host_file
+    thread 5 of block 0 uses a null pointer at k.cu:4
+    → check which pointer the launch at k_host.py:9 passes here. The devicePointer of pointerGetAttributes is 0
+      for host memory that is not registered
+
+faults.pointer_of_the_launch_line
+    thread 5 of block 0 uses a null pointer at k.cu:4
+    → check which pointer the launch line passes here
+
+faults.free_it_later
+    thread 5 of block 0 uses x[3] at k.cu:4, which has been freed
+    → free memory only when every kernel that uses it has ended
+
+faults.constant_memory
+    thread 5 of block 0 writes to constant memory (const W[0]) at k.cu:4
+    → constant memory is written from the host only
+
+faults.offset_before_the_cast
+    thread 5 of block 0 makes a misaligned access of 16 bytes to x[1] at k.cu:4
+    → the address must be a multiple of 16 bytes: look at the offset before the cast to a wider type
+
+faults.less_work_in_each_thread
+    k used up the simulator's budget of instructions for one case (thread 5 of block 0 was at k.cu:4)
+    → do less work in each thread, or look for a loop that runs longer than it should
+
+faults.condition_of_the_loop
+    endless or far too long: thread 5 of block 0 is still in the loop at k.cu:4 when its block has run as many
+    instructions as the simulator allows a block (its instruction budget)
+    → does the loop's condition ever become false? If so, the loop is only long: does every thread walk over the
+      whole array?
+
+faults.print_from_one_thread
+    printf at k.cu:4 wrote more than the limit of 64 kB
+    → print from one thread only: if (threadIdx.x == 0)
+
+faults.cooperative_launch_line
+    grid.sync() needs a cooperative launch: thread 5 of block 0 stops the kernel at k.cu:4
+    → write cooperative at the end of the launch line; in a host file, compile the module with
+      enable_cooperative_groups=True
+
+faults.fewer_blocks_with_more_work
+    a cooperative launch: k cannot start
+    → let each block do more: grid=… with at most sm_count times the blocks that one multiprocessor holds
+
+faults.smaller_launch
+    the simulator does not run this launch of k: a grid of 1 blocks
+    → look at its grid and block: launch fewer blocks or threads, or let each use less memory
+
+outputs.return_before_the_store
+    y[0] at n=9: it was never written; expected 5.0; it is probably thread 5 of block 0 that should write it
+    → does the thread that should write y[0] return before it does, in line 4?
+
+outputs.inputs_of_each_run
+    y[0] at n=9: got 1.0, expected 5.0; all 9 elements are wrong; it is probably thread 5 of block 0 that should
+    write it; it would be right for what was in x in the run before
+    → there are new values before each run, in the same place: run() has to take them from there, every time
+
+outputs.who_writes_to_host_memory
+    run() has changed the input x in host memory
+    → look for what writes there: a copy from the GPU, a line of the host file, or a kernel that works on host
+      memory itself
+
+outputs.const_inputs
+    the kernel overwrote its input x
+    → declare inputs as const pointers; the compiler then finds the line that writes
+""")
