@@ -10,7 +10,7 @@ from grader.findings.sentences.words import Words, elements
 from grader.grading.causes import disagrees
 from grader.grading.hints.rules import Example, Seen, rule, stray
 from grader.grading.source_view import linear
-from grader.launch.plan import Launch, LaunchPlan, Scratch
+from grader.launch import Launch, LaunchPlan, Scratch
 
 LARGEST_SHARED_BYTES = 163 * 1024  # of one block of the simulated A100
 

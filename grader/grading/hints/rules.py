@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from grader.findings.record import Dims, Finding
 from grader.grading.source_view import SourceView
-from grader.launch.plan import LaunchPlan
+from grader.launch import LaunchPlan
 from grader.verdict import Place
 
 if TYPE_CHECKING:
