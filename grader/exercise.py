@@ -116,6 +116,7 @@ class Expect:
     per: str = ""
     why: str = ""
     hint: str = ""
+    note: str = ""  # of a host exercise: a kind of note that says why it is missed, and what to do then
 
 
 @dataclass(frozen=True)
@@ -164,6 +165,9 @@ class Exercise:
     host: bool = False  # NAME_host.py stands beside the .cu
     gpus: int = 1  # how many GPUs a host exercise needs at least; the size ``gpus`` tells how many there are
     points: tuple[int, int, int] = (60, 20, 20)  # correct, technique, fast
+    # what to do in this exercise, in sentences, where the general advice would lead astray; "" gives that
+    blocks_race: str = ""  # where blocks of one launch race
+    numpy_argument: str = ""  # where the host file passes a NumPy array to a kernel
 
     @property
     def inputs(self) -> tuple[Array, ...]:

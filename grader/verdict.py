@@ -85,7 +85,7 @@ class Diagnostic:
     cause: str = ""  # what exactly it is, finer than the kind: a stable word, "" where the kind has no finer ones
     rule: str = ""  # which rule made the hint (`grader.grading.hints`); "" where no rule spoke
     places: tuple[Place, ...] = ()  # where it happened; of a race both accesses, of a host file the operations
-    name: str = ""  # what the kernel calls the array, where that is known
+    names: tuple[str, ...] = ()  # what the kernel calls the array: a name for each parameter that it is
 
 
 @dataclass(frozen=True)
@@ -229,6 +229,7 @@ class Verdict:
     notes: tuple[str, ...] = field(default=())
     timeline: Timeline | None = None  # of a host exercise: the simulated size's run, or a timed size's on a GPU
     host_counters: Mapping[str, float] = field(default_factory=dict)  # what the host file did, on the stand-in
+    failing: CaseResult | None = None  # the case that the first finding is about: the one whose own first finding it is
 
     @property
     def passed(self) -> bool:
@@ -236,10 +237,8 @@ class Verdict:
 
     @property
     def failing_case(self) -> CaseResult | None:
-        """The case that the first finding is about: the one whose own first finding it is."""
-        failed = [case for case in self.cases if case.status == "failed"]
-        about = self.diagnostics[0].message if self.diagnostics else ""
-        return next((case for case in failed if case.detail == about), failed[0] if failed else None)
+        """The case that the first finding is about, or else the first that failed."""
+        return self.failing or next((case for case in self.cases if case.status == "failed"), None)
 
     @property
     def exit_code(self) -> int:

@@ -67,14 +67,17 @@ class Catalog:
             if broken.name == text and all(entry.name != text for entry in self.exercises):
                 raise broken.error
 
+    @property
+    def names(self) -> list[str]:
+        return [entry.name for entry in self.exercises] + [broken.name for broken in self.broken]
+
     def _unknown(self, text: str) -> UsageError:
         from grader.expressions import did_you_mean
 
         if is_number(text.strip()):
             hint = self._in_chapter(text.strip()) or "`grade list` shows the numbers"
             return UsageError(f"there is no exercise {text.strip()}", code="unknown_exercise", hint=hint)
-        names = [entry.name for entry in self.exercises] + [broken.name for broken in self.broken]
-        hint = did_you_mean(text, names) or "`grade list` shows all exercises"
+        hint = did_you_mean(text, self.names) or "`grade list` shows all exercises"
         return UsageError(f"there is no exercise {text!r}", code="unknown_exercise", hint=hint)
 
     def chapter(self, number: int) -> tuple[CourseExercise, ...]:

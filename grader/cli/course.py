@@ -38,6 +38,8 @@ def find(catalog: Catalog, text: str) -> CourseExercise:
 
     Where there is none, a command with nearly that name is offered too.
     """
+    from grader.expressions import did_you_mean
+
     if (owner := of_a_file(catalog, Path(text))) is not None:
         return owner
     try:
@@ -46,7 +48,7 @@ def find(catalog: Catalog, text: str) -> CourseExercise:
         visible = [name for name, command in COMMANDS.items() if not command.hidden]
         meant = _command_meant(text.strip().lower(), [*visible, HELP])
         certain = text.strip().lower() in {meant, *_OTHER_WORDS}
-        if error.code == "unknown_exercise" and meant and (certain or "did you mean" not in error.hint):
+        if error.code == "unknown_exercise" and meant and (certain or not did_you_mean(text, catalog.names)):
             raise UsageError(error.message, code=error.code, hint=f"did you mean `grade {meant}`?") from None
         raise
 

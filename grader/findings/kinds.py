@@ -33,6 +33,7 @@ class Kind:
     counted: bool = False  # a note on what was counted: on one run, whose note alone is shown
     roles: tuple[str, str] = ("", "")
     of_host: bool = False  # of a host file; it is drawn in the timeline then
+    says_place: bool = True  # the sentence names the line itself
 
     @property
     def unordered(self) -> bool:
@@ -44,12 +45,12 @@ def _error(name: str, word: str, meaning: str) -> Kind:
     return Kind(name, meaning, word)
 
 
-def _warning(name: str, meaning: str, first_beside: tuple[str, ...] = ()) -> Kind:
-    return Kind(name, meaning, severity="warning", first_beside=first_beside)
+def _warning(name: str, meaning: str, first_beside: tuple[str, ...] = (), *, says_place: bool = True) -> Kind:
+    return Kind(name, meaning, severity="warning", first_beside=first_beside, says_place=says_place)
 
 
-def _note(name: str, meaning: str, *beside: str, counted: bool = False) -> Kind:
-    return Kind(name, meaning, severity="note", beside=beside, counted=counted)
+def _note(name: str, meaning: str, *beside: str, counted: bool = False, says_place: bool = True) -> Kind:
+    return Kind(name, meaning, severity="note", beside=beside, counted=counted, says_place=says_place)
 
 
 def _host(name: str, word: str, meaning: str, *roles: str, next_step: str = "") -> Kind:
@@ -101,21 +102,23 @@ _ROWS = (
     _host("outside", "unsupported", "a part of CuPy that the [stand-in](standin.md) has not"),
     _warning("uninitialised_read", "memory is read that nothing has written; `wrong` if it reaches an output"),
     _warning("same_value_write", "two threads write the same value"),
-    _warning("refused", "a call of `cuda.bindings` returns an error, which nothing looks at (host file)"),
+    _warning(
+        "refused", "a call of `cuda.bindings` returns an error, which nothing looks at (host file)", says_place=False
+    ),
     _warning(
         "argument_type", "a launch passes `float(r)`, 8 bytes, for a `float`, which has 4 (host file)",
         first_beside=("wrong", "out_of_bounds"),
     ),
-    _note("still_capturing", "`setup` leaves a capture open (host file)", "wrong", "crash"),
+    _note("still_capturing", "`setup` leaves a capture open (host file)", "wrong", "crash", says_place=False),
     _note("not_captured", "an operation is not in the graph that it was meant for (host file)", "wrong", "race"),
-    _note("no_kernel_in_graph", "a graph launches no kernel (host file)", "wrong", "race"),
+    _note("no_kernel_in_graph", "a graph launches no kernel (host file)", "wrong", "race", says_place=False),
     _note("unwritten_copy", "a copy brings the host what nothing has written (host file)", "wrong"),
-    _note("brought_elsewhere", "a copy goes to another array than the output (host file)", "wrong"),
+    _note("brought_elsewhere", "a copy goes to another array than the output (host file)", "wrong", says_place=False),
     _note("read_too_early", "the host reads what a queued kernel writes (host file)", "wrong"),
     _note("page_faults", "why pages of managed memory moved (host file)", "technique", counted=True),
     _note("staged", "the host moves what a copy could (host file)", "pass", "slow", "technique", counted=True),
     _note("no_overlap", "what keeps copies and kernels apart: its words are in the finding on `technique` (host file)"),
-    _warning("l2_window", "an L2 window keeps less than it was to (host file)"),
+    _warning("l2_window", "an L2 window keeps less than it was to (host file)", says_place=False),
     Kind("parameter_type", "a kernel declares `double*` for an array of floats", severity="note"),
     Kind("passes", "a pass has not as many blocks as its `by` leaves elements", severity="note"),
 )  # fmt: skip
@@ -130,7 +133,7 @@ MISREAD_SHOWS = ("out_of_bounds", "crash", "race", "wrong")
 
 def kind_of(name: str) -> Kind:
     """The row of a kind; of a verdict word, which needs none, a row made for it."""
-    return KINDS.get(name) or Kind(name, "", name)
+    return KINDS.get(name) or Kind(name, "", name, says_place=False)
 
 
 def word_of_kind(name: str) -> str:

@@ -31,7 +31,7 @@ class Finding:
     block: Dims | None = None
     space: str | None = None
     array: str | None = None
-    name: str = ""  # what the kernel calls the array; "" where that is not known, or no other
+    names: tuple[str, ...] = ()  # what the kernel calls the array: a name for each parameter that it is
     index: int | None = None
     address: int | None = None
     places: tuple[Place, ...] = ()
@@ -51,7 +51,7 @@ class Finding:
             kind=self.kind, message=message, severity=self.severity, file=self.file, line=self.line,
             kernel=self.kernel, thread=self.thread, block=self.block, space=self.space, array=self.array,
             index=self.index, address=self.address, accesses=tuple(accesses), count=self.count, hint=hint,
-            counter=self.counter, launch=self.launch, cause=self.cause, rule=rule, places=self.places, name=self.name,
+            counter=self.counter, launch=self.launch, cause=self.cause, rule=rule, places=self.places, names=self.names,
         )  # fmt: skip
 
     def to_json(self) -> dict[str, Any]:

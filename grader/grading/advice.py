@@ -8,6 +8,7 @@ from pathlib import Path
 
 from grader.findings.kinds import RANKS, is_likely_cause, kind_of
 from grader.grading.crash_hints import advice_for
+from grader.grading.hints.races import OF_ALL_BLOCKS
 from grader.grading.records import Request
 from grader.render.text import listed, safe
 from grader.verdict import EXIT_CODES, Diagnostic, StageResult
@@ -37,12 +38,6 @@ _BY_WORD: Mapping[str, str] = {
 
 BARRIER = "Put a barrier between the two accesses. "
 
-ALL_BLOCKS = (
-    "All blocks must wait for each other between the two accesses: cooperative_groups::this_grid().sync(). "
-    "A __syncthreads() waits for its own block only. "
-)
-_OF_BLOCKS = ("race", "missing_fence")
-
 
 def next_step(
     request: Request,
@@ -61,8 +56,8 @@ def next_step(
         return _write_the_stub(request)
     if found is not None and found.launch and found.kind != "null" and _is_given_kernel(request):
         return _look_at_launch(request, found)
-    if found is not None and _needs_the_grid(request, found):
-        return ALL_BLOCKS + _read_hints(request)
+    if found is not None and request.exercise.blocks_race and _is_race_of_blocks(found):
+        return f"{request.exercise.blocks_race} {_read_hints(request)}"
     if found is not None and found.hint:
         return _sentence(found.hint) + _more_lines(word, diagnostics)
     return _BY_WORD[word].format(
@@ -92,15 +87,9 @@ def _look_at_launch(request: Request, found: Diagnostic) -> str:
     )
 
 
-def _needs_the_grid(request: Request, found: Diagnostic) -> bool:
-    """Whether blocks race in a step whose kernel is to wait for its whole grid, and does not.
-
-    A hint on a wrong index or on one array for two parameters stays: no wait helps there.
-    """
-    other_way = "put a __threadfence()" in found.hint
-    other_way |= "second launch" in found.hint and "blockIdx" not in found.hint
-    between = found.kind in _OF_BLOCKS and found.space == "global" and other_way
-    return between and any(expect.counter == "cooperative_launches" for expect in request.exercise.technique)
+def _is_race_of_blocks(found: Diagnostic) -> bool:
+    """Whether blocks race that do not wait for each other. A hint on a wrong index, say, stays: no wait helps there."""
+    return found.space == "global" and found.rule in OF_ALL_BLOCKS
 
 
 def _plain_cause(request: Request, found: Diagnostic | None) -> str:

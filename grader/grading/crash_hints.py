@@ -46,24 +46,13 @@ def _arguments(exercise: Exercise, file: str, source: str) -> str:
 
 def _host_array(exercise: Exercise, file: str, source: str) -> str:
     """What a kernel gets in place of a NumPy array: that is what some of these steps are about."""
-    asked = {expect.counter for expect in exercise.technique if expect.at_least}
-    return next((words for counter, words in _IN_PLACE.items() if counter in asked), _A_COPY)
+    return f"{exercise.numpy_argument} " if exercise.numpy_argument else _A_COPY
 
 
 _A_COPY = (
     "A kernel gets arrays of the device: make one (`dx = cupy.empty(x.size, x.dtype)`), copy the data there "
     "(`dx.set(x)`) and pass dx. "
 )
-_IN_PLACE: Mapping[str, str] = {
-    "mapped_bytes": "A kernel gets an address, not a NumPy array. Pin the array with hostRegister, and pass the "
-    "address that it has on the GPU: `np.uint64(cupy.cuda.runtime.pointerGetAttributes(x.ctypes.data)"
-    ".devicePointer)`. ",
-    "prefetched_bytes": "A kernel gets an address, not a NumPy array. Pass that of managed memory "
-    "(`memory = cupy.cuda.malloc_managed(nbytes)`): `np.uint64(memory.ptr)`, or for a NumPy array that lies on it "
-    "`np.uint64(array.ctypes.data)`. ",
-}
-"""Counters of which a step asks for some, and what it passes to its kernels: no copy."""
-
 
 ROWS: Mapping[str, str | Row] = {
     r"so [HD]2[HD] transfers are disallowed": "`set` and `get` refuse while a stream is being captured. There, queue "

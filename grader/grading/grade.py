@@ -135,7 +135,9 @@ def _judged(request: Request, compiled: CompiledSubmission, reports: Sequence[Re
     verdict = _verdict(request, word, stages, shown)
     speeds = [report.speed for report in reports if report.speed is not None]
     outcomes = [outcome for report in reports for outcome in report.outcomes]
-    verdict = replace(verdict, cases=tuple(outcome.result for outcome in outcomes))
+    verdict = replace(
+        verdict, cases=tuple(outcome.result for outcome in outcomes), failing=judge.failing(outcomes, diagnostics)
+    )
     printed, printed_case = judge.printed(outcomes, verdict.failing_case)
     return replace(
         verdict,

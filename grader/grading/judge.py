@@ -12,8 +12,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from grader.errors import SubmissionError, Unsupported, WarpgradeError
+from grader.findings import record
 from grader.findings.kinds import kind_of
 from grader.grading import technique
+from grader.grading.hints import told
+from grader.grading.hints.rules import Seen
 from grader.grading.records import Finding, Outcome, Report, Request
 from grader.grading.shape import question_of
 from grader.grading.texts import NOTHING_READ, Texts
@@ -105,36 +108,31 @@ def technique_finding(request: Request, reports: Sequence[Report]) -> Finding:
     if not launches and not host:
         return Finding("technique", "skipped", detail="the simulated size did not run")
     if not launches:
-        return _no_kernel(request)
+        return _by_the_host(request, None)
     if host.get("host_written_bytes", 0.0) > HOST_PART * _output_bytes(exercise):
         return _by_the_host(request, int(host["host_written_bytes"]))
     met = [technique.evaluate(expect, launches, exercise.simulated, host) for expect in exercise.technique]
     missed = [miss for miss in met if miss is not None]
     if missed:
-        told = tuple(_missed(miss, launches, _file_of(miss, request)) for miss in missed)
-        found = tuple(_with_page_faults(_with_obstacles(one, reports), reports) for one in told)
+        question = question_of(launches)
+        records = (
+            technique.finding(miss, _file_of(miss, request), _note(miss.expect.note, reports), question)
+            for miss in missed
+        )
+        found = tuple(told(record, Seen()) for record in records)
         return Finding("technique", "failed", "technique", found[0].message, found)
     counted = dict.fromkeys(technique.counted(expect.counter, launches, host) for expect in exercise.technique)
     return Finding("technique", "passed", detail="; ".join(counted))
 
 
-def _no_kernel(request: Request) -> Finding:
-    """A host file whose answer is right although nothing ran on the GPU."""
-    message = "run() launched no kernel: the host computed the answer by itself"
-    return _not_by_a_kernel(request, message)
-
-
-def _by_the_host(request: Request, count: int) -> Finding:
-    """A host file whose answer is right, and whose kernels had little to do with it."""
+def _by_the_host(request: Request, count: int | None) -> Finding:
+    """A host file whose answer is right, and whose kernels had little to do with it; None: it launched none."""
     outputs = " and ".join(f"`{array.name}`" for array in request.exercise.arrays if array.role == "out")
-    message = f"the host computed {bytes_words(count)} of {outputs} by itself: no kernel wrote these values"
-    return _not_by_a_kernel(request, message)
-
-
-def _not_by_a_kernel(request: Request, message: str) -> Finding:
+    facts = {} if count is None else {"computed": bytes_words(count), "outputs": outputs}
     file = request.submission.host_file.name if request.submission.host_file is not None else None
-    found = Diagnostic("technique", message, file=file, hint="let a kernel compute it, not NumPy")
-    return Finding("technique", "failed", "technique", message, (found,))
+    cause = "no_kernel" if count is None else "by_the_host"
+    found = told(record.Finding("technique", cause, file=file, facts=facts), Seen())
+    return Finding("technique", "failed", "technique", found.message, (found,))
 
 
 HOST_PART = 0.1
@@ -162,28 +160,10 @@ def _file_of(miss: technique.Miss, request: Request) -> str:
     )
 
 
-def _missed(miss: technique.Miss, launches: Sequence[LaunchRecord], file: str) -> Diagnostic:
-    """A missed expectation; with the command that shows what limits the resident warps, where they are too few."""
-    found = technique.diagnostic(miss, file)
-    if miss.expect.counter != "occupancy":
-        return found
-    return replace(found, hint=f"{found.hint.rstrip('.')}; {question_of(launches)} shows what limits it".lstrip("; "))
-
-
-def _with_obstacles(found: Diagnostic, reports: Sequence[Report]) -> Diagnostic:
-    """A missed overlap with what stands in its way, where the stand-in could tell; its advice is about that then."""
+def _note(kind: str, reports: Sequence[Report]) -> Diagnostic | None:
+    """The note of that kind with a hint, of the counted run."""
     notes = (note for outcome in _counted_outcomes(reports) for note in outcome.diagnostics)
-    note = next((note for note in notes if note.kind == "no_overlap"), None)
-    if found.counter != "modelled_overlap" or note is None:
-        return found
-    return replace(found, message=f"{found.message} {note.message}", line=note.line, hint=note.hint)
-
-
-def _with_page_faults(found: Diagnostic, reports: Sequence[Report]) -> Diagnostic:
-    """A missed count of page faults, with the advice of the note that says why a prefetch was in vain."""
-    notes = (note for outcome in _counted_outcomes(reports) for note in outcome.diagnostics)
-    hint = next((note.hint for note in notes if note.kind == "page_faults" and note.hint), "")
-    return replace(found, hint=hint) if hint and found.counter == "faulted_bytes" else found
+    return next((note for note in notes if note.kind == kind and note.hint), None)
 
 
 def fast(reports: Sequence[Report]) -> Finding:
@@ -231,11 +211,17 @@ def timeline(word: str, reports: Sequence[Report], failing: CaseResult | None) -
     return next((one for one in known if one is not None), None)
 
 
+def failing(outcomes: Sequence[Outcome], diagnostics: Sequence[Diagnostic]) -> CaseResult | None:
+    """The case whose own first finding is the first of all."""
+    firsts = ((outcome, next(iter((*outcome.errors, outcome.wrong)), None)) for outcome in outcomes)
+    return next((outcome.result for outcome, first in firsts if first and first in diagnostics[:1]), None)
+
+
 def printed(outcomes: Sequence[Outcome], failing: CaseResult | None) -> tuple[str, CaseResult | None]:
     """What the kernel printed in the failing case, and that case; else in the smallest case that printed anything."""
-    told = [outcome for outcome in outcomes if outcome.printed]
-    told.sort(key=lambda outcome: outcome.result != failing)  # stable: the smallest stay first
-    return (told[0].printed, told[0].result) if told else ("", None)
+    printing = [outcome for outcome in outcomes if outcome.printed]
+    printing.sort(key=lambda outcome: outcome.result != failing)  # stable: the smallest stay first
+    return (printing[0].printed, printing[0].result) if printing else ("", None)
 
 
 def settle(found: Sequence[Finding]) -> tuple[str, tuple[StageResult, ...]]:

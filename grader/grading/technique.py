@@ -11,9 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from grader.errors import GraderFault
 from grader.exercise import Expect, Size
+from grader.findings.kinds import kind_of
+from grader.findings.record import Finding
 from grader.host_counters import HOST_COUNTERS, amount, is_host_counter, told
 from grader.verdict import Diagnostic, LaunchRecord
 
@@ -176,18 +179,20 @@ def _asked(miss: Miss) -> str:
     return f"at {'most' if expect.at_least is None else 'least'} {words}"
 
 
-def diagnostic(miss: Miss, file: str) -> Diagnostic:
-    """Return the finding in words: what was counted, what the step asks for, why, and the worst line of ``file``."""
+def finding(miss: Miss, file: str, note: Diagnostic | None = None, question: str = "") -> Finding:
+    """What was counted, what the step asks for, why, and the worst line of ``file``.
+
+    ``note`` says what stands in the way; ``question`` is the command that shows what limits the resident warps.
+    """
     expect = miss.expect
-    message = f"{_found(miss)}; this step asks for {_asked(miss)}."
+    facts: dict[str, Any] = {"found": _found(miss), "asked": _asked(miss), "why": expect.why, "hint": expect.hint}
     if miss.line is not None and miss.line_found is not None:
-        message += f" Line {miss.line} stands out with {in_words(miss.line_found)}."
-    return Diagnostic(
-        kind="technique",
-        message=f"{message} {expect.why}".strip(),
-        file=file,
-        line=miss.line,
-        kernel=miss.kernel,
-        hint=expect.hint,
-        counter=expect.counter,
-    )
+        facts |= {"worst": in_words(miss.line_found), "worst_line": miss.line}
+    if expect.counter == "occupancy":
+        facts["question"] = question
+    line = miss.line
+    if note is not None:
+        facts["note_hint"] = note.hint
+        if not kind_of(note.kind).beside:  # it is shown in these words alone
+            facts["note"], line = note.message, note.line
+    return Finding("technique", "missed", file=file, line=line, kernel=miss.kernel, counter=expect.counter, facts=facts)

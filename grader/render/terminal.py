@@ -7,12 +7,12 @@ Nothing here computes a result or looks at the machine; the caller says how wide
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import StringIO
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from grader.findings.kinds import kind_of
 from grader.render.access_picture import picture_of
 from grader.render.evidence import (
     COUNTED,
@@ -169,8 +169,9 @@ def _code(found: Diagnostic, source: str, width: int) -> list[Text]:
 
 
 def _names(found: Diagnostic) -> tuple[str, ...]:
-    """What the message says is accessed: the kernel's name of an array, which need not be the array's own."""
-    return tuple(dict.fromkeys(re.findall(r"\b([A-Za-z_]\w*)\[", found.message))) if found.column is None else ()
+    """What is accessed, as the kernel calls it, which need not be the array's own name."""
+    names = found.names or ((found.array,) if found.array else ())
+    return names if found.column is None else ()
 
 
 def _file_line(found: Diagnostic) -> Text:
@@ -210,7 +211,7 @@ def _others(verdict: Verdict, found: Diagnostic | None) -> Iterator[RenderableTy
     if others:
         yield ""
     for other in others[:OTHERS_SHOWN]:
-        told = other.line is None or f"{other.file}:{other.line}" in other.message
+        told = other.line is None or kind_of(other.kind).says_place
         there = f"{base(other.file)}, " if other.file and not is_of(other, verdict.file) else ""
         place = "" if told else f" ({there}line {other.line})"
         yield _labelled(f"{other.severity}:", f"{other.message}{place}")

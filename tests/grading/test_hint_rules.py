@@ -14,6 +14,7 @@ from grader.findings.kinds import KINDS
 from grader.findings.sentences import SENTENCES
 from grader.grading.hints import RULES, told
 from grader.grading.hints.rules import Rule
+from grader.verdict import VERDICTS
 
 
 @pytest.mark.parametrize("rule", RULES, ids=[rule.name for rule in RULES])
@@ -22,7 +23,7 @@ def test_rule_speaks_for_its_own_example(rule: Rule) -> None:
 
 
 def test_rules_and_sentences_are_about_kinds_that_there_are() -> None:
-    assert {*SENTENCES} <= {*KINDS, "wrong"}
+    assert {*SENTENCES} <= {*KINDS, *VERDICTS}
     assert {kind for rule in RULES for kind in rule.kinds} <= {*SENTENCES}
 
 
@@ -58,8 +59,8 @@ bounds.one_element_for_all_blocks
       or in turn
 
 bounds.too_little_for_the_block
-    thread 5 of block 0 writes shared src[16] (array x), bytes 64 to 67, but the launch line's shared= gives 64
-    bytes, at k.cu:4
+    thread 5 of block 0 writes shared x[16], bytes 64 to 67, but the launch line's shared= gives 64 bytes, at
+    k.cu:4
     → shared= is the bytes of one block, and this access needs 68 or more: N elements of 4 bytes are shared=N*4
 
 bounds.wide_access
@@ -76,8 +77,8 @@ bounds.condition_lets_it_through
     → the condition `t < 64` lets thread 5 through to index 63 of src: which threads should it let through?
 
 bounds.more_than_a_block_can_have
-    thread 5 of block 0 writes shared src[1048576] (array x), bytes 4194304 to 4194307, but the launch line has
-    no shared=, at k.cu:4
+    thread 5 of block 0 writes shared x[1048576], bytes 4194304 to 4194307, but the launch line has no shared=,
+    at k.cu:4
     → no block can have 4194308 bytes of shared memory: look at the index
 
 bounds.before_the_array
@@ -385,4 +386,20 @@ outputs.who_writes_to_host_memory
 outputs.const_inputs
     the kernel overwrote its input x
     → declare inputs as const pointers; the compiler then finds the line that writes
+
+counters.let_a_kernel_compute
+    the host computed 2 MiB of `y` by itself: no kernel wrote these values
+    → let a kernel compute it, not NumPy
+
+counters.what_limits_the_warps
+    occupancy is 0.25; this step asks for at least 0.5. Too few warps.
+    → use less shared memory; `grade device` shows what limits it
+
+counters.what_stands_in_the_way
+    occupancy is 0.25; this step asks for at least 0.5. Too few warps. It waits.
+    → wait less
+
+counters.hint_of_the_expectation
+    occupancy is 0.25; this step asks for at least 0.5. Too few warps.
+    → use less shared memory
 """)

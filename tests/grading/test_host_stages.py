@@ -11,10 +11,13 @@ import pytest
 from grader.compile import Program
 from grader.errors import GraderFault
 from grader.exercise import Array, Exercise, Expect
-from grader.grading import judge
+from grader.findings.sentences import sentence
+from grader.grading import hints, judge
 from grader.grading.advice import is_untouched, next_step
+from grader.grading.hints.races import OF_ALL_BLOCKS
+from grader.grading.hints.rules import Seen
 from grader.grading.records import Case, Finding, Outcome, Report, Request, Speed
-from grader.grading.technique import KNOWN, diagnostic, evaluate, total
+from grader.grading.technique import KNOWN, evaluate, finding, total
 from grader.grading.words import failure_stage, word_of
 from grader.host_counters import HOST_COUNTERS, told
 from grader.verdict import STAGES, Diagnostic, LaunchRecord, LineCounters, StageResult, Timeline
@@ -51,7 +54,7 @@ def test_a_host_counter_without_a_host_file_is_the_graders_fault():
 def test_a_missed_host_counter_names_the_host_file_and_no_line_of_a_kernel():
     miss = evaluate(WAITS, [LAUNCH], {}, {"host_waits": 12.0})
     assert miss is not None
-    found = diagnostic(miss, "streams_host.py")
+    found = hints.told(finding(miss, "streams_host.py"), Seen())
     assert found.message == "12 waits of the host; this step asks for at most 1. Each wait lets the GPU run dry."
     assert (found.file, found.line, found.kernel) == ("streams_host.py", None, None)
     assert (found.counter, found.hint) == ("host_waits", "wait once, at the end of run()")
@@ -76,7 +79,7 @@ def test_a_missed_host_counter_names_the_host_file_and_no_line_of_a_kernel():
 def test_what_is_asked_for_is_said_in_its_unit(expect, counters, words):
     miss = evaluate(expect, [LAUNCH], {"n": 64}, counters)
     assert miss is not None
-    assert diagnostic(miss, "a_host.py").message == words
+    assert sentence(finding(miss, "a_host.py")) == words
 
 
 @pytest.mark.parametrize("counter", HOST_COUNTERS)
@@ -148,14 +151,18 @@ def test_a_note_on_a_cause_is_told_with_its_verdict_alone():
 
 
 def test_what_stands_in_the_way_of_overlap_is_part_of_its_finding_and_never_told_alone(tmp_path):
-    asked = replace(EXERCISE, technique=(Expect("modelled_overlap", at_least=0.7, why="They waited.", hint="general"),))
+    asked = replace(
+        EXERCISE,
+        technique=(Expect("modelled_overlap", at_least=0.7, why="They waited.", hint="general", note="no_overlap"),),
+    )
     note = Diagnostic("no_overlap", "There were 31 waits.", severity="note", line=24, hint="queue everything first")
     counted = outcome(64, 2, counters=True, host_counters={"modelled_overlap": 0.357}, diagnostics=(note,))
     reports = [Report("sim", (outcome(1, 1, diagnostics=(replace(note, message="of one sample"),)), counted))]
     made = changed(request(tmp_path, host_file=tmp_path / "mine_host.py"), exercise=asked)
     found = judge.technique_finding(made, reports).diagnostics[0]
-    assert found.message.endswith("asks for at least 0.7. They waited. There were 31 waits.")
+    assert found.message.endswith("They waited. There were 31 waits.")
     assert (found.file, found.line, found.hint) == ("mine_host.py", 24, "queue everything first")
+    assert found.rule == "counters.what_stands_in_the_way"
     assert judge.ordered([], reports, "technique") == []
 
 
@@ -168,7 +175,10 @@ def test_another_missed_technique_keeps_its_own_advice_beside_a_note_on_overlap(
 
 @pytest.mark.parametrize(("why", "hint"), [("move the prefetch", "move the prefetch"), ("", "prefetch it")])
 def test_page_faults_in_spite_of_a_prefetch_have_the_advice_of_their_note(tmp_path, why, hint):
-    asked = replace(EXERCISE, technique=(Expect("faulted_bytes", at_most=0, why="They stop.", hint="prefetch it"),))
+    asked = replace(
+        EXERCISE,
+        technique=(Expect("faulted_bytes", at_most=0, why="They stop.", hint="prefetch it", note="page_faults"),),
+    )
     note = Diagnostic("page_faults", "the most came when", severity="note", line=24, hint=why)
     counted = outcome(64, 2, counters=True, host_counters={"faulted_bytes": 512.0}, diagnostics=(note,))
     found = judge.technique_finding(changed(request(tmp_path), exercise=asked), [Report("sim", (counted,))])
@@ -337,31 +347,32 @@ def test_a_kernel_that_is_left_to_write_is_not_called_right(files):
     assert after(files, "out_of_bounds", STRAYED) == "Compare the index with n."
 
 
-def test_blocks_that_race_where_the_grid_is_to_wait_are_told_of_its_sync(files):
+GRID = replace(EXERCISE, blocks_race="All blocks must wait for each other.")
+
+
+def test_blocks_that_race_where_the_grid_is_to_wait_are_told_so(files):
     Path("streams_host.py").write_text("work()\n")
-    race = Diagnostic("race", "race on x[0]", file="streams.cu", line=1, space="global", hint="use a second launch")
-    assert after(files, "race", race) == "Use a second launch."
-    asked = replace(EXERCISE, technique=(Expect("cooperative_launches", at_least=1, why="All blocks must run."),))
-    said = next_step(changed(host_request(files), exercise=asked), "race", STAGES_FAILED, [race])
-    assert "cooperative_groups::this_grid().sync()" in said
-    assert "second launch" not in said
-    shared = next_step(
-        changed(host_request(files), exercise=asked), "race", STAGES_FAILED, [replace(race, space="shared")]
+    race = Diagnostic(
+        "race",
+        "race on x[0]",
+        file="streams.cu",
+        line=1,
+        space="global",
+        hint="use a second launch",
+        rule=OF_ALL_BLOCKS[1],
     )
-    assert "this_grid" not in shared
+    assert after(files, "race", race) == "Use a second launch."
+    grid = changed(host_request(files), exercise=GRID)
+    assert next_step(grid, "race", STAGES_FAILED, [race]).startswith(GRID.blocks_race)
+    shared = replace(race, space="shared")
+    assert next_step(grid, "race", STAGES_FAILED, [shared]) == "Use a second launch."
 
 
-@pytest.mark.parametrize(
-    "hint",
-    ["give every thread an element of its own: two of them compute the same index",
-     "the kernel's now and next are the same memory here: pass two arrays that take turns"],
-)  # fmt: skip
-def test_where_the_grid_is_to_wait_a_race_of_another_cause_keeps_its_hint(files, hint):
+@pytest.mark.parametrize("rule", ["races.same_index_twice", "races.one_array_for_two_parameters", ""])
+def test_where_the_grid_is_to_wait_a_race_of_another_cause_keeps_its_hint(files, rule):
     Path("streams_host.py").write_text("work()\n")
-    race = Diagnostic("race", "race on x[0]", file="streams.cu", line=1, space="global", hint=hint)
-    asked = replace(EXERCISE, technique=(Expect("cooperative_launches", at_least=1, why="All blocks must run."),))
-    said = next_step(changed(host_request(files), exercise=asked), "race", STAGES_FAILED, [race])
-    assert said == f"{hint[0].upper()}{hint[1:]}."
+    race = Diagnostic("race", "race on x[0]", file="streams.cu", line=1, space="global", hint="look there", rule=rule)
+    assert next_step(changed(host_request(files), exercise=GRID), "race", STAGES_FAILED, [race]) == "Look there."
 
 
 def test_a_warning_that_cupy_printed_comes_before_what_was_not_written(files):

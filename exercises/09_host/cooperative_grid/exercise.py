@@ -56,4 +56,8 @@ EXERCISE = Exercise(
     tolerance=Tolerance(chain="2*steps"),
     exact=False,
     host=True,
+    blocks_race=(
+        "All blocks must wait for each other between the two accesses: "
+        "cooperative_groups::this_grid().sync(). A __syncthreads() waits for its own block only."
+    ),
 )

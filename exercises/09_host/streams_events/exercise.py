@@ -59,6 +59,7 @@ EXERCISE = Exercise(
             at_least=0.7,
             why="Copies and kernels waited for one another: even those with the most to do stood still for long.",
             hint="wait only for what is needed: with three buffers a copy in need not wait for the kernel before it",
+            note="no_overlap",
         ),
     ),
     # As in streams_overlap.

@@ -47,6 +47,7 @@ EXERCISE = Exercise(
             why="Copies and kernels waited for one another: even those with the most to do stood still for long.",
             hint="each of a few dozen chunks has its copy in, its kernel and its copy out on one stream, and buffers "
             "of its own; where the drawing has gaps, look at what the next operation waits for",
+            note="no_overlap",
         ),
     ),
     # The given kernel errs by up to 3e-7; a plain sum of T_k may be ten times as far off.

@@ -24,6 +24,7 @@ EXERCISE = Exercise(
             at_most=0,
             why="A kernel touches managed memory whose pages are on the host: it stops, and waits for each group.",
             hint="memPrefetchAsync(address, nbytes, device, stream.ptr) before the launch, for all that it uses",
+            note="page_faults",
         ),
         Expect(
             "prefetched_bytes",
@@ -37,4 +38,9 @@ EXERCISE = Exercise(
     tolerance=Tolerance(relative=1e-5, absolute=2e-5),
     baseline="lines:remove_background",
     host=True,
+    numpy_argument=(
+        "A kernel gets an address, not a NumPy array. Pass that of managed memory (`memory = "
+        "cupy.cuda.malloc_managed(nbytes)`): `np.uint64(memory.ptr)`, or for a NumPy array that lies on it "
+        "`np.uint64(array.ctypes.data)`."
+    ),
 )

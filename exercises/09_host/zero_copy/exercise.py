@@ -42,4 +42,9 @@ EXERCISE = Exercise(
     tolerance=Tolerance(relative=1e-5),
     baseline="frames:energy",
     host=True,
+    numpy_argument=(
+        "A kernel gets an address, not a NumPy array. Pin the array with hostRegister, and pass the address "
+        "that it has on the GPU: "
+        "`np.uint64(cupy.cuda.runtime.pointerGetAttributes(x.ctypes.data).devicePointer)`."
+    ),
 )

@@ -175,5 +175,5 @@ def trusted_from_json(data: Mapping[str, Any]) -> Trusted:
 
 def diagnostics_from_json(data: Sequence[Mapping[str, Any]]) -> tuple[Diagnostic, ...]:
     """Diagnostics as the GPU child makes them: without places, which only the simulator sees."""
-    left_out = ("accesses", "places")
+    left_out = ("accesses", "places", "names")
     return tuple(Diagnostic(**{key: value for key, value in d.items() if key not in left_out}) for d in data)

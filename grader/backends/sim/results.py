@@ -111,23 +111,23 @@ def finding(
         block=event.block,
         space=event.space,
         array=event.array,
-        name=" or ".join(names),
+        names=tuple(names),
         index=event.offset // size if known and event.offset is not None else None,
         address=event.offset if event.array else event.address,
         places=tuple(Place(a.kind, a.line, file, a.thread, a.block) for a in event.accesses),
-        facts=_facts(event, size, math.prod(block), names),
+        facts=_facts(event, size, math.prod(block)),
         count=event.count,
         launch=event.launch,
     )
 
 
-def _facts(event: Event, size: int, block_threads: int, names: Sequence[str]) -> dict[str, Any]:
+def _facts(event: Event, size: int, block_threads: int) -> dict[str, Any]:
     """What else is known, without what is 0 or empty everywhere; memory that has no array has no offset."""
     known = {
         "instruction": event.instruction, "width": event.width, "detail": event.detail,
         _TEXTS.get(event.kind, "grid_sync"): event.text,
         "dynamic": event.dynamic, "cooperative": event.cooperative, "block_threads": block_threads,
-        "element_bytes": size, "names": tuple(names) if len(names) > 1 else (),
+        "element_bytes": size,
         "matrix": event.instruction.partition(".")[0] in WHOLE_WARP,
     }  # fmt: skip
     placed = {"array_bytes": event.array_bytes, "offset": event.offset if event.array is not None else None}
@@ -178,7 +178,13 @@ def _copy(event: Event, *_: int) -> str:
 
 
 def _object(event: Event, *_: int) -> str:
-    return "unset_object" if event.detail[1] == UNSET_COUNT else "object"
+    _arrived, expected = event.detail
+    return "unset_object" if expected == UNSET_COUNT else "object"
+
+
+def _budget(event: Event, *_: int) -> str:
+    of_the_case, *_rest = event.detail
+    return "case" if of_the_case else "block"
 
 
 _CAUSES: Mapping[str, Callable[[Event, int, int], str]] = {
@@ -186,7 +192,7 @@ _CAUSES: Mapping[str, Callable[[Event, int, int], str]] = {
     "race": _race,
     "missing_async_wait": _copy,
     "object_deadlock": _object,
-    "instruction_budget": lambda event, *_: "case" if event.detail[0] else "block",
+    "instruction_budget": _budget,
     "launch_limit": lambda event, *_: "cooperative" if event.cooperative else "simulator",
     "barrier_divergence": lambda event, *_: "two_barriers",
     "left_barrier": lambda event, *_: "left",

@@ -242,7 +242,7 @@ def as_launches(answer: dict[str, Any]) -> tuple[LaunchRecord, ...]:
 def as_diagnostic(data: dict[str, Any]) -> Diagnostic:
     """A finding as a child tells it."""
     accesses = tuple(Access(a["kind"], dim3(a["thread"]), dim3(a["block"]), a["line"]) for a in data["accesses"])
-    return Diagnostic(**(data | {"accesses": accesses, "places": as_places(data["places"])} | _dims(data)))
+    return Diagnostic(**(data | {"accesses": accesses, "places": as_places(data["places"]), "names": ()} | _dims(data)))
 
 
 def as_places(told: Sequence[Mapping[str, Any]]) -> tuple[Place, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from grader.findings.record import Finding
-from grader.findings.sentences import accesses, launches, outputs, races, waits
+from grader.findings.sentences import accesses, counters, launches, outputs, races, waits
 
 SENTENCES: Mapping[str, Callable[[Finding], str]] = {
     "out_of_bounds": accesses.out_of_bounds,
@@ -34,6 +34,7 @@ SENTENCES: Mapping[str, Callable[[Finding], str]] = {
     "inactive_lane": waits.inactive_lane,
     "bad_mask": waits.bad_mask,
     "wrong": outputs.wrong,
+    "technique": counters.technique,
     "parameter_type": launches.parameter_type,
     "passes": launches.passes,
 }

@@ -15,7 +15,7 @@ class Words:
 
     def __init__(self, found: Finding) -> None:
         self.found = found
-        self.name = found.name or found.array or ""  # as the student's kernel has it
+        self.name = " or ".join(found.names) or found.array or ""  # as the student's kernel has it
 
     def fact(self, name: str, otherwise: Any = None) -> Any:
         return self.found.facts.get(name, otherwise)

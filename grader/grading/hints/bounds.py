@@ -112,12 +112,12 @@ def wide_access(found: Finding, seen: Seen) -> str:
 @rule(
     "out_of_bounds",
     example=Example(
-        stray("beyond_end", 69, 64, space="shared", array="part", name="", block=_SECOND, facts={"block_threads": 64})
+        stray("beyond_end", 69, 64, space="shared", array="part", block=_SECOND, facts={"block_threads": 64})
     ),
 )
 def index_in_the_whole_grid(found: Finding, seen: Seen) -> str:
     """The index is blockIdx.x * blockDim.x + threadIdx.x, which shared memory does not go by."""
-    name = found.name or found.array
+    name = Words(found).name
     if found.space != "shared" or found.cause != "beyond_end" or not _counts_the_grid(found):
         return ""
     return f"each block has a {name} of its own: index it with threadIdx.x, not with the index in the whole grid"
@@ -158,7 +158,7 @@ def condition_lets_it_through(found: Finding, seen: Seen) -> str:
 
 
 def _in_the_source(found: Finding) -> str:
-    return (found.facts.get("names") or (found.name or found.array or "",))[-1]
+    return (found.names or (found.array or "",))[-1]
 
 
 @rule("out_of_bounds", example=Example(stray("beyond_launch_line", 1 << 20, 0, space="shared")))
@@ -176,7 +176,7 @@ def before_the_array(found: Finding, seen: Seen) -> str:
 
 @rule(
     "out_of_bounds",
-    example=Example(stray("beyond_end", 64, 64, space="shared", array="part", name="", facts={"dynamic": True})),
+    example=Example(stray("beyond_end", 64, 64, space="shared", array="part", facts={"dynamic": True})),
 )
 def beyond_what_the_launch_line_gives(found: Finding, seen: Seen) -> str:
     """Beyond shared memory of the launch line's size, although that has an element for every thread."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from grader.findings.record import Finding
+from grader.findings.sentences.words import Words
 from grader.grading.hints.rules import Example, Seen, access, race, rule
 from grader.grading.source_view import FAR
 
@@ -165,7 +166,7 @@ def _in_one_warp(found: Finding) -> bool:
 
 def _of_two_elements(found: Finding, seen: Seen, line: int) -> bool:
     """Whether a line names two elements of the array, as a step of a tree does."""
-    names = found.facts.get("names") or (found.name or found.array or "",)
+    names = found.names or (found.array or "",)
     return len(seen.source.indices(names[-1], line)) > 1
 
 
@@ -206,17 +207,16 @@ def one_element_of_all_blocks(found: Finding, seen: Seen) -> str:
     first, second = found.places
     if not (first.role == second.role == "write" and first.line == second.line):
         return ""
-    meant = f"did each block mean {found.name or found.array}[blockIdx.x]? "
+    meant = f"did each block mean {Words(found).name}[blockIdx.x]? "
     return f"{meant}If the element is meant for all of them: use an atomic, or a second launch"
 
 
 @rule(
     "race",
-    example=Example(race("between_blocks", *_OTHER_BLOCK, space="global", name="src or dst",
-                         facts={"names": ("src", "dst")})),
+    example=Example(race("between_blocks", *_OTHER_BLOCK, space="global", names=("src", "dst"))),
 )  # fmt: skip
 def one_array_for_two_parameters(found: Finding, seen: Seen) -> str:
-    names = found.facts.get("names", ())
+    names = found.names
     if len(names) != 2 or found.cause not in ("between_blocks", "within_block"):
         return ""
     return f"the kernel's {names[0]} and {names[1]} are the same memory here: pass two arrays that take turns"

@@ -96,7 +96,8 @@ def access(role: str, thread: int, line: int, block: int = 0) -> Place:
 def stray(cause: str, index: int, count: int, *, role: str = "write", line: int = 4, **more: Any) -> Finding:
     """An access beyond an array ``x`` of ``count`` floats."""
     facts = {"width": 4, "element_bytes": 4, "array_bytes": 4 * count, "offset": 4 * index} | more.pop("facts", {})
-    fields: dict[str, Any] = {"space": "global", "array": "x", "name": "src", "index": index} | more
+    fields: dict[str, Any] = {"space": "global", "array": "x", "index": index} | more
+    fields.setdefault("names", ("src",) if fields["space"] == "global" else ())
     own = Place(role, line, "k.cu", (5, 0, 0), fields.get("block", (0, 0, 0)))
     return finding("out_of_bounds", cause, own, line=line, facts=facts, **fields)
 

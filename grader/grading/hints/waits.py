@@ -16,7 +16,7 @@ _STARTED_ONLY = (
 
 def _memory(resident: int, blocks: int, other: int) -> Finding:
     detail = (resident, blocks, other)
-    return finding("deadlock", "memory", array="flags", name="flags", index=0, facts={"detail": detail, "offset": 0})
+    return finding("deadlock", "memory", array="flags", index=0, facts={"detail": detail, "offset": 0})
 
 
 @rule("barrier_divergence", example=Example(finding("barrier_divergence", "two_barriers", *_TWO)))
