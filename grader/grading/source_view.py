@@ -67,7 +67,7 @@ class SourceView:
                     yield at
 
     def loop_around_both(self, first: int, last: int) -> int | None:
-        """The line of the innermost loop around line ``first`` that goes on to line ``last``; None where there is none."""
+        """The line of the innermost loop around line ``first`` that goes on to line ``last``."""
         inside = (at for at in range(first + 1, last + 1) if self._is_code(at) and self.text(at).strip() != "{")
         shallowest = min(map(self.depth, inside), default=None)
         loops = self.loops_around(first)

@@ -11,8 +11,9 @@ from grader.grading.causes import disagrees
 from grader.grading.hints.rules import Example, Seen, rule, stray
 from grader.grading.source_view import linear
 from grader.launch import Launch, LaunchPlan, Scratch
+from grader.simt.occupancy import MULTIPROCESSORS, SIMULATED
 
-LARGEST_SHARED_BYTES = 163 * 1024  # of one block of the simulated A100
+LARGEST_SHARED_BYTES = MULTIPROCESSORS[SIMULATED].shared_bytes_per_block
 
 _PASS = Launch(kernel="k", args=("x",), grid=(2, 1, 1), block=(64, 1, 1), line=1, leaves=1)
 _BLOCKS = Launch(kernel="k", args=("x",), grid=(8, 1, 1), block=(64, 1, 1), line=1)
