@@ -17,7 +17,7 @@ from grader.gpus.architecture import capability, simulable
 from grader.grading.advice import next_step
 from grader.grading.grade import grade
 from grader.grading.hints import told
-from grader.grading.hints.rules import Seen
+from grader.grading.hints.rules import Seen, access, race
 from grader.grading.records import Request, Speed
 from grader.grading.scoring import score
 from grader.grading.technique import evaluate, finding, total
@@ -695,7 +695,7 @@ def too_large(run):
     return execution
 
 
-UNWRITTEN = Diagnostic("uninitialised_read", "reads", severity="warning", line=7)
+UNWRITTEN = race("", access("read", 5, 7), kind="uninitialised_read")
 
 
 @pytest.mark.parametrize(
@@ -703,7 +703,7 @@ UNWRITTEN = Diagnostic("uninitialised_read", "reads", severity="warning", line=7
     [
         ({}, True),
         ({"failure": "race", "diagnostics": (Diagnostic("race", "race"),)}, False),
-        ({"diagnostics": (UNWRITTEN,)}, False),
+        ({"findings": (UNWRITTEN,)}, False),
     ],
 )
 def test_how_values_were_computed_is_not_guessed_beside_a_race_or_a_read_of_fresh_memory(request_for, more, guessed):

@@ -76,8 +76,11 @@ def test_race_shows_both_accesses_with_thread_and_block():
     assert re.search(r"memory +shared partial\[49\], byte 196 of it", text)
 
 
-def test_warning_beside_the_error_is_shown_with_its_line():
-    assert "dst[3] was read before anything wrote it (line 12)" in report(RACY)
+def test_warning_beside_the_error_is_shown_with_its_line_where_its_sentence_does_not_name_it():
+    error, warning = RACY.diagnostics
+    assert f"{warning.message}\n" in report(RACY)
+    refused = replace(warning, kind="refused")
+    assert f"{warning.message} (line 12)" in report(replace(RACY, diagnostics=(error, refused)))
 
 
 def test_failing_case_is_named_with_size_and_values():
@@ -177,8 +180,8 @@ def test_what_a_host_exercise_printed_is_the_host_files_and_of_two_runs():
 
 
 def test_case_shown_is_the_findings_own():
-    cases = (*RACY.cases, replace(RACY.cases[1], size={"n": 77}, detail=RACY.diagnostics[0].message, backend="gpu"))
-    assert "n=77, exact values, on the GPU" in report(replace(RACY, cases=cases))
+    case = replace(RACY.cases[1], size={"n": 77}, backend="gpu")
+    assert "n=77, exact values, on the GPU" in report(replace(RACY, cases=(*RACY.cases, case), failing=case))
 
 
 def test_lines_of_code_in_the_next_step_are_never_wrapped():

@@ -426,7 +426,9 @@ def test_a_finding_in_a_kernel_shows_where_the_host_file_launched_it():
 
 
 def test_a_warning_about_the_host_file_names_the_file():
-    warned = replace(OVERLAPPED, diagnostics=(replace(MISSING_WAIT, severity="warning", message="look here"),))
+    warned = replace(
+        OVERLAPPED, diagnostics=(replace(MISSING_WAIT, kind="refused", severity="warning", message="look here"),)
+    )
     assert "look here (streams_overlap_host.py, line 11)" in report(warned)
 
 
