@@ -29,7 +29,7 @@ def open_session(monkeypatch):
     import grader.process.child
 
     spawn = grader.process.child.spawn
-    monkeypatch.setattr("grader.process.child.spawn", lambda module, **kw: spawn("fake_gpu_child", env=kw["env"]))
+    monkeypatch.setattr("grader.backends.starting.spawn", lambda module, **kw: spawn("fake_gpu_child", env=kw["env"]))
     monkeypatch.setattr("grader.compile.assemble", lambda program, arch: program.name.encode())
     monkeypatch.setattr("grader.backends.gpu.support.support_cubin", lambda gpu: b"support")
     opened = []

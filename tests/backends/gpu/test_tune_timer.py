@@ -46,7 +46,7 @@ def timer(monkeypatch: pytest.MonkeyPatch):
         modules = {"generate": b"generate", "check": b"check"}
         return Setup(run, modules, {"n": 1000}, 1.0, 0.0, 1.0, (1.0, 1.0), "bandwidth", roofline.peaks(gpu))
 
-    monkeypatch.setattr("grader.process.child.spawn", fake)
+    monkeypatch.setattr("grader.backends.starting.spawn", fake)
     monkeypatch.setattr("grader.compile.assemble", lambda program, arch: program.name.encode())
     monkeypatch.setattr("grader.backends.gpu.support.support_cubin", lambda gpu: b"support")
     monkeypatch.setattr("grader.backends.gpu.setup.prepare", setup)

@@ -11,8 +11,8 @@ import llvmlite
 import numpy as np
 import pytest
 
+from grader.backends import starting
 from grader.backends.base import Buffer, CaseRun, Execution, Limits
-from grader.backends.sim import starting
 from grader.backends.sim.session import SimBackend, SimSession
 from grader.compile import compile_source
 from grader.errors import GraderFault, SubmissionError, Unsupported
@@ -142,3 +142,15 @@ def test_what_the_simulator_cannot_run_names_its_line_and_what_to_write_instead(
     (found,) = refused.value.diagnostics
     assert (found.line, found.hint) == (2, refused.value.hint)
     assert "as a loop" in found.hint
+
+
+def test_a_child_that_was_started_early_is_taken_once_and_ended_where_nobody_takes_it() -> None:
+    starting.start_early(simulator=True)
+    early = starting.simulator_child()
+    another = starting.simulator_child()
+    assert early.pid != another.pid
+    starting.start_early(simulator=True)
+    starting.end_early()
+    late = starting.simulator_child()
+    for child in (early, another, late):
+        child.close()
