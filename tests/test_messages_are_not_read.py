@@ -23,7 +23,6 @@ MATCHING = ("search", "match", "fullmatch", "findall", "finditer", "sub", "split
 """Functions of `re`, and methods of its patterns."""
 
 FOREIGN = {
-    "render/host_lines.py": "places of a host file's operations, until its findings carry them",
     "render/page.py": "leaves out a stage's detail that a finding above says word for word",
     "cli/doctor.py": "sets its own lines apart; no finding is among them",
 }

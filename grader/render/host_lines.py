@@ -1,22 +1,16 @@
-"""Which lines of a host file a finding is about, with a word for each; the text of the file that a finding names. Pure.
-
-The operations of a host file have no threads: a finding names them in its message, each with its place
-(``the copy on stream 1 (streams_host.py:38)``). The first is the one that the finding accuses.
-"""
+"""Which lines of a host file a finding is about, with a word for each; the text of the file that it names. Pure."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from grader.findings.kinds import kind_of
 from grader.render.timeline import Marked
-from grader.verdict import Diagnostic, Timeline
+from grader.verdict import Diagnostic, Place, Timeline
 
-EITHER_LAST = "either may come last"
 EITHER = ("writes it", "writes it too")
-"""Where both write, neither is too early: what the message then says, and the words for the lines."""
+"""Words for the lines where both write: neither is too early."""
 
 
 ONE_ORDER = (
@@ -35,32 +29,26 @@ def is_host_finding(found: Diagnostic) -> bool:
 
 
 def host_marks(found: Diagnostic) -> list[Marked]:
-    """The operations that the message names, the accused first; each line and stream once."""
+    """The operations that the finding is about, the accused first; each line and stream once."""
     if not is_host_finding(found) or not found.file:
         return []
-    accused, other = EITHER if EITHER_LAST in found.message else kind_of(found.kind).roles
-    named = re.finditer(
-        r"(?:\bon (?:stream (?P<stream>\d{1,9})|the (?P<default>default stream))(?: of device (?P<device>\d{1,3}))? )?"
-        rf"\(?{re.escape(base(found.file))}:"
-        rf"(?P<line>\d{{1,7}})(?:, the (?P<turn>\d{{1,7}})[a-z]{{2}} time)?\)?(?P<earlier>{EARLIER}|{IN_SETUP})?",
-        found.message,
-    )
-    places = list(dict.fromkeys(map(_place, named)))
-    if found.line is not None and all(place.line != found.line for place in places):
-        places.insert(0, Marked(found.line, ""))
-    places.sort(key=lambda place: place.line != found.line)  # stable: as the message names them
-    return [replace(place, word=place.word or (other if i else accused)) for i, place in enumerate(places)]
+    accused, other = kind_of(found.kind).roles
+    if any(place.role == "either" for place in found.places):
+        accused, other = EITHER
+    marks = list(dict.fromkeys(_mark(place) for place in found.places if place.line))
+    if found.line is not None and all(mark.line != found.line for mark in marks):
+        marks.insert(0, Marked(found.line, ""))
+    marks.sort(key=lambda mark: mark.line != found.line)  # stable: as the finding has them
+    return [replace(mark, word=mark.word or (other if i else accused)) for i, mark in enumerate(marks)]
 
 
-EARLIER, IN_SETUP = ", of an earlier run", r", in setup\(\)"
+_WHEN = {"earlier_run": "of an earlier run", "setup": "in setup()"}
 
 
-def _place(match: re.Match[str]) -> Marked:
-    """A place in a message; it has a word already where the operation is none of this run."""
-    stream = 0 if match["default"] else int(match["stream"]) if match["stream"] else None
-    word = (match["earlier"] or "")[2:]
-    turn = int(match["turn"]) if match["turn"] else None
-    return Marked(int(match["line"]), word, stream, int(match["device"] or 0), turn, drawn=not word)
+def _mark(place: Place) -> Marked:
+    """The mark of a place; it has a word already where the operation is not of this run."""
+    word = _WHEN.get(place.when, "")
+    return Marked(place.line or 0, word, place.stream, place.device, place.occurrence, drawn=not word)
 
 
 def marked_lines(found: Diagnostic) -> dict[int, str]:

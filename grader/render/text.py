@@ -102,3 +102,9 @@ def number(value: float | None) -> str:
 def cut(text: str, most: int = 4000) -> str:
     """Return at most ``most`` characters, and an … where there were more."""
     return text if len(text) <= most else text[:most] + "…"
+
+
+def ordinal(number: int) -> str:
+    """``1st``, ``12th``, ``23rd``."""
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th") if number % 100 not in (11, 12, 13) else "th"
+    return f"{number}{ending}"

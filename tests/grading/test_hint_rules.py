@@ -43,6 +43,127 @@ parameters.type_of_the_array
     the kernel overwrote its input a
     → declare `const float* a`, as the arrays are
 
+hostfile.meant_for_the_graph
+    kernel k on stream 1 (k_host.py:20) reads the device copy of x before the copy on stream 2 (k_host.py:16)
+    that fills it; no event between them
+    → the copy (line 16) was queued on stream 2 while stream 1 was being captured, so it is not in the graph:
+      copy on the stream that is being captured, by a call that does not wait: memcpyAsync(…, stream.ptr)
+
+hostfile.wait_in_setup
+    kernel k on stream 1 (k_host.py:20) reads the device copy of x before the copy on stream 2 (k_host.py:16),
+    in setup(), that fills it; no event between them
+    → wait at the end of setup() for what it has queued: `cupy.cuda.Device().synchronize()`. That time does not
+      count
+
+hostfile.wait_at_the_end_of_setup
+    setup() returned while kernel k on stream 1 (k_host.py:20) was still queued; it uses x, which got new values
+    since then
+    → wait at the end of setup() for what it has queued: `cupy.cuda.Device().synchronize()`. That time does not
+      count
+
+hostfile.event_recorded_too_early
+    kernel k on stream 1 (k_host.py:20) reads the device copy of x before the copy on stream 2 (k_host.py:16)
+    that fills it; no event between them
+    → stream 1 does wait for an event (line 19), but that was recorded on stream 2 (line 15) before the copy
+      (line 16) was queued: wait for an event that was recorded behind it; or put both on one stream
+
+hostfile.event_of_another_stream
+    kernel k on stream 1 (k_host.py:20) reads the device copy of x before the copy on stream 2 (k_host.py:16)
+    that fills it; no event between them
+    → stream 1 does wait for an event (line 19), but that was recorded on stream 3 (line 15), not on stream 2
+      behind the copy (line 16): wait for one that is recorded there; or put both on one stream
+
+hostfile.record_an_event
+    kernel k on stream 1 (k_host.py:20) writes the device copy of x, which the fill on the default stream
+    (k_host.py:16) writes too: either may come last; no event between them
+    → record an event on the default stream behind the fill (line 16) and let stream 1 wait for it first
+      (`stream.wait_event(event)`); or put both on one stream; or give each a buffer of its own. A stream made
+      with non_blocking=True does not wait for the default stream, nor that one for it
+
+hostfile.wait_at_the_end_of_run
+    run() returned while the copy of out on stream 1 (k_host.py:20) was still queued; it writes the host's
+    memory, and nothing waited for it
+    → wait at the end of run(), once: `stream.synchronize()` for each stream that still has work, or for an
+      event behind all of it
+
+hostfile.wait_before_the_host_writes
+    the host changed x before the copy on stream 1 (k_host.py:20) had read it: it was queued, and nothing waited
+    for it
+    → memory of the host is read when the operation is done, not when it is queued: wait for it before you write
+      there again (an event behind it, `event.synchronize()`), or take another buffer
+
+hostfile.keep_the_array
+    kernel k of a graph on stream 1 (k_host.py:20) uses the device copy of x, which nobody holds any more since
+    line 12
+    → a graph keeps the addresses with which it was captured, but not the arrays: keep those beside the graph.
+      CuPy gives memory that nobody holds to the next array
+
+hostfile.leave_it_pinned
+    the copy on stream 1 (k_host.py:20) uses the device copy of x, which was unpinned on line 12 before the copy
+    was done
+    → hostUnregister need not wait for queued copies: wait for them first, or leave the array pinned
+
+hostfile.wait_before_freeing
+    kernel k on stream 1 (k_host.py:20) uses the device copy of x, which was freed on line 12
+    → freeing need not wait for queued work, so wait for what uses the memory first. A graph keeps the addresses
+      with which it was captured
+
+hostfile.let_its_kernels_in
+    cudaErrorIllegalAddress: kernel k on stream 1 (k_host.py:20) uses the copy of x, which kernels of device 0
+    may not reach
+    → let its kernels in: deviceEnablePeerAccess(1) while device 0 is current
+
+hostfile.pin_it
+    cudaErrorIllegalAddress: kernel k on stream 1 (k_host.py:20) uses x, which is ordinary host memory: a GPU
+    cannot reach it
+    → pin it first (hostRegister), and pass the devicePointer that pointerGetAttributes tells
+
+hostfile.exact_type
+    argument 2 of k (k_host.py:14) is a Python float of 8 bytes, and the parameter r is a float of 4, so that
+    the kernel sees 0 instead of 0.5
+    → a launch copies bytes and converts nothing: pass np.float32(r)
+
+hostfile.order_of_the_parameters
+    argument 2 of k (k_host.py:14) is an address of 8 bytes, and the parameter r is a float of 4
+    → pass the arguments in the order of the kernel's parameters
+
+hostfile.wait_for_the_kernel
+    the host wrote x while kernel k on stream 1 (k_host.py:20) was still queued, which writes `y`: if it
+    computed the one from the other, it read too early
+    → wait for the kernel before the host reads what it writes: `stream.synchronize()`
+
+hostfile.capture_it
+    kernel k on stream 1 (k_host.py:20) was launched while stream 2 was being captured (begin_capture on line
+    14): it was done then and there, and is not in the graph
+    → put it inside `with stream:`, with the stream that is being captured
+
+hostfile.end_the_capture
+    setup() returned while stream 1 was still being captured: no graph came of it
+    → end the capture in setup(), and keep what `stream.end_capture()` returns: it is the graph
+
+hostfile.launch_inside_the_capture
+    the graph that is launched here (captured from line 10 on) holds copies or fills (2), and no kernel
+    → a launch becomes part of the graph inside `with stream:`, between begin_capture() and end_capture()
+
+hostfile.a_kernel_writes_first
+    the copy on stream 1 (k_host.py:20) brought 4 KiB of the device copy of out, allocated at line 9, that
+    nothing had written
+    → a kernel has to write that memory first: see that it is launched before the copy, and gets this array
+
+hostfile.into_the_given_array
+    run() brought 4 KiB to another array (line 20), and nothing to out
+    → write into the out that setup() got: `.get(out=out)`, or `out[:] = …`; a new array under the same name is
+      another one
+
+hostfile.prefetch_once_all_is_there
+    the most came when kernel k on stream 1 (k_host.py:20) touched `x` (1 MiB of managed memory, allocated at
+    line 9), whose pages were on the host: the prefetch on line 14 covers 256 KiB of 1 MiB
+    → prefetch all that the kernel uses: the size counts bytes (`nbytes`)
+
+hostfile.side_by_side
+    2 streams hold all their copies in before the first kernel (lines 20 and 22): a stream keeps its order.
+    → go chunk by chunk: copy in, kernel and copy out of one chunk, then those of the next
+
 bounds.uneven_pass
     thread 5 of block 1 writes src[1] (array x), but src has 1 element, at k.cu:4
     → grid= and `by` in line 1 disagree: a pass starts 2 blocks, but `by` leaves 1: both must be the number of

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from verdict_samples import HOST_SOURCE, MANY_NODES, MISSING_WAIT, OVERLAPPED, SOURCE, WAITLESS, overlapped, replayed
@@ -15,7 +16,7 @@ from grader.render.html import Graded, to_html
 from grader.render.terminal import to_terminal
 from grader.render.timeline import LANES_SHOWN, Bar, Marked, chart_of
 from grader.render.timeline_text import GLYPHS, placed, timeline_lines, timeline_text
-from grader.verdict import Operation, Timeline
+from grader.verdict import Diagnostic, Operation, Place, Timeline
 
 
 def kernel(start: float, end: float, *, name="k", stream=1, line=5, device=0, kind="kernel") -> Operation:
@@ -150,34 +151,36 @@ def test_a_finding_names_its_two_operations_the_accused_first():
     assert marked_lines(MISSING_WAIT) == {11: "comes too early", 9: "has to come first"}
 
 
+def finding(*places: Place, file: str = "a_host.py") -> Diagnostic:
+    """A missing wait between operations at these places, the first of which is accused."""
+    return replace(MISSING_WAIT, file=file, line=places[0].line, places=places)
+
+
+def at(line: int, stream: int, role: str = "accused", **more: Any) -> Place:
+    return Place(role, line, "a_host.py", stream=stream, **more)
+
+
 def test_the_default_stream_and_a_loop_of_one_line_are_understood():
-    said = "the copy on stream 1 (a_host.py:7) overwrites x while kernel k on the default stream (a_host.py:7) reads it"
-    found = replace(MISSING_WAIT, message=said, file="there/a_host.py", line=7)
-    elsewhere = replace(found, message=said.replace("stream 1 (", "stream 1 of device 3 ("))
-    assert host_marks(elsewhere)[0] == Marked(7, "comes too early", 1, 3)
+    found = finding(at(7, 1), at(7, 0, "other"), file="there/a_host.py")
+    assert host_marks(finding(at(7, 1, device=3), at(7, 0, "other")))[0] == Marked(7, "comes too early", 1, 3)
     assert host_marks(found) == [Marked(7, "comes too early", 1), Marked(7, "has to come first", 0)]
     assert marked_lines(found) == {7: "queues both"}
 
 
 def test_an_operation_of_an_earlier_run_is_marked_in_the_excerpt_and_not_in_the_drawing():
-    said = (
-        "the copy on stream 1 (a_host.py:9) overwrites the device copy of x before kernel smooth on stream 1 "
-        "(a_host.py:11), of an earlier run, has read it; no event between them"
-    )
-    found = replace(MISSING_WAIT, message=said, file="a_host.py", line=9)
+    found = finding(at(9, 1), at(11, 1, "other", when="earlier_run"))
     assert marked_lines(found) == {9: "comes too early", 11: "of an earlier run"}
     made = chart_of(overlapped(4, 2), cells=80, marks=host_marks(found))
     assert [(bar.mark, bar.lines) for bar in made.bars if bar.mark] == [("comes too early", (9,))]
 
 
 def test_where_both_write_neither_is_too_early():
-    said = "the copy on stream 2 (a_host.py:8) writes out, which kernel k on stream 1 (a_host.py:7) writes too"
-    found = replace(MISSING_WAIT, message=f"{said}: either may come last; no event", file="a_host.py", line=8)
+    found = finding(at(8, 2, "either"), at(7, 1, "either"))
     assert marked_lines(found) == {8: "writes it", 7: "writes it too"}
 
 
-def test_a_finding_without_places_in_its_message_marks_its_line():
-    found = replace(MISSING_WAIT, kind="unfinished", message="run() returned too early", line=12)
+def test_a_finding_without_places_marks_its_line():
+    found = replace(MISSING_WAIT, kind="unfinished", places=(), line=12)
     assert host_marks(found) == [Marked(12, "nobody waits for it", None)]
 
 
@@ -193,8 +196,7 @@ def test_of_a_loop_the_two_operations_next_to_each_other_are_marked():
 
 
 def test_of_a_loop_exactly_the_operations_that_the_finding_names_are_marked():
-    said = MISSING_WAIT.message.replace("host.py:11)", "host.py:11, the 3rd time)")
-    found = replace(MISSING_WAIT, message=said.replace("host.py:9)", "host.py:9, the 1st time)"))
+    found = finding(at(11, 2, occurrence=3), at(9, 1, "other", occurrence=1))
     assert [(mark.line, mark.turn) for mark in host_marks(found)] == [(11, 3), (9, 1)]
     loop = [
         replace(one, stream=1 if one.line == 9 else 2, turn=turn)

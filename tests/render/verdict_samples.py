@@ -13,6 +13,7 @@ from grader.verdict import (
     LineCounters,
     Measurement,
     Operation,
+    Place,
     Roof,
     StageResult,
     Status,
@@ -246,6 +247,10 @@ MISSING_WAIT = Diagnostic(
     line=11,
     kernel="smooth",
     hint="record an event behind the copy, and let stream 2 wait for it: `computing.wait_event(copying.record())`",
+    places=(
+        Place("accused", 11, "streams_overlap_host.py", stream=2),
+        Place("other", 9, "streams_overlap_host.py", stream=1),
+    ),
 )
 
 WAITLESS = Verdict(

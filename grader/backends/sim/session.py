@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from grader.backends.base import Backend, CaseRun, Execution, Limits
@@ -23,7 +22,7 @@ from grader.findings.record import from_json
 from grader.launch import DeviceLimits
 from grader.process.channel import ChannelClosed, ChannelTimeout
 from grader.process.child import Closing
-from grader.verdict import Access, Diagnostic, LaunchRecord, LineCounters, Operation, Place, Timeline, WorstRequest
+from grader.verdict import Diagnostic, LaunchRecord, LineCounters, Operation, Timeline, WorstRequest
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 START_S = 60.0
 COMPILE_S = 120.0  # native code for a large kernel takes seconds; this only catches a compiler that hangs
 
-__all__ = ["SimBackend", "SimSession", "as_diagnostic", "as_launches", "as_timeline"]
+__all__ = ["SimBackend", "SimSession", "as_launches", "as_timeline"]
 
 
 class SimBackend(Backend):
@@ -237,20 +236,6 @@ def as_launches(answer: dict[str, Any]) -> tuple[LaunchRecord, ...]:
         )
         for r in answer.get("launches", ())
     )  # fmt: skip
-
-
-def as_diagnostic(data: dict[str, Any]) -> Diagnostic:
-    """A finding as a child tells it."""
-    accesses = tuple(Access(a["kind"], dim3(a["thread"]), dim3(a["block"]), a["line"]) for a in data["accesses"])
-    return Diagnostic(**(data | {"accesses": accesses, "places": as_places(data["places"]), "names": ()} | _dims(data)))
-
-
-def as_places(told: Sequence[Mapping[str, Any]]) -> tuple[Place, ...]:
-    return tuple(Place(**(dict(one) | _dims(one))) for one in told)
-
-
-def _dims(data: Mapping[str, Any]) -> dict[str, tuple[int, int, int]]:
-    return {name: dim3(data[name]) for name in ("thread", "block") if data[name] is not None}
 
 
 def as_timeline(data: dict[str, Any] | None) -> Timeline | None:

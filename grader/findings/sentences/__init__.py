@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from grader.findings.record import Finding
-from grader.findings.sentences import accesses, counters, launches, outputs, races, waits
+from grader.findings.sentences import accesses, counters, hostfile, launches, outputs, races, waits
 
 SENTENCES: Mapping[str, Callable[[Finding], str]] = {
     "out_of_bounds": accesses.out_of_bounds,
@@ -37,9 +37,12 @@ SENTENCES: Mapping[str, Callable[[Finding], str]] = {
     "technique": counters.technique,
     "parameter_type": launches.parameter_type,
     "passes": launches.passes,
-}
+} | {kind: says for kind, says in hostfile.SENTENCES.items() if kind != "use_after_free"}
 """What says a finding, by its kind."""
 
 
 def sentence(found: Finding) -> str:
+    """What was found; memory that is gone is used by a kernel's thread, or by an operation of a stream."""
+    if hostfile.is_of_operation(found):
+        return hostfile.SENTENCES[found.kind](found)
     return SENTENCES[found.kind](found)

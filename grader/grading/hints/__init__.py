@@ -9,13 +9,13 @@ from dataclasses import replace
 
 from grader.findings.record import Finding
 from grader.findings.sentences import sentence
-from grader.grading.hints import bounds, copies, counters, faults, outputs, parameters, races, waits
+from grader.grading.hints import bounds, copies, counters, faults, hostfile, outputs, parameters, races, waits
 from grader.grading.hints.rules import RULES_OF, Rule, Seen
 from grader.verdict import Diagnostic
 
 RULES: tuple[Rule, ...] = tuple(
     rule
-    for module in (parameters, bounds, races, copies, waits, faults, outputs, counters)
+    for module in (parameters, hostfile, bounds, races, copies, waits, faults, outputs, counters)
     for rule in RULES_OF[module.__name__.rpartition(".")[2]]
 )
 """Every rule, in the order in which they are asked."""

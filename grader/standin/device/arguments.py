@@ -8,8 +8,9 @@ int for an ``int``, 0.0 for a ``float``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import zip_longest
+from typing import Any
 
 import numpy as np
 
@@ -33,52 +34,41 @@ KINDS = frozenset(
 """Kinds of arguments that are held against their parameters."""
 
 
-@dataclass(frozen=True)
-class ParameterType:
-    """What a parameter of a PTX type is, how it reads its bytes, and the NumPy type to pass."""
-
-    words: str
-    reads: str
-    wrap: str
-
-
-WANTED: Mapping[str, ParameterType] = {
-    "f32": ParameterType("a float", "float32", "np.float32"), "f64": ParameterType("a double", "float64", "np.float64"),
-    "u8": ParameterType("an integer", "uint8", "np.uint8"), "s8": ParameterType("an integer", "int8", "np.int8"),
-    "u16": ParameterType("an integer", "uint16", "np.uint16"), "s16": ParameterType("an integer", "int16", "np.int16"),
-    "u32": ParameterType("an integer", "uint32", "np.int32"), "s32": ParameterType("an integer", "int32", "np.int32"),
-    "u64": ParameterType("an integer or an address", "uint64", "np.int64"),
-    "s64": ParameterType("an integer", "int64", "np.int64"),
+READS: Mapping[str, str] = {
+    "f32": "float32", "f64": "float64", "u8": "uint8", "s8": "int8", "u16": "uint16", "s16": "int16", "u32": "uint32",
+    "s32": "int32", "u64": "uint64", "s64": "int64",
 }  # fmt: skip
+"""How a parameter of a PTX type reads its bytes, in NumPy's words."""
 
 
 @dataclass(frozen=True)
 class ArgumentMismatch:
-    """One argument that its parameter misreads: both in words, and what to pass."""
+    """One argument that its parameter misreads. ``seen`` is what the kernel reads for ``value``; "" of an address."""
 
-    given: str
-    wanted: str
-    seen: str
-    wrap: str
+    given: str  # as `KINDS` has it
+    given_bytes: int
+    element: str  # the parameter's PTX type
+    element_bytes: int
+    seen: str = ""
+    value: str = ""
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return asdict(self) | {"is_python": self.given in PYTHON}
 
 
-def mistaken(element: str, size: int, kind: str, content: bytes) -> ArgumentMismatch | None:
+def mismatch(element: str, size: int, kind: str, content: bytes) -> ArgumentMismatch | None:
     """How a parameter of PTX type ``element`` misreads an argument; None where it does not, or nobody can tell."""
-    wanted = WANTED.get(element)
-    if wanted is None or kind not in KINDS or len(content) < size:
+    if element not in READS or kind not in KINDS or len(content) < size:
         return None
-    there = f"{wanted.words} of {size}"
     if kind == ARRAY:
         fits = size == POINTER_BYTES and element != "f64"
-        return None if fits else ArgumentMismatch(f"an address of {POINTER_BYTES} bytes", there, "", "")
+        return None if fits else ArgumentMismatch(kind, POINTER_BYTES, element, size)
     value = _read(content, PYTHON.get(kind, kind))
-    seen = _read(content[:size], wanted.reads)
+    seen = _read(content[:size], READS[element])
     if _is_same(value, seen, size, integer="f" not in element):
         return None
-    name = f"a {'Python' if kind in PYTHON else 'NumPy'} {kind}"
-    return ArgumentMismatch(
-        f"{name} of {len(content)} bytes", there, f"{_shown(seen)} instead of {_shown(value)}", wanted.wrap
-    )
+    return ArgumentMismatch(kind, len(content), element, size, _shown(seen), _shown(value))
 
 
 def _shown(number: float | int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from grader.findings.record import Finding
 from grader.simt.engine.code_cache import CodeCache
 from grader.simt.ptx import Module
 from grader.simt.simulate import Options
@@ -22,7 +23,6 @@ from grader.standin.device.report import RunReport
 from grader.standin.device.spans import Footprint, Spans
 from grader.standin.device.streams import DeviceStream, Streams
 from grader.standin.protocol import CudaRefusal
-from grader.verdict import Diagnostic
 
 STAGED_PART = 0.25
 """Of the exercise's arrays, what the host may move by itself without a note."""
@@ -63,9 +63,7 @@ class DeviceCore:
         self.set_aside = SetAside()  # of the L2 cache
         self._earlier = Findings()  # of the setup, and of runs before this one
         self._graded = False
-        self._history: list[
-            StreamOperation
-        ] = []  # tasks of this run, and of earlier ones what the host has not waited for
+        self._history: list[StreamOperation] = []  # tasks of this run, and earlier ones that nobody has waited for
         self._first = 1  # number of the first operation of this run
         self._written_under: dict[StreamOperation, int] = {}  # kernels, with what the host wrote while they were queued
         self._is_setting_up = True
@@ -102,8 +100,8 @@ class DeviceCore:
         if self._is_setting_up:
             self._is_setting_up, self.executor.last_of_setup = False, self._first - 1
             for capture in dict.fromkeys(s.capture for s in self.streams.capturing() if s.capture is not None):
-                self.executor.findings.add(say.still_capturing(self.executor.words, capture))
-        self.executor.words.occurrences.restart(self._first)
+                self.executor.findings.add(say.still_capturing(self.executor.records, capture))
+        self.executor.records.occurrences.restart(self._first)
 
     def end_run(self) -> RunReport:
         """The host file's `run()` has returned: what is still queued comes too late."""
@@ -141,36 +139,37 @@ class DeviceCore:
         for conflict in found:  # those with an operation of an earlier run come last
             when = self._when(conflict.first)
             wait = None if when else mistaken_wait(conflict, self._history, self._first)
-            told = say.missing_wait(self.executor.words, conflict, when, wait)
+            told = say.missing_wait(self.executor.records, conflict, when, wait)
             self.executor.findings.add(told, conflict.first.job.where, consequence=bool(when))
 
     def _when(self, op: StreamOperation) -> str:
         """When it was queued, if not in this run."""
         if op.number >= self._first:
             return ""
-        return say.IN_SETUP if op.number <= self.executor.last_of_setup else say.EARLIER
+        return say.IN_SETUP if op.number <= self.executor.last_of_setup else say.EARLIER_RUN
 
     def _find_unfinished(self, late: Sequence[StreamOperation]) -> None:
         host = [op for op in late if op.footprint is not None and len(self._of_host(op, op.footprint))]
         if host and not self.executor.launches.fault:
-            self.executor.findings.add(say.unfinished(self.executor.words, host))
+            self.executor.findings.add(say.unfinished(self.executor.records, host))
 
-    def _idle_window(self) -> tuple[Diagnostic, ...]:
+    def _idle_window(self) -> tuple[Finding, ...]:
         """What is in the way where an access-policy window keeps less than it was to, in this run."""
         launched = [op for op in self._history if op.number >= self._first and op.job.kind == "kernel"]
         if not launched or self._is_setting_up or self.executor.launches.fault:
             return ()
-        streams = [(say.stream_name(s.number, s.device), window) for s, window in self.streams.windows()]
-        message, where = self.executor.l2.trouble(streams, map(say.stream, launched), self.set_aside)
-        return (say.l2_window(self.executor.words, message, where),) if message else ()
+        streams = [((s.number, s.device), window) for s, window in self.streams.windows()]
+        busy = dict.fromkeys((op.stream, op.job.device) for op in launched)
+        trouble = self.executor.l2.trouble(streams, list(busy), self.set_aside)
+        return () if trouble is None else (say.l2_window(self.executor.records, *trouble),)
 
-    def _why_no_overlap(self) -> tuple[Diagnostic, ...]:
+    def _why_no_overlap(self) -> tuple[Finding, ...]:
         """Why the engines do not work side by side, for who is graded on that."""
         mine = [op for op in self._history if op.number >= self._first]
         if not mine or not self._graded:
             return ()
         run = IssuedRun(mine, self.executor.tally.wait_lines, self.streams.blocking_chains(), self.clock.host_part())
-        found = why_no_overlap(run, self.executor.words)
+        found = why_no_overlap(run, self.executor.records)
         return () if found is None else (found,)
 
     def _find_causes(self) -> None:
@@ -180,18 +179,18 @@ class DeviceCore:
             result = self.space.of_host((op.footprint or Footprint()).changed)
             if len(result) and op.number > executor.last_of_setup:
                 name = executor.written_name(op, int(result[0, 0]))
-                executor.findings.add(say.read_too_early(executor.words, op, address, name))
+                executor.findings.add(say.read_too_early(executor.records, op, address, name))
         for array in executor.outputs.untouched():
             copies = (op for op in self._history if op.number >= self._first and op.task is not None)
             same = [op for op in copies if op.job.kind == "to_host" and op.size == array.size]
             if same:
-                executor.findings.add(say.brought_elsewhere(executor.words, same[-1], array.name))
+                executor.findings.add(say.brought_elsewhere(executor.records, same[-1], array.name))
         if executor.page_faults and self._graded:
             op, fault = max(executor.page_faults, key=lambda found: found[1].size)
-            executor.findings.add(say.page_faults(executor.words, op, fault, executor.parameter(op, fault.region)))
+            executor.findings.add(say.page_faults(executor.records, op, fault, executor.parameter(op, fault.region)))
         moved = executor.tally.counted["staged_bytes"]
         if self._graded and moved >= STAGED_PART * sum(array.size for array in self.space.arrays) > 0:
-            executor.findings.add(say.staged(executor.words, moved))
+            executor.findings.add(say.staged(executor.records, moved))
 
     def _of_host(self, op: StreamOperation, footprint: Footprint) -> Spans:
         """What must not be left to the time behind a run; what setup() queued may still be reading."""
@@ -241,11 +240,11 @@ class DeviceCore:
                 continue
             if capture is not None and not op.in_graph:
                 op.beside = capture.origin.number
-                self.executor.findings.add(say.not_captured(self.executor.words, op, capture.where))
+                self.executor.findings.add(say.not_captured(self.executor.records, op, capture.where))
             if isinstance(op.task.work, Prefetch):
                 self.managed.prefetches(op)
             self._history.append(op)
-            self.executor.words.occurrences.count(op)
+            self.executor.records.occurrences.count(op)
             self.executor.watch.queued(op)
             self.executor.tally.issued(op)
         self.clock.call(*ops)

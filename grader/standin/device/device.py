@@ -15,8 +15,7 @@ from grader.simt.engine.residency import blocks_per_sm, static_shared_bytes
 from grader.simt.occupancy import SIMULATED, occupancy
 from grader.simt.ptx import Function
 from grader.standin.device import findings as say
-from grader.standin.device.arguments import mistaken
-from grader.standin.device.findings import stream_name
+from grader.standin.device.arguments import mismatch
 from grader.standin.device.memory_calls import MemoryCalls
 from grader.standin.device.operations import Dim3, KernelLaunch, StreamOperation, StreamTask, missing
 from grader.standin.device.persisting import Policy, Window
@@ -133,10 +132,10 @@ class StandinDevice(MemoryCalls):
         """Arguments that their parameters misread are no error for CUDA: they are told beside what comes of them."""
         wanted, names = self._entry(kernel).parameters, self.gpu.parameters(kernel)
         for i, (parameter, content, kind) in enumerate(zip(wanted, given, kinds, strict=False)):
-            found = mistaken(parameter.element, parameter.size, kind, content)
+            found = mismatch(parameter.element, parameter.size, kind, content)
             if found is not None:
                 name = names[i] if i < len(names) else ""
-                told = say.argument_type(self.executor.words, where, kernel, i + 1, name, found)
+                told = say.argument_type(self.executor.records, where, kernel, i + 1, name, found)
                 self.executor.findings.add(told, i)
 
     def _check_resident(self, kernel: str, grid: Dim3, block: Dim3, shared_bytes: int) -> None:
@@ -155,7 +154,7 @@ class StandinDevice(MemoryCalls):
         window = stream.window
         if window is None or not window.size:
             return None
-        return Policy(window, stream_name(stream.number, stream.device), self.set_aside)
+        return Policy(window, (stream.number, stream.device), self.set_aside)
 
     # -- streams ----------------------------------------------------------------------------------------------------
     def stream_create(self, where: int, device: int, non_blocking: bool, priority: int) -> int:
@@ -276,7 +275,7 @@ class StandinDevice(MemoryCalls):
         ops = self.streams.replay(launched, queue)
         self.issued(ops)
         if not any(isinstance(node.task.work, KernelLaunch) for node in launched.nodes):
-            self.executor.findings.add(say.no_kernel_in(self.executor.words, launched, where))
+            self.executor.findings.add(say.no_kernel_in(self.executor.records, launched, where))
         tally.add("launch_calls", 1)
         tally.add("graph_launches", 1)
         for op in ops:

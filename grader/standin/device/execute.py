@@ -7,13 +7,14 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from grader.findings.sentences.hostfile import location
 from grader.simt.counters import SECTOR_BYTES, Counters
 from grader.simt.events import Event, merge
 from grader.simt.requests import Request
 from grader.simt.simulate import Call, Outcome
 from grader.standin.device import findings as say
 from grader.standin.device.arguments import launched, parameters_of
-from grader.standin.device.findings import Findings, Words
+from grader.standin.device.findings import Findings, Records
 from grader.standin.device.gpu import LaunchResult, SimulatedGpu
 from grader.standin.device.host_writes import HostWriteWatch, Outputs, Staged, changed_under
 from grader.standin.device.managed import Managed, PageFault
@@ -69,7 +70,7 @@ class Executor:
 
     def __init__(self, space: Space, gpu: SimulatedGpu, managed: Managed, model: Model, hostfile: str) -> None:
         self.space, self.gpu, self.managed, self.model = space, gpu, managed, model
-        self.words = Words(hostfile, space)
+        self.records = Records(hostfile, space)
         self.peers: set[tuple[int, int]] = set()  # (device, peer that its kernels may use)
         self.watch = HostWriteWatch(space)
         self.last_of_setup = 0  # the number of setup()'s last operation
@@ -112,8 +113,8 @@ class Executor:
         self.staged.wrote(written)
         address = changed_under(changed, footprint) if len(changed) else None
         if address is not None:
-            told = say.left_by_setup if op.number <= self.last_of_setup else say.host_conflict
-            self.findings.add(told(self.words, op, address))
+            of_setup = op.number <= self.last_of_setup
+            self.findings.add(say.host_conflict(self.records, op, address, of_setup=of_setup))
 
     # -- copies and fills -------------------------------------------------------------------------------------------
     def _copy(self, op: StreamOperation, work: Copy) -> None:
@@ -142,7 +143,7 @@ class Executor:
         if op.job.kind != "to_host" or not isinstance(source, int) or not self._is_watched(source):
             return
         if self.gpu.is_unwritten(source, work.size):
-            self.findings.add(say.unwritten_copy(self.words, op, source, work.size))
+            self.findings.add(say.unwritten_copy(self.records, op, source, work.size))
 
     def _written(self, start: int, size: int, source: int | bytes = b"") -> None:
         """Memory is no longer fresh; but a copy of fresh memory is as fresh as that."""
@@ -162,7 +163,7 @@ class Executor:
         starts = [*footprint.reads[:, 0].tolist(), *footprint.writes[:, 0].tolist()]
         gone = [start for start in starts if self.space.freed(start) is not None]
         for start in gone:
-            self.findings.add(say.use_after_free(self.words, op, start))
+            self.findings.add(say.use_after_free(self.records, op, start))
         return bool(gone)
 
     def _is_unpinned(self, op: StreamOperation, work: Copy) -> bool:
@@ -170,7 +171,7 @@ class Executor:
         ends = [end for end in (work.source, work.target) if isinstance(end, int) and not work.pageable]
         gone = [end for end in ends if self.space.unpinned(end) is not None]
         for end in gone:
-            self.findings.add(say.unpinned(self.words, op, end))
+            self.findings.add(say.unpinned(self.records, op, end))
         return bool(gone)
 
     def _copy_time(self, op: StreamOperation, work: Copy) -> float:
@@ -262,24 +263,18 @@ class Executor:
         """A finding in a kernel comes with its launch, whose arguments may be at fault; so does a null pointer."""
         name = op.job.name
         parameters = parameters_of(self.gpu.elements(name), self.gpu.parameters(name))
-        told = launched(self.space, op, parameters, self.words.at(op).strip(" ()") or self.words.file)
-        place = f"{self.words.file}:{op.job.where}" if op.job.where else self.words.file
+        told = launched(self.space, op, parameters, location(self.records.place(op)) or self.records.file)
+        place = f"{self.records.file}:{op.job.where}" if op.job.where else self.records.file
         return replace(event, launch=told, text=place if event.kind == "null" else event.text)
 
     def _is_of_host(self, op: StreamOperation, address: int) -> bool:
         region = self.space.at(address)
         if self.space.freed(address) is not None:
-            found = say.use_after_free(self.words, op, address)
+            found = say.use_after_free(self.records, op, address)
         elif region is not None and self._hidden(op.job.device)(region):
-            found = say.out_of_reach(
-                self.words, op, address, f"which kernels of device {op.job.device} may not reach",
-                f"let its kernels in: deviceEnablePeerAccess({region.device}) while device {op.job.device} is current",
-            )  # fmt: skip
+            found = say.out_of_reach(self.records, op, address, region.device)
         elif self.space.is_unpinned(address):
-            found = say.out_of_reach(
-                self.words, op, address, "which is ordinary host memory: a GPU cannot reach it",
-                "pin it first (hostRegister), and pass the devicePointer that pointerGetAttributes tells",
-            )  # fmt: skip
+            found = say.out_of_reach(self.records, op, address)
         else:
             return False
         self.findings.add(found)

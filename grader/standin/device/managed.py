@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from grader.render.text import bytes_words
 from grader.standin.device.memory import MANAGED_WORD, MemoryRegion, poisoned
 from grader.standin.device.operations import HOST, Prefetch, StreamOperation
 from grader.standin.device.spans import Footprint, Spans, clip, span, total, union
@@ -29,16 +28,19 @@ READ_MOSTLY, NOT_READ_MOSTLY, _, _, ACCESSED_BY, NOT_ACCESSED_BY = ADVICE
 
 
 class FaultReason(NamedTuple):
-    """Why pages are on the host although there was a prefetch, and what to do about it; nothing where that is open."""
+    """Why pages are on the host although there was a prefetch at ``line``; no cause where that is open."""
 
-    text: str = ""
-    hint: str = ""
+    cause: str = ""  # "host_wrote" | "sent_back" | "in_part", where a prefetch named ``covered`` bytes only
+    line: int = 0
+    more: int = 0  # further prefetches of the region
+    covered: int = 0
+
+    @property
+    def facts(self) -> dict[str, int]:
+        return {"line": self.line, "more": self.more, "covered": self.covered}
 
 
 UNKNOWN = FaultReason()
-BEHIND = "move the prefetch behind the host's writing: pages that the host writes to go back to it"
-TO_THE_GPU = "prefetch to the GPU: the number of the device, not cudaCpuDeviceId (-1)"
-ALL_OF_IT = "prefetch all that the kernel uses: the size counts bytes (`nbytes`)"
 
 
 @dataclass(eq=False)
@@ -114,7 +116,7 @@ class Managed:
                 continue
             if work.address < start + PAGE_BYTES and start < work.address + work.size:
                 lost.add(page)
-                page.why = FaultReason(f"the host wrote there after the prefetch{_on(op.job.where)}", BEHIND)
+                page.why = FaultReason("host_wrote", op.job.where)
 
     def prefetches(self, op: StreamOperation) -> None:
         """A prefetch was queued."""
@@ -153,7 +155,7 @@ class Managed:
                 _move(page, device, keeps=page.read_mostly and i not in writes)
             if missed:
                 why = max(missed)  # a known one, where there is one: `UNKNOWN` is the least
-                faults.append(PageFault(region, PAGE_BYTES * len(missed), why if why.text else self._in_part(region)))
+                faults.append(PageFault(region, PAGE_BYTES * len(missed), why if why.cause else self._in_part(region)))
         return faults, in_place
 
     def _in_part(self, region: MemoryRegion) -> FaultReason:
@@ -163,9 +165,7 @@ class Managed:
         covered = total(union([spans for _, spans in there])) if lines else 0
         if not 0 < covered < region.size:
             return UNKNOWN
-        covers = "covers" if len(lines) == 1 else f"and {len(lines) - 1} more cover"
-        amount = f"{bytes_words(covered)} of {bytes_words(region.size)}"
-        return FaultReason(f"the prefetch{_on(lines[0])} {covers} {amount}", ALL_OF_IT)
+        return FaultReason("in_part", lines[0], len(lines) - 1, covered)
 
     def move(self, op: StreamOperation, work: Prefetch) -> tuple[int, int]:
         """A prefetch: bytes that had to cross the link or go between devices, and those that the host had not lost."""
@@ -175,8 +175,7 @@ class Managed:
             if page not in lost:
                 moved += PAGE_BYTES * (page.place not in (work.device, NOWHERE) and work.device not in page.also)
                 _move(page, work.device, keeps=page.read_mostly)
-                back = FaultReason(f"the prefetch{_on(op.job.where)} sent them there", TO_THE_GPU)
-                page.why = back if work.device == HOST else UNKNOWN
+                page.why = FaultReason("sent_back", op.job.where) if work.device == HOST else UNKNOWN
         return min(moved, work.size), max(0, work.size - PAGE_BYTES * len(lost))
 
     def _touched(self, spans: Spans) -> Iterator[tuple[MemoryRegion, int]]:
@@ -210,10 +209,6 @@ def _advise(page: Page, advice: int, device: int) -> None:
         page.accessed_by |= {device}
     elif advice == NOT_ACCESSED_BY:
         page.accessed_by -= {device}
-
-
-def _on(line: int) -> str:
-    return f" on line {line}" if line else ""
 
 
 def _crc(region: MemoryRegion, page: int) -> int:

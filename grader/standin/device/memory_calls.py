@@ -40,7 +40,7 @@ class MemoryCalls(DeviceCore):
         self.mark()
 
     def refused(self, where: int, function: str, message: str) -> None:
-        self.executor.findings.add(say.refused(self.executor.words, where, str(function)[:80], str(message)[:400]))
+        self.executor.findings.add(say.refused(self.executor.records, where, str(function)[:80], str(message)[:400]))
 
     def enable_peer(self, where: int, device: int, peer: int) -> None:
         self.check_device(device)

@@ -216,13 +216,7 @@ class Occurrences:
         self._counts[op.job.where] += 1
         op.occurrence = self._counts[op.job.where]
 
-    def words(self, op: StreamOperation) -> str:
-        """``, the 3rd time``; "" where the line queued only one so far, or where it was in an earlier run."""
+    def of(self, op: StreamOperation) -> int | None:
+        """Its number; None where the line queued only one so far, or where it was in an earlier run."""
         several = self._counts[op.job.where] > 1 and op.number >= self._first and op.job.where
-        return f", the {ordinal(op.occurrence)} time" if several else ""
-
-
-def ordinal(number: int) -> str:
-    """``1st``, ``12th``, ``23rd``."""
-    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th") if number % 100 not in (11, 12, 13) else "th"
-    return f"{number}{ending}"
+        return op.occurrence if several else None

@@ -6,10 +6,10 @@ each access waiting for its own. Who reads memory from end to end waits for band
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
-from grader.render.text import bytes_words
 from grader.standin.device.memory import MemoryRegion
 from grader.standin.device.spans import Spans, clip, total
 
@@ -47,10 +47,10 @@ class SetAside:
 
 @dataclass(frozen=True)
 class Policy:
-    """What was in force when a kernel was launched."""
+    """What was in force when a kernel was launched. ``stream`` is its number and its device."""
 
     window: Window
-    stream: str
+    stream: tuple[int, int]
     set_aside: SetAside
 
 
@@ -59,61 +59,58 @@ class KeptInL2:
     """Bytes that can stay; where that is not all that was asked for, why, and how far the search for it got."""
 
     size: int
-    why: str = ""
+    cause: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
     rank: int = 0
 
 
 def kept(policy: Policy, kernel: str, reads: Spans, region: MemoryRegion | None, name: str) -> KeptInL2:
     """What one kernel has of its window. ``region`` holds the window's beginning, and is called ``name``."""
-    window = policy.window
+    window, aside = policy.window, policy.set_aside
     there = clip(reads, window.base, window.end)
-    obstacles = (
-        (window.hit != PERSISTING, _not_persisting(window.hit)),
-        (not policy.set_aside.size, _nothing_set_aside(policy.set_aside)),
-        (not window.hit_ratio, "its hitRatio is 0, as in a new cudaStreamAttrValue"),
-        (region is None, "its base_ptr lies in no memory of this GPU"),
-        (region is not None and window.end > region.end + ROOM_BEHIND, f"it ends behind {name}"),
-        (not len(there), f"it lies on {name}, and no kernel that was launched with it reads there"),
-        (_end_to_end(there), f"it lies on {name}, which kernels read from end to end"),
+    causes: tuple[tuple[bool, str, dict[str, Any]], ...] = (
+        (window.hit != PERSISTING, "not_persisting", {"property": _property(window.hit)}),
+        (not aside.size, "nothing_set_aside", {"since": aside.where}),
+        (not window.hit_ratio, "no_hit_ratio", {}),
+        (region is None, "no_memory", {}),
+        (region is not None and window.end > region.end + ROOM_BEHIND, "too_long", {"memory": name}),
+        (not len(there), "not_read", {"memory": name}),
+        (_end_to_end(there), "read_end_to_end", {"memory": name}),
     )
-    for rank, (holds, why) in enumerate(obstacles):
+    for rank, (holds, cause, facts) in enumerate(causes):
         if holds:
-            return KeptInL2(0, why, rank)
-    share = min(window.hit_ratio, policy.set_aside.size / window.size, 1.0)
-    why = _short(window, kernel, reads, region, name) or _part(share, policy)
-    return KeptInL2(int(window.size * share), why, len(obstacles))
+            return KeptInL2(0, cause, facts, rank)
+    share = min(window.hit_ratio, aside.size / window.size, 1.0)
+    part = _covered_part(window, reads, region)
+    if part is not None:
+        cause, facts = "too_short", {"part": part, "kernel": kernel, "memory": name}
+    elif share == 1.0:
+        cause, facts = "", {}
+    elif share == window.hit_ratio:
+        cause, facts = "hit_ratio", {"hit_ratio": window.hit_ratio}
+    else:
+        cause, facts = "little_set_aside", {"bytes": window.size, "set_aside": aside.size}
+    return KeptInL2(int(window.size * share), cause, facts, len(causes))
 
 
-def _not_persisting(hit: int) -> str:
-    name = PROPERTIES[hit] if 0 <= hit < len(PROPERTIES) else str(hit)
-    return f"its hitProp is {name}, and only persisting hits stay"
-
-
-def _nothing_set_aside(aside: SetAside) -> str:
-    since = f" since line {aside.where}" if aside.where else ""
-    return f"no part of L2 is set aside (cudaLimitPersistingL2CacheSize is 0{since})"
+def _property(hit: int) -> str:
+    return PROPERTIES[hit] if 0 <= hit < len(PROPERTIES) else str(hit)
 
 
 def _end_to_end(there: Spans) -> bool:
     return len(there) > 0 and total(there) >= END_TO_END * (there[-1, 1] - there[0, 0])
 
 
-def _short(window: Window, kernel: str, reads: Spans, region: MemoryRegion | None, name: str) -> str:
-    """Where the kernel reads the same memory outside of the window, too."""
+def _covered_part(window: Window, reads: Spans, region: MemoryRegion | None) -> float | None:
+    """The part that the window has of what the kernel reads of the same memory; None where it has all of it."""
     around = clip(reads, region.start, region.end) if region is not None else reads
     if around[0, 0] >= window.base and around[-1, 1] <= window.end:
-        return ""
-    part = window.size / (around[-1, 1] - around[0, 0])
-    return f"it covers {part:.0%} of what kernel {kernel} reads of {name} (num_bytes counts bytes)"
+        return None
+    return float(window.size / (around[-1, 1] - around[0, 0]))
 
 
-def _part(share: float, policy: Policy) -> str:
-    if share == 1.0:
-        return ""
-    window, aside = policy.window, policy.set_aside.size
-    if share == window.hit_ratio:
-        return f"its hitRatio is {window.hit_ratio:.3g}, and no more of it asks to stay"
-    return f"it has {bytes_words(window.size)}, and only {bytes_words(aside)} of L2 is set aside"
+Trouble = tuple[int, str, dict[str, Any]]
+"""The line that it is about, the cause, and facts."""
 
 
 class Persistence:
@@ -128,37 +125,20 @@ class Persistence:
             self._best = policy, found
         return found.size
 
-    def trouble(self, streams: Sequence[tuple[str, Window]], busy: Iterable[str], aside: SetAside) -> tuple[str, int]:
-        """Why the windows keep less than they were to, and the line that it is about; nothing where all is well.
+    def trouble(
+        self, streams: Sequence[tuple[tuple[int, int], Window]], busy: Sequence[tuple[int, int]], aside: SetAside
+    ) -> Trouble | None:
+        """Why the windows keep less than they were to; None where all is well.
 
         ``streams`` are those that were given a window, of any size, and ``busy`` those with kernels in this run.
         """
         if self._best is not None:
             policy, found = self._best
-            keeps = "only a part of it" if found.size else "nothing"
-            told = f"the access-policy window of {policy.stream} keeps {keeps} in L2: {found.why}"
-            return (told, policy.window.where) if found.why else ("", 0)
-        if streams:
-            return _not_in_force(*streams[-1], [*dict.fromkeys(busy)])
-        if aside.size:
-            return (
-                f"{bytes_words(aside.size)} of L2 is set aside, and no stream has an access-policy window",
-                aside.where,
-            )
-        return "", 0
-
-
-def _not_in_force(stream: str, window: Window, busy: list[str]) -> tuple[str, int]:
-    """No kernel was launched with a window; the last one that a stream was given."""
-    if not window.size:
-        return (
-            f"the access-policy window of {stream} was taken away before this run's kernels were launched",
-            window.where,
-        )
-    if stream in busy:
-        return (
-            f"the access-policy window of {stream} was set behind the launches: it holds for later ones",
-            window.where,
-        )
-    there = f": they are on {busy[0]}" if busy else ""
-    return f"the access-policy window belongs to {stream}, and no kernel is launched there{there}", window.where
+            facts = {"stream": list(policy.stream), "some": found.size > 0, **found.facts}
+            return (policy.window.where, found.cause, facts) if found.cause else None
+        if streams:  # no kernel was launched with a window: the last one that a stream was given
+            stream, window = streams[-1]
+            taken = "taken_away" if not window.size else "set_late" if stream in busy else "other_stream"
+            there = [list(one) for one in busy[:1]] if taken == "other_stream" else []
+            return window.where, taken, {"stream": list(stream), "busy": there}
+        return (aside.where, "no_window", {"set_aside": aside.size}) if aside.size else None

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from grader.findings.record import Finding
 from grader.host_counters import HOST_COUNTERS
 from grader.simt.simulate import Outcome
 from grader.standin.device.operations import Copy, StreamOperation
-from grader.verdict import Diagnostic, Timeline
+from grader.verdict import Timeline
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,7 +18,7 @@ class RunReport:
     """One run. ``outcome`` has its launches in the order of execution, and what its kernels did wrong and printed."""
 
     outcome: Outcome  # without memory
-    findings: tuple[Diagnostic, ...]  # of the host file; the first is the cause
+    findings: tuple[Finding, ...]  # of the host file; the first is the cause
     host_counters: Mapping[str, float]
     timeline: Timeline
     complete: bool  # False where a kernel ended early, so that later ones did not run

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grader.compile import compile_source
+from grader.findings.record import Finding
 from grader.simt.engine.code_cache import CodeCache
 from grader.simt.ptx import Module, parse
 from grader.standin.device import A100, Model, RunReport, StandinDevice
@@ -155,8 +156,12 @@ class Ran:
         """Of what is a mistake, without notes."""
         return [found.kind for found in self.report.findings if found.severity == "error"]
 
-    def notes(self, kind: str) -> list[str]:
-        return [found.message for found in self.report.findings if found.kind == kind]
+    @property
+    def first(self) -> Finding:
+        return self.report.findings[0]
+
+    def of(self, kind: str) -> list[Finding]:
+        return [found for found in self.report.findings if found.kind == kind]
 
     @property
     def counted(self) -> Mapping[str, float]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grader.standin.device.arguments import mistaken
-from tests.standin.device.rig import FILE, Rig, integer, pointer
+from grader.standin.device.arguments import mismatch
+from tests.standin.device.rig import Rig, integer, pointer
 
 SCALE = """
 extern "C" __global__ void scale(float* x, float rate, int n) { if (threadIdx.x < n) x[threadIdx.x] *= rate; }
@@ -27,9 +27,9 @@ extern "C" __global__ void scale(float* x, float rate, int n) { if (threadIdx.x 
     ],
 )
 def test_a_number_that_is_read_as_another_one_is_mistaken(element, size, kind, value, seen):
-    found = mistaken(element, size, kind, value.tobytes())
+    found = mismatch(element, size, kind, value.tobytes())
     assert found is not None
-    assert found.seen == seen
+    assert f"{found.seen} instead of {found.value}" == seen
 
 
 @pytest.mark.parametrize(
@@ -49,12 +49,14 @@ def test_a_number_that_is_read_as_another_one_is_mistaken(element, size, kind, v
     ],
 )
 def test_a_number_that_arrives_as_it_is_meant_is_not(element, size, kind, value):
-    assert mistaken(element, size, kind, value.tobytes()) is None
+    assert mismatch(element, size, kind, value.tobytes()) is None
 
 
 def test_an_address_is_no_integer_of_four_bytes():
-    assert mistaken("u64", 8, "array", bytes(8)) is None
-    assert mistaken("u32", 4, "array", bytes(8)).given == "an address of 8 bytes"
+    assert mismatch("u64", 8, "array", bytes(8)) is None
+    found = mismatch("u32", 4, "array", bytes(8))
+    assert found is not None
+    assert (found.given_bytes, found.seen) == (8, "")
 
 
 def launched(rate: bytes, kind: str) -> tuple[object, ...]:
@@ -71,11 +73,8 @@ def launched(rate: bytes, kind: str) -> tuple[object, ...]:
 def test_a_python_float_for_a_float_is_a_warning_at_its_line_with_what_to_pass():
     (found,) = launched(np.float64(0.5).tobytes(), "float")
     assert (found.kind, found.severity, found.line) == ("argument_type", "warning", 5)
-    assert found.message == (
-        f"argument 2 of scale ({FILE}:5) is a Python float of 8 bytes, and the parameter is a float of 4, so that the "
-        "kernel sees 0 instead of 0.5"
-    )
-    assert "pass np.float32(" in found.hint
+    assert (found.cause, found.kernel, found.facts["number"]) == ("misread", "scale", 2)
+    assert (found.facts["seen"], found.facts["value"]) == ("0", "0.5")
 
 
 def test_the_right_type_is_no_finding():

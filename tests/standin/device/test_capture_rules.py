@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grader.standin.protocol import CudaRefusal
-from tests.standin.device.rig import FILE, Ran, Rig, integer
+from tests.standin.device.rig import Ran, Rig, integer
 
 GLOBAL, THREAD_LOCAL, RELAXED = 0, 1, 2
 
@@ -122,22 +122,16 @@ def graph_without_its_kernel(*, wait: bool) -> Ran:
 def test_a_launch_outside_of_the_captured_stream_is_noted_with_what_the_graph_holds():
     ran = graph_without_its_kernel(wait=True)
     assert ran.kinds == []
-    assert ran.notes("not_captured") == [
-        f"kernel twice on the default stream ({FILE}:16) was launched while stream 1 was being captured (begin_capture "
-        "on line 14): it was done then and there, and is not in the graph"
-    ]
-    assert ran.notes("no_kernel_in_graph") == [
-        "the graph that is launched here (captured from line 14 on) holds copies or fills (2), and no kernel"
-    ]
+    (left_out,), (graph,) = ran.of("not_captured"), ran.of("no_kernel_in_graph")
+    assert (left_out.line, left_out.facts["captured"], left_out.facts["begun"]) == (16, 1, 14)
+    assert graph.facts == {"begun": 14, "nodes": 2}
 
 
 def test_a_race_with_a_launch_outside_of_the_captured_stream_says_where_it_belongs():
     ran = graph_without_its_kernel(wait=False)
     found = next(found for found in ran.report.findings if found.kind == "missing_wait")
-    assert found.hint == (
-        "kernel twice (line 16) was launched on the default stream while stream 1 was being captured, so it is not in "
-        "the graph: put it inside `with stream:`, with the stream that is being captured"
-    )
+    beside = found.facts["beside"]
+    assert (beside["operation"]["name"], beside["captured"], beside["stream"]) == ("twice", 1, [0, 0])
 
 
 @pytest.mark.parametrize("ended", [True, False])
@@ -150,9 +144,7 @@ def test_a_capture_that_setup_left_open_is_noted_once(ended: bool):
     for graded in (False, True):
         with rig.run(graded=graded) as ran:
             pass
-        assert ran.notes("still_capturing") == (not ended) * [
-            "setup() returned while stream 1 was still being captured: no graph came of it"
-        ]
+        assert [found.facts for found in ran.of("still_capturing")] == (not ended) * [{"stream": 1}]
 
 
 def test_a_copy_that_is_not_captured_is_told_how_to_be():
@@ -166,4 +158,4 @@ def test_a_copy_that_is_not_captured_is_told_how_to_be():
         pass
     (found,) = ran.report.findings
     assert (found.kind, found.line, found.severity) == ("not_captured", 15, "note")
-    assert "memcpyAsync(…, stream.ptr)" in found.hint
+    assert found.facts["operation"]["kind"] == "to_device"

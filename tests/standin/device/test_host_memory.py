@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from grader.standin.protocol import HOST_BASE, CudaRefusal
-from tests.standin.device.rig import FILE, PAGE, SHARED_BYTES, Ran, Rig, integer, pointer
+from tests.standin.device.rig import PAGE, SHARED_BYTES, Ran, Rig, integer, pointer
 
 PAGE_BYTES = 64 << 10
 
@@ -49,11 +49,7 @@ def test_memory_that_is_not_pinned_cannot_be_reached_by_a_kernel() -> None:
             rig.m.synchronize(10, "stream", 0)
     assert raised.value.name == "cudaErrorIllegalAddress"
     found = ran.report.findings[0]
-    assert found.kind == "cuda_error"
-    assert found.message == (
-        f"cudaErrorIllegalAddress: kernel twice on the default stream ({FILE}:9) uses x, which is ordinary host "
-        "memory: a GPU cannot reach it"
-    )
+    assert (found.kind, found.cause, found.kernel, found.line) == ("cuda_error", "ordinary_memory", "twice", 9)
 
 
 def test_a_stray_access_behind_a_pinned_array_is_the_kernels_and_has_the_arrays_name() -> None:
@@ -106,7 +102,7 @@ def test_a_blocking_copy_from_ordinary_memory_does_not_say_that_its_bytes_have_a
         rig.m.synchronize(12, "stream", stream)
     assert ran.kinds == ["missing_wait"] * (not pinned)
     errors = [found for found in ran.report.findings if found.severity == "error"]
-    assert all("the bytes may arrive later" in found.hint for found in errors)
+    assert all(found.facts["pageable"] for found in errors)
 
 
 def test_a_blocking_copy_from_ordinary_memory_waits_for_what_its_stream_holds() -> None:
@@ -234,10 +230,9 @@ def test_a_prefetch_before_the_host_writes_is_in_vain_and_the_note_says_so() -> 
             rig.m.synchronize(13, "stream", 0)
         assert ran.counted["faulted_bytes"] == (rig.bytes if early else 0)
         assert ran.counted["prefetched_bytes"] == (0 if early else rig.bytes)
-    assert ran.notes("page_faults") == [
-        f"the most came when kernel twice on the default stream ({FILE}:12) touched 128 KiB of managed memory, "
-        "allocated at line 5, whose pages were on the host: the host wrote there after the prefetch on line 11"
-    ]
+    (found,) = ran.of("page_faults")
+    assert (found.cause, found.line, found.facts["why"]["line"]) == ("host_wrote", 12, 11)
+    assert (found.facts["bytes"], found.facts["allocated_at"]) == (128 << 10, 5)
 
 
 def test_a_prefetch_that_the_host_spoils_just_before_it_waits_is_in_vain_too() -> None:
@@ -259,7 +254,8 @@ def test_a_prefetch_to_the_host_is_none_to_the_gpu() -> None:
         rig.launch(12, "twice", x, y, integer(rig.n))
         rig.m.synchronize(13, "stream", 0)
     assert (ran.counted["prefetched_bytes"], ran.counted["faulted_bytes"]) == (0, PAGE_BYTES)
-    assert ran.notes("page_faults")[0].endswith("whose pages were on the host: the prefetch on line 11 sent them there")
+    (found,) = ran.of("page_faults")
+    assert (found.cause, found.facts["why"]["line"]) == ("sent_back", 11)
 
 
 @pytest.mark.parametrize("parts", [1, 2, 4])
@@ -276,9 +272,8 @@ def test_a_prefetch_that_covers_a_part_is_noted_with_how_much(parts: int) -> Non
     if parts == 4:
         assert found is None
         return
-    covers = "covers 64 KiB" if parts == 1 else "and 1 more cover 128 KiB"
-    assert found.message.endswith(f"whose pages were on the host: the prefetch on line 11 {covers} of 256 KiB")
-    assert found.hint.startswith("prefetch all that the kernel uses")
+    assert (found.cause, found.facts["bytes"]) == ("in_part", 256 << 10)
+    assert found.facts["why"] == {"line": 11, "more": parts - 1, "covered": parts * (64 << 10)}
 
 
 @pytest.mark.parametrize("early", [True, False])
@@ -295,11 +290,8 @@ def test_what_the_host_writes_while_a_kernel_is_queued_that_writes_for_it_is_not
         rig.launch(15, "add_one", z, integer(rig.n))
         rig.m.synchronize(16, "stream", 0)
     assert ran.kinds == []
-    assert ran.notes("read_too_early") == early * [
-        f"the host wrote managed memory allocated at line 7 while kernel twice on the default stream ({FILE}:12) was "
-        "still queued, which writes managed memory allocated at line 6: if it computed the one from the other, it read "
-        "too early"
-    ]
+    found = [(found.line, found.facts["memory"], found.facts["result"]) for found in ran.of("read_too_early")]
+    assert found == early * [(12, "managed memory allocated at line 7", "managed memory allocated at line 6")]
 
 
 def test_advice_and_prefetches_are_for_managed_memory() -> None:

@@ -168,11 +168,9 @@ def test_a_kernel_may_use_a_peers_memory_once_it_was_let_in() -> None:
         rig.launch(5, "twice", x, y, integer(rig.n), stream=-1)
         with pytest.raises(CudaRefusal):
             rig.m.synchronize(6, "device", 1)
-    assert ran.report.findings[0].message == (
-        f"cudaErrorIllegalAddress: kernel twice on the default stream of device 1 ({FILE}:5) uses the copy of x on "
-        "device 0, which kernels of device 1 may not reach"
-    )
-    assert "deviceEnablePeerAccess(0) while device 1 is current" in ran.report.findings[0].hint
+    assert (ran.first.kind, ran.first.cause, ran.first.line) == ("cuda_error", "other_device", 5)
+    assert (ran.first.facts["memory"], ran.first.facts["owner"]) == ("the copy of x on device 0", 0)
+    assert (ran.first.places[0].stream, ran.first.places[0].device) == (0, 1)
     rig.m.enable_peer(7, 1, 0)
     with rig.run(graded=False) as ran:
         rig.launch(8, "twice", x, y, integer(rig.n), stream=-1)
@@ -197,9 +195,7 @@ def test_devices_wait_for_each_other_only_by_events() -> None:
                 rig.m.synchronize(7, "device", device)
         assert ran.kinds == ["missing_wait"] * (not wait)
     (found,) = ran.report.findings
-    assert "streams of different devices wait for each other only by events" in found.message
-    assert "on one stream" not in found.hint
-    assert "non_blocking" not in found.hint
+    assert {place.device for place in found.places} == {0, 1}
 
 
 def test_there_are_no_other_devices() -> None:
@@ -245,7 +241,7 @@ def test_two_kernels_on_one_variable_of_the_module_need_an_order_too() -> None:
             rig.launch(5, "note", integer(1), stream=stream)
         rig.m.synchronize(6, "device", 0)
     assert ran.kinds == ["missing_wait"]
-    assert "writes seen, which kernel note on stream 1" in ran.report.findings[0].message
+    assert (ran.first.cause, ran.first.facts["memory"]) == ("both_write", "seen")
 
 
 PRINTING = """

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from grader.findings.record import Finding
 from grader.standin.device import A100
-from grader.standin.device.no_overlap import KIND
-from grader.verdict import Diagnostic
 from tests.standin.device.rig import Ran, Rig, integer
 
 SCALED = replace(A100, scale=10_000.0)
 CHUNKS = 10
 
 
-def obstacles(ran: Ran) -> Diagnostic | None:
+def causes(ran: Ran) -> Finding | None:
     assert ran.kinds == []
-    return next((found for found in ran.report.findings if found.kind == KIND), None)
+    return next((found for found in ran.report.findings if found.kind == "no_overlap"), None)
 
 
 class Chunks:
@@ -57,7 +56,7 @@ def test_a_pipeline_in_which_nothing_is_in_the_way_has_no_note() -> None:
             work.kernel(i)
             work.copy_out(i)
         work.wait()
-    assert obstacles(ran) is None
+    assert causes(ran) is None
 
 
 def test_kernels_on_the_default_stream_are_named_with_their_line() -> None:
@@ -68,13 +67,10 @@ def test_kernels_on_the_default_stream_are_named_with_their_line() -> None:
             work.kernel(i, stream=0)
             work.copy_out(i)
         work.wait()
-    found = obstacles(ran)
+    found = causes(ran)
     assert found is not None
-    assert found.message == (
-        "10 kernels are on the default stream (line 11): it waits for every ordinary stream, and they for it."
-    )
-    assert found.line == 11
-    assert found.hint.startswith("launch the kernel inside `with stream:`")
+    assert (found.cause, found.line) == ("default_stream", 11)
+    assert found.facts["causes"] == [{"cause": "default_stream", "counts": {"kernel": 10}, "lines": [11]}]
 
 
 def test_the_default_stream_is_not_blamed_where_the_others_do_not_wait_for_it() -> None:
@@ -87,7 +83,7 @@ def test_the_default_stream_is_not_blamed_where_the_others_do_not_wait_for_it() 
             work.rig.behind(21, 0, work.streams[i % 2])
             work.copy_out(i)
         work.wait()
-    assert obstacles(ran) is None
+    assert causes(ran) is None
 
 
 def test_waits_of_the_host_are_named_with_their_line_and_the_last_one_is_none() -> None:
@@ -98,11 +94,9 @@ def test_waits_of_the_host_are_named_with_their_line_and_the_last_one_is_none() 
             work.kernel(i)
             work.copy_out(i, blocking=True)
         work.wait()
-    found = obstacles(ran)
+    found = causes(ran)
     assert found is not None
-    assert (
-        found.message == "There were 9 waits of the host before it queued more, at line 12: the GPU runs dry meanwhile."
-    )
+    assert found.facts["causes"] == [{"cause": "host_waits", "count": 9, "lines": [12]}]
     assert (found.line, ran.counted["host_waits"]) == (12, 9)
 
 
@@ -113,12 +107,11 @@ def test_all_copies_queued_before_all_kernels_are_a_matter_of_order() -> None:
             for i in range(CHUNKS):
                 step(i)
         work.wait()
-    found = obstacles(ran)
+    found = causes(ran)
     assert found is not None
-    assert found.message == (
-        "2 streams hold all their copies in before the first kernel (line 11): a stream keeps its order."
-    )
-    assert found.hint.startswith("go chunk by chunk")
+    assert found.facts["causes"] == [
+        {"cause": "stage_by_stage", "before": "to_device", "count": 2, "lines": [11]},
+    ]
 
 
 def test_a_stream_for_each_role_is_no_wrong_order() -> None:
@@ -135,7 +128,7 @@ def test_a_stream_for_each_role_is_no_wrong_order() -> None:
             work.streams = [out, out]
             work.copy_out(i)
         work.wait()
-    assert obstacles(ran) is None
+    assert causes(ran) is None
 
 
 def test_one_stream_and_few_pieces_are_both_told() -> None:
@@ -147,10 +140,9 @@ def test_one_stream_and_few_pieces_are_both_told() -> None:
             work.kernel(i)
             work.copy_out(i)
         work.wait()
-    found = obstacles(ran)
+    found = causes(ran)
     assert found is not None
-    assert found.message.startswith("All of it is on one stream, which does one thing after another. 3 kernels do all ")
-    assert found.hint == "use a few streams"
+    assert [one["cause"] for one in found.facts["causes"][:2]] == ["one_stream", "few_pieces"]
 
 
 def test_a_host_that_hardly_keeps_up_is_told_to_queue_fewer_pieces() -> None:
@@ -161,7 +153,6 @@ def test_a_host_that_hardly_keeps_up_is_told_to_queue_fewer_pieces() -> None:
             work.kernel(i)
             work.copy_out(i)
         work.wait()
-    found = obstacles(ran)
+    found = causes(ran)
     assert found is not None
-    assert found.message.startswith("Queueing 30 operations took the host ")
-    assert found.hint.startswith("make fewer and larger chunks")
+    assert (found.cause, found.facts["causes"][0]["operations"]) == ("busy_host", 30)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from grader.standin.device.operations import ordinal
-from tests.standin.device.rig import FILE, Rig, integer
+from grader.render.text import ordinal
+from tests.standin.device.rig import Rig, integer
 
 
-def test_in_a_loop_the_message_says_which_time_a_line_did_it_and_so_does_the_timeline() -> None:
+def test_in_a_loop_the_finding_says_which_time_a_line_did_it_and_so_does_the_timeline() -> None:
     rig = Rig()
     rig.pin("x")
     first, second = rig.streams(2)
@@ -22,8 +22,7 @@ def test_in_a_loop_the_message_says_which_time_a_line_did_it_and_so_does_the_tim
         rig.m.synchronize(40, "device", 0)
     found = ran.report.findings[0]
     assert found.kind == "missing_wait"
-    assert f"kernel twice on stream 2 ({FILE}:37, the 3rd time) reads" in found.message
-    assert f"before the copy on stream 1 ({FILE}:31, the 3rd time) that" in found.message
+    assert [(place.line, place.occurrence) for place in found.places] == [(37, 3), (31, 3)]
     assert [bar.turn for bar in ran.bars if bar.line == 31] == [1, 2, 3, 4]
     assert [bar.turn for bar in ran.bars if bar.line == 37] == [1, 2, 3, 4]
 
@@ -39,7 +38,7 @@ def test_what_a_line_did_in_an_earlier_run_counts_for_that_run_alone() -> None:
             rig.m.synchronize(40, "device", 0)
         assert [bar.turn for bar in ran.bars] == [1, 1]
         assert ran.kinds == ["missing_wait"]
-        assert "time)" not in ran.report.findings[0].message
+        assert [place.occurrence for place in ran.first.places] == [None, None]
 
 
 def test_ordinals_are_english() -> None:

@@ -82,13 +82,12 @@ def brought(finish: Callable[[Rig, int], None]) -> Ran:
 def test_a_result_that_went_to_another_array_is_told_with_its_line(finish: Callable[[Rig, int], None]) -> None:
     (note,) = (found for found in brought(finish).report.findings if found.kind == "brought_elsewhere")
     assert (note.kind, note.severity, note.line) == ("brought_elsewhere", "note", 12)
-    assert note.message == "run() brought 3.91 KiB to another array (line 12), and nothing to out"
-    assert "`.get(out=out)`" in note.hint
+    assert (note.array, note.facts["bytes"]) == ("out", 4000)
 
 
 @pytest.mark.parametrize("finish", [by_copy, by_fetch, by_staging, lambda rig, y: None])
 def test_nothing_is_told_of_a_result_that_came_or_was_not_sent(finish: Callable[[Rig, int], None]) -> None:
-    assert brought(finish).notes("brought_elsewhere") == []
+    assert brought(finish).of("brought_elsewhere") == []
 
 
 def test_what_numpy_computes_beside_a_kernel_is_counted() -> None:

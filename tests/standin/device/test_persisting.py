@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from grader.findings.record import Finding
 from grader.standin.protocol import CudaRefusal
 from tests.standin.device.rig import Ran, Rig, integer
 
@@ -47,12 +48,12 @@ class Windowed(Rig):
             self.m.synchronize(31, "device", 0)
         return ran
 
-    def told(self, kernel: str = "hop") -> tuple[float, str, int | None]:
-        """What was counted, and the only warning with its line."""
+    def found(self, kernel: str = "hop") -> tuple[float, Finding]:
+        """What was counted, and the only warning."""
         ran = self.ran(kernel)
         (found,) = ran.report.findings
         assert (found.kind, found.severity) == ("l2_window", "warning")
-        return ran.counted["persisting_bytes"], found.message, found.line
+        return ran.counted["persisting_bytes"], found
 
 
 def test_a_window_on_what_a_kernel_reads_here_and_there_stays() -> None:
@@ -66,67 +67,56 @@ def test_a_window_on_what_a_kernel_reads_here_and_there_stays() -> None:
 def test_a_window_needs_a_part_of_the_cache_that_was_set_aside() -> None:
     rig = Windowed()
     rig.window()
-    counted, message, line = rig.told()
-    assert (counted, line) == (0, 20)
-    assert message.endswith(
-        "of stream 1 keeps nothing in L2: no part of L2 is set aside (cudaLimitPersistingL2CacheSize is 0)"
-    )
+    counted, found = rig.found()
+    assert (counted, found.cause, found.line) == (0, "nothing_set_aside", 20)
+    assert found.facts == {"stream": [1, 0], "some": False, "since": 0}
     rig.set_aside(0)
-    assert rig.told()[1].endswith("(cudaLimitPersistingL2CacheSize is 0 since line 10)")
+    assert rig.found()[1].facts["since"] == 10
     rig.set_aside(8)
-    counted, message, _ = rig.told()
-    assert (counted, message.partition("L2: ")[2]) == (8, "it has 31.2 KiB, and only 8 B of L2 is set aside")
+    counted, found = rig.found()
+    assert (counted, found.cause) == (8, "little_set_aside")
+    assert (found.facts["some"], found.facts["set_aside"]) == (True, 8)
 
 
 @pytest.mark.parametrize(
-    ("changed", "part", "why"),
+    ("changed", "part", "cause"),
     [
-        ({"hit": 0}, 0, "its hitProp is cudaAccessPropertyNormal, and only persisting hits stay"),
-        ({"hit": 1}, 0, "its hitProp is cudaAccessPropertyStreaming, and only persisting hits stay"),
-        ({"hit_ratio": 0.0}, 0, "its hitRatio is 0, as in a new cudaStreamAttrValue"),
-        ({"hit_ratio": 0.5}, 0.5, "its hitRatio is 0.5, and no more of it asks to stay"),
-        ({"base": 12345}, 0, "its base_ptr lies in no memory of this GPU"),
-        ({"bytes": 64000}, 0, "it ends behind memory allocated at line 3"),
-        (
-            {"bytes": 8000}, 0.25,
-            "it covers 25% of what kernel hop reads of memory allocated at line 3 (num_bytes counts bytes)",
-        ),
+        ({"hit": 0}, 0, "not_persisting"), ({"hit": 1}, 0, "not_persisting"), ({"hit_ratio": 0.0}, 0, "no_hit_ratio"),
+        ({"hit_ratio": 0.5}, 0.5, "hit_ratio"), ({"base": 12345}, 0, "no_memory"), ({"bytes": 64000}, 0, "too_long"),
+        ({"bytes": 8000}, 0.25, "too_short"),
     ],
 )  # fmt: skip
-def test_the_report_says_which_part_of_a_window_is_missing(changed: dict[str, float], part: float, why: str) -> None:
+def test_the_report_says_which_part_of_a_window_is_missing(changed: dict[str, float], part: float, cause: str) -> None:
     rig = Windowed()
     rig.set_aside()
     rig.window(**changed)
-    counted, message, line = rig.told()
-    assert (counted, message.partition("L2: ")[2], line) == (part * rig.bytes, why, 20)
+    counted, found = rig.found()
+    assert (counted, found.cause, found.line) == (part * rig.bytes, cause, 20)
 
 
 def test_a_window_on_memory_that_is_read_from_end_to_end_keeps_nothing() -> None:
     rig = Windowed()
     rig.set_aside()
     rig.window()
-    counted, message, _ = rig.told("twice")
-    assert (counted, message.partition("L2: ")[2]) == (
-        0, "it lies on memory allocated at line 3, which kernels read from end to end",
-    )  # fmt: skip
+    counted, found = rig.found("twice")
+    assert (counted, found.cause) == (0, "read_end_to_end")
 
 
 def test_a_window_on_memory_that_no_kernel_reads_keeps_nothing() -> None:
     rig = Windowed()
     rig.set_aside()
     rig.window(base=rig.y)
-    counted, message, _ = rig.told()
-    assert counted == 0
-    assert message.endswith("and no kernel that was launched with it reads there")
+    counted, found = rig.found()
+    assert (counted, found.cause) == (0, "not_read")
 
 
 def test_a_window_on_another_stream_is_told() -> None:
     rig = Windowed()
     rig.set_aside()
     rig.window(rig.other)
-    assert rig.told() == (
-        0, "the access-policy window belongs to stream 2, and no kernel is launched there: they are on stream 1", 20,
-    )  # fmt: skip
+    counted, found = rig.found()
+    assert (counted, found.cause, found.line) == (0, "other_stream", 20)
+    assert found.facts == {"stream": [2, 0], "busy": [[1, 0]]}
 
 
 def test_a_window_that_was_taken_away_or_comes_too_late_is_told() -> None:
@@ -134,22 +124,21 @@ def test_a_window_that_was_taken_away_or_comes_too_late_is_told() -> None:
     rig.set_aside()
     rig.window(line=21)
     rig.window(line=22, bytes=0)
-    _, message, line = rig.told()
-    assert (line, "was taken away before this run's kernels were launched" in message) == (22, True)
+    found = rig.found()[1]
+    assert (found.cause, found.line) == ("taken_away", 22)
     with rig.run() as ran:
         rig.launch(30, "hop", rig.x, rig.y, integer(rig.n), stream=rig.stream)
         rig.window(line=40)
         rig.m.synchronize(31, "device", 0)
-    assert [(found.line, found.message) for found in ran.report.findings] == [
-        (40, "the access-policy window of stream 1 was set behind the launches: it holds for later ones"),
-    ]
+    assert [(found.line, found.cause) for found in ran.report.findings] == [(40, "set_late")]
 
 
 def test_a_part_that_is_set_aside_for_nobody_is_told() -> None:
     rig = Windowed()
     assert rig.ran().kinds == []
     rig.set_aside()
-    assert rig.told() == (0, "1 MiB of L2 is set aside, and no stream has an access-policy window", 10)
+    counted, found = rig.found()
+    assert (counted, found.cause, found.line, found.facts) == (0, "no_window", 10, {"set_aside": 1 << 20})
 
 
 def test_a_graph_keeps_the_window_that_its_kernels_were_captured_with() -> None:
@@ -185,4 +174,4 @@ def test_a_call_that_was_refused_is_told_with_its_line() -> None:
         rig.m.refused(41, "cudaDeviceSetLimit", "cudaErrorInvalidValue: no")
     (found,) = ran.report.findings
     assert (found.kind, found.severity, found.line) == ("refused", "warning", 41)
-    assert found.message.startswith("cudaDeviceSetLimit was refused: cudaErrorInvalidValue: no;")
+    assert found.facts == {"function": "cudaDeviceSetLimit", "error": "cudaErrorInvalidValue: no"}

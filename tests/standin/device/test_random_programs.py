@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grader.findings.sentences import sentence
 from tests.standin.device.rig import Floats, Ran, Rig, integer
 
 N = 40
@@ -95,4 +96,4 @@ def test_a_program_has_the_same_result_and_the_same_findings_each_time(steps: li
 
 
 def told(ran: Ran) -> list[str]:
-    return [found.message for found in ran.report.findings]
+    return [sentence(found) for found in ran.report.findings]

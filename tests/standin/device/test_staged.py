@@ -30,14 +30,14 @@ def through_a_pinned_array(*, copies_by_host: bool) -> Ran:
 def test_what_the_host_copies_to_a_pinned_array_counts() -> None:
     ran = through_a_pinned_array(copies_by_host=True)
     assert ran.counted["staged_bytes"] == 4000
-    (note,) = ran.notes("staged")
-    assert note.startswith("the host itself moved 3.91 KiB in run()")
+    (note,) = ran.of("staged")
+    assert note.facts == {"bytes": 4000}
 
 
 def test_what_the_gpu_writes_to_a_pinned_array_does_not_count() -> None:
     ran = through_a_pinned_array(copies_by_host=False)
     assert ran.counted["staged_bytes"] == 0
-    assert ran.notes("staged") == []
+    assert ran.of("staged") == []
 
 
 def test_outputs_that_the_host_hands_on_count_as_moved_and_not_as_written_by_it() -> None:

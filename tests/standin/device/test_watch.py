@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.standin.device.rig import FILE, Rig, integer
+from tests.standin.device.rig import Rig, integer
 
 
 def test_pinned_memory_that_changes_before_its_copy_is_found() -> None:
@@ -19,10 +19,8 @@ def test_pinned_memory_that_changes_before_its_copy_is_found() -> None:
         rig.floats(staging, rig.n)[:] = 2
         got = np.frombuffer(rig.m.fetch(12, x, rig.bytes, stream), np.float32)
     assert ran.kinds == ["host_conflict"]
-    assert (
-        f"the host changed pinned memory allocated at line 4 before the copy on stream 1 ({FILE}:10) had read it"
-        in (ran.report.findings[0].message)
-    )
+    assert (ran.first.cause, ran.first.line) == ("changed_before_read", 10)
+    assert ran.first.facts["memory"] == "pinned memory allocated at line 4"
     assert (got == 2).all()
 
 
@@ -92,10 +90,8 @@ def test_pinned_memory_that_the_host_writes_before_a_copy_has_filled_it_is_found
         if early:
             rig.view("out")[:] = 4
         rig.m.synchronize(12, "stream", stream)
-    assert [found.message for found in ran.report.findings] == early * [
-        f"the host changed out before the copy on stream 1 ({FILE}:11) had written it: it was queued, and nothing "
-        "waited for it"
-    ]
+    found = [(found.cause, found.array, found.line) for found in ran.report.findings]
+    assert found == early * [("changed_before_written", "out", 11)]
 
 
 @pytest.mark.parametrize("managed", [True, False])
@@ -110,7 +106,7 @@ def test_host_memory_that_changes_before_a_queued_kernel_has_written_it_is_found
             rig.floats(y, rig.n)[0 if touched else rig.n // 2] = 7 + touched  # the kernel writes the first half
             rig.m.synchronize(12, "device", 0)
         assert ran.kinds == ["host_conflict"] * touched
-    assert "had written it" in next(f for f in ran.report.findings if f.severity == "error").message
+    assert next(f for f in ran.report.findings if f.severity == "error").cause == "changed_before_written"
 
 
 def test_a_fill_of_pinned_memory_is_not_covered_by_what_the_host_writes_meanwhile() -> None:

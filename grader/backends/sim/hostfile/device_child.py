@@ -56,9 +56,8 @@ class DeviceServer:
 
         itemsize = {name: _itemsize(row[2]) for name, row in self._arrays.items()}
         told = describe(report.outcome, self._file, itemsize)
-        own = [asdict(found) for found in report.findings]
         return told | {
-            "diagnostics": own,
+            "findings": [*map(asdict, report.findings), *told["findings"]],
             "failure": _failure(report) or told["failure"],
             "host_counters": dict(report.host_counters),
             "timeline": asdict(report.timeline),
@@ -94,7 +93,7 @@ def _itemsize(dtype: str) -> int:
 
 
 NEEDED = (
-    "grader.backends.sim.results", "grader.findings.kinds", "grader.standin.device",
+    "grader.backends.sim.results", "grader.findings.kinds", "grader.findings.sentences", "grader.standin.device",
     "grader.standin.messages", "grader.standin.protocol",
     "numpy.ma",  # np.unique looks for it when it is called
 )  # fmt: skip

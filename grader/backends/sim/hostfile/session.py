@@ -13,7 +13,7 @@ from grader.backends.hostfile.child_files import where
 from grader.backends.hostfile.faults import error_of, printed_of, printed_too_much, process_died, process_hung
 from grader.backends.mappings import PAGE
 from grader.backends.patience import Patience
-from grader.backends.sim.session import START_S, SimSession, as_diagnostic, as_launches, as_timeline
+from grader.backends.sim.session import START_S, SimSession, as_launches, as_timeline
 from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeError
 from grader.findings.record import from_json
 from grader.launch.parameters import parameter_names
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from grader.backends.sim.hostfile.backend import Pair
     from grader.compile import Program
     from grader.exercise import Exercise, Size
+    from grader.verdict import Diagnostic
 
     Arrays = Mapping[str, npt.NDArray[np.generic]]
 
@@ -273,23 +274,22 @@ class HostfileSimSession(Closing):
         failed = next((report for report in reversed(self._reports) if report["failure"]), None)
         last = self._reports[-1] if self._graded and self._reports else {}
         told = failed or (self._reports[-1] if self._reports else {})  # warnings of setup, too, where that failed
-        found = tuple(as_diagnostic(one) for one in told.get("diagnostics", ()))
+        diagnostics: tuple[Diagnostic, ...] = ()
         findings = tuple(map(from_json, told.get("findings", ())))
         failure = failed["failure"] if failed else None
         if error is not None:
-            found = tuple(one for one in found if one.kind != "unfinished")  # no wonder: it did not come to its end
+            findings = tuple(one for one in findings if one.kind != "unfinished")  # it did not come to its end
             if failure in (None, "race") or error.verdict in ("unsupported", "timeout"):
-                failure, found = error.verdict, (*error.diagnostics, *found)
+                failure, diagnostics = error.verdict, error.diagnostics
         printed, too_much = self._printed()
         printed += "".join(str(report["printed"]) for report in self._reports[-1:])
         if too_much and failure is None:
             said = printed_too_much("the host file", self._name, self._limits.printf_bytes)
-            failure, found = "limit", (said, *found)
+            failure, diagnostics = "limit", (said,)
         return Execution(
-            outputs=outputs or {}, launches=as_launches(last), diagnostics=found, findings=findings, failure=failure,
-            printed=printed,
-            inputs_changed=changed, elapsed_s=elapsed_s, timeline=as_timeline(last.get("timeline")),
-            host_counters=dict(last.get("host_counters", {})),
+            outputs=outputs or {}, launches=as_launches(last), diagnostics=diagnostics, findings=findings,
+            failure=failure, printed=printed, inputs_changed=changed, elapsed_s=elapsed_s,
+            timeline=as_timeline(last.get("timeline")), host_counters=dict(last.get("host_counters", {})),
         )  # fmt: skip
 
     def _printed(self) -> tuple[str, bool]:

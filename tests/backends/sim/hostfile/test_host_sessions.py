@@ -312,7 +312,7 @@ def test_an_array_of_the_host_as_an_argument_is_refused_at_its_line(session):
 def test_a_number_of_another_type_is_told_beside_what_comes_of_it(session):
     source = HONEST.replace("np.int32(rows)", "np.float32(rows)")
     execution = session(source).run(case())
-    told = [found.message for found in execution.diagnostics if found.kind == "argument_type"]
+    told = [found.message for found in all_said(execution) if found.kind == "argument_type"]
     assert told == [
         "argument 3 of sums (sums_host.py:10) is a NumPy float32 of 4 bytes, and the parameter rows is an integer of "
         "4, so that the kernel sees 1077936128 instead of 3"
@@ -746,7 +746,7 @@ def setup(module, x, out):
 def run(): ...
 """
     execution = session(refuses).run(case())
-    error, refused = execution.diagnostics
+    error, refused = all_said(execution)
     assert (execution.failure, error.line) == ("crash", 5)
     assert "CUDA refused: cudaErrorInvalidValue" in error.message
     assert (refused.kind, refused.severity, refused.line) == ("refused", "warning", 9)
