@@ -9,17 +9,21 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from grader.findings.kinds import word_of_kind
 from grader.verdict import Diagnostic
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One CUDA error in our terms: ``kind`` of the diagnostic, the ``verdict`` word, and what to tell the student."""
+    """One CUDA error in our terms: the ``kind`` of the diagnostic, and what to tell the student."""
 
-    verdict: str
     kind: str
     message: str
     hint: str = ""
+
+    @property
+    def verdict(self) -> str:
+        return word_of_kind(self.kind)
 
 
 _ON_THE_SIMULATOR = "`--backend sim` names the array, the index, the thread and the source line"
@@ -27,48 +31,41 @@ _ON_THE_SIMULATOR = "`--backend sim` names the array, the index, the thread and 
 FAULTS: dict[str, Fault] = {
     "illegaladdress": Fault(
         "out_of_bounds",
-        "out_of_bounds",
         "a thread read or wrote an address that belongs to no array",
         f"an index is far out of range, or a pointer is null; {_ON_THE_SIMULATOR}",
     ),
     "misalignedaddress": Fault(
-        "crash",
         "misaligned",
         "a thread accessed an address that is not a multiple of the access's size",
         "a float4 load needs a 16-byte aligned address: check the element index behind the cast",
     ),
     "invalidaddressspace": Fault(
-        "crash",
         "invalid_address_space",
         "an instruction for one memory space was given an address of another",
         "a pointer into shared or local memory was used where global memory is meant, or the other way round",
     ),
-    "illegalinstruction": Fault("crash", "trap", "the kernel stopped itself with a trap", _ON_THE_SIMULATOR),
-    "assert": Fault("crash", "assert", "an assert in the kernel failed", _ON_THE_SIMULATOR),
-    "launchfailure": Fault(
-        "crash", "launch_failure", "the GPU stopped the kernel with an exception", _ON_THE_SIMULATOR
-    ),
-    "launchtimeout": Fault("timeout", "timeout", "the kernel ran longer than this GPU's display allows"),
+    "illegalinstruction": Fault("trap", "the kernel stopped itself with a trap", _ON_THE_SIMULATOR),
+    "assert": Fault("assert", "an assert in the kernel failed", _ON_THE_SIMULATOR),
+    "launchfailure": Fault("launch_failure", "the GPU stopped the kernel with an exception", _ON_THE_SIMULATOR),
+    "launchtimeout": Fault("timeout", "the kernel ran longer than this GPU's display allows"),
     "hardwarestackerror": Fault(
-        "crash", "stack_overflow", "a thread overflowed its call stack", "look for recursion that does not end"
+        "stack_overflow", "a thread overflowed its call stack", "look for recursion that does not end"
     ),
-    "invalidpc": Fault("crash", "invalid_pc", "a thread jumped to an address that holds no code"),
+    "invalidpc": Fault("invalid_pc", "a thread jumped to an address that holds no code"),
     "launchoutofresources": Fault(
-        "invalid",
         "launch",
         "the block does not fit: its threads need more registers than an SM has",
         "use fewer threads a block, or __launch_bounds__(threads) so that the compiler uses fewer registers",
     ),
     "cooperativelaunchtoolarge": Fault(
-        "invalid",
         "launch",
         "a cooperative launch needs all its blocks resident at once, and this grid is too large for that",
         "size the grid from sm_count",
     ),
-    "invalidconfiguration": Fault("invalid", "launch", "CUDA refuses this grid and block"),
-    "invalidvalue": Fault("invalid", "launch", "CUDA refuses this launch: a size is outside what the GPU allows"),
-    "invalidclustersize": Fault("invalid", "launch", "CUDA refuses this cluster size"),
-    "memoryallocation": Fault("limit", "limit", "the program asks for more memory than this GPU has"),
+    "invalidconfiguration": Fault("launch", "CUDA refuses this grid and block"),
+    "invalidvalue": Fault("launch", "CUDA refuses this launch: a size is outside what the GPU allows"),
+    "invalidclustersize": Fault("launch", "CUDA refuses this cluster size"),
+    "memoryallocation": Fault("limit", "the program asks for more memory than this GPU has"),
 }
 """Keys are CUDA's names without their prefix, underscores and case: the driver and the runtime agree on them so."""
 
