@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, TypeVar
 
 from grader.backends.gpu.findings import size_in_words
@@ -92,11 +92,13 @@ class OutputCheck:
         from grader.compare.tolerance import Bounds
 
         for array in self._exercise.outputs:
-            expected, known = self._expected.now[array.name], array.name in self._bounds
-            if not known:
-                self._bounds[array.name] = Bounds(self._exercise, self._size, np.dtype(array.dtype), len(expected))
-            places = new.get(array.name, slice(0)) if known else slice(None)
-            self._bounds[array.name].expect(expected[places], places)
+            expected, bounds = self._expected.now[array.name], self._bounds.get(array.name)
+            if bounds is not None:
+                places = new.get(array.name, slice(0))
+                bounds.expect(expected[places], places)
+                continue
+            self._bounds[array.name] = Bounds(self._exercise, self._size, np.dtype(array.dtype), len(expected))
+            in_pieces(partial(_expect_piece, self._bounds[array.name], expected), len(expected))
 
     def _mismatch(self, outputs: Mapping[str, npt.NDArray[np.generic]]) -> Finding | None:
         from grader.compare import compare
@@ -117,6 +119,10 @@ class OutputCheck:
             return bool(right(self._exercise, self._size, "real", got[part], expected[part]).all())
 
         return all(in_pieces(fine, len(got)))
+
+
+def _expect_piece(bounds: Bounds, expected: npt.NDArray[np.float64], part: slice) -> None:
+    bounds.expect(expected[part], part)
 
 
 def in_pieces(work: Callable[[slice], T], count: int) -> list[T]:
