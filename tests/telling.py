@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from grader.backends.base import Execution
-from grader.backends.sim.results import finding
-from grader.grading.hints import told
+from grader.findings.record import Finding
+from grader.grading.hints import hint, told
 from grader.grading.hints.rules import Seen
 from grader.grading.source_view import SourceView
 from grader.launch import LaunchPlan
-from grader.simt.events import Event
 from grader.verdict import Diagnostic
 
 
-def said(event: Event, file: str, itemsize: Mapping[str, int] | None = None) -> Diagnostic:
-    """One event of the simulator."""
-    return told(finding(event, file, itemsize or {}), Seen())
+def rule_of(found: Finding) -> str:
+    """The rule that says what to do about a finding, where nothing is known of the source."""
+    return hint(found, Seen())[1]
 
 
 def all_said(execution: Execution, source: str = "", plan: LaunchPlan | None = None) -> tuple[Diagnostic, ...]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from grader.backends.sim.results import finding
 from grader.simt.engine.layout import COPY_SLOTS
-from tests import telling
 from tests.simt.kernels import NAME, Ran, body, run
+from tests.telling import rule_of
 
 X = np.arange(1, 4097, dtype=np.float32)
 PIPELINE = "#include <cuda_pipeline.h>\n"
@@ -27,9 +28,10 @@ def lines(found: Ran, kind: str) -> set[tuple[tuple[str, int | None], ...]]:
     return {tuple((a.kind, a.line) for a in e.accesses) for e in found.events if e.kind == kind}
 
 
-def said(found: Ran) -> tuple[str, str]:
-    told = telling.said(found.events[0], NAME)
-    return told.message, told.hint
+def first(found: Ran) -> tuple[str, str]:
+    """The cause of the first finding, and the rule that says what to do about it."""
+    record = finding(found.events[0], NAME, {})
+    return record.cause, rule_of(record)
 
 
 ONE = "COPY(&s[t], x + i, 4); __pipeline_commit();\n{wait}\n{sync}\ny[i] = s[{read}];"
@@ -50,18 +52,16 @@ def test_without_a_wait_the_old_bytes_are_read_and_both_places_are_named() -> No
     assert lines(found, "missing_async_wait") == {(("copy", 6), ("read", 9))}
     assert found.kinds == ["missing_async_wait"]
     assert np.isnan(found.arrays["y"][:64]).all()
-    message, hint = said(found)
-    assert message == (
-        "race on shared s[63]: read by thread 0 at kernel.cu:9, while the asynchronous copy that thread 63 started at "
-        "kernel.cu:6 is still under way: thread 63 has not waited for it"
-    )
-    assert "__pipeline_wait_prior(0)" in hint
+    assert first(found) == ("copy_of_another", "copies.every_thread_waits")
+    record = finding(found.events[0], NAME, {})
+    assert (record.space, record.array, record.index) == ("shared", "s", 63)
+    assert [(place.role, place.thread) for place in record.places] == [("copy", (63, 0, 0)), ("read", (0, 0, 0))]
 
 
 def test_its_own_thread_must_wait_too() -> None:
     found = one(wait="", sync="", read="t")
     assert found.kinds == ["missing_async_wait"]
-    assert said(found)[0].endswith("that it started itself at kernel.cu:6 is still under way: it has not waited for it")
+    assert first(found) == ("own_copy", "copies.wait_before_the_access")
     assert one(sync="", read="t").kinds == []
 
 
@@ -70,7 +70,7 @@ def test_a_wait_orders_the_thread_that_waits_and_a_barrier_is_missing_for_the_ot
     assert lines(found, "race") >= {(("copy", 6), ("read", 9))}
     assert set(found.kinds) <= {"race", "uninitialised_read"}
     race = next(e for e in found.events if e.kind == "race")
-    assert "put a __syncthreads() after it" in telling.said(race, NAME).hint
+    assert rule_of(finding(race, NAME, {})) == "races.copy_of_another_thread"
 
 
 def test_a_warp_is_ordered_by_syncwarp_after_the_wait() -> None:
@@ -254,7 +254,7 @@ def test_more_copies_than_the_queue_holds_all_arrive() -> None:
 def test_a_second_copy_into_a_place_before_the_first_was_waited_for_is_found() -> None:
     found = ran("COPY(&s[t], x + i, 4); __pipeline_commit();\nCOPY(&s[t], x + 64 + i, 4); __pipeline_wait_prior(0);")
     assert found.kinds == ["missing_async_wait"]
-    assert "a second asynchronous copy" in said(found)[0]
+    assert first(found)[0] == "second_copy"
 
 
 def test_a_thread_may_end_with_copies_under_way() -> None:
@@ -279,7 +279,7 @@ def test_a_source_must_not_change_while_it_is_copied() -> None:
 y[63 - t] = 1; {wait} __syncthreads(); y[64 + t] = s[t];"""
     found = ran(statements.format(wait="__pipeline_wait_prior(0);"))
     assert lines(found, "missing_async_wait") == {(("copy", 6), ("write", 7))}
-    assert "may still read it" in said(found)[0]
+    assert first(found)[0] == "source"
     moved = "COPY(&s[t], y + t, 4); __pipeline_commit(); __pipeline_wait_prior(0); __syncthreads();\ny[63 - t] = s[t];"
     assert ran(moved).kinds == []
 
@@ -288,7 +288,7 @@ def test_the_thread_that_copies_must_not_change_the_source_either() -> None:
     found = ran("COPY(&s[t], y + t, 4); __pipeline_commit();\ny[t] = 1; __pipeline_wait_prior(0); y[64 + t] = s[t];")
     assert found.kinds == ["missing_async_wait"]
     assert lines(found, "missing_async_wait") == {(("copy", 6), ("write", 7))}
-    assert "that it started itself at kernel.cu:6 may still read it" in said(found)[0]
+    assert first(found)[0] == "source"
 
 
 def test_a_source_of_two_copies_may_be_overwritten_after_the_wait_for_both() -> None:
@@ -400,16 +400,17 @@ def test_a_kernel_without_copies_has_no_queue() -> None:
 def test_bytes_of_no_known_type_are_counted_as_bytes() -> None:
     matrix = """unsigned p = (unsigned)__cvta_generic_to_shared(s + 4 * t), r; COPY(s + 4 * t, x + 4 * t, 16);
 asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];" : "=r"(r) : "r"(p)); y[t] = r;"""
-    assert "shared s (byte 0): read by thread 0" in said(ran(matrix, block=32))[0]
+    record = finding(ran(matrix, block=32).events[0], NAME, {})
+    assert (record.array, record.index, record.address) == ("s", None, 0)
 
 
 def test_a_copy_that_stands_behind_what_it_overwrites_needs_a_barrier_before_it() -> None:
     found = ran("s[t] = 1; __syncthreads(); y[i] = s[63 - t];\nCOPY(&s[t], x + i, 4); __pipeline_wait_prior(0);")
     assert {frozenset(pair) for pair in lines(found, "race")} == {frozenset({("read", 6), ("copy", 7)})}
-    assert said(found)[1].startswith("the copy overwrites what other threads may still need")
+    assert first(found)[1] == "races.copy_overwrites"
 
 
 def test_a_source_that_another_thread_has_just_written_needs_a_barrier() -> None:
     found = ran("y[t] = 1;\nCOPY(&s[t], y + 63 - t, 4); __pipeline_commit(); __pipeline_wait_prior(0);")
     race = next(e for e in found.events if [(a.kind, a.line) for a in e.accesses] == [("write", 6), ("copy", 7)])
-    assert telling.said(race, NAME).hint == "put a __syncthreads() between the two accesses"
+    assert rule_of(finding(race, NAME, {})) == "races.barrier_of_the_block"

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from grader.backends.sim.results import describe
-from grader.findings.record import from_json
-from grader.findings.sentences import sentence
+from grader.findings.record import Finding, from_json
 from tests.simt.kernels import NAME, Array, Ran, body, run
 
 X = np.arange(1, 2049, dtype=np.float32)
@@ -133,24 +132,22 @@ def test_an_object_that_is_used_before_it_must_be_there_is_a_race() -> None:
 
 
 # -- deadlocks ---------------------------------------------------------------------------------------------------------
-def deadlock(statements: str) -> str:
-    """What is said first."""
-    found = ran(statements)
-    (told, *_) = describe(found.outcome, NAME, {})["findings"]
+def deadlock(statements: str) -> Finding:
+    """What is told first."""
+    (told, *_) = describe(ran(statements).outcome, NAME, {})["findings"]
     assert told["kind"] == "deadlock"
-    return sentence(from_json(told))
+    return from_json(told)
 
 
 def test_a_phase_that_never_ends_is_a_deadlock_that_says_how_many_came() -> None:
     statements = INIT.replace("blockDim.x", "blockDim.x + 1") + "bar.arrive_and_wait(); y[t] = 1;"
-    assert deadlock(statements) == (
-        f"deadlock: thread 0 of block 0 waits at kernel.cu:{FIRST_LINE + 1} for a phase of the barrier object bar that "
-        "never ends; 64 of the 65 arrivals that it expects have come, and no more do"
-    )
+    found = deadlock(statements)
+    assert (found.cause, found.line, found.array) == ("object", FIRST_LINE + 1, "bar")
+    assert found.facts["detail"] == (64, 65)
 
 
 def test_an_object_that_nothing_initialised_is_told() -> None:
-    assert "which nothing has initialised" in deadlock("__shared__ Barrier bar; bar.arrive_and_wait();")
+    assert deadlock("__shared__ Barrier bar; bar.arrive_and_wait();").cause == "unset_object"
 
 
 # -- copies that an object tracks --------------------------------------------------------------------------------------

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests import telling
+from grader.backends.sim.results import finding
 from tests.simt.kernels import NAME, Ran, body, run
+from tests.telling import rule_of
 
 WMMA = """wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> a;
 wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::row_major> b;
@@ -71,13 +72,10 @@ def test_the_last_warp_of_a_block_that_is_no_multiple_of_32_is_found() -> None:
 
 def test_the_message_names_the_line_and_the_lanes() -> None:
     found = ran("if (t >= 16) return;\n" + MMA)
-    said = telling.said(found.events[0], NAME)
-    assert (said.kind, said.line) == ("missing_lanes", 11)  # where the asm statement ends
-    assert said.message == (
-        "mma at kernel.cu:11 needs all 32 lanes of the warp, but lanes 16 to 31 do not take part, "
-        "seen by thread 0 of block 0"
-    )
-    assert "multiple of 32" in said.hint
+    record = finding(found.events[0], NAME, {})
+    assert (record.kind, record.line) == ("missing_lanes", 11)  # where the asm statement ends
+    assert record.facts["detail"][0] & 0xFFFFFFFF == 0xFFFF0000
+    assert rule_of(record) == "waits.whole_warps"
 
 
 def test_votes_and_shuffles_of_the_lanes_that_are_left_are_fine() -> None:

@@ -1,4 +1,4 @@
-"""What the simulator's findings say: how far an access reaches, how much there is, and by which name."""
+"""What the simulator's findings hold: how far an access reaches, how much there is, and by which name."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from grader.backends.base import Buffer, CaseRun, Execution, Limits
 from grader.backends.sim.session import SimBackend
 from grader.compile import compile_source
 from grader.errors import SubmissionError
+from grader.findings.record import Finding
 from grader.launch import Launch, LaunchPlan
 from grader.process.child import Child
-from grader.verdict import Diagnostic
-from tests.telling import all_said
+from tests.telling import rule_of
 
 
 def run(parameters: str, statements: str, *arrays: Buffer, shared: int = 0, launches: int = 1) -> Execution:
@@ -27,13 +27,17 @@ def run(parameters: str, statements: str, *arrays: Buffer, shared: int = 0, laun
         return session.run(CaseRun(LaunchPlan((launch,) * launches), arrays))
 
 
-def found(kind: str, parameters: str, statements: str, *arrays: Buffer, shared: int = 0) -> Diagnostic:
+def found(kind: str, parameters: str, statements: str, *arrays: Buffer, shared: int = 0) -> Finding:
     execution = run(parameters, statements, *arrays, shared=shared)
-    return next(one for one in all_said(execution) if one.kind == kind)
+    return next(one for one in execution.findings if one.kind == kind)
 
 
 def floats(name: str, count: int) -> Buffer:
     return Buffer(name, "float32", count, "out")
+
+
+def sizes(one: Finding) -> dict[str, int]:
+    return {name: one.facts[name] for name in ("width", "element_bytes", "array_bytes", "offset")}
 
 
 ONLY_THREAD_0 = "if (threadIdx.x == 0) "
@@ -44,20 +48,19 @@ ONLY_THREAD_0 = "if (threadIdx.x == 0) "
 
 def test_vector_of_which_only_the_first_element_exists_is_told_in_bytes() -> None:
     one = found("out_of_bounds", "float2* b", ONLY_THREAD_0 + "b[0] = make_float2(1, 2);", floats("b", 1))
-    assert "writes 8 bytes at b[0] (elements 0 and 1), but b has 1 element and ends after 4 bytes, at k.cu:2" in (
-        one.message
-    )
+    assert (one.cause, one.index, one.line) == ("too_wide", 0, 2)
+    assert sizes(one) == {"width": 8, "element_bytes": 4, "array_bytes": 4, "offset": 0}
 
 
 def test_vector_beyond_the_last_whole_one_names_its_elements() -> None:
     one = found("out_of_bounds", "float4* x", ONLY_THREAD_0 + "x[255] = make_float4(1, 2, 3, 4);", floats("x", 1022))
-    assert "writes 16 bytes at x[1020] (elements 1020 to 1023), but x has 1022 elements, at k.cu:2" in one.message
-    assert "16 bytes are 4 elements" in one.hint
+    assert (one.cause, one.index, rule_of(one)) == ("too_wide", 1020, "bounds.wide_access")
+    assert sizes(one) == {"width": 16, "element_bytes": 4, "array_bytes": 4 * 1022, "offset": 4 * 1020}
 
 
 def test_access_of_one_element_is_told_as_before() -> None:
     one = found("out_of_bounds", "float* x", ONLY_THREAD_0 + "x[5] = 1;", floats("x", 5))
-    assert one.message == "thread 0 of block 0 writes x[5], but x has 5 elements (0 to 4), at k.cu:2"
+    assert (one.cause, one.array, one.index, one.places[0].role) == ("beyond_end", "x", 5, "write")
 
 
 # ------------------------------------------------------------------------------------------------------- shared memory
@@ -67,32 +70,29 @@ TILE = "extern __shared__ float tile[]; "
 
 def test_too_little_dynamic_shared_memory_is_told_in_bytes_of_the_launch_line() -> None:
     one = found("out_of_bounds", "float* x", TILE + "tile[threadIdx.x] = 1; x[0] = tile[0];", floats("x", 1), shared=64)
-    assert one.message == (
-        "thread 16 of block 0 writes shared tile[16], bytes 64 to 67, but the launch line's shared= gives 64 bytes, "
-        "at k.cu:2"
-    )
-    assert one.hint.startswith("shared= is the bytes of one block, and this access needs 68 or more")
-    assert one.hint.endswith("shared=N*4")
+    assert (one.cause, one.space, one.array, one.index) == ("beyond_launch_line", "shared", "tile", 16)
+    assert sizes(one) == {"width": 4, "element_bytes": 4, "array_bytes": 64, "offset": 64}
+    assert rule_of(one) == "bounds.too_little_for_the_block"
 
 
 def test_launch_line_without_dynamic_shared_memory_is_told_so() -> None:
     one = found("out_of_bounds", "float* x", TILE + "tile[threadIdx.x] = 1; x[0] = tile[0];", floats("x", 1))
-    assert "writes shared tile[0], bytes 0 to 3, but the launch line has no shared=" in one.message
+    assert (one.cause, one.index, one.facts["array_bytes"]) == ("beyond_launch_line", 0, 0)
 
 
 def test_array_of_fixed_size_is_not_the_launch_lines_fault() -> None:
     fixed = "__shared__ float tile[16]; tile[threadIdx.x] = 1; x[0] = tile[0];"
     one = found("out_of_bounds", "float* x", fixed, floats("x", 1))
-    assert "shared tile[16], but tile has 16 elements (0 to 15)" in one.message
-    assert "shared=" not in one.message + one.hint
+    assert (one.cause, one.index, one.facts["array_bytes"]) == ("beyond_end", 16, 64)
+    assert rule_of(one) == "bounds.length_of_the_array"
 
 
 @pytest.mark.parametrize("shared", ["extern __shared__ float tile[]; ", "__shared__ float tile[32]; "])
 def test_index_before_the_array_is_negative(shared: str) -> None:
     statements = shared + "int t = threadIdx.x; tile[t] = 1; __syncwarp(); x[t] = tile[t - 1];"
     one = found("out_of_bounds", "float* x", statements, floats("x", 32), shared=128 if "extern" in shared else 0)
-    assert "thread 0 of block 0 reads shared tile[-1], but tile has 32 elements (0 to 31)" in one.message
-    assert (one.index, one.address) == (-1, -4)
+    assert (one.cause, one.index, one.address) == ("before_start", -1, -4)
+    assert (one.places[0].role, one.facts["array_bytes"]) == ("read", 128)
 
 
 # --------------------------------------------------------------------------------------------------------------- names
@@ -100,24 +100,23 @@ def test_index_before_the_array_is_negative(shared: str) -> None:
 
 def test_stray_access_bears_the_parameters_name_and_the_arrays() -> None:
     one = found("out_of_bounds", "float* dst", ONLY_THREAD_0 + "dst[9] = 1;", floats("out", 9))
-    assert "writes dst[9] (array out), but dst has 9 elements" in one.message
-    assert one.array == "out"
+    assert (one.names, one.array, one.index) == (("dst",), "out", 9)
 
 
 def test_wide_stray_access_bears_both_names() -> None:
     one = found("out_of_bounds", "float2* dst", ONLY_THREAD_0 + "dst[1] = make_float2(1, 2);", floats("out", 3))
-    assert "at dst[2] (elements 2 and 3 of array out), but dst has 3 elements" in one.message
+    assert (one.names, one.array, one.index, one.cause) == (("dst",), "out", 2, "too_wide")
 
 
 def test_race_bears_both_names() -> None:
     one = found("race", "float* __restrict__ dst", "dst[0] = threadIdx.x;", floats("out", 1))
-    assert one.message.startswith("race on dst[0] (array out): written by thread ")
+    assert (one.names, one.array, one.index) == (("dst",), "out", 0)
 
 
 def test_uninitialised_read_bears_both_names() -> None:
     one = found("uninitialised_read", "float *dst, const float *src", "dst[threadIdx.x] = src[threadIdx.x];",
                 floats("out", 32), floats("ping", 32))  # fmt: skip
-    assert "reads src[0] (array ping) at k.cu:2 before anything wrote it" in one.message
+    assert (one.names, one.array, one.index, one.line) == (("src",), "ping", 0, 2)
 
 
 def test_array_passed_twice_bears_both_parameters() -> None:
@@ -127,7 +126,8 @@ def test_array_passed_twice_bears_both_parameters() -> None:
     program = compile_source(f'extern "C" __global__ void k({source}) {{ b[9] = a[0]; }}'.encode(), "k.cu")
     with SimBackend(threads=1).open(program, Limits()) as session:
         execution = session.run(CaseRun(LaunchPlan((launch,)), (x,)))
-    assert any("writes a or b[9] (array x)" in one.message for one in all_said(execution))
+    stray = next(one for one in execution.findings if one.kind == "out_of_bounds")
+    assert (stray.names, stray.array, stray.index) == (("a", "b"), "x", 9)
 
 
 def test_signature_behind_a_macro_leaves_the_arrays_name() -> None:
@@ -135,7 +135,8 @@ def test_signature_behind_a_macro_leaves_the_arrays_name() -> None:
     launch = Launch(kernel="k", args=("out",), grid=(1, 1, 1), block=(1, 1, 1))
     with SimBackend(threads=1).open(compile_source(source.encode(), "k.cu"), Limits()) as session:
         execution = session.run(CaseRun(LaunchPlan((launch,)), (floats("out", 9),)))
-    assert "writes out[9], but out has 9 elements" in all_said(execution)[0].message
+    (one, *_) = execution.findings
+    assert (one.names, one.array, one.index) == ((), "out", 9)
 
 
 # ------------------------------------------------------------------------------------------------------ print and time
@@ -194,10 +195,8 @@ def test_time_limit_on_a_busy_machine_says_so_and_is_longer(monkeypatch: pytest.
 def test_shared_memory_with_an_element_for_each_thread_is_not_blamed() -> None:
     statements = TILE + "int t = threadIdx.x; tile[t] = 1; __syncwarp(); x[0] = tile[t + 1];"
     one = found("out_of_bounds", "float* x", statements, floats("x", 1), shared=128)
-    assert "reads shared tile[32], but tile has 32 elements (0 to 31)" in one.message
-    assert one.hint.startswith(
-        "shared=128 gives the block 32 elements, 0 to 31: is the index too large, or a condition"
-    )
+    assert (one.cause, one.index) == ("beyond_end", 32)
+    assert rule_of(one) == "bounds.beyond_what_the_launch_line_gives"
 
 
 def test_index_of_the_whole_grid_is_not_one_of_shared_memory() -> None:
@@ -206,7 +205,7 @@ def test_index_of_the_whole_grid_is_not_one_of_shared_memory() -> None:
     launch = Launch(kernel="k", args=("x",), grid=(2, 1, 1), block=(32, 1, 1), shared_bytes=128)
     with SimBackend(threads=1).open(compile_source(source.encode(), "k.cu"), Limits()) as session:
         execution = session.run(CaseRun(LaunchPlan((launch,)), (floats("x", 64),)))
-    assert all_said(execution)[0].hint.startswith("each block has a tile of its own: index it with threadIdx.x")
+    assert rule_of(execution.findings[0]) == "bounds.index_in_the_whole_grid"
 
 
 def test_every_block_storing_at_index_0_is_asked_whether_it_meant_its_own() -> None:
@@ -214,10 +213,10 @@ def test_every_block_storing_at_index_0_is_asked_whether_it_meant_its_own() -> N
     launch = Launch(kernel="k", args=("x",), grid=(2, 1, 1), block=(32, 1, 1))
     with SimBackend(threads=1).open(compile_source(source.encode(), "k.cu"), Limits()) as session:
         execution = session.run(CaseRun(LaunchPlan((launch,)), (floats("x", 2),)))
-    assert all_said(execution)[0].hint.startswith("did each block mean x[blockIdx.x]?")
+    assert rule_of(execution.findings[0]) == "races.one_element_of_all_blocks"
 
 
-def test_barrier_that_some_threads_never_reach_says_that_the_kernel_never_ends() -> None:
+def test_barrier_that_some_threads_never_reach_names_who_waits_and_who_is_gone() -> None:
     one = found("barrier_divergence", "float* x", "if (threadIdx.x < 9) __syncthreads();\nx[0] = 1;", floats("x", 1))
-    assert one.message.startswith("barrier divergence: the barrier at k.cu:2 stands in a branch")
-    assert one.message.endswith("so the kernel never ends")
+    assert (one.cause, one.line) == ("left", 2)
+    assert [(place.role, place.thread) for place in one.places] == [("exit", (9, 0, 0)), ("barrier", (0, 0, 0))]
