@@ -42,14 +42,14 @@ UNSET_COUNT = (1 << 20) - 1
 """What a barrier object expects that nothing has initialised: shared memory starts with all bits set."""
 
 
-def describe(outcome: Outcome, file: str, itemsize: Mapping[str, int]) -> dict[str, Any]:
+def describe(outcome: Outcome, file: str, itemsize: Mapping[str, int], *, with_launches: bool = True) -> dict[str, Any]:
     """The answer for a whole case. ``itemsize`` gives the bytes of each buffer's elements."""
-    launches = [
+    launches = with_launches and [
         {
             "kernel": call.kernel, "grid": call.grid, "block": call.block, "shared_bytes": call.shared_bytes,
             "counters": dict(counters.total),
             "lines": [{"line": line, "counters": dict(values)} for line, values in counters.lines.items()],
-            "worst": [asdict(request) for request in worst],
+            "worst": [dict(vars(request)) for request in worst],
         }
         for call, counters, worst in zip(outcome.calls, outcome.counters, outcome.worst, strict=True)
     ]  # fmt: skip
@@ -59,7 +59,7 @@ def describe(outcome: Outcome, file: str, itemsize: Mapping[str, int]) -> dict[s
         failure = "timeout"
     found = [finding(e, file, itemsize, known_as(e, outcome.calls), _block(e, outcome.calls)) for e in ordered]
     return {
-        "launches": launches, "findings": [asdict(one) for one in found], "failure": failure,
+        "launches": launches or [], "findings": [asdict(one) for one in found], "failure": failure,
         "printed": outcome.printed,
     }  # fmt: skip
 
