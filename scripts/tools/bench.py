@@ -1,13 +1,14 @@
 """How fast the simulator and the commands are here, beside NumPy doing the same work and beside the targets.
 
 python scripts/tools/bench.py [--runs N]
-python scripts/tools/bench.py --cold [NAME …]
+python scripts/tools/bench.py --cold [NAME …] [--backend sim|gpu|auto …]
 
 Kernels work on 2^20 floats in blocks of 256; compilation is not part of their times. Commands are whole processes,
 from nothing to the last line of output; "empty" and "warm" is warpgrade's own cache.
 
-`--cold` measures what a person waits for who has edited a file: `grade NAME` on the simulator, as a process of its own,
-with a file whose PTX nobody has seen and otherwise warm caches, beside the same file once more. On a busy machine the
+`--cold` measures what a person waits for who has edited a file: `grade NAME` as a process of its own, on the simulator
+or on the backends that are named, with a file whose PTX nobody has seen and otherwise warm caches, beside the same file
+once more. On a busy machine the
 processor time (of all processes together) and the best of the wall times tell more than the median.
 """
 
@@ -26,6 +27,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -82,11 +84,14 @@ def main() -> int:
     arguments = argparse.ArgumentParser(description="Measure the simulator and the commands.")
     arguments.add_argument("--runs", type=int, default=15, help="samples of each kernel; the median counts")
     arguments.add_argument("--cold", nargs="*", metavar="NAME", help="only an edited file's first grading, of these")
+    arguments.add_argument(
+        "--backend", nargs="+", default=["sim"], choices=[*COLD_TARGETS_S], help="where, with --cold"
+    )
     given = arguments.parse_args()
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     print(f"{platform.machine()}, {cpus} processors, Python {platform.python_version()}, {N} floats\n")
     if given.cold is not None:
-        print(cold_table(given.cold or [*COLD_TARGETS_S]))
+        print(cold_table(given.cold or [*COLD_TARGETS_S["sim"]], given.backend))
         return 0
     rows = [*kernel_rows(given.runs), *command_rows()]
     print(table(rows))
@@ -168,19 +173,25 @@ def command_times(words: list[str], *, fresh: bool, runs: int = 5) -> Times:
 
 # --------------------------------------------------------------------------------------------------------- edited files
 
-COLD_TARGETS_S = {"reduce_v3": 1.0, "transpose_v3": 1.2, "sgemm_v5": 1.8, "hgemm_mma": 3.0}
+KERNELS = ("reduce_v3", "transpose_v3", "sgemm_v5", "hgemm_mma")
+HOST_EXERCISES = ("streams_overlap", "cuda_graph", "zero_copy")
+COLD_TARGETS_S: Mapping[str, Mapping[str, float]] = {
+    "sim": dict(zip(KERNELS, (1.0, 1.2, 1.8, 3.0), strict=True)),
+    "gpu": dict.fromkeys(KERNELS, 1.5) | dict.fromkeys(HOST_EXERCISES, 5.0),
+    "auto": {},  # half a second above the slower of the two others
+}
 COLD_RUNS = 5
 
 
-def cold_table(names: Sequence[str]) -> str:
+def cold_table(names: Sequence[str], backends: Sequence[str]) -> str:
     """Grade each exercise's solution `COLD_RUNS` times after an edit, and as often unedited."""
     head = ("what", "median", "best", "user + sys", "target")
     rows = [head, ("-" * 28, *["-----:"] * 4)]
-    for name in names:
-        edited, unedited = cold_samples(name)
-        target = f"{COLD_TARGETS_S[name]:.1f} s" if name in COLD_TARGETS_S else ""
-        rows.append((f"{name}, edited", *_cold_figures(edited), target))
-        rows.append((f"{name}, unedited", *_cold_figures(unedited), ""))
+    for name, backend in product(names, backends):
+        edited, unedited = cold_samples(name, backend)
+        target = f"{COLD_TARGETS_S[backend][name]:.1f} s" if name in COLD_TARGETS_S[backend] else ""
+        rows.append((f"{name}, {backend}, edited", *_cold_figures(edited), target))
+        rows.append((f"{name}, {backend}, unedited", *_cold_figures(unedited), ""))
     return "\n".join("| " + " | ".join(f"{cell:>10}" if i else f"{cell:28}" for i, cell in enumerate(row)) + " |"
                      for row in rows)  # fmt: skip
 
@@ -190,25 +201,28 @@ def _cold_figures(samples: Sequence[tuple[float, float]]) -> tuple[str, str, str
     return f"{statistics.median(walls):.2f} s", f"{min(walls):.2f} s", f"{statistics.median(used):.2f} s"
 
 
-def cold_samples(name: str) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
+def cold_samples(name: str, backend: str) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
     """Wall and processor seconds of gradings after an edit each, and of gradings of the same file again."""
-    solution = next((ROOT / "solutions").rglob(f"{name}.cu")).read_text()
+    found = next((ROOT / "solutions").rglob(f"{name}.cu"))
+    solution, hostfile = found.read_text(), found.with_name(f"{name}_host.py")
     edited, unedited = [], []
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, f"{name}.cu")
+        if hostfile.is_file():
+            Path(folder, hostfile.name).write_bytes(hostfile.read_bytes())
         for number in range(COLD_RUNS + 1):  # the first one fills the other caches
             file.write_text(f"{solution}\n// edit {number}\n__device__ int edit_{number} = {number};\n")
-            edited.append(_graded(name, file, Path(folder)))
-            unedited.append(_graded(name, file, Path(folder)))
+            edited.append(_graded(name, backend, file))
+            unedited.append(_graded(name, backend, file))
     return edited[1:], unedited[1:]
 
 
-def _graded(name: str, file: Path, folder: Path) -> tuple[float, float]:
-    words = [name, "--file", str(file), "--backend", "sim", "--no-record"]
+def _graded(name: str, backend: str, file: Path) -> tuple[float, float]:
+    words = [name, "--file", str(file), "--backend", backend, "--no-record"]
     before, start = _children_s(), time.perf_counter()
     subprocess.run(
         [sys.executable, "-m", "grader.cli", *words], check=True, stdout=subprocess.DEVNULL,
-        env=os.environ | {"WARPGRADE_CACHE": str(folder / "cache")},
+        env=os.environ | {"WARPGRADE_CACHE": str(file.parent / "cache")},
     )  # fmt: skip
     return time.perf_counter() - start, _children_s() - before
 
