@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 CHEAP = (
     "tests/catalog", "tests/gpus", "tests/launch", "tests/practice", "tests/process", "tests/render", "tests/simt/isa",
     "tests/timing", "tests/tune", "tests/test_api.py", "tests/test_expressions.py", "tests/test_inputs.py",
-    "tests/test_occupancy.py", "tests/test_statements.py", "tests/test_structure.py", "tests/dev/test_slices.py",
+    "tests/simt/test_occupancy.py", "tests/test_statements.py", "tests/test_structure.py", "tests/dev/test_slices.py",
 )  # fmt: skip
 
 

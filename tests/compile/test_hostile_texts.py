@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
-from grader.grading.clearer import clearer
 
 from grader.compile import Entry, Program, missing_entry
 from grader.compile.inspect import inspect_ptx
@@ -16,12 +15,13 @@ from grader.compile.log import read_log
 from grader.compile.nvrtc import LOG_BYTES
 from grader.compile.source import checked_source
 from grader.errors import SubmissionError, UsageError
-from grader.launch import Launch, LaunchPlan, parse_launches
+from grader.grading.hints import RULES
+from grader.grading.source_view import SourceView
+from grader.launch import parse_launches
 from grader.launch.parameters import parameter_names
 from grader.render.excerpt import excerpt
 from grader.render.listing import listing
 from grader.tune.settings import Setting, places_of
-from grader.verdict import Access, Diagnostic
 
 SIZE = 32 << 10
 CPU_S = 2.0
@@ -59,7 +59,6 @@ TEXTS = {
 }
 
 NAMES = [f"k{i}" for i in range(100)]
-PLAN = LaunchPlan(steps=(Launch(kernel="k", args=("a",), grid=(4, 1, 1), block=(32, 1, 1)),))
 ASSIGNED = "a[1] = b[2] = c[3] = d[4] = 1;\n"
 ERROR = "k.cu(1): error: expression must be a modifiable lvalue\n  a[1] = b[2] = c[3] = d[4] = 1;\n    ^\n"
 
@@ -75,15 +74,13 @@ def inspected(text: str) -> None:
 
 
 def look(text: str) -> None:
-    """A finding of every kind whose hint is looked for in the source, about its first and its last line."""
+    """Every rule of advice, about its example's finding at the last line of the text."""
     last = text.count("\n") + 1
-    accesses = (Access("write", (0, 0, 0), (0, 0, 0), min(251, last)), Access("read", (40, 0, 0), (0, 0, 0), last))
-    found = Diagnostic(
-        "race", "race on shared a[3], never written", line=last, accesses=accesses, array="a", index=3,
-        thread=(1, 0, 0), block=(0, 0, 0), kernel="k", space="shared",
-    )  # fmt: skip
-    for kind in ("race", "out_of_bounds", "wrong", "missing_async_wait"):
-        clearer(replace(found, kind=kind), text, PLAN)
+    source = SourceView(text)
+    for rule in RULES:
+        found = rule.example.found
+        places = tuple(replace(place, line=last if at else min(251, last)) for at, place in enumerate(found.places))
+        rule.speaks(replace(found, line=last, places=places), replace(rule.example.seen, source=source))
 
 
 READERS: dict[str, Callable[[str], object]] = {
