@@ -14,7 +14,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2] / "grader"
+import grader
+
+ROOT = Path(grader.__file__).resolve().parent
 APART = ("backends", "simt", "standin")
 """Packages whose own packages are drawn as well."""
 
@@ -23,7 +25,8 @@ Graph = Mapping[str, frozenset[str]]
 
 def sources(root: Path = ROOT) -> dict[str, str]:
     """The text of each module below a package's folder, by its dotted name."""
-    return {_name(path, root): path.read_text(encoding="utf-8") for path in sorted(root.rglob("*.py"))}
+    files = (path for path in sorted(root.rglob("*.py")) if "_course" not in path.parts)  # which a wheel has inside
+    return {_name(path, root): path.read_text(encoding="utf-8") for path in files}
 
 
 def _name(path: Path, root: Path) -> str:

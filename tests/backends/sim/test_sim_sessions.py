@@ -17,6 +17,7 @@ from grader.backends.sim.session import SimBackend, SimSession
 from grader.compile import compile_source
 from grader.errors import GraderFault, SubmissionError, Unsupported
 from grader.launch import Launch, LaunchPlan
+from grader.process import child
 
 GOOD = "x[threadIdx.x] = threadIdx.x;"
 COUNT = 64
@@ -52,7 +53,8 @@ def test_an_llvm_that_miscompiles_is_refused_with_the_command_that_replaces_it(
         "import llvmlite.binding\nllvmlite.binding.llvm_version_info = (22, 1, 0)\n"
     )
     with monkeypatch.context() as patched:
-        patched.syspath_prepend(str(tmp_path))
+        path = child._search_path()
+        patched.setattr(child, "_search_path", lambda: [str(tmp_path), *path])  # before the package's own folder
         with pytest.raises(Unsupported, match="miscompiles") as refused:
             session(GOOD)
     assert "`pip install 'llvmlite<0.48'`" in refused.value.hint
