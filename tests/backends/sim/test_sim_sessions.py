@@ -154,5 +154,5 @@ def test_a_child_that_was_started_early_is_taken_once_and_ended_where_nobody_tak
     starting.start_early(simulator=True)
     starting.end_early()
     late = starting.simulator_child()
-    for child in (early, another, late):
-        child.close()
+    for each in (early, another, late):
+        each.close()
