@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from grader.render.text import bytes_words
+from grader.text import bytes_words
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ def print_text(text: str) -> None:
 
 def print_line(text: str, *, to_stderr: bool = False) -> None:
     """Write one message; control characters in it (of a path, of a name) are made visible."""
-    from grader.render.text import safe, to_ascii
+    from grader.text import safe, to_ascii
 
     stream = sys.stderr if to_stderr else sys.stdout
     shown = safe(text, lines=True)
@@ -128,7 +128,7 @@ def print_table(table: Table) -> None:
 
     from rich.console import Console
 
-    from grader.render.text import to_ascii
+    from grader.text import to_ascii
 
     shown = screen()
     file = StringIO()

@@ -52,7 +52,7 @@ def bench_table(report: BenchReport) -> Table:
 
 def _bench_cells(row: BenchRow) -> list[list[str]]:
     """The solution beside the first library, then a line for each further library."""
-    from grader.render.text import duration
+    from grader.text import duration
 
     found = row.measured
     if found is None:
@@ -72,7 +72,7 @@ def _joined(library: list[list[str]]) -> list[str]:
 
 
 def _part(value: float | None) -> str:
-    from grader.render.text import percent
+    from grader.text import percent
 
     return "–" if value is None else percent(value)
 
@@ -285,7 +285,7 @@ def _number(value: float | None) -> str:
 
 
 def _launch(facts: LaunchFacts) -> str:
-    from grader.render.text import duration, percent
+    from grader.text import duration, percent
 
     shape = f"{facts.kernel}<<<{_dim3(facts.grid)}, {_dim3(facts.block)}>>>"
     time = "-" if facts.seconds is None else duration(facts.seconds)

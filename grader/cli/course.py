@@ -14,7 +14,7 @@ from grader.catalog.exercises import Broken, Catalog, CourseExercise, built_in_c
 from grader.cli.routing import COMMANDS, HELP, reserved
 from grader.errors import UsageError
 from grader.output import print_json, print_line, print_text, screen, wrapped
-from grader.render.text import listed
+from grader.text import listed
 
 LIST_SCHEMA = "warpgrade/list/1"
 

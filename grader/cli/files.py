@@ -166,7 +166,7 @@ def _print_sources(files: Sequence[Path], *, no_color: bool) -> None:
 
 def _for_people(text: str, path: Path, *, no_color: bool) -> str:
     from grader.render.source import source_text
-    from grader.render.text import safe
+    from grader.text import safe
 
     shown = screen(no_color=no_color)
     return source_text(text, path.suffix) if shown.color else safe(text, lines=True)

@@ -77,7 +77,7 @@ def to_text(found: Sequence[Check], *, color: bool, unicode: bool) -> str:
     from rich.table import Table
     from rich.text import Text
 
-    from grader.render.text import safe, to_ascii
+    from grader.text import safe, to_ascii
 
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
@@ -242,7 +242,7 @@ def device_document(gpu: Gpu, limits: Peaks, rows: Sequence[CeilingRow]) -> dict
 
 def device_lines(gpu: Gpu, limits: Peaks) -> list[str]:
     """Return what the GPU is and its peaks, in words."""
-    from grader.render.text import rate
+    from grader.text import rate
 
     source = "published" if limits.published else "by formula: this GPU is not in the table of names"
     tensor = rate(limits.fp16_tensor, "FLOP") if limits.fp16_tensor is not None else "none"
@@ -258,7 +258,7 @@ def device_lines(gpu: Gpu, limits: Peaks) -> list[str]:
 
 def ceiling_table(rows: Sequence[CeilingRow]) -> Table:
     """Return the measured ceilings: what the simplest kernels reach."""
-    from grader.render.text import percent, rate
+    from grader.text import percent, rate
 
     table = table_of("ceiling", "what", "reached", "of peak")
     for row in rows:

@@ -10,7 +10,7 @@ from grader.findings.kinds import RANKS, is_likely_cause, kind_of
 from grader.grading.crash_hints import advice_for
 from grader.grading.hints.races import OF_ALL_BLOCKS
 from grader.grading.records import Request
-from grader.render.text import listed, safe
+from grader.text import listed, safe
 from grader.verdict import EXIT_CODES, Diagnostic, StageResult
 
 CAUSES = "If it does not pass"  # the statement's heading above its table of reports and their meaning

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from grader.findings.record import Finding
 from grader.launch.parameters import C_TYPES, Misread, misread
-from grader.render.text import listed
+from grader.text import listed
 
 if TYPE_CHECKING:
     from grader.exercise import Exercise

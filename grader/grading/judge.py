@@ -22,7 +22,7 @@ from grader.grading.shape import question_of
 from grader.grading.texts import NOTHING_READ, Texts
 from grader.grading.words import failure_stage
 from grader.host_counters import is_host_counter
-from grader.render.text import bytes_words
+from grader.text import bytes_words
 from grader.verdict import STAGES, CaseResult, Diagnostic, LaunchRecord, StageResult, Status, Timeline
 
 if TYPE_CHECKING:
@@ -330,6 +330,6 @@ def _stage_of(report: Report) -> str:
 def _counted(reports: Sequence[Report]) -> str:
     words = {"sim": "the simulator", "gpu": "the GPU"}
     counts = [(sum(o.word is None for o in report.outcomes), words[report.backend]) for report in reports]
-    from grader.render.text import counted
+    from grader.text import counted
 
     return ", ".join(f"{counted(count, 'case')} on {where}" for count, where in counts if count)

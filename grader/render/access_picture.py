@@ -25,7 +25,7 @@ from grader.render.access_rows import (
     summary,
     title,
 )
-from grader.render.text import to_ascii
+from grader.text import to_ascii
 from grader.verdict import Diagnostic, LaunchRecord, WorstRequest
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from grader.render.text import index_words, safe
+from grader.text import index_words, safe
 from grader.verdict import Diagnostic, LaunchRecord, WorstRequest
 
 CELLS = 32

@@ -24,7 +24,7 @@ from grader.render.access_rows import (
     summary,
     title,
 )
-from grader.render.text import percent, safe
+from grader.text import percent, safe
 from grader.verdict import Measurement, WorstRequest
 
 WIDTH = 332

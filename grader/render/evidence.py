@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from grader.host_counters import HOST_COUNTERS, told
 from grader.render.host_lines import is_host_finding, marked_lines
-from grader.render.text import duration, index_words, number, percent, rate, safe
+from grader.text import duration, index_words, number, percent, rate, safe
 from grader.verdict import Access, Diagnostic, LaunchRecord, Measurement, Verdict
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from grader.render.text import safe
+from grader.text import safe
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from grader.render.host_lines import RUN_TWICE
 from grader.render.page import BACKENDS, LEVELS, Graded, section
-from grader.render.text import counted, cut, safe, size_words
+from grader.text import counted, cut, safe, size_words
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from grader.render.text import cut, percent
+from grader.text import cut, percent
 from grader.verdict import LaunchRecord
 
 LINES_SHOWN = 1500

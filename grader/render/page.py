@@ -27,8 +27,8 @@ from grader.render.evidence import (
 from grader.render.host_lines import Texts, base, host_marks, is_host_finding, is_of, order_remark, printer
 from grader.render.listing import CHARACTERS_SHOWN, Listing, listing, source_lines
 from grader.render.roofline_drawing import Point, roofline_svg
-from grader.render.text import counted, cut, size_words
 from grader.render.timeline_drawing import TimelinePicture, timeline_picture
+from grader.text import counted, cut, size_words
 from grader.verdict import CaseResult, Diagnostic, LaunchRecord, StageResult, Verdict, WorstRequest
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from math import ceil, floor, log10
 from markupsafe import Markup
 
 from grader.render.drawing import WIDTH, line, svg, text
-from grader.render.text import rate
+from grader.text import rate
 from grader.verdict import Roof
 
 LEFT, RIGHT, TOP, BOTTOM = 38, 320, 22, 216

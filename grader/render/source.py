@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from io import StringIO
 
-from grader.render.text import safe
+from grader.text import safe
 
 _LEXERS = {".cu": "cuda", ".py": "python"}
 

@@ -6,7 +6,7 @@ import re
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from grader.render.text import safe, to_ascii
+from grader.text import safe, to_ascii
 
 if TYPE_CHECKING:
     from rich.markdown import Markdown

@@ -36,8 +36,8 @@ from grader.render.host_lines import (
     order_remark,
     printer,
 )
-from grader.render.text import counted, safe, size_words, to_ascii
 from grader.render.timeline_text import INDENT, timeline_text
+from grader.text import counted, safe, size_words, to_ascii
 from grader.verdict import CaseResult, Diagnostic, StageResult, Verdict
 
 if TYPE_CHECKING:

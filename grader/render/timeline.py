@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from grader.render.text import bytes_words, counted, duration, safe
 from grader.render.timeline_engines import ENGINES, part, shares, together
+from grader.text import bytes_words, counted, duration, safe
 from grader.verdict import Operation, Timeline
 
 OPERATIONS_DRAWN = 20_000

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from grader.render.drawing import line, svg, text
-from grader.render.text import counted, duration, safe
 from grader.render.timeline import RETURNED, Bar, Chart, Lane, Marked, chart_of
 from grader.render.timeline_engines import ENGINES
+from grader.text import counted, duration, safe
 from grader.verdict import Timeline
 
 WIDTH = 680

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle, islice
 from typing import TYPE_CHECKING
 
-from grader.render.text import counted, to_ascii
 from grader.render.timeline import RETURNED, Bar, Chart, Lane, Marked, chart_of
 from grader.render.timeline_engines import ENGINES
+from grader.text import counted, to_ascii
 from grader.verdict import Timeline
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from grader.render.text import cut, duration, percent, safe
+from grader.text import cut, duration, percent, safe
 from grader.tune.settings import Place, changed_lines, in_words, is_now
 from grader.tune.sweep import NOT_MEASURED, RIGHT, Result, Sweep
 

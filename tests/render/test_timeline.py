@@ -329,7 +329,7 @@ def test_ascii_has_glyphs_of_its_own_in_the_same_places():
 
 
 def test_glyphs_of_all_kinds_differ_with_and_without_unicode():
-    from grader.render.text import to_ascii
+    from grader.text import to_ascii
 
     assert len(set(GLYPHS.values())) == len(GLYPHS)
     assert len({to_ascii(glyph) for glyph in GLYPHS.values()}) == len(GLYPHS)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from grader.findings.record import Finding
-from grader.render.text import bytes_words, counted, listed, ordinal
+from grader.text import bytes_words, counted, listed, ordinal
 from grader.verdict import Place
 
 Operation = Mapping[str, Any]

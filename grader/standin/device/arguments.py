@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from grader.render.text import bytes_words, counted
 from grader.standin.device.memory import Space
 from grader.standin.device.operations import KernelLaunch, StreamOperation
 from grader.standin.protocol import HOST_BASE
+from grader.text import bytes_words, counted
 
 ARRAY = "array"
 """The kind of an argument that is an array, or a place in memory: an address. Others are named as `KINDS` has them."""

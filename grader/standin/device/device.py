@@ -9,7 +9,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from grader.render.text import counted
 from grader.simt.engine.codegen import Kernel as Code
 from grader.simt.engine.residency import blocks_per_sm, static_shared_bytes
 from grader.simt.occupancy import SIMULATED, occupancy
@@ -21,6 +20,7 @@ from grader.standin.device.operations import Dim3, KernelLaunch, StreamOperation
 from grader.standin.device.persisting import Policy, Window
 from grader.standin.device.streams import DeviceEvent, DeviceStream
 from grader.standin.protocol import CudaRefusal
+from grader.text import counted
 
 INVALID, SHAPE = "cudaErrorInvalidValue", "cudaErrorInvalidConfiguration"
 ASSUMED_REGISTERS = 32

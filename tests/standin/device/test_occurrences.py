@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grader.render.text import ordinal
+from grader.text import ordinal
 from tests.standin.device.rig import Rig, integer
 
 

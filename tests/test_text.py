@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.render.text import duration, index_words, listed, number, percent, rate, safe, size_words, to_ascii
+from grader.text import duration, index_words, listed, number, percent, rate, safe, size_words, to_ascii
 
 
 @pytest.mark.parametrize(
