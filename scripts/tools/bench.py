@@ -162,13 +162,19 @@ def command_times(words: list[str], *, fresh: bool, runs: int = 5) -> Times:
 
         def run() -> None:
             cache = Path(folder, str(next(caches)) if fresh else "kept")
-            environment = os.environ | {"WARPGRADE_CACHE": str(cache)}
-            subprocess.run(
-                [sys.executable, "-m", "grader.cli", *words], check=True, env=environment, stdout=subprocess.DEVNULL
-            )
+            run_command(words, cache)
 
         run()
         return times_of(runs, run)
+
+
+def run_command(words: list[str], cache: Path) -> None:
+    """Run ``grade WORDS`` with this cache, by a Python that keeps compiled modules, as a person's does."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    subprocess.run(
+        [sys.executable, "-m", "grader.cli", *words], check=True, stdout=subprocess.DEVNULL,
+        env=environment | {"WARPGRADE_CACHE": str(cache)},
+    )  # fmt: skip
 
 
 # --------------------------------------------------------------------------------------------------------- edited files
@@ -220,10 +226,7 @@ def cold_samples(name: str, backend: str) -> tuple[list[tuple[float, float]], li
 def _graded(name: str, backend: str, file: Path) -> tuple[float, float]:
     words = [name, "--file", str(file), "--backend", backend, "--no-record"]
     before, start = _children_s(), time.perf_counter()
-    subprocess.run(
-        [sys.executable, "-m", "grader.cli", *words], check=True, stdout=subprocess.DEVNULL,
-        env=os.environ | {"WARPGRADE_CACHE": str(file.parent / "cache")},
-    )  # fmt: skip
+    run_command(words, file.parent / "cache")
     return time.perf_counter() - start, _children_s() - before
 
 
