@@ -12,6 +12,10 @@ where one is known, the place (``Diagnostic.file`` and ``Diagnostic.line``).
 
 from __future__ import annotations
 
+import os
+import sys
+from pathlib import Path
+
 from grader.verdict import Diagnostic
 
 
@@ -66,3 +70,22 @@ class Unsupported(WarpgradeError):
 
 class GraderFault(WarpgradeError):
     """Raised when the grader itself failed: a child died for a reason that is not the student's."""
+
+
+REPORT = "This is the grader's fault, not yours. Please report it, with what WARPGRADE_DEBUG=1 prints."
+
+
+def as_fault(error: BaseException) -> WarpgradeError:
+    """Return ``error`` as one of ours: an unexpected exception becomes a GraderFault that names it and its place.
+
+    WARPGRADE_DEBUG=1 prints the traceback.
+    """
+    import traceback
+
+    if os.environ.get("WARPGRADE_DEBUG", "") not in ("", "0"):
+        traceback.print_exception(error, file=sys.stderr)
+    if isinstance(error, WarpgradeError):
+        return error
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" (in {Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    return GraderFault(f"the grader itself failed: {type(error).__name__}: {error}{place}", hint=REPORT)

@@ -84,15 +84,13 @@ def _understood(error: Exception) -> WarpgradeError:
     """``error`` as one of ours: click's complaints are wrong commands, anything unexpected is the grader's fault."""
     import click
 
-    from grader.errors import UsageError, WarpgradeError
+    from grader.errors import UsageError, WarpgradeError, as_fault
 
     if isinstance(error, WarpgradeError):
         return error
     if isinstance(error, click.ClickException):
         message = error.format_message().rstrip(".")
         return UsageError(message[:1].lower() + message[1:], code="usage", hint=_way_out(error))
-    from grader.grading.fault import as_fault
-
     return as_fault(error)
 
 

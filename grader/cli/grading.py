@@ -8,15 +8,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from threading import Thread
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from grader.catalog.exercises import Catalog, CourseExercise, built_in_course
 from grader.cli.course import find, load, of_a_file
 from grader.errors import UsageError
-from grader.grading.background import in_background
+from grader.grading.records import Texts
 from grader.grading.services import Task
-from grader.grading.texts import Texts
 from grader.output import print_json, print_line, print_text, screen
 from grader.paths import PACKAGE
 from grader.verdict import Verdict
@@ -72,7 +72,7 @@ def grade_all(options: Options) -> int:
     catalog = load(options.courses)
     tasks = tasks_of(catalog, options)
     if not options.as_json:
-        in_background(_import_the_rest)
+        Thread(target=_import_the_rest, daemon=True).start()
     runs = []
     for run in _graded(catalog, tasks, options):
         runs.append(run)

@@ -80,10 +80,7 @@ def _files_of(task: Task) -> tuple[Path, ...]:
     """All files whose save matters: a host exercise has a Python file beside the kernel."""
     if not task.entry.exercise.host:
         return (task.path,)
-    from grader.grading.hostfile import places
-
-    beside = places(task.entry, task.path)
-    return task.path, task.host or next((host for host in beside if host.is_file()), beside[0])
+    return task.path, task.host or next((host for host in task.places if host.is_file()), task.places[0])
 
 
 def _named_files(task: Task) -> str:

@@ -37,13 +37,12 @@ def _idea(entry: CourseExercise) -> Iterator[str]:
 
 
 def _technique(entry: CourseExercise) -> Iterator[str]:
-    from grader.grading.technique import KNOWN
-    from grader.host_counters import is_host_counter
+    from grader.counters import HOST_COUNTERS, KERNEL_COUNTERS
 
     for expect in entry.exercise.technique:
-        if expect.counter not in KNOWN:
+        if expect.counter not in KERNEL_COUNTERS and expect.counter not in HOST_COUNTERS:
             yield f"there is no counter {expect.counter!r}"
-        elif is_host_counter(expect.counter) and not entry.exercise.host:
+        elif expect.counter in HOST_COUNTERS and not entry.exercise.host:
             yield f"{expect.counter} counts what a host file does, and the exercise has none"
         yield from (f"the expectation on {expect.counter} {words}" for words in _expectation(expect))
 

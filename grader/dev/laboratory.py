@@ -15,9 +15,8 @@ from grader.compile.kept import compilers_kept
 from grader.dev.kept import KeptSimulator, simulator_children
 from grader.dev.wrong import WrongAnswer
 from grader.grading.grade import grade
-from grader.grading.hostfile import SimHostFileBackend
 from grader.grading.records import Request
-from grader.grading.services import Hardware, Task
+from grader.grading.services import Hardware, Task, simulator
 from grader.process.child import Closing
 from grader.verdict import Verdict
 
@@ -59,10 +58,7 @@ class Laboratory(Closing):
         asked = self._request(entry, file, "sim")
         services, submission = asked.services, asked.submission
         if entry.exercise.host and services.simulator is not None:  # its children share a file, and serve one program
-            host = submission.host_file
-            services = replace(
-                services, simulator=SimHostFileBackend(entry, submission.path, host=host, threads=self._threads)
-            )
+            services = replace(services, simulator=simulator(entry, submission, threads=self._threads))
         elif services.simulator is not None:
             kept = KeptSimulator(self._children, threads=self._threads)
             services = replace(services, simulator=kept)

@@ -5,10 +5,11 @@ Expected values stay in this process: a child is handed inputs and poison only.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from grader.backends.base import Buffer, CaseRun
 from grader.exercise import SECRET_SIZES, Exercise, Size
@@ -19,13 +20,14 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from grader.grading.records import Arrays, Oracle
+    from grader.inputs import Kind
     from grader.launch import DeviceLimits, LaunchPlan
 
 
 def small_cases(exercise: Exercise, seed: int) -> tuple[Case, ...]:
     """The small and the secret sizes, smallest first, each with exact values (where they make sense) and real ones."""
-    kinds: tuple[Literal["exact", "real"], ...] = ("exact", "real") if exercise.exact else ("real",)
-    sizes = sorted((*exercise.small, *secret_sizes(exercise, seed)), key=extent)
+    kinds: tuple[Kind, ...] = ("exact", "real") if exercise.exact else ("real",)
+    sizes = sorted((*exercise.small, *secret_sizes(exercise, seed)), key=lambda size: math.prod(size.values()))
     return tuple(Case(size, kind) for size in sizes for kind in kinds)
 
 
@@ -44,14 +46,6 @@ def secret_sizes(exercise: Exercise, seed: int) -> tuple[Size, ...]:
 def simulated_case(exercise: Exercise) -> Case:
     """The size whose counters are judged."""
     return Case(exercise.simulated, "real", counters=True)
-
-
-def extent(size: Size) -> int:
-    """How large a size is, to put sizes in order: the product of its numbers."""
-    product = 1
-    for value in size.values():
-        product *= max(1, value)
-    return product
 
 
 ASKED_AGAIN = 1 << 17
@@ -78,10 +72,13 @@ class CaseBook:
 
     def data(self, case: Case) -> CaseData:
         """Return the data of ``case``; the first caller makes it."""
+        from grader.inputs import make_inputs
+
         key = (tuple(case.size.items()), case.values)
         with self._lock:
             if key not in self._made:
-                self._made[key] = self._make(case)
+                inputs = make_inputs(self._exercise, case.size, self._seed, case.values)
+                self._made[key] = CaseData(inputs, self._oracle(inputs, {**self._exercise.scalars, **case.size}))
             return self._made[key]
 
     def answer(self, case: Case, inputs: Arrays) -> Mapping[str, npt.NDArray[np.float64]] | None:
@@ -99,31 +96,20 @@ class CaseBook:
 
         Found out by asking the oracle again with all other elements moved.
         """
-        data = self.data(case)
-        expected = data.expected[output]
-        if not 0 < expected.size <= ASKED_AGAIN or {one.size for one in data.inputs.values()} != {expected.size}:
-            return False
-        again = (self._elsewhere(case, data, output, index, step) for step in (1, 2, 5))
-        return all(value is not None and value == expected[index] for value in again)
-
-    def _elsewhere(self, case: Case, data: CaseData, output: str, index: int, step: int) -> float | None:
         import numpy as np
 
-        moved = {name: np.roll(values, step) for name, values in data.inputs.items()}
-        for name, values in data.inputs.items():
-            moved[name][index] = values[index]
-        try:
-            with np.errstate(all="ignore"):
-                return float(self._oracle(moved, {**self._exercise.scalars, **case.size})[output][index])
-        except Exception:  # an oracle may refuse what no case of its exercise holds; then there is nothing to say
-            return None
-
-    def _make(self, case: Case) -> CaseData:
-        from grader.inputs import make_inputs
-
-        inputs = make_inputs(self._exercise, case.size, self._seed, case.values)
-        numbers = {**self._exercise.scalars, **case.size}
-        return CaseData(inputs, self._oracle(inputs, numbers))
+        data = self.data(case)
+        expected = data.expected[output]
+        if not 0 < expected.size <= ASKED_AGAIN or {array.size for array in data.inputs.values()} != {expected.size}:
+            return False
+        for step in (1, 2, 5):
+            moved = {name: np.roll(values, step) for name, values in data.inputs.items()}
+            for name, values in data.inputs.items():
+                moved[name][index] = values[index]
+            outputs = self.answer(case, moved)
+            if outputs is None or outputs[output][index] != expected[index]:
+                return False
+        return True
 
 
 def case_run(exercise: Exercise, case: Case, data: CaseData, plan: LaunchPlan) -> CaseRun:

@@ -1,9 +1,13 @@
-"""Likely causes beside what was found: parameters of another type, uneven passes, the inputs of a wrong element."""
+"""Likely causes beside what was found: parameters of another type, uneven passes, the inputs of a wrong element, and
+inputs that a host file copied too early.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from grader.findings.record import Finding
@@ -13,7 +17,7 @@ from grader.text import listed
 if TYPE_CHECKING:
     from grader.exercise import Exercise
     from grader.grading.cases import CaseBook
-    from grader.grading.records import Case, CompiledSubmission
+    from grader.grading.records import Arrays, Case, CompiledSubmission
     from grader.launch import Launch, LaunchPlan
 
 INPUTS_SHOWN = 4
@@ -27,18 +31,18 @@ def misreads(exercise: Exercise, submission: CompiledSubmission, plan: LaunchPla
     dtypes: dict[str, str] = {array.name: array.dtype for array in exercise.arrays}
     dtypes |= {scratch.name: scratch.dtype for scratch in plan.scratch}
     text = submission.script.text
-    found = (one for launch in plan.launches for one in misread(text, launch.kernel, launch.args, dtypes))
+    found = (each for launch in plan.launches for each in misread(text, launch.kernel, launch.args, dtypes))
     return tuple(dict.fromkeys(found))
 
 
 def note_on(reads: Sequence[Misread]) -> Finding:
     """A note that says which parameters cannot hold what their arrays do."""
     kernel = reads[0].kernel
-    own = [one for one in reads if one.kernel == kernel]
-    declared = listed(dict.fromkeys(f"`{one.parameter.declared}`" for one in own))
+    own = [read for read in reads if read.kernel == kernel]
+    declared = listed(dict.fromkeys(f"`{read.parameter.declared}`" for read in own))
     holds = {
-        dtype: listed(dict.fromkeys(one.array for one in own if one.dtype == dtype))
-        for dtype in dict.fromkeys(one.dtype for one in own)
+        dtype: listed(dict.fromkeys(read.array for read in own if read.dtype == dtype))
+        for dtype in dict.fromkeys(read.dtype for read in own)
     }
     arrays = listed(f"{names} hold{'' if ' ' in names else 's'} {C_TYPES[dtype]}" for dtype, names in holds.items())
     return Finding("parameter_type", kernel=kernel, facts={"declared": declared, "holds": arrays})
@@ -57,6 +61,7 @@ def uneven_passes(plan: LaunchPlan) -> tuple[Finding, ...]:
 
 
 def disagrees(launch: Launch) -> bool:
+    """Whether a pass has another number of blocks than its ``by`` leaves elements."""
     return launch.leaves is not None and math.prod(launch.grid) != launch.leaves
 
 
@@ -73,3 +78,54 @@ def inputs_there(exercise: Exercise, case: Case, book: CaseBook, output: str, in
     values = [f"{name}[{index}] = {digits(values[index])}" for name, values in inputs.items()]
     scalars = [f"{name} = {value:g}" for name, value in exercise.scalars.items()]
     return ", ".join([*values, *scalars]) if len(values) <= INPUTS_SHOWN else ""
+
+
+# ----------------------------------------------------------------------------------------------- inputs of another time
+
+WARM_UPS = {1: "when setup was called", 2: "in the run before"}
+"""When the warm-up inputs of each number (`grader.backends.hostfile.case`) were in the arrays."""
+
+LEAST_VALUES = 4
+"""Distinct results that have to agree, unless they are real numbers: small integers agree by chance."""
+
+
+def with_time(found: Finding, exercise: Exercise, case: Case, book: CaseBook, outputs: Arrays) -> Finding:
+    """A host file's wrong output, with the time of the inputs for which it would be right, where there is one.
+
+    `setup` and the first run see warm-up inputs: a result of theirs differs from others.
+    """
+    import numpy as np
+
+    tells = all(case.values == "real" or len(np.unique(values)) >= LEAST_VALUES for values in outputs.values())
+    words = next(_fitting(exercise, case, book, outputs), "") if exercise.host and tells else ""
+    return since(found, words) if words else found
+
+
+def _fitting(exercise: Exercise, case: Case, book: CaseBook, outputs: Arrays) -> Iterator[str]:
+    """Yield what the outputs are right for: some inputs as they were at another time, more of them before fewer."""
+    from grader.backends.hostfile.case import warm_up_inputs
+    from grader.compare import compare
+
+    now = book.data(case).inputs
+    for number, then in WARM_UPS.items():
+        before = warm_up_inputs(exercise, now, number)
+        for names in (names for count in range(len(now), 0, -1) for names in combinations(now, count)):
+            mixed = {**now, **{name: before[name] for name in names}}
+            expected = book.answer(case, mixed)
+            if expected is not None and compare(exercise, case.size, case.values, outputs, expected, mixed) is None:
+                yield f"what was in {' and '.join(names)} {then}"
+
+
+def has_time(found: Finding) -> bool:
+    """Whether it says since when the inputs are out of date."""
+    return "since" in found.facts
+
+
+def without_values(found: Finding) -> Finding:
+    """A wrong output without a guess at how its values were computed: old or unordered values lead that astray."""
+    return replace(found, cause="") if found.cause in ("near", "multiple") else found
+
+
+def since(found: Finding, words: str) -> Finding:
+    """Old samples often give nearly the same answer: that is not a matter of precision then."""
+    return replace(without_values(found), facts={**found.facts, "since": words})

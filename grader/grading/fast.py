@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from grader.backends.gpu.findings import mismatch_diagnostic
 from grader.backends.gpu.setup import Setup, prepare
 from grader.grading.records import Speed
 from grader.timing import roofline
-from grader.timing.samples import MAX_PROCESSES, Decision, decide, steady, summarise
+from grader.timing.samples import MAX_PROCESSES, decide, steady, summarise
 
 if TYPE_CHECKING:
     from grader.backends.base import Limits
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 
 CHEAT = "impossible time: work was skipped, or the grader is wrong"
 BUSY = "the machine was not steady: the grader's own copy changed its speed while this was timed; try again"
+UNKNOWN_REFERENCE = "what it is measured against could not be measured here"
 
 
 @dataclass(frozen=True)
@@ -51,16 +51,20 @@ class SpeedTest:
 
     def _judged(self, session: GpuSession, setup: Setup, first: RawSamples) -> Speed | None:
         target = self.entry.exercise.target
-        pool = _Pool(setup, target, self.backend.gpu.name)
+        seconds: tuple[float, ...] = ()
+        ceiling_s: tuple[float, ...] = ()
+        speed = Speed("inconclusive", BUSY)
         for samples in self._processes(session, setup, first):
             if failed := _failed(setup, samples):
                 return failed
             if target is None:
                 return None
-            pool = pool.with_samples(samples)
-            if pool.decided:
+            if steady(samples.control_s):  # a process whose control kernel drifted adds nothing
+                seconds, ceiling_s = seconds + samples.seconds, ceiling_s + samples.ceiling_s
+                speed = _speed(setup, target, self.backend.gpu.name, seconds, ceiling_s)
+            if speed.word != "inconclusive" or _impossible(setup, speed.measured):
                 break
-        return pool.speed()
+        return speed
 
     def _processes(self, session: GpuSession, setup: Setup, first: RawSamples) -> Iterator[RawSamples]:
         """The first process's samples, then those of at most two fresh ones."""
@@ -81,66 +85,32 @@ def _failed(setup: Setup, samples: RawSamples) -> Speed | None:
     return Speed("wrong", found.message, diagnostics=(found,))
 
 
-@dataclass(frozen=True)
-class _Pool:
-    """The samples of all processes so far. A process whose control kernel drifted adds nothing."""
+def _speed(
+    setup: Setup, target: Target, gpu_name: str, seconds: tuple[float, ...], ceiling_s: tuple[float, ...]
+) -> Speed:
+    """What the samples of all processes so far come to."""
+    summary = summarise(seconds)
+    ceiling = roofline.ceiling(setup.ceiling_work, ceiling_s)
+    measured = roofline.measurement(summary, setup.work, target, gpu_name, setup.peak, ceiling)
+    measured = replace(measured, roof=setup.roof(summary.median_s))
+    if _impossible(setup, measured):
+        return Speed("cheat" if setup.published else "inconclusive", CHEAT, measured)
+    return against_line(measured, setup.work, target, in_words(measured))
 
-    setup: Setup
-    target: Target | None
-    gpu_name: str
-    seconds: tuple[float, ...] = ()
-    ceiling_s: tuple[float, ...] = ()
 
-    def with_samples(self, samples: RawSamples) -> _Pool:
-        if not steady(samples.control_s):
-            return self
-        return replace(self, seconds=self.seconds + samples.seconds, ceiling_s=self.ceiling_s + samples.ceiling_s)
+def _impossible(setup: Setup, measured: Measurement | None) -> bool:
+    return measured is not None and roofline.impossible(setup.work, measured.median_s, setup.limit)
 
-    @cached_property
-    def measured(self) -> Measurement:
-        assert self.target is not None
-        summary = summarise(self.seconds)
-        measured = roofline.measurement(
-            summary, self.setup.work, self.target, self.gpu_name, self.setup.peak, self.ceiling
-        )
-        return replace(measured, roof=self.setup.roof(summary.median_s))
 
-    @property
-    def ceiling(self) -> float | None:
-        return roofline.ceiling(self.setup.ceiling_work, self.ceiling_s)
-
-    @property
-    def decision(self) -> Decision:
-        assert self.target is not None
-        line_s = roofline.line_s(self.setup.work, self.target, self.setup.peak, self.ceiling)
-        if not self.seconds or line_s is None:
-            return "inconclusive"
-        return decide(self.measured.interval_s, line_s)
-
-    @property
-    def impossible(self) -> bool:
-        limit = self.setup.limit
-        return bool(self.seconds) and roofline.impossible(self.setup.work, self.measured.median_s, limit)
-
-    @property
-    def decided(self) -> bool:
-        return bool(self.seconds) and (self.impossible or not self.lined or self.decision != "inconclusive")
-
-    @property
-    def lined(self) -> bool:
-        """Whether there is a pass line at all."""
-        return self.target is not None and self.target.fraction > 0
-
-    def speed(self) -> Speed:
-        """The stage's word, its sentence and its figures."""
-        if not self.seconds:
-            return Speed("inconclusive", BUSY)
-        if self.impossible:
-            return Speed("cheat" if self.setup.published else "inconclusive", CHEAT, self.measured)
-        if not self.lined:
-            return Speed("unlined", in_words(self.measured), self.measured)
-        word = {"passed": "pass"}.get(self.decision, self.decision)
-        return Speed(word, in_words(self.measured), self.measured)
+def against_line(measured: Measurement, work: float, target: Target, words: str) -> Speed:
+    """A possible time held against the pass line; ``words`` are its figures."""
+    if not target.fraction:
+        return Speed("unlined", words, measured)
+    line_s = roofline.line_s(work, target, measured.peak, measured.ceiling)
+    if line_s is None:
+        return Speed("inconclusive", UNKNOWN_REFERENCE, measured)
+    decision = decide(measured.interval_s, line_s)
+    return Speed("pass" if decision == "passed" else decision, words, measured)
 
 
 def in_words(measured: Measurement) -> str:
@@ -150,8 +120,11 @@ def in_words(measured: Measurement) -> str:
         parts.append(f"{measured.fraction_of_peak:.3f} of peak")
     if measured.fraction_of_ceiling is not None:
         parts.append(f"{measured.fraction_of_ceiling:.3f} of the ceiling")
-    told = ", ".join(parts) or f"{measured.achieved:.3g} {measured.unit}/s"
+    figures = ", ".join(parts) or f"{measured.achieved:.3g} {measured.unit}/s"
+    return f"{figures}; {line_in_words(measured)}"
+
+
+def line_in_words(measured: Measurement) -> str:
     if not measured.line_fraction:
-        return f"{told}; no pass line is known here: `grade calibrate` draws one"
-    line = f"the line is {measured.line}" + (" (set on another GPU)" if measured.provisional else "")
-    return f"{told}; {line}"
+        return "no pass line is known here: `grade calibrate` draws one"
+    return f"the line is {measured.line}" + (" (set on another GPU)" if measured.provisional else "")

@@ -7,27 +7,30 @@ Every trouble of a submission becomes a verdict here; only UsageError (a path th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from threading import Thread
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from grader.errors import Unsupported, UsageError, WarpgradeError
+from grader.errors import SubmissionError, Unsupported, UsageError, WarpgradeError, as_fault
 from grader.gpus.architecture import in_words, simulable
 from grader.grading import judge
 from grader.grading.advice import is_untouched, next_step
-from grader.grading.background import in_background
-from grader.grading.fault import as_fault
 from grader.grading.records import CompiledSubmission, Report, Request
-from grader.grading.scoring import score
+from grader.launch import LaunchScript, parse_launches, resolve_launches
 from grader.verdict import Diagnostic, StageResult, Verdict
 
 if TYPE_CHECKING:
     from grader.backends.base import Backend
     from grader.grading.cases import CaseBook
     from grader.grading.run import Job
+
+T = TypeVar("T")
 
 
 def grade(request: Request) -> Verdict:
@@ -60,15 +63,83 @@ def _graded(request: Request) -> Verdict:
     return _judged(request, compiled, [report.result() for report in running])
 
 
+def in_background(work: Callable[[], T]) -> Future[T]:
+    """Start ``work`` in a daemon thread (unlike an executor's, Ctrl-C need not wait for it) and return its future."""
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+
+    Thread(target=run, daemon=True).start()
+    return future
+
+
+# --------------------------------------------------------------------------------------------------- compile and run
+
+
 def _compile(request: Request, source: bytes) -> CompiledSubmission:
     from grader.compile import compile_source
-    from grader.grading.launchlines import require_launch
-    from grader.launch import parse_launches
 
     program = compile_source(source, request.submission.path.name, target=request.services.target)
     script = parse_launches(program.source, file=request.submission.path.name)
-    require_launch(request, script)
+    if request.exercise.host:
+        require_host_file(request)
+    elif not script.starts_a_kernel:
+        require_launch(request, script)
     return CompiledSubmission(program, script)
+
+
+def require_host_file(request: Request) -> None:
+    """Raises SubmissionError (``invalid``) where there is no host file, and what reading it raises."""
+    path, host_file, name = request.submission.path, request.submission.host_file, request.exercise.name
+    if host_file is not None:
+        request.submission.texts.read(host_file)
+        return
+    if path.absolute() == Path(f"{name}.cu").absolute():
+        hint = f"`grade start {name}` puts the stub here, and keeps your ./{path.name}"
+    else:
+        hint = f"`grade start {name}` copies the stubs of both files into this folder"
+    message = f"{path.name} needs its host file: there is no {name}_host.py beside it"
+    raise SubmissionError("invalid", message, hint=hint)
+
+
+STUB_LIMIT = 1 << 20  # bytes; no stub is longer
+COPY = (
+    "copy the stub's launch lines, and put them above your kernel. They name the kernel, the arguments in its order, "
+    "the blocks of the grid, the threads of a block, and with shared= the bytes of its shared memory{constants}:"
+)
+
+
+def require_launch(request: Request, script: LaunchScript) -> None:
+    """Raises SubmissionError (``invalid``) for a file without launch lines, which shows the stub's own to copy.
+
+    What is nearly such a line is named first.
+    """
+    try:
+        resolve_launches(script, request.exercise, request.exercise.simulated)
+    except SubmissionError as error:
+        stub = _launch_lines(request.submission.stub)
+        if stub is None or not stub.starts_a_kernel or error.diagnostics[0].line is not None:
+            raise
+        lines = tuple(dict.fromkeys(line.at.source.strip() for line in stub.lines))
+        used = {word for line in lines for word in re.findall(r"\w+", line)}
+        constants = ", ".join(f"{name} is {value}" for name, value in stub.integers.values.items() if name in used)
+        hint = COPY.format(constants=f" (in the stub, {constants})" if constants else "")
+        hint = "\n".join([hint, *lines])
+        found = tuple(replace(diagnostic, hint=hint) for diagnostic in error.diagnostics)
+        raise SubmissionError(error.verdict, error.message, diagnostics=found, hint=hint) from None
+
+
+def _launch_lines(stub: Path | None) -> LaunchScript | None:
+    """The launch lines of the stub; None where it cannot be read."""
+    try:
+        with open(stub or "", "rb") as file:
+            return parse_launches(file.read(STUB_LIMIT).decode("utf-8", "replace"), file=Path(file.name).name)
+    except (OSError, SubmissionError):
+        return None
 
 
 def _make_cases(request: Request, compiling: Future[CompiledSubmission], booking: Future[CaseBook]) -> None:
@@ -91,15 +162,17 @@ def _run(
     request: Request, backend: Backend, compiling: Future[CompiledSubmission], booking: Future[CaseBook]
 ) -> Report:
     """One backend's report; its child starts at once, in the thread that will use it (it ends with that thread)."""
-    from grader.grading.run import run_job, started
+    from grader.grading.run import run_job
 
     try:
-        with started(backend):
-            return run_job(_job(request, backend, compiling.result(), booking.result()))
+        backend.start()
+        return run_job(_job(request, backend, compiling.result(), booking.result()))
     except UsageError:
         raise
     except Exception as error:
         return Report(backend.name, stop=as_fault(error))
+    finally:
+        backend.close()  # a child that was not used after all
 
 
 def _job(request: Request, backend: Backend, compiled: CompiledSubmission, book: CaseBook) -> Job:
@@ -111,33 +184,31 @@ def _job(request: Request, backend: Backend, compiled: CompiledSubmission, book:
     timer = request.services.timer if backend is request.services.gpu else None
     exercise = backend.sized(request.exercise)
     cases = (*small_cases(exercise, request.seed), *counted)
+    where = ""
+    if request.services.simulator is not None and request.services.gpu is not None:
+        where = " on the simulator" if backend is request.services.simulator else " on the GPU"
     return Job(
-        request.exercise, compiled, book, cases, backend, request.services.limits, timer, _teller(request, backend)
-    )
-
-
-def _teller(request: Request, backend: Backend) -> Callable[[str], None]:
-    """What tells how far a backend is; where two are at work, with the word for which of them."""
-    if request.services.simulator is None or request.services.gpu is None:
-        return request.tell
-    where = "on the simulator" if backend is request.services.simulator else "on the GPU"
-    return lambda words: request.tell(f"{words} {where}")
+        request.exercise, compiled, book, cases, backend, request.services.limits, timer,
+        tell=lambda words: request.tell(words + where),
+    )  # fmt: skip
 
 
 def _judged(request: Request, compiled: CompiledSubmission, reports: Sequence[Report]) -> Verdict:
     kernels = ", ".join(entry.name for entry in compiled.program.entries)
-    found = judge.findings(request, reports, f"{kernels} for {compiled.program.target}")
+    found = judge.judge_stages(request, reports, f"{kernels} for {compiled.program.target}")
     word, stages = judge.settle(found)
     if word == "error":
-        stages = judge.cut_short(request, "runs", word, next(item.detail for item in found if item.word == "error"))
+        stages = judge.cut_short(request, "runs", word, next(stage.detail for stage in found if stage.word == "error"))
     diagnostics = judge.ordered(found, reports, word)
     shown = judge.with_source(diagnostics, compiled.program, request.submission.host_file, request.submission.texts)
-    verdict = _verdict(request, word, stages, shown)
     speeds = [report.speed for report in reports if report.speed is not None]
     outcomes = [outcome for report in reports for outcome in report.outcomes]
     verdict = replace(
-        verdict, cases=tuple(outcome.result for outcome in outcomes), failing=judge.failing(outcomes, diagnostics)
+        _verdict(request, word, stages, shown),
+        cases=tuple(outcome.result for outcome in outcomes),
+        failing=judge.failing(outcomes, diagnostics),
     )
+    log = compiled.program.log.strip()
     printed, printed_case = judge.printed(outcomes, verdict.failing_case)
     return replace(
         verdict,
@@ -148,7 +219,7 @@ def _judged(request: Request, compiled: CompiledSubmission, reports: Sequence[Re
         measured=speeds[0].measured if speeds else None,
         printed=printed,
         printed_case=printed_case,
-        notes=_notes(compiled),
+        notes=(f"the compiler says: {log}",) if log else (),
         sandbox=max(report.sandbox for report in reports),  # "none" sorts behind "landlock"
     )
 
@@ -161,7 +232,7 @@ def _cut_short(request: Request, stage: str, error: WarpgradeError) -> Verdict:
 def _verdict(
     request: Request, word: str, stages: tuple[StageResult, ...], diagnostics: tuple[Diagnostic, ...]
 ) -> Verdict:
-    points, maximum = score(request.exercise.points, stages)
+    points, maximum = judge.score(request.exercise.points, stages)
     return Verdict(
         exercise=request.exercise.name,
         backend=request.backend,
@@ -189,8 +260,3 @@ def _no_backend(request: Request) -> Unsupported:
         f"{exercise.name} {needs}, so it runs on a GPU only: {request.services.why_no_gpu}",
         hint=f"it compiled; grade it on a machine with {where}: `grade doctor` says what is missing here",
     )
-
-
-def _notes(compiled: CompiledSubmission) -> tuple[str, ...]:
-    log = compiled.program.log.strip()
-    return (f"the compiler says: {log}",) if log else ()

@@ -1,4 +1,4 @@
-"""The verdict from what the backends found; pure.
+"""The verdict from what the backends found: stages, words, points, diagnostics in order. Pure.
 
 The verdict is the word of the first stage that did not pass; later stages are ``skipped``, except that ``correct`` is
 still told after a ``race``. What nobody grades stays ``not_graded``, so that the maximum depends on the exercise and
@@ -9,155 +9,193 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from grader.errors import SubmissionError, Unsupported, WarpgradeError
-from grader.findings import record
-from grader.findings.kinds import kind_of
+from grader.counters import HOST_COUNTERS
+from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeError
+from grader.findings.kinds import kind_of, word_of_kind
+from grader.findings.record import Finding
 from grader.grading import technique
 from grader.grading.hints import told
 from grader.grading.hints.rules import Seen
-from grader.grading.records import Finding, Outcome, Report, Request
-from grader.grading.shape import question_of
-from grader.grading.texts import NOTHING_READ, Texts
-from grader.grading.words import failure_stage
-from grader.host_counters import is_host_counter
-from grader.text import bytes_words
-from grader.verdict import STAGES, CaseResult, Diagnostic, LaunchRecord, StageResult, Status, Timeline
+from grader.grading.records import Outcome, Report, Request, StageOutcome, Texts
+from grader.text import bytes_words, counted
+from grader.verdict import STAGES, VERDICTS, CaseResult, Diagnostic, LaunchRecord, StageResult, Status, Timeline
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from grader.backends.base import Execution
     from grader.compile import Program
-    from grader.exercise import Exercise
+
+# ------------------------------------------------------------------------------------------------- words and stages
+
+
+def word_of(diagnostic: Diagnostic | Finding) -> str | None:
+    """Return the verdict word that an error settles; a warning or a note settles none."""
+    if diagnostic.severity != "error":
+        return None
+    word = word_of_kind(diagnostic.kind)
+    if word not in VERDICTS:
+        raise GraderFault(f"a backend reported {diagnostic.kind!r}, for which there is no verdict word")
+    return word
+
+
+def failure_word(execution: Execution) -> str | None:
+    """Return the word that ends a case, or None where it ran: the backend's own word first, then its diagnostics'."""
+    if execution.failure is None:
+        words = (*map(word_of, execution.diagnostics), *map(word_of, execution.findings))
+        return next(filter(None, words), None)
+    word = word_of_kind(execution.failure)
+    if word not in VERDICTS or word == "pass":
+        raise GraderFault(f"a backend said that a run failed with {execution.failure!r}, which is no failure")
+    return word
+
+
+TIMING_WORDS = ("pass", "slow", "inconclusive", "cheat", "unsupported", "unlined")
+"""The words that the stage `fast` may come to; `unsupported`: this GPU cannot be timed for the exercise; `unlined`: it
+was timed, but no pass line is known.
+"""
+
+_STAGES: Mapping[str, str] = {
+    **dict.fromkeys(("compile_error", "invalid", "policy"), "compiles"),
+    "wrong": "correct",
+    "technique": "technique",
+    **dict.fromkeys(("pass", "slow", "inconclusive", "cheat"), "fast"),
+}
+
+
+def failure_stage(word: str) -> str:
+    """Return the stage that a word of a backend ends: ``runs``, where it is of no other stage."""
+    return _STAGES.get(word, "runs")
 
 
 def ungraded(request: Request) -> Mapping[str, str]:
     """Return the stages that this exercise on this machine has no grade for, each with the reason."""
-    exercise = request.exercise
-    reasons = {
-        "technique": "this exercise asks for no particular technique"
-        if not exercise.technique
-        else ""
-        if request.services.simulator is not None
-        else "only the simulator counts, and it did not run",
-        "fast": "this exercise is not timed"
-        if exercise.target is None or exercise.timed is None
-        else ""
-        if request.services.gpu is not None
-        else request.services.why_no_gpu,
-    }
-    return {stage: reason for stage, reason in reasons.items() if reason}
+    exercise, services = request.exercise, request.services
+    reasons = {}
+    if not exercise.technique:
+        reasons["technique"] = "this exercise asks for no particular technique"
+    elif services.simulator is None:
+        reasons["technique"] = "only the simulator counts, and it did not run"
+    if exercise.target is None or exercise.timed is None:
+        reasons["fast"] = "this exercise is not timed"
+    elif services.gpu is None:
+        reasons["fast"] = services.why_no_gpu
+    return reasons
 
 
-def findings(request: Request, reports: Sequence[Report], compiled: str) -> tuple[Finding, ...]:
-    """Return a finding for each stage; the simulator's report comes first. ``compiled`` says what the compiler made."""
-    left_out = {name: Finding(name, "not_graded", detail=why) for name, why in ungraded(request).items()}
+def judge_stages(request: Request, reports: Sequence[Report], compiled: str) -> tuple[StageOutcome, ...]:
+    """Return what each stage came to; the simulator's report comes first. ``compiled`` says what the compiler made."""
+    left_out = {name: StageOutcome(name, "not_graded", detail=why) for name, why in ungraded(request).items()}
     return (
-        compiles(reports, compiled),
-        runs(reports),
+        # Whether the launch lines fit is known only when they are resolved, size by size.
+        _first_failure("compiles", reports) or StageOutcome("compiles", "passed", detail=compiled),
+        _first_failure("runs", reports) or StageOutcome("runs", "passed", detail=_counted(reports)),
         correct(reports),
-        left_out.get("technique") or technique_finding(request, reports),
+        left_out.get("technique") or technique_outcome(request, reports),
         left_out.get("fast") or fast(reports),
     )
 
 
-def compiles(reports: Sequence[Report], compiled: str) -> Finding:
-    """The file was compiled; whether its launch lines fit is known only when they are resolved, size by size."""
-    return _first_failure("compiles", reports) or Finding("compiles", "passed", detail=compiled)
-
-
-def runs(reports: Sequence[Report]) -> Finding:
-    """The first backend's failure that is about running: a fault, a hang, a stray access, a race."""
-    return _first_failure("runs", reports) or Finding("runs", "passed", detail=_counted(reports))
-
-
-def _first_failure(stage: str, reports: Sequence[Report]) -> Finding | None:
+def _first_failure(stage: str, reports: Sequence[Report]) -> StageOutcome | None:
+    """The first backend's failure in ``compiles``, or in ``runs``: a fault, a hang, a stray access, a race."""
     for report in reports:
-        failed = next((outcome for outcome in report.outcomes if outcome.word and _ends(outcome.word, stage)), None)
-        if failed is not None:
-            assert failed.word is not None
-            return _failed(stage, failed.word, failed.diagnostics)
-        if report.stop is not None and _stage_of(report) == stage:
-            return _stopped(stage, report)
+        for outcome in report.outcomes:
+            # Of a case, everything but a launch that does not fit is running.
+            if outcome.word and stage == ("compiles" if failure_stage(outcome.word) == "compiles" else "runs"):
+                unnamed = (Diagnostic(outcome.word, f"the run ended with {outcome.word!r}"),)
+                detail = outcome.errors[0].message if outcome.errors else outcome.word
+                return StageOutcome(stage, "failed", outcome.word, detail, outcome.errors or unnamed)
+        if stopped := _stopped(stage, report):
+            return stopped
     return None
 
 
-def _ends(word: str, stage: str) -> bool:
-    """Whether a case's word belongs to ``stage``: of a case, everything but a launch that does not fit is running."""
-    return stage == ("compiles" if failure_stage(word) == "compiles" else "runs")
+def _stopped(stage: str, report: Report) -> StageOutcome | None:
+    """What ended the report's session, where that belongs to ``stage``."""
+    stop = report.stop
+    if stop is None or stage != (failure_stage(stop.verdict) if isinstance(stop, SubmissionError) else "runs"):
+        return None
+    word, diagnostics = trouble(stop)
+    return StageOutcome(stage, "failed", word, stop.message, diagnostics)
 
 
-def correct(reports: Sequence[Report]) -> Finding:
+def trouble(error: WarpgradeError) -> tuple[str, tuple[Diagnostic, ...]]:
+    """Return the verdict word and the diagnostics of an error that ended a grading."""
+    if isinstance(error, SubmissionError):
+        return error.verdict, error.diagnostics
+    if isinstance(error, Unsupported):
+        return "unsupported", error.diagnostics
+    return "error", (Diagnostic("error", error.message, hint=error.hint),)
+
+
+def correct(reports: Sequence[Report]) -> StageOutcome:
     """The first wrong output: of the smallest size, on the first backend that shows it."""
     wrong = [outcome for report in reports for outcome in report.outcomes if outcome.wrong is not None]
     if wrong:
-        first = min(wrong, key=lambda outcome: sum(outcome.case.size.values()))
-        assert first.wrong is not None
-        return Finding("correct", "failed", "wrong", first.wrong.message, (first.wrong,))
-    stopped = next((report for report in reports if report.stop is not None and _stage_of(report) == "correct"), None)
-    if stopped is not None:
-        return _stopped("correct", stopped)
-    ran = [outcome for report in reports for outcome in report.outcomes if outcome.word in (None, "race")]
-    return Finding("correct", "passed" if ran else "skipped", detail=_counted(reports))
+        first = min(wrong, key=lambda outcome: sum(outcome.case.size.values())).wrong
+        assert first is not None
+        return StageOutcome("correct", "failed", "wrong", first.message, (first,))
+    for report in reports:
+        if stopped := _stopped("correct", report):
+            return stopped
+    ran = any(outcome.word in (None, "race") for report in reports for outcome in report.outcomes)
+    return StageOutcome("correct", "passed" if ran else "skipped", detail=_counted(reports))
 
 
-def technique_finding(request: Request, reports: Sequence[Report]) -> Finding:
-    """The exercise's expectations on the counters of the simulated size."""
-    exercise, launches, host = request.exercise, counted_launches(reports), host_counters(reports)
-    if not launches and not host:
-        return Finding("technique", "skipped", detail="the simulated size did not run")
-    if not launches:
-        return _by_the_host(request, None)
-    if host.get("host_written_bytes", 0.0) > HOST_PART * _output_bytes(exercise):
-        return _by_the_host(request, int(host["host_written_bytes"]))
-    met = [technique.evaluate(expect, launches, exercise.simulated, host) for expect in exercise.technique]
-    missed = [miss for miss in met if miss is not None]
-    if missed:
-        question = question_of(launches)
-        records = (
-            technique.finding(miss, _file_of(miss, request), _note(miss.expect.note, reports), question)
-            for miss in missed
-        )
-        found = tuple(told(record, Seen()) for record in records)
-        return Finding("technique", "failed", "technique", found[0].message, found)
-    counted = dict.fromkeys(technique.counted(expect.counter, launches, host) for expect in exercise.technique)
-    return Finding("technique", "passed", detail="; ".join(counted))
-
-
-def _by_the_host(request: Request, count: int | None) -> Finding:
-    """A host file whose answer is right, and whose kernels had little to do with it; None: it launched none."""
-    outputs = " and ".join(f"`{array.name}`" for array in request.exercise.arrays if array.role == "out")
-    facts = {} if count is None else {"computed": bytes_words(count), "outputs": outputs}
-    file = request.submission.host_file.name if request.submission.host_file is not None else None
-    cause = "no_kernel" if count is None else "by_the_host"
-    found = told(record.Finding("technique", cause, file=file, facts=facts), Seen())
-    return Finding("technique", "failed", "technique", found.message, (found,))
+def _counted(reports: Sequence[Report]) -> str:
+    words = {"sim": "the simulator", "gpu": "the GPU"}
+    counts = [(sum(o.word is None for o in report.outcomes), words[report.backend]) for report in reports]
+    return ", ".join(f"{counted(count, 'case')} on {where}" for count, where in counts if count)
 
 
 HOST_PART = 0.1
 """Of the outputs, what a host file may compute by itself: a border, or what is left over at an end."""
 
 
-def _output_bytes(exercise: Exercise) -> int:
-    """Bytes of the outputs at the simulated size."""
+def technique_outcome(request: Request, reports: Sequence[Report]) -> StageOutcome:
+    """The exercise's expectations on the counters of the simulated size."""
     from grader.inputs import element_bytes, element_count
 
-    return sum(
-        element_count(array, exercise.simulated) * element_bytes(array)
-        for array in exercise.arrays if array.role == "out"
-    )  # fmt: skip
+    exercise, launches, host = request.exercise, counted_launches(reports), host_counters(reports)
+    if not launches and not host:
+        return StageOutcome("technique", "skipped", detail="the simulated size did not run")
+    if not launches:
+        return _by_the_host(request, None)
+    output_bytes = sum(element_count(a, exercise.simulated) * element_bytes(a) for a in exercise.outputs)
+    if host.get("host_written_bytes", 0.0) > HOST_PART * output_bytes:
+        return _by_the_host(request, int(host["host_written_bytes"]))
+    misses = [technique.evaluate(expect, launches, exercise.simulated, host) for expect in exercise.technique]
+    question = technique.question_of(launches)
+    found = tuple(
+        told(technique.finding(miss, _file_of(miss, request), _note(miss.expect.note, reports), question), Seen())
+        for miss in misses
+        if miss is not None
+    )
+    if found:
+        return StageOutcome("technique", "failed", "technique", found[0].message, found)
+    words = dict.fromkeys(technique.counted(expect.counter, launches, host) for expect in exercise.technique)
+    return StageOutcome("technique", "passed", detail="; ".join(words))
+
+
+def _by_the_host(request: Request, count: int | None) -> StageOutcome:
+    """A host file whose answer is right, and whose kernels had little to do with it; None: it launched none."""
+    outputs = " and ".join(f"`{array.name}`" for array in request.exercise.outputs)
+    facts = {} if count is None else {"computed": bytes_words(count), "outputs": outputs}
+    file = request.submission.host_file.name if request.submission.host_file is not None else None
+    cause = "no_kernel" if count is None else "by_the_host"
+    found = told(Finding("technique", cause, file=file, facts=facts), Seen())
+    return StageOutcome("technique", "failed", "technique", found.message, (found,))
 
 
 def _file_of(miss: technique.Miss, request: Request) -> str:
     """The file that an expectation is about: the host file, where it is about what the host did."""
-    if not is_host_counter(miss.expect.counter):
+    if miss.expect.counter not in HOST_COUNTERS:
         return request.submission.path.name
-    return (
-        request.submission.host_file.name
-        if request.submission.host_file is not None
-        else f"{request.exercise.name}_host.py"
-    )
+    host_file = request.submission.host_file
+    return host_file.name if host_file is not None else f"{request.exercise.name}_host.py"
 
 
 def _note(kind: str, reports: Sequence[Report]) -> Diagnostic | None:
@@ -166,23 +204,67 @@ def _note(kind: str, reports: Sequence[Report]) -> Diagnostic | None:
     return next((note for note in notes if note.kind == kind and note.hint), None)
 
 
-def fast(reports: Sequence[Report]) -> Finding:
+def fast(reports: Sequence[Report]) -> StageOutcome:
     """The timing's word. Inconclusive or impossible here, it leaves the maximum: nothing was shown either way."""
     gpu = next(report for report in reports if report.backend == "gpu")
     if gpu.speed is None:
-        return _stopped("fast", gpu) if gpu.stop and _stage_of(gpu) == "fast" else Finding("fast", "skipped")
+        return _stopped("fast", gpu) or StageOutcome("fast", "skipped")
     speed = gpu.speed
     if speed.word == "unlined":
-        return Finding("fast", "not_graded", detail=speed.detail)
+        return StageOutcome("fast", "not_graded", detail=speed.detail)
     found = speed.diagnostics or ((Diagnostic(speed.word, speed.detail),) if speed.word != "pass" else ())
-    return Finding("fast", _SPEED_STATUS.get(speed.word, "failed"), speed.word, speed.detail, found)
+    return StageOutcome("fast", _SPEED_STATUS.get(speed.word, "failed"), speed.word, speed.detail, found)
 
 
-_SPEED_STATUS: Mapping[str, Status] = {
-    "pass": "passed",
-    "inconclusive": "not_graded",
-    "unsupported": "not_graded",
-}
+_SPEED_STATUS: Mapping[str, Status] = {"pass": "passed", "inconclusive": "not_graded", "unsupported": "not_graded"}
+
+
+def settle(found: Sequence[StageOutcome]) -> tuple[str, tuple[StageResult, ...]]:
+    """Return the verdict word and the stages as they are shown: what follows the first failure is skipped."""
+    word = "pass"
+    shown = []
+    for stage in found:
+        status = stage.status
+        if word != "pass" and status != "not_graded" and not (word == "race" and stage.name == "correct"):
+            status = "skipped"
+        shown.append(StageResult(stage.name, status, stage.detail if status != "skipped" else ""))
+        word = stage.word if word == "pass" else word
+    return word, tuple(shown)
+
+
+def cut_short(request: Request, stage: str, word: str, detail: str) -> tuple[StageResult, ...]:
+    """All stages of a grading that ended in ``stage``.
+
+    The later ones are skipped; where the end is not the submission's fault, nothing is graded from there on.
+    """
+    at = STAGES.index(stage)
+    if word in ("unsupported", "error"):
+        before = tuple(StageResult(name, "passed") for name in STAGES[:at])
+        return (*before, *(StageResult(name, "not_graded", detail) for name in STAGES[at:]))
+    left_out = ungraded(request)
+    later = (
+        StageOutcome(name, "not_graded" if name in left_out else "skipped", detail=left_out.get(name, ""))
+        for name in STAGES[at + 1 :]
+    )
+    return settle((StageOutcome(stage, "failed", word, detail), *later))[1]
+
+
+NEEDED = {"correct": ("runs", "correct"), "technique": ("technique",), "fast": ("fast",)}
+"""The stages that must all have passed to earn the points of each: an answer right by the luck of a race earns none."""
+
+
+def score(points: tuple[int, int, int], stages: Sequence[StageResult]) -> tuple[int, int]:
+    """Return (score, maximum); ``points`` are those of `Exercise.points`: correct, technique, fast.
+
+    A stage that is not graded leaves the maximum, so that 80 of 80 on a machine without a GPU is a full score.
+    """
+    status = {stage.name: stage.status for stage in stages}
+    graded = {name: worth for name, worth in zip(NEEDED, points, strict=True) if status[name] != "not_graded"}
+    earned = (worth for name, worth in graded.items() if all(status[need] == "passed" for need in NEEDED[name]))
+    return sum(earned), sum(graded.values())
+
+
+# ------------------------------------------------------------------------------------------------- what is shown
 
 
 def counted_launches(reports: Iterable[Report]) -> tuple[LaunchRecord, ...]:
@@ -224,33 +306,23 @@ def printed(outcomes: Sequence[Outcome], failing: CaseResult | None) -> tuple[st
     return (printing[0].printed, printing[0].result) if printing else ("", None)
 
 
-def settle(found: Sequence[Finding]) -> tuple[str, tuple[StageResult, ...]]:
-    """Return the verdict word and the stages as they are shown: what follows the first failure is skipped."""
-    word = "pass"
-    shown = []
-    for finding in found:
-        status = finding.status
-        if word != "pass" and status != "not_graded" and not (word == "race" and finding.name == "correct"):
-            status = "skipped"
-        shown.append(StageResult(finding.name, status, finding.detail if status != "skipped" else ""))
-        word = finding.word if word == "pass" else word
-    return word, tuple(shown)
-
-
-def ordered(found: Sequence[Finding], reports: Sequence[Report], word: str) -> list[Diagnostic]:
+def ordered(found: Sequence[StageOutcome], reports: Sequence[Report], word: str) -> list[Diagnostic]:
     """Every diagnostic once: what settled the verdict, a wrong output beside a race, then warnings and notes.
 
     A launch whose arguments are misread comes first where that may be the cause.
     """
-    decisive = [finding for finding in found if finding.word == word]
-    beside = [finding for finding in found if word == "race" and finding.word == "wrong"]
-    errors = [item for finding in (*decisive[:1], *beside) for item in finding.diagnostics]
+    decisive = [stage for stage in found if stage.word == word]
+    beside = [stage for stage in found if word == "race" and stage.word == "wrong"]
+    errors = [item for stage in (*decisive[:1], *beside) for item in stage.diagnostics]
     outcomes = [outcome for report in reports for outcome in report.outcomes]
     every = [item for outcome in outcomes for item in outcome.diagnostics if _belongs(item, outcome, word)]
-    softer = {_place(item): item for item in reversed(every) if item.severity != "error"}
+    softer = {_SAME_NOTE(item): item for item in reversed(every) if item.severity != "error"}
     causes = [item for item in reversed(softer.values()) if word in kind_of(item.kind).first_beside]
     rest = [item for item in reversed(softer.values()) if item not in causes]
     return [*causes, *dict.fromkeys(errors), *rest]
+
+
+_SAME_NOTE = attrgetter("kind", "severity", "file", "line", "array", "kernel")
 
 
 def _belongs(item: Diagnostic, outcome: Outcome, word: str) -> bool:
@@ -259,8 +331,11 @@ def _belongs(item: Diagnostic, outcome: Outcome, word: str) -> bool:
     return (kind.beside is None or word in kind.beside) and (not kind.counted or outcome.case.counters)
 
 
+_NOTHING_READ = Texts()
+
+
 def with_source(
-    diagnostics: Iterable[Diagnostic], program: Program, host_file: Path | None = None, texts: Texts = NOTHING_READ
+    diagnostics: Iterable[Diagnostic], program: Program, host_file: Path | None = None, texts: Texts = _NOTHING_READ
 ) -> tuple[Diagnostic, ...]:
     """Return the diagnostics with the text of their line, where the line is the submission's own."""
     lines = {program.name: program.source.splitlines()}
@@ -273,63 +348,3 @@ def with_source(
         return replace(item, source=known[(item.line or 0) - 1]) if own else item
 
     return tuple(map(completed, diagnostics))
-
-
-def _place(item: Diagnostic) -> tuple[object, ...]:
-    return item.kind, item.severity, item.file, item.line, item.array, item.kernel
-
-
-def cut_short(request: Request, stage: str, word: str, detail: str) -> tuple[StageResult, ...]:
-    """All stages of a grading that ended in ``stage``.
-
-    The later ones are skipped; where the end is not the submission's fault, nothing is graded from there on.
-    """
-    if word in ("unsupported", "error"):
-        at = STAGES.index(stage)
-        before = tuple(StageResult(name, "passed") for name in STAGES[:at])
-        return (*before, *(StageResult(name, "not_graded", detail) for name in STAGES[at:]))
-    left_out = ungraded(request)
-    ended = Finding(stage, "failed", word, detail)
-    later = (
-        Finding(name, "not_graded" if name in left_out else "skipped", detail=left_out.get(name, ""))
-        for name in STAGES[STAGES.index(stage) + 1 :]
-    )
-    return settle((ended, *later))[1]
-
-
-def _failed(stage: str, word: str, diagnostics: Sequence[Diagnostic]) -> Finding:
-    errors = tuple(item for item in diagnostics if item.severity == "error")
-    detail = errors[0].message if errors else word
-    return Finding(stage, "failed", word, detail, errors or (Diagnostic(kind=word, message=_PLAIN.format(word)),))
-
-
-_PLAIN = "the run ended with {!r}"
-
-
-def _stopped(stage: str, report: Report) -> Finding:
-    """The finding of what ended a session."""
-    stop = report.stop
-    assert stop is not None
-    word, found = trouble(stop)
-    return Finding(stage, "failed", word, stop.message, found)
-
-
-def trouble(error: WarpgradeError) -> tuple[str, tuple[Diagnostic, ...]]:
-    """Return the verdict word and the diagnostics of an error that ended a grading."""
-    if isinstance(error, SubmissionError):
-        return error.verdict, error.diagnostics
-    if isinstance(error, Unsupported):
-        return "unsupported", error.diagnostics
-    return "error", (Diagnostic("error", error.message, hint=error.hint),)
-
-
-def _stage_of(report: Report) -> str:
-    return failure_stage(report.stop.verdict) if isinstance(report.stop, SubmissionError) else "runs"
-
-
-def _counted(reports: Sequence[Report]) -> str:
-    words = {"sim": "the simulator", "gpu": "the GPU"}
-    counts = [(sum(o.word is None for o in report.outcomes), words[report.backend]) for report in reports]
-    from grader.text import counted
-
-    return ", ".join(f"{counted(count, 'case')} on {where}" for count, where in counts if count)

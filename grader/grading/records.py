@@ -1,17 +1,18 @@
 """What the stages hand to one another, as frozen records.
 
-Request ──compile──▶ CompiledSubmission ──run on each backend──▶ Report ──judge──▶ Finding ──▶ Verdict
+Request ──compile──▶ CompiledSubmission ──run on each backend──▶ Report ──judge──▶ StageOutcome ──▶ Verdict
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Self
 
 from grader.backends.base import Limits
-from grader.grading.texts import Texts
+from grader.errors import WarpgradeError
 from grader.verdict import CaseResult, Diagnostic, LaunchRecord, Measurement, Status, Timeline
 
 if TYPE_CHECKING:
@@ -20,20 +21,47 @@ if TYPE_CHECKING:
 
     from grader.backends.base import Backend
     from grader.compile import Program
-    from grader.errors import WarpgradeError
     from grader.exercise import Exercise, Size
+    from grader.inputs import Kind
     from grader.launch import LaunchScript
 
     Arrays = Mapping[str, npt.NDArray[np.generic]]
     Oracle = Callable[[Arrays, Mapping[str, float]], Mapping[str, npt.NDArray[np.float64]]]
 
 
-def _nobody_listens(words: str) -> None:
-    pass
+@dataclass(frozen=True)
+class Texts:
+    """The graded files as they were when grading began, by path.
 
+    A file may be saved while it is graded. One reading serves all that is compiled, run and shown: a report never
+    accuses a line that was written later. A file that is not in ``contents`` is read when its text is needed.
+    """
 
-def no_next() -> str:
-    return ""
+    contents: Mapping[Path, bytes] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, *paths: Path | None) -> Self:
+        """Read the files; one that cannot be read is left out, so that the error is raised where it is needed."""
+        from grader.compile import read_submission
+
+        contents: dict[Path, bytes] = {}
+        for path in filter(None, paths):
+            with suppress(WarpgradeError):
+                contents[path] = read_submission(path)
+        return cls(contents)
+
+    def read(self, path: Path) -> bytes:
+        """The content. Raises what `grader.compile.read_submission` raises."""
+        from grader.compile import read_submission
+
+        return self.contents[path] if path in self.contents else read_submission(path)
+
+    def shown(self, path: Path) -> str:
+        """The text for an excerpt; "" where it cannot be read, which the verdict says."""
+        try:
+            return self.read(path).decode("utf-8", "replace")
+        except WarpgradeError:
+            return ""
 
 
 @dataclass(frozen=True)
@@ -82,8 +110,8 @@ class Request:
     seed: int
     wanted: str = "auto"
     watched: bool = False
-    next_exercise: Callable[[], str] = no_next
-    tell: Callable[[str], None] = _nobody_listens
+    next_exercise: Callable[[], str] = lambda: ""
+    tell: Callable[[str], None] = lambda words: None
 
     @property
     def backend(self) -> str:
@@ -110,7 +138,7 @@ class Case:
     """One size with one kind of values (``exact`` or ``real``); ``counters`` asks the simulator to count."""
 
     size: Size
-    values: Literal["exact", "real"]
+    values: Kind
     counters: bool = False
 
 
@@ -142,7 +170,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Speed:
-    """What timing came to: the word of ``fast`` (one of `grader.grading.words.TIMING_WORDS`) and the figures."""
+    """What timing came to: the word of ``fast`` (one of `grader.grading.judge.TIMING_WORDS`) and the figures."""
 
     word: str
     detail: str
@@ -163,7 +191,7 @@ class Report:
 
 
 @dataclass(frozen=True)
-class Finding:
+class StageOutcome:
     """What one stage came to by itself, before the stages before it are looked at."""
 
     name: str

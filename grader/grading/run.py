@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,14 +11,22 @@ from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeEr
 from grader.findings.kinds import MISREAD_SHOWS
 from grader.findings.record import Finding
 from grader.grading.cases import CaseBook, CaseData, case_run, plan_of
-from grader.grading.causes import inputs_there, misreads, note_on, uneven_passes
+from grader.grading.causes import (
+    has_time,
+    inputs_there,
+    misreads,
+    note_on,
+    since,
+    uneven_passes,
+    with_time,
+    without_values,
+)
 from grader.grading.hints import UNEVEN_PASS, about_type, told
 from grader.grading.hints.rules import Seen
+from grader.grading.judge import TIMING_WORDS, failure_word
 from grader.grading.records import Case, CompiledSubmission, Outcome, Report, Speed
-from grader.grading.shape import Shaped, with_shape
 from grader.grading.source_view import SourceView
-from grader.grading.stale import has_time, since, with_time, without_values
-from grader.grading.words import TIMING_WORDS, failure_word
+from grader.grading.technique import Shaped, with_shape
 
 if TYPE_CHECKING:
     from grader.backends.base import Backend, Execution, Limits, Session
@@ -46,16 +53,6 @@ class Job:
     tell: Callable[[str], None] = lambda words: None
 
 
-@contextmanager
-def started(backend: Backend) -> Iterator[None]:
-    """Start the backend's child early, and end it where it was not used after all."""
-    try:
-        backend.start()
-        yield
-    finally:
-        backend.close()
-
-
 def run_job(job: Job) -> Report:
     """Run the cases in order; the first that fails is the last, except that a race lets the others go on."""
     outcomes: list[Outcome] = []
@@ -65,9 +62,12 @@ def run_job(job: Job) -> Report:
     try:
         with job.backend.open(job.compiled.program, job.limits) as session:
             sandbox = session.sandbox
-            for outcome in _outcomes(job, session):
-                outcomes.append(outcome)
-            if job.timer is not None and all(_fine(outcome) for outcome in outcomes):
+            for number, case in enumerate(job.cases, start=1):
+                job.tell(f"case {number} of {len(job.cases)}")
+                outcomes.append(run_case(job, session, case))
+                if outcomes[-1].wrong is not None or outcomes[-1].word not in (None, "race"):
+                    break
+            if job.timer is not None and not any(outcome.word or outcome.wrong for outcome in outcomes):
                 job.tell("timing")
                 speed = _timed(job.timer, session)
     except (SubmissionError, Unsupported, GraderFault) as error:
@@ -84,19 +84,6 @@ def _timed(timer: Timer, session: Session) -> Speed | None:
     if speed is not None and speed.word not in TIMING_WORDS:
         raise SubmissionError(speed.word, speed.detail, diagnostics=speed.diagnostics)
     return speed
-
-
-def _outcomes(job: Job, session: Session) -> Iterator[Outcome]:
-    for number, case in enumerate(job.cases, start=1):
-        job.tell(f"case {number} of {len(job.cases)}")
-        outcome = run_case(job, session, case)
-        yield outcome
-        if outcome.wrong is not None or outcome.word not in (None, "race"):
-            return
-
-
-def _fine(outcome: Outcome) -> bool:
-    return outcome.word is None and outcome.wrong is None
 
 
 @dataclass(frozen=True)
@@ -125,13 +112,10 @@ def _ran(job: Job, session: Session, case: Case) -> Ran:
     execution = session.run(case_run(job.exercise, case, data, plan))
     word = failure_word(execution)
     wrong = _wrong(job, case, data, plan, execution) if word in (None, "race") else None
-    if wrong is not None and (word == "race" or _reads_unwritten(execution)):
-        wrong = without_values(wrong)  # a race, or memory that nobody wrote, explains the values
+    unwritten = any(found.kind == "uninitialised_read" for found in execution.findings)
+    if wrong is not None and (word == "race" or unwritten):  # which explains the values
+        wrong = without_values(wrong)
     return Ran(case, plan, execution, word, wrong)
-
-
-def _reads_unwritten(execution: Execution) -> bool:
-    return any(one.kind == "uninitialised_read" for one in execution.findings)
 
 
 def _with_time(job: Job, session: Session, ran: Ran) -> Ran:

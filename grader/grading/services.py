@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.backends.base import SEED_BITS, Limits
-from grader.errors import SubmissionError, Unsupported
+from grader.errors import Unsupported
 from grader.gpus.architecture import capability, simulable
-from grader.grading.records import Request, Services, Submission, no_next
-from grader.grading.texts import Texts
+from grader.grading.records import Request, Services, Submission, Texts
 
 if TYPE_CHECKING:
     from grader.backends.base import Backend
@@ -39,15 +38,19 @@ class Task:
 
     @property
     def host_file(self) -> Path | None:
-        """Its host file; None where it needs none, or where there is none, which the backend says when it looks."""
+        """Its host file: ``host``, else M_host.py or NAME_host.py beside the file; in ``wrong/`` also the solution's.
+
+        None where it needs none, or where there is none.
+        """
         if self.host is not None or not self.entry.exercise.host:
             return self.host
-        from grader.grading.hostfile import host_file
+        beside = next((place for place in self.places if place.is_file()), None)
+        return beside or (self.entry.solution_host_file if self.entry.is_wrong_answer(self.path) else None)
 
-        try:
-            return host_file(self.entry, self.path)
-        except SubmissionError:
-            return None
+    @property
+    def places(self) -> tuple[Path, Path]:
+        """Where the host file may lie beside the file, the first that is there."""
+        return self.path.with_name(f"{self.path.stem}_host.py"), self.path.with_name(f"{self.entry.name}_host.py")
 
     def read(self) -> Submission:
         """The files as they are now: what is compiled, run and shown, whatever is saved meanwhile."""
@@ -84,7 +87,7 @@ class Hardware:
         timeout_s: float | None = None,
         sandbox: bool = True,
         watched: bool = False,
-        next_exercise: Callable[[], str] = no_next,
+        next_exercise: Callable[[], str] = lambda: "",
     ) -> Request:
         """Everything that grading one file needs. ``sandbox=False`` runs a host file where files cannot be closed."""
         here = self.for_exercise(task.entry.exercise)
@@ -97,7 +100,12 @@ class Hardware:
 
     def for_exercise(self, exercise: Exercise) -> Hardware:
         """This machine as the exercise may use it: without a GPU that is too old for it, too new, or one of too few."""
-        why_not = "" if self.gpu is None else self.gpu.why_not(exercise.requires) or _too_few(exercise)
+        why_not = "" if self.gpu is None else self.gpu.why_not(exercise.requires)
+        if self.gpu is not None and not why_not and exercise.gpus > 1:
+            from grader.backends.hostfile.case import too_few_gpus
+            from grader.gpus.detect import count
+
+            why_not = too_few_gpus(exercise, count())
         return replace(self, gpu=None, why_no_gpu=why_not) if why_not else self
 
     def with_line(self, entry: CourseExercise) -> CourseExercise:
@@ -117,13 +125,13 @@ class Hardware:
         simulated = self.wanted != "gpu" and simulable(exercise.requires)
         services = Services(
             oracle=partial(_oracle, task.entry),
-            simulator=_simulator(task, submission, sandbox) if simulated else None,
+            simulator=simulator(task.entry, submission, sandbox=sandbox) if simulated else None,
             why_no_gpu=self.why_no_gpu,
             target=self._target(exercise.requires),
             device="simulated A100" if simulated else None,
             limits=limits,
         )
-        return services if self.gpu is None else _with_gpu(services, self.gpu, task, submission, seed, sandbox)
+        return services if self.gpu is None else _with_gpu(services, self.gpu, task.entry, submission, seed, sandbox)
 
     def _target(self, requires: str) -> str:
         """The compute capability to compile for: this GPU's, at most 8.0, but at least what the exercise requires."""
@@ -131,44 +139,42 @@ class Hardware:
         return "sm_{}{}".format(*here) if capability(requires) <= here else requires
 
 
-def _too_few(exercise: Exercise) -> str:
-    """Why this machine has too few GPUs for the exercise; "" where it has enough."""
-    if exercise.gpus <= 1:
-        return ""
-    from grader.backends.hostfile.case import too_few_gpus
-    from grader.gpus.detect import count
+def simulator(entry: CourseExercise, submission: Submission, *, sandbox: bool = True, threads: int = 0) -> Backend:
+    """The simulator for kernels, or for a host exercise's file; ``threads`` is for the latter."""
+    if not submission.exercise.host:
+        from grader.backends.sim.session import SimBackend
 
-    return too_few_gpus(exercise, count())
+        return SimBackend()
+    from grader.backends.sim.hostfile.backend import HostfileSimBackend
 
-
-def _simulator(task: Task, submission: Submission, sandbox: bool) -> Backend:
-    if submission.exercise.host:
-        from grader.grading.hostfile import SimHostFileBackend
-
-        return SimHostFileBackend(
-            task.entry, task.path, host=submission.host_file, sandbox=sandbox, texts=submission.texts
-        )
-    from grader.backends.sim.session import SimBackend
-
-    return SimBackend()
+    courses = (entry.course.exercises, entry.course.solutions, entry.course.kernels_ref)
+    return HostfileSimBackend(
+        entry.exercise, *_host_file(submission), threads=threads, sandbox=sandbox, courses=courses
+    )
 
 
-def _with_gpu(services: Services, gpu: Gpu, task: Task, submission: Submission, seed: int, sandbox: bool) -> Services:
+def _host_file(submission: Submission) -> tuple[bytes, str]:
+    """The host file's text and name; where it is missing or cannot be read, the grading ends before it is run."""
+    path = submission.host_file
+    return (submission.texts.contents.get(path, b""), path.name) if path is not None else (b"", "")
+
+
+def _with_gpu(
+    services: Services, gpu: Gpu, entry: CourseExercise, submission: Submission, seed: int, sandbox: bool
+) -> Services:
     """The services with the GPU's backend and its timer; a host exercise has its own kind of both."""
     from grader.backends.gpu import GpuBackend
 
-    entry, backend = task.entry, GpuBackend(gpu, sandbox=sandbox)
+    backend = GpuBackend(gpu, sandbox=sandbox)
     services = replace(services, device=gpu.name)
     if not entry.exercise.host:
         from grader.grading.fast import SpeedTest
 
         return replace(services, gpu=backend, timer=SpeedTest(entry, backend, seed, services.limits))
+    from grader.backends.gpu.hostfile.backend import HostfileBackend
     from grader.grading.fast_hostfile import HostfileSpeedTest
-    from grader.grading.hostfile import HostFileBackend
 
-    host = HostFileBackend(
-        backend, entry, task.path, host=submission.host_file, sandbox=sandbox, texts=submission.texts
-    )
+    host = HostfileBackend(backend, entry.exercise, *_host_file(submission), sandbox=sandbox, course=entry.course)
     timer = HostfileSpeedTest(entry.exercise, host, services.oracle, seed, services.limits)
     return replace(services, gpu=host, timer=timer)
 

@@ -1,55 +1,113 @@
 """Technique: what the exercise expects of the simulator's counters, at the simulated size.
 
+    with_shape(submission, launches) -> launches      counters that follow from the launch's shape, not from running
     evaluate(expect, launches, size, host_counters) -> Miss | None        pure
 
-A counter of the whole submission is the sum over its launches; a ratio is the ratio of the sums, which is the average
-weighted by its own denominator (`WEIGHTS`). What a host file did is counted once, for the whole run.
+A counter of the whole submission is made of its launches' as `grader.counters` says. What a host file did is counted
+once, for the whole run.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
-from grader.errors import GraderFault
-from grader.exercise import Expect, Size
+from grader.compile import assembly
+from grader.counters import HOST_COUNTERS, KERNEL_COUNTERS, amount
+from grader.counters import in_words as host_counter_in_words
+from grader.errors import GraderFault, SubmissionError
+from grader.exercise import Exercise, Expect, Size
 from grader.findings.kinds import kind_of
 from grader.findings.record import Finding
-from grader.host_counters import HOST_COUNTERS, amount, is_host_counter, told
+from grader.launch import DeviceLimits, resolve_launches
+from grader.simt.occupancy import SIMULATED, occupancy
 from grader.verdict import Diagnostic, LaunchRecord
 
-WEIGHTS: Mapping[str, str] = {
-    "sector_efficiency": "sectors",
-    "sectors_per_request": "global_requests",
-    "active_lanes": "instructions",
-    "overlap": "fetching_instructions",
-}
-"""Ratio counter -> the counter that it is a ratio over."""
+if TYPE_CHECKING:
+    from grader.compile.ptxas import Resources
+    from grader.grading.records import CompiledSubmission
 
-ZERO_WHERE_ABSENT = frozenset({"overlap"})
-"""Ratio counters that are zero where there is nothing that they could be a ratio over; the others say nothing there."""
+# --------------------------------------------------------------------------------------------- the shape of a launch
 
-LARGEST = frozenset({"bytes_per_lane", "shared_memory_bytes", "registers", "spill_bytes", "grid_growth"})
-"""Counters of which the largest launch counts: they are a property of each launch, not an amount of work."""
+GROWTH = 4
+"""`grid_growth` compares the grids at this many times each number of the size."""
 
-LEAST = frozenset({"occupancy"})
-"""Counters of which the least launch counts."""
 
-_KINDS = ("load", "store", "atomic")
-AMOUNTS = frozenset(
-    {"launches", "instructions", "thread_instructions", "branches", "divergent_branches", "barriers", "shuffles"}
-    | {"threads", "wmma_instructions", "global_requests", "sectors", "shared_requests", "shared_bytes", "wavefronts"}
-    | {"excess_wavefronts", "shared_load_excess_wavefronts", "overlapped_instructions", "fetching_instructions"}
-    | {f"global_{kind}_{what}" for kind in _KINDS for what in ("requests", "bytes", "sectors")}
-    | {f"shared_{kind}_{what}" for kind in _KINDS for what in ("requests", "bytes", "wavefronts")}
-    | {f"async_copy_{what}" for what in ("requests", "bytes", "wavefronts")}
-)
-"""Counters that are sums. The simulator leaves out those that are zero."""
+@dataclass(frozen=True)
+class Shaped:
+    """A submission at one size on one device: all that the counters of a launch's shape are made of."""
 
-KNOWN = AMOUNTS | LARGEST | LEAST | frozenset(WEIGHTS) | frozenset(HOST_COUNTERS)
-"""Every counter that an exercise may expect something of."""
+    exercise: Exercise
+    compiled: CompiledSubmission
+    size: Size
+    limits: DeviceLimits
+
+
+def with_shape(what: Shaped, launches: Sequence[LaunchRecord]) -> tuple[LaunchRecord, ...]:
+    """The launches with the counters of their shape added; docs/counters.md names them.
+
+    `threads` and `shared_memory_bytes` are in every launch; `occupancy` (with `registers` and `spill_bytes`) and
+    `grid_growth`, which cost something, only where the exercise expects something of them. Raises Unsupported where
+    `occupancy` needs ptxas and there is none.
+    """
+    expected = {expect.counter for expect in what.exercise.technique}
+    static = {entry.name: entry.static_shared_bytes for entry in what.compiled.program.entries}
+    growth = _growth(what) if "grid_growth" in expected else ()
+    resources = assembly(what.compiled.program, SIMULATED).resources if "occupancy" in expected else {}
+    shaped = []
+    for at, launch in enumerate(launches):
+        shared = static.get(launch.kernel, 0) + launch.shared_bytes
+        counters = {"threads": float(math.prod(launch.grid) * math.prod(launch.block))}
+        counters |= {"shared_memory_bytes": float(shared)} if shared else {}
+        counters |= {"grid_growth": growth[at]} if at < len(growth) else {}
+        if launch.kernel in resources:
+            counters |= _residency(launch, resources[launch.kernel], shared)
+        shaped.append(replace(launch, counters={**launch.counters, **counters}))
+    return tuple(shaped)
+
+
+def _growth(what: Shaped) -> tuple[float, ...]:
+    """Blocks of each launch at `GROWTH` times the timed size over those at that size, where a cap has long set in.
+
+    Where the larger size cannot be launched (no int holds it, or no grid), the timed size is the larger one.
+    """
+    size = what.exercise.timed or what.size
+    for smaller in (size, {name: max(1, n // GROWTH) for name, n in size.items()}):
+        after = _blocks(what, {name: GROWTH * n for name, n in smaller.items()})
+        if after:
+            return tuple(new / old for old, new in zip(_blocks(what, smaller), after, strict=False))
+    return ()
+
+
+def _blocks(what: Shaped, size: Size) -> tuple[int, ...]:
+    """Blocks of each launch; none where a grid of that size cannot be launched."""
+    try:
+        plan = resolve_launches(what.compiled.script, what.exercise, size, what.limits, what.compiled.program)
+    except SubmissionError:
+        return ()
+    return tuple(math.prod(launch.grid) for launch in plan.launches)
+
+
+def _residency(launch: LaunchRecord, needs: Resources, shared_bytes: int) -> Mapping[str, float]:
+    """The occupancy on the simulated device, and what it was bought with: registers, and what did not fit into them."""
+    registers, threads = max(needs.registers, 1), math.prod(launch.block)
+    found = occupancy(SIMULATED, threads=threads, registers=registers, shared_bytes=shared_bytes)
+    spilled = needs.spill_store_bytes + needs.spill_load_bytes
+    counters = {"registers": float(registers), "occupancy": found.fraction}
+    return counters | ({"spill_bytes": float(spilled)} if spilled else {})
+
+
+def question_of(launches: Sequence[LaunchRecord]) -> str:
+    """The command that explains the least occupied launch: what limits it, and what each resource would allow."""
+    least = min(launches, key=lambda launch: launch.counters.get("occupancy", math.inf))
+    counters = least.counters
+    words = f"--block {math.prod(least.block)} --registers {counters.get('registers', 1):.0f}"
+    return f"`grade device --arch sm_80 {words} --shared {counters.get('shared_memory_bytes', 0):.0f}`"
+
+
+# ------------------------------------------------------------------------------------------------------ expectations
 
 
 @dataclass(frozen=True)
@@ -75,11 +133,15 @@ def evaluate(
 
     ``host`` is what the host file did; None where there is none.
     """
-    per = _per(expect, size)
+    from grader.expressions import evaluate as value_of
+
+    per = float(value_of(expect.per, dict(size))) if expect.per else 1.0
     found = total(expect.counter, launches, host) / per
-    if _meets(expect, found):
+    enough = expect.at_least is None or found >= expect.at_least * (1 - 1e-9)
+    meets = enough and (expect.at_most is None or found <= expect.at_most * (1 + 1e-9))
+    if meets or math.isnan(found):  # a ratio over nothing: where there is no access there is no waste
         return None
-    if is_host_counter(expect.counter):
+    if expect.counter in HOST_COUNTERS:
         return Miss(expect, found, None, None, None, size, per)
     kernel, line, line_found = _worst_line(expect, launches)
     return Miss(expect, found, line, line_found, kernel, size, per)
@@ -87,45 +149,29 @@ def evaluate(
 
 def total(counter: str, launches: Sequence[LaunchRecord], host: Mapping[str, float] | None = None) -> float:
     """Return one counter of the whole submission."""
-    if is_host_counter(counter):
+    if counter in HOST_COUNTERS:
         if host is None:
             raise GraderFault(f"the exercise expects something of {counter!r}, and has no host file")
         return float(host.get(counter, 0.0))
     if counter == "launches":
         return float(len(launches))
-    counted = [launch for launch in launches if counter in launch.counters]
-    if counter in WEIGHTS:
-        ratio = _weighted(counter, WEIGHTS[counter], counted)
-        return 0.0 if math.isnan(ratio) and counter in ZERO_WHERE_ABSENT else ratio
-    if counter in LARGEST:
-        return max((float(launch.counters[counter]) for launch in counted), default=0.0)
-    if counter in LEAST:
-        return min((float(launch.counters[counter]) for launch in counted), default=math.nan)
-    if not counted and counter not in AMOUNTS:
+    counted = [launch.counters for launch in launches if counter in launch.counters]
+    values = [float(counters[counter]) for counters in counted]
+    known = KERNEL_COUNTERS.get(counter)
+    if known is None and not counted:
         raise GraderFault(f"the exercise expects something of {counter!r}, which the simulator does not count")
-    return math.fsum(launch.counters[counter] for launch in counted)
-
-
-def _weighted(counter: str, weight: str, launches: Sequence[LaunchRecord]) -> float:
-    """The ratio of the sums; launches without the denominator (no such access at all) say nothing about the ratio."""
-    pairs = [(launch.counters[counter], launch.counters.get(weight, 0.0)) for launch in launches]
-    known = [(ratio, amount) for ratio, amount in pairs if amount and math.isfinite(ratio)]
-    amount = math.fsum(amount for _, amount in known)
-    return math.fsum(ratio * amount for ratio, amount in known) / amount if amount else math.nan
-
-
-def _per(expect: Expect, size: Size) -> float:
-    from grader.expressions import evaluate as value_of
-
-    return float(value_of(expect.per, dict(size))) if expect.per else 1.0
-
-
-def _meets(expect: Expect, found: float) -> bool:
-    """A ratio over nothing (NaN) meets everything: where there is no access there is no waste."""
-    if math.isnan(found):
-        return True
-    enough = expect.at_least is None or found >= expect.at_least * (1 - 1e-9)
-    return enough and (expect.at_most is None or found <= expect.at_most * (1 + 1e-9))
+    match known.total if known else "sum":
+        case "largest":
+            return max(values, default=0.0)
+        case "least":
+            return min(values, default=math.nan)
+        case "ratio":
+            assert known is not None
+            weights = [counters.get(known.over, 0.0) for counters in counted]  # 0: no such access in this launch
+            pairs = [(r, w) for r, w in zip(values, weights, strict=True) if w and math.isfinite(r)]
+            weight = math.fsum(w for _, w in pairs)
+            return math.fsum(r * w for r, w in pairs) / weight if weight else known.empty
+    return math.fsum(values)
 
 
 def _worst_line(expect: Expect, launches: Sequence[LaunchRecord]) -> tuple[str | None, int | None, float | None]:
@@ -143,6 +189,9 @@ def _worst_line(expect: Expect, launches: Sequence[LaunchRecord]) -> tuple[str |
     return kernel, line, value
 
 
+# ------------------------------------------------------------------------------------------------------------- words
+
+
 def in_words(value: float) -> str:
     """Return whole numbers in full, others with four significant digits."""
     return f"{value:.0f}" if value.is_integer() else f"{value:.4g}"
@@ -151,15 +200,17 @@ def in_words(value: float) -> str:
 def counted(counter: str, launches: Sequence[LaunchRecord], host: Mapping[str, float] | None = None) -> str:
     """Return one counter of the whole submission in words: ``sector efficiency 0.99``, ``2 launch calls``."""
     value = total(counter, launches, host)
-    return told(counter, value) if is_host_counter(counter) else f"{counter.replace('_', ' ')} {in_words(value)}"
+    if counter in HOST_COUNTERS:
+        return host_counter_in_words(counter, value)
+    return f"{counter.replace('_', ' ')} {in_words(value)}"
 
 
 def _found(miss: Miss) -> str:
     """The counter and its value; of what a host file did the amount, with the size that it belongs to."""
     expect = miss.expect
-    if is_host_counter(expect.counter):
+    if expect.counter in HOST_COUNTERS:
         where = ", ".join(f"{name}={value}" for name, value in miss.size.items()) if expect.per else ""
-        return told(expect.counter, miss.found * miss.per) + (f" at {where}" if where else "")
+        return host_counter_in_words(expect.counter, miss.found * miss.per) + (f" at {where}" if where else "")
     unit = f" per {expect.per}" if expect.per else ""
     return f"{expect.counter.replace('_', ' ')}{unit} is {in_words(miss.found)}"
 
@@ -169,7 +220,7 @@ def _asked(miss: Miss) -> str:
     expect = miss.expect
     limit = expect.at_least if expect.at_least is not None else expect.at_most
     assert limit is not None
-    if not is_host_counter(expect.counter):
+    if expect.counter not in HOST_COUNTERS:
         words = f"{limit:g}"
     elif limit == 0:
         return "none"

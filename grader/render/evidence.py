@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from grader.host_counters import HOST_COUNTERS, told
+from grader.counters import HOST_COUNTERS, in_words
 from grader.render.host_lines import is_host_finding, marked_lines
 from grader.text import duration, index_words, number, percent, rate, safe
 from grader.verdict import Access, Diagnostic, LaunchRecord, Measurement, Verdict
@@ -114,7 +114,7 @@ OVERLAP = "modelled_overlap"
 
 def host_rows(counters: Mapping[str, float]) -> list[Row]:
     """Return what the host file did, in one row; nothing where it was not counted."""
-    known = {name: told(name, counters[name]) for name in HOST_COUNTERS if counters.get(name)}
+    known = {name: in_words(name, counters[name]) for name in HOST_COUNTERS if counters.get(name)}
     if "copies" in known and "copied_bytes" in known:
         known["copies"] += f" ({known.pop('copied_bytes').removesuffix(' copied')})"
     return [("host file", ", ".join(known.values()))] if known else []

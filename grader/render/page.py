@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from grader.host_counters import HOST_COUNTERS, amount
+from grader.counters import HOST_COUNTERS, amount
 from grader.render.access_rows import busiest_bank, picture_for, summary, title
 from grader.render.drawing import access_svg, speed_bar
 from grader.render.evidence import (

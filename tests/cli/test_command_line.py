@@ -20,8 +20,8 @@ from grader.cli.course import files_of, missing_chapters
 from grader.cli.grading import Options, _which_file, file_for, tasks_of
 from grader.errors import SubmissionError, UsageError
 from grader.gpus.architecture import simulable
-from grader.grading.hostfile import host_file
-from grader.grading.services import Task
+from grader.grading.grade import require_host_file
+from grader.grading.services import Hardware, Task
 from grader.output import wrapped
 from grader.practice.following import next_exercise
 
@@ -411,7 +411,7 @@ def test_start_puts_the_missing_one_of_two_files_and_keeps_the_other(run, here, 
     (here / kept).write_text("mine")
     one = load_catalog().find("pinned_copy")
     with pytest.raises((UsageError, SubmissionError)) as grading:
-        host_file(one, file_for(one, Options((one.name,))))
+        require_host_file(Hardware.found("sim", 0).request(Task(one, file_for(one, Options((one.name,))))))
     leads = f"`grade start pinned_copy` puts the stub here, and keeps your ./{kept}"
     assert leads in grading.value.hint
     assert leads in run("reset", "pinned_copy")[2]
@@ -519,18 +519,15 @@ def test_name_with_a_control_character_is_shown_escaped():
 
 
 def test_host_file_is_looked_for_beside_the_kernel_and_a_wrong_answers_is_the_solutions(here):
-    from grader.errors import SubmissionError
-    from grader.grading.hostfile import host_file
-
-    one = load_catalog().find("zero_copy")
-    mine = here / "mine.cu"
+    entry = load_catalog().find("zero_copy")
+    mine = Task(entry, here / "mine.cu")
     with pytest.raises(SubmissionError, match=r"needs its host file"):
-        host_file(one, mine)
+        require_host_file(Hardware.found("sim", 0).request(mine))
     (here / "zero_copy_host.py").write_text("")
-    assert host_file(one, mine).name == "zero_copy_host.py"
+    assert mine.host_file.name == "zero_copy_host.py"
     (here / "mine_host.py").write_text("")
-    assert host_file(one, mine).name == "mine_host.py"
-    assert host_file(one, one.folder / "wrong" / "kernels_alone.cu") == one.solution_host_file
+    assert mine.host_file.name == "mine_host.py"
+    assert Task(entry, entry.folder / "wrong" / "kernels_alone.cu").host_file == entry.solution_host_file
 
 
 def test_a_ladder_has_a_page_of_its_own_that_every_step_names(capsys):

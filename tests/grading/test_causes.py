@@ -14,9 +14,9 @@ from grader.errors import SubmissionError
 from grader.exercise import Array, Exercise
 from grader.grading.cases import CaseBook
 from grader.grading.causes import inputs_there, note_on
+from grader.grading.grade import require_launch
 from grader.grading.hints import about_type, told
 from grader.grading.hints.rules import Seen
-from grader.grading.launchlines import require_launch
 from grader.grading.records import Case
 from grader.launch import parse_launches
 from grader.launch.parameters import misread

@@ -14,7 +14,7 @@ from grader.grading.fast_hostfile import SpeedSamples
 def judged(unit, seconds, baselines_s, fraction=0.85, work=None, **more):
     target = Target(unit=unit, fraction=fraction, of="ceiling", **more)
     exercise = replace(EXERCISE, target=target, work=work or EXERCISE.work)
-    against = SpeedSamples(exercise, {"rows": 200}, backend("", EXERCISE))
+    against = SpeedSamples(exercise, target, {"rows": 200}, backend("", EXERCISE))
     against.add((seconds,) * 9, {name: (value,) * 9 for name, value in baselines_s.items()})
     return against.speed()
 
@@ -78,7 +78,7 @@ def test_without_a_line_the_figures_are_told():
 def test_a_host_exercise_may_be_timed_against_the_memorys_peak():
     target = Target(unit="bandwidth", fraction=0.5)
     exercise = replace(EXERCISE, target=target, work=Work(bytes="4814000000*rows"))
-    against = SpeedSamples(exercise, {"rows": 3}, backend(""))
+    against = SpeedSamples(exercise, target, {"rows": 3}, backend(""))
     against.add((5e-3,) * 5, {})  # 3 ms at the peak of 4814 GB/s
     speed = against.speed()
     assert (speed.word, speed.measured.fraction_of_peak) == ("pass", pytest.approx(0.6))
@@ -90,7 +90,7 @@ def test_without_its_yardstick_nothing_is_decided():
 
 
 def test_samples_of_several_processes_count_together():
-    against = SpeedSamples(replace(EXERCISE), {"rows": 200}, backend(""))
+    against = SpeedSamples(EXERCISE, EXERCISE.target, {"rows": 200}, backend(""))
     against.add((1e-3,) * 3, {"link_to_device": (1e-3,) * 3})
     against.add((3e-3,) * 6, {"link_to_device": (3e-3,) * 6})
     measured = against.speed().measured

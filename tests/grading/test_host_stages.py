@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from grader.compile import Program
+from grader.counters import HOST_COUNTERS, in_words
 from grader.errors import GraderFault
 from grader.exercise import Array, Exercise, Expect
 from grader.findings.sentences import sentence
@@ -16,10 +17,9 @@ from grader.grading import hints, judge
 from grader.grading.advice import is_untouched, next_step
 from grader.grading.hints.races import OF_ALL_BLOCKS
 from grader.grading.hints.rules import Seen
-from grader.grading.records import Case, Finding, Outcome, Report, Request, Speed
-from grader.grading.technique import KNOWN, evaluate, finding, total
-from grader.grading.words import failure_stage, word_of
-from grader.host_counters import HOST_COUNTERS, told
+from grader.grading.judge import failure_stage, word_of
+from grader.grading.records import Case, Outcome, Report, Request, Speed, StageOutcome
+from grader.grading.technique import evaluate, finding, total
 from grader.verdict import STAGES, Diagnostic, LaunchRecord, LineCounters, StageResult, Timeline
 from tests.grading.requests import changed, request_of
 
@@ -84,9 +84,8 @@ def test_what_is_asked_for_is_said_in_its_unit(expect, counters, words):
 
 @pytest.mark.parametrize("counter", HOST_COUNTERS)
 def test_every_host_counter_is_known_and_has_words(counter):
-    assert counter in KNOWN
-    assert re.search(r"\d", told(counter, 1.0))
-    assert told(counter, 0.0) != told(counter, 3.0)
+    assert re.search(r"\d", in_words(counter, 1.0))
+    assert in_words(counter, 0.0) != in_words(counter, 3.0)
 
 
 def test_the_page_of_counters_explains_every_host_counter_in_the_same_words():
@@ -116,7 +115,7 @@ def request(tmp_path, **more) -> Request:
 def test_a_missed_technique_of_the_host_is_found_at_the_counted_size(tmp_path):
     reports = [Report("sim", (outcome(1, 1, host_counters={"host_waits": 1.0}),
                               outcome(64, 2, counters=True, host_counters={"host_waits": 5.0})))]  # fmt: skip
-    found = judge.technique_finding(request(tmp_path, host_file=tmp_path / "mine_host.py"), reports)
+    found = judge.technique_outcome(request(tmp_path, host_file=tmp_path / "mine_host.py"), reports)
     assert (found.status, found.word) == ("failed", "technique")
     assert found.diagnostics[0].file == "mine_host.py"
     assert judge.host_counters(reports) == {"host_waits": 5.0}
@@ -124,13 +123,13 @@ def test_a_missed_technique_of_the_host_is_found_at_the_counted_size(tmp_path):
 
 def test_a_met_technique_of_the_host_is_told_in_words(tmp_path):
     reports = [Report("sim", (outcome(64, 2, counters=True, host_counters={"host_waits": 1.0}),))]
-    assert judge.technique_finding(request(tmp_path), reports).detail == "1 wait of the host"
+    assert judge.technique_outcome(request(tmp_path), reports).detail == "1 wait of the host"
 
 
 @pytest.mark.parametrize(("by_host", "word"), [(0, "pass"), (24, "pass"), (28, "technique"), (256, "technique")])
 def test_outputs_that_the_host_computed_by_itself_are_no_technique(tmp_path, by_host, word):
     counters = {"host_waits": 1.0, "host_written_bytes": float(by_host)}
-    found = judge.technique_finding(
+    found = judge.technique_outcome(
         request(tmp_path), [Report("sim", (outcome(64, 2, counters=True, host_counters=counters),))]
     )
     assert found.word == word
@@ -159,7 +158,7 @@ def test_what_stands_in_the_way_of_overlap_is_part_of_its_finding_and_never_told
     counted = outcome(64, 2, counters=True, host_counters={"modelled_overlap": 0.357}, diagnostics=(note,))
     reports = [Report("sim", (outcome(1, 1, diagnostics=(replace(note, message="of one sample"),)), counted))]
     made = changed(request(tmp_path, host_file=tmp_path / "mine_host.py"), exercise=asked)
-    found = judge.technique_finding(made, reports).diagnostics[0]
+    found = judge.technique_outcome(made, reports).diagnostics[0]
     assert found.message.endswith("They waited. There were 31 waits.")
     assert (found.file, found.line, found.hint) == ("mine_host.py", 24, "queue everything first")
     assert found.rule == "counters.what_stands_in_the_way"
@@ -169,7 +168,7 @@ def test_what_stands_in_the_way_of_overlap_is_part_of_its_finding_and_never_told
 def test_another_missed_technique_keeps_its_own_advice_beside_a_note_on_overlap(tmp_path):
     note = Diagnostic("no_overlap", "There were 31 waits.", severity="note", line=24, hint="queue everything first")
     counted = outcome(64, 2, counters=True, host_counters={"host_waits": 5.0}, diagnostics=(note,))
-    found = judge.technique_finding(request(tmp_path), [Report("sim", (counted,))]).diagnostics[0]
+    found = judge.technique_outcome(request(tmp_path), [Report("sim", (counted,))]).diagnostics[0]
     assert (found.line, found.hint) == (None, WAITS.hint)
 
 
@@ -181,7 +180,7 @@ def test_page_faults_in_spite_of_a_prefetch_have_the_advice_of_their_note(tmp_pa
     )
     note = Diagnostic("page_faults", "the most came when", severity="note", line=24, hint=why)
     counted = outcome(64, 2, counters=True, host_counters={"faulted_bytes": 512.0}, diagnostics=(note,))
-    found = judge.technique_finding(changed(request(tmp_path), exercise=asked), [Report("sim", (counted,))])
+    found = judge.technique_outcome(changed(request(tmp_path), exercise=asked), [Report("sim", (counted,))])
     assert found.diagnostics[0].hint == hint
 
 
@@ -195,10 +194,10 @@ def test_a_launch_outside_of_a_capture_is_told_with_a_race_and_a_wrong_result():
 def test_an_argument_that_is_misread_comes_before_what_it_led_to():
     strayed, misread = Diagnostic("out_of_bounds", "x[7]"), Diagnostic("argument_type", "8 bytes", severity="warning")
     reports = [Report("sim", (outcome(1, 1, word="out_of_bounds", diagnostics=(strayed, misread)),))]
-    findings = [Finding("runs", "failed", "out_of_bounds", diagnostics=(strayed,))]
+    findings = [StageOutcome("runs", "failed", "out_of_bounds", diagnostics=(strayed,))]
     assert judge.ordered(findings, reports, "out_of_bounds") == [misread, strayed]
     late = Diagnostic("missing_wait", "no event")
-    race = [Finding("runs", "failed", "race", diagnostics=(late,))]
+    race = [StageOutcome("runs", "failed", "race", diagnostics=(late,))]
     assert judge.ordered(race, reports, "race") == [late, misread]
 
 

@@ -7,8 +7,7 @@ import pytest
 from grader.compile import compile_source
 from grader.exercise import Array, Exercise, Expect
 from grader.grading.records import CompiledSubmission
-from grader.grading.shape import Shaped, question_of, with_shape
-from grader.grading.technique import total
+from grader.grading.technique import Shaped, question_of, total, with_shape
 from grader.launch import DeviceLimits, parse_launches
 from grader.verdict import LaunchRecord
 

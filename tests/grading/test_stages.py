@@ -18,10 +18,9 @@ from grader.grading.advice import next_step
 from grader.grading.grade import grade
 from grader.grading.hints import told
 from grader.grading.hints.rules import Seen, access, race
+from grader.grading.judge import failure_word, score, word_of
 from grader.grading.records import Request, Speed
-from grader.grading.scoring import score
 from grader.grading.technique import evaluate, finding, total
-from grader.grading.words import failure_word, word_of
 from grader.launch import DeviceLimits
 from grader.verdict import STAGES, Access, Diagnostic, LaunchRecord, LineCounters, Measurement, StageResult, Verdict
 from tests.grading.requests import changed, request_of

@@ -16,8 +16,8 @@ from grader.catalog.exercises import built_in_course, load_catalog, resolve_refe
 from grader.dev.wrong import wrong_answer
 from grader.findings.record import Finding
 from grader.grading.cases import CaseBook
+from grader.grading.causes import with_time
 from grader.grading.records import Case
-from grader.grading.stale import with_time
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 

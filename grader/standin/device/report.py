@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from grader.counters import HOST_COUNTERS
 from grader.findings.record import Finding
-from grader.host_counters import HOST_COUNTERS
 from grader.simt.simulate import Outcome
 from grader.standin.device.operations import Copy, StreamOperation
 from grader.verdict import Timeline

@@ -1,17 +1,67 @@
-"""What a host file did, as the stand-in counts it: the counters' names, in words, and what each means exactly."""
+"""Every counter by its name: how a submission's launches add up to one number, and what a host file's counters mean."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from grader.text import bytes_words
 
+# -------------------------------------------------------------------------------------- what the simulator counts
+
+
+@dataclass(frozen=True)
+class KernelCounter:
+    """How the values of several launches make one: their sum, the largest, the least, or the ratio of the sums.
+
+    ``over`` is the counter that a ratio is a ratio over, ``empty`` the ratio where nothing of that was counted.
+    """
+
+    total: Literal["sum", "largest", "least", "ratio"]
+    over: str = ""
+    empty: float = math.nan
+
+
+_ACCESSES = ("load", "store", "atomic")
+
+KERNEL_COUNTERS: Mapping[str, KernelCounter] = {
+    # amounts of work; the simulator leaves out those that are zero
+    **dict.fromkeys(
+        (
+            "launches", "instructions", "thread_instructions", "branches", "divergent_branches", "barriers", "shuffles",
+            "threads", "wmma_instructions", "global_requests", "sectors", "shared_requests", "shared_bytes",
+            "wavefronts", "excess_wavefronts", "shared_load_excess_wavefronts", "overlapped_instructions",
+            "fetching_instructions",
+            *(f"global_{kind}_{what}" for kind in _ACCESSES for what in ("requests", "bytes", "sectors")),
+            *(f"shared_{kind}_{what}" for kind in _ACCESSES for what in ("requests", "bytes", "wavefronts")),
+            *(f"async_copy_{what}" for what in ("requests", "bytes", "wavefronts")),
+        ),
+        KernelCounter("sum"),
+    ),
+    # properties of each launch
+    **dict.fromkeys(
+        ("bytes_per_lane", "shared_memory_bytes", "registers", "spill_bytes", "grid_growth"), KernelCounter("largest")
+    ),
+    "occupancy": KernelCounter("least"),
+    # averages, weighted by what they are a ratio over
+    "sector_efficiency": KernelCounter("ratio", "sectors"),
+    "sectors_per_request": KernelCounter("ratio", "global_requests"),
+    "active_lanes": KernelCounter("ratio", "instructions"),
+    "overlap": KernelCounter("ratio", "fetching_instructions", empty=0.0),
+}  # fmt: skip
+"""docs/counters.md explains each."""
+
+# ------------------------------------------------------------------------------------------ what a host file did
+
 
 @dataclass(frozen=True)
 class HostCounter:
-    """``one`` and ``many`` have a place for the value. ``explained`` is the row of docs/counters.md."""
+    """What the stand-in counts. ``one`` and ``many`` have a place for the value.
+
+    ``explained`` is the row of docs/counters.md.
+    """
 
     unit: Literal["count", "bytes", "part"]
     one: str
@@ -110,11 +160,7 @@ HOST_COUNTERS: Mapping[str, HostCounter] = {
         "between devices.",
     ),
 }
-"""In the order in which they are told."""
-
-
-def is_host_counter(counter: str) -> bool:
-    return counter in HOST_COUNTERS
+"""In the order in which reports show them."""
 
 
 def amount(counter: str, value: float) -> str:
@@ -124,7 +170,7 @@ def amount(counter: str, value: float) -> str:
     return f"{value:.0f}" if float(value).is_integer() else f"{value:.3g}"
 
 
-def told(counter: str, value: float) -> str:
+def in_words(counter: str, value: float) -> str:
     """Return the counter in words: ``1 launch call``, ``64 MiB copied``."""
     known = HOST_COUNTERS[counter]
     return (known.one if value == 1 else known.many).format(amount(counter, value))
