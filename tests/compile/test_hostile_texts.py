@@ -1,4 +1,7 @@
-"""Whatever reads a submission's text in the parent, where no limit of time holds, takes time in proportion to it."""
+"""Whatever reads a submission's text in the parent, where no limit of time holds, takes time in proportion to it.
+
+Only the parsing child may take longer: its limits end it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from grader.compile.nvrtc import LOG_BYTES
 from grader.compile.source import checked_source
 from grader.errors import SubmissionError, UsageError
 from grader.grading.hints import RULES
-from grader.grading.source_view import SourceView
+from grader.grading.source_view import LONGEST, UNREAD, SourceView, parsed
 from grader.launch import parse_launches
 from grader.launch.parameters import parameter_names
 from grader.render.excerpt import excerpt
@@ -146,6 +149,18 @@ def test_hostile_text_is_read_in_time_in_proportion_to_its_length(reader: str) -
 def test_a_large_text_that_is_made_for_a_reader_is_read_at_once(reader: str) -> None:
     with cpu_limit(2 * CPU_S), contextlib.suppress(SubmissionError, UsageError):
         READERS[reader](COSTLY[reader])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "T<(a)" * (48 << 10),  # 7 s and 2 GB in a parser without limits
+        "".join(f"for (;;) a[{i}] = 1;\n" for i in range(11 << 10)),
+        "x" * (LONGEST + 1),
+    ],
+)  # fmt: skip
+def test_nothing_is_known_of_a_source_that_is_beyond_the_limits_of_the_parsing_child(text: str) -> None:
+    assert parsed(text) == UNREAD
 
 
 def test_each_assembly_statement_is_checked_although_another_one_stands_inside_it() -> None:

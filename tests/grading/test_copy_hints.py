@@ -15,12 +15,13 @@ GENERAL = ("copies.wait_before_the_access", "copies.every_thread_waits", "copies
 
 
 def told(source: str, line: int, space: str = "shared", reader: int = 0, copy: int | None = None) -> tuple[str, str]:
-    """The hint and its rule, of an access in that line."""
+    """The hint and its rule, of an access in that line; ``source`` is the body of a kernel, unless it has one."""
     here = (0, 0, 0)
     places = (Place("copy", copy, thread=here, block=here), Place("read", line, thread=(reader, 0, 0), block=here))
     cause = "source" if space != "shared" else "copy_of_another" if reader else "own_copy"
     found = Finding("missing_async_wait", cause, line=line, space=space, places=places)
-    return hint(found, Seen(SourceView(source)))
+    kernel = source if "__global__" in source else f"__global__ void k() {{ {source}\n}}"
+    return hint(found, Seen(SourceView(kernel)))
 
 
 @pytest.mark.parametrize(
@@ -42,9 +43,9 @@ def test_a_wait_for_all_but_some_groups_is_quoted(wait: str, newest: str) -> Non
 @pytest.mark.parametrize(
     "source",
     [
-        "commit_group;\nread;",
-        "commit_group;\n__pipeline_wait_prior(0);\nread;",
-        "commit_group;\nread;\n__pipeline_wait_prior(1);",
+        "__pipeline_commit();\nread;",
+        "__pipeline_commit();\n__pipeline_wait_prior(0);\nread;",
+        "__pipeline_commit();\nread;\n__pipeline_wait_prior(1);",
     ],
 )
 def test_no_wait_before_the_access_or_one_for_everything_says_nothing(source: str) -> None:
@@ -52,11 +53,11 @@ def test_no_wait_before_the_access_or_one_for_everything_says_nothing(source: st
 
 
 def test_a_source_that_changes_is_another_matter() -> None:
-    assert told("commit_group; __pipeline_wait_prior(1);\ny[0] = 1;", 2, space="global")[1] in GENERAL
+    assert told("__pipeline_commit(); __pipeline_wait_prior(1);\ny[0] = 1;", 2, space="global")[1] in GENERAL
 
 
 def test_another_threads_copy_may_only_lack_a_barrier() -> None:
-    source = "commit_group;\n__pipeline_wait_prior(1);\nread;"
+    source = "__pipeline_commit();\n__pipeline_wait_prior(1);\nread;"
     assert told(source, 3)[1] == WEAK
     assert told(source, 3, reader=1)[1] in GENERAL
 
@@ -64,7 +65,7 @@ def test_another_threads_copy_may_only_lack_a_barrier() -> None:
 def test_a_wait_in_a_function_above_the_kernel_need_not_be_called() -> None:
     above = "void wait() { __pipeline_commit(); __pipeline_wait_prior(1); }"
     assert told(f"{above}\n__global__ void k() {{\nread;", 3)[1] in GENERAL
-    assert told('asm volatile("cp.async.wait_group %0;" :: "n"(N));\nread;', 2)[1] in GENERAL
+    assert told('__pipeline_commit(); asm volatile("cp.async.wait_group %0;" :: "n"(N));\nread;', 2)[1] in GENERAL
 
 
 def lacking(copy: str, rest: str, *, space: str = "shared", reader: int = 1) -> tuple[str, str]:

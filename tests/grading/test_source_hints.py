@@ -162,7 +162,7 @@ def test_without_any_barrier_one_is_advised() -> None:
 
 def test_return_before_the_store_is_asked_about() -> None:
     found = Finding("wrong", array="out", index=0, facts={"count": 1, "value": "unwritten"})
-    source = "void k()\n{\n    if (j >= m) return;\n    out[0] = 1;\n}\n"
+    source = "__global__ void k()\n{\n    if (j >= m) return;\n    out[0] = 1;\n}\n"
     says, rule = hint(found, Seen(SourceView(source)))
     assert (rule, "line 3" in says) == ("outputs.return_before_the_store", True)
     assert hint(found, Seen(SourceView(source.replace("return", "// return")))) == ("", "")

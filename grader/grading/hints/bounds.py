@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
+from grader.compile.parsing import Part
 from grader.findings.record import Finding
 from grader.findings.sentences.launches import disagreement
 from grader.findings.sentences.words import Words, elements
 from grader.grading.causes import disagrees
 from grader.grading.hints.rules import Example, Seen, rule, stray
-from grader.grading.source_view import linear
 from grader.launch import Launch, LaunchPlan, Scratch
 from grader.simt.occupancy import MULTIPROCESSORS, SIMULATED
 
@@ -137,29 +138,34 @@ def _counts_the_grid(found: Finding) -> bool:
 )
 def condition_lets_it_through(found: Finding, seen: Seen) -> str:
     """The condition at the access lets the index through: quote both."""
-    index, name = found.index, _in_the_source(found)
-    guard = seen.source.guard(found.line or 0, name) if found.line is not None else ""
-    if not guard or index is None or index < 0 or found.thread is None:
+    line, index, name = found.line or 0, found.index, (found.names or (found.array or "",))[-1]
+    accesses = seen.source.elements(line) if index is not None and index >= 0 and found.thread is not None else []
+    named = [access for access in accesses if access.name == name]
+    conditions = {seen.source.condition(access) for access in named or accesses}
+    condition = conditions.pop() if len(conditions) == 1 else ""
+    if not condition:
         return ""
-    expression = seen.source.index_of(name, found.line or 0)
-    who = f"thread {linear(found.thread)}"
-    if expression and "".join(expression.split()) not in "".join(guard.split()):
-        other = f"looks at something else than the index `{expression}`, which is {index} for {who}"
+    who, expression = Words(found).thread(found.thread), _one_index(named)
+    if expression and "".join(expression.split()) not in "".join(condition.split()):
         matrix = "*" in expression and "+" in expression
-        what = (
+        do = (
             "its row and its column must be inside, each by itself"
             if matrix
             else "compare that with the array's length"
         )
-        return f"the condition `{guard}` {other}: {what}"
-    loop = seen.source.loop_near(found.line or 0)
-    too_long = f" Or does the loop in line {loop} go on for too long?" if loop else ""
+        other = f"looks at something else than the index `{expression}`, which is {index} for {who}"
+        return f"the condition `{condition}` {other}: {do}"
+    loop = seen.source.loop(line, line)
+    too_long = f" Or does the loop in line {loop.line} go on for too long?" if loop else ""
     through = f"lets {who} through to index {index} of {name}"
-    return f"the condition `{guard}` {through}: which threads should it let through?{too_long}"
+    return f"the condition `{condition}` {through}: which threads should it let through?{too_long}"
 
 
-def _in_the_source(found: Finding) -> str:
-    return (found.names or (found.array or "",))[-1]
+def _one_index(accesses: Sequence[Part]) -> str:
+    """The index of accesses that have the same, and only this one; of a member it counts other elements."""
+    indices = {access.texts if access.kind == "element" else () for access in accesses}
+    one = indices.pop() if len(indices) == 1 else ()
+    return one[0] if len(one) == 1 else ""
 
 
 @rule("out_of_bounds", example=Example(stray("beyond_launch_line", 1 << 20, 0, space="shared")))

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator
 
+from grader.compile.parsing import Part
 from grader.findings.record import Finding
 from grader.grading.hints.rules import Example, Seen, access, race, rule
-from grader.grading.source_view import READ, SourceView
+from grader.grading.source_view import END, SourceView
 
-_WAIT = re.compile(
-    r"__pipeline_wait_prior\s*\(([^;]{1,40})\)\s*;|wait_prior\s*<([^>;]{1,40})>|cp\.async\.wait_group\s+([^;%\"]{1,40})"
-)
-_COMMIT = re.compile(r"__pipeline_commit\b|commit_group\b|producer_commit\b|wait_all\b|(?<!\w)memcpy_async\b")
-_OF_GROUP = re.compile(r"(?:\bcg|\bcooperative_groups)::memcpy_async\b")
-_OF_OBJECT = re.compile(r"\bcuda::memcpy_async\b")
+_COMMITS = ("pipeline_commit", "commit_group", "producer_commit", "wait_all", "::memcpy_async")
+_PTX_WAIT = "cp.async.wait_group"
 
 _OWN = race("own_copy", access("copy", 5, 4), access("read", 5, 6), kind="missing_async_wait")
 _ANOTHER = race("copy_of_another", access("copy", 49, 4), access("read", 5, 6), kind="missing_async_wait")
@@ -25,10 +22,14 @@ def _kernel(*body: str) -> str:
     return "\n".join(["", "", "__global__ void k(float* src) {", *body, "}"])
 
 
-def _newest(text: str) -> str:
-    """How many of the newest groups a wait in this line leaves in flight, as it says it; "" where it has none."""
-    match = _WAIT.search(text[:READ])
-    return next(filter(None, match.groups()), "").strip() if match else ""
+def _waits(source: SourceView, first: int = 1, last: int = END) -> Iterator[tuple[int, str]]:
+    """The waits for groups in these lines, each with how many of the newest it leaves in flight, as it says that."""
+    for part in source.parts(first, last, "call", "asm"):
+        if part.kind == "call" and part.name.endswith("wait_prior"):
+            yield part.line, part.texts[0]
+        elif part.kind == "asm" and _PTX_WAIT in part.texts[0]:
+            number = part.texts[0].partition(_PTX_WAIT)[2].partition(";")[0].strip(' "')
+            yield part.line, number if number.isdigit() else ""
 
 
 @rule(
@@ -37,14 +38,18 @@ def _newest(text: str) -> str:
 )
 def group_that_is_never_closed(found: Finding, seen: Seen) -> str:
     """Copies that no line makes a group of, though one waits for groups."""
-    lines = seen.source.lines
-    waits = [at for at, text in enumerate(lines, start=1) if _newest(text)]
-    if not waits or any(_COMMIT.search(text[:READ]) for text in lines):
+    waits = [*_waits(seen.source)]
+    if not waits or any(_closes_a_group(part) for part in seen.source.parts(1, END, "call", "asm", "error")):
         return ""
     return (
-        f"the wait in line {waits[0]} waits for groups of copies, and none is ever closed: put __pipeline_commit() "
+        f"the wait in line {waits[0][0]} waits for groups of copies, and none is ever closed: put __pipeline_commit() "
         "behind the copies of each step"
     )
+
+
+def _closes_a_group(part: Part) -> bool:
+    """Whether a part closes a group, or may hide what does."""
+    return part.kind == "error" or any(name in f"::{part.name}{part.texts[:1]}" for name in _COMMITS)
 
 
 @rule(
@@ -65,13 +70,16 @@ def wait_that_leaves_groups(found: Finding, seen: Seen) -> str:
 
 
 def _last_wait(source: SourceView, last: int) -> tuple[int, str]:
-    """The line of the last wait of the kernel before ``last``, and how many groups it leaves."""
-    waits = ((at, _newest(source.text(at))) for at in range(last - 1, source.kernel_of(last) - 1, -1))
-    return next(((at, newest) for at, newest in waits if newest), (0, ""))
+    """The line of the function's last wait before ``last``, and how many groups it leaves."""
+    function = source.function(last)
+    first = function.line if function else last
+    return max(_waits(source, first, last - 1), default=(0, "")) if source.is_clear(first, last) else (0, "")
 
 
-def _starts_the_copy(found: Finding, seen: Seen) -> str:
-    return seen.source.text(next((place.line for place in found.places if place.role == "copy"), None) or 0)
+def _starts_the_copy(found: Finding, seen: Seen) -> set[str]:
+    """The names of what is called in the line that starts the copy."""
+    line = next((place.line for place in found.places if place.role == "copy"), None) or 0
+    return {part.name for part in seen.source.parts(line, line, "call")}
 
 
 def _when(found: Finding) -> str:
@@ -82,7 +90,7 @@ def _when(found: Finding) -> str:
     "missing_async_wait", example=Example(_OWN, _kernel("cg::memcpy_async(block, part, x, 256);", "", "x = part[3];"))
 )
 def wait_of_the_group(found: Finding, seen: Seen) -> str:
-    if not _OF_GROUP.search(_starts_the_copy(found, seen)):
+    if _starts_the_copy(found, seen).isdisjoint(("cg::memcpy_async", "cooperative_groups::memcpy_async")):
         return ""
     return (
         f"cg::memcpy_async only starts the copy: put cg::wait(group) {_when(found)}. It waits for all copies and "
@@ -94,7 +102,7 @@ def wait_of_the_group(found: Finding, seen: Seen) -> str:
     "missing_async_wait", example=Example(_OWN, _kernel("cuda::memcpy_async(part, x, 256, bar);", "", "x = part[3];"))
 )
 def wait_of_the_object(found: Finding, seen: Seen) -> str:
-    if not _OF_OBJECT.search(_starts_the_copy(found, seen)):
+    if "cuda::memcpy_async" not in _starts_the_copy(found, seen):
         return ""
     return (
         f"cuda::memcpy_async only starts the copy, and its last argument is what to wait for {_when(found)}: a "

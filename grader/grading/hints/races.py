@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
+from grader.compile.parsing import Part
 from grader.findings.record import Finding
 from grader.findings.sentences.words import Words
 from grader.grading.hints.rules import Example, Seen, access, race, rule
-from grader.grading.source_view import FAR
-
-_ONE_WARP = re.compile(r"<\s*32\b|<=\s*31\b|/\s*32\s*==\s*0|<\s*warpSize\b")
 
 _WRITE_READ = (access("write", 49, 4), access("read", 5, 6))
 _OTHER_BLOCK = (access("write", 5, 4, block=1), access("read", 5, 6))
@@ -23,52 +19,60 @@ def _kernel(*body: str) -> str:
 # ------------------------------------------------------------------------------------------- what the source shows
 
 
-def _ordered_by_the_source(found: Finding) -> tuple[int, int] | None:
-    """The lines of the two accesses, where the source between them may say why nothing orders the two."""
+def _lines(found: Finding, seen: Seen) -> tuple[int, int] | None:
+    """The lines of the two accesses, the upper one first, where the source between them may say what orders them."""
     places = [(place.line, place.block) for place in found.places if place.line is not None]
     copies = any(place.role == "copy" for place in found.places)
     if not places or len({block for _, block in places}) > 1 or copies:
         return None  # what starts a copy often stands in a function of its own, above the barriers
-    return places[0][0], places[-1][0]
+    low, *_, high = sorted((places[0][0], places[-1][0]))
+    same_function = seen.source.function(low) == seen.source.function(high)
+    return (low, high) if same_function and seen.source.is_clear(low, high) else None
 
 
-def _barriers(found: Finding, seen: Seen) -> tuple[list[tuple[int, str, bool]], list[tuple[int, str, bool]]]:
-    """Those between the two lines, and the next one after both where the second access may be the earlier one."""
-    lines = _ordered_by_the_source(found)
+def _weak_barrier(found: Finding, seen: Seen) -> Part | None:
+    """The first barrier that is not called, or orders one warp where there are two.
+
+    It stands between the two lines, or next behind both in a loop that comes back to the upper one.
+    """
+    lines = _lines(found, seen)
     if lines is None:
-        return [], []
-    low, high = sorted(lines)
-    between = seen.source.barriers(low, high) if low != high else []
-    return between, seen.source.barriers(high, high + FAR)[:1] if lines[0] >= lines[1] else []
+        return None
+    low, high = lines
+    barriers = seen.source.barriers(low, high) if low != high else []
+    loop = seen.source.loop(low, high)
+    if loop is not None and (found.places[0].line or 0) >= (found.places[-1].line or 0):
+        barriers += seen.source.barriers(high, loop.last)[:1]
+    weak = (one for one in barriers if one.kind == "name" or (one.name == "__syncwarp" and not _in_one_warp(found)))
+    return next(weak, None)
 
 
 @rule("race", example=Example(race("within_block", *_WRITE_READ), _kernel("part[t] = 1;", "__syncthreads;", "")))
 def barrier_that_is_not_called(found: Finding, seen: Seen) -> str:
-    at, name, is_called = _weak_barrier(found, seen)
-    return "" if not at or is_called else f"line {at} says `{name}` without (), which calls nothing: write `{name}();`"
-
-
-def _weak_barrier(found: Finding, seen: Seen) -> tuple[int, str, bool]:
-    """The first barrier that is not called, or orders one warp where there are two; line 0 where there is none."""
-    for at, name, is_called in (barrier for group in _barriers(found, seen) for barrier in group):
-        if not is_called or (name == "__syncwarp" and not _in_one_warp(found)):
-            return at, name, is_called
-    return 0, "", True
+    weak = _weak_barrier(found, seen)
+    if weak is None or weak.kind == "call":
+        return ""
+    return f"line {weak.line} says `{weak.name}` without (), which calls nothing: write `{weak.name}();`"
 
 
 @rule("race", example=Example(race("within_block", *_WRITE_READ), _kernel("part[t] = 1;", "__syncwarp();", "")))
 def barrier_of_one_warp(found: Finding, seen: Seen) -> str:
-    at, _, is_called = _weak_barrier(found, seen)
-    if not at or not is_called:
+    weak = _weak_barrier(found, seen)
+    if weak is None:
         return ""
-    return f"the __syncwarp() in line {at} orders the lanes of one warp only: between warps it takes __syncthreads()"
+    return (
+        f"the __syncwarp() in line {weak.line} orders the lanes of one warp only: between warps it takes "
+        "__syncthreads()"
+    )
 
 
 def _passed_by(found: Finding, seen: Seen) -> tuple[int, int, int] | None:
     """The two lines in order, and a barrier of the block that stands between them, and yet does not order them."""
-    lines = _ordered_by_the_source(found)
-    whole = [at for at, name, _ in _barriers(found, seen)[0] if name == "__syncthreads"]
-    return (min(lines), max(lines), whole[0]) if lines and whole else None
+    lines = _lines(found, seen)
+    if lines is None or lines[0] == lines[1]:
+        return None
+    whole = [one.line for one in seen.source.barriers(*lines) if one.name == "__syncthreads"]
+    return (*lines, whole[0]) if whole else None
 
 
 @rule(
@@ -94,10 +98,10 @@ _LOOP = ("for (;;) {", "    part[t] = 1;", "    __syncthreads();", "    x = part
 @rule("race", example=Example(race("within_block", access("read", 49, 7), access("write", 5, 5)), _kernel(*_LOOP)))
 def barrier_of_one_round(found: Finding, seen: Seen) -> str:
     passed = _passed_by(found, seen)
-    loop = seen.source.loop_around_both(passed[0], passed[1]) if passed else None
+    loop = seen.source.loop(passed[0], passed[1]) if passed else None
     if passed is None or loop is None:
         return ""
-    orders = f"the __syncthreads() in line {passed[2]} orders one round of the loop in line {loop}"
+    orders = f"the __syncthreads() in line {passed[2]} orders one round of the loop in line {loop.line}"
     return f"{orders}, but not the next round after it: end the loop's body with a __syncthreads() too"
 
 
@@ -108,14 +112,9 @@ def barrier_of_one_round(found: Finding, seen: Seen) -> str:
 )  # fmt: skip
 def way_around_the_barrier(found: Finding, seen: Seen) -> str:
     passed = _passed_by(found, seen)
-    if passed is None or seen.source.leaves_the_block(passed[0], passed[1]):
-        return ""  # in a function of its own, it may run elsewhere
+    if passed is None:
+        return ""
     return f"the __syncthreads() in line {passed[2]} does not order these two: is there a way around it?"
-
-
-def _without_a_barrier(found: Finding, seen: Seen) -> tuple[int, int] | None:
-    """The two lines, where no barrier of the block stands between them."""
-    return None if _passed_by(found, seen) else _ordered_by_the_source(found)
 
 
 @rule(
@@ -124,7 +123,18 @@ def _without_a_barrier(found: Finding, seen: Seen) -> tuple[int, int] | None:
                     _kernel("if (t < 32)", "    part[t] += part[t + 4];")),
 )  # fmt: skip
 def step_of_one_warp(found: Finding, seen: Seen) -> str:
-    return _lanes_do_not_run_in_step(found, seen, one_line=True)
+    lines = _of_one_warp(found, seen)
+    if lines is None or lines[0] != lines[1] or not _of_two_elements(found, seen, lines[0]):
+        return ""
+    return (
+        f"{_NOT_IN_STEP} a step and the next, and let only the lanes that add take part (`if (t < s)`); or read, "
+        "__syncwarp(), write"
+    )
+
+
+_NOT_IN_STEP = (
+    "both threads are lanes of one warp, and the lanes of a warp do not run in step: put a __syncwarp() between"
+)
 
 
 @rule(
@@ -133,29 +143,22 @@ def step_of_one_warp(found: Finding, seen: Seen) -> str:
                     _kernel("if (t < 32) {", "    part[t] = 1;", "    x = part[t + 4];", "}")),
 )  # fmt: skip
 def steps_of_one_warp(found: Finding, seen: Seen) -> str:
-    return _lanes_do_not_run_in_step(found, seen, one_line=False)
+    lines = _of_one_warp(found, seen)
+    return "" if lines is None or lines[0] == lines[1] else f"{_NOT_IN_STEP} the two accesses"
 
 
-def _lanes_do_not_run_in_step(found: Finding, seen: Seen, *, one_line: bool) -> str:
-    """Two lanes of one warp meet where only that warp works."""
-    lines = _without_a_barrier(found, seen)
-    if lines is None or (lines[0] == lines[1]) != one_line or not _in_last_warp(found, seen, min(lines)):
-        return ""
-    if one_line and not _of_two_elements(found, seen, lines[0]):
-        return ""
-    lanes = "both threads are lanes of one warp, and the lanes of a warp do not run in step: put a __syncwarp() between"
-    if not one_line:
-        return f"{lanes} the two accesses"
-    return (
-        f"{lanes} a step and the next, and let only the lanes that add take part (`if (t < s)`); or read, "
-        "__syncwarp(), write"
-    )
+def _of_one_warp(found: Finding, seen: Seen) -> tuple[int, int] | None:
+    """The lines, where two lanes of one warp meet, only that warp works, and no barrier of the block is between."""
+    lines = _lines(found, seen)
+    if lines is None or found.space != "shared" or not _in_one_warp(found) or _passed_by(found, seen):
+        return None
+    return lines if any(map(_lets_one_warp_in, seen.source.comparisons(lines[0]))) else None
 
 
-def _in_last_warp(found: Finding, seen: Seen, line: int) -> bool:
-    """Whether two lanes of one warp meet where only that warp works: a condition says so on this line or above it."""
-    alone = any(_ONE_WARP.search(seen.source.text(at)) for at in range(max(1, line - FAR), line + 1))
-    return alone and found.space == "shared" and _in_one_warp(found)
+def _lets_one_warp_in(comparison: Part) -> bool:
+    left, right = comparison.texts
+    one_warp = {"<": ("32", "warpSize"), "<=": ("31",), "==": ("0",)}.get(comparison.name, ())
+    return right in one_warp and (right != "0" or left.replace(" ", "").endswith("/32"))
 
 
 def _in_one_warp(found: Finding) -> bool:
@@ -167,7 +170,7 @@ def _in_one_warp(found: Finding) -> bool:
 def _of_two_elements(found: Finding, seen: Seen, line: int) -> bool:
     """Whether a line names two elements of the array, as a step of a tree does."""
     names = found.names or (found.array or "",)
-    return len(seen.source.indices(names[-1], line)) > 1
+    return len({one.texts for one in seen.source.elements(line) if one.name == names[-1]}) > 1
 
 
 @rule(
@@ -177,18 +180,16 @@ def _of_two_elements(found: Finding, seen: Seen, line: int) -> bool:
 )  # fmt: skip
 def no_barrier_before_the_next_round(found: Finding, seen: Seen) -> str:
     """One line of a loop reads one element of an array and writes another, and no barrier parts its rounds."""
-    lines = _without_a_barrier(found, seen)
-    if lines is None or lines[0] != lines[1]:
+    lines = _lines(found, seen)
+    loop = seen.source.loop(*lines) if lines and lines[0] == lines[1] else None
+    if lines is None or loop is None or not _of_two_elements(found, seen, lines[0]):
         return ""
-    line, loop = lines[0], seen.source.loop_near(lines[0])
-    if loop is None or not _of_two_elements(found, seen, line):
-        return ""
-    inside = seen.source.barriers(loop, seen.source.end_of_loop(loop, line))
-    if any(name == "__syncthreads" for _, name, _ in inside):
+    inside = (one.name for one in seen.source.barriers(loop.line, loop.last))
+    if "__syncthreads" in inside or not seen.source.is_clear(loop.line, loop.last):
         return ""
     return (
-        f"line {line} runs again in the next round of the loop in line {loop}, on what other threads have just "
-        "written: end the loop's body with __syncthreads()"
+        f"line {lines[0]} runs again in the next round of the loop in line {loop.line}, on what other threads have "
+        "just written: end the loop's body with __syncthreads()"
     )
 
 

@@ -1,0 +1,183 @@
+"""The parsing child: a CUDA C source as the rules of advice ask about it, its loops, conditions, calls and accesses.
+
+tree-sitter parses it (the grammar goes on after an error), in a child of its own: `T<(a)` repeated for 48 KiB takes 7 s
+and 2 GB. What the parent gets are a few flat records, not the tree.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import astuple, dataclass
+from typing import TYPE_CHECKING
+
+from grader.process.channel import attach
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+QUOTED = 60  # characters of an expression; a longer one is left out
+ASSEMBLY = 300  # characters of an assembly statement
+MOST_PARTS = 20_000
+
+# What the grammar takes for an error, or for the body of a loop.
+_BLANKED = re.compile(r"^[ \t]*#[ \t]*pragma[^\n]*|__align__\s*\([^()\n]*\)", re.MULTILINE)
+_LOOPS = ("for_statement", "while_statement", "do_statement", "for_range_loop")
+_COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One construct of a source, in lines that are numbered from 1; the parts stand in the order of the text.
+
+    ========== ===================================================================================
+    kind       what it is; ``name`` and ``texts``
+    ========== ===================================================================================
+    kernel     a ``__global__`` function
+    function   any other function, or a lambda
+    loop       ``for``, ``while`` or ``do``, with its body
+    if         an ``if``, ``c ? a : b`` or ``c && a``; ``texts`` is the condition
+    then, else a branch of the ``if`` that it is in
+    comparison one that must be true for the ``then`` of its ``if``: ``name`` is the operator, ``texts`` are the sides
+    call       ``name`` is what is called; ``texts`` are template arguments, then arguments
+    name       a statement that is a name alone, such as ``__syncthreads;``
+    element    ``a[i][j]``: ``name`` is ``a``, ``texts`` are the indices
+    member     ``a[i].x``: the same, of an element of which a member is used
+    asm        inline assembly; ``texts`` is its text
+    return     a ``return;`` without a value
+    error      what could not be parsed: nothing is known of these lines
+    ========== ===================================================================================
+    """
+
+    kind: str
+    line: int
+    last: int
+    inside: int  # the number of the function, loop or branch that it is in; -1: of none
+    name: str = ""
+    texts: tuple[str, ...] = ()
+
+
+def main() -> None:
+    """Load the grammar, close the sandbox, then parse one source."""
+    channel, sandbox = attach()
+    from tree_sitter import Language, Parser
+    from tree_sitter_cuda import language
+
+    from grader.compile.lexical import without_comments
+
+    parser = Parser(Language(language()))
+    sandbox.apply()
+    source = channel.receive(None)[0]["source"].decode()
+    code = _BLANKED.sub(lambda match: " " * len(match[0]), without_comments(source)).encode()
+    parts = _Reader(code).read(parser.parse(code).root_node)
+    channel.send({"parts": [astuple(part) for part in parts] if len(parts) <= MOST_PARTS else None})
+
+
+class _Reader:
+    """Walks the tree without recursion: a hostile text is nested as deeply as it is long."""
+
+    def __init__(self, code: bytes) -> None:
+        self._code = code
+        self._parts: list[Part] = []
+
+    def read(self, root: Node) -> list[Part]:
+        waiting = [(root, -1)]
+        while waiting and len(self._parts) <= MOST_PARTS:
+            node, inside = waiting.pop()
+            waiting += reversed([*self._read(node, inside)])
+        return self._parts
+
+    def _add(self, kind: str, node: Node, inside: int, name: str = "", texts: tuple[str, ...] = ()) -> int:
+        """The number of the new part."""
+        line, last = node.start_point.row + 1, node.end_point.row + 1
+        self._parts.append(Part(kind, line, last, inside, name, texts))
+        return len(self._parts) - 1
+
+    def _text(self, node: Node | None, limit: int = QUOTED) -> str:
+        """The text of a node on one line; "" where it is too long."""
+        if node is None or node.end_byte - node.start_byte > 4 * limit:
+            return ""
+        text = " ".join(self._code[node.start_byte : node.end_byte].decode(errors="replace").split())
+        return text if len(text) <= limit else ""
+
+    def _read(self, node: Node, inside: int) -> Iterator[tuple[Node, int]]:
+        """Add what a node is; yields the nodes in it, each with the number of the part that it is in."""
+        kind = node.type
+        if node.is_error or node.is_missing:
+            self._add("error", node, inside)
+            return
+        if kind in ("if_statement", "conditional_expression"):
+            yield from self._branches(node, inside, "condition", "consequence", "alternative")
+            return
+        if kind == "binary_expression" and self._field(node, "operator") == "&&":
+            yield from self._branches(node, inside, "left", "right")
+            return
+        if kind in ("function_definition", "lambda_expression"):
+            is_kernel = any(child.type == "__global__" for child in node.children)
+            inside = self._add("kernel" if is_kernel else "function", node, inside)
+        elif kind in _LOOPS:
+            inside = self._add("loop", node, inside)
+        elif kind == "call_expression":
+            self._call(node, inside)
+        elif kind == "subscript_expression":
+            self._element(node, inside)
+        elif kind == "expression_statement" and node.children[0].type == "identifier":
+            self._add("name", node, inside, self._text(node.children[0]))
+        elif kind == "return_statement" and not node.named_child_count:
+            self._add("return", node, inside)
+        elif kind == "gnu_asm_expression":
+            code = node.child_by_field_name("assembly_code")
+            self._add("asm", node, inside, texts=(self._text(code, ASSEMBLY),))
+        for child in node.children:
+            if child.is_named or child.is_missing:
+                yield child, inside
+
+    def _branches(self, node: Node, inside: int, condition: str, *branches: str) -> Iterator[tuple[Node, int]]:
+        asked = node.child_by_field_name(condition)
+        value = asked and asked.child_by_field_name("value")  # an `if` has it in brackets, with what it declares
+        number = self._add("if", node, inside, texts=(self._text(value or asked),))
+        if asked is not None:
+            if node.type != "binary_expression":  # the whole of `a && b && c` is looked at once
+                self._comparisons(asked, number)
+            yield asked, number
+        for kind, branch in zip(("then", "else"), branches, strict=False):
+            child = node.child_by_field_name(branch)
+            if child is not None:
+                yield child, self._add(kind, child, number)
+
+    def _comparisons(self, condition: Node, inside: int) -> None:
+        """Those that a condition joins by `&&`."""
+        terms = [condition]
+        while terms:
+            term = terms.pop()
+            operator = self._field(term, "operator")
+            if term.type in ("condition_clause", "parenthesized_expression") or operator == "&&":
+                terms += term.named_children
+            elif operator in _COMPARISONS:
+                self._add("comparison", term, inside, operator, (self._field(term, "left"), self._field(term, "right")))
+
+    def _field(self, node: Node, name: str) -> str:
+        return self._text(node.child_by_field_name(name))
+
+    def _call(self, node: Node, inside: int) -> None:
+        called = last = node.child_by_field_name("function")
+        while last is not None and last.type != "template_argument_list":
+            last = last.named_children[-1] if last.named_child_count else None
+        name, listed = self._text(called), node.child_by_field_name("arguments")
+        lists = [one for one in (last, listed) if one is not None]
+        arguments = tuple(self._text(child) for one in lists for child in one.named_children[:8])
+        self._add("call", node, inside, name.removesuffix(self._text(last)).replace(" ", ""), arguments)
+
+    def _element(self, node: Node, inside: int) -> None:
+        above = node.parent
+        if above is not None and above.type == "subscript_expression" and above.children[0] == node:
+            return  # the whole of `a[i][j]` was added already
+        indices: list[str] = []
+        base: Node | None = node
+        while base is not None and base.type == "subscript_expression" and len(indices) < 8:
+            indices.insert(0, self._text(base.child_by_field_name("indices"))[1:-1].strip())
+            base = base.child_by_field_name("argument")
+        if base is not None and base.type == "field_expression":
+            base = base.child_by_field_name("field")
+        is_member = above is not None and above.type == "field_expression"
+        self._add("member" if is_member else "element", node, inside, self._text(base), tuple(indices))
