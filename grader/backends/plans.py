@@ -1,61 +1,105 @@
-"""Launch plans and kernels' parameters as JSON and back: how a backend tells its child what to run. Pure."""
+"""A launch plan on its way to a backend's child: records as JSON and back, and the arguments of a launch. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+from dataclasses import is_dataclass
+from functools import cache
+from itertools import repeat
+from types import UnionType
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
-from grader.compile import Entry, Parameter
-from grader.launch import Constant, Dim3, Launch, LaunchPlan, Scratch, TensorMap, Zero
+from grader.errors import SubmissionError
+from grader.launch import Dim3
 
-Json = dict[str, Any]
+if TYPE_CHECKING:
+    import numpy as np
 
+    from grader.compile import Parameter
 
-def plan_to_json(plan: LaunchPlan) -> Json:
-    """A plan as plain dicts; each step says what it is."""
-    steps = [asdict(step) | {"is": type(step).__name__} for step in plan.steps]
-    return {
-        "steps": steps,
-        "scratch": [asdict(s) for s in plan.scratch],
-        "constants": [asdict(c) for c in plan.constants],
-        "tensor_maps": [asdict(m) for m in plan.tensor_maps],
-    }
+T = TypeVar("T")
 
 
-def plan_from_json(data: Mapping[str, Any]) -> LaunchPlan:
-    return LaunchPlan(
-        steps=tuple(_step(step) for step in data["steps"]),
-        scratch=tuple(Scratch(**s) for s in data["scratch"]),
-        constants=tuple(Constant(**c) for c in data["constants"]),
-        tensor_maps=tuple(_tensor_map(m) for m in data["tensor_maps"]),
-    )
+def from_json(kind: type[T], data: Any) -> T:
+    """The record, or the tuple of records, that `dataclasses.asdict` and JSON have made plain dicts and lists of."""
+    return cast(T, _restored(kind, data))
 
 
-def _tensor_map(data: Mapping[str, Any]) -> TensorMap:
-    lists = {key: tuple(data[key]) for key in ("shape", "strides", "box")}
-    return TensorMap(**(dict(data) | lists))
+def _restored(kind: Any, data: Any) -> Any:
+    if isinstance(kind, UnionType):
+        kind = next((one for one in get_args(kind) if _may_be(one, data)), None)
+    if get_origin(kind) is tuple:
+        first, *others = get_args(kind)
+        return tuple(map(_restored, repeat(first) if others == [...] else (first, *others), data))
+    if not is_dataclass(kind):
+        return data
+    record = cast(Any, kind)
+    return record(**{name: _restored(_hints(record)[name], value) for name, value in data.items()})
 
 
-def _step(data: Mapping[str, Any]) -> Launch | Zero:
-    fields = {key: value for key, value in data.items() if key != "is"}
-    if data["is"] == "Zero":
-        return Zero(**fields)
-    triples = {key: dim3(fields[key]) for key in ("grid", "block", "cluster")}
-    return Launch(**(fields | triples | {"args": tuple(fields["args"])}))
+def _may_be(kind: Any, data: Any) -> bool:
+    """Whether ``kind`` is a record with these fields, or a tuple for a list."""
+    if isinstance(data, dict):
+        return is_dataclass(kind) and data.keys() <= _hints(cast(Any, kind)).keys()
+    return isinstance(data, list) and get_origin(kind) is tuple
 
 
-def entries_to_json(entries: Sequence[Entry]) -> list[Json]:
-    return [asdict(entry) for entry in entries]
-
-
-def entries_from_json(data: Sequence[Mapping[str, Any]]) -> tuple[Entry, ...]:
-    return tuple(
-        Entry(e["name"], tuple(Parameter(**p) for p in e["parameters"]), e["static_shared_bytes"]) for e in data
-    )
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)
 
 
 def dim3(values: Sequence[int]) -> Dim3:
     """Three numbers that JSON made a list of."""
     x, y, z = values
     return (x, y, z)
+
+
+# --------------------------------------------------------------------------------------------------------- arguments
+
+_SCALARS = {
+    "u8": "uint8", "s8": "int8", "b8": "uint8", "u16": "uint16", "s16": "int16", "b16": "uint16",
+    "u32": "uint32", "s32": "int32", "b32": "uint32", "u64": "uint64", "s64": "int64", "b64": "uint64",
+    "f16": "float16", "f32": "float32", "f64": "float64",
+}  # fmt: skip
+"""PTX types to NumPy's. PTX does not keep the sign of a C parameter: -1 for a ``u32`` is the bits of an ``int``."""
+
+
+def scalar(value: int | float, parameter: Parameter) -> np.generic:
+    """``value`` as a NumPy scalar of the parameter's size and kind. A ``b8`` array of two bytes is a ``__half``.
+
+    Raises SubmissionError (``invalid``) for a structure, or a number that does not fit.
+    """
+    import numpy as np
+
+    name = "float16" if parameter.type == "b8" and parameter.bytes == 2 else _SCALARS.get(parameter.type)
+    if name is None or np.dtype(name).itemsize != parameter.bytes:
+        raise SubmissionError("invalid", f"a parameter of {parameter.bytes} bytes cannot be given by a launch line")
+    kind, bits = np.dtype(name), 8 * parameter.bytes
+    if kind.kind == "f":
+        rounded: np.generic = np.array([value], dtype=kind)[0]
+        return rounded
+    if not float(value).is_integer() or not -(1 << (bits - 1)) <= int(value) < 1 << bits:
+        raise SubmissionError("invalid", f"{value} does not fit an integer parameter of {bits} bits")
+    word: np.generic = np.array([int(value) % (1 << bits)], dtype=f"uint{bits}").view(kind)[0]
+    return word
+
+
+def resolve(
+    values: tuple[str | int | float, ...],
+    parameters: tuple[Parameter, ...],
+    addresses: Mapping[str, int],
+    maps: Mapping[str, bytes] | None = None,
+) -> list[np.generic]:
+    """All arguments of one launch: names become addresses or tensor maps' bytes, numbers the parameters' types."""
+    import numpy as np
+
+    if len(values) != len(parameters):
+        raise SubmissionError("invalid", f"the launch gives {len(values)} arguments to {len(parameters)} parameters")
+
+    def resolved(value: str | int | float, parameter: Parameter) -> np.generic:
+        if not isinstance(value, str):
+            return scalar(value, parameter)
+        return np.void(maps[value]) if maps and value in maps else np.uint64(addresses[value])
+
+    return list(map(resolved, values, parameters))

@@ -56,9 +56,9 @@ def launch(program: Program, run: CaseRun, device: int = 0) -> None:
         if buffer.data is not None:
             arena.upload(buffer.name, buffer.data)
     loaded = LoadedProgram(cuda, assemble(program, detect(device).arch), program.entries)
-    loaded.set_constants(run.plan.constants, arena.layout.places, arena.base)
+    loaded.set_constants(run.plan.constants, arena)
     loaded.prepare(run.plan)
-    loaded.queue(run.plan, arena.addresses(), arena.sizes())
+    loaded.queue(run.plan, arena)
     cuda.synchronise()
 
 

@@ -7,14 +7,14 @@ to_markdown(report)                            docs/results/<gpu>.md
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from grader.backends.base import Limits
-from grader.backends.gpu import wire
-from grader.backends.gpu.findings import size_in_words
+from grader.backends.gpu.faults import size_in_words
+from grader.backends.gpu.wire import Shape
 from grader.bench.report import BenchReport, BenchRow, CeilingRow, LibraryTime, time_in_words
 from grader.errors import WarpgradeError
 from grader.gpus.architecture import capability
@@ -22,7 +22,8 @@ from grader.gpus.pass_lines import with_line
 from grader.timing import roofline
 
 if TYPE_CHECKING:
-    from grader.backends.gpu import GpuBackend, GpuSession
+    from grader.backends.gpu import GpuBackend
+    from grader.backends.gpu.session import GpuSession
     from grader.catalog.exercises import CourseExercise
     from grader.compile import Program
     from grader.exercise import Target
@@ -159,7 +160,7 @@ def work_of(entry: CourseExercise) -> float:
 
 
 def _compiled(entry: CourseExercise, backend: GpuBackend) -> Program:
-    from grader.backends.gpu.support import target_of
+    from grader.backends.gpu.reference import target_of
     from grader.compile import compile_source, read_submission
 
     assert entry.solution is not None
@@ -183,7 +184,7 @@ def _libraries(entry: CourseExercise, session: GpuSession, gpu: Gpu, program: Pr
         "host": False,
         "l2_bytes": gpu.l2_bytes,
         "generator": setup.modules["generate"],
-        "generate": [wire.trusted_to_json(launch) for launch in real.generate],
+        "generate": [asdict(launch) for launch in real.generate],
     }
     return _library_times(entry, session, shapes, common)
 
@@ -193,7 +194,7 @@ def _host_libraries(entry: CourseExercise, session: GpuSession) -> dict[str, flo
     from grader.inputs import element_count
 
     size = entry.exercise.timed or {}
-    shapes = [wire.Shape(a.name, a.dtype, element_count(a, size), a.role) for a in entry.exercise.arrays]
+    shapes = [Shape(a.name, a.dtype, element_count(a, size), a.role) for a in entry.exercise.arrays]
     return _library_times(entry, session, shapes, {"host": True})
 
 
@@ -202,7 +203,7 @@ def _library_names(entry: CourseExercise) -> list[str]:
 
 
 def _library_times(
-    entry: CourseExercise, session: GpuSession, shapes: list[wire.Shape], common: Mapping[str, Any]
+    entry: CourseExercise, session: GpuSession, shapes: list[Shape], common: Mapping[str, Any]
 ) -> dict[str, float]:
     found = {}
     for name in _library_names(entry):
@@ -212,7 +213,7 @@ def _library_times(
     return found
 
 
-def _library_request(entry: CourseExercise, name: str, shapes: list[wire.Shape]) -> dict[str, Any]:
+def _library_request(entry: CourseExercise, name: str, shapes: list[Shape]) -> dict[str, Any]:
     from grader.backends.gpu.reference import baseline_source
 
     module, _, function = name.partition(":")
@@ -223,7 +224,7 @@ def _library_request(entry: CourseExercise, name: str, shapes: list[wire.Shape])
         "name": f"baselines/{module}.py",
         "function": function,
         "numbers": {**entry.exercise.scalars, **size},
-        "shapes": wire.shapes_to_json(shapes),
+        "shapes": [asdict(shape) for shape in shapes],
     }
 
 
@@ -241,24 +242,24 @@ def measured_ceilings(course: Any, backend: GpuBackend) -> tuple[CeilingRow, ...
 
 
 def _ceiling_row(name: str, entry: Any, folder: Path, session: GpuSession, gpu: Gpu) -> CeilingRow:
-    from grader.backends.gpu.ceilings import sized
-    from grader.backends.gpu.support import cubin, target_of
+    from grader.backends.gpu.reference import cubin, target_of
+    from grader.backends.gpu.setup import sized
 
     on_the_link = any(array.memory == "host" for array in entry.arrays)
-    found = sized(name, entry, LINK_BYTES if on_the_link else TABLE_BYTES, TABLE_FLOPS, gpu.sm_count)
+    found = sized(entry, LINK_BYTES if on_the_link else TABLE_BYTES, TABLE_FLOPS, gpu.sm_count)
     request: dict[str, Any] = {
         "do": "ceiling",
         "bytes": found.bytes,
         "host_bytes": found.host_bytes,
         "l2_bytes": gpu.l2_bytes,
-        "launches": [wire.trusted_to_json(launch) for launch in found.launches],
+        "launches": [asdict(launch) for launch in found.launches],
         "arrays": [list(array) for array in found.arrays],
     }
     if found.launches:
         request["cubin"] = cubin((folder / entry.file).read_text(), entry.file, gpu.arch, target_of(gpu))
     rate = roofline.ceiling(found.work, session.call(request, LIMITS.launch_s)["seconds"]) or 0.0
     return CeilingRow(
-        name, found.what, found.unit, rate, None if on_the_link else _of_peak(found.unit, name, rate, gpu)
+        name, entry.what, entry.unit, rate, None if on_the_link else _of_peak(entry.unit, name, rate, gpu)
     )
 
 

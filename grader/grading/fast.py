@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from grader.backends.gpu.findings import mismatch_diagnostic
+from grader.backends.gpu.faults import mismatch_diagnostic
 from grader.backends.gpu.setup import Setup, prepare
 from grader.grading.records import Speed
 from grader.timing import roofline
@@ -18,7 +18,8 @@ from grader.timing.samples import MAX_PROCESSES, decide, steady, summarise
 
 if TYPE_CHECKING:
     from grader.backends.base import Limits
-    from grader.backends.gpu import GpuBackend, GpuSession
+    from grader.backends.gpu import GpuBackend
+    from grader.backends.gpu.session import GpuSession
     from grader.backends.gpu.wire import RawSamples
     from grader.catalog.exercises import CourseExercise
     from grader.exercise import Target

@@ -8,8 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from grader.backends.gpu.hostfile.baselines import COMPUTING, LINKS, PLAIN_LOOP
-from grader.backends.gpu.hostfile.timed_runs import OutputCheck, take_runs
-from grader.backends.gpu.recording import Recording
+from grader.backends.gpu.hostfile.timed_runs import OutputCheck, Recording, take_runs
 from grader.backends.hostfile.case import on_gpus
 from grader.grading.fast import CHEAT, against_line, in_words, line_in_words
 from grader.grading.records import Speed
@@ -19,7 +18,8 @@ from grader.timing.samples import MAX_PROCESSES, summarise
 
 if TYPE_CHECKING:
     from grader.backends.base import Limits
-    from grader.backends.gpu.hostfile.backend import HostfileBackend, HostfileSession
+    from grader.backends.gpu.hostfile.backend import HostfileBackend
+    from grader.backends.gpu.hostfile.session import HostfileSession
     from grader.exercise import Exercise, Size, Target
     from grader.grading.records import Oracle
     from grader.verdict import Measurement, Timeline
@@ -50,7 +50,7 @@ class HostfileSpeedTest:
             recording = Recording(exercise, size, derive_seed(self.seed, "host", number))
             check = OutputCheck(exercise, size, self.oracle(), recording)
             with each:  # at whose end nothing of it can write any more
-                each.begin_again()
+                each.begin()
                 runs = take_runs(each, exercise, size, recording, check.samples)
                 timeline = timeline or each.traced(self.backend.gpu.name)
             if wrong := check.wrong(runs):

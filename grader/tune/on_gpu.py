@@ -16,7 +16,8 @@ from grader.tune.sweep import Sampled
 
 if TYPE_CHECKING:
     from grader.backends.base import Limits
-    from grader.backends.gpu import GpuBackend, GpuSession
+    from grader.backends.gpu import GpuBackend
+    from grader.backends.gpu.session import GpuSession
     from grader.backends.gpu.setup import Setup
     from grader.catalog.exercises import CourseExercise
     from grader.compile import Program
@@ -31,7 +32,7 @@ BUDGET_S = 1.0
 
 def machine_of(gpu: Gpu, requires: str) -> Machine:
     """What to compile and assemble for on this GPU."""
-    from grader.backends.gpu.support import target_of
+    from grader.backends.gpu.reference import target_of
     from grader.gpus.architecture import capability
 
     here = target_of(gpu)
@@ -81,7 +82,7 @@ class GpuTimer:
         if found.diagnostics:
             return Sampled(word="out_of_bounds", reason=found.diagnostics[0].message)
         if found.mismatch is not None:
-            from grader.backends.gpu.findings import mismatch_diagnostic
+            from grader.backends.gpu.faults import mismatch_diagnostic
 
             return Sampled(word="wrong", reason=mismatch_diagnostic(found.mismatch, setup).message)
         return Sampled(found.seconds, steady=steady(found.control_s))
@@ -149,7 +150,7 @@ def _submission(variant: Variant) -> CompiledSubmission:
 
 def _failed(outcome: Outcome) -> Sampled:
     """A small case that failed, in words."""
-    from grader.backends.gpu.findings import size_in_words
+    from grader.backends.gpu.faults import size_in_words
 
     found = outcome.wrong or next(iter(outcome.diagnostics), None)
     where = f"at {size_in_words(outcome.case.size)}"

@@ -114,7 +114,7 @@ def launched(cuda: Any, arena: Any, program: Any, form: Form) -> Array:
         arena.upload(name, array)
     plan = LaunchPlan((Launch(form.kernel, tuple(form.arrays), (form.grid, 1, 1), (form.block, 1, 1)),))
     program.prepare(plan)
-    program.queue(plan, arena.addresses(), arena.sizes())
+    program.queue(plan, arena)
     cuda.synchronise()
     result: Array = arena.download(form.output, form.arrays[form.output].dtype.name)
     return result

@@ -65,8 +65,7 @@ def set_to(source: str, name: str, value: int) -> str:
 @comparison
 def zero_copy_breakdown(backend: GpuBackend) -> Any:
     from grader.backends.gpu.hostfile.backend import HostfileBackend
-    from grader.backends.gpu.hostfile.timed_runs import WARM_UPS, take_runs
-    from grader.backends.gpu.recording import Recording
+    from grader.backends.gpu.hostfile.timed_runs import WARM_UPS, Recording, take_runs
 
     one = courses()["zero_copy"]
     assert one.solution is not None

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ladder_steps import Report, Step, Timed, comparable, libraries
 
-from grader.backends.gpu.findings import size_in_words
+from grader.backends.gpu.faults import size_in_words
 from grader.bench.report import table as markdown_table
 from grader.grading.technique import in_words
 

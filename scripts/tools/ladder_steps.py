@@ -8,7 +8,7 @@ from functools import cached_property
 from math import nan
 from typing import Any
 
-from grader.backends.gpu.findings import size_in_words
+from grader.backends.gpu.faults import size_in_words
 from grader.catalog.courses import CourseExercise
 from grader.dev.ladders import Launches
 from grader.exercise import Size

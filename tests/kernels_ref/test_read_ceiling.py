@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grader.backends.gpu.ceilings import sized
 from grader.backends.gpu.reference import ceiling_data
+from grader.backends.gpu.setup import sized
 from grader.catalog.courses import built_in_course
 from grader.compile.toolchain import find_toolchain
 
@@ -33,7 +33,7 @@ def test_a_ceilings_block_is_within_the_launch_bounds_of_its_kernel(name: str) -
 
 @pytest.mark.parametrize("sm_count", [1, 108, 132])
 def test_the_best_reader_gives_each_thread_one_round_of_four_loads(sm_count: int) -> None:
-    ceiling = sized("read_f32x4", TABLE["read_f32x4"], work_bytes=2**30, work_flops=0, sm_count=sm_count)
+    ceiling = sized(TABLE["read_f32x4"], work_bytes=2**30, work_flops=0, sm_count=sm_count)
     (launch,) = ceiling.launches
     assert launch.grid[0] * launch.block[0] * 4 * 16 == 2**30
 
@@ -58,7 +58,7 @@ def test_the_reader_sees_every_part_of_its_array(name: str, load: int) -> None:
     x[load, load % 4] = NEVER
     arrays = {"x": x, "sink": np.zeros(1, np.uint32)}
     memories = [Memory(key, np.frombuffer(data.tobytes(), np.uint8), True) for key, data in arrays.items()]
-    (launch,) = sized(name, TABLE[name], work_bytes=x.nbytes, work_flops=0, sm_count=1).launches
+    (launch,) = sized(TABLE[name], work_bytes=x.nbytes, work_flops=0, sm_count=1).launches
     call = Call("read_f32x4", launch.grid, launch.block, 0, ("x", struct.pack("<q", loads), "sink"))
     outcome = simulate(parse(built.ptx, built.name), memories, [call], cache=CodeCache(built.key))
     assert outcome.complete

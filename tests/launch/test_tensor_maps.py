@@ -5,15 +5,15 @@ from __future__ import annotations
 import ctypes
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from grader.backends import plans
-from grader.backends.arguments import resolve
 from grader.backends.base import Buffer, CaseRun
-from grader.backends.gpu.tensor_map import _ENCODE, encode
+from grader.backends.gpu.cuda import _ENCODE, encode
+from grader.backends.plans import from_json, resolve
 from grader.backends.sim.request import case_request
 from grader.compile import Entry, Parameter, Program, compile_source
 from grader.errors import SubmissionError, Unsupported
@@ -200,7 +200,7 @@ def test_the_compiler_makes_the_parameter_that_is_asked_for() -> None:
 
 def test_a_plan_with_maps_survives_json() -> None:
     made = plan(f"{LINE} swizzle=64\n{LAUNCH}")
-    assert plans.plan_from_json(json.loads(json.dumps(plans.plan_to_json(made)))) == made
+    assert from_json(LaunchPlan, json.loads(json.dumps(asdict(made)))) == made
 
 
 def test_arguments_hold_the_bytes_of_a_map() -> None:

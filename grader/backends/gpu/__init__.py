@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from grader.launch import DeviceLimits
     from grader.process.child import Child
 
-__all__ = ["GpuBackend", "GpuSession"]
-
 
 class GpuBackend(Backend):
     """GPU number ``device``. Making one starts nothing. Raises Unsupported where there is no such GPU."""
@@ -55,36 +53,30 @@ class GpuBackend(Backend):
 
         Raises Unsupported where ptxas is missing or too old, SubmissionError where the GPU cannot hold the program.
         """
-        from grader.backends.gpu.support import support_cubin
-        from grader.compile import assemble
-
-        session = GpuSession(self._child(), program, limits)
-        try:
-            session.prepare(support_cubin(self.gpu))
-            session.load(assemble(program, self.gpu.arch_for(program.target)))
-        except BaseException:
-            session.close()
-            raise
-        return session
+        return self._opened(program, limits)
 
     def open_empty(self, limits: Limits) -> GpuSession:
         """A session without a submission, for the grader's own measurements."""
-        from grader.backends.gpu.support import support_cubin
+        return self._opened(None, limits)
 
-        session = GpuSession(self._child(), None, limits)
+    def _opened(self, program: Program | None, limits: Limits) -> GpuSession:
+        from grader.backends.gpu.reference import support_cubin
+        from grader.compile import assemble
+
+        self.start()
+        child, self._started = self._started, None
+        assert child is not None
+        session = GpuSession(child, program, limits)
         try:
             session.prepare(support_cubin(self.gpu))
-            session.wait_ready()
+            if program is None:
+                session.wait_ready()
+            else:
+                session.load(assemble(program, self.gpu.arch_for(program.target)))
         except BaseException:
             session.close()
             raise
         return session
-
-    def _child(self) -> Child:
-        self.start()
-        child, self._started = self._started, None
-        assert child is not None
-        return child
 
     def close(self) -> None:
         """End a child that was started and not used."""

@@ -7,7 +7,7 @@ The conventions are those of `kernels_ref/device`; here names become numbers, an
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,14 +19,6 @@ from grader.inputs import element_count, stream
 FINDINGS, EXPLANATION, COUNTS = 0, 24, 64
 _BLOCK = 256
 _ITEM = {"float16": 2, "float32": 4, "float64": 8, "int8": 1, "uint8": 1, "int32": 4, "uint32": 4, "int64": 8}
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """``|got − expected| ≤ absolute + relative·|expected|``."""
-
-    relative: float
-    absolute: float
 
 
 @dataclass(frozen=True)
@@ -51,28 +43,15 @@ class Plan:
     def _variant(self, kind: str) -> Variant:
         places, _ = self._scratch_places()
         names = self._names(kind, places)
-        fill = [self._fill_scratch(s, places[s.name]) for s in self.check.scratch if s.integers]
-        steps = [self._step(step, names) for step in self.check.steps]
-        return Variant(
-            kind=kind,
-            generate=tuple(self._generate(array, kind) for array in self.exercise.inputs),
-            check=(*self._unchanged(kind), *fill, *steps),
-            explain=(self._step(self.check.explain, names),),
-        )
-
-    # ------------------------------------------------------------------------------------------------ inputs
-
-    def _generate(self, array: Array, kind: str) -> Trusted:
-        kernel, args, count = self._stream(array, kind)
-        return _flat("generate", f"generate_{kernel}", count, (("buffer", array.name), *args))
-
-    def _unchanged(self, kind: str) -> list[Trusted]:
-        launches = []
+        generate, unchanged = [], []
         for position, array in enumerate(self.exercise.inputs):
             kernel, args, count = self._stream(array, kind)
-            all_args = (("buffer", array.name), *args, ("work", COUNTS + 8 * position))
-            launches.append(_flat("generate", f"unchanged_{kernel}", count, all_args))
-        return launches
+            generate.append(_flat(f"generate_{kernel}", count, (("buffer", array.name), *args)))
+            told = ("work", COUNTS + 8 * position)
+            unchanged.append(_flat(f"unchanged_{kernel}", count, (("buffer", array.name), *args, told)))
+        fill = [self._fill_scratch(s, places[s.name]) for s in self.check.scratch if s.integers]
+        steps = [self._step(step, names) for step in self.check.steps]
+        return Variant(kind, tuple(generate), (*unchanged, *fill, *steps), (self._step(self.check.explain, names),))
 
     def _stream(self, array: Array, kind: str) -> tuple[str, tuple[tuple[str, Any], ...], int]:
         """Kernel suffix, the arguments from ``count`` on, and the count."""
@@ -82,8 +61,6 @@ class Plan:
             span = values.exact_high - values.exact_low + 1
             return f"exact_{self.types[array.dtype]}", (*common, ("i64", values.exact_low), ("u64", span)), count
         return f"real_{self.types[array.dtype]}", (*common, ("f64", values.low), ("f64", values.high)), count
-
-    # ------------------------------------------------------------------------------------------------ checks
 
     def _scratch_places(self) -> tuple[dict[str, int], int]:
         at = _up(COUNTS + 8 * len(self.exercise.inputs))
@@ -101,11 +78,11 @@ class Plan:
             ("work", place), ("u64", count), ("u64", self.seed), ("u64", stream(f"check {scratch.name}")),
             ("sample", 0), ("i64", low), ("u64", high - low + 1),
         )  # fmt: skip
-        return _flat("generate", f"generate_exact_{self.types[scratch.dtype]}", count, args)
+        return _flat(f"generate_exact_{self.types[scratch.dtype]}", count, args)
 
     def _names(self, kind: str, places: Mapping[str, int]) -> dict[str, tuple[str, Any]]:
         """What an argument of a check may be called, as kind and value."""
-        limits = bounds(self.exercise, self.size, kind)
+        relative, absolute = _bounds(self.exercise, self.size, kind)
         sizes = {name: ("i64", value) for name, value in self.size.items()}
         arrays = {array.name: ("buffer", array.name) for array in self.exercise.arrays}
         work = {name: ("work", place) for name, place in places.items()}
@@ -113,8 +90,8 @@ class Plan:
         own = {
             "findings": ("work", FINDINGS),
             "explanation": ("work", EXPLANATION),
-            "relative": ("f64", limits.relative),
-            "absolute": ("f64", limits.absolute),
+            "relative": ("f64", relative),
+            "absolute": ("f64", absolute),
         }
         return {**scalars, **sizes, **arrays, **work, **own}
 
@@ -124,28 +101,21 @@ class Plan:
         return Trusted("check", step.kernel, (grid, 1, 1), (step.block, 1, 1), args)
 
 
-def bounds(exercise: Exercise, size: Size, kind: str) -> Bounds:
-    """The tolerance of one kind of values at one size; exact values allow nothing."""
+def _bounds(exercise: Exercise, size: Size, kind: str) -> tuple[float, float]:
+    """``|got − expected| ≤ absolute + relative·|expected|``: relative and absolute; exact values allow nothing."""
     if kind == "exact":
-        return Bounds(0.0, 0.0)
+        return 0.0, 0.0
     import numpy as np
 
     from grader.compare import chain_error
 
-    tolerance = exercise.tolerance
     chain = chain_error(exercise, size, np.dtype(exercise.outputs[0].dtype))
-    return Bounds(tolerance.relative, tolerance.absolute + chain)
+    return exercise.tolerance.relative, exercise.tolerance.absolute + chain
 
 
-def joined_source(texts: Sequence[str]) -> str:
-    """The files of a check as one: they are compiled together, in order."""
-    return "\n".join(texts)
-
-
-def _flat(module: str, kernel: str, count: int, args: tuple[tuple[str, Any], ...]) -> Trusted:
+def _flat(kernel: str, count: int, args: tuple[tuple[str, Any], ...]) -> Trusted:
     """A generator's launch: one thread for four elements."""
-    blocks = cdiv(count, 4 * _BLOCK)
-    return Trusted(module, kernel, (blocks, 1, 1), (_BLOCK, 1, 1), args)
+    return Trusted("generate", kernel, (cdiv(count, 4 * _BLOCK), 1, 1), (_BLOCK, 1, 1), args)
 
 
 def _up(value: int) -> int:

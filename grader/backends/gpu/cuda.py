@@ -6,53 +6,19 @@ in its place. All work goes to one stream of our own, in order. Nothing here imp
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from grader.backends.gpu.wire import Shape
 from grader.launch import Dim3, TensorMap
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    from grader.backends.gpu.wire import Shape
 
 Function = Any
 Module = Any
 Event = Any
-
-
-class Device(Protocol):
-    """What the child needs of a GPU; `Cuda` is the real one. Addresses and sizes are in bytes."""
-
-    def allocate(self, size: int) -> int: ...
-    def free(self, address: int) -> None: ...
-    def fill8(self, address: int, value: int, size: int) -> None: ...
-    def fill16(self, address: int, value: int, count: int) -> None: ...
-    def upload(self, address: int, data: npt.NDArray[np.generic]) -> None: ...
-    def download(self, address: int, size: int) -> npt.NDArray[np.uint8]: ...
-    def copy(self, to: int, source: int, size: int) -> None: ...
-    def load(self, cubin: bytes) -> Module: ...
-    def function(self, module: Module, name: str) -> Function: ...
-    def allow_shared(self, function: Function, size: int) -> None: ...
-    def variable(self, module: Module, name: str) -> tuple[int, int]: ...
-    def tensor_map(self, wanted: TensorMap, address: int) -> bytes: ...
-    def launch(
-        self,
-        function: Function,
-        grid: Dim3,
-        block: Dim3,
-        args: Sequence[Any],
-        shared_bytes: int = 0,
-        *,
-        cooperative: bool = False,
-        cluster: Dim3 = (1, 1, 1),
-    ) -> None: ...
-    def event(self) -> Event: ...
-    def record(self, event: Event) -> None: ...
-    def elapsed_s(self, start: Event, stop: Event) -> float: ...
-    def synchronise(self) -> None: ...
-    def reset_persisting_l2(self) -> None: ...
 
 
 class CudaError(Exception):
@@ -75,7 +41,7 @@ class Cuda:
         self._errors = (runtime.CUDARuntimeError, driver.CUDADriverError)
         runtime.setDevice(index)
         runtime.deviceSetLimit(runtime.cudaLimitPrintfFifoSize, PRINTF_BYTES)  # also makes the context
-        self._stream = Stream(non_blocking=True)
+        self.stream = Stream(non_blocking=True)
         attribute = bindings.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE
         self._encode: int | None = None  # the driver's cuTensorMapEncodeTiled, once a tensor map was wanted
         self._persists = int(self._bind("cuDeviceGetAttribute", attribute, index)[0]) > 0
@@ -88,33 +54,31 @@ class Cuda:
 
     def fill8(self, address: int, value: int, size: int) -> None:
         if size:
-            self._do(self._runtime.memsetAsync, address, value, size, self._stream.ptr)
+            self._do(self._runtime.memsetAsync, address, value, size, self.stream.ptr)
 
     def fill16(self, address: int, value: int, count: int) -> None:
         if count:
-            self._bind("cuMemsetD16Async", address, value, count, self._stream.ptr)
+            self._bind("cuMemsetD16Async", address, value, count, self.stream.ptr)
 
     def upload(self, address: int, data: npt.NDArray[np.generic]) -> None:
         """Copy a host array in. Waits, so that ``data`` may change at once."""
         if data.nbytes:
             kind = self._runtime.memcpyHostToDevice
-            self._do(self._runtime.memcpyAsync, address, data.ctypes.data, data.nbytes, kind, self._stream.ptr)
+            self._do(self._runtime.memcpyAsync, address, data.ctypes.data, data.nbytes, kind, self.stream.ptr)
             self.synchronise()
 
     def download(self, address: int, size: int) -> npt.NDArray[np.uint8]:
-        import numpy as np
-
         data = np.empty(size, dtype=np.uint8)
         if size:
             kind = self._runtime.memcpyDeviceToHost
-            self._do(self._runtime.memcpyAsync, data.ctypes.data, address, size, kind, self._stream.ptr)
+            self._do(self._runtime.memcpyAsync, data.ctypes.data, address, size, kind, self.stream.ptr)
         self.synchronise()
         return data
 
     def copy(self, to: int, source: int, size: int) -> None:
         if size:
             kind = self._runtime.memcpyDeviceToDevice
-            self._do(self._runtime.memcpyAsync, to, source, size, kind, self._stream.ptr)
+            self._do(self._runtime.memcpyAsync, to, source, size, kind, self.stream.ptr)
 
     def load(self, cubin: bytes) -> Module:
         from cupy.cuda.function import Module as CupyModule
@@ -149,63 +113,42 @@ class Cuda:
     ) -> None:
         """Queue one launch. ``args`` are NumPy scalars of the parameters' own types: addresses are ``uint64``, tensor
         maps ``void``.
+
+        CuPy's launch has no clusters and no structures as arguments: the driver's extended launch has.
         """
-        import numpy as np
-
-        if cluster != (1, 1, 1) or any(isinstance(arg, np.void) for arg in args):
-            self._launch_extended(function, grid, block, args, shared_bytes, cooperative, cluster)
+        if cluster == (1, 1, 1) and not any(isinstance(arg, np.void) for arg in args):
+            keywords = {"stream": self.stream, "enable_cooperative_groups": cooperative}
+            self._do(function, grid, block, tuple(args), shared_bytes, **keywords)
             return
-        keywords = {"stream": self._stream, "enable_cooperative_groups": cooperative}
-        self._do(function, grid, block, tuple(args), shared_bytes, **keywords)
-
-    def tensor_map(self, wanted: TensorMap, address: int) -> bytes:
-        """The 128 bytes that a kernel takes as a ``CUtensorMap``. Raises CudaError where the GPU has none such."""
-        from grader.backends.gpu.tensor_map import CUDA_VERSION, encode
-
-        if self._encode is None:
-            self._encode = int(self._bind("cuGetProcAddress", b"cuTensorMapEncodeTiled", CUDA_VERSION, 0)[0])
-        status, encoded = encode(self._bindings, self._encode, wanted, address)
-        if status != self._bindings.CUresult.CUDA_SUCCESS:
-            raise CudaError(f"{getattr(status, 'name', status)}: cuTensorMapEncodeTiled")
-        return encoded
-
-    def _launch_extended(
-        self,
-        function: Function,
-        grid: Dim3,
-        block: Dim3,
-        args: Sequence[Any],
-        shared_bytes: int,
-        cooperative: bool,
-        cluster: Dim3,
-    ) -> None:
-        """CuPy's launch has no clusters and no structures as arguments: the driver's extended launch has."""
-        import numpy as np
-
-        config = self._bindings.CUlaunchConfig()
+        bindings, attributes = self._bindings, []
+        if cluster != (1, 1, 1):
+            attribute = bindings.CUlaunchAttribute()
+            attribute.id = bindings.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+            shape = attribute.value.clusterDim
+            shape.x, shape.y, shape.z = cluster
+            attributes.append(attribute)
+        if cooperative:
+            attribute = bindings.CUlaunchAttribute()
+            attribute.id = bindings.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
+            attribute.value.cooperative = 1
+            attributes.append(attribute)
+        config = bindings.CUlaunchConfig()
         config.gridDimX, config.gridDimY, config.gridDimZ = grid
         config.blockDimX, config.blockDimY, config.blockDimZ = block
-        config.sharedMemBytes, config.hStream = shared_bytes, self._stream.ptr
-        attributes = self._attributes(cooperative, cluster)
+        config.sharedMemBytes, config.hStream = shared_bytes, self.stream.ptr
         config.numAttrs, config.attrs = len(attributes), attributes
         held = [np.asarray(value).reshape(1) for value in args]
         pointers = np.array([value.ctypes.data for value in held], dtype=np.uint64)
         self._bind("cuLaunchKernelEx", config, function.ptr, pointers.ctypes.data, 0)
 
-    def _attributes(self, cooperative: bool, cluster: Dim3) -> list[Any]:
-        kinds = self._bindings.CUlaunchAttributeID
-        found = []
-        if cluster != (1, 1, 1):
-            attribute = self._bindings.CUlaunchAttribute()
-            attribute.id = kinds.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
-            shape = attribute.value.clusterDim
-            shape.x, shape.y, shape.z = cluster
-            found.append(attribute)
-        if cooperative:
-            attribute = self._bindings.CUlaunchAttribute()
-            attribute.id, attribute.value.cooperative = kinds.CU_LAUNCH_ATTRIBUTE_COOPERATIVE, 1
-            found.append(attribute)
-        return found
+    def tensor_map(self, wanted: TensorMap, address: int) -> bytes:
+        """The 128 bytes that a kernel takes as a ``CUtensorMap``. Raises CudaError where the GPU has none such."""
+        if self._encode is None:
+            self._encode = int(self._bind("cuGetProcAddress", b"cuTensorMapEncodeTiled", TENSOR_MAP_SINCE, 0)[0])
+        status, encoded = encode(self._bindings, self._encode, wanted, address)
+        if status != self._bindings.CUresult.CUDA_SUCCESS:
+            raise CudaError(f"{getattr(status, 'name', status)}: cuTensorMapEncodeTiled")
+        return encoded
 
     def event(self) -> Event:
         from cupy.cuda import Event as CupyEvent
@@ -213,14 +156,14 @@ class Cuda:
         return CupyEvent()
 
     def record(self, event: Event) -> None:
-        self._do(event.record, self._stream)
+        self._do(event.record, self.stream)
 
     def elapsed_s(self, start: Event, stop: Event) -> float:
         """Seconds between two events that have happened. CUDA's resolution is about half a microsecond."""
         return float(self._do(self._runtime.eventElapsedTime, start.ptr, stop.ptr)) * 1e-3
 
     def synchronise(self) -> None:
-        self._do(self._runtime.streamSynchronize, self._stream.ptr)
+        self._do(self._runtime.streamSynchronize, self.stream.ptr)
 
     def reset_persisting_l2(self) -> None:
         """Return cache lines that a kernel asked to keep in L2 to normal use, where the GPU has such lines."""
@@ -229,14 +172,9 @@ class Cuda:
 
     # What only the grader's own measurements need:
 
-    @property
-    def stream(self) -> Any:
-        """The CuPy stream that everything is queued on."""
-        return self._stream
-
     def copy_any(self, to: int, source: int, size: int) -> None:
         """Queue a copy in whatever direction the addresses say."""
-        self._do(self._runtime.memcpyAsync, to, source, size, self._runtime.memcpyDefault, self._stream.ptr)
+        self._do(self._runtime.memcpyAsync, to, source, size, self._runtime.memcpyDefault, self.stream.ptr)
 
     def allocate_host(self, size: int) -> int:
         """Pinned host memory that the GPU may read in place."""
@@ -255,17 +193,11 @@ class Cuda:
 
     def pinned_array(self, shape: Shape) -> npt.NDArray[np.generic]:
         """A NumPy array of ones in pinned memory."""
-        import numpy as np
         from cupyx import empty_pinned
 
         array: npt.NDArray[np.generic] = empty_pinned(shape.count, shape.dtype)
         array[:] = np.ones(1, shape.dtype)
         return array
-
-    def memory(self) -> tuple[int, int]:
-        """Free and total bytes of device memory."""
-        free, total = self._do(self._runtime.memGetInfo)
-        return int(free), int(total)
 
     def _do(self, call: Any, *args: Any, **keywords: Any) -> Any:
         try:
@@ -279,3 +211,50 @@ class Cuda:
         if status != self._bindings.CUresult.CUDA_SUCCESS:
             raise CudaError(f"{getattr(status, 'name', status)}: {name}")
         return values
+
+
+# -------------------------------------------------------------------------------------------------------- tensor maps
+
+SIZE, ALIGN = 128, 64
+TENSOR_MAP_SINCE = 12000  # the first CUDA release that encodes them
+
+_TYPES = {
+    "float16": "FLOAT16", "float32": "FLOAT32", "float64": "FLOAT64", "bfloat16": "BFLOAT16", "int8": "UINT8",
+    "uint8": "UINT8", "int16": "UINT16", "uint16": "UINT16", "int32": "INT32", "uint32": "UINT32", "int64": "INT64",
+    "uint64": "UINT64",
+}  # fmt: skip
+"""CUtensorMapDataType by dtype. TMA only copies: the sign of small integers, which it has no types for, is all one."""
+
+_U32, _U64, _POINTER, _ENUM = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_int
+_ENCODE = ctypes.CFUNCTYPE(
+    _ENUM, _POINTER, _ENUM, _U32, _POINTER, _POINTER, _POINTER, _POINTER, _POINTER, _ENUM, _ENUM, _ENUM, _ENUM
+)
+
+
+def encode(bindings: Any, function: int, wanted: TensorMap, address: int) -> tuple[Any, bytes]:
+    """The driver's status, and the 128 bytes; ``function`` is the address of ``cuTensorMapEncodeTiled``.
+
+    The driver wants the map on a boundary of 64 bytes, which cuda-bindings' own object does not lie on: so the function
+    is called at its address, with memory of ours.
+    """
+    memory = ctypes.create_string_buffer(SIZE + ALIGN)
+    at = -(-ctypes.addressof(memory) // ALIGN) * ALIGN
+    rank = len(wanted.shape)
+    promotion = f"L2_{wanted.promotion}B" if wanted.promotion else "NONE"
+
+    def innermost_first(kind: type[ctypes._SimpleCData[int]], values: Sequence[int]) -> Any:
+        return (kind * max(1, len(values)))(*reversed(values))
+
+    def member(enumeration: str, name: str) -> int:
+        return int(getattr(getattr(bindings, enumeration), f"CU_TENSOR_MAP_{name}"))
+
+    status = _ENCODE(function)(
+        at, member("CUtensorMapDataType", f"DATA_TYPE_{_TYPES[wanted.dtype]}"), rank, address,
+        innermost_first(_U64, wanted.shape), innermost_first(_U64, wanted.strides),
+        innermost_first(_U32, wanted.box), innermost_first(_U32, (1,) * rank),
+        member("CUtensorMapInterleave", "INTERLEAVE_NONE"),
+        member("CUtensorMapSwizzle", f"SWIZZLE_{wanted.swizzle}B" if wanted.swizzle else "SWIZZLE_NONE"),
+        member("CUtensorMapL2promotion", f"L2_PROMOTION_{promotion}"),
+        member("CUtensorMapFloatOOBfill", "FLOAT_OOB_FILL_NONE"),  # what lies outside reads as zero
+    )  # fmt: skip
+    return bindings.CUresult(status), ctypes.string_at(at, SIZE)

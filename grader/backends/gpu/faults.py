@@ -1,4 +1,4 @@
-"""What CUDA's errors mean for a submission: the verdict word and a sentence without jargon. Pure.
+"""What went wrong with a submission on the GPU, in words: CUDA's errors, stray writes, wrong timed outputs. Pure.
 
 CuPy raises ``CUDADriverError`` and ``CUDARuntimeError``; both name the error at the start of their text, e.g.
 "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered" and "cudaErrorIllegalAddress: …".
@@ -7,10 +7,18 @@ CuPy raises ``CUDADriverError`` and ``CUDARuntimeError``; both name the error at
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isnan
+from typing import TYPE_CHECKING
 
 from grader.findings.kinds import word_of_kind
 from grader.verdict import Diagnostic
+
+if TYPE_CHECKING:
+    from grader.backends.gpu.arena import Stray
+    from grader.backends.gpu.setup import Setup
+    from grader.backends.gpu.wire import Mismatch
 
 
 @dataclass(frozen=True)
@@ -96,11 +104,58 @@ def fault_of(text: str) -> Fault | None:
 
 def is_sticky(text: str) -> bool:
     """Whether the context is dead after this error."""
-    name = error_name(text)
-    return name in STICKY
+    return error_name(text) in STICKY
 
 
-def diagnostic(fault: Fault, kernel: str | None, line: int | None = None) -> Diagnostic:
+def fault_diagnostic(fault: Fault, kernel: str | None, line: int | None = None) -> Diagnostic:
     """The diagnostic that a student sees. ``line`` is the launch line's; the GPU does not tell the faulting one."""
     where = f" in {kernel}" if kernel else ""
     return Diagnostic(kind=fault.kind, message=f"{fault.message}{where}", kernel=kernel, line=line, hint=fault.hint)
+
+
+def stray_diagnostic(stray: Stray, kernel: str | None) -> Diagnostic:
+    """The diagnostic of a write beside an array."""
+    side = "before the start" if stray.index < 0 else "past the end"
+    element = f"{stray.array}[{stray.index}]"
+    return Diagnostic(
+        kind="out_of_bounds",
+        message=f"write {side} of {stray.array}: {element}, and {stray.array} has {_elements(stray.count)}",
+        kernel=kernel,
+        space="global",
+        array=stray.array,
+        index=stray.index,
+        hint="`--backend sim` names the thread and the source line",
+    )
+
+
+def mismatch_diagnostic(found: Mismatch, setup: Setup) -> Diagnostic:
+    """The diagnostic of a timed launch whose output, or whose input afterwards, is wrong."""
+    where = f"at the timed size {size_in_words(setup.size)}, launch {found.sample}"
+    if found.changed:
+        name, count = next(iter(found.changed.items()))
+        return Diagnostic(
+            kind="wrong",
+            message=f"the kernel overwrote its input {name} {where}: {_elements(count)} changed",
+            array=name,
+            hint="inputs are read only: write to the outputs and the scratch arrays",
+        )
+    array = setup.run.judged
+    got = "it was never written, or is not a number" if isnan(found.got) else f"got {found.got:.9g}"
+    more = f" ({found.bad} elements are wrong)" if found.bad > 1 else ""
+    return Diagnostic(
+        kind="wrong",
+        message=f"{array}[{found.first}] is wrong {where}: {got}, expected {found.expected:.9g}{more}",
+        array=array,
+        index=found.first,
+        hint="the small sizes are right: look for an index or a count that overflows, a part of the work that is "
+        "skipped, or something kept from an earlier launch",
+    )
+
+
+def size_in_words(size: Mapping[str, int]) -> str:
+    """``n = 1024`` or ``rows = 4, cols = 8``."""
+    return ", ".join(f"{name} = {value}" for name, value in size.items())
+
+
+def _elements(count: int) -> str:
+    return "1 element" if count == 1 else f"{count} elements"

@@ -5,35 +5,36 @@ Nothing hostile is in the process: only the course's own files are measured here
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from grader.backends.gpu.cuda import Cuda
-from grader.backends.gpu.l2 import L2
-from grader.backends.gpu.trusted import TrustedKernels
-from grader.backends.gpu.wire import Shape, trusted_from_json
-
-if TYPE_CHECKING:
-    from grader.backends.gpu.arena import Arena
+from grader.backends.gpu.arena import Arena
+from grader.backends.gpu.cuda import Cuda, Module
+from grader.backends.gpu.measure import L2, TrustedKernels
+from grader.backends.gpu.wire import Shape, Trusted
+from grader.backends.plans import from_json
 
 WARM_UPS = 3
 SAMPLES = 20
 
 
-def time_ceiling(device: Cuda, support: Any, cubin: bytes | None, request: Mapping[str, Any]) -> list[float]:
+def time_ceiling(device: Cuda, support: Module, cubin: bytes | None, request: Mapping[str, Any]) -> list[float]:
     """Seconds of one ceiling, sample by sample: its kernel on memory of its own, or a copy between two arrays."""
     memory = device.allocate(request["bytes"])
     host = device.allocate_host(request["host_bytes"]) if request["host_bytes"] else 0
     device.fill8(memory, 0, request["bytes"])
     l2 = L2(device, support, request["l2_bytes"])
-    areas = {"ceiling": memory, "host": host}
+    areas = {"ceiling": memory, "device": memory, "host": host}
     if cubin is not None:
         kernels = TrustedKernels(device, {"ceiling": cubin}, None, areas)
-        launches = [trusted_from_json(launch) for launch in request["launches"]]
+        launches = from_json(tuple[Trusted, ...], request["launches"])
         kernels.prepare(launches)
         seconds = _samples(device, l2, lambda: kernels.queue(launches, 0))
     else:
-        seconds = _samples(device, l2, lambda: _copy(device, request["arrays"], areas))
+        source, target = (areas[memory] + int(offset) for _, offset, _, memory in request["arrays"][:2])
+        size = int(request["arrays"][0][2])
+        seconds = _samples(device, l2, lambda: device.copy_any(target, source, size))
     l2.free()
     device.free(memory)
     if host:
@@ -42,7 +43,7 @@ def time_ceiling(device: Cuda, support: Any, cubin: bytes | None, request: Mappi
 
 
 def time_library(
-    device: Cuda, support: Any, arena: Arena, request: Mapping[str, Any], shapes: tuple[Shape, ...]
+    device: Cuda, support: Module, arena: Arena, request: Mapping[str, Any], shapes: tuple[Shape, ...]
 ) -> list[float]:
     """Seconds of a library call on arrays of these shapes; ``request`` holds the baseline's source and function.
 
@@ -61,8 +62,6 @@ def time_library(
 
 def time_host_library(device: Cuda, request: Mapping[str, Any], shapes: tuple[Shape, ...]) -> list[float]:
     """As `time_library` on arrays in pinned host memory, by the clock: the call returns when its output is there."""
-    import time
-
     try:
         run = _prepared(request, {shape.name: device.pinned_array(shape) for shape in shapes})
     except ImportError:
@@ -93,12 +92,3 @@ def _samples(device: Cuda, l2: L2, run: Callable[[], Any]) -> list[float]:
         device.synchronise()
         seconds.append(device.elapsed_s(start, stop))
     return seconds[WARM_UPS:]
-
-
-def _copy(device: Cuda, arrays: list[Any], areas: Mapping[str, int]) -> None:
-    def address(entry: Any) -> int:
-        _, offset, _, memory = entry
-        return areas["host" if memory == "host" else "ceiling"] + int(offset)
-
-    source, target = arrays[0], arrays[1]
-    device.copy_any(address(target), address(source), int(source[2]))

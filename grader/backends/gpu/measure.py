@@ -10,25 +10,114 @@ and the host's speed does not count. Expected values exist only between a check 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from grader.backends.gpu.arena import Arena
-from grader.backends.gpu.case import only_kernel
-from grader.backends.gpu.cuda import CudaError, Device, Event
-from grader.backends.gpu.faults import error_name
-from grader.backends.gpu.guards import GuardCheck, diagnostic
-from grader.backends.gpu.l2 import L2
-from grader.backends.gpu.program import LoadedProgram
-from grader.backends.gpu.trusted import TrustedKernels
-from grader.backends.gpu.wire import Mismatch, RawSamples, TimedRun, Variant
+from grader.backends.gpu.cuda import Cuda, CudaError, Event, Function, Module
+from grader.backends.gpu.faults import error_name, stray_diagnostic
+from grader.backends.gpu.program import LoadedProgram, only_kernel
+from grader.backends.gpu.wire import Mismatch, RawSamples, TimedRun, Trusted, Variant
 from grader.errors import Unsupported
 from grader.verdict import Diagnostic
 
 LEAST_WARM_UPS = 2
 WARM_UP_S = 0.25  # at most, while the clocks rise
 STEADY = 1.03  # the control kernel is back within 3 % of its best
+
+FLUSH = 4
+"""Each buffer in L2 sizes. Twice the L2 left some dirty lines: on an H200 a 1 GiB read then took 0.4 % longer."""
+LEAST_BYTES = 64 << 20  # also where the L2 is small: a shorter control copy would mostly be launch
+_BLOCK = 256
+_READ_BLOCKS_PER_MIB = 8
+
+
+class L2:
+    """Two buffers, several times the L2: one is written, which drives all else out; one is clean, and is read after.
+
+    Without the read, the timed kernel would pay for writing back what the flush left dirty (on an H200 that cost a
+    1 GiB read 4 % and a 16 MiB read 20 %). ``support`` is the module of support.cu.
+    """
+
+    def __init__(self, device: Cuda, support: Module, l2_bytes: int) -> None:
+        self._device = device
+        self._size = max(FLUSH * l2_bytes, LEAST_BYTES) // 4096 * 4096
+        self._dirty = device.allocate(self._size)
+        self._clean = device.allocate(self._size + 256)  # the last 256 bytes are the reader's sink
+        self._read = device.function(support, "read_through")
+        self._copy = device.function(support, "control_copy")
+        device.fill8(self._clean, 0, self._size + 256)
+
+    def empty(self) -> None:
+        """Queue: persisting lines back to normal, write one buffer, read the other."""
+        self._device.reset_persisting_l2()
+        self._device.fill8(self._dirty, 0x5A, self._size)
+        count, sink = self._size // 16, self._clean + self._size
+        args = [np.uint64(self._clean), np.uint64(count), np.uint32(1), np.uint64(sink)]
+        blocks = max(1, (self._size >> 20) * _READ_BLOCKS_PER_MIB)
+        self._device.launch(self._read, (blocks, 1, 1), (_BLOCK, 1, 1), args)
+
+    def control(self, start: Event, stop: Event) -> None:
+        """Queue the control copy between two events: its time is the machine's, whatever the submission is."""
+        count = self._size // 16
+        args = [np.uint64(self._clean), np.uint64(self._dirty), np.uint64(count)]
+        self._device.record(start)
+        self._device.launch(self._copy, (-(-count // _BLOCK), 1, 1), (_BLOCK, 1, 1), args)
+        self._device.record(stop)
+
+    def free(self) -> None:
+        self._device.free(self._dirty)
+        self._device.free(self._clean)
+
+
+class TrustedKernels:
+    """Launches `Trusted` kernels, the grader's own beside a submission, loaded from their cubins.
+
+    ``areas`` are the addresses of memory that they alone use, by name.
+    """
+
+    def __init__(
+        self, device: Cuda, modules: Mapping[str, bytes], arena: Arena | None, areas: Mapping[str, int]
+    ) -> None:
+        self._device = device
+        self._arena = arena
+        self._areas = areas
+        self._modules = {name: device.load(cubin) for name, cubin in modules.items()}
+        self._functions: dict[tuple[str, str], Function] = {}
+
+    def prepare(self, launches: Iterable[Trusted]) -> None:
+        """Find all kernels beforehand, so that nothing is loaded between samples."""
+        for launch in launches:
+            key = (launch.module, launch.kernel)
+            if key not in self._functions:
+                self._functions[key] = self._device.function(self._modules[launch.module], launch.kernel)
+
+    def queue(self, launches: Iterable[Trusted], sample: int) -> None:
+        """Queue the launches in order; ``sample`` is the number of the timed launch that they belong to."""
+        for launch in launches:
+            args = [self._argument(kind, value, sample) for kind, value in launch.args]
+            function = self._functions[launch.module, launch.kernel]
+            self._device.launch(function, launch.grid, launch.block, args)
+
+    def _argument(self, kind: str, value: Any, sample: int) -> np.generic:
+        if kind in self._areas:
+            return np.uint64(self._areas[kind] + int(value))
+        if kind == "buffer":
+            assert self._arena is not None
+            return np.uint64(self._arena.address(value))
+        if kind == "sample":
+            return np.uint64(sample + int(value))
+        result: np.generic = np.dtype(_TYPES[kind]).type(value)
+        return result
+
+
+_TYPES = {"i64": "int64", "u64": "uint64", "u32": "uint32", "i32": "int32", "f64": "float64", "f32": "float32"}
+
+
+# ------------------------------------------------------------------------------------------------------- timed runs
 
 
 @dataclass
@@ -38,7 +127,6 @@ class _Log:
     seconds: list[float] = field(default_factory=list)
     ceiling_s: list[float] = field(default_factory=list)
     control_s: list[float] = field(default_factory=list)
-    warm_ups: int = 0
     mismatch: Mismatch | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
 
@@ -46,26 +134,15 @@ class _Log:
     def failed(self) -> bool:
         return self.mismatch is not None or bool(self.diagnostics)
 
-    def frozen(self) -> RawSamples:
-        times = (tuple(self.seconds), tuple(self.ceiling_s), tuple(self.control_s))
-        return RawSamples(*times, self.warm_ups, self.mismatch, self.diagnostics)
-
 
 class Stopwatch:
     """Times one program on one device. ``support`` is the module of support.cu, ``modules`` the checks' cubins."""
 
     def __init__(
-        self,
-        device: Device,
-        arena: Arena,
-        guards: GuardCheck,
-        program: LoadedProgram,
-        support: Any,
-        modules: dict[str, bytes],
+        self, device: Cuda, arena: Arena, program: LoadedProgram, support: Module, modules: dict[str, bytes]
     ) -> None:
         self._device = device
         self._arena = arena
-        self._guards = guards
         self._program = program
         self._support = support
         self._modules = modules
@@ -73,7 +150,8 @@ class Stopwatch:
     def run(self, run: TimedRun, l2_bytes: int, tell: Callable[[int], None]) -> RawSamples:
         """Warm up, then take the samples; ``tell`` is called after each launch sequence, so that the parent can wait.
 
-        Raises CudaError where the submission fails on the way, Unsupported where the GPU has too little memory.
+        Warming up is taking whole samples, which are thrown away, until the control kernel is steady. Raises CudaError
+        where the submission fails on the way, Unsupported where the GPU has too little memory.
         """
         try:
             self._prepare(run, l2_bytes)
@@ -82,25 +160,27 @@ class Stopwatch:
                 raise
             message = "this GPU has too little free memory to check and time this size"
             raise Unsupported(message, hint="`nvidia-smi` shows what else uses it") from None
-        log = _Log()
-        started = time.perf_counter()
-        sample = self._warm_up(log, started, tell)
-        each_s = (time.perf_counter() - started) / max(1, log.warm_ups)
+        warming, warm_ups, started = _Log(), 0, time.perf_counter()
+        while not (warming.failed or _warm(warming.control_s, time.perf_counter() - started)):
+            warm_ups += 1
+            self._take(warm_ups, warming, ceiling=warm_ups == 1)
+            tell(warm_ups)
+        each_s = (time.perf_counter() - started) / max(1, warm_ups)
         planned = max(run.least_samples, min(run.samples, int(run.budget_s / each_s)))
         every = max(1, planned // max(1, run.ceiling_samples))
+        log = _Log(mismatch=warming.mismatch, diagnostics=warming.diagnostics)
         for position in range(planned):
             if log.failed:
                 break
-            self._take(sample + position, log, ceiling=position % every == 0)
-            tell(sample + position)
-        self._release()
-        return log.frozen()
-
-    def _release(self) -> None:
+            sample = warm_ups + 1 + position
+            self._take(sample, log, ceiling=position % every == 0)
+            tell(sample)
         self._l2.free()
         for address in (self._work, self._ceiling):
             if address:
                 self._device.free(address)
+        times = (tuple(log.seconds), tuple(log.ceiling_s), tuple(log.control_s))
+        return RawSamples(*times, warm_ups, log.mismatch, log.diagnostics)
 
     def _prepare(self, run: TimedRun, l2_bytes: int) -> None:
         device = self._device
@@ -108,7 +188,14 @@ class Stopwatch:
         self._arena.lay_out(run.shapes)
         self._work = device.allocate(run.work_bytes)
         self._l2 = L2(device, self._support, l2_bytes)
-        self._ceiling = self._ceiling_memory(run)
+        self._ceiling = 0
+        if run.ceiling:
+            try:
+                self._ceiling = device.allocate(run.ceiling_bytes)
+            except CudaError:
+                pass  # a smaller GPU: then no ceiling stands beside the peak
+            else:
+                device.fill8(self._ceiling, 0, run.ceiling_bytes)  # written once
         areas = {"work": self._work, "ceiling": self._ceiling}
         self._kernels = TrustedKernels(device, self._modules, self._arena, areas)
         self._program.prepare(run.plan)
@@ -116,113 +203,70 @@ class Stopwatch:
         self._events: list[Event] = [device.event() for _ in range(4)]
         device.synchronise()
 
-    def _ceiling_memory(self, run: TimedRun) -> int:
-        """The ceiling's arrays, written once; 0 where there is no ceiling, or no memory for it."""
-        if not run.ceiling:
-            return 0
-        try:
-            address = self._device.allocate(run.ceiling_bytes)
-        except CudaError:
-            return 0  # a smaller GPU: then no ceiling stands beside the peak
-        self._device.fill8(address, 0, run.ceiling_bytes)
-        return address
-
-    def _warm_up(self, log: _Log, started: float, tell: Callable[[int], None]) -> int:
-        """Whole samples, thrown away, until the control kernel is steady; returns the next sample's number."""
-        warm = _Log()
-        sample = 1
-        while not (warm.failed or _warm(warm.control_s, time.perf_counter() - started)):
-            self._take(sample, warm, ceiling=sample == 1)
-            tell(sample)
-            sample += 1
-        log.warm_ups = sample - 1
-        log.mismatch, log.diagnostics = warm.mismatch, warm.diagnostics
-        return sample
-
     def _take(self, sample: int, log: _Log, *, ceiling: bool) -> None:
         """One sample, verified. A wrong output or a stray write is noted in the log; a fault raises CudaError."""
+        device = self._device
         variant = self._timed.variants[sample % len(self._timed.variants)]
+        control_start, control_stop, start, stop = self._events
         self._queue(sample, variant)
-        self._device.synchronise()
-        self._look_for_strays(log)
-        if log.failed:
+        device.synchronise()
+        kernel = only_kernel(self._timed.plan)
+        log.diagnostics = tuple(stray_diagnostic(stray, kernel) for stray in self._arena.strays())
+        if log.diagnostics:
             return
         log.mismatch = self._verify(sample, variant)
-        if log.failed:
+        if log.mismatch:
             return
-        control_start, control_stop, start, stop = self._events
-        log.control_s.append(self._device.elapsed_s(control_start, control_stop))
-        log.seconds.append(self._device.elapsed_s(start, stop))
-        if ceiling and self._ceiling:
-            log.ceiling_s.append(self._time_ceiling(sample))
+        log.control_s.append(device.elapsed_s(control_start, control_stop))
+        log.seconds.append(device.elapsed_s(start, stop))
+        if ceiling and self._ceiling:  # on the same arrays, after a flush of its own
+            self._l2.empty()
+            device.record(start)
+            self._kernels.queue(self._timed.ceiling, sample)
+            device.record(stop)
+            device.synchronise()
+            log.ceiling_s.append(device.elapsed_s(start, stop))
 
     def _queue(self, sample: int, variant: Variant) -> None:
         run, device = self._timed, self._device
+        control_start, control_stop, start, stop = self._events
         self._kernels.queue(variant.generate, sample)
         for shape in run.shapes:
             if shape.role != "in":
                 self._arena.poison_array(shape.name)
         self._program.restore()
-        self._program.set_constants(run.plan.constants, self._arena.layout.places, self._arena.base)
+        self._program.set_constants(run.plan.constants, self._arena)
         device.fill8(self._work, 0, run.work_bytes)
-        control_start, control_stop, start, stop = self._events
         self._l2.control(control_start, control_stop)
         self._l2.empty()
         device.record(start)
-        self._program.queue(run.plan, self._arena.addresses(), self._arena.sizes())
+        self._program.queue(run.plan, self._arena)
         device.record(stop)
-
-    def _look_for_strays(self, log: _Log) -> None:
-        strays = self._guards.strays(self._arena.base, self._arena.layout)
-        kernel = only_kernel(self._timed.plan)
-        log.diagnostics = tuple(diagnostic(stray, kernel) for stray in strays)
 
     def _verify(self, sample: int, variant: Variant) -> Mismatch | None:
         """Run the checks on what the launch left; None where all is right."""
-        import numpy as np
-
         run, device = self._timed, self._device
         device.fill8(self._work, 0, run.work_bytes)
         device.fill8(self._work + 8, 0xFF, 8)  # findings begin as {0, ~0, 0}
         self._kernels.queue(variant.check, sample)
-        head = device.download(self._work, 64 + 8 * len(run.inputs)).view(np.uint64)
-        counts = dict(zip(run.inputs, head[8:].tolist(), strict=True))
+        bad, first, *head = device.download(self._work, 64 + 8 * len(run.inputs)).view(np.uint64).tolist()
+        counts = dict(zip(run.inputs, head[6:], strict=True))
         changed = {name: count for name, count in counts.items() if count}
-        if not changed and not head[0]:
-            return None
-        return self._explained(sample, variant, (int(head[0]), int(head[1])), changed)
-
-    def _explained(self, sample: int, variant: Variant, found: tuple[int, int], changed: dict[str, int]) -> Mismatch:
-        import numpy as np
-
-        bad, first = found
         if not bad:
-            return Mismatch(sample, variant.kind, 0, 0, 0.0, 0.0, changed)
+            return Mismatch(sample, variant.kind, 0, 0, 0.0, 0.0, changed) if changed else None
         self._kernels.queue(variant.explain, sample)
-        index, expected = self._device.download(self._work + 24, 16).view(np.float64).tolist()
+        index, expected = device.download(self._work + 24, 16).view(np.float64).tolist()
         first = int(index) if variant.explain else first
         return Mismatch(sample, variant.kind, bad, first, self._element(first), expected, changed)
 
     def _element(self, index: int) -> float:
         """One element of the judged output, as a number."""
-        import numpy as np
-
         shape = next(s for s in self._timed.shapes if s.name == self._timed.judged)
         kind = np.dtype(shape.dtype)
         if not 0 <= index < shape.count:
             return float("nan")
         content = self._device.download(self._arena.address(shape.name) + index * kind.itemsize, kind.itemsize)
         return float(content.view(kind)[0])
-
-    def _time_ceiling(self, sample: int) -> float:
-        """The ceiling kernel on the same arrays, after a flush of its own."""
-        _, _, start, stop = self._events
-        self._l2.empty()
-        self._device.record(start)
-        self._kernels.queue(self._timed.ceiling, sample)
-        self._device.record(stop)
-        self._device.synchronise()
-        return self._device.elapsed_s(start, stop)
 
 
 def _warm(control_s: Sequence[float], spent_s: float) -> bool:

@@ -1,17 +1,25 @@
-"""A submission's cubin on the device: its kernels, its variables, and how to put them back as they were loaded."""
+"""A submission's cubin on the device: its kernels, its variables, and one case of it. Child side."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
 
-from grader.backends.arguments import resolve
-from grader.backends.gpu.buffers import Place
-from grader.backends.gpu.cuda import CudaError, Device, Function, Module
-from grader.backends.gpu.elf import state_sections
-from grader.backends.gpu.variables import Snapshot
+import numpy as np
+import numpy.typing as npt
+
+from grader.backends.gpu.arena import Arena
+from grader.backends.gpu.cuda import Cuda, CudaError, Function, Module
+from grader.backends.gpu.faults import stray_diagnostic
+from grader.backends.gpu.variables import Snapshot, state_sections
+from grader.backends.gpu.wire import Shape
+from grader.backends.plans import resolve
 from grader.compile import Entry
 from grader.errors import SubmissionError
-from grader.launch import Constant, Launch, LaunchPlan, TensorMap, Zero
+from grader.launch import Constant, LaunchPlan, TensorMap, Zero
+from grader.verdict import Diagnostic
 
 
 class LoadedProgram:
@@ -20,7 +28,7 @@ class LoadedProgram:
     ``support`` is the module of support.cu, whose kernel restores variables; without it the cubin is loaded again.
     """
 
-    def __init__(self, device: Device, cubin: bytes, entries: tuple[Entry, ...], support: Module | None = None) -> None:
+    def __init__(self, device: Cuda, cubin: bytes, entries: tuple[Entry, ...], support: Module | None = None) -> None:
         self._device = device
         self._cubin = cubin
         self._entries = {entry.name: entry for entry in entries}
@@ -44,17 +52,22 @@ class LoadedProgram:
         if self._plan is not None:
             self.prepare(self._plan)  # a module that was loaded again has new kernels
 
-    def set_constants(self, constants: tuple[Constant, ...], places: Mapping[str, Place], base: int) -> None:
+    def set_constants(self, constants: tuple[Constant, ...], arena: Arena) -> None:
         """Fill `__constant__` arrays from buffers. Raises SubmissionError where a symbol is missing or too small."""
         for constant in constants:
-            place = places[constant.buffer]
-            address, size = self._variable(constant)
-            if place.size > size:
+            try:
+                address, size = self._device.variable(self._module, constant.symbol)
+            except CudaError:
+                message = f"there is no __constant__ array {constant.symbol} in the program (line {constant.line})"
+                hint = "a __constant__ array that no kernel reads is removed by the compiler"
+                raise SubmissionError("invalid", message, hint=hint) from None
+            needed = arena.layout.places[constant.buffer].size
+            if needed > size:
                 raise SubmissionError(
                     "invalid",
-                    f"{constant.symbol} holds {size} bytes; {constant.buffer} has {place.size} (line {constant.line})",
+                    f"{constant.symbol} holds {size} bytes; {constant.buffer} has {needed} (line {constant.line})",
                 )
-            self._device.copy(address, base + place.start, place.size)
+            self._device.copy(address, arena.address(constant.buffer), needed)
 
     def prepare(self, plan: LaunchPlan) -> None:
         """Find the plan's kernels and allow their dynamic shared memory, so that queueing launches is quick."""
@@ -64,14 +77,23 @@ class LoadedProgram:
             if launch.shared_bytes:
                 self._device.allow_shared(function, launch.shared_bytes)
 
-    def queue(self, plan: LaunchPlan, addresses: Mapping[str, int], sizes: Mapping[str, int]) -> None:
+    def queue(self, plan: LaunchPlan, arena: Arena) -> None:
         """Queue all steps of the plan on the stream, in order."""
+        addresses = arena.addresses()
         maps = {one.name: self._map(one, addresses[one.buffer]) for one in plan.tensor_maps}
         for step in plan.steps:
             if isinstance(step, Zero):
-                self._device.fill8(addresses[step.buffer], 0, sizes[step.buffer])
-            else:
-                self._queue_launch(step, addresses, maps)
+                self._device.fill8(addresses[step.buffer], 0, arena.layout.places[step.buffer].size)
+                continue
+            self._device.launch(
+                self._function(step.kernel),
+                step.grid,
+                step.block,
+                resolve(step.args, self._entries[step.kernel].parameters, addresses, maps),
+                step.shared_bytes,
+                cooperative=step.cooperative,
+                cluster=step.cluster,
+            )
 
     def _map(self, wanted: TensorMap, address: int) -> bytes:
         """The map of the buffer where it lies now; encoded once for each address, so that queueing stays quick.
@@ -86,31 +108,12 @@ class LoadedProgram:
                 raise SubmissionError("invalid", message, hint="look at its shape, strides and box again") from None
         return self._encoded[wanted, address]
 
-    def _queue_launch(self, launch: Launch, addresses: Mapping[str, int], maps: Mapping[str, bytes]) -> None:
-        self._device.launch(
-            self._function(launch.kernel),
-            launch.grid,
-            launch.block,
-            resolve(launch.args, self._entries[launch.kernel].parameters, addresses, maps),
-            launch.shared_bytes,
-            cooperative=launch.cooperative,
-            cluster=launch.cluster,
-        )
-
     def _function(self, name: str) -> Function:
         if name not in self._functions:
             if name not in self._entries:
                 raise SubmissionError("invalid", f"there is no kernel {name} in this file")
             self._functions[name] = self._device.function(self._module, name)
         return self._functions[name]
-
-    def _variable(self, constant: Constant) -> tuple[int, int]:
-        try:
-            return self._device.variable(self._module, constant.symbol)
-        except CudaError:
-            message = f"there is no __constant__ array {constant.symbol} in the program (line {constant.line})"
-            hint = "a __constant__ array that no kernel reads is removed by the compiler"
-            raise SubmissionError("invalid", message, hint=hint) from None
 
     def _take_snapshot(self, support: Module | None) -> tuple[Snapshot | None, str]:
         """The snapshot, and in words how variables will be restored; None: by loading the cubin again."""
@@ -119,10 +122,60 @@ class LoadedProgram:
             return None, "loading again: there are no kernels of our own"
         kernel = self._device.function(support, "copy_pieces") if sections else None
         try:
-            snapshot = Snapshot(self._device, kernel, sections, self._find)
+            snapshot = Snapshot(self._device, kernel, sections, partial(self._device.variable, self._module))
         except CudaError as error:
             return None, f"loading again: {error}"
         return snapshot, f"copies of {len(snapshot)} variables"
 
-    def _find(self, name: str) -> tuple[int, int]:
-        return self._device.variable(self._module, name)
+
+@dataclass(frozen=True, eq=False)
+class CaseOutcome:
+    outputs: dict[str, npt.NDArray[np.generic]]
+    diagnostics: tuple[Diagnostic, ...]
+    inputs_changed: tuple[str, ...]
+    elapsed_s: float
+
+
+def run_case(
+    device: Cuda,
+    arena: Arena,
+    program: LoadedProgram,
+    plan: LaunchPlan,
+    shapes: tuple[Shape, ...],
+    data: Mapping[str, npt.NDArray[np.generic]],
+) -> CaseOutcome:
+    """Run the plan once: fresh arrays, the launches in order, then everything that may have gone wrong.
+
+    Raises CudaError where a kernel or launch failed, SubmissionError for bad arguments.
+    """
+    arena.lay_out(shapes)
+    for shape in shapes:
+        if shape.name in data:
+            arena.upload(shape.name, data[shape.name])
+        else:
+            arena.poison_array(shape.name)
+    program.restore()
+    program.set_constants(plan.constants, arena)
+    program.prepare(plan)
+    device.synchronise()
+    start = time.perf_counter()
+    program.queue(plan, arena)
+    device.synchronise()
+    elapsed_s = time.perf_counter() - start
+    strays = arena.strays()
+    kernel = only_kernel(plan)
+    given = [s for s in shapes if s.role == "in" and s.name in data]
+    return CaseOutcome(
+        outputs={s.name: arena.download(s.name, s.dtype) for s in shapes if s.role == "out"},
+        diagnostics=tuple(stray_diagnostic(stray, kernel) for stray in strays),
+        inputs_changed=tuple(
+            s.name for s in given if arena.download(s.name, s.dtype).tobytes() != data[s.name].tobytes()
+        ),
+        elapsed_s=elapsed_s,
+    )
+
+
+def only_kernel(plan: LaunchPlan) -> str | None:
+    """The kernel's name where the plan launches only one; the GPU does not tell which of several it was."""
+    names = {launch.kernel for launch in plan.launches}
+    return names.pop() if len(names) == 1 else None

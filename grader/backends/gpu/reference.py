@@ -1,5 +1,6 @@
-"""The trusted data of a course: how timed outputs are checked, and which ceilings there are. Parent side, pure.
+"""What is trusted: a course's checks of timed outputs and its ceilings, and CUDA files, assembled. Parent side.
 
+CUDA files of the grader and the course go the way of a submission, and are cached by content like one.
 `kernels_ref/device` and `kernels_ref/ceilings` are plain data with CUDA files beside them; a course without its own
 uses the built-in one. Their docstrings are the format's documentation.
 """
@@ -12,10 +13,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from grader.errors import GraderFault
+from grader.errors import GraderFault, SubmissionError
 
 if TYPE_CHECKING:
     from grader.catalog.courses import Course
+    from grader.gpus.detect import Gpu
 
 
 def device_data(course: Course) -> ModuleType:
@@ -78,3 +80,30 @@ def _load(folder: Path) -> ModuleType:
     sys.modules[name] = module  # dataclasses look a module up by its name
     spec.loader.exec_module(module)
     return module
+
+
+# ------------------------------------------------------------------------------------------------------- CUDA files
+
+_SUPPORT = Path(__file__).with_name("support.cu")
+
+
+def support_cubin(gpu: Gpu) -> bytes:
+    """support.cu for this GPU: guard checks, the L2 flush, the control kernel."""
+    return cubin(_SUPPORT.read_text(), _SUPPORT.name, gpu.arch, target_of(gpu))
+
+
+def target_of(gpu: Gpu) -> str:
+    """The PTX target of one PTX for everything: this GPU's, 8.0 at most."""
+    major, minor = min(gpu.compute_capability, (8, 0))
+    return f"sm_{major}{minor}"
+
+
+@cache
+def cubin(source: str, name: str, arch: str, target: str) -> bytes:
+    """Compile and assemble a trusted file. Raises GraderFault where it does not compile: it is the course's own."""
+    from grader.compile import assemble, compile_source
+
+    try:
+        return assemble(compile_source(source.encode(), name, target=target), arch)
+    except SubmissionError as error:
+        raise GraderFault(f"the trusted kernels of {name} do not compile: {error.message}") from error

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from grader.backends import plans
 from grader.backends.base import CaseRun, Execution, Limits
-from grader.backends.gpu import wire
+from grader.backends.gpu.wire import RawSamples, TimedRun, shapes_of
+from grader.backends.plans import from_json
 from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeError
 from grader.process.channel import ChannelBroken, ChannelClosed, ChannelTimeout
 from grader.process.child import Closing
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from grader.compile import Program
-    from grader.launch import LaunchPlan
     from grader.process.child import Child
 
     Answer = tuple[dict[str, Any], dict[str, npt.NDArray[np.generic]]]
@@ -34,7 +35,7 @@ class ChildSession(Closing):
 
     def __init__(self, child: Child, program: Program | None, limits: Limits) -> None:
         self._child = child
-        self._limits = limits
+        self.limits = limits
         self._ends = time.monotonic() + limits.total_s
         self._stopped: WarpgradeError | None = None
         self._program = program
@@ -47,25 +48,24 @@ class ChildSession(Closing):
         assert self._program is not None
         return self._program
 
-    def wait_ready(self) -> dict[str, Any]:
-        """Wait until the child's context is up; what it said. Raises GraderFault where it does not start."""
+    def wait_ready(self) -> None:
+        """Wait until the child's context is up. Raises GraderFault where it does not start."""
         ready, _ = self._await(START_S, starting=True)
         self._ready = True
         self.sandbox = str(ready.get("sandbox", "none"))
-        self._begin(LOAD_S)
-        return ready
+        self.begin(LOAD_S)
 
-    def _begin(self, extra_s: float = 0.0) -> None:
-        """Count the session's time from now: what the machine needs to start is not the submission's."""
-        self._ends = time.monotonic() + self._limits.total_s + extra_s
+    def begin(self, extra_s: float = 0.0) -> None:
+        """Count the session's time from now: what the machine or the grader needed before is not the submission's."""
+        self._ends = time.monotonic() + self.limits.total_s + extra_s
 
     def _load(self, request: dict[str, Any]) -> dict[str, Any]:
         """Hand the program over once the child is ready. Raises SubmissionError where it cannot be loaded."""
-        ready = {} if self._ready else self.wait_ready()
-        self._send(request)
-        answer, _ = self._await(LOAD_S)
-        self._begin()
-        return ready | answer
+        if not self._ready:
+            self.wait_ready()
+        answer = self.call(request, LOAD_S)
+        self.begin()
+        return answer
 
     def call(self, request: dict[str, Any], timeout_s: float) -> dict[str, Any]:
         """One request of the grader's own (ceilings, baselines); its answer."""
@@ -119,7 +119,7 @@ class ChildSession(Closing):
                 raise error
 
     def _submission_error(self, answer: dict[str, Any]) -> SubmissionError:
-        found = wire.diagnostics_from_json(answer.get("diagnostics", ()))
+        found = _diagnostics(answer)
         return SubmissionError(answer["fault"], answer["message"], diagnostics=found, hint=answer.get("hint", ""))
 
     def _stop(self, error: WarpgradeError) -> WarpgradeError:
@@ -132,9 +132,7 @@ class ChildSession(Closing):
         if starting:
             return GraderFault(f"the GPU process did not start within {seconds:.0f} s", hint="try `grade doctor`")
         message = self._too_long("the kernel", seconds)
-        more = (
-            f"if the kernel only has much to do, `--timeout {math.ceil(2 * self._limits.total_s)}` gives it more time"
-        )
+        more = f"if the kernel only has much to do, `--timeout {math.ceil(2 * self.limits.total_s)}` gives it more time"
         hint = f"look for a loop whose condition never becomes false, or threads that wait for one another; {more}"
         found = Diagnostic(kind="timeout", message=message, hint=hint)
         return SubmissionError("timeout", message, diagnostics=(found,), hint=hint)
@@ -142,7 +140,7 @@ class ChildSession(Closing):
     def _too_long(self, who: str, seconds: float) -> str:
         """Which limit was passed: that of ``who``, or the session's."""
         if time.monotonic() >= self._ends:
-            return f"all runs together did not finish within {self._limits.total_s:.3g} s"
+            return f"all runs together did not finish within {self.limits.total_s:.3g} s"
         return f"{who} did not finish within {seconds:.3g} s"
 
     def _died(self, starting: bool) -> WarpgradeError:
@@ -153,15 +151,6 @@ class ChildSession(Closing):
             return GraderFault(f"the GPU process ended while starting ({how}): {tail[0]}", hint="try `grade doctor`")
         message = f"the process that ran the kernel died ({how})"
         return SubmissionError("crash", message, hint="run it with `--backend sim` to see what it does")
-
-    def _check_printed(self, answer: dict[str, Any]) -> None:
-        if answer.get("too_much"):
-            found = self._too_much()
-            raise SubmissionError("limit", found.message, diagnostics=(found,), hint=found.hint)
-
-    def _too_much(self) -> Diagnostic:
-        message = f"the kernel printed more than {self._limits.printf_bytes >> 10} kB"
-        return Diagnostic(kind="limit", message=message, hint="print from one thread: if (i == 0) printf(...)")
 
 
 class GpuSession(ChildSession):
@@ -178,8 +167,8 @@ class GpuSession(ChildSession):
 
     def load(self, cubin: bytes) -> None:
         """Hand the assembled program over. Raises GraderFault, SubmissionError (``limit``)."""
-        answer = self._load({"do": "load", "cubin": cubin, "entries": plans.entries_to_json(self.program.entries)})
-        self.restored_by = str(answer.get("restored_by", ""))
+        entries = [asdict(entry) for entry in self.program.entries]
+        self.restored_by = str(self._load({"do": "load", "cubin": cubin, "entries": entries}).get("restored_by", ""))
 
     def load_another(self, program: Program, cubin: bytes) -> None:
         """Load a program in place of the last one: another variant of one submission. Raises what `load` raises."""
@@ -192,37 +181,19 @@ class GpuSession(ChildSession):
         A stray write, a crash or a printf flood is an Execution with ``failure``. Raises SubmissionError (``timeout``,
         ``crash`` of the process) for what ends the session, Unsupported, GraderFault.
         """
-        request = {
-            "do": "run",
-            "plan": plans.plan_to_json(run.plan),
-            "shapes": wire.shapes_to_json(wire.shapes_of(run.buffers)),
-        }
-        self._send(request, {b.name: b.data for b in run.buffers if b.data is not None})
-        answer, outputs = self._await(self._limits.launch_s + SETTLE_S, keep_fault=True)
-        return self._execution(answer, outputs, run.plan)
-
-    def time(self, run: wire.TimedRun, modules: dict[str, bytes], l2_bytes: int) -> wire.RawSamples:
-        """Time the submission; every launch sequence must end within ``launch_s``, the whole within ``total_s``.
-
-        Raises SubmissionError where it fails on the way.
-        """
-        request: dict[str, Any] = {"do": "time", "timed": wire.timed_run_to_json(run), "l2_bytes": l2_bytes}
-        request |= {"modules": list(modules)} | {f"module:{name}": cubin for name, cubin in modules.items()}
-        self._send(request)
-        while True:
-            answer, _ = self._await(self._limits.launch_s + SETTLE_S)
-            if answer.get("done"):
-                self._check_printed(answer)
-                return wire.samples_from_json(answer)
-
-    def _execution(self, answer: dict[str, Any], outputs: dict[str, Any], plan: LaunchPlan) -> Execution:
-        found = wire.diagnostics_from_json(answer.get("diagnostics", ()))
+        shapes = [asdict(shape) for shape in shapes_of(run.buffers)]
+        data = {b.name: b.data for b in run.buffers if b.data is not None}
+        self._send({"do": "run", "plan": asdict(run.plan), "shapes": shapes}, data)
+        answer, outputs = self._await(self.limits.launch_s + SETTLE_S, keep_fault=True)
+        found = _diagnostics(answer)
         failure = answer.get("fault") or ("out_of_bounds" if found else None)
         if failure is None and answer.get("too_much"):
             failure, found = "limit", (self._too_much(),)
         return Execution(
             outputs=outputs,
-            launches=_records(plan),
+            launches=tuple(  # a GPU counts nothing
+                LaunchRecord(x.kernel, x.grid, x.block, x.shared_bytes, {}, backend="gpu") for x in run.plan.launches
+            ),
             diagnostics=found,
             failure=failure,
             printed=str(answer.get("printed", "")),
@@ -230,7 +201,26 @@ class GpuSession(ChildSession):
             elapsed_s=float(answer.get("elapsed_s", 0.0)),
         )
 
+    def time(self, run: TimedRun, modules: Mapping[str, bytes], l2_bytes: int) -> RawSamples:
+        """Time the submission; every launch sequence must end within ``launch_s``, the whole within ``total_s``.
 
-def _records(plan: LaunchPlan) -> tuple[LaunchRecord, ...]:
-    """What was launched; a GPU counts nothing."""
-    return tuple(LaunchRecord(x.kernel, x.grid, x.block, x.shared_bytes, {}, backend="gpu") for x in plan.launches)
+        Raises SubmissionError where it fails on the way.
+        """
+        request: dict[str, Any] = {"do": "time", "timed": asdict(run), "l2_bytes": l2_bytes}
+        request |= {"modules": list(modules)} | {f"module:{name}": cubin for name, cubin in modules.items()}
+        self._send(request)
+        answer: dict[str, Any] = {}
+        while not answer.get("done"):
+            answer, _ = self._await(self.limits.launch_s + SETTLE_S)
+        if answer.get("too_much"):
+            found = self._too_much()
+            raise SubmissionError("limit", found.message, diagnostics=(found,), hint=found.hint)
+        return from_json(RawSamples, answer["samples"])
+
+    def _too_much(self) -> Diagnostic:
+        message = f"the kernel printed more than {self.limits.printf_bytes >> 10} kB"
+        return Diagnostic(kind="limit", message=message, hint="print from one thread: if (i == 0) printf(...)")
+
+
+def _diagnostics(answer: dict[str, Any]) -> tuple[Diagnostic, ...]:
+    return from_json(tuple[Diagnostic, ...], answer.get("diagnostics", ()))

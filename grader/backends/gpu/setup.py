@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from grader.backends.gpu import checks
-from grader.backends.gpu.ceilings import Sized, sized
-from grader.backends.gpu.reference import device_data, find
-from grader.backends.gpu.support import cubin, target_of
-from grader.backends.gpu.wire import Shape, TimedRun
+from grader.backends.gpu.reference import cubin, device_data, find, target_of
+from grader.backends.gpu.wire import Shape, TimedRun, Trusted
 from grader.errors import GraderFault
-from grader.expressions import evaluate
+from grader.expressions import cdiv, evaluate, evaluate_integer
 from grader.inputs import derive_seed, element_count
 from grader.timing import roofline
 
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
     from grader.compile import Program
     from grader.exercise import Exercise, Size
     from grader.gpus.detect import Gpu
-    from grader.launch import LaunchPlan
     from grader.timing.roofline import Peaks
     from grader.verdict import Roof
 
@@ -64,86 +61,47 @@ def prepare(entry: CourseExercise, program: Program, gpu: Gpu, seed: int, *, sam
     """
     from grader.launch import parse_launches, resolve_launches
 
-    exercise = entry.exercise
-    assert exercise.timed is not None
-    script = parse_launches(program.source, file=program.name)
-    plan = resolve_launches(script, exercise, exercise.timed, gpu.limits, program)
-    ceiling = ceiling_of(entry, gpu)
-    run, modules = _checked_run(entry, plan, gpu, seed)
-    return _setup(exercise, exercise.timed, _with_ceiling(run, ceiling, samples), modules, gpu, entry, ceiling)
-
-
-def _checked_run(entry: CourseExercise, plan: LaunchPlan, gpu: Gpu, seed: int) -> tuple[TimedRun, dict[str, bytes]]:
-    """The timed run with its generators and checks, and their assembled files."""
     exercise, data = entry.exercise, device_data(entry.course)
-    assert exercise.timed is not None
+    size = exercise.timed
+    assert size is not None
+    script = parse_launches(program.source, file=program.name)
+    plan = resolve_launches(script, exercise, size, gpu.limits, program)
+    ceiling, ceiling_file = _ceiling_of(entry, exercise, size, gpu) or (None, None)
     name = exercise.checker or exercise.oracle
     found = find(entry.course, "device", "CHECKS", name)
     if found is None:
         raise GraderFault(f"kernels_ref/device has no check {name!r} for timed outputs of {exercise.name}")
     check, folder = found
-    secret = derive_seed(seed, "timed", exercise.name)
-    trusted = checks.Plan(exercise, exercise.timed, secret, check, data.GENERATED_TYPES)
-    run = TimedRun(
-        plan=plan,
-        shapes=_shapes(exercise, exercise.timed, plan),
-        variants=trusted.variants(),
-        inputs=tuple(array.name for array in exercise.inputs),
-        judged=exercise.outputs[0].name,
-        work_bytes=trusted.work_bytes,
-    )
     generator = Path(str(data.__file__)).with_name(data.GENERATOR)
-    check_source = checks.joined_source([(folder / source).read_text() for source in check.sources])
+    check_source = "\n".join((folder / source).read_text() for source in check.sources)  # compiled together, in order
     modules = {
         "generate": cubin(generator.read_text(), generator.name, gpu.arch, target_of(gpu)),
         "check": cubin(check_source, check.sources[-1], gpu.arch, target_of(gpu)),
     }
-    return run, modules
-
-
-def _with_ceiling(run: TimedRun, ceiling: tuple[Sized, Path] | None, samples: int) -> TimedRun:
-    from dataclasses import replace
-
-    if ceiling is None:
-        return replace(run, samples=samples)
-    return replace(run, samples=samples, ceiling=ceiling[0].launches, ceiling_bytes=ceiling[0].bytes)
-
-
-def ceiling_of(entry: CourseExercise, gpu: Gpu) -> tuple[Sized, Path] | None:
-    """The target's ceiling at the timed size, and its file; None where the exercise names none that has a kernel."""
-    exercise = entry.exercise
-    if exercise.target is None or not exercise.target.ceiling or exercise.timed is None:
-        return None
-    name = exercise.target.ceiling
-    found = find(entry.course, "ceilings", "CEILINGS", name)
-    if found is None:
-        raise GraderFault(f"kernels_ref/ceilings has no {name!r}, which {exercise.name} names")
-    ceiling, folder = found
-    work = [float(evaluate(text, exercise.timed)) for text in (exercise.work.bytes, exercise.work.flops)]
-    found_size = sized(name, ceiling, work[0], work[1], gpu.sm_count)
-    return (found_size, folder / ceiling.file) if found_size.launches and not found_size.host_bytes else None
-
-
-def _setup(
-    exercise: Exercise,
-    size: Size,
-    run: TimedRun,
-    modules: dict[str, bytes],
-    gpu: Gpu,
-    entry: CourseExercise,
-    ceiling: tuple[Sized, Path] | None,
-) -> Setup:
-    limits = roofline.peaks(gpu)
+    if ceiling_file is not None:
+        modules["ceiling"] = cubin(ceiling_file.read_text(), ceiling_file.name, gpu.arch, target_of(gpu))
+    secret = derive_seed(seed, "timed", exercise.name)
+    trusted = checks.Plan(exercise, size, secret, check, data.GENERATED_TYPES)
+    arrays = [Shape(a.name, a.dtype, element_count(a, size), a.role) for a in exercise.arrays]
+    run = TimedRun(
+        plan=plan,
+        shapes=(*arrays, *(Shape(s.name, s.dtype, s.count, "scratch") for s in plan.scratch)),
+        variants=trusted.variants(),
+        inputs=tuple(array.name for array in exercise.inputs),
+        judged=exercise.outputs[0].name,
+        work_bytes=trusted.work_bytes,
+        ceiling=ceiling.launches if ceiling else (),
+        ceiling_bytes=ceiling.bytes if ceiling else 0,
+        samples=samples,
+    )
     unit = exercise.target.unit if exercise.target else "bandwidth"
-    if ceiling is not None:
-        file = ceiling[1]
-        modules |= {"ceiling": cubin(file.read_text(), file.name, gpu.arch, target_of(gpu))}
+    limits = roofline.peaks(gpu)
     return Setup(
         run=run,
         modules=modules,
         size=size,
         work=float(evaluate(roofline.work_in(exercise.work, unit), size)),
-        ceiling_work=ceiling[0].work if ceiling else 0.0,
+        ceiling_work=ceiling.work if ceiling else 0.0,
         peak=roofline.peak_of(unit, limits),
         bytes_and_flops=(float(evaluate(exercise.work.bytes, size)), float(evaluate(exercise.work.flops, size))),
         unit=unit,
@@ -151,6 +109,65 @@ def _setup(
     )
 
 
-def _shapes(exercise: Exercise, size: Size, plan: LaunchPlan) -> tuple[Shape, ...]:
-    arrays = (Shape(a.name, a.dtype, element_count(a, size), a.role) for a in exercise.arrays)
-    return (*arrays, *(Shape(s.name, s.dtype, s.count, "scratch") for s in plan.scratch))
+# ---------------------------------------------------------------------------------------------------------- ceilings
+
+SINK_BYTES = 256
+
+
+@dataclass(frozen=True)
+class Sized:
+    """A ceiling with every expression evaluated. ``bytes`` and ``host_bytes`` are the memory that its arrays take."""
+
+    work: float  # in the ceiling's unit
+    launches: tuple[Trusted, ...]  # none: it is a copy from the first array to the second
+    bytes: int
+    host_bytes: int
+    arrays: tuple[tuple[str, int, int, str], ...]  # name, offset in its memory, bytes, "device" | "host"
+
+
+def sized(ceiling: Any, work_bytes: float, work_flops: float, sm_count: int) -> Sized:
+    """The ceiling for a task that moves ``work_bytes`` and computes ``work_flops``: the simplest kernel of the same
+    bytes and mix.
+
+    ``ceiling`` is an entry of `kernels_ref/ceilings`, whose docstring explains its expressions.
+    """
+    numbers: dict[str, int | float] = {"bytes": int(work_bytes), "flops": int(work_flops), "sm_count": sm_count}
+    for number, expression in ceiling.numbers:
+        numbers[number] = evaluate(expression, numbers)
+    ends = {"device": 0, "host": 0}
+    arrays = []
+    for array in ceiling.arrays:
+        size = evaluate_integer(array.bytes, numbers)
+        arrays.append((array.name, ends[array.memory], size, array.memory))
+        ends[array.memory] += 256 * cdiv(size, 256)
+    launches = []
+    if ceiling.kernel:
+        names: dict[str, tuple[str, int | float]] = {
+            name: ("f32" if isinstance(value, float) else "i64", value) for name, value in numbers.items()
+        }
+        names |= {name: ("host" if memory == "host" else "ceiling", offset) for name, offset, _, memory in arrays}
+        names["sink"] = ("ceiling", ends["device"])
+        grid = evaluate_integer(ceiling.grid, numbers)
+        args = tuple(names[arg] for arg in ceiling.args)
+        launches.append(Trusted("ceiling", ceiling.kernel, (grid, 1, 1), (ceiling.block, 1, 1), args))
+    return Sized(
+        work=float(evaluate(ceiling.work, numbers)),
+        launches=tuple(launches),
+        bytes=ends["device"] + SINK_BYTES,
+        host_bytes=ends["host"],
+        arrays=tuple(arrays),
+    )
+
+
+def _ceiling_of(entry: CourseExercise, exercise: Exercise, size: Size, gpu: Gpu) -> tuple[Sized, Path] | None:
+    """The target's ceiling at the timed size, and its file; None where the exercise names none that has a kernel."""
+    if exercise.target is None or not exercise.target.ceiling:
+        return None
+    name = exercise.target.ceiling
+    found = find(entry.course, "ceilings", "CEILINGS", name)
+    if found is None:
+        raise GraderFault(f"kernels_ref/ceilings has no {name!r}, which {exercise.name} names")
+    ceiling, folder = found
+    work_bytes, work_flops = (float(evaluate(text, size)) for text in (exercise.work.bytes, exercise.work.flops))
+    here = sized(ceiling, work_bytes, work_flops, gpu.sm_count)
+    return (here, folder / ceiling.file) if here.launches and not here.host_bytes else None

@@ -1,4 +1,8 @@
-"""A module's `__device__` and `__constant__` variables, and a copy of what they held when it was loaded. Child side.
+"""A program's `__device__` and `__constant__` variables, and a copy of what they held when it was loaded. Child side.
+
+Where a cubin keeps them: it is a 64-bit little-endian ELF file (System V gABI). Initialised variables are in
+``.nv.global.init``, zeroed ones in ``.nv.global``, constants in ``.nv.constant3`` (``.nv.constant0`` holds the
+parameters, and is not touched).
 
 Every variable is copied by itself, with the address and the size that CUDA tells: the driver places each one where it
 likes, whatever the ELF section looks like, and refuses copies that reach from one into the next. Large variables and
@@ -7,16 +11,90 @@ constants are copied by the driver; small ones, of which cooperative groups brin
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from grader.backends.gpu.cuda import CudaError, Device, Function
-from grader.backends.gpu.elf import StateSection, Variable
+import numpy as np
+
+from grader.backends.gpu.cuda import Cuda, CudaError, Function
+from grader.errors import GraderFault
+
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+_SYMBOL = struct.Struct("<IBBHQQ")
+_SYMBOL_TABLE = 2  # sh_type SHT_SYMTAB
+_OBJECT = 1  # st_info type STT_OBJECT
+_WIDEST_ALIGNMENT = 256
+_STATE_SECTIONS = (".nv.global", ".nv.global.init", ".nv.constant3")
 
 SMALL = 4096  # bytes; above, one block would copy longer than a call of the driver takes
 _BLOCK = 64
 _ALIGNMENT = 16
-_CONSTANT = ".nv.constant"
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A `__device__` or `__constant__` variable: its place in its section, in bytes."""
+
+    name: str
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True)
+class StateSection:
+    """One section of variables; ``size`` in bytes."""
+
+    name: str
+    size: int
+    variables: tuple[Variable, ...]
+
+    @property
+    def unnamed(self) -> int:
+        """Bytes that no variable's name leads to, beyond what alignment leaves between two of them."""
+        end, missing = 0, 0
+        for variable in sorted(self.variables, key=lambda v: v.offset):
+            gap = variable.offset - end
+            missing += gap if gap >= _WIDEST_ALIGNMENT else 0
+            end = max(end, variable.offset + variable.size)
+        return missing + max(0, self.size - end)
+
+
+def state_sections(cubin: bytes) -> tuple[StateSection, ...]:
+    """The sections that hold variables, each with those that have a name. Raises GraderFault if it is no ELF file."""
+    try:
+        return _state_sections(cubin)
+    except (struct.error, IndexError, UnicodeDecodeError) as error:
+        raise GraderFault(f"the assembled program is not a cubin that can be read: {error}") from error
+
+
+def _state_sections(cubin: bytes) -> tuple[StateSection, ...]:
+    if cubin[:5] != b"\x7fELF\x02":
+        raise GraderFault("the assembled program is not a 64-bit ELF file")
+    (start,) = struct.unpack_from("<Q", cubin, 0x28)
+    entry_size, count, names = struct.unpack_from("<HHH", cubin, 0x3A)
+    # of each: name's offset, type, flags, address, offset, size, link, info, alignment, size of an entry
+    headers = [_SECTION.unpack_from(cubin, start + i * entry_size) for i in range(count)]
+
+    def text(strings: int, offset: int) -> str:
+        """A name in the string table that is section number ``strings``."""
+        begin = headers[strings][4] + offset
+        return cubin[begin : cubin.index(b"\0", begin)].decode()
+
+    variables: dict[int, list[Variable]] = {}  # by the index of their section
+    for _, kind, _, _, offset, size, strings, *_ in headers:
+        for at in range(offset, offset + size, _SYMBOL.size) if kind == _SYMBOL_TABLE else ():
+            name, info, _, section, value, length = _SYMBOL.unpack_from(cubin, at)
+            if info & 0xF == _OBJECT and name and length:
+                variables.setdefault(section, []).append(Variable(text(strings, name), value, length))
+    return tuple(
+        StateSection(name, header[5], tuple(variables.get(index, ())))
+        for index, header in enumerate(headers)
+        if (name := text(names, header[0])) in _STATE_SECTIONS and header[5]
+    )
+
+
+# ------------------------------------------------------------------------------------------------------ the snapshot
 
 Find = Callable[[str], tuple[int, int]]
 
@@ -25,16 +103,10 @@ Find = Callable[[str], tuple[int, int]]
 class Piece:
     """One variable on the device: its address, its size in bytes, and where in the copy it is kept."""
 
-    name: str
     address: int
     size: int
     offset: int
-    constant: bool
-
-    @property
-    def by_kernel(self) -> bool:
-        """A kernel must not write constants: the constant caches hear of the driver's copies only."""
-        return not self.constant and self.size <= SMALL
+    by_kernel: bool
 
 
 class Snapshot:
@@ -43,14 +115,25 @@ class Snapshot:
     ``copy_pieces`` is the kernel of support.cu; ``find`` gives the address and the size of a variable.
     """
 
-    def __init__(self, device: Device, copy_pieces: Function, sections: Sequence[StateSection], find: Find) -> None:
+    def __init__(self, device: Cuda, copy_pieces: Function, sections: Sequence[StateSection], find: Find) -> None:
         self._device = device
         self._kernel = copy_pieces
         self._pieces = _pieces(sections, find)
         self._small = [piece for piece in self._pieces if piece.by_kernel]
         self._copy = self._table = 0
-        if self._pieces:
-            self._save()
+        if not self._pieces:
+            return
+        last = self._pieces[-1]
+        self._copy = device.allocate(last.offset + last.size)
+        self._table = self._uploaded([(p.address, self._copy + p.offset, p.size) for p in self._small])
+        for piece in self._pieces:
+            if not piece.by_kernel:
+                device.copy(self._copy + piece.offset, piece.address, piece.size)
+        saving = self._uploaded([(self._copy + p.offset, p.address, p.size) for p in self._small])
+        self._queue_small(saving)
+        device.synchronise()
+        if saving:
+            device.free(saving)
 
     def __len__(self) -> int:
         return len(self._pieces)
@@ -62,23 +145,8 @@ class Snapshot:
                 self._device.copy(piece.address, self._copy + piece.offset, piece.size)
         self._queue_small(self._table)
 
-    def _save(self) -> None:
-        last = self._pieces[-1]
-        self._copy = self._device.allocate(last.offset + last.size)
-        self._table = self._uploaded([(p.address, self._copy + p.offset, p.size) for p in self._small])
-        for piece in self._pieces:
-            if not piece.by_kernel:
-                self._device.copy(self._copy + piece.offset, piece.address, piece.size)
-        saving = self._uploaded([(self._copy + p.offset, p.address, p.size) for p in self._small])
-        self._queue_small(saving)
-        self._device.synchronise()
-        if saving:
-            self._device.free(saving)
-
     def _uploaded(self, rows: list[tuple[int, int, int]]) -> int:
         """A table of (to, from, bytes) on the device; 0 where it is empty."""
-        import numpy as np
-
         if not rows:
             return 0
         table = np.array(rows, dtype=np.uint64)
@@ -87,8 +155,6 @@ class Snapshot:
         return address
 
     def _queue_small(self, table: int) -> None:
-        import numpy as np
-
         if table:
             self._device.launch(self._kernel, (len(self._small), 1, 1), (_BLOCK, 1, 1), [np.uint64(table)])
 
@@ -100,19 +166,16 @@ def _pieces(sections: Sequence[StateSection], find: Find) -> list[Piece]:
         if section.unnamed:
             raise CudaError(f"{section.unnamed} bytes of {section.name} belong to no variable that has a name")
         for variable in section.variables:
-            address, size = _found(variable, find)
-            pieces.append(Piece(variable.name, address, size, end, section.name.startswith(_CONSTANT)))
+            try:
+                address, size = find(variable.name)
+            except CudaError as error:
+                raise CudaError(f"{error} (variable {variable.name})") from error
+            if size < variable.size:
+                raise CudaError(f"CUDA tells {size} bytes for {variable.name}, which has {variable.size}")
+            # A kernel must not write constants: the constant caches hear of the driver's copies only.
+            by_kernel = not section.name.startswith(".nv.constant") and size <= SMALL
+            pieces.append(Piece(address, size, end, by_kernel))
             end += -(-size // _ALIGNMENT) * _ALIGNMENT
     if len({piece.address for piece in pieces}) < len(pieces):
         raise CudaError("two variables have the same name")
     return pieces
-
-
-def _found(variable: Variable, find: Find) -> tuple[int, int]:
-    try:
-        address, size = find(variable.name)
-    except CudaError as error:
-        raise CudaError(f"{error} (variable {variable.name})") from error
-    if size < variable.size:
-        raise CudaError(f"CUDA tells {size} bytes for {variable.name}, which has {variable.size}")
-    return address, size

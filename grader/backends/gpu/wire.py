@@ -1,15 +1,16 @@
-"""Buffers, timed runs and findings as JSON and back: what crosses the pipe to the GPU child beside plans. Pure."""
+"""The records that cross the pipe to the GPU child beside plans: `dataclasses.asdict` there, `plans.from_json` back."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from grader.backends.base import Buffer
-from grader.backends.plans import Json, dim3, plan_from_json, plan_to_json
 from grader.launch import Dim3, LaunchPlan
 from grader.verdict import Diagnostic
+
+if TYPE_CHECKING:
+    from grader.backends.base import Buffer
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,6 @@ class Trusted:
     grid: Dim3
     block: Dim3
     args: tuple[tuple[str, Any], ...]
-    shared_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -104,76 +104,5 @@ class RawSamples:
     diagnostics: tuple[Diagnostic, ...] = ()  # stray writes
 
 
-# ------------------------------------------------------------------------------------------------------- to JSON
-
-
 def shapes_of(buffers: Sequence[Buffer]) -> tuple[Shape, ...]:
     return tuple(Shape(b.name, b.dtype, b.count, b.role) for b in buffers)
-
-
-def shapes_to_json(shapes: Sequence[Shape]) -> list[Json]:
-    return [asdict(shape) for shape in shapes]
-
-
-def trusted_to_json(launch: Trusted) -> Json:
-    return asdict(launch)
-
-
-def timed_run_to_json(run: TimedRun) -> Json:
-    return asdict(run) | {"plan": plan_to_json(run.plan)}
-
-
-def samples_to_json(samples: RawSamples) -> Json:
-    return asdict(samples) | {"diagnostics": diagnostics_to_json(samples.diagnostics)}
-
-
-def diagnostics_to_json(diagnostics: Sequence[Diagnostic]) -> list[Json]:
-    return [{key: value for key, value in asdict(d).items() if value is not None} for d in diagnostics]
-
-
-# ----------------------------------------------------------------------------------------------------- from JSON
-
-
-def shapes_from_json(data: Sequence[Mapping[str, Any]]) -> tuple[Shape, ...]:
-    return tuple(Shape(**shape) for shape in data)
-
-
-def timed_run_from_json(data: Mapping[str, Any]) -> TimedRun:
-    parsed = {
-        "plan": plan_from_json(data["plan"]),
-        "shapes": shapes_from_json(data["shapes"]),
-        "variants": tuple(_variant(v) for v in data["variants"]),
-        "inputs": tuple(data["inputs"]),
-        "ceiling": _launches(data["ceiling"]),
-    }
-    return TimedRun(**(dict(data) | parsed))
-
-
-def samples_from_json(data: Mapping[str, Any]) -> RawSamples:
-    return RawSamples(
-        seconds=tuple(data["seconds"]),
-        ceiling_s=tuple(data["ceiling_s"]),
-        control_s=tuple(data["control_s"]),
-        warm_ups=int(data["warm_ups"]),
-        mismatch=Mismatch(**data["mismatch"]) if data["mismatch"] else None,
-        diagnostics=diagnostics_from_json(data["diagnostics"]),
-    )
-
-
-def _variant(data: Mapping[str, Any]) -> Variant:
-    return Variant(data["kind"], *(_launches(data[key]) for key in ("generate", "check", "explain")))
-
-
-def _launches(data: Sequence[Mapping[str, Any]]) -> tuple[Trusted, ...]:
-    return tuple(trusted_from_json(launch) for launch in data)
-
-
-def trusted_from_json(data: Mapping[str, Any]) -> Trusted:
-    args = tuple((kind, value) for kind, value in data["args"])
-    return Trusted(**(dict(data) | {"grid": dim3(data["grid"]), "block": dim3(data["block"]), "args": args}))
-
-
-def diagnostics_from_json(data: Sequence[Mapping[str, Any]]) -> tuple[Diagnostic, ...]:
-    """Diagnostics as the GPU child makes them: without places, which only the simulator sees."""
-    left_out = ("accesses", "places", "names")
-    return tuple(Diagnostic(**{key: value for key, value in d.items() if key not in left_out}) for d in data)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from grader.backends.arguments import scalar
 from grader.backends.base import CaseRun
+from grader.backends.plans import scalar
 from grader.compile import Entry, Program
 from grader.errors import GraderFault, Unsupported
 from grader.launch import Launch, Zero

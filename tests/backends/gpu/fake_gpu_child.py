@@ -8,7 +8,7 @@ import time
 from fake_checks import CHECK, GENERATE
 from fake_device import SUPPORT, FakeDevice
 
-from grader.backends.gpu import l2, program
+from grader.backends.gpu import measure, program
 from grader.backends.gpu.child import Worker
 from grader.backends.output import Printed
 from grader.process.channel import attach
@@ -67,11 +67,11 @@ def broken() -> FakeDevice:
 def main() -> None:
     channel, _ = attach()
     program.state_sections = lambda cubin: ()
-    l2.LEAST_BYTES = 1 << 16
+    measure.LEAST_BYTES = 1 << 16
     message, _ = channel.receive(None)
     modules = {b"support": SUPPORT, b"generate": GENERATE, b"check": CHECK, **KERNELS}
-    make = broken if message["device"] == 1 else lambda: FakeDevice(modules)
+    device = broken() if message["device"] == 1 else FakeDevice(modules)
     prepare, _ = channel.receive(None)
-    worker = Worker(channel, make, Printed(int(message["printf_bytes"])))
+    worker = Worker(channel, device, Printed(int(message["printf_bytes"])))
     worker.start(bytes(prepare["support"]), "none")
     worker.serve()

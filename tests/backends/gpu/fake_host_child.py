@@ -6,7 +6,7 @@ import sys
 
 from grader.backends.gpu.hostfile.baseline_child import serve_baselines
 from grader.backends.gpu.hostfile.hostfile_child import GpuHostfileWorker
-from grader.backends.gpu.signals import Signals
+from grader.backends.gpu.hostfile.signals import Signals
 from grader.backends.hostfile.worker import apply_sandbox
 from grader.backends.output import Printed
 from grader.process.channel import attach
@@ -32,7 +32,6 @@ class FakeBaseline:
 def main() -> None:
     channel, outer = attach()
     import fake_cupy
-    import numpy  # noqa: F401  # before the sandbox closes
 
     sys.modules["cupy"] = fake_cupy
     closed = outer.apply()

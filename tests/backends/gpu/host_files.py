@@ -12,6 +12,7 @@ from grader.compile import Entry, Program
 from grader.exercise import Array, Exercise, Target, Tolerance, Work
 from grader.gpus.detect import Gpu
 from grader.launch import DeviceLimits, LaunchPlan
+from grader.process.child import spawn
 
 GPU = Gpu(0, "NVIDIA H200", (9, 0), 132, 1.98e9, 3.2e9, 6016, 60 << 20, 141 << 30, DeviceLimits())
 PROGRAM = Program("sums.cu", "", "", "sm_80", (Entry("sums", ()),), "key")
@@ -48,13 +49,8 @@ class FakeBackend:
 def without_a_gpu(monkeypatch):
     """Let every session have the child that needs none."""
 
-    def spawn(module, **keywords):
-        from grader.process.child import spawn
-
-        return spawn("fake_host_child", **keywords)
-
     monkeypatch.setattr("grader.compile.assemble", lambda program, arch: b"cubin")
-    monkeypatch.setattr(hostfile_backend, "spawn_child", spawn)
+    monkeypatch.setattr(hostfile_backend, "spawn", lambda module, **keywords: spawn("fake_host_child", **keywords))
     monkeypatch.setattr(host_session, "WARM_UP_S", 0.0)
 
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from fake_checks import CHECK, GENERATE
 from fake_device import SUPPORT, FakeDevice
 
 from grader.backends.gpu import checks, wire
+from grader.backends.gpu import program as loading
 from grader.backends.gpu.arena import Arena
-from grader.backends.gpu.case import CaseRunner
 from grader.backends.gpu.cuda import CudaError
-from grader.backends.gpu.elf import StateSection, Variable
-from grader.backends.gpu.guards import GuardCheck
 from grader.backends.gpu.measure import Stopwatch
 from grader.backends.gpu.program import LoadedProgram
 from grader.backends.gpu.reference import device_data
+from grader.backends.gpu.variables import StateSection, Variable
 from grader.catalog.courses import built_in_course
 from grader.compile import Entry, Parameter
 from grader.errors import SubmissionError, Unsupported
@@ -39,22 +40,20 @@ def add(device, grid, block, a, b, c, n):
 def _small(monkeypatch):
     """No ELF file to read, and small buffers to fill."""
     monkeypatch.setattr("grader.backends.gpu.program.state_sections", lambda cubin: ())
-    monkeypatch.setattr("grader.backends.gpu.l2.LEAST_BYTES", 1 << 16)
+    monkeypatch.setattr("grader.backends.gpu.measure.LEAST_BYTES", 1 << 16)
 
 
 def bench(kernel, **more):
     """A fake device with the kernel loaded, and what runs on it."""
     modules = {b"support": SUPPORT, b"program": {"add": kernel, **more}, b"generate": GENERATE, b"check": CHECK}
     device = FakeDevice(modules)
-    arena = Arena(device)
     support = device.load(b"support")
-    guards = GuardCheck(device, device.function(support, "find_changed"), arena.guard)
-    return device, arena, guards, LoadedProgram(device, b"program", (ENTRY,), support), support
+    return device, Arena(device, support), LoadedProgram(device, b"program", (ENTRY,), support), support
 
 
 def run_case(kernel, shapes=SHAPES, plan=PLAN, data=DATA):
-    device, arena, guards, program, _ = bench(kernel)
-    return CaseRunner(device, arena, guards, program).run(plan, shapes, data)
+    device, arena, program, _ = bench(kernel)
+    return loading.run_case(device, arena, program, plan, shapes, data)
 
 
 # ----------------------------------------------------------------------------------------------------- one case
@@ -148,25 +147,25 @@ def mapped(seen=None):
             seen.append(len(c_map.tobytes()))
         add(device, grid, block, a, b, int.from_bytes(c_map.tobytes()[:8], "little"), n)
 
-    device, arena, guards, _, support = bench(kernel)
+    device, arena, _, support = bench(kernel)
     program = LoadedProgram(device, b"program", (TAKES_MAP,), support)
-    return device, CaseRunner(device, arena, guards, program)
+    return device, partial(loading.run_case, device, arena, program)
 
 
 def test_a_tensor_map_is_made_where_the_buffer_lies():
     seen = []
     _, runner = mapped(seen)
-    outcome = runner.run(MAPPED, SHAPES, DATA)
+    outcome = runner(MAPPED, SHAPES, DATA)
     np.testing.assert_array_equal(outcome.outputs["c"], DATA["a"] + DATA["b"])
     assert seen == [128, 128]
 
 
 def test_a_tensor_map_is_made_again_only_where_its_buffer_moved():
     device, runner = mapped()
-    runner.run(MAPPED, SHAPES, DATA)
-    runner.run(MAPPED, SHAPES, DATA)
+    runner(MAPPED, SHAPES, DATA)
+    runner(MAPPED, SHAPES, DATA)
     moved = tuple(wire.Shape(s.name, s.dtype, s.count + 9999 * (s.name == "a"), s.role) for s in SHAPES)
-    runner.run(MAPPED, moved, DATA)
+    runner(MAPPED, moved, DATA)
     made = [where for what, where in device.log if what == "tensor_map"]
     assert len(made) == len(set(made)) == 2
 
@@ -175,7 +174,7 @@ def test_a_tensor_map_that_cuda_refuses_is_invalid():
     refused = TensorMap("c_map", "c", "float32", (N,), (), (512,), line=4)
     plan = LaunchPlan(steps=MAPPED.steps, tensor_maps=(refused,))
     with pytest.raises(SubmissionError, match=r"CUDA refuses the tensor map c_map \(line 4\)") as caught:
-        mapped()[1].run(plan, SHAPES, DATA)
+        mapped()[1](plan, SHAPES, DATA)
     assert caught.value.verdict == "invalid"
 
 
@@ -210,21 +209,21 @@ def with_variables(monkeypatch, sections=SECTIONS, variables=VARIABLES):
 
     monkeypatch.setattr("grader.backends.gpu.program.state_sections", lambda cubin: sections)
     parts = bench(counting, variables=variables)
-    program = parts[3]
+    program = parts[2]
     return parts, seen
 
 
 def test_variables_are_put_back_before_each_launch_sequence(monkeypatch):
-    (device, arena, guards, program, _), seen = with_variables(monkeypatch)
+    (device, arena, program, _), seen = with_variables(monkeypatch)
     for _ in range(3):
-        CaseRunner(device, arena, guards, program).run(PLAN, SHAPES, DATA)
+        loading.run_case(device, arena, program, PLAN, SHAPES, DATA)
     assert seen == [{"calls": 42, "flag": 0, "kept": 0, "W": 7}] * 3
     assert device.log.count(("load", b"program")) == 1
     assert program.restored_by == "copies of 4 variables"
 
 
 def test_every_variable_is_copied_by_itself_and_small_ones_by_one_launch(monkeypatch):
-    (device, _, _, program, _), _ = with_variables(monkeypatch)
+    (device, _, program, _), _ = with_variables(monkeypatch)
     device.log.clear()
     program.restore()
     assert sorted(size for name, size in device.log if name == "copy") == [8, 8, 8, 80_000]
@@ -241,9 +240,9 @@ def test_every_variable_is_copied_by_itself_and_small_ones_by_one_launch(monkeyp
     ],
 )
 def test_variables_that_cannot_be_copied_are_restored_by_loading_again(monkeypatch, sections, words):
-    (device, arena, guards, program, _), seen = with_variables(monkeypatch, sections)
+    (device, arena, program, _), seen = with_variables(monkeypatch, sections)
     for _ in range(2):
-        CaseRunner(device, arena, guards, program).run(PLAN, SHAPES, DATA)
+        loading.run_case(device, arena, program, PLAN, SHAPES, DATA)
     assert [values["calls"] for values in seen] == [42, 42]
     assert device.log.count(("load", b"program")) == 3
     assert program.restored_by.startswith("loading again: ")
@@ -251,12 +250,12 @@ def test_variables_that_cannot_be_copied_are_restored_by_loading_again(monkeypat
 
 
 def test_a_module_that_was_loaded_again_may_use_as_much_shared_memory_as_before(monkeypatch):
-    (device, arena, guards, program, _), _ = with_variables(monkeypatch, (StateSection(".nv.global", 4, ()),))
+    (device, arena, program, _), _ = with_variables(monkeypatch, (StateSection(".nv.global", 4, ()),))
     allowed = []
     device.allow_shared = lambda function, size: allowed.append(size)
     plan = LaunchPlan(steps=(Launch("add", ("a", "b", "c", N), (4, 1, 1), (256, 1, 1), 100 << 10),))
     for _ in range(2):
-        CaseRunner(device, arena, guards, program).run(plan, SHAPES, DATA)
+        loading.run_case(device, arena, program, plan, SHAPES, DATA)
     assert device.log.count(("load", b"program")) == 3
     assert allowed == [100 << 10] * len(allowed)
     assert len(allowed) >= 3
@@ -293,8 +292,8 @@ def timed_run(**more) -> wire.TimedRun:
 
 
 def take(kernel, device_and_more=None, **more):
-    device, arena, guards, program, support = device_and_more or bench(kernel)
-    watch = Stopwatch(device, arena, guards, program, support, {"generate": b"generate", "check": b"check"})
+    device, arena, program, support = device_and_more or bench(kernel)
+    watch = Stopwatch(device, arena, program, support, {"generate": b"generate", "check": b"check"})
     told: list[int] = []
     return watch.run(timed_run(**more), 1 << 20, told.append), told, device
 
@@ -456,9 +455,9 @@ def test_a_ceiling_is_timed_beside_the_samples():
     parts = bench(add)
     parts[0].modules[b"ceiling"] = {"copy": lambda device, grid, block, x, n: None}
     parts[0].kernel_s = {"copy": 2e-3}
-    device, arena, guards, program, support = parts
+    device, arena, program, support = parts
     modules = {"generate": b"generate", "check": b"check", "ceiling": b"ceiling"}
-    watch = Stopwatch(device, arena, guards, program, support, modules)
+    watch = Stopwatch(device, arena, program, support, modules)
     run = timed_run(samples=10, ceiling=(ceiling,), ceiling_bytes=1024, ceiling_samples=5)
     samples = watch.run(run, 1 << 20, lambda k: None)
     assert samples.ceiling_s == pytest.approx((2e-3,) * 5)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from grader.backends import plans
-from grader.backends.arguments import resolve, scalar
 from grader.backends.gpu import faults, wire
-from grader.backends.gpu.buffers import ALIGNMENT, GRANULE, HALF_GUARD, element, lay_out
-from grader.backends.gpu.ceilings import sized
+from grader.backends.gpu.arena import ALIGNMENT, GRANULE, HALF_GUARD, lay_out
+from grader.backends.gpu.setup import sized
+from grader.backends.plans import from_json, resolve, scalar
 from grader.compile import Entry, Parameter
 from grader.errors import GraderFault, SubmissionError
 from grader.launch import Constant, Launch, LaunchPlan, Scratch, Zero
@@ -43,10 +43,10 @@ def test_arrays_are_aligned_and_apart():
 
 def test_a_stray_byte_has_an_element_index_relative_to_its_array():
     place = lay_out([("a", 4, 10)]).places["a"]
-    assert element(place, place.stop) == 10
-    assert element(place, place.stop + 7) == 11
-    assert element(place, place.start - 1) == -1
-    assert element(place, place.start - 5) == -2
+    assert place.element(place.stop) == 10
+    assert place.element(place.stop + 7) == 11
+    assert place.element(place.start - 1) == -1
+    assert place.element(place.start - 5) == -2
 
 
 def test_guards_cover_the_last_array_up_to_the_end_of_mapped_memory():
@@ -134,7 +134,7 @@ def test_an_error_that_no_submission_causes_is_none_of_them():
 
 
 def test_a_plan_survives_the_wire():
-    assert plans.plan_from_json(json.loads(json.dumps(plans.plan_to_json(PLAN)))) == PLAN
+    assert from_json(LaunchPlan, json.loads(json.dumps(asdict(PLAN)))) == PLAN
 
 
 def test_a_timed_run_survives_the_wire():
@@ -149,25 +149,25 @@ def test_a_timed_run_survives_the_wire():
         ceiling=(launch,),
         ceiling_bytes=99,
     )
-    assert wire.timed_run_from_json(json.loads(json.dumps(wire.timed_run_to_json(run)))) == run
+    assert from_json(wire.TimedRun, json.loads(json.dumps(asdict(run)))) == run
 
 
 def test_samples_survive_the_wire():
     found = (Diagnostic("out_of_bounds", "write past the end", array="c", index=7, space="global"),)
     samples = wire.RawSamples((1.0,), (2.0,), (3.0,), 2, wire.Mismatch(4, "real", 1, 5, 0.5, 1.5, {"x": 3}), found)
-    assert wire.samples_from_json(json.loads(json.dumps(wire.samples_to_json(samples)))) == samples
+    assert from_json(wire.RawSamples, json.loads(json.dumps(asdict(samples)))) == samples
 
 
 def test_entries_survive_the_wire():
     entries = (Entry("k", (Parameter("u64", 8, 8),), 128),)
-    assert plans.entries_from_json(json.loads(json.dumps(plans.entries_to_json(entries)))) == entries
+    assert from_json(tuple[Entry, ...], json.loads(json.dumps([asdict(entry) for entry in entries]))) == entries
 
 
 # --------------------------------------------------------------------------------------------------------------- elf
 
 
 def test_a_file_that_is_no_cubin_is_a_fault_of_the_grader():
-    from grader.backends.gpu.elf import state_sections
+    from grader.backends.gpu.variables import state_sections
 
     with pytest.raises(GraderFault):
         state_sections(b"not an ELF file")
@@ -183,7 +183,7 @@ def test_a_ceiling_is_sized_by_the_work_beside_it():
     from grader.catalog.courses import built_in_course
 
     table = ceiling_data(built_in_course()).CEILINGS
-    ceiling = sized("add_f32x1", table["add_f32x1"], work_bytes=12 * 2**20, work_flops=2**20, sm_count=132)
+    ceiling = sized(table["add_f32x1"], work_bytes=12 * 2**20, work_flops=2**20, sm_count=132)
     assert ceiling.work == 12 * 2**20
     assert ceiling.bytes == 3 * 4 * 2**20 + 256
     (launch,) = ceiling.launches
@@ -195,6 +195,6 @@ def test_every_ceiling_of_the_course_can_be_sized():
     from grader.backends.gpu.reference import ceiling_data
     from grader.catalog.courses import built_in_course
 
-    for name, ceiling in ceiling_data(built_in_course()).CEILINGS.items():
-        found = sized(name, ceiling, work_bytes=2**24, work_flops=2**36, sm_count=132)
+    for ceiling in ceiling_data(built_in_course()).CEILINGS.values():
+        found = sized(ceiling, work_bytes=2**24, work_flops=2**36, sm_count=132)
         assert found.work == pytest.approx(2**24 if ceiling.unit == "B" else 2**36, rel=0.5)

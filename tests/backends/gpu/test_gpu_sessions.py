@@ -31,7 +31,7 @@ def open_session(monkeypatch):
     spawn = grader.process.child.spawn
     monkeypatch.setattr("grader.backends.starting.spawn", lambda module, **kw: spawn("fake_gpu_child", env=kw["env"]))
     monkeypatch.setattr("grader.compile.assemble", lambda program, arch: program.name.encode())
-    monkeypatch.setattr("grader.backends.gpu.support.support_cubin", lambda gpu: b"support")
+    monkeypatch.setattr("grader.backends.gpu.reference.support_cubin", lambda gpu: b"support")
     opened = []
 
     def open_(name, limits=LIMITS, gpu=GPU):

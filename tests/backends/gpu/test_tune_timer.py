@@ -48,7 +48,7 @@ def timer(monkeypatch: pytest.MonkeyPatch):
 
     monkeypatch.setattr("grader.backends.starting.spawn", fake)
     monkeypatch.setattr("grader.compile.assemble", lambda program, arch: program.name.encode())
-    monkeypatch.setattr("grader.backends.gpu.support.support_cubin", lambda gpu: b"support")
+    monkeypatch.setattr("grader.backends.gpu.reference.support_cubin", lambda gpu: b"support")
     monkeypatch.setattr("grader.backends.gpu.setup.prepare", setup)
     one = next(one for one in load_catalog().exercises if one.name == "vector_add")
     made = GpuTimer(one, GpuBackend(GPU), machine_of(GPU, "sm_80"), 1, LIMITS)

@@ -10,20 +10,23 @@ The protocol and its reasons: docs/design/host-protocol.md.
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from grader.backends.base import Backend, Limits
 from grader.backends.gpu.hostfile.baselines import Baseline, BaselineSetup, baselines
 from grader.backends.gpu.hostfile.session import HostfileSession
 from grader.backends.hostfile.case import on_gpus, too_few_gpus
+from grader.backends.hostfile.sandbox_rules import readable, require_sandbox
 from grader.backends.starting import environment
 from grader.errors import Unsupported
+from grader.process.channel import ChannelClosed
+from grader.process.child import spawn
+from grader.process.sandbox import Sandbox
 
 if TYPE_CHECKING:
-    from grader.backends.base import Limits
     from grader.backends.gpu import GpuBackend
     from grader.backends.hostfile.child_files import ChildFiles
     from grader.backends.mappings import SharedFile
@@ -32,10 +35,6 @@ if TYPE_CHECKING:
     from grader.exercise import Exercise
     from grader.launch import DeviceLimits
     from grader.process.child import Child
-    from grader.process.sandbox import Sandbox
-
-
-__all__ = ["HostfileBackend", "HostfileSession"]
 
 
 class HostfileBackend(Backend):
@@ -57,8 +56,10 @@ class HostfileBackend(Backend):
         sandbox: bool = True,
         course: Course | None = None,
     ) -> None:
+        from grader.gpus.detect import count
+
         self.gpu = backend.gpu
-        self.gpus = gpus_here() if exercise.gpus > 1 else 1
+        self.gpus = count() if exercise.gpus > 1 else 1
         self.exercise = on_gpus(exercise, self.gpus)
         self._source = source
         self._name = name
@@ -105,18 +106,28 @@ class HostfileBackend(Backend):
 
     def _session(self, limits: Limits) -> HostfileSession:
         """The session whose child was started early, or a new one. Raises Unsupported where there can be none."""
-        from grader.backends.hostfile.sandbox_rules import require_sandbox
-
         session, self._started = self._started, None
         if session is not None:
-            session.limit(limits)
+            session.limits = limits  # those of the submission, not yet known when the child was started
             return session
         if few := too_few_gpus(self.exercise, self.gpus):
             raise Unsupported(few, hint="its simulated GPUs are as many as it needs: `--backend sim`")
         if self._sandbox:
             require_sandbox()
-        starter = Starter(self.gpu.index, self._sandbox, self._course)
-        return HostfileSession(self.exercise, self.gpus, starter, limits)
+        return HostfileSession(self.exercise, self.gpus, self._start_child, limits)
+
+    def _start_child(self, shared: SharedFile, files: ChildFiles, folder: str, limits: Limits) -> Child:
+        """Start a child, with the shared file and ``files`` open in it, and ``folder`` for its own files."""
+        outer = _outer_sandbox(folder, self._course) if self._sandbox else None
+        inner = _inner_sandbox(folder, self._course) if self._sandbox else Sandbox()
+        child = spawn(
+            "grader.backends.gpu.hostfile.hostfile_child", sandbox=outer, env=environment(folder),
+            pass_fds=(shared.fd, *files.fds), cwd=folder,
+        )  # fmt: skip
+        request = {"do": "start", "device": self.gpu.index, "printf_bytes": limits.printf_bytes, "fd": shared.fd}
+        with contextlib.suppress(ChannelClosed):  # the session that waits for the child says what happened
+            child.channel.send({**request, **files.to_dict(), "inner": inner.to_dict()})
+        return child
 
     def close(self) -> None:
         """End a child that was started and not used."""
@@ -125,61 +136,15 @@ class HostfileBackend(Backend):
             self._started = None
 
 
-def gpus_here() -> int:
-    """How many GPUs the driver shows; apart, so that tests can say another number."""
-    from grader.gpus.detect import count
-
-    return count()
-
-
-_DRIVER = ("/sys", "/proc/driver", "/proc/devices")
-
-
-@dataclass(frozen=True)
-class Starter:
-    """Which GPU a child works on, whether files are closed to it, and the course whose files are."""
-
-    device: int
-    sandbox: bool = True
-    course: Course | None = None
-
-    def start(self, shared: SharedFile, files: ChildFiles, folder: str, limits: Limits) -> Child:
-        """Start a child, with the shared file and ``files`` open in it, and ``folder`` for its own files."""
-        from grader.process.channel import ChannelClosed
-
-        outer = _outer_sandbox(folder, self.course) if self.sandbox else None
-        inner = _inner_sandbox(folder, self.course) if self.sandbox else _nothing_closed()
-        child = spawn_child(
-            "grader.backends.gpu.hostfile.hostfile_child", sandbox=outer, env=environment(folder),
-            pass_fds=(shared.fd, *files.fds), cwd=folder,
-        )  # fmt: skip
-        request = {"do": "start", "device": self.device, "printf_bytes": limits.printf_bytes, "fd": shared.fd}
-        request |= files.to_dict()
-        with contextlib.suppress(ChannelClosed):  # the session that waits for the child says what happened
-            child.channel.send(request | {"inner": inner.to_dict()})
-        return child
-
-
-def spawn_child(module: str, **keywords: Any) -> Child:
-    """Start a child; apart, so that tests can put another module in its place."""
-    from grader.process.child import spawn
-
-    return spawn(module, **keywords)
-
-
 def _outer_sandbox(folder: str, course: Course | None) -> Sandbox:
     """Closed before CUDA starts: what CUDA needs to start is open. It holds for the threads that CUDA starts then, too,
     which the inner one does not reach.
     """
-    from grader.process.sandbox import Sandbox
-
     return Sandbox(files=True, read=("/etc", *_readable(course)), write=("/dev", "/proc", "/run", "/var", folder))
 
 
 def _inner_sandbox(folder: str, course: Course | None) -> Sandbox:
     """Closed once CUDA runs and before any of the host file's code: GPU devices, system folders, its own folder."""
-    from grader.process.sandbox import Sandbox
-
     devices = [str(path) for path in Path("/dev").glob("nvidia*")]
     return Sandbox(
         files=True,
@@ -193,22 +158,8 @@ def _inner_sandbox(folder: str, course: Course | None) -> Sandbox:
 
 def _readable(course: Course | None) -> tuple[str, ...]:
     """The driver, the system, Python and its packages; the grader's package and the course, with its solutions, not."""
-    from grader.backends.hostfile.sandbox_rules import readable
-
     courses = () if course is None else (course.exercises, course.solutions, course.kernels_ref)
-    return (*_DRIVER, *readable(courses), *_packages())
-
-
-def _packages() -> tuple[str, ...]:
-    """Where CuPy and what it needs lie: not always in an installation of Python."""
-    from importlib.util import find_spec
-
-    names = ("cupy", "cupyx", "cupy_backends", "cuda", "numpy", "fastrlock", "nvidia")
-    specs = [find_spec(name) for name in names]
-    return tuple(place for spec in specs if spec is not None for place in spec.submodule_search_locations or ())
-
-
-def _nothing_closed() -> Sandbox:
-    from grader.process.sandbox import Sandbox
-
-    return Sandbox()
+    # CuPy and what it needs do not always lie in an installation of Python.
+    specs = [find_spec(name) for name in ("cupy", "cupyx", "cupy_backends", "cuda", "numpy", "fastrlock", "nvidia")]
+    packages = [place for spec in specs if spec is not None for place in spec.submodule_search_locations or ()]
+    return ("/sys", "/proc/driver", "/proc/devices", *readable(courses), *packages)

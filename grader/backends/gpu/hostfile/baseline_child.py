@@ -6,20 +6,23 @@ count on both sides. `grader.backends.gpu.hostfile.baselines` says what there is
 
 from __future__ import annotations
 
+import ctypes
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any, Protocol
 
-from grader.backends import plans
-from grader.backends.arguments import resolve
+import numpy as np
+import numpy.typing as npt
+
+from grader.backends.plans import from_json, resolve
+from grader.compile import Entry
+from grader.launch import LaunchPlan
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    from grader.backends.gpu.signals import Signals
+    from grader.backends.gpu.hostfile.signals import Signals
     from grader.process.channel import Channel
-
 
 PIECE = 256 << 20  # bytes of one copy between devices
 PATTERN = 1 << 18  # elements that are drawn; an array repeats them
@@ -48,29 +51,26 @@ def serve_baselines(channel: Channel, signals: Signals, make: Make) -> bool:
             return False
         if message["do"] != "baseline":
             return True
-        _serve(channel, signals, make, message)
-
-
-def _serve(channel: Channel, signals: Signals, make: Make, message: Mapping[str, Any]) -> None:
-    from grader.backends.gpu.calls import serve_calls
-
-    name = message["name"]
-    try:
-        one = make(message)
-    except Exception as error:
-        channel.send({"error": f"{name} could not be measured: {error}"})
-        return
-    channel.send({"made": True})
-
-    def run() -> dict[str, Any]:
         try:
-            one.run()
+            one = make(message)
         except Exception as error:
-            return {"error": f"{name} could not be measured: {error}"}
-        return {"done": True}
+            channel.send(_failed(message, error))
+            continue
+        channel.send({"made": True})
+        signals.serve(channel, partial(_run, one, message))
+        one.free()
 
-    serve_calls(channel, signals, run)
-    one.free()
+
+def _run(one: Measured, message: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        one.run()
+    except Exception as error:
+        return _failed(message, error)
+    return {"done": True}
+
+
+def _failed(message: Mapping[str, Any], error: Exception) -> dict[str, Any]:
+    return {"error": f"{message['name']} could not be measured: {error}"}
 
 
 def make(message: Mapping[str, Any]) -> Measured:
@@ -118,7 +118,7 @@ class BetweenDevices:
     def __init__(self, size: int, count: int) -> None:
         from cupy.cuda import Device, Stream, runtime
 
-        self._runtime, self._device = runtime, Device
+        self._runtime, self._device, self._count = runtime, Device, count
         self._pieces = [PIECE] * (size // PIECE) + [size % PIECE] * (size % PIECE > 0)
         self._here = runtime.getDevice()
         self._ends: list[tuple[int, int]] = []  # of each device: what it sends, and what it gets
@@ -127,19 +127,19 @@ class BetweenDevices:
             with Device(device):
                 self._ends.append((runtime.malloc(self._pieces[0]), runtime.malloc(self._pieces[0])))
                 self._streams.append(Stream(non_blocking=True))
-                self._allow(device, (device + 1) % count)
+                if self._reaches_next(device):
+                    runtime.deviceEnablePeerAccess((device + 1) % count)
                 runtime.memset(self._ends[-1][0], 0, self._pieces[0])
                 runtime.deviceSynchronize()
 
-    def _allow(self, device: int, peer: int) -> None:
-        """Let the two reach each other's memory directly, where the machine can: else a copy goes through the host."""
-        if device != peer and self._runtime.deviceCanAccessPeer(device, peer):
-            self._runtime.deviceEnablePeerAccess(peer)
+    def _reaches_next(self, device: int) -> bool:
+        """Whether it can reach the next one's memory directly: else a copy goes through the host."""
+        peer = (device + 1) % self._count
+        return bool(device != peer and self._runtime.deviceCanAccessPeer(device, peer))
 
     def run(self) -> None:
-        count = len(self._ends)
-        for device in range(count):
-            peer = (device + 1) % count
+        for device in range(self._count):
+            peer = (device + 1) % self._count
             self._runtime.setDevice(device)
             to, source = self._ends[peer][1], self._ends[device][0]
             for piece in self._pieces:
@@ -150,14 +150,12 @@ class BetweenDevices:
 
     def free(self) -> None:
         """Give back the memory, and the permissions: a host file must ask for its own."""
-        count = len(self._ends)
         for device, ends in enumerate(self._ends):
             with self._device(device):
                 for address in ends:
                     self._runtime.free(address)
-                peer = (device + 1) % count
-                if device != peer and self._runtime.deviceCanAccessPeer(device, peer):
-                    self._runtime.deviceDisablePeerAccess(peer)
+                if self._reaches_next(device):
+                    self._runtime.deviceDisablePeerAccess((device + 1) % self._count)
 
 
 class Kernels:
@@ -168,12 +166,14 @@ class Kernels:
     def __init__(self, message: Mapping[str, Any]) -> None:
         from cupy.cuda import Stream, runtime
 
-        from grader.backends.gpu.modules import load_module
-
         self._runtime, self._stream = runtime, Stream(non_blocking=True)
-        plan = plans.plan_from_json(message["plan"])
-        entries = {entry.name: entry for entry in plans.entries_from_json(message["entries"])}
-        self._buffers = [_Buffer(runtime, array) for array in [*message["arrays"], *_scratch(plan)]]
+        plan = from_json(LaunchPlan, message["plan"])
+        entries = {entry.name: entry for entry in from_json(tuple[Entry, ...], message["entries"])}
+        scratch = [
+            {"name": s.name, "dtype": s.dtype, "count": s.count, "role": "scratch", "range": [0, 1, 0, 1]}
+            for s in plan.scratch
+        ]
+        self._buffers = [_Buffer(runtime, array) for array in [*message["arrays"], *scratch]]
         addresses = {buffer.name: buffer.device for buffer in self._buffers}
         module = load_module(
             bytes(message["cubin"]), plan.launches[0].kernel, cooperative=any(x.cooperative for x in plan.launches)
@@ -209,50 +209,30 @@ class _Buffer:
     """One array on the device, filled, with its pinned counterpart on the host."""
 
     def __init__(self, runtime: Any, array: Mapping[str, Any]) -> None:
-        import numpy as np
-
         self._runtime = runtime
         self.name, self.role = str(array["name"]), str(array["role"])
         self.size = int(array["count"]) * np.dtype(array["dtype"]).itemsize
         self.device = runtime.malloc(self.size)
         self._host = runtime.hostAlloc(self.size, runtime.hostAllocMapped)
-        _fill(_bytes_at(self._host, self.size).view(array["dtype"]), array["range"])
+        memory = memoryview((ctypes.c_char * self.size).from_address(self._host)).cast("B")
+        _fill(np.frombuffer(memory, dtype=array["dtype"]), array["range"])
         runtime.memcpy(self.device, self._host, self.size, runtime.memcpyHostToDevice)
 
     def copy(self, role: str, stream: Any) -> None:
         """Queue the copy of an input to the device, or of an output to the host."""
-        if self.role != role:
-            return
-        if role == "in":
-            self._runtime.memcpyAsync(self.device, self._host, self.size, self._runtime.memcpyHostToDevice, stream.ptr)
-        else:
-            self._runtime.memcpyAsync(self._host, self.device, self.size, self._runtime.memcpyDeviceToHost, stream.ptr)
+        to, source, kind = self.device, self._host, self._runtime.memcpyHostToDevice
+        if role == "out":
+            to, source, kind = source, to, self._runtime.memcpyDeviceToHost
+        if self.role == role:
+            self._runtime.memcpyAsync(to, source, self.size, kind, stream.ptr)
 
     def free(self) -> None:
         self._runtime.free(self.device)
         self._runtime.freeHost(self._host)
 
 
-def _scratch(plan: Any) -> list[dict[str, Any]]:
-    return [
-        {"name": s.name, "dtype": s.dtype, "count": s.count, "role": "scratch", "range": [0, 1, 0, 1]}
-        for s in plan.scratch
-    ]
-
-
-def _bytes_at(address: int, size: int) -> npt.NDArray[np.uint8]:
-    import ctypes
-
-    import numpy as np
-
-    memory = memoryview((ctypes.c_char * size).from_address(address)).cast("B")
-    return np.frombuffer(memory, dtype=np.uint8)
-
-
 def _fill(values: npt.NDArray[np.generic], bounds: Sequence[float]) -> None:
     """Values of the array's range: a pattern that repeats, because only their kind matters."""
-    import numpy as np
-
     low, high, exact_low, exact_high = bounds
     random, count = np.random.default_rng(1), min(PATTERN, values.size)
     drawn: npt.NDArray[np.generic]
@@ -262,3 +242,21 @@ def _fill(values: npt.NDArray[np.generic], bounds: Sequence[float]) -> None:
         drawn = random.integers(int(exact_low), int(exact_high), count, endpoint=True).astype(values.dtype)
     for start in range(0, values.size, count):
         values[start : start + count] = drawn[: values.size - start]
+
+
+def load_module(cubin: bytes, kernel: str, *, cooperative: bool = False, devices: int = 1) -> Any:
+    """A `cupy.RawModule` on the current device, or on the first ``devices`` ones: loaded now, while its file exists.
+
+    CuPy launches every kernel of a ``cooperative`` module with all of its blocks resident, as `grid.sync()` needs it.
+    """
+    import cupy
+
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        module = cupy.RawModule(path=file.name, enable_cooperative_groups=cooperative)
+        module.get_function(kernel)
+        for device in range(devices if devices > 1 else 0):
+            with cupy.cuda.Device(device):
+                module.get_function(kernel)
+    return module

@@ -14,11 +14,15 @@ and sizes, where NAME is what the target names as its ceiling, else the exercise
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grader.errors import GraderFault
+from grader.backends.gpu.reference import roots, target_of
+from grader.errors import GraderFault, SubmissionError
+from grader.expressions import evaluate
+from grader.gpus.architecture import capability
+from grader.inputs import element_count
 from grader.timing import roofline
 
 if TYPE_CHECKING:
@@ -72,8 +76,12 @@ def _link(exercise: Exercise, size: Size, where: BaselineSetup) -> tuple[Baselin
 
 
 def _both_ways(exercise: Exercise, size: Size) -> Baseline:
-    into, out_of = (sum(_bytes(exercise, size, role)) for role in ("in", "out"))
-    return Baseline("link_both_ways", {"into": into, "out_of": out_of})
+    import numpy as np
+
+    total = {"in": 0, "out": 0}
+    for array in exercise.arrays:
+        total[array.role] += element_count(array, size) * np.dtype(array.dtype).itemsize
+    return Baseline("link_both_ways", {"into": total["in"], "out_of": total["out"]})
 
 
 def _overlap(exercise: Exercise, size: Size, where: BaselineSetup) -> tuple[Baseline, ...]:
@@ -95,8 +103,6 @@ _OF_UNIT: Mapping[str, Callable[[Exercise, Size, BaselineSetup], tuple[Baseline,
 
 def _work(exercise: Exercise, size: Size) -> float:
     """The work of the timed size, in what the target's unit counts. Raises GraderFault where there is none."""
-    from grader.expressions import evaluate
-
     assert exercise.target is not None
     work = float(evaluate(roofline.work_in(exercise.work, exercise.target.unit), size))
     if work < 1:
@@ -104,49 +110,40 @@ def _work(exercise: Exercise, size: Size) -> float:
     return work
 
 
-def _bytes(exercise: Exercise, size: Size, role: str) -> list[int]:
-    import numpy as np
-
-    from grader.inputs import element_count
-
-    return [element_count(a, size) * np.dtype(a.dtype).itemsize for a in exercise.arrays if a.role == role]
-
-
 # ------------------------------------------------------------------------------------------------- the trusted kernel
 
 
 def _kernels(exercise: Exercise, size: Size, where: BaselineSetup) -> dict[str, Any]:
     """The trusted kernel at ``size``, assembled, and what it works on."""
-    from grader.backends import plans
     from grader.compile import assemble, compile_source
-    from grader.errors import SubmissionError
     from grader.launch import parse_launches, resolve_launches
 
     file = _file(exercise, where.course)
+    target = max(target_of(where.gpu), exercise.requires, key=capability)
     try:
-        program = compile_source(file.read_bytes(), file.name, target=_target(exercise, where.gpu))
+        program = compile_source(file.read_bytes(), file.name, target=target)
         script = parse_launches(program.source, file=file.name)
         plan = resolve_launches(script, exercise, size, where.gpu.limits, program)
     except SubmissionError as error:
         raise GraderFault(f"the trusted kernel {file.name} cannot be used: {error.message}") from error
     return {
         "cubin": assemble(program, where.gpu.arch_for(program.target)),
-        "entries": plans.entries_to_json(program.entries),
-        "plan": plans.plan_to_json(plan),
-        "arrays": _arrays(exercise, size),
+        "entries": [asdict(entry) for entry in program.entries],
+        "plan": asdict(plan),
+        "arrays": [
+            {
+                "name": array.name,
+                "dtype": array.dtype,
+                "count": element_count(array, size),
+                "role": array.role,
+                "range": [array.values.low, array.values.high, array.values.exact_low, array.values.exact_high],
+            }
+            for array in exercise.arrays
+        ],
     }
 
 
-def _target(exercise: Exercise, gpu: Gpu) -> str:
-    from grader.backends.gpu.support import target_of
-    from grader.gpus.architecture import capability
-
-    return max(target_of(gpu), exercise.requires, key=capability)
-
-
 def _file(exercise: Exercise, course: Course | None) -> Path:
-    from grader.backends.gpu.reference import roots
-
     assert exercise.target is not None
     names = [name for name in (exercise.target.ceiling, exercise.name) if name and name != PLAIN_LOOP]
     places = [root / "host" / f"{name}.cu" for name in names for root in roots(course)]
@@ -155,18 +152,3 @@ def _file(exercise: Exercise, course: Course | None) -> Path:
         wanted = " or ".join(f"kernels_ref/host/{name}.cu" for name in dict.fromkeys(names))
         raise GraderFault(f"the course has no {wanted}, against which {exercise.name} is timed")
     return found
-
-
-def _arrays(exercise: Exercise, size: Size) -> list[dict[str, Any]]:
-    from grader.inputs import element_count
-
-    return [
-        {
-            "name": array.name,
-            "dtype": array.dtype,
-            "count": element_count(array, size),
-            "role": array.role,
-            "range": [array.values.low, array.values.high, array.values.exact_low, array.values.exact_high],
-        }
-        for array in exercise.arrays
-    ]

@@ -11,8 +11,8 @@
 
 Whatever it needs of the grader is imported before the sandbox closes: the package is closed to a host file.
 
-Calls come through `grader.backends.gpu.signals`, everything else as messages. Nothing that is said here is believed:
-the parent takes the time and looks at what the mappings hold.
+Calls come through `grader.backends.gpu.hostfile.signals`, everything else as messages. Nothing that is said here is
+believed: the parent takes the time and looks at what the mappings hold.
 """
 
 from __future__ import annotations
@@ -22,16 +22,14 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from grader.backends.gpu.calls import serve_calls
-from grader.backends.gpu.faults import FAULTS, diagnostic, error_name, fault_of, is_sticky
-from grader.backends.gpu.hostfile.cupy_hooks import TracedModule, between
-from grader.backends.gpu.hostfile.timeline import Tracer
-from grader.backends.gpu.modules import load_module
-from grader.backends.gpu.signals import Signals
+from grader.backends.gpu.faults import FAULTS, error_name, fault_diagnostic, fault_of, is_sticky
+from grader.backends.gpu.hostfile.baseline_child import load_module, make, serve_baselines
+from grader.backends.gpu.hostfile.signals import Signals
+from grader.backends.gpu.hostfile.timeline import TracedModule, Tracer, between
 from grader.backends.hostfile.worker import HostfileWorker, apply_sandbox
-from grader.backends.mappings import Span
 
 if TYPE_CHECKING:
+    from grader.backends.mappings import Span
     from grader.backends.output import Printed
     from grader.process.channel import Channel
 
@@ -48,7 +46,6 @@ def main() -> None:
         import_module(heavy)  # before the sandbox closes
     import cupy
 
-    from grader.backends.gpu.hostfile.baseline_child import make, serve_baselines
     from grader.backends.output import Printed
 
     closed = outer.apply()  # before the context exists: its threads inherit what is closed now
@@ -81,12 +78,8 @@ def watch_for_the_gpus() -> None:
 
 def load(told: Message) -> Any:
     """The module that the parent's message describes."""
-    return load_module(
-        bytes(told["cubin"]),
-        str(told["kernel"]),
-        cooperative=bool(told["cooperative"]),
-        devices=int(told["devices"]),
-    )
+    cooperative, devices = bool(told["cooperative"]), int(told["devices"])
+    return load_module(bytes(told["cubin"]), str(told["kernel"]), cooperative=cooperative, devices=devices)
 
 
 class GpuHostfileWorker(HostfileWorker):
@@ -108,14 +101,18 @@ class GpuHostfileWorker(HostfileWorker):
         super().serve()
 
     def after_setup(self) -> None:
-        serve_calls(self._channel, self._signals, self.run)
+        self._signals.serve(self._channel, self.run)
 
     def finding(self, error: BaseException) -> tuple[str, Message] | None:
         """What a kernel did wrong has its own verdict; what CUDA refused the host file is ``cuda_error``."""
         text = str(error)
         fault = fault_of(text)
         if fault is not None and is_sticky(text):
-            return fault.verdict, {"kind": fault.kind, "message": diagnostic(fault, None).message, "hint": fault.hint}
+            return fault.verdict, {
+                "kind": fault.kind,
+                "message": fault_diagnostic(fault, None).message,
+                "hint": fault.hint,
+            }
         if error_name(text) or type(error).__name__ == "OutOfMemoryError":
             return "crash", {"kind": "cuda_error", "message": text, "hint": _HINTS.get(error_name(text), "")}
         return None

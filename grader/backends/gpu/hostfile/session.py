@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from grader.backends.base import CaseRun, Execution, Limits
+from grader.backends.gpu.hostfile.signals import Signals, undisturbed
 from grader.backends.gpu.hostfile.timeline import timeline_of
 from grader.backends.gpu.session import LOAD_S, SETTLE_S, START_S, ChildSession
-from grader.backends.gpu.signals import Signals, undisturbed
 from grader.backends.hostfile.case import is_cooperative, run_case, shared_bytes
 from grader.backends.hostfile.child_files import ChildFiles, where
 from grader.backends.hostfile.faults import error_of, printed_of, printed_too_much, process_died, process_hung
@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from grader.backends.gpu.hostfile.backend import Starter
     from grader.backends.gpu.hostfile.baselines import Baseline
     from grader.compile import Program
     from grader.exercise import Exercise
+    from grader.process.child import Child
     from grader.verdict import Timeline
+
+    Start = Callable[[SharedFile, ChildFiles, str, Limits], Child]
 
     Values = npt.NDArray[np.generic]
     Arrays = Mapping[str, Values]
@@ -41,13 +43,13 @@ BASELINE_SAMPLES = 15
 
 
 class HostfileSession(ChildSession):
-    """One host submission in its child, on ``gpus`` GPUs.
+    """One host submission in its child, on ``gpus`` GPUs; ``start`` starts it with the files that it shares.
 
     ``baselines_s`` are samples in seconds by the name of a baseline, called and timed like a run, before any of the
     submission's code was read.
     """
 
-    def __init__(self, exercise: Exercise, gpus: int, starter: Starter, limits: Limits) -> None:
+    def __init__(self, exercise: Exercise, gpus: int, start: Start, limits: Limits) -> None:
         self._exercise = exercise
         self._gpus = gpus
         self._folder = tempfile.TemporaryDirectory(prefix="warpgrade-host-", ignore_cleanup_errors=True)
@@ -59,11 +61,7 @@ class HostfileSession(ChildSession):
         self._files = ChildFiles()
         self._mapped: list[tuple[str, Span, str]] = []  # of the last `set_up`: name, place, dtype
         self.baselines_s: dict[str, tuple[float, ...]] = {}
-        super().__init__(starter.start(self._shared, self._files, self._folder.name, limits), None, limits)
-
-    def limit(self, limits: Limits) -> None:
-        """The limits of the submission, where the child was started before they were known."""
-        self._limits = limits
+        super().__init__(start(self._shared, self._files, self._folder.name, limits), None, limits)
 
     def load(
         self, program: Program, cubin: bytes, source: bytes, name: str, baselines: tuple[Baseline, ...] = ()
@@ -84,16 +82,13 @@ class HostfileSession(ChildSession):
             self.call({"do": "baseline", "name": one.name, **one.request}, START_S)
             self._watched = True
             with undisturbed():
-                self._warm_up()
+                started, calls = time.perf_counter(), 0
+                while calls < BASELINE_WARM_UPS or time.perf_counter() - started < WARM_UP_S:
+                    self._call(START_S)
+                    calls += 1
                 return tuple(self._call(START_S) for _ in range(BASELINE_SAMPLES))
         except SubmissionError as error:  # nothing of the submission has run yet
             raise self._stop(GraderFault(f"{one.name} could not be measured: {error.message}")) from error
-
-    def _warm_up(self) -> None:
-        started, calls = time.perf_counter(), 0
-        while calls < BASELINE_WARM_UPS or time.perf_counter() - started < WARM_UP_S:
-            self._call(START_S)
-            calls += 1
 
     def run(self, run: CaseRun) -> Execution:
         """Run one case on fresh mappings. An exception in the host file becomes ``failure``."""
@@ -107,7 +102,7 @@ class HostfileSession(ChildSession):
 
     def _with_printed(self, execution: Execution) -> Execution:
         """With what was printed; of a process that is gone, what it had left."""
-        limit_bytes = self._limits.printf_bytes
+        limit_bytes = self.limits.printf_bytes
         if self._stopped is not None:
             return replace(execution, printed=self._files.printed(limit_bytes))
         printed, too_much = printed_of(self.call({"do": "printed"}, SETTLE_S), limit_bytes)
@@ -126,30 +121,26 @@ class HostfileSession(ChildSession):
             shared[name][:] = values
             self._mapped.append((name, span, values.dtype.name))
         self._send({"do": "setup", "arrays": self._places()})
-        self._await(self._limits.launch_s + SETTLE_S)
+        self._await(self.limits.launch_s + SETTLE_S)
         self._watched = True
         return shared
 
     def _places(self) -> list[dict[str, Any]]:
         return [{"offset": span.offset, "size": span.size, "dtype": dtype} for _, span, dtype in self._mapped]
 
-    def begin_again(self) -> None:
-        """Count the session's time anew: what the grader computed meanwhile is not the submission's time."""
-        self._begin()
-
     def go(self) -> float:
         """One timed run: seconds by the parent's clock, from the call to the child's answer.
 
         Raises SubmissionError for an exception in the host file, a run that does not end, or a process that died.
         """
-        return self._call(self._limits.launch_s)
+        return self._call(self.limits.launch_s)
 
     def traced(self, device: str) -> Timeline | None:
         """The timeline of one run more, of the host file read once more over the same arrays. It is only drawn: None
         where anything about it went wrong. Afterwards the session is of no more use.
         """
         names = [name for name, _, _ in self._mapped]
-        allowed_s = self._limits.launch_s + SETTLE_S
+        allowed_s = self.limits.launch_s + SETTLE_S
         try:
             self.call({"do": "trace", "arrays": self._places()}, allowed_s)
             self.call({"do": "traced"}, allowed_s)  # the first run may have to make what others find
@@ -165,19 +156,15 @@ class HostfileSession(ChildSession):
         start = time.perf_counter()
         number = self._signals.call()
         while (ended := self._signals.watch(number)) is None:
-            self._look_after(time.perf_counter() - start, allowed_s)
+            if time.perf_counter() - start > allowed_s:
+                raise self._stop(self._hung(allowed_s, starting=False))
+            if self._child.wait(0.0) is not None:
+                raise self._stop(self._died(starting=False))
         seconds = time.perf_counter() - start
         if not ended:
             self._await(SETTLE_S)  # raises what went wrong
             raise self._stop(SubmissionError("crash", "the process that ran the host file failed and does not say how"))
         return seconds
-
-    def _look_after(self, spent_s: float, allowed_s: float) -> None:
-        """Whether the child that is being watched still lives, and has time left."""
-        if spent_s > allowed_s:
-            raise self._stop(self._hung(allowed_s, starting=False))
-        if self._child.wait(0.0) is not None:
-            raise self._stop(self._died(starting=False))
 
     def _hung(self, seconds: float, starting: bool) -> WarpgradeError:
         """As for a kernel, in a host file's words and with its line."""
@@ -185,7 +172,7 @@ class HostfileSession(ChildSession):
             return super()._hung(seconds, starting)
         hint = (
             "look for a loop that does not end, in it or in a kernel, and for a wait for what nobody has queued; if it "
-            f"only has much to do, `--timeout {math.ceil(2 * self._limits.total_s)}` gives it more time"
+            f"only has much to do, `--timeout {math.ceil(2 * self.limits.total_s)}` gives it more time"
         )
         message = self._too_long(self._name, seconds)
         return process_hung(self._name, where(self._child, self._files, self._name), message, hint)

@@ -1,35 +1,43 @@
-"""Timed runs of a host exercise: the parent's clock, fresh inputs for each run, every run verified afterwards."""
+"""Timed runs of a host exercise: the parent's clock, fresh inputs for each run, every run verified afterwards.
+
+Filling 256 MiB anew takes the host longer than the run itself, and shifting or scaling one recording would let a
+child look at a few elements and know the rest. So one recording is drawn, and each run replaces one element at a
+secret place in each of 4096 stretches, at the price of a few thousand elements a run: whoever leaves out a thousandth
+of the data is wrong in nearly every run.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
-from grader.backends.gpu.findings import size_in_words
-from grader.backends.gpu.recording import Expectations, Recording
-from grader.backends.gpu.signals import undisturbed
+import numpy as np
+import numpy.typing as npt
+
+from grader.backends.gpu.faults import size_in_words
+from grader.backends.gpu.hostfile.signals import undisturbed
+from grader.compare import compare
+from grader.compare.tolerance import Bounds, right
+from grader.exercise import Array, Exercise, Size
 from grader.findings.sentences import sentence
-from grader.inputs import element_count, poison
+from grader.inputs import derive_seed, element_count, poison
 from grader.verdict import Diagnostic
 
 if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
-
-    import numpy as np
-    import numpy.typing as npt
-
-    from grader.backends.gpu.hostfile.backend import HostfileSession
-    from grader.compare.tolerance import Bounds
-    from grader.exercise import Exercise, Size
-    from grader.findings.record import Finding
+    from grader.backends.gpu.hostfile.session import HostfileSession
     from grader.grading.records import Oracle
 
-
 T = TypeVar("T")
+Values = npt.NDArray[np.generic]
+Places = npt.NDArray[np.int64]
+Expected = npt.NDArray[np.float64]
 
+STRETCHES = 4096  # of an input: each run replaces one element in each
+LOOKS = 1024  # elements of an output that are looked at first
 WARM_UPS = 3
 SAMPLES = 30
 LEAST_SAMPLES = 5
@@ -41,13 +49,163 @@ COPIES_BYTES = 2 << 30
 
 
 @dataclass(frozen=True, eq=False)
+class Patch:
+    """New values at some places of one input array."""
+
+    array: str
+    places: Places
+    values: Values
+
+
+class Recording:
+    """The parent's own copy of a host exercise's inputs; what the child maps is written from it."""
+
+    def __init__(self, exercise: Exercise, size: Size, seed: int) -> None:
+        self._exercise = exercise
+        self._size = size
+        self._arrays = {array.name: array for array in exercise.inputs}
+        self._seed = seed
+        self.inputs = {
+            name: _drawn(array, element_count(array, size), derive_seed(seed, "recording", name))
+            for name, array in self._arrays.items()
+        }
+
+    @classmethod
+    def of(cls, other: Recording) -> Recording:
+        """The same recording before its first patch, drawn again: to follow the runs once more."""
+        return cls(other._exercise, other._size, other._seed)
+
+    def patches(self, run: int) -> tuple[Patch, ...]:
+        """The replacements of run number ``run``, from 1; the same run always has the same ones."""
+        found = []
+        for name, array in self._arrays.items():
+            count = len(self.inputs[name])
+            seed = derive_seed(self._seed, "patch", name, run)
+            edges = np.linspace(0, count, min(STRETCHES, count) + 1).astype(np.int64)
+            within = np.random.default_rng(seed).random(len(edges) - 1)
+            places = edges[:-1] + (within * np.diff(edges)).astype(np.int64)
+            found.append(Patch(name, places, _drawn(array, len(places), derive_seed(seed, "values"))))
+        return tuple(found)
+
+    def apply(self, patches: tuple[Patch, ...], shared: Mapping[str, Values] | None = None) -> None:
+        """Write patches into this recording, and into the child's arrays: there all over the place, so that no part of
+        them is ready for a thread that watches them before all of them are.
+        """
+        for patch in patches:
+            self.inputs[patch.array][patch.places] = patch.values
+            if shared is not None:
+                another = derive_seed(self._seed, "order", int(patch.places.sum()))  # each run's own
+                order = np.random.default_rng(another).permutation(len(patch.places))
+                shared[patch.array][patch.places[order]] = patch.values[order]
+
+    def places(self, outputs: Mapping[str, Values], run: int) -> dict[str, Places]:
+        """Some places all over each output, in no order: where to look first when a run says that it has ended."""
+        return {
+            name: np.random.default_rng(derive_seed(self._seed, "places", name, run)).integers(0, len(values), LOOKS)
+            for name, values in outputs.items()
+        }
+
+
+def _drawn(array: Array, count: int, seed: int) -> Values:
+    """``count`` real values of the array's range (integers of the exact range for integer dtypes)."""
+    random, kind, values = np.random.default_rng(seed), np.dtype(array.dtype), array.values
+    if kind.kind != "f":
+        return random.integers(values.exact_low, values.exact_high + 1, count).astype(kind)
+    drawn = random.random(count, dtype=np.float64 if kind.itemsize == 8 else np.float32)
+    drawn *= values.high - values.low
+    drawn += values.low
+    return drawn.astype(kind, copy=False)
+
+
+class Expectations:
+    """The expected outputs of run after run.
+
+    An oracle that says what a few new values change (`changed`, see kernels_ref/README.md) is asked for that. Where
+    rows depend on themselves alone, only touched ones are redone. Else every run's outputs are computed anew.
+    """
+
+    def __init__(self, exercise: Exercise, size: Size, oracle: Oracle, recording: Recording) -> None:
+        self._exercise = exercise
+        self._size = dict(size)
+        self._oracle = oracle
+        self._recording = recording
+        self._changed = getattr(oracle, "changed", None)
+        self._rows = None if self._changed else row_size(exercise, size)
+        started = time.perf_counter()
+        self.now = {name: values.copy() for name, values in self._ask(recording.inputs, self._size).items()}
+        self.each_s = time.perf_counter() - started  # what one run's expectations cost, in seconds
+        if self._rows is not None and not self._is_local(self._rows):
+            self._rows = None
+        if self._rows is not None or self._changed:
+            self.each_s = 0.0
+
+    def advance(self, patches: tuple[Patch, ...], *, wanted: bool = True) -> dict[str, slice | Places]:
+        """Apply a run's patches to the recording and bring `now` up to date, unless this run's is not ``wanted``.
+
+        Returns where `now` has new values, by output.
+        """
+        self._recording.apply(patches)
+        if self._changed:
+            numbers = {**self._exercise.scalars, **self._size}
+            changes = self._changed(self._recording.inputs, numbers, {p.array: p.places for p in patches})
+            for name, (places, values) in changes.items():
+                self.now[name][places] = values
+            return {name: places for name, (places, _) in changes.items()}
+        if self._rows is None:
+            if wanted:
+                self.now = dict(self._ask(self._recording.inputs, self._size))
+            return dict.fromkeys(self.now, slice(None)) if wanted else {}
+        count = self._size[self._rows]
+        rows = np.unique(np.concatenate([p.places // (len(self._recording.inputs[p.array]) // count) for p in patches]))
+        new: dict[str, slice | Places] = {}
+        for name, values in self._of_rows(self._rows, rows).items():
+            width = len(self.now[name]) // count
+            places = (rows[:, None] * width + np.arange(width)).reshape(-1)
+            self.now[name][places] = values.reshape(-1)
+            new[name] = places
+        return new
+
+    def _is_local(self, name: str) -> bool:
+        """Whether the oracle's answer for some rows alone is its answer for them among all the others."""
+        count = self._size[name]
+        rows = np.unique(np.array([0, count // 3, count // 2, count - 1]))
+        alone = self._of_rows(name, rows)
+        return all(
+            np.allclose(values.reshape(len(rows), -1), self.now[output].reshape(count, -1)[rows], rtol=1e-12, atol=0)
+            for output, values in alone.items()
+        )
+
+    def _of_rows(self, name: str, rows: Places) -> Mapping[str, Expected]:
+        inputs = {
+            array: values.reshape(self._size[name], -1)[rows].reshape(-1)
+            for array, values in self._recording.inputs.items()
+        }
+        return self._ask(inputs, self._size | {name: len(rows)})
+
+    def _ask(self, inputs: Mapping[str, Values], size: Mapping[str, int]) -> Mapping[str, Expected]:
+        return self._oracle(inputs, {**self._exercise.scalars, **size})
+
+
+def row_size(exercise: Exercise, size: Size) -> str | None:
+    """The size that counts rows: every array's length is proportional to it. None where there is none."""
+    for name, rows in size.items():
+        one = {**size, name: 1}
+        if all(element_count(a, one) * rows == element_count(a, size) for a in exercise.arrays):
+            return name
+    return None
+
+
+# ----------------------------------------------------------------------------------------------------- timed runs
+
+
+@dataclass(frozen=True, eq=False)
 class TimedRuns:
     """The runs of one process: seconds of all, warm-ups first; a copy of the outputs of the others, as their end found
     them.
     """
 
     seconds: tuple[float, ...]
-    copies: tuple[dict[str, npt.NDArray[np.generic]], ...]
+    copies: tuple[dict[str, Values], ...]
 
     @property
     def samples_s(self) -> tuple[float, ...]:
@@ -66,8 +224,6 @@ class OutputCheck:
     @property
     def samples(self) -> int:
         """How many runs can be checked: fewer where their outputs are large, or the oracle is slow."""
-        import numpy as np
-
         outputs = sum(element_count(a, self._size) * np.dtype(a.dtype).itemsize for a in self._exercise.outputs)
         by_time = CHECKS_S / self._expected.each_s if self._expected.each_s else SAMPLES
         return int(max(LEAST_SAMPLES, min(SAMPLES, COPIES_BYTES // outputs, by_time)))
@@ -76,41 +232,31 @@ class OutputCheck:
         """The first run that is not right, in words."""
         for run in range(1, len(runs.seconds) + 1):
             warming = run <= WARM_UPS
-            new = self._expected.advance(self._recording.patches(run), wanted=not warming)
-            self._expect(new)
-            if not warming and (found := self._mismatch(runs.copies[run - 1 - WARM_UPS])):
+            self._expect(self._expected.advance(self._recording.patches(run), wanted=not warming))
+            outputs = {} if warming else runs.copies[run - 1 - WARM_UPS]
+            if all(self._is_right(name, values) for name, values in outputs.items()):
+                continue
+            found = compare(self._exercise, self._size, "real", outputs, self._expected.now, {})
+            if found is not None:
                 where = f"at the timed size {size_in_words(self._size)}, run {run}"
                 return Diagnostic(
                     "wrong", f"{sentence(found)} ({where})", array=found.array, index=found.index, hint=_EVERY_TIME
                 )
         return None
 
-    def _expect(self, new: Mapping[str, slice | npt.NDArray[np.int64]]) -> None:
+    def _expect(self, new: Mapping[str, slice | Places]) -> None:
         """Bring the bounds up to date with what is expected now."""
-        import numpy as np
-
-        from grader.compare.tolerance import Bounds
-
         for array in self._exercise.outputs:
-            expected, bounds = self._expected.now[array.name], self._bounds.get(array.name)
-            if bounds is not None:
+            expected = self._expected.now[array.name]
+            if array.name in self._bounds:
                 places = new.get(array.name, slice(0))
-                bounds.expect(expected[places], places)
+                self._bounds[array.name].expect(expected[places], places)
                 continue
             self._bounds[array.name] = Bounds(self._exercise, self._size, np.dtype(array.dtype), len(expected))
-            in_pieces(partial(_expect_piece, self._bounds[array.name], expected), len(expected))
+            _expect_all(self._bounds[array.name], expected)
 
-    def _mismatch(self, outputs: Mapping[str, npt.NDArray[np.generic]]) -> Finding | None:
-        from grader.compare import compare
-
-        if all(self._is_right(a.name, outputs[a.name]) for a in self._exercise.outputs):
-            return None
-        return compare(self._exercise, self._size, "real", outputs, self._expected.now, {})
-
-    def _is_right(self, name: str, got: npt.NDArray[np.generic]) -> bool:
+    def _is_right(self, name: str, got: Values) -> bool:
         """As `compare` sees it; it is asked only about pieces that the bounds do not hold."""
-        from grader.compare.tolerance import right
-
         bounds, expected = self._bounds[name], self._expected.now[name]
 
         def fine(part: slice) -> bool:
@@ -121,8 +267,8 @@ class OutputCheck:
         return all(in_pieces(fine, len(got)))
 
 
-def _expect_piece(bounds: Bounds, expected: npt.NDArray[np.float64], part: slice) -> None:
-    bounds.expect(expected[part], part)
+def _expect_all(bounds: Bounds, expected: Expected) -> None:
+    in_pieces(lambda part: bounds.expect(expected[part], part), len(expected))
 
 
 def in_pieces(work: Callable[[slice], T], count: int) -> list[T]:
@@ -133,8 +279,6 @@ def in_pieces(work: Callable[[slice], T], count: int) -> list[T]:
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    from concurrent.futures import ThreadPoolExecutor
-
     return ThreadPoolExecutor(thread_name_prefix="pieces")
 
 
@@ -154,35 +298,25 @@ def take_runs(
     copies = []
     started = time.perf_counter()
     with undisturbed():
-        while len(seconds) < WARM_UPS + samples and not _enough(len(seconds), time.perf_counter() - started):
-            patches, places = recording.patches(len(seconds) + 1), recording.places(outs, len(seconds) + 1)
+        while (taken := len(seconds)) < WARM_UPS + samples:
+            if taken >= WARM_UPS + LEAST_SAMPLES and time.perf_counter() - started > BUDGET_S:
+                break
+            patches, places = recording.patches(taken + 1), recording.places(outs, taken + 1)
             for name, values in outs.items():
                 _fill(shared[name], values)
             recording.apply(patches, shared)  # last and quickly: what is new must not be there before the clock starts
             seconds.append(session.go())
             early = {name: shared[name][at] for name, at in places.items()}
-            if len(seconds) > WARM_UPS:
-                copies.append(_copied(shared, places, early))
+            if taken >= WARM_UPS:
+                # The elements that were looked at first are as they were then: copying all of an output takes longer
+                # than what a run may have left undone.
+                copies.append({name: _fill(np.empty_like(shared[name]), shared[name]) for name in places})
+                for name, values in early.items():
+                    copies[-1][name][places[name]] = values
     return TimedRuns(tuple(seconds), tuple(copies))
 
 
-def _copied(
-    shared: Mapping[str, npt.NDArray[np.generic]],
-    places: Mapping[str, npt.NDArray[np.int64]],
-    early: Mapping[str, npt.NDArray[np.generic]],
-) -> dict[str, npt.NDArray[np.generic]]:
-    """The outputs, with the elements that were looked at first as they were then: copying all takes longer than what a
-    run may have left undone.
-    """
-    import numpy as np
-
-    copies = {name: _fill(np.empty_like(shared[name]), shared[name]) for name in places}
-    for name, values in early.items():
-        copies[name][places[name]] = values
-    return copies
-
-
-def _fill(to: npt.NDArray[np.generic], values: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+def _fill(to: Values, values: Values) -> Values:
     """Copy ``values``, on all cores."""
 
     def copy(part: slice) -> None:
@@ -190,7 +324,3 @@ def _fill(to: npt.NDArray[np.generic], values: npt.NDArray[np.generic]) -> npt.N
 
     in_pieces(copy, len(values))
     return to
-
-
-def _enough(taken: int, spent_s: float) -> bool:
-    return taken >= WARM_UPS + LEAST_SAMPLES and spent_s > BUDGET_S

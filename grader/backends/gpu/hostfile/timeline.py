@@ -1,16 +1,20 @@
 """One run of a host file with events around what it queues: the bars of a timeline, drawn and never graded.
 
-Child side: `Tracer`. The timed runs are over by then. The host file is read once more, and `cupy_hooks` tells the
-tracer what it queues. Each operation is put between two events on its own stream; an origin event, recorded while the
-GPU was idle, is where time begins. Parent side: `timeline_of` reads what the child says, which is hostile data.
+Child side: the timed runs are over by then. The host file is read once more, and `between` puts hooks into CuPy that
+tell the `Tracer` what is queued. Each operation is put between two events on its own stream; an origin event, recorded
+while the GPU was idle, is where time begins. What goes past the hooks (`cupy.add`,
+`MemoryPointer.copy_from_host_async`) is not drawn. Parent side: `timeline_of` reads what the child says, which is
+hostile data.
 """
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import FrameType, SimpleNamespace
 from typing import Any
 
@@ -45,7 +49,8 @@ class Tracer:
         self._arrays: list[tuple[int, int]] = []
         self._numbers: dict[int, int] = {0: 0, 1: 0, 2: 0}  # handles of the default streams
         self._bars: list[TracedOperation] = []
-        self._calls = _calls(cuda)
+        # The runtime's own functions, as they are before anything is put around them.
+        self._calls = SimpleNamespace(**{name: getattr(cuda.runtime, name) for name in _NEEDED})
         self.on = False
 
     # -- what happens ------------------------------------------------------------------------------------------------
@@ -56,9 +61,8 @@ class Tracer:
         result = call()
         stop = self._mark(stream) if start is not None else None
         if start is not None and stop is not None:
-            device = self._calls.getDevice()
-            bar = TracedOperation(kind, name, self.number(stream), device, size, self._line(), start, stop)
-            self._bars.append(bar)
+            place = self.number(stream), self._calls.getDevice()
+            self._bars.append(TracedOperation(kind, name, *place, size, self._line(), start, stop))
         return result
 
     def _mark(self, stream: int) -> Any:
@@ -82,8 +86,9 @@ class Tracer:
             self._numbers.pop(stream, None)
             self.number(stream)
 
-    def current_stream(self) -> int:
-        return int(self._cuda.get_current_stream().ptr)
+    def handle(self, stream: Any) -> int:
+        """The handle of a stream, or of the current one."""
+        return int((self._cuda.get_current_stream() if stream is None else stream).ptr)
 
     def knows(self, address: int, size: int) -> None:
         """The next of the exercise's arrays lies there in the host's memory."""
@@ -135,8 +140,14 @@ class Tracer:
         for device in origins:
             with self._cuda.Device(device):
                 self._calls.deviceSynchronize()
-        told = [self._told(bar, origins, began) for bar in self._bars if bar.device in origins]
-        return {"elapsed_s": elapsed_s, "operations": told}
+        operations = []
+        for bar in self._bars:
+            if bar.device in origins:
+                origin, happened = origins[bar.device]
+                since_origin_ms = [self._calls.eventElapsedTime(origin.ptr, e.ptr) for e in (bar.start, bar.stop)]
+                times = [happened - began + 1e-3 * float(ms) for ms in since_origin_ms]
+                operations.append([bar.kind, bar.name, bar.stream, *times, bar.size, bar.line, bar.device])
+        return {"elapsed_s": elapsed_s, "operations": operations}
 
     def _origins(self, devices: int) -> dict[int, tuple[Any, float]]:
         """For each device an event, and when it happened by this process's clock: nothing else was running."""
@@ -153,14 +164,6 @@ class Tracer:
                 self._numbers.pop(int(stream.ptr), None)  # it is none of the host file's
         return found
 
-    def _told(self, bar: TracedOperation, origins: Mapping[int, tuple[Any, float]], began: float) -> list[Any]:
-        origin, happened = origins[bar.device]
-        times = [
-            happened - began + 1e-3 * float(self._calls.eventElapsedTime(origin.ptr, event.ptr))
-            for event in (bar.start, bar.stop)
-        ]
-        return [bar.kind, bar.name, bar.stream, *times, bar.size, bar.line, bar.device]
-
 
 _NEEDED = (
     "getDevice", "deviceSynchronize", "eventRecord", "eventSynchronize", "eventElapsedTime", "streamIsCapturing",
@@ -168,10 +171,136 @@ _NEEDED = (
 )  # fmt: skip
 
 
-def _calls(cuda: Any) -> Any:
-    """The runtime's own functions, as they are before anything is put around them."""
-    return SimpleNamespace(**{name: getattr(cuda.runtime, name) for name in _NEEDED})
+# -------------------------------------------------------------------------------------------------- hooks into CuPy
 
+
+@contextlib.contextmanager
+def between(tracer: Tracer, cupy: Any) -> Iterator[None]:
+    """While this lasts, what a host file imports from CuPy tells the tracer of copies, fills, graphs and streams."""
+    cuda = cupy.cuda
+    places = [
+        (cuda.runtime, name, _runtime_call(tracer, getattr(cuda.runtime, name), kind, tuple(parameters.split())))
+        for name, (kind, parameters) in _RUNTIME.items()
+        if hasattr(cuda.runtime, name)
+    ]
+    places += [
+        (cupy.ndarray, "set", _method(tracer, cupy.ndarray.set, "to_device")),
+        (cupy.ndarray, "get", _method(tracer, cupy.ndarray.get, "to_host")),
+        (cuda.Stream, "end_capture", _end_capture(tracer, cuda.Stream.end_capture)),
+        (cuda.Stream, "__init__", _made(tracer, cuda.Stream.__init__)),
+    ]
+    with contextlib.ExitStack() as undo:
+        for owner, name, wrapped in places:
+            if name in vars(owner):
+                undo.callback(setattr, owner, name, vars(owner)[name])
+            else:  # a class that inherits it
+                undo.callback(delattr, owner, name)
+            setattr(owner, name, wrapped)
+        yield
+
+
+_RUNTIME: Mapping[str, tuple[str, str]] = {
+    "memcpyAsync": ("copy", "dst src size kind stream"),
+    "memcpy": ("copy", "dst src size kind"),
+    "memsetAsync": ("fill", "ptr value size stream"),
+    "memset": ("fill", "ptr value size"),
+    "memcpyPeerAsync": ("peer", "dst dstDevice src srcDevice size stream"),
+    "memcpyPeer": ("peer", "dst dstDevice src srcDevice size"),
+    "memPrefetchAsync": ("prefetch", "devPtr count dstDevice stream"),
+    "graphLaunch": ("kernel", "graphExec stream"),
+}
+"""The kind of a bar, and CuPy's names of the parameters, which a host file may give by name."""
+
+
+def _runtime_call(tracer: Tracer, original: Any, kind: str, parameters: tuple[str, ...]) -> Any:
+    """A function of `cupy.cuda.runtime`, traced."""
+
+    def call(*args: Any, **keywords: Any) -> Any:
+        given = dict(zip(parameters, args, strict=False)) | keywords
+        if not tracer.on or given.keys() != set(parameters):
+            return original(*args, **keywords)
+        bar = kind
+        name: str | int | None = "graph" if kind == "kernel" else None
+        if kind == "copy":
+            ends = given["dst"], given["src"]
+            bar, name = tracer.copy_kind(given["kind"], *ends), tracer.array_at(*ends)
+        if not bar:
+            return original(*args, **keywords)
+        size = int(given.get("size", given.get("count", 0)))
+        return tracer.around(bar, name, int(given.get("stream", 0)), size, partial(original, *args, **keywords))
+
+    return call
+
+
+def _method(tracer: Tracer, original: Any, kind: str) -> Any:
+    """``ndarray.set(arr, stream)`` or ``ndarray.get(stream, order, out, blocking)``, traced."""
+
+    def method(self: Any, *args: Any, **keywords: Any) -> Any:
+        if not tracer.on:
+            return original(self, *args, **keywords)
+        stream = keywords.get("stream", next((a for a in args if hasattr(a, "ptr") and hasattr(a, "record")), None))
+        host: Any = keywords.get("out") if kind == "to_host" else next(iter(args), keywords.get("arr"))
+        name = tracer.array_at(host.ctypes.data) if hasattr(host, "ctypes") else None
+        call = partial(original, self, *args, **keywords)
+        return tracer.around(kind, name, tracer.handle(stream), int(self.nbytes), call)
+
+    return method
+
+
+def _end_capture(tracer: Tracer, original: Any) -> Any:
+    return lambda self: TracedGraph(original(self), tracer)
+
+
+def _made(tracer: Tracer, original: Any) -> Any:
+    def made(self: Any, *args: Any, **keywords: Any) -> None:
+        original(self, *args, **keywords)
+        tracer.made(int(self.ptr))
+
+    return made
+
+
+class _Traced:
+    """An object of CuPy's that tells the tracer of its launches; attributes are read and set on the object itself."""
+
+    __slots__ = ("_name", "_real", "_tracer")
+
+    def __init__(self, real: Any, tracer: Tracer, name: str = "graph") -> None:
+        for slot, value in (("_real", real), ("_tracer", tracer), ("_name", name)):
+            object.__setattr__(self, slot, value)
+
+    def _launched(self, stream: Any, call: Callable[[], Any]) -> Any:
+        tracer: Tracer = self._tracer
+        return tracer.around("kernel", self._name, tracer.handle(stream), 0, call) if tracer.on else call()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._real, name, value)
+
+
+class TracedModule(_Traced):
+    """A `cupy.RawModule` whose kernels are traced."""
+
+    def get_function(self, name: str) -> TracedKernel:
+        return TracedKernel(self._real.get_function(name), self._tracer, str(name))
+
+
+class TracedKernel(_Traced):
+    """A `cupy.RawKernel`."""
+
+    def __call__(self, grid: Any, block: Any, args: Any, **keywords: Any) -> Any:
+        return self._launched(keywords.get("stream"), lambda: self._real(grid, block, args, **keywords))
+
+
+class TracedGraph(_Traced):
+    """A `cupy.cuda.Graph`, whose launches are one bar each."""
+
+    def launch(self, stream: Any = None) -> Any:
+        return self._launched(stream, lambda: self._real.launch(stream))
+
+
+# ------------------------------------------------------------------------------------------------ the parent's side
 
 KINDS = frozenset(("kernel", "to_device", "to_host", "on_device", "peer", "fill", "prefetch"))
 NAME_LENGTH = 60
@@ -224,6 +353,5 @@ def _is_count(value: object, most: int) -> bool:
 
 
 def _is_time(value: object) -> bool:
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return False
-    return 0 <= value <= LONGEST_S  # which no NaN is
+    """Whether it is a number of seconds that a run may take; no NaN is."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LONGEST_S

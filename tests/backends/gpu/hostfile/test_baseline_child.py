@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from host_files import EXERCISE, GPU, TWICE
 
-from grader.backends.gpu import modules
 from grader.backends.gpu.hostfile import baseline_child
 from grader.backends.gpu.hostfile.baseline_child import make
 from grader.backends.gpu.hostfile.baselines import BaselineSetup, baselines
@@ -140,7 +139,7 @@ def launched(runtime, monkeypatch, tmp_path):
 
         return SimpleNamespace(get_function=lambda asked: launch)
 
-    monkeypatch.setattr(modules, "load_module", load)
+    monkeypatch.setattr(baseline_child, "load_module", load)
 
     def start(unit, **more):
         exercise = replace(EXERCISE, target=Target(unit=unit, of="ceiling", ceiling="twice"), **more)

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from host_files import EXERCISE, LIMITS, PROGRAM, backend, case, oracle, without_a_gpu
 
-from grader.backends.gpu.hostfile.timed_runs import WARM_UPS, OutputCheck, take_runs
-from grader.backends.gpu.recording import Recording
+from grader.backends.gpu.hostfile.timed_runs import WARM_UPS, OutputCheck, Recording, take_runs
 from grader.catalog.courses import Course
 from grader.exercise import Target
 from grader.grading.fast_hostfile import HostfileSpeedTest

@@ -9,8 +9,7 @@ import pytest
 from host_files import EXERCISE, LIMITS, PROGRAM, backend, case, oracle, without_a_gpu
 
 from grader.backends.gpu.hostfile import session as host_session
-from grader.backends.gpu.hostfile.timed_runs import OutputCheck, take_runs
-from grader.backends.gpu.recording import Expectations, Recording, row_size
+from grader.backends.gpu.hostfile.timed_runs import Expectations, OutputCheck, Recording, row_size, take_runs
 from grader.backends.mappings import PAGE, SharedFile
 from grader.catalog.courses import built_in_course
 from grader.errors import GraderFault, SubmissionError, Unsupported
@@ -97,14 +96,14 @@ def test_what_cuda_refuses_is_told_with_its_line(session, text):
 
 
 def test_with_too_few_gpus_a_host_exercise_is_unsupported(session, monkeypatch):
-    monkeypatch.setattr("grader.backends.gpu.hostfile.backend.gpus_here", lambda: 1)
+    monkeypatch.setattr("grader.gpus.detect.count", lambda: 1)
     ring = replace(EXERCISE, gpus=2, small=({"rows": 3, "gpus": 2},))
     with pytest.raises(Unsupported, match="sums needs 2 GPUs; this machine has 1"):
         session(HONEST, exercise=ring)
 
 
 def test_with_enough_gpus_the_timed_size_has_all_of_them(monkeypatch):
-    monkeypatch.setattr("grader.backends.gpu.hostfile.backend.gpus_here", lambda: 4)
+    monkeypatch.setattr("grader.gpus.detect.count", lambda: 4)
     ring = replace(EXERCISE, gpus=2, timed={"rows": 3, "gpus": 2})
     assert backend(HONEST, ring).exercise.timed == {"rows": 3, "gpus": 4}
     assert backend(HONEST).gpus == 1

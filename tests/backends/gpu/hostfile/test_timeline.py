@@ -10,9 +10,8 @@ import pytest
 from fake_cupy import cuda, runtime
 from host_files import LIMITS, case, open_session
 
-from grader.backends.gpu.hostfile import cupy_hooks
-from grader.backends.gpu.hostfile.cupy_hooks import TracedModule, between
-from grader.backends.gpu.hostfile.timeline import MOST_OPERATIONS, Tracer, timeline_of
+from grader.backends.gpu.hostfile import timeline
+from grader.backends.gpu.hostfile.timeline import MOST_OPERATIONS, TracedModule, Tracer, between, timeline_of
 
 FILE = "twice_host.py"
 TWICE = """
@@ -244,7 +243,7 @@ def test_a_name_is_cut_and_holds_nothing_that_cannot_be_printed():
 
 def test_everything_that_is_traced_exists_in_cupy_and_is_put_back():
     cupy = pytest.importorskip("cupy")
-    names = [(cupy.cuda.runtime, name) for name in cupy_hooks._RUNTIME]
+    names = [(cupy.cuda.runtime, name) for name in timeline._RUNTIME]
     names += [(cupy.ndarray, "set"), (cupy.ndarray, "get"), (cupy.cuda.Stream, "end_capture")]
     names += [(cupy.cuda.Stream, "__init__")]
     before = [getattr(owner, name) for owner, name in names]

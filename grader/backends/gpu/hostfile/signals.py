@@ -4,7 +4,7 @@ A message through a pipe costs a process that sleeps some fifty microseconds to 
 machine must wake a core first. So both sides watch a word instead, for as long as runs follow one another:
 
     parent   call(n) ───────▶ word CALL = n            done(n)? … done(n)? … yes ─▶ the clock stops
-    child             next() = n ─▶ run() ─▶ end(n): word END = n ─────────┘
+    child             serve(…, run): run() ─▶ word END = n ──────────────────────────────────┘
 
 Nothing here is believed. Who writes END early has its output looked at early.
 """
@@ -16,7 +16,11 @@ import gc
 import mmap
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from grader.process.channel import Channel
 
 CALL, END = 0, 8  # in words of 8 bytes: on cache lines of their own
 FAILED = 2**63  # added to END: there is a message to read
@@ -64,7 +68,16 @@ class Signals:
 
     # the child's side
 
-    def next(self) -> int | None:
+    def serve(self, channel: Channel, run: Callable[[], dict[str, Any]]) -> None:
+        """Call ``run`` for each of the parent's calls until it says to leave. What failed is told by a message."""
+        while (number := self._next()) is not None:
+            answer = run()
+            failed = "done" not in answer
+            if failed:
+                channel.send(answer)
+            self._words[END] = number | FAILED if failed else number
+
+    def _next(self) -> int | None:
         """Wait for the next call; its number, or None where the parent said to leave."""
         words, known = self._words, self._seen
         started = time.monotonic()
@@ -77,10 +90,6 @@ class Signals:
             os.sched_yield()
             if time.monotonic() - started > ATTENTIVE_S:
                 time.sleep(PAUSE_S)
-
-    def end(self, number: int, *, failed: bool = False) -> None:
-        """Tell the parent that the run has ended."""
-        self._words[END] = number | FAILED if failed else number
 
 
 @contextlib.contextmanager
