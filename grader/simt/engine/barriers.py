@@ -1,34 +1,44 @@
-"""Barriers of a block, `bar` and `barrier`, as generated code: who came, who goes on, and what they then know.
+"""Barriers of a block, `bar` and `barrier`, and the clocks of warps that they join, as generated code.
 
 A warp that arrives is written down with the basic block where its lanes go on. When every runnable warp of the block
 has arrived or ended, the schedule asks for complete barriers: their lanes go on, and their clocks are joined.
+
+A clock that reaches the end of its bits in a stamp is numbered anew. All that a clock is ever asked is whether an
+access came before what some other warp knows of this one. So only the clocks that somebody knows matter: they become
+1, 2, 3 … in their order, every stamp of the warp becomes the number of known clocks that are not above it, and every
+comparison comes out as before. At most 1113 clocks are known, of 2^18, and two more for each barrier object.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from grader.simt.engine import findings, ir
-from grader.simt.engine.builder import Builder, Cell
-from grader.simt.engine.clocks import make_room
-from grader.simt.engine.layout import WARP, WORKER
+from grader.simt.engine.builder import Builder, Cell, generated
+from grader.simt.engine.layout import FENCES_BYTES, KEPT_RELEASES, RELEASES, ROW, WARP, WORKER, Stamp
 from grader.simt.engine.values import I32, I64, PTR, VOID, Value, vec
 
 if TYPE_CHECKING:
     from grader.simt.engine.schedule import Schedule
+
+RANKS = Stamp.MAX_CLOCK + 1
+_CLOCK_BITS = Stamp.MAX_CLOCK << Stamp.CLOCK
+_OWNER = Stamp.THREAD + 5
+"""Where a stamp's block and warp begin."""
+_WAITING = ("block", "mask", "barrier", "site", "alive")
+"""What is written down of lanes that wait."""
 
 
 class Barriers:
     """Builds ``arrive`` and ``release`` for one kernel."""
 
     def __init__(self, schedule: Schedule) -> None:
-        self._schedule = schedule
-        self.arrive = self._arrive()
-        self.release = self._release()
+        self.module, self._schedule = schedule.module, schedule
 
-    def _arrive(self) -> ir.Function:
+    @generated("arrive", VOID, PTR, PTR, I32, I32, I32, I32, I32, I32)
+    def arrive(self, f: Builder) -> None:
         """arrive(worker, warp, mask, barrier, count, resume, site, waits): at a barrier; ``count`` 0: all threads."""
-        f = Builder(self._schedule.module, "arrive", VOID, [PTR, PTR, I32, I32, I32, I32, I32, I32])
         worker, warp, mask, barrier, count, resume, site, waits = f.args
         lanes = f.popcount(mask)
         WORKER.store(f, worker, "arrived", WORKER.load(f, worker, "arrived", barrier) + lanes, barrier)
@@ -37,30 +47,27 @@ class Barriers:
         WORKER.store(f, worker, "barriers", WORKER.load(f, worker, "barriers") | bit)
         with f.if_(waits.ne(0)):
             n = WARP.load(f, warp, "waits")
-            for name, value in (("block", resume), ("mask", mask), ("barrier", barrier), ("site", site),
-                                ("alive", WARP.load(f, warp, "alive"))):  # fmt: skip
+            for name, value in zip(
+                _WAITING, (resume, mask, barrier, site, WARP.load(f, warp, "alive")), strict=True
+            ):  # fmt: skip
                 WARP.store(f, warp, f"wait_{name}", value, n)
             WARP.store(f, warp, "waits", n + 1)
         with f.if_(waits.eq(0)):  # `bar.arrive`: those who wait learn what this warp did so far
             index = WARP.load(f, warp, "index").zext(I64)
-            place = f.at(WORKER.load(f, worker, "arrivals"), barrier.zext(I64) * 128)
-            row = f.at(WORKER.load(f, worker, "known"), index * 128)
-            f.call(make_room(self._schedule.module), worker, warp)
-            merged = f.overloaded("llvm.umax", f.load(vec(I32), place, align=64), f.load(vec(I32), row, align=64))
-            f.store(merged, place, align=64)
+            place = f.at(WORKER.load(f, worker, "arrivals"), barrier.zext(I64) * ROW)
+            row = f.at(WORKER.load(f, worker, "known"), index * ROW)
+            f.call(make_room(self.module), worker, warp)
+            join(f, place, row)
             clock = WARP.load(f, warp, "clock") + 1
             WARP.store(f, warp, "clock", clock)
             f.store(clock, f.at(place, index * 4))
-            told = WORKER.load(f, worker, "arrived_acquired", barrier)
-            told = f.overloaded("llvm.umax", told, WARP.load(f, warp, "acquired"))
-            WORKER.store(f, worker, "arrived_acquired", told, barrier)
-        f.ret()
-        f.fn.attributes.add("noinline")
-        return f.finish()
+            acquired = WORKER.load(f, worker, "arrived_acquired", barrier)
+            acquired = f.overloaded("llvm.umax", acquired, WARP.load(f, warp, "acquired"))
+            WORKER.store(f, worker, "arrived_acquired", acquired, barrier)
 
-    def _release(self) -> ir.Function:
+    @generated("release", I32, PTR)
+    def release(self, f: Builder) -> None:
         """release(worker) -> how many barriers were complete: their lanes go on."""
-        f = Builder(self._schedule.module, "release", I32, [PTR])
         (worker,) = f.args
         released = f.var(f.const(I32, 0))
         with f.each_lane(WORKER.load(f, worker, "barriers")) as barrier:
@@ -71,8 +78,6 @@ class Barriers:
                 self._finish_barrier(f, worker, barrier)
                 released.set(released.get() + 1)
         f.ret(released.get())
-        f.fn.attributes.add("noinline")
-        return f.finish()
 
     def _finish_barrier(self, f: Builder, worker: Value, barrier: Value) -> None:
         WORKER.store(f, worker, "arrived", 0, barrier)
@@ -86,17 +91,17 @@ class Barriers:
         first = f.var(f.const(I32, 0))
         with self._schedule.each_warp(f, worker) as warp:
             self._check_whole(f, worker, warp, barrier)
-            kept = f.var(f.const(I32, 0))
+            still = f.var(f.const(I32, 0))
             with f.loop(WARP.load(f, warp, "waits")) as i:
                 mine = WARP.load(f, warp, "wait_barrier", i).eq(barrier)
                 with f.if_else(mine) as (yes, no):
                     with yes:
                         self._resume(f, worker, warp, i, site, first)
                     with no:
-                        for name in ("block", "mask", "barrier", "site", "alive"):
-                            WARP.store(f, warp, f"wait_{name}", WARP.load(f, warp, f"wait_{name}", i), kept.get())
-                        kept.set(kept.get() + 1)
-            WARP.store(f, warp, "waits", kept.get())
+                        for name in _WAITING:
+                            WARP.store(f, warp, f"wait_{name}", WARP.load(f, warp, f"wait_{name}", i), still.get())
+                        still.set(still.get() + 1)
+            WARP.store(f, warp, "waits", still.get())
 
     def _check_whole(self, f: Builder, worker: Value, warp: Value, barrier: Value) -> None:
         """Lanes that were alive when others of their warp arrived, and ended elsewhere: the barrier was in a branch."""
@@ -107,15 +112,13 @@ class Barriers:
             site.set(WARP.load(f, warp, "wait_site", i))
         left = alive.get() & ~came.get() & ~WARP.load(f, warp, "alive")
         with f.if_(left.ne(0), likely=False):
-            base = WARP.load(f, warp, "index") * 32
-            missing = (base + f.first_lane(left)).zext(I64)
-            f.call(self._schedule.report, worker, f.const(I32, findings.LEFT_BARRIER), site.get(),
-                   base + f.first_lane(came.get()), came.get(), missing, left.zext(I64))  # fmt: skip
+            missing = (WARP.load(f, warp, "index") * 32 + f.first_lane(left)).zext(I64)
+            findings.report(f, warp, worker, findings.LEFT_BARRIER, site.get(), came.get(), missing, left.zext(I64))
 
     def _resume(self, f: Builder, worker: Value, warp: Value, i: Value, site: Cell, first: Cell) -> None:
         """Let one group of lanes go on; groups that waited at different barrier instructions are a finding."""
         mask = WARP.load(f, warp, "wait_mask", i)
-        f.call(self._schedule.enqueue, warp, WARP.load(f, warp, "wait_block", i), mask)
+        f.call(self._schedule.enqueue(), warp, WARP.load(f, warp, "wait_block", i), mask)
         here = WARP.load(f, warp, "wait_site", i)
         thread = WARP.load(f, warp, "index") * 32 + f.first_lane(mask)
         with f.if_(site.get().eq(-1)):
@@ -123,30 +126,17 @@ class Barriers:
             first.set(thread)
         with f.if_(site.get().ne(here)):
             other = (site.get().zext(I64) << 32) | first.get().zext(I64)
-            f.call(self._schedule.report, worker, f.const(I32, findings.BARRIER_DIVERGENCE), here, thread, mask,
-                   f.const(I64, 0), other)  # fmt: skip
+            findings.report(f, warp, worker, findings.BARRIER_DIVERGENCE, here, mask, 0, other)
 
-    @staticmethod
-    def _waits(f: Builder, warp: Value, barrier: Value) -> Value:
-        """Whether lanes of the warp wait at this barrier."""
-        waiting = f.var(f.const(I32, 0))
-        with f.loop(WARP.load(f, warp, "waits")) as i:
-            mine = WARP.load(f, warp, "wait_barrier", i).eq(barrier)
-            waiting.set(waiting.get() | mine.select(f.const(I32, 1), 0))
-        return waiting.get().ne(0)
-
-    def _order(self) -> ir.Function:
+    @generated("order", VOID, PTR, I32)
+    def _order(self, f: Builder) -> None:
         """order(worker, barrier): what every waiting warp did so far happens before what any of them does next."""
-        existing = self._schedule.module.globals.get("order")
-        if existing is not None:
-            return existing
-        f = Builder(self._schedule.module, "order", VOID, [PTR, I32])
         worker, barrier = f.args
         with self._schedule.each_warp(f, worker) as warp:  # all of them before any is joined
-            f.call(make_room(self._schedule.module), worker, warp)
+            f.call(make_room(self.module), worker, warp)
         row = vec(I32)
         joined = f.array(I32, 32)
-        arrivals = f.at(WORKER.load(f, worker, "arrivals"), barrier.zext(I64) * 128)
+        arrivals = f.at(WORKER.load(f, worker, "arrivals"), barrier.zext(I64) * ROW)
         f.store(f.load(row, arrivals, align=64), joined, align=64)
         f.store(f.const(row, 0), arrivals, align=64)
         known = WORKER.load(f, worker, "known")
@@ -154,20 +144,101 @@ class Barriers:
         WORKER.store(f, worker, "arrived_acquired", 0, barrier)
 
         for phase in ("join", "spread"):
-            with self._schedule.each_warp(f, worker) as warp, f.if_(self._waits(f, warp, barrier)):
-                index = WARP.load(f, warp, "index")
-                mine_row = f.at(known, index.zext(I64) * 128)
-                if phase == "join":
-                    clock = WARP.load(f, warp, "clock") + 1
-                    WARP.store(f, warp, "clock", clock)
-                    merged = f.overloaded("llvm.umax", f.load(row, joined, align=64), f.load(row, mine_row, align=64))
-                    f.store(merged, joined, align=64)
-                    f.store(clock, f.at(joined, index.zext(I64) * 4))
-                    own = WARP.load(f, warp, "acquired")
-                    acquired.set(f.overloaded("llvm.umax", acquired.get(), own))
-                else:
-                    WARP.store(f, warp, "acquired", acquired.get())
-                    f.store(f.load(row, joined, align=64), mine_row, align=64)
-        f.ret()
-        f.fn.attributes.add("noinline")
-        return f.finish()
+            with self._schedule.each_warp(f, worker) as warp:
+                waiting = f.var(f.const(I32, 0))
+                with f.loop(WARP.load(f, warp, "waits")) as i:
+                    mine = WARP.load(f, warp, "wait_barrier", i).eq(barrier)
+                    waiting.set(waiting.get() | mine.select(f.const(I32, 1), 0))
+                with f.if_(waiting.get().ne(0)):
+                    index = WARP.load(f, warp, "index")
+                    own_row = f.at(known, index.zext(I64) * ROW)
+                    if phase == "join":
+                        clock = WARP.load(f, warp, "clock") + 1
+                        WARP.store(f, warp, "clock", clock)
+                        join(f, joined, own_row)
+                        f.store(clock, f.at(joined, index.zext(I64) * 4))
+                        own = WARP.load(f, warp, "acquired")
+                        acquired.set(f.overloaded("llvm.umax", acquired.get(), own))
+                    else:
+                        WARP.store(f, warp, "acquired", acquired.get())
+                        f.store(f.load(row, joined, align=64), own_row, align=64)
+
+
+# -------------------------------------------------------------------------------------------------------------- clocks
+def join(f: Builder, into: Value, other: Value) -> None:
+    """Add what one row of clocks knows to another."""
+    merged = f.overloaded("llvm.umax", f.load(vec(I32), into, align=64), f.load(vec(I32), other, align=64))
+    f.store(merged, into, align=64)
+
+
+@generated("make_room", VOID, PTR, PTR, attributes="")
+def make_room(module: ir.Module, f: Builder) -> None:
+    """make_room(worker, warp): to be called before the warp's clock moves on."""
+    worker, warp = f.args
+    with f.if_(WARP.load(f, warp, "clock").uge(Stamp.MAX_CLOCK - 1), likely=False):
+        f.call(_renumber(module), worker, warp)
+
+
+@generated("renumber", VOID, PTR, PTR, attributes="noinline cold")
+def _renumber(_: ir.Module, f: Builder) -> None:
+    worker, warp = f.args
+    rank = _ranks(f, worker, warp)
+    _each_known(f, worker, warp, lambda place: f.store(rank(f.load(I32, place)), place))
+    for space in ("global", "shared"):
+        for which in ("writes", "reads"):
+            _restamp(f, worker, warp, f"{space}_{which}", f"{space}_cells", rank)
+    WARP.store(f, warp, "clock", rank(WARP.load(f, warp, "clock")))
+    work = WORKER.load(f, worker, "global_cells") + WORKER.load(f, worker, "shared_cells") + RANKS // 2
+    f.add_to(WORKER.at(f, worker, "block_budget"), 0, f.const(I64, 0) - work)
+
+
+def _each_known(f: Builder, worker: Value, warp: Value, do: Callable[[Value], None]) -> None:
+    """``do`` with each place that holds one of this warp's clocks: of warps, barriers, lanes, fences, releases…"""
+    index = WARP.load(f, warp, "index").zext(I64)
+    for name, start, step, count in (
+        ("known", index * 4, ROW, 32),
+        ("arrivals", index * 4, ROW, 16),
+        ("lane_known", index * 4096, 4, 1024),
+    ):
+        table = WORKER.load(f, worker, name)
+        with f.loop(f.const(I64, count)) as i:
+            do(f.at(table, start + i * step))
+    with f.if_(WORKER.load(f, worker, "fenced").ne(0)):
+        with f.loop(f.const(I64, FENCES_BYTES // ROW)) as i:
+            do(f.at(WORKER.load(f, worker, "fences"), index * 4 + i * ROW))
+        order = WORKER.load(f, worker, "serial") - WORKER.load(f, worker, "serial_base")
+        ring = f.at(WORKER.load(f, worker, "releases"), order.urem(WORKER.load(f, worker, "rings")) * RELEASES.size)
+        with f.if_(RELEASES.load(f, ring, "owner").eq(order + 1)), f.loop(f.const(I64, KEPT_RELEASES)) as i:
+            do(f.at(ring, index * 4 + i * ROW))
+    with f.loop(WORKER.load(f, worker, "object_rows")) as i:
+        do(f.at(WORKER.load(f, worker, "objects"), index * 4 + i * ROW))
+
+
+def _ranks(f: Builder, worker: Value, warp: Value) -> Callable[[Value], Value]:
+    """A table of how many known clocks are not above a clock, and the function that looks it up."""
+    table = WORKER.load(f, worker, "ranks")
+    f.memset(table, 0, 4 * RANKS)
+
+    def place(clock: Value) -> Value:
+        return f.at(table, clock.zext(I64) * 4)
+
+    _each_known(f, worker, warp, lambda known: f.store(f.const(I32, 1), place(f.load(I32, known))))
+    f.store(f.const(I32, 0), table)  # clock 0: nothing is known
+    total = f.var(f.const(I32, 0))
+    with f.loop(f.const(I32, RANKS)) as clock:
+        total.set(total.get() + f.load(I32, place(clock)))
+        f.store(total.get(), place(clock))
+    f.store(f.const(I32, Stamp.MAX_CLOCK), place(f.const(I32, Stamp.MAX_CLOCK)))  # copies in flight keep their mark
+    return lambda clock: f.load(I32, place(clock))
+
+
+def _restamp(f: Builder, worker: Value, warp: Value, cells: str, count: str, rank: Callable[[Value], Value]) -> None:
+    """Give the warp's stamps their new clocks. Other workers' stamps may lie between them and stay as they are."""
+    owner = (WORKER.load(f, worker, "serial") << 5) | WARP.load(f, warp, "index").zext(I64)
+    table = WORKER.load(f, worker, cells)
+    with f.loop(WORKER.load(f, worker, count)) as i:
+        place = f.at(table, i * 8)
+        stamp = f.load(I64, place)
+        with f.if_((stamp >> _OWNER).eq(owner), likely=False):
+            clock = rank(((stamp >> Stamp.CLOCK) & Stamp.MAX_CLOCK).trunc(I32))
+            f.store((stamp & ~_CLOCK_BITS) | (clock.zext(I64) << Stamp.CLOCK), place)

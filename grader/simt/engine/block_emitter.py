@@ -10,7 +10,7 @@ from grader.simt.engine.blocks import Block, Op, cost
 from grader.simt.engine.flatten import UnsupportedPtx
 from grader.simt.engine.layout import DEADLOCKED, RUNNING, TIMED_OUT, TRAPPED, WARP, WORKER
 from grader.simt.engine.operands import OperandEmitter
-from grader.simt.engine.schedule import QUANTUM, Schedule
+from grader.simt.engine.schedule import QUANTUM, lanes_at
 from grader.simt.engine.spinning import gives_way, waits_on_jump
 from grader.simt.engine.values import I1, I32, I64, Value, vec
 from grader.simt.ptx import Operand, Vector
@@ -40,7 +40,7 @@ class BlockEmitter(OperandEmitter):
     def run(self) -> None:
         f = self.f
         f.enter(self.region.code[self.block.index])
-        self.block_mask = self.mask = Value(f, self.region.masks[self.block.index])
+        self.block_mask = self.mask = self.region.masks[self.block.index]
         if self.block.is_sync:
             self._wait_for_lanes()
         self._count_block()
@@ -147,9 +147,9 @@ class BlockEmitter(OperandEmitter):
             rest = self.block_mask & ~taken
             some, none, both = f.block("some"), f.block("none"), f.block("both")
             check = f.block("check")
-            f.b.cbranch(taken.eq(0).v, none, check)
+            f.branch(taken.eq(0), none, check)
             f.enter(check)
-            f.b.cbranch(rest.eq(0).v, some, both)
+            f.branch(rest.eq(0), some, both)
             f.enter(none)
             self._go(self.block.index + 1, self.block_mask)
             f.enter(some)
@@ -185,7 +185,7 @@ class BlockEmitter(OperandEmitter):
         self.ended = True
 
     def _enqueue(self, target: int, lanes: Value) -> None:
-        self.f.call(self.g.schedule.enqueue, self.warp, self.f.const(I32, target), lanes)
+        self.f.call(self.g.schedule.enqueue(), self.warp, self.f.const(I32, target), lanes)
 
     def jump(self, target: int, mask: Value) -> None:
         self._store_registers()
@@ -200,8 +200,8 @@ class BlockEmitter(OperandEmitter):
         if target in self.region.code:
             queue = f.block("queue")
             alone = WARP.load(f, self.warp, "pending").eq(0)
-            f.b.cbranch(alone.v, self.region.code[target], queue)
-            self.region.masks[target].add_incoming(mask.v, f.b.block)
+            f.branch(alone, self.region.code[target], queue)
+            self.region.masks[target].add_incoming(mask, f.here)
             f.enter(queue)
         self._enqueue(target, mask)
         f.goto(self.region.dispatch)
@@ -220,8 +220,7 @@ class BlockEmitter(OperandEmitter):
         WARP.store(f, self.warp, "quantum", left)
         stop, go_on = f.block("tick"), f.block("tock")
         running = WORKER.load(f, self.worker, "status").eq(RUNNING)
-        branch = f.b.cbranch((spent | left.slt(0) | ~running | waits).v, stop, go_on)
-        branch.set_weights(1, 999)
+        f.branch(spent | left.slt(0) | ~running | waits, stop, go_on, weights=(1, 999))
         f.enter(stop)
         for target, mask in leaving:
             self._enqueue(target, mask)
@@ -261,7 +260,7 @@ class BlockEmitter(OperandEmitter):
         else:
             rest = self.block_mask & ~self.mask
             on, none = f.block("on"), f.block("none")
-            f.b.cbranch(rest.eq(0).v, none, on)
+            f.branch(rest.eq(0), none, on)
             f.enter(none)
             f.goto(self.region.dispatch)
             f.enter(on)
@@ -275,7 +274,7 @@ class BlockEmitter(OperandEmitter):
         assert self.op is not None
         after = self.block.index + 1
         with f.if_(self.mask.ne(0)):
-            arrive = self.g.schedule.barriers.arrive
+            arrive = self.g.schedule.barriers.arrive()
             f.call(arrive, self.worker, self.warp, self.mask, barrier, count, f.const(I32, after),
                    f.const(I32, self.site()), f.const(I32, int(waits)))  # fmt: skip
         self.g.observers.barrier(self, self.block.index)
@@ -304,18 +303,18 @@ class BlockEmitter(OperandEmitter):
         park, go_on, forced = f.block("park"), f.block("together"), f.block("forced")
         check = f.block("missing")
         force = WARP.load(f, self.warp, "forced").ne(0)
-        f.b.cbranch((missing.eq(0) & (force ^ 1)).v, go_on, check).set_weights(999, 1)
+        f.branch(missing.eq(0) & (force ^ 1), go_on, check, weights=(999, 1))
         f.enter(check)
-        f.b.cbranch(force.v, forced, park)
+        f.branch(force, forced, park)
         f.enter(forced)
         WARP.store(f, self.warp, "forced", 0)
         if not whole:  # else `_check_whole_warp` finds all that are missing
-            came_not = f.load(I32, f.at(self.warp, Schedule.needed_at(self.block.index))) & ~self.block_mask
+            came_not = f.load(I32, f.at(self.warp, lanes_at(self.block.index) + 4)) & ~self.block_mask
             self.report(findings.MISSING_LANES, self.block_mask, came_not.zext(I64), need.zext(I64))
         f.goto(go_on)
         f.enter(park)
         self._enqueue(self.block.index, self.block_mask)
-        f.store(missing | self.block_mask, f.at(self.warp, Schedule.needed_at(self.block.index)))
+        f.store(missing | self.block_mask, f.at(self.warp, lanes_at(self.block.index) + 4))
         WARP.store(f, self.warp, "parked", WARP.load(f, self.warp, "parked") | self.block_mask)
         f.goto(self.region.dispatch)
         f.enter(go_on)

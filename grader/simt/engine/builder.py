@@ -9,10 +9,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial, wraps
+from typing import Protocol, TypeVar
 
 from grader.simt.engine import ir
-from grader.simt.engine.values import I1, I8, I32, I64, LANES, PTR, VOID, Value, constant, lane_constant, mangle, vec
+from grader.simt.engine.values import (
+    I1,
+    I8,
+    I32,
+    I64,
+    LANES,
+    PTR,
+    VOID,
+    Value,
+    lane_literal,
+    literal,
+    mangle,
+    vec,
+)
 
 
 class Cell:
@@ -20,20 +35,35 @@ class Cell:
 
     def __init__(self, f: Builder, initial: Value) -> None:
         self.f = f
-        with f.at_entry():
-            self.p = f.b.alloca(initial.type)
         self.type = initial.type
+        self.p = f.alloca(initial.type.text)
         self.set(initial)
 
     def get(self) -> Value:
-        return Value(self.f, self.f.b.load(self.type, self.p))
+        return self.f.load(self.type, self.p)
 
     def set(self, value: Value) -> None:
-        self.f.b.store(value.v, self.p)
+        self.f.store(value, self.p)
+
+
+class Phi(Value):
+    """The value that belongs to the block that control came from."""
+
+    __slots__ = ("_incoming",)
+
+    def __init__(self, f: Builder, kind: ir.Type, ref: str) -> None:
+        super().__init__(f, kind, ref)
+        self._incoming: list[str] = []
+
+    def add_incoming(self, value: Value, block: ir.Block) -> None:
+        self._incoming.append(f"[{value.ref}, %{block.label}]")
+
+    def __str__(self) -> str:
+        return f" {self.ref} = phi {self.type.text} {', '.join(self._incoming)}"
 
 
 class Builder:
-    """Builds one LLVM function. ``b`` is llvmlite's builder, for what the notation does not cover."""
+    """Builds one LLVM function. Instructions go to the end of the basic block ``here``."""
 
     def __init__(
         self, module: ir.Module, name: str, result: ir.Type, arguments: Sequence[ir.Type], *, public: bool = False
@@ -42,31 +72,28 @@ class Builder:
         self.fn = ir.Function(module, result, arguments, name)
         self.fn.public = public
         self.head = self.fn.append_basic_block("entry")
-        self.body = self.fn.append_basic_block("body")
-        self.b = ir.IRBuilder(self.fn, self.body)
-        self.args = [Value(self, a) for a in self.fn.args]
+        self.body = self.here = self.fn.append_basic_block("body")
+        self.args = [Value(self, kind, f"%a{i}") for i, kind in enumerate(arguments)]
 
     def finish(self) -> ir.Function:
         """Close the entry block, which holds the allocas."""
-        ir.IRBuilder(self.fn, self.head).branch(self.body)
+        self.head.lines.append(f" br label %{self.body.label}")
         return self.fn
 
-    @contextmanager
-    def at_entry(self) -> Iterator[None]:
-        """Build in the entry block, where allocas belong."""
-        here = self.b
-        self.b = ir.IRBuilder(self.fn, self.head)
-        try:
-            yield
-        finally:
-            self.b = here
+    def emit(self, kind: ir.Type, text: str) -> Value:
+        """Append an instruction that has a result."""
+        function = self.fn
+        function.values += 1
+        ref = f"%v{function.values}"
+        self.here.lines.append(f" {ref} = {text}")
+        return Value(self, kind, ref)
 
     # -- constants and variables ------------------------------------------------------------------------------------
     def const(self, kind: ir.Type, value: int | float) -> Value:
-        return Value(self, constant(kind, value))
+        return Value(self, kind, literal(kind, value))
 
     def lanes(self, element: ir.Type, values: Sequence[int | float]) -> Value:
-        return Value(self, lane_constant(element, values))
+        return Value(self, vec(element, len(values)), lane_literal(element, values))
 
     def iota(self, element: ir.Type, step: int = 1) -> Value:
         """0, step, 2·step … by lane."""
@@ -75,33 +102,35 @@ class Builder:
     def var(self, initial: Value) -> Cell:
         return Cell(self, initial)
 
-    def undef(self, kind: ir.Type) -> Value:
-        return Value(self, ir.Value(kind, "undef"))
-
     def splat(self, value: Value, lanes: int = LANES) -> Value:
         kind = vec(value.type, lanes)
-        first = self.b.insert_element(ir.Value(kind, "undef"), value.v, constant(I32, 0))
-        zero = ir.Value(vec(I32, lanes), "zeroinitializer")
-        return Value(self, self.b.shuffle_vector(first, ir.Value(kind, "undef"), zero))
+        first = self.emit(kind, f"insertelement {kind} undef, {value.typed}, i32 0")
+        return self.emit(kind, f"shufflevector {first.typed}, {kind} undef, {vec(I32, lanes)} zeroinitializer")
+
+    def alloca(self, what: str) -> Value:
+        """Room on the stack, which belongs into the entry block."""
+        self.fn.values += 1
+        ref = f"%v{self.fn.values}"
+        self.head.lines.append(f" {ref} = alloca {what}")
+        return Value(self, PTR, ref)
 
     def array(self, kind: ir.Type, count: int) -> Value:
         """A stack array; gives its address."""
-        with self.at_entry():
-            return Value(self, self.b.alloca(kind, count=count, align=64))
+        return self.alloca(f"[{count} x {kind}], align 64")
 
     # -- memory -----------------------------------------------------------------------------------------------------
     def at(self, pointer: Value, offset: Value | int) -> Value:
         """``pointer + offset`` bytes."""
-        where = offset.v if isinstance(offset, Value) else constant(I64, offset)
-        return Value(self, self.b.gep(pointer.v, where))
+        distance = offset.typed if isinstance(offset, Value) else f"i64 {literal(I64, offset)}"
+        return self.emit(PTR, f"getelementptr i8, ptr {pointer.ref}, {distance}")
 
     def load(self, kind: ir.Type, pointer: Value, offset: Value | int = 0, align: int | None = None) -> Value:
-        p = self.at(pointer, offset) if not (isinstance(offset, int) and offset == 0) else pointer
-        return Value(self, self.b.load(kind, p.v, align))
+        p = self.at(pointer, offset) if isinstance(offset, Value) or offset else pointer
+        return self.emit(kind, f"load {kind.text}, ptr {p.ref}" + (f", align {align}" if align else ""))
 
     def store(self, value: Value, pointer: Value, offset: Value | int = 0, align: int | None = None) -> None:
-        p = self.at(pointer, offset) if not (isinstance(offset, int) and offset == 0) else pointer
-        self.b.store(value.v, p.v, align)
+        p = self.at(pointer, offset) if isinstance(offset, Value) or offset else pointer
+        self.here.lines.append(f" store {value.typed}, ptr {p.ref}" + (f", align {align}" if align else ""))
 
     def add_to(self, pointer: Value, offset: Value | int, amount: Value | int, kind: ir.Type = I64) -> None:
         """``*(pointer + offset) += amount``."""
@@ -111,88 +140,121 @@ class Builder:
     def pointer(self, address: Value) -> Value:
         """An i64 (or vector of them) as a pointer."""
         kind = vec(PTR, address.type.count) if isinstance(address.type, ir.VectorType) else PTR
-        return Value(self, self.b.convert("inttoptr", address.v, kind))
+        return self.emit(kind, f"inttoptr {address.typed} to {kind}")
 
     def address(self, pointer: Value) -> Value:
-        return Value(self, self.b.convert("ptrtoint", pointer.v, I64))
+        return self.emit(I64, f"ptrtoint {pointer.typed} to i64")
 
     # -- calls ------------------------------------------------------------------------------------------------------
     def call(self, fn: ir.Function, *args: Value) -> Value:
-        return Value(self, self.b.call(fn, [a.v for a in args]))
+        self.fn.called[fn.name] = fn
+        text = f'call {fn.result.text} @"{fn.name}"({", ".join([a.typed for a in args])})'
+        if fn.result is not VOID:
+            return self.emit(fn.result, text)
+        self.here.lines.append(" " + text)
+        return Value(self, VOID, "")
 
     def intrinsic(self, name: str, result: ir.Type, *args: Value) -> Value:
         """Call an LLVM intrinsic or an external function, declared at its first use."""
-        fn = self.module.globals.get(name)
-        if fn is None:
-            fn = ir.Function(self.module, result, [a.type for a in args], name)
-        return Value(self, self.b.call(fn, [a.v for a in args]))
+        fn = self.module.globals.get(name) or ir.Function(self.module, result, [a.type for a in args], name)
+        return self.call(fn, *args)
 
     def overloaded(self, name: str, *args: Value, result: ir.Type | None = None) -> Value:
         """Call an intrinsic whose name ends in its type: ``llvm.fma`` on ``<32 x float>`` is ``llvm.fma.v32f32``."""
         return self.intrinsic(f"{name}.{mangle(args[0].type)}", result or args[0].type, *args)
 
+    def metadata(self, text: str) -> Value:
+        """A string as metadata, which some intrinsics take."""
+        return Value(self, ir.METADATA, f'!"{text}"')
+
     def popcount(self, mask: Value) -> Value:
         return self.overloaded("llvm.ctpop", mask)
 
     def first_lane(self, mask: Value) -> Value:
-        """Index of the lowest set bit (32 for none)."""
-        return self.intrinsic("llvm.cttz.i32", I32, mask, self.const(I1, 0))
+        """Index of the lowest set bit, of i32 or i64 (32 or 64 for none)."""
+        return self.overloaded("llvm.cttz", mask, self.const(I1, 0))
 
-    def memset(self, pointer: Value, byte: int, size: Value) -> None:
-        self.intrinsic("llvm.memset.p0.i64", VOID, pointer, self.const(I8, byte), size, self.const(I1, 0))
+    def memset(self, pointer: Value, byte: int, size: Value | int) -> None:
+        count = size if isinstance(size, Value) else self.const(I64, size)
+        self.intrinsic("llvm.memset.p0.i64", VOID, pointer, self.const(I8, byte), count, self.const(I1, 0))
 
+    # The alignment is an i32 argument after the pointer; newer LLVM turns it into an attribute when it reads this.
     def masked_load(self, kind: ir.VectorType, pointer: Value, mask: Value, otherwise: Value, align: int) -> Value:
         name = f"llvm.masked.load.{mangle(kind)}.p0"
-        return self._masked(name, kind, [pointer, mask, otherwise], align, 0)
+        return self.intrinsic(name, kind, pointer, self.const(I32, align), mask, otherwise)
 
     def masked_store(self, value: Value, pointer: Value, mask: Value, align: int) -> None:
-        self._masked(f"llvm.masked.store.{mangle(value.type)}.p0", VOID, [value, pointer, mask], align, 1)
+        name = f"llvm.masked.store.{mangle(value.type)}.p0"
+        self.intrinsic(name, VOID, value, pointer, self.const(I32, align), mask)
 
     def gather(self, kind: ir.VectorType, pointers: Value, mask: Value, otherwise: Value, align: int) -> Value:
         name = f"llvm.masked.gather.{mangle(kind)}.{mangle(pointers.type)}"
-        return self._masked(name, kind, [pointers, mask, otherwise], align, 0)
+        return self.intrinsic(name, kind, pointers, self.const(I32, align), mask, otherwise)
 
     def scatter(self, value: Value, pointers: Value, mask: Value, align: int) -> None:
         name = f"llvm.masked.scatter.{mangle(value.type)}.{mangle(pointers.type)}"
-        self._masked(name, VOID, [value, pointers, mask], align, 1)
-
-    def _masked(self, name: str, result: ir.Type, args: list[Value], align: int, pointer_at: int) -> Value:
-        # The alignment is an i32 argument after the pointer; newer LLVM turns it into an attribute when it reads this.
-        with_align = [*args[: pointer_at + 1], self.const(I32, align), *args[pointer_at + 1 :]]
-        return self.intrinsic(name, result, *with_align)
+        self.intrinsic(name, VOID, value, pointers, self.const(I32, align), mask)
 
     # -- control flow -----------------------------------------------------------------------------------------------
     def block(self, name: str = "") -> ir.Block:
         return self.fn.append_basic_block(name)
 
-    def goto(self, block: ir.Block) -> None:
-        if not self.b.block.is_terminated:
-            self.b.branch(block)
-
     def enter(self, block: ir.Block) -> None:
-        self.b.position_at_end(block)
+        self.here = block
+
+    def _end(self, text: str) -> None:
+        self.here.lines.append(text)
+        self.here.is_terminated = True
+
+    def goto(self, block: ir.Block) -> None:
+        if not self.here.is_terminated:
+            self._end(f" br label %{block.label}")
+
+    def branch(self, condition: Value, yes: ir.Block, no: ir.Block, weights: tuple[int, int] | None = None) -> None:
+        """A conditional branch; ``weights`` say how often it goes either way."""
+        text = f" br {condition.typed}, label %{yes.label}, label %{no.label}"
+        if weights is not None:
+            self.fn.weights.add(weights)
+            text += f", !prof !{ir.weights_number(weights)}"
+        self._end(text)
+
+    def switch(self, value: Value, default: ir.Block, cases: Sequence[tuple[int, ir.Block]]) -> None:
+        kind = value.type.text
+        targets = " ".join([f"{kind} {number}, label %{block.label}" for number, block in cases])
+        self._end(f" switch {value.typed}, label %{default.label} [{targets}]")
+
+    def phi(self, kind: ir.Type, block: ir.Block | None = None) -> Phi:
+        """At the end of this block, or of ``here``; what comes in is added later."""
+        self.fn.values += 1
+        phi = Phi(self, kind, f"%v{self.fn.values}")
+        (block or self.here).lines.append(phi)
+        return phi
 
     def ret(self, value: Value | None = None) -> None:
-        self.b.ret(None if value is None else value.v)
+        self._end(" ret void" if value is None else f" ret {value.typed}")
 
     @contextmanager
-    def if_(self, condition: Value, *, likely: bool | None = None) -> Iterator[None]:
+    def if_(self, condition: Value, *, likely: bool = True) -> Iterator[None]:
         yes, after = self.block("then"), self.block("after")
-        branch = self.b.cbranch(condition.v, yes, after)
-        if likely is not None:
-            branch.set_weights(*((99, 1) if likely else (1, 99)))
+        self.branch(condition, yes, after, None if likely else (1, 99))
         self.enter(yes)
         yield
         self.goto(after)
         self.enter(after)
 
     @contextmanager
-    def if_else(self, condition: Value) -> Iterator[tuple[Arm, Arm]]:
+    def if_else(self, condition: Value) -> Iterator[tuple[AbstractContextManager[None], AbstractContextManager[None]]]:
         """``with f.if_else(c) as (yes, no): with yes: … with no: …``."""
         yes, no, after = self.block("yes"), self.block("no"), self.block("after")
-        self.b.cbranch(condition.v, yes, no)
-        yield Arm(self, yes, after), Arm(self, no, after)
+        self.branch(condition, yes, no)
+        yield self._arm(yes, after), self._arm(no, after)
         self.enter(after)
+
+    @contextmanager
+    def _arm(self, block: ir.Block, after: ir.Block) -> Iterator[None]:
+        self.enter(block)
+        yield
+        self.goto(after)
 
     @contextmanager
     def while_(self, condition: Callable[[], Value]) -> Iterator[None]:
@@ -200,23 +262,23 @@ class Builder:
         head, body, after = self.block("while"), self.block("do"), self.block("done")
         self.goto(head)
         self.enter(head)
-        self.b.cbranch(condition().v, body, after)
+        self.branch(condition(), body, after)
         self.enter(body)
         yield
         self.goto(head)
         self.enter(after)
 
     @contextmanager
-    def loop(self, count: Value, start: int = 0) -> Iterator[Value]:
-        """``for i in start … count-1``; ``i`` has ``count``'s type."""
-        i = self.var(self.const(count.type, start))
+    def loop(self, count: Value) -> Iterator[Value]:
+        """``for i in 0 … count-1``; ``i`` has ``count``'s type."""
+        i = self.var(self.const(count.type, 0))
         with self.while_(lambda: i.get().ult(count)):
             yield i.get()
             i.set(i.get() + 1)
 
     @contextmanager
     def each_lane(self, mask: Value) -> Iterator[Value]:
-        """For each set bit of an i32 mask, lowest first."""
+        """For each set bit of a mask (i32 or i64), lowest first."""
         rest = self.var(mask)
         with self.while_(lambda: rest.get().ne(0)):
             lane = self.first_lane(rest.get())
@@ -237,14 +299,44 @@ class Builder:
             yield group
 
 
-class Arm:
-    """One side of `Builder.if_else`."""
+class _HasModule(Protocol):
+    @property
+    def module(self) -> ir.Module: ...
 
-    def __init__(self, f: Builder, block: ir.Block, after: ir.Block) -> None:
-        self.f, self.block, self.after = f, block, after
 
-    def __enter__(self) -> None:
-        self.f.enter(self.block)
+Owner = TypeVar("Owner", bound=ir.Module | _HasModule)
 
-    def __exit__(self, *_: object) -> None:
-        self.f.goto(self.after)
+
+def generated_once(
+    module: ir.Module, name: str, result: ir.Type, arguments: Sequence[ir.Type], build: Callable[[Builder], None],
+    attributes: str = "noinline",
+) -> ir.Function:  # fmt: skip
+    """The generated function of that name, built by ``build`` when it is first asked for.
+
+    One without a result returns at its end.
+    """
+    existing = module.globals.get(name)
+    if existing is not None:
+        return existing
+    f = Builder(module, name, result, arguments)
+    f.fn.attributes.update(attributes.split())
+    build(f)
+    if result is VOID:
+        f.ret()
+    return f.finish()
+
+
+def generated(
+    name: str, result: ir.Type, *arguments: ir.Type, attributes: str = "noinline"
+) -> Callable[[Callable[[Owner, Builder], None]], Callable[[Owner], ir.Function]]:
+    """Of a function ``build(owner, f)``: a call with the owner alone, a module or what has one, gives the function."""
+
+    def decorate(build: Callable[[Owner, Builder], None]) -> Callable[[Owner], ir.Function]:
+        @wraps(build)
+        def get(owner: Owner) -> ir.Function:
+            module = owner if isinstance(owner, ir.Module) else owner.module
+            return generated_once(module, name, result, arguments, partial(build, owner), attributes)
+
+        return get
+
+    return decorate

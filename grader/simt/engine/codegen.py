@@ -105,7 +105,7 @@ class Generator:
         tags = {tag for b in graph.blocks for o in b.ops for tag in o.form.tags}
         self.copies, self.has_objects = "copy_queue" in tags, "object" in tags
         self.schedule = Schedule(
-            self.ir, self.report, exits,
+            self.ir, exits,
             copies=self.copies, objects=self.has_objects, waits=bool(self.waits),
         )  # fmt: skip
         self.memory = MemoryCode(

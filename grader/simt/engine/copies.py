@@ -10,10 +10,12 @@ take effect early, as a GPU might.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from grader.simt.engine import ir
-from grader.simt.engine.builder import Builder
+from grader.simt.engine.builder import Builder, generated, generated_once
 from grader.simt.engine.layout import COPY, COPY_QUEUE, COPY_QUEUE_BYTES, COPY_SLOTS, WARP, WORKER
 from grader.simt.engine.values import I8, I32, I64, PTR, VOID, Value, vec
 from grader.simt.observers.base import Completion, ObserverSet
@@ -27,8 +29,24 @@ NO_BARRIER = -1
 """In a slot: no barrier object tracks this lane's copy."""
 
 
+def queue_of(f: Builder, worker: Value, warp: Value) -> Value:
+    """The warp's queue."""
+    return f.at(WORKER.load(f, worker, "copies"), WARP.load(f, warp, "index").zext(I64) * COPY_QUEUE_BYTES)
+
+
+def slot_at(f: Builder, queue: Value, index: Value) -> Value:
+    return f.at(queue, index * COPY.size + COPY_QUEUE.size)
+
+
+@contextmanager
+def each_slot(f: Builder, queue: Value) -> Iterator[tuple[Value, Value]]:
+    """For each used slot of a queue: its index, and the slot."""
+    with f.each_lane(COPY_QUEUE.load(f, queue, "used")) as index:
+        yield index, slot_at(f, queue, index)
+
+
 class CopyCode:
-    """Builds and remembers the functions of asynchronous copies of one kernel."""
+    """Builds the functions of asynchronous copies of one kernel."""
 
     def __init__(self, module: ir.Module, memory: MemoryCode, observers: ObserverSet) -> None:
         self.module, self.memory, self.observers = module, memory, observers
@@ -56,116 +74,83 @@ class CopyCode:
     def commit(self, e: BlockEmitter) -> None:
         """The copies that the executing lanes have started since their last group are a group."""
         f = e.f
-        queue = self.queue(f, e.worker, e.warp)
+        queue = queue_of(f, e.worker, e.warp)
         groups = COPY_QUEUE.row(f, queue, "groups")
         COPY_QUEUE.store_row(f, queue, "groups", groups + e.mask.as_lanes().zext(I32))
 
     def wait(self, e: BlockEmitter, newest: int) -> None:
-        """The executing lanes wait until at most their ``newest`` last groups are under way."""
+        """The executing lanes wait until at most their ``newest`` last groups are in flight."""
         e.f.call(self._wait(), e.warp, e.worker, e.mask, e.f.const(I32, newest))
 
     # -- functions --------------------------------------------------------------------------------------------------
-    @staticmethod
-    def queue(f: Builder, worker: Value, warp: Value) -> Value:
-        """The warp's queue."""
-        return f.at(WORKER.load(f, worker, "copies"), WARP.load(f, warp, "index").zext(I64) * COPY_QUEUE_BYTES)
-
-    @staticmethod
-    def slot(f: Builder, queue: Value, index: Value) -> Value:
-        return f.at(queue, index * COPY.size + COPY_QUEUE.size)
-
     def _issue(self, size: int, *, partial: bool, bypass: bool) -> ir.Function:
         """issue(warp, worker, targets, sources, bytes, lanes, source's site, target's site, line)"""
-        name = f"copy_{size}{'_partial' * partial}{'_bypass' * bypass}"
-        existing = self.module.globals.get(name)
-        if existing is not None:
-            return existing
         source = self.memory.copy_side("global", size, partial=partial, bypass=bypass)
         target = self.memory.copy_side("shared", size, partial=partial, bypass=False)
-        f = Builder(self.module, name, VOID, [PTR, PTR, vec(I64), vec(I64), vec(I32), I32, I32, I32, I32])
-        warp, worker, targets, sources, taken, mask, from_site, to_site, line = f.args
-        queue = self.queue(f, worker, warp)
-        with f.if_(COPY_QUEUE.load(f, queue, "used").eq(-1), likely=False):
-            f.call(self._make_room(), warp, worker, queue)
-        used = COPY_QUEUE.load(f, queue, "used")
-        index = f.intrinsic("llvm.cttz.i64", I64, ~used, f.const(ir.IntType(1), 0))
-        slot = self.slot(f, queue, index)
-        COPY.store_row(f, slot, "bytes", taken)
-        COPY.store_row(f, slot, "target", targets)  # in shared memory, for those who count; later on the host
-        COPY.store(f, slot, "lanes", 0)
-        wanted = taken.ne(0).as_mask() & mask if partial else mask
-        f.call(source, warp, worker, sources, wanted, from_site, line, slot)
-        found = COPY.load(f, slot, "lanes") | (mask & ~wanted)
-        COPY.store(f, slot, "lanes", 0)
-        f.call(target, warp, worker, targets, found, to_site, line, slot)
-        with f.if_(COPY.load(f, slot, "lanes").ne(0)):
-            number = COPY_QUEUE.load(f, queue, "issued")
-            COPY_QUEUE.store(f, queue, "issued", number + 1)
-            COPY.store_row(f, slot, "groups", COPY_QUEUE.row(f, queue, "groups"))
-            COPY.store_row(f, slot, "barriers", f.const(vec(I32), NO_BARRIER))
-            clock = WARP.load(f, warp, "clock")
-            for field, value in (("line", line), ("size", f.const(I32, size)), ("number", number), ("clock", clock)):
-                COPY.store(f, slot, field, value)
-            COPY_QUEUE.store(f, queue, "used", used | (f.const(I64, 1) << index))
-        f.ret()
-        f.fn.attributes.add("noinline")
-        return f.finish()
 
-    def _wait(self) -> ir.Function:
+        def build(f: Builder) -> None:
+            warp, worker, targets, sources, taken, mask, from_site, to_site, line = f.args
+            queue = queue_of(f, worker, warp)
+            with f.if_(COPY_QUEUE.load(f, queue, "used").eq(-1), likely=False):
+                f.call(self._make_room(), warp, worker, queue)
+            used = COPY_QUEUE.load(f, queue, "used")
+            index = f.first_lane(~used)
+            slot = slot_at(f, queue, index)
+            COPY.store_row(f, slot, "bytes", taken)
+            COPY.store_row(f, slot, "target", targets)  # in shared memory, for those who count; later on the host
+            COPY.store(f, slot, "lanes", 0)
+            wanted = taken.ne(0).as_mask() & mask if partial else mask
+            f.call(source, warp, worker, sources, wanted, from_site, line, slot)
+            found = COPY.load(f, slot, "lanes") | (mask & ~wanted)
+            COPY.store(f, slot, "lanes", 0)
+            f.call(target, warp, worker, targets, found, to_site, line, slot)
+            with f.if_(COPY.load(f, slot, "lanes").ne(0)):
+                number = COPY_QUEUE.load(f, queue, "issued")
+                COPY_QUEUE.store(f, queue, "issued", number + 1)
+                COPY.store_row(f, slot, "groups", COPY_QUEUE.row(f, queue, "groups"))
+                COPY.store_row(f, slot, "barriers", f.const(vec(I32), NO_BARRIER))
+                clock = WARP.load(f, warp, "clock")
+                fields = (("line", line), ("size", f.const(I32, size)), ("number", number), ("clock", clock))
+                for field, value in fields:
+                    COPY.store(f, slot, field, value)
+                COPY_QUEUE.store(f, queue, "used", used | (f.const(I64, 1) << index))
+
+        name = f"copy_{size}{'_partial' * partial}{'_bypass' * bypass}"
+        arguments = (PTR, PTR, vec(I64), vec(I64), vec(I32), I32, I32, I32, I32)
+        return generated_once(self.module, name, VOID, arguments, build)
+
+    @generated("copy_wait", VOID, PTR, PTR, I32, I32)
+    def _wait(self, f: Builder) -> None:
         """wait(warp, worker, lanes, newest)"""
-        existing = self.module.globals.get("copy_wait")
-        if existing is not None:
-            return existing
-        complete = self.complete()
-        f = Builder(self.module, "copy_wait", VOID, [PTR, PTR, I32, I32])
         warp, worker, mask, newest = f.args
-        queue = self.queue(f, worker, warp)
+        queue = queue_of(f, worker, warp)
         limit = COPY_QUEUE.row(f, queue, "groups") - newest
-        with self.each_slot(f, queue) as index:
-            slot = self.slot(f, queue, index)
+        with each_slot(f, queue) as (index, slot):
             due = COPY.row(f, slot, "groups").slt(limit).as_mask() & COPY.load(f, slot, "lanes") & mask
             with f.if_(due.ne(0)):
-                f.call(complete, warp, worker, queue, index, due, WARP.load(f, warp, "clock"))
-        f.ret()
-        f.fn.attributes.add("noinline")
-        return f.finish()
+                f.call(self.complete(), warp, worker, queue, index, due, WARP.load(f, warp, "clock"))
 
-    @staticmethod
-    def each_slot(f: Builder, queue: Value) -> _EachSlot:
-        return _EachSlot(f, queue)
-
-    def _make_room(self) -> ir.Function:
+    @generated("copy_make_room", VOID, PTR, PTR, PTR, attributes="noinline cold")
+    def _make_room(self, f: Builder) -> None:
         """make_room(warp, worker, queue): the oldest copy of a full queue takes effect."""
-        existing = self.module.globals.get("copy_make_room")
-        if existing is not None:
-            return existing
-        complete = self.complete()
-        f = Builder(self.module, "copy_make_room", VOID, [PTR, PTR, PTR])
         warp, worker, queue = f.args
         issued = COPY_QUEUE.load(f, queue, "issued")
         oldest, age = f.var(f.const(I64, 0)), f.var(f.const(I32, 0))
         with f.loop(f.const(I64, COPY_SLOTS)) as index:
-            own = issued - COPY.load(f, self.slot(f, queue, index), "number")
+            own = issued - COPY.load(f, slot_at(f, queue, index), "number")
             with f.if_(own.ugt(age.get())):
                 oldest.set(index)
                 age.set(own)
-        lanes = COPY.load(f, self.slot(f, queue, oldest.get()), "lanes")
-        f.call(complete, warp, worker, queue, oldest.get(), lanes, WARP.load(f, warp, "clock"))
-        f.ret()
-        for attribute in ("noinline", "cold"):
-            f.fn.attributes.add(attribute)
-        return f.finish()
+        lanes = COPY.load(f, slot_at(f, queue, oldest.get()), "lanes")
+        f.call(self.complete(), warp, worker, queue, oldest.get(), lanes, WARP.load(f, warp, "clock"))
 
-    def complete(self) -> ir.Function:
+    @generated("copy_complete", VOID, PTR, PTR, PTR, I64, I32, I32)
+    def complete(self, f: Builder) -> None:
         """complete(warp, worker, queue, slot's index, lanes, clock): these lanes' bytes move, a write of that clock."""
-        existing = self.module.globals.get("copy_complete")
-        if existing is not None:
-            return existing
-        f = Builder(self.module, "copy_complete", VOID, [PTR, PTR, PTR, I64, I32, I32])
         warp, worker, queue, index, lanes, clock = f.args
-        slot = self.slot(f, queue, index)
+        slot = slot_at(f, queue, index)
         size = COPY.load(f, slot, "size")
-        self._move(f, slot, size, lanes)
+        _move(f, slot, size, lanes)
         if self.memory.waits:
             f.add_to(WORKER.at(f, worker, "changes"), 0, 1)
         self.observers.copied(Completion(f, warp, worker, slot, size, lanes, clock, self.memory.sites.granule))
@@ -174,42 +159,21 @@ class CopyCode:
         with f.if_(left.eq(0)):
             used = COPY_QUEUE.load(f, queue, "used")
             COPY_QUEUE.store(f, queue, "used", used & ~(f.const(I64, 1) << index))
-        f.ret()
-        f.fn.attributes.add("noinline")
-        return f.finish()
-
-    def _move(self, f: Builder, slot: Value, size: Value, lanes: Value) -> None:
-        with f.each_lane(lanes) as lane:
-            at = lane.zext(I64)
-            taken = COPY.load(f, slot, "bytes", at)
-            source, target = (f.pointer(COPY.load(f, slot, name, at)) for name in ("source", "target"))
-            for width in SIZES:
-                with f.if_(size.eq(width)):
-                    kind = ir.IntType(8 * width)
-                    with f.if_else(taken.eq(width)) as (whole, part):
-                        with whole:
-                            f.store(f.load(kind, source, align=4), target, align=4)
-                        with part:
-                            f.store(f.const(kind, 0), target, align=4)
-                            with f.loop(taken) as byte:
-                                where = byte.zext(I64)
-                                f.store(f.load(I8, source, where), target, where)
 
 
-class _EachSlot:
-    """``with code.each_slot(f, queue) as index:`` builds a loop over the used slots of a queue."""
-
-    def __init__(self, f: Builder, queue: Value) -> None:
-        self.f = f
-        self.rest = f.var(COPY_QUEUE.load(f, queue, "used"))
-
-    def __enter__(self) -> Value:
-        f = self.f
-        self.loop = f.while_(lambda: self.rest.get().ne(0))
-        self.loop.__enter__()
-        index = f.intrinsic("llvm.cttz.i64", I64, self.rest.get(), f.const(ir.IntType(1), 0))
-        self.rest.set(self.rest.get() & (self.rest.get() - 1))
-        return index
-
-    def __exit__(self, *error: object) -> None:
-        self.loop.__exit__(None, None, None)
+def _move(f: Builder, slot: Value, size: Value, lanes: Value) -> None:
+    with f.each_lane(lanes) as lane:
+        at = lane.zext(I64)
+        taken = COPY.load(f, slot, "bytes", at)
+        source, target = (f.pointer(COPY.load(f, slot, name, at)) for name in ("source", "target"))
+        for width in SIZES:
+            with f.if_(size.eq(width)):
+                kind = ir.IntType(8 * width)
+                with f.if_else(taken.eq(width)) as (whole, part):
+                    with whole:
+                        f.store(f.load(kind, source, align=4), target, align=4)
+                    with part:
+                        f.store(f.const(kind, 0), target, align=4)
+                        with f.loop(taken) as byte:
+                            place = byte.zext(I64)
+                            f.store(f.load(I8, source, place), target, place)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from grader.simt.engine import ir
-from grader.simt.engine.builder import Builder
-from grader.simt.engine.layout import FINDING, MAX_FINDINGS, WORKER
-from grader.simt.engine.values import I32, I64, PTR, VOID
+from grader.simt.engine.builder import Builder, generated
+from grader.simt.engine.layout import FINDING, MAX_FINDINGS, WARP, WORKER
+from grader.simt.engine.values import I32, I64, PTR, VOID, Value
 
 (
     OUT_OF_BOUNDS, BARRIER_DIVERGENCE, DEADLOCK, BUDGET, MISSING_LANES, MISALIGNED, RACE_WRITE_WRITE, RACE_READ_WRITE,
@@ -38,9 +38,9 @@ class Finding:
     count: int = 1
 
 
-def report_function(module: ir.Module) -> ir.Function:
+@generated("report", VOID, PTR, I32, I32, I32, I32, I64, I64, attributes="noinline cold")
+def report_function(_: ir.Module, f: Builder) -> None:
     """report(worker, kind, site, thread, lanes, address, other): append a finding, at most PER_SITE alike."""
-    f = Builder(module, "report", VOID, [PTR, I32, I32, I32, I32, I64, I64])
     worker, kind, site, thread, lanes, address, other = f.args
     count = WORKER.load(f, worker, "finding_count")
     table = WORKER.load(f, worker, "findings")
@@ -58,7 +58,14 @@ def report_function(module: ir.Module) -> ir.Function:
         for name, value in given:
             FINDING.store(f, row, name, value)
         WORKER.store(f, worker, "finding_count", count + 1)
-    f.ret()
-    f.fn.attributes.add("noinline")
-    f.fn.attributes.add("cold")
-    return f.finish()
+
+
+def report(
+    f: Builder, warp: Value, worker: Value, kind: int, site: Value | int, lanes: Value, address: Value | int = 0,
+    other: Value | int = 0,
+) -> None:  # fmt: skip
+    """Report a finding for some lanes of a warp, in the name of the first."""
+    thread = WARP.load(f, warp, "index") * 32 + f.first_lane(lanes)
+    at = site if isinstance(site, Value) else f.const(I32, site)
+    more = [v if isinstance(v, Value) else f.const(I64, v) for v in (address, other)]
+    f.call(report_function(f.module), worker, f.const(I32, kind), at, thread, lanes, *more)

@@ -1,15 +1,14 @@
-"""LLVM's IR as text: types, values, functions, and a builder that appends one line for each instruction.
+"""LLVM's IR as text: types, functions and modules. `Builder` appends one line for each instruction.
 
-It has what the simulator's code needs, under the names that llvmlite's `ir` gives it. Building a kernel's IR is most of
-what Python does for an edited file, and takes a small part of llvmlite's time here: nothing is kept but the text.
+Building a kernel's IR is most of what Python does for an edited file. Nothing is kept but the text, which takes a small
+part of the time of llvmlite's `ir`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from functools import cached_property
 from typing import ClassVar
-
-# ---------------------------------------------------------------------------------------------------------------- types
 
 
 class Type:
@@ -58,90 +57,17 @@ def _named(text: str) -> Type:
 
 
 HALF, FLOAT, DOUBLE, POINTER, VOID, METADATA = map(_named, ("half", "float", "double", "ptr", "void", "metadata"))
-_BIT = IntType(1)
-
-# --------------------------------------------------------------------------------------------------------------- values
-
-
-class Value:
-    """What an instruction can use: a type, and the text that names it."""
-
-    __slots__ = ("ref", "type", "typed")
-
-    def __init__(self, kind: Type, ref: str) -> None:
-        self.type = kind
-        self.ref = ref
-        self.typed = f"{kind.text} {ref}"
-
-
-def metadata(text: str) -> Value:
-    """A string as metadata, which some intrinsics take."""
-    return Value(METADATA, f'!"{text}"')
 
 
 class Block:
-    """A basic block under construction."""
+    """A basic block under construction. A line that is not complete yet is an object with a text."""
 
     __slots__ = ("is_terminated", "label", "lines")
 
     def __init__(self, label: str) -> None:
         self.label = label
-        self.lines: list[str | Phi | Switch | Branch] = []
+        self.lines: list[object] = []
         self.is_terminated = False
-
-
-class Phi(Value):
-    """The value that belongs to the block that control came from."""
-
-    __slots__ = ("_incoming",)
-
-    def __init__(self, kind: Type, ref: str) -> None:
-        super().__init__(kind, ref)
-        self._incoming: list[str] = []
-
-    def add_incoming(self, value: Value, block: Block) -> None:
-        self._incoming.append(f"[{value.ref}, %{block.label}]")
-
-    def __str__(self) -> str:
-        return f" {self.ref} = phi {self.type.text} {', '.join(self._incoming)}"
-
-
-class Switch:
-    __slots__ = ("_cases", "_default", "_value")
-
-    def __init__(self, value: Value, default: Block) -> None:
-        self._value, self._default = value, default
-        self._cases: list[str] = []
-
-    def add_case(self, value: int, block: Block) -> None:
-        self._cases.append(f"{self._value.type.text} {value}, label %{block.label}")
-
-    def __str__(self) -> str:
-        return f" switch {self._value.typed}, label %{self._default.label} [{' '.join(self._cases)}]"
-
-
-class Branch:
-    """A conditional branch; ``weights`` say how often it goes either way."""
-
-    __slots__ = ("_text", "weights")
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self.weights: tuple[int, int] | None = None
-
-    def set_weights(self, often: int, other: int) -> None:
-        self.weights = often, other
-
-    def __str__(self) -> str:
-        return self._text if self.weights is None else f"{self._text}, !prof !{_number(self.weights)}"
-
-
-def _number(weights: tuple[int, int]) -> int:
-    """Of the metadata that holds these weights: the same everywhere, so that equal functions have equal texts."""
-    return weights[0] * 1000 + weights[1]
-
-
-# ------------------------------------------------------------------------------------------------ functions and modules
 
 
 class Module:
@@ -162,13 +88,12 @@ class Function:
         self.name = name
         self.result = result
         self.arguments = tuple(arguments)
-        self.args = [Value(kind, f"%a{i}") for i, kind in enumerate(arguments)]
         self.public = True
         self.attributes: set[str] = set()
         self.blocks: list[Block] = []
         self.called: dict[str, Function] = {}
+        self.weights: set[tuple[int, int]] = set()  # of its branches, how often they go either way
         self.values = 0  # named so far
-        self._text: tuple[str, str] | None = None
         module.globals[name] = self
 
     def append_basic_block(self, name: str) -> Block:
@@ -189,31 +114,19 @@ class Function:
     def declaration(self) -> str:
         return f'declare {self.result} @"{self.name}"({", ".join(map(str, self.arguments))})'
 
-    @property
+    @cached_property
     def body(self) -> str:
         """Its text from the name on. To be asked for when it is complete."""
-        if self._text is None:
-            self._text = self._rendered()
-        return self._text[0]
-
-    @property
-    def weights(self) -> str:
-        """The metadata that its branches name."""
-        assert self._text is not None
-        return self._text[1]
-
-    def _rendered(self) -> tuple[str, str]:
-        parameters = ", ".join(a.typed for a in self.args)
+        parameters = ", ".join(f"{kind} %a{i}" for i, kind in enumerate(self.arguments))
         lines = [f'{self.result} @"{self.name}"({parameters}) {" ".join(sorted(self.attributes))} {{']
-        weights = set()
         for block in self.blocks:
-            lines.append(f"{block.label}:")
-            lines += map(str, block.lines)
-            last = block.lines[-1]
-            if isinstance(last, Branch) and last.weights is not None:
-                weights.add(last.weights)
-        told = "\n".join(f'!{_number(w)} = !{{!"branch_weights", i32 {w[0]}, i32 {w[1]}}}' for w in sorted(weights))
-        return "\n".join([*lines, "}"]), told
+            lines += (f"{block.label}:", *map(str, block.lines))
+        return "\n".join([*lines, "}"])
+
+
+def weights_number(weights: tuple[int, int]) -> int:
+    """Of the metadata that holds these weights: the same everywhere, so that equal functions have equal texts."""
+    return weights[0] * 1000 + weights[1]
 
 
 def module_text(functions: Iterable[Function], hidden: Collection[str]) -> str:
@@ -221,8 +134,12 @@ def module_text(functions: Iterable[Function], hidden: Collection[str]) -> str:
     defined = {fn.name: fn for fn in functions if fn.blocks}
     parts = [f"define {'internal ' if fn.name in hidden else ''}{fn.body}" for fn in defined.values()]
     outside = {name: fn for own in defined.values() for name, fn in own.called.items() if name not in defined}
-    told = {line for fn in defined.values() for line in fn.weights.splitlines()}
-    return "\n".join([*parts, *(fn.declaration for _, fn in sorted(outside.items())), *sorted(told), ""])
+    weights = {
+        f'!{weights_number(w)} = !{{!"branch_weights", i32 {w[0]}, i32 {w[1]}}}'
+        for fn in defined.values()
+        for w in fn.weights
+    }
+    return "\n".join([*parts, *(fn.declaration for _, fn in sorted(outside.items())), *sorted(weights), ""])
 
 
 def units(module: Module, lines: int) -> tuple[list[str], list[str]]:
@@ -250,115 +167,4 @@ def _with_inlined(functions: Sequence[Function]) -> str:
             if name not in chosen and fn.blocks and not fn.public and not fn.is_outlined:
                 chosen[name] = fn
                 work.append(fn)
-    inlined = {name for name in chosen if name not in {fn.name for fn in functions}}
-    return module_text(chosen.values(), hidden=inlined)
-
-
-# -------------------------------------------------------------------------------------------------------------- builder
-
-
-class IRBuilder:
-    """Appends instructions to the end of a block of ``function``."""
-
-    __slots__ = ("block", "function")
-
-    def __init__(self, function: Function, block: Block) -> None:
-        self.function = function
-        self.block = block
-
-    def position_at_end(self, block: Block) -> None:
-        self.block = block
-
-    def _value(self, kind: Type, text: str) -> Value:
-        function = self.function
-        function.values += 1
-        ref = f"%v{function.values}"
-        self.block.lines.append(f" {ref} = {text}")
-        return Value(kind, ref)
-
-    def binary(self, operation: str, a: Value, b: Value) -> Value:
-        """``add sub mul …``; both operands have the type of ``a``."""
-        return self._value(a.type, f"{operation} {a.typed}, {b.ref}")
-
-    def compare(self, operation: str, a: Value, b: Value) -> Value:
-        """``icmp eq``, ``fcmp olt`` …"""
-        kind = a.type
-        result = VectorType(_BIT, kind.count) if isinstance(kind, VectorType) else _BIT
-        return self._value(result, f"{operation} {a.typed}, {b.ref}")
-
-    def convert(self, operation: str, value: Value, kind: Type) -> Value:
-        """``zext trunc bitcast inttoptr …``; nothing where it has the type already."""
-        return value if value.type is kind else self._value(kind, f"{operation} {value.typed} to {kind.text}")
-
-    def negate(self, value: Value) -> Value:
-        return self._value(value.type, f"fneg {value.typed}")
-
-    def select(self, condition: Value, yes: Value, no: Value) -> Value:
-        return self._value(yes.type, f"select {condition.typed}, {yes.typed}, {no.typed}")
-
-    def extract_element(self, vector: Value, index: Value) -> Value:
-        assert isinstance(vector.type, VectorType)
-        return self._value(vector.type.element, f"extractelement {vector.typed}, {index.typed}")
-
-    def insert_element(self, vector: Value, value: Value, index: Value) -> Value:
-        return self._value(vector.type, f"insertelement {vector.typed}, {value.typed}, {index.typed}")
-
-    def shuffle_vector(self, a: Value, b: Value, mask: Value) -> Value:
-        assert isinstance(a.type, VectorType)
-        assert isinstance(mask.type, VectorType)
-        kind = VectorType(a.type.element, mask.type.count)
-        return self._value(kind, f"shufflevector {a.typed}, {b.typed}, {mask.typed}")
-
-    def alloca(self, kind: Type, *, count: int = 0, align: int = 0) -> Value:
-        """Room on the stack for one, or an array of ``count``."""
-        what = f"[{count} x {kind.text}]" if count else kind.text
-        return self._value(POINTER, f"alloca {what}{_aligned(align)}")
-
-    def load(self, kind: Type, pointer: Value, align: int | None = None) -> Value:
-        return self._value(kind, f"load {kind.text}, ptr {pointer.ref}{_aligned(align)}")
-
-    def store(self, value: Value, pointer: Value, align: int | None = None) -> None:
-        self.block.lines.append(f" store {value.typed}, ptr {pointer.ref}{_aligned(align)}")
-
-    def gep(self, pointer: Value, offset: Value) -> Value:
-        """``pointer`` and so many bytes."""
-        return self._value(POINTER, f"getelementptr i8, ptr {pointer.ref}, {offset.typed}")
-
-    def call(self, fn: Function, args: Sequence[Value]) -> Value:
-        self.function.called[fn.name] = fn
-        text = f'call {fn.result.text} @"{fn.name}"({", ".join([a.typed for a in args])})'
-        if fn.result is not VOID:
-            return self._value(fn.result, text)
-        self.block.lines.append(" " + text)
-        return Value(VOID, "")
-
-    def phi(self, kind: Type) -> Phi:
-        self.function.values += 1
-        phi = Phi(kind, f"%v{self.function.values}")
-        self.block.lines.append(phi)
-        return phi
-
-    # -- ends of blocks ---------------------------------------------------------------------------------------------
-    def _end(self, line: str | Switch | Branch) -> None:
-        self.block.lines.append(line)
-        self.block.is_terminated = True
-
-    def branch(self, block: Block) -> None:
-        self._end(f" br label %{block.label}")
-
-    def cbranch(self, condition: Value, yes: Block, no: Block) -> Branch:
-        branch = Branch(f" br {condition.typed}, label %{yes.label}, label %{no.label}")
-        self._end(branch)
-        return branch
-
-    def switch(self, value: Value, default: Block) -> Switch:
-        switch = Switch(value, default)
-        self._end(switch)
-        return switch
-
-    def ret(self, value: Value | None = None) -> None:
-        self._end(" ret void" if value is None else f" ret {value.typed}")
-
-
-def _aligned(align: int | None) -> str:
-    return f", align {align}" if align else ""
+    return module_text(chosen.values(), hidden=chosen.keys() - {fn.name for fn in functions})

@@ -282,9 +282,7 @@ class _Request:
 
     def _report(self, kind: int, lanes: Value, address: Value) -> None:
         f = self.f
-        thread = WARP.load(f, self.warp, "index") * 32 + f.first_lane(lanes)
-        f.call(self.code.report, self.worker, f.const(I32, kind), self.site, thread, lanes, address,
-               f.const(I64, SPACES[self.space]))  # fmt: skip
+        findings.report(f, self.warp, self.worker, kind, self.site, lanes, address, SPACES[self.space])
         with f.if_(WORKER.load(f, self.worker, "status").eq(RUNNING)):
             WORKER.store(f, self.worker, "status", FATAL)
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from grader.simt.engine import ir
+from grader.simt.engine import findings, ir
 from grader.simt.engine.blocks import Block, Op
 from grader.simt.engine.flatten import UnsupportedPtx
-from grader.simt.engine.layout import WARP, WORKER
+from grader.simt.engine.layout import WORKER
 from grader.simt.engine.values import I1, I32, I64, Value, bits_of, vec
 from grader.simt.isa import special_registers
 from grader.simt.isa.emit import ELEMENT, PACKED, Emitter, is_signed
@@ -83,7 +83,7 @@ class OperandEmitter(Emitter):
         if value.type == vec(I1):
             value = value.zext(I32)
         if kind in PACKED:
-            return Value(self.f, self.f.b.convert("bitcast", value.bitcast(I32).v, vec(PACKED[kind], 64)))
+            return value.bitcast(I32).reinterpret(vec(PACKED[kind], 64))
         target = ELEMENT[kind]
         wanted = vec(target)
         if value.type == wanted:
@@ -116,7 +116,7 @@ class OperandEmitter(Emitter):
         if value.type == vec(I1):
             value = value.zext(I32)
         if kind in PACKED:
-            value = Value(self.f, self.f.b.convert("bitcast", value.v, vec(I32)))
+            value = value.reinterpret(vec(I32))
         target = self._storage(stored)
         if value.type == vec(target):
             return value
@@ -236,8 +236,4 @@ class OperandEmitter(Emitter):
     # -- findings ---------------------------------------------------------------------------------------------------
     def report(self, kind: int, mask: Value, address: Value | int = 0, other: Value | int = 0) -> None:
         """Record a finding of the current instruction for the lanes of ``mask`` (see `grader.simt.engine.findings`)."""
-        f = self.f
-        assert self.op is not None
-        thread = WARP.load(f, self.warp, "index") * 32 + f.first_lane(mask)
-        given = [v if isinstance(v, Value) else f.const(I64, v) for v in (address, other)]
-        f.call(self.g.report, self.worker, f.const(I32, kind), f.const(I32, self.site()), thread, mask, *given)
+        findings.report(self.f, self.warp, self.worker, kind, self.site(), mask, address, other)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from grader.simt.engine import ir
 from grader.simt.engine.builder import Builder
-from grader.simt.engine.values import I32, PTR, Value
+from grader.simt.engine.values import I32, PTR
 
 if TYPE_CHECKING:
     from grader.simt.engine.blocks import Block
@@ -33,7 +33,7 @@ class Region:
         self.f = f = Builder(module, f"region{self.first}", I32, [PTR, PTR, I32], public=True)
         self.warp, self.worker, self._start = f.args
         self.code = {b.index: f.block(f"b{b.index}_") for b in blocks}
-        self.masks = {index: ir.IRBuilder(f.fn, block).phi(I32) for index, block in self.code.items()}
+        self.masks = {index: f.phi(I32, block) for index, block in self.code.items()}
         self.dispatch, self.give_up = f.block("dispatch"), f.block("yield")
 
     def build(self, emit: Callable[[Region, Block], None]) -> ir.Function:
@@ -49,23 +49,21 @@ class Region:
         """Run the block that comes next, or return what must happen elsewhere."""
         f = self.f
         take, some, elsewhere = f.block("take"), f.block("some"), f.block("elsewhere")
-        entered = f.b.block
+        entered = f.here
         f.goto(take)
         f.enter(self.dispatch)
-        following = f.call(self.schedule.next_block, self.warp)
+        following = f.call(self.schedule.next_block(), self.warp)
         f.goto(take)
         f.enter(take)
-        phi = f.b.phi(I32)
-        phi.add_incoming(self._start.v, entered)
-        phi.add_incoming(following.v, self.dispatch)
-        index = Value(f, phi)
-        f.b.cbranch((index - self.first).ult(len(self.blocks)).v, some, elsewhere)
+        index = f.phi(I32)
+        index.add_incoming(self._start, entered)
+        index.add_incoming(following, self.dispatch)
+        f.branch((index - self.first).ult(len(self.blocks)), some, elsewhere)
         f.enter(some)
         mask = self.schedule.take(f, self.warp, index)
-        switch = f.b.switch(index.v, elsewhere)
-        for i, block in self.code.items():
-            switch.add_case(i, block)
-            self.masks[i].add_incoming(mask.v, some)
+        f.switch(index, elsewhere, list(self.code.items()))
+        for phi in self.masks.values():
+            phi.add_incoming(mask, some)
         f.enter(elsewhere)
         f.ret(index.eq(-1).select(f.const(I32, LEAVE), index + BLOCK))
 
@@ -77,7 +75,7 @@ def warp_function(
     regions = [Region(module, schedule, blocks[i : i + SIZE]).build(emit) for i in range(0, len(blocks), SIZE)]
     f = Builder(module, "warp", I32, [PTR, PTR], public=True)
     warp, worker = f.args
-    code = f.var(f.call(schedule.next_block, warp) + BLOCK)
+    code = f.var(f.call(schedule.next_block(), warp) + BLOCK)
     done = f.block("done")
     with f.if_(code.get().eq(BLOCK - 1)):  # no lane can run
         f.ret(f.const(I32, LEAVE))
@@ -85,13 +83,12 @@ def warp_function(
     with f.while_(lambda: code.get().uge(BLOCK)):
         index = code.get() - BLOCK
         nowhere, after = f.block("nowhere"), f.block("after")
-        switch = f.b.switch(index.udiv(SIZE).v, nowhere)
+        targets = [f.block(f"in{i}_") for i in range(len(regions))]
+        f.switch(index.udiv(SIZE), nowhere, list(enumerate(targets)))
         f.enter(nowhere)
         f.ret(f.const(I32, LEAVE))
-        for i, region in enumerate(regions):
-            here = f.block(f"in{i}_")
-            switch.add_case(i, here)
-            f.enter(here)
+        for target, region in zip(targets, regions, strict=True):
+            f.enter(target)
             code.set(f.call(region, warp, worker, index))
             f.goto(after)
         f.enter(after)

@@ -8,12 +8,13 @@ run is a deadlock. Every choice depends on program state only, so runs repeat ex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from grader.simt.engine import findings, ir
 from grader.simt.engine.barriers import Barriers
-from grader.simt.engine.builder import Builder, Cell
-from grader.simt.engine.copies import CopyCode
+from grader.simt.engine.builder import Builder, Cell, generated
+from grader.simt.engine.copies import queue_of
 from grader.simt.engine.layout import (
     BLOCK_LANES,
     COPY_QUEUE,
@@ -21,13 +22,14 @@ from grader.simt.engine.layout import (
     LANES_AT,
     PENDING_AT,
     PENDING_WORDS,
+    ROW,
     RUNNING,
     SUSPENDED,
     TIMED_OUT,
     WARP,
     WORKER,
 )
-from grader.simt.engine.values import I1, I32, I64, PTR, VOID, Value
+from grader.simt.engine.values import I32, I64, PTR, VOID, Value
 
 QUANTUM = 2048
 """Backward jumps of one warp before it yields: long enough to cost nothing, short enough for spin loops."""
@@ -36,59 +38,50 @@ POISON_BYTE = 0xFF
 """What shared memory holds when a block starts: NaN in every float type, so that a result that uses it is wrong."""
 
 
+def lanes_at(block: int) -> int:
+    """Where a warp's state has the lanes that wait to run basic block ``block``; 4 further: those they wait for."""
+    return LANES_AT + BLOCK_LANES * block
+
+
 class Schedule:
     """Builds the scheduler's functions for one kernel."""
 
-    def __init__(
-        self, module: ir.Module, findings: ir.Function, exits: Sequence[int],
-        *, copies: bool = False, objects: bool = False, waits: bool = False,
-    ) -> None:  # fmt: skip
+    def __init__(self, module: ir.Module, exits: Sequence[int], *, copies: bool, objects: bool, waits: bool) -> None:
         self.module = module
         self.waits = waits  # whether blocks may wait for each other
         self.copies = copies  # whether warps have queues of asynchronous copies
         self.objects = objects  # whether threads wait for barrier objects
         self.exits = exits  # basic blocks that only end their lanes
-        self.report = findings
-        self.enqueue = self._enqueue()
-        self.next_block = self._next_block()
         self.barriers = Barriers(self)
 
-    @staticmethod
-    def needed_at(block: int) -> int:
-        """Where in a warp's state the lanes stand for which those wait that wait to run basic block ``block``."""
-        return LANES_AT + BLOCK_LANES * block + 4
-
     # -- lanes ------------------------------------------------------------------------------------------------------
-    def _enqueue(self) -> ir.Function:
+    @generated("enqueue", VOID, PTR, I32, I32)
+    def enqueue(self, f: Builder) -> None:
         """enqueue(warp, block, mask): these lanes go on at that basic block."""
-        f = Builder(self.module, "enqueue", VOID, [PTR, I32, I32])
         warp, block, mask = f.args
-        place = self._mask(f, warp, block)
+        place = _mask(f, warp, block)
         f.store(f.load(I32, place) | mask, place)
         word = f.at(warp, (block >> 6).zext(I64) * 8 + PENDING_AT)
         f.store(f.load(I64, word) | (f.const(I64, 1) << (block & 63).zext(I64)), word)
         WARP.store(f, warp, "pending", WARP.load(f, warp, "pending") | mask)
-        f.ret()
-        f.fn.attributes.add("noinline")
-        return f.finish()
 
-    def _next_block(self) -> ir.Function:
+    @generated("next_block", I32, PTR, attributes="")
+    def next_block(self, f: Builder) -> None:
         """next_block(warp) -> the basic block to run, or -1. What only ends its lanes comes first."""
-        f = Builder(self.module, "next_block", I32, [PTR], public=True)
+        f.fn.public = True
         (warp,) = f.args
         with f.if_(WARP.load(f, warp, "pending").eq(0)):
             f.ret(f.const(I32, -1))
             f.enter(f.block("more"))
         for index in self.exits:  # a thread that returns early is gone before the others reach a barrier
-            with f.if_(f.load(I32, f.at(warp, LANES_AT + BLOCK_LANES * index)).ne(0)):
+            with f.if_(f.load(I32, f.at(warp, lanes_at(index))).ne(0)):
                 f.ret(f.const(I32, index))
                 f.enter(f.block("others"))
         f.ret(f.call(self._next_free(), warp))
-        return f.finish()
 
-    def _next_free(self) -> ir.Function:
+    @generated("next_free", I32, PTR)
+    def _next_free(self, f: Builder) -> None:
         """next_free(warp) -> the lowest basic block from ``rotate`` on that has free lanes; there are pending ones."""
-        f = Builder(self.module, "next_free", I32, [PTR])
         (warp,) = f.args
         start = f.var(WARP.load(f, warp, "rotate"))
         WARP.store(f, warp, "rotate", 0)
@@ -96,83 +89,46 @@ class Schedule:
         found = f.var(f.const(I32, -1))
         for _ in range(2):  # from `rotate` to the end, then from the beginning
             with f.if_(found.get().eq(-1)):
-                self._scan(f, warp, start.get(), found, lambda i: (f.load(I32, self._mask(f, warp, i)) & free).ne(0))
+                _scan(f, warp, start.get(), found, lambda i: (f.load(I32, _mask(f, warp, i)) & free).ne(0))
                 start.set(f.const(I32, 0))
         with f.if_(found.get().ne(-1)):
             f.ret(found.get())
             f.enter(f.block("parked"))
-        self._next_parked(f, warp, found)
+        _next_parked(f, warp, found)
         f.ret(found.get())
-        f.fn.attributes.add("noinline")
-        return f.finish()
-
-    def _next_parked(self, f: Builder, warp: Value, found: Cell) -> None:
-        """All lanes that could run wait for others: one whose partners have come, else the lowest, by force."""
-        alive = WARP.load(f, warp, "alive")
-
-        def complete(i: Value) -> Value:
-            mask = f.load(I32, self._mask(f, warp, i))
-            need = f.load(I32, self._mask(f, warp, i), 4)
-            return (need & alive & ~mask).eq(0) & mask.ne(0)
-
-        self._scan(f, warp, f.const(I32, 0), found, complete)
-        with f.if_else(found.get().eq(-1)) as (nobody, somebody):
-            with nobody:
-                WARP.store(f, warp, "forced", 1)
-                self._scan(f, warp, f.const(I32, 0), found, lambda i: f.load(I32, self._mask(f, warp, i)).ne(0))
-            with somebody:  # partners that ended meanwhile never came
-                need = f.load(I32, self._mask(f, warp, found.get()), 4)
-                left = need & ~f.load(I32, self._mask(f, warp, found.get()))
-                WARP.store(f, warp, "forced", left.ne(0).zext(I32))
-
-    def _mask(self, f: Builder, warp: Value, block: Value) -> Value:
-        return f.at(warp, block.zext(I64) * BLOCK_LANES + LANES_AT)
-
-    def _scan(self, f: Builder, warp: Value, start: Value, found: Cell, accept: Callable[[Value], Value]) -> None:
-        """Set ``found`` to the first pending block from ``start`` on that ``accept`` takes."""
-        word_index = f.var(start >> 6)
-        below = (f.const(I64, 1) << (start & 63).zext(I64)) - 1
-        keep = f.var(~below)
-        with f.while_(lambda: word_index.get().ult(PENDING_WORDS) & found.get().eq(-1)):
-            bits = f.var(f.load(I64, f.at(warp, word_index.get().zext(I64) * 8 + PENDING_AT)) & keep.get())
-            keep.set(f.const(I64, -1))
-            with f.while_(lambda: bits.get().ne(0) & found.get().eq(-1)):
-                bit = f.intrinsic("llvm.cttz.i64", I64, bits.get(), f.const(I1, 0))
-                index = word_index.get() * 64 + bit.trunc(I32)
-                with f.if_(accept(index)):
-                    found.set(index)
-                bits.set(bits.get() & (bits.get() - 1))
-            word_index.set(word_index.get() + 1)
 
     def take(self, f: Builder, warp: Value, block: Value) -> Value:
         """Remove a basic block's lanes from the queue and give their mask."""
-        place = self._mask(f, warp, block)
+        place = _mask(f, warp, block)
         mask = f.load(I32, place)
         f.store(f.const(I32, 0), place)
         word = f.at(warp, (block >> 6).zext(I64) * 8 + PENDING_AT)
         f.store(f.load(I64, word) & ~(f.const(I64, 1) << (block & 63).zext(I64)), word)
-        WARP.store(f, warp, "pending", WARP.load(f, warp, "pending") & ~mask)
-        WARP.store(f, warp, "parked", WARP.load(f, warp, "parked") & ~mask)
-        if self.waits:
-            WARP.store(f, warp, "spun", WARP.load(f, warp, "spun") & ~mask)
+        for name in ("pending", "parked", "spun") if self.waits else ("pending", "parked"):
+            WARP.store(f, warp, name, WARP.load(f, warp, name) & ~mask)
         return mask
 
     # -- warps and blocks -------------------------------------------------------------------------------------------
-    def each_warp(self, f: Builder, worker: Value) -> _EachWarp:
-        return _EachWarp(self, f, worker)
-
-    def warp_at(self, f: Builder, worker: Value, index: Value) -> Value:
-        return f.at(WORKER.load(f, worker, "warps"), index.zext(I64) * WORKER.load(f, worker, "warp_bytes"))
+    @contextmanager
+    def each_warp(self, f: Builder, worker: Value) -> Iterator[Value]:
+        """For each of the block's warps."""
+        with f.loop(WORKER.load(f, worker, "warp_count")) as i:
+            yield _warp_at(f, worker, i)
 
     def build_run(self, warp_function: ir.Function) -> None:
         """The public functions of the module. run(worker): the worker's blocks, up to one that waits for others.
 
         resume(worker), where blocks may wait for each other: go on with the block that waited.
         """
-        rounds = self._rounds(warp_function)
+        self._warp = warp_function
         if self.waits:
-            self._build_resume(rounds)
-        run_block = self._run_block(rounds)
+            f = Builder(self.module, "resume", VOID, [PTR], public=True)
+            (worker,) = f.args
+            WORKER.store(f, worker, "status", RUNNING)
+            WORKER.store(f, worker, "changes", WORKER.load(f, worker, "changes") + 1)  # others may have changed memory
+            _budgeted(f, worker, f.const(I64, 0), self._rounds())
+            f.ret()
+            f.finish()
         f = Builder(self.module, "run", VOID, [PTR], public=True)
         (worker,) = f.args
         block = f.var(WORKER.load(f, worker, "next_block"))
@@ -184,7 +140,7 @@ class Schedule:
 
         with f.while_(going):
             WORKER.store(f, worker, "own_left", WORKER.load(f, worker, "budget_per_block"))
-            self._budgeted(f, worker, WORKER.load(f, worker, "block_cost"), run_block, block.get())
+            _budgeted(f, worker, WORKER.load(f, worker, "block_cost"), self._run_block(), block.get())
             block.set(block.get() + 1)
         WORKER.store(f, worker, "next_block", block.get())
         status = WORKER.load(f, worker, "status")
@@ -193,48 +149,46 @@ class Schedule:
         f.ret()
         f.finish()
 
-    def _build_resume(self, rounds: ir.Function) -> None:
-        f = Builder(self.module, "resume", VOID, [PTR], public=True)
-        (worker,) = f.args
-        WORKER.store(f, worker, "status", RUNNING)
-        WORKER.store(f, worker, "changes", WORKER.load(f, worker, "changes") + 1)  # others may have changed memory
-        self._budgeted(f, worker, f.const(I64, 0), rounds)
-        f.ret()
-        f.finish()
-
-    def _budgeted(self, f: Builder, worker: Value, cost: Value, run: ir.Function, *arguments: Value) -> None:
-        """Run a block with what is left of its own budget or of the worker's, whichever is less."""
-        left = WORKER.load(f, worker, "budget") - cost
-        own = WORKER.load(f, worker, "own_left")
-        last_share = left.slt(own)
-        given = last_share.select(left, own)
-        for name, value in (
-            ("block_budget", given),
-            ("block_started_with", WORKER.load(f, worker, "budget_per_block") - own + given),
-            ("last_share", last_share.zext(I64)),
-        ):
-            WORKER.store(f, worker, name, value)
-        with f.if_else(left.slt(0)) as (none, some):
-            with none:
-                WORKER.store(f, worker, "status", TIMED_OUT)
-            with some:
-                f.call(run, worker, *arguments)
-                spent = given - WORKER.load(f, worker, "block_budget")
-                WORKER.store(f, worker, "budget", left - spent)
-                WORKER.store(f, worker, "own_left", own - spent)
-
-    def _run_block(self, rounds: ir.Function) -> ir.Function:
-        f = Builder(self.module, "run_block", VOID, [PTR, I64])
+    @generated("run_block", VOID, PTR, I64)
+    def _run_block(self, f: Builder) -> None:
+        """run_block(worker, block): start a block, and run it."""
         worker, block = f.args
-        self._start_block(f, worker, block)
-        f.call(rounds, worker)
-        f.ret()
-        f.fn.attributes.add("noinline")
-        return f.finish()
+        gx, gy = (WORKER.load(f, worker, "grid", f.const(I32, axis)).zext(I64) for axis in range(2))
+        for axis, value in enumerate((block.urem(gx), block.udiv(gx).urem(gy), block.udiv(gx * gy))):
+            WORKER.store(f, worker, "ctaid", value.trunc(I32), f.const(I32, axis))
+        WORKER.store(f, worker, "serial", WORKER.load(f, worker, "serial_base") + block)
+        WORKER.store(f, worker, "alive", WORKER.load(f, worker, "threads"))
+        for name in ("fenced", "partial_sync", "barriers"):
+            WORKER.store(f, worker, name, 0)
+        f.memset(WORKER.at(f, worker, "arrived"), 0, 64)
+        f.memset(WORKER.at(f, worker, "arrived_acquired"), 0, 128)
+        f.memset(WORKER.at(f, worker, "vote_and"), 0xFF, 64)
+        f.memset(WORKER.at(f, worker, "vote_or"), 0, 128)
+        f.memset(WORKER.load(f, worker, "shared"), POISON_BYTE, WORKER.load(f, worker, "shared_bytes"))
+        warps = WORKER.load(f, worker, "warp_count")
+        f.memset(WORKER.load(f, worker, "known"), 0, warps.zext(I64) * ROW)
+        if self.objects:
+            f.memset(WORKER.at(f, worker, "waits_at"), 0, 128)
+        f.memset(WORKER.load(f, worker, "arrivals"), 0, 16 * ROW)
+        threads = WORKER.load(f, worker, "threads")
+        with f.loop(warps) as i:
+            warp = _warp_at(f, worker, i)
+            f.memset(warp, 0, WORKER.load(f, worker, "header_bytes"))
+            rest = threads - i * 32
+            partial = (f.const(I32, 1) << (rest & 31)) - 1
+            lanes = rest.uge(32).select(f.const(I32, -1), partial)
+            WARP.store(f, warp, "index", i)
+            WARP.store(f, warp, "clock", 1)
+            WARP.store(f, warp, "quantum", QUANTUM)
+            WARP.store(f, warp, "alive", lanes)
+            if self.copies:
+                f.memset(queue_of(f, worker, warp), 0, COPY_QUEUE.size)
+            f.call(self.enqueue(), warp, f.const(I32, 0), lanes)
+        f.call(self._rounds(), worker)
 
-    def _rounds(self, warp_function: ir.Function) -> ir.Function:
+    @generated("rounds", VOID, PTR)
+    def _rounds(self, f: Builder) -> None:
         """rounds(worker): run the block's warps in turn until it ends, is at fault, or waits for other blocks."""
-        f = Builder(self.module, "rounds", VOID, [PTR])
         (worker,) = f.args
         going = f.var(f.const(I32, 1))
         count = WORKER.load(f, worker, "warp_count")
@@ -243,14 +197,14 @@ class Schedule:
             changes = f.var(WORKER.load(f, worker, "changes"))
             WORKER.store(f, worker, "restless", 0)
             with f.loop(count) as i, f.if_(WORKER.load(f, worker, "status").eq(RUNNING)):
-                warp = self.warp_at(f, worker, i)
+                warp = _warp_at(f, worker, i)
                 with f.if_(WARP.load(f, warp, "pending").ne(0)):
-                    gave_way = f.call(warp_function, warp, worker)
+                    gave_way = f.call(self._warp, warp, worker)
                     yielded.set(yielded.get() | gave_way)
                     if self.waits:
                         with f.if_(gave_way.eq(0)):
                             WORKER.store(f, worker, "restless", 1)
-            released = f.call(self.barriers.release, worker)
+            released = f.call(self.barriers.release(), worker)
             going.set(yielded.get() | released)
             if self.waits:
                 with f.if_(going.get().ne(0) & released.eq(0)):
@@ -260,9 +214,6 @@ class Schedule:
         stuck = WORKER.load(f, worker, "alive").ne(0) & WORKER.load(f, worker, "status").eq(RUNNING)
         with f.if_(stuck, likely=False):
             self._deadlock(f, worker)
-        f.ret()
-        f.fn.attributes.add("noinline")
-        return f.finish()
 
     def _suspend(self, f: Builder, worker: Value, changes: Value) -> None:
         """After a round in which warps gave way and no barrier let any go on: let other blocks run, if that is all.
@@ -288,59 +239,76 @@ class Schedule:
         """Threads wait and nothing can run: report where each group waits."""
         with self.each_warp(f, worker) as warp, f.loop(WARP.load(f, warp, "waits")) as i:
             mask = WARP.load(f, warp, "wait_mask", i)
-            thread = WARP.load(f, warp, "index") * 32 + f.first_lane(mask)
             barrier = WARP.load(f, warp, "wait_barrier", i)
             arrived = WORKER.load(f, worker, "arrived", barrier).zext(I64)
             expected = WORKER.load(f, worker, "expected", barrier).zext(I64)
-            other = (arrived << 32) | expected
-            f.call(self.report, worker, f.const(I32, findings.DEADLOCK), WARP.load(f, warp, "wait_site", i), thread,
-                   mask, barrier.zext(I64), other)  # fmt: skip
+            site, other = WARP.load(f, warp, "wait_site", i), (arrived << 32) | expected
+            findings.report(f, warp, worker, findings.DEADLOCK, site, mask, barrier.zext(I64), other)
         WORKER.store(f, worker, "status", DEADLOCKED)
 
-    def _start_block(self, f: Builder, worker: Value, block: Value) -> None:
-        gx, gy = (WORKER.load(f, worker, "grid", f.const(I32, axis)).zext(I64) for axis in range(2))
-        for axis, value in enumerate((block.urem(gx), block.udiv(gx).urem(gy), block.udiv(gx * gy))):
-            WORKER.store(f, worker, "ctaid", value.trunc(I32), f.const(I32, axis))
-        WORKER.store(f, worker, "serial", WORKER.load(f, worker, "serial_base") + block)
-        WORKER.store(f, worker, "alive", WORKER.load(f, worker, "threads"))
-        WORKER.store(f, worker, "fenced", 0)
-        WORKER.store(f, worker, "partial_sync", 0)
-        WORKER.store(f, worker, "barriers", 0)
-        f.memset(WORKER.at(f, worker, "arrived"), 0, f.const(I64, 64))
-        f.memset(WORKER.at(f, worker, "arrived_acquired"), 0, f.const(I64, 128))
-        f.memset(WORKER.at(f, worker, "vote_and"), 0xFF, f.const(I64, 64))
-        f.memset(WORKER.at(f, worker, "vote_or"), 0, f.const(I64, 128))
-        f.memset(WORKER.load(f, worker, "shared"), POISON_BYTE, WORKER.load(f, worker, "shared_bytes"))
-        warps = WORKER.load(f, worker, "warp_count")
-        f.memset(WORKER.load(f, worker, "known"), 0, warps.zext(I64) * 128)
-        if self.objects:
-            f.memset(WORKER.at(f, worker, "waits_at"), 0, f.const(I64, 128))
-        f.memset(WORKER.load(f, worker, "arrivals"), 0, f.const(I64, 16 * 128))
-        threads = WORKER.load(f, worker, "threads")
-        with f.loop(warps) as i:
-            warp = self.warp_at(f, worker, i)
-            f.memset(warp, 0, WORKER.load(f, worker, "header_bytes"))
-            rest = threads - i * 32
-            partial = (f.const(I32, 1) << (rest & 31)) - 1
-            lanes = rest.uge(32).select(f.const(I32, -1), partial)
-            WARP.store(f, warp, "index", i)
-            WARP.store(f, warp, "clock", 1)
-            WARP.store(f, warp, "quantum", QUANTUM)
-            WARP.store(f, warp, "alive", lanes)
-            if self.copies:
-                f.memset(CopyCode.queue(f, worker, warp), 0, f.const(I64, COPY_QUEUE.size))
-            f.call(self.enqueue, warp, f.const(I32, 0), lanes)
+
+def _next_parked(f: Builder, warp: Value, found: Cell) -> None:
+    """All lanes that could run wait for others: one whose partners have come, else the lowest, by force."""
+    alive = WARP.load(f, warp, "alive")
+
+    def complete(i: Value) -> Value:
+        mask = f.load(I32, _mask(f, warp, i))
+        need = f.load(I32, _mask(f, warp, i), 4)
+        return (need & alive & ~mask).eq(0) & mask.ne(0)
+
+    _scan(f, warp, f.const(I32, 0), found, complete)
+    with f.if_else(found.get().eq(-1)) as (nobody, somebody):
+        with nobody:
+            WARP.store(f, warp, "forced", 1)
+            _scan(f, warp, f.const(I32, 0), found, lambda i: f.load(I32, _mask(f, warp, i)).ne(0))
+        with somebody:  # partners that ended meanwhile never came
+            need = f.load(I32, _mask(f, warp, found.get()), 4)
+            left = need & ~f.load(I32, _mask(f, warp, found.get()))
+            WARP.store(f, warp, "forced", left.ne(0).zext(I32))
 
 
-class _EachWarp:
-    """``with schedule.each_warp(f, worker) as warp:`` builds a loop over the block's warps."""
+def _mask(f: Builder, warp: Value, block: Value) -> Value:
+    return f.at(warp, block.zext(I64) * BLOCK_LANES + LANES_AT)
 
-    def __init__(self, schedule: Schedule, f: Builder, worker: Value) -> None:
-        self.schedule, self.f, self.worker = schedule, f, worker
 
-    def __enter__(self) -> Value:
-        self.loop = self.f.loop(WORKER.load(self.f, self.worker, "warp_count"))
-        return self.schedule.warp_at(self.f, self.worker, self.loop.__enter__())
+def _scan(f: Builder, warp: Value, start: Value, found: Cell, accept: Callable[[Value], Value]) -> None:
+    """Set ``found`` to the first pending block from ``start`` on that ``accept`` takes."""
+    word_index = f.var(start >> 6)
+    below = (f.const(I64, 1) << (start & 63).zext(I64)) - 1
+    keep = f.var(~below)
+    with f.while_(lambda: word_index.get().ult(PENDING_WORDS) & found.get().eq(-1)):
+        bits = f.var(f.load(I64, f.at(warp, word_index.get().zext(I64) * 8 + PENDING_AT)) & keep.get())
+        keep.set(f.const(I64, -1))
+        with f.while_(lambda: bits.get().ne(0) & found.get().eq(-1)):
+            bit = f.first_lane(bits.get())
+            index = word_index.get() * 64 + bit.trunc(I32)
+            with f.if_(accept(index)):
+                found.set(index)
+            bits.set(bits.get() & (bits.get() - 1))
+        word_index.set(word_index.get() + 1)
 
-    def __exit__(self, *error: object) -> None:
-        self.loop.__exit__(None, None, None)
+
+def _warp_at(f: Builder, worker: Value, index: Value) -> Value:
+    return f.at(WORKER.load(f, worker, "warps"), index.zext(I64) * WORKER.load(f, worker, "warp_bytes"))
+
+
+def _budgeted(f: Builder, worker: Value, cost: Value, run: ir.Function, *arguments: Value) -> None:
+    """Run a block with what is left of its own budget or of the worker's, whichever is less."""
+    left = WORKER.load(f, worker, "budget") - cost
+    own = WORKER.load(f, worker, "own_left")
+    last_share = left.slt(own)
+    given = last_share.select(left, own)
+    for name, value in (
+        ("block_budget", given),
+        ("block_started_with", WORKER.load(f, worker, "budget_per_block") - own + given),
+        ("last_share", last_share.zext(I64)),
+    ):
+        WORKER.store(f, worker, name, value)
+    with f.if_else(left.slt(0)) as (none, some):
+        with none:
+            WORKER.store(f, worker, "status", TIMED_OUT)
+        with some:
+            f.call(run, worker, *arguments)
+            spent = given - WORKER.load(f, worker, "block_budget")
+            WORKER.store(f, worker, "budget", left - spent)
+            WORKER.store(f, worker, "own_left", own - spent)

@@ -1,14 +1,14 @@
 """Values with operators: LLVM IR types, constants and expressions. `Builder` builds functions of them.
 
-`Value` wraps an IR value; Python numbers become constants (splats beside vectors). Integer ``+ - * & | ^ << >>`` are
-IR's (``>>`` is logical), float ``+ - * /`` are IR's float operations without any fast-math flag, so that results keep
-their bits. Comparisons are methods, because signedness is part of their name.
+A `Value` is a type and the text that names it in IR; Python numbers become constants (splats beside vectors). Integer
+``+ - * & | ^ << >>`` are IR's (``>>`` is logical), float ``+ - * /`` are IR's float operations without any fast-math
+flag, so that results keep their bits. Comparisons are methods, because signedness is part of their name.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from grader.simt.engine import ir
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 LANES = 32
 
-I1, I8, I16, I32, I64, I128 = (ir.IntType(n) for n in (1, 8, 16, 32, 64, 128))
+I1, I8, I16, I32, I64 = (ir.IntType(n) for n in (1, 8, 16, 32, 64))
 F16, F32, F64, PTR, VOID = ir.HALF, ir.FLOAT, ir.DOUBLE, ir.POINTER, ir.VOID
 _FLOATS = frozenset((F16, F32, F64))
 _WIDTHS = {F16: 16, F32: 32, F64: 64, PTR: 64}
@@ -29,23 +29,16 @@ def vec(element: ir.Type, lanes: int = LANES) -> ir.VectorType:
     return ir.VectorType(element, lanes)
 
 
-def element_of(kind: ir.Type) -> ir.Type:
-    return kind.element
-
-
 def bits_of(kind: ir.Type) -> int:
     """Width in bits of a scalar type, or of one element of a vector type."""
-    kind = element_of(kind)
-    if isinstance(kind, ir.IntType):
-        return kind.width
-    return _WIDTHS[kind]
+    element = kind.element
+    return element.width if isinstance(element, ir.IntType) else _WIDTHS[element]
 
 
-def is_float(kind: ir.Type) -> bool:
-    return element_of(kind) in _FLOATS
-
-
-def _literal(kind: ir.Type, value: int | float) -> str:
+def literal(kind: ir.Type, value: int | float) -> str:
+    """A constant of a scalar or (as a splat) a vector type, as text."""
+    if isinstance(kind, ir.VectorType):
+        return f"splat ({kind.element} {literal(kind.element, value)})"
     if isinstance(kind, ir.IntType):
         if kind.width == 1:
             return "true" if value else "false"
@@ -56,185 +49,136 @@ def _literal(kind: ir.Type, value: int | float) -> str:
     return "0x" + struct.pack(">d", single).hex().upper()
 
 
-def constant(kind: ir.Type, value: int | float) -> ir.Value:
-    """A constant of a scalar or (as a splat) a vector type."""
+def lane_literal(element: ir.Type, values: Sequence[int | float]) -> str:
+    """A vector constant with a value for each lane, as text."""
+    return f"<{', '.join(f'{element} {literal(element, v)}' for v in values)}>"
+
+
+def mangle(kind: ir.Type) -> str:
+    """A type as intrinsic names spell it: ``v32f32``, ``i64``, ``p0``."""
     if isinstance(kind, ir.VectorType):
-        return ir.Value(kind, f"splat ({kind.element} {_literal(kind.element, value)})")
-    return ir.Value(kind, _literal(kind, value))
+        return f"v{kind.count}{mangle(kind.element)}"
+    return "p0" if kind is PTR else f"{'f' if kind in _FLOATS else 'i'}{bits_of(kind)}"
 
 
-def lane_constant(element: ir.Type, values: Sequence[int | float]) -> ir.Value:
-    """A vector constant with a value for each lane."""
-    text = ", ".join(f"{element} {_literal(element, v)}" for v in values)
-    return ir.Value(vec(element, len(values)), f"<{text}>")
+def _operation(integer: str, floating: str = "") -> Callable[[Value, Value | int | float], Value]:
+    """An operator; ``floating`` is its name for floats, where they have one."""
+
+    def operate(self: Value, other: Value | int | float) -> Value:
+        left, right = self.beside(other)
+        name = floating if floating and left.is_float else integer
+        return left.f.emit(left.type, f"{name} {left.typed}, {right}")
+
+    return operate
+
+
+def _comparison(how: str) -> Callable[[Value, Value | int | float], Value]:
+    return lambda self, other: self.compare(how, other)
+
+
+def _conversion(how: str) -> Callable[[Value, ir.Type], Value]:
+    """To another element type, lane by lane; nothing where it is the value's own."""
+
+    def convert(self: Value, element: ir.Type) -> Value:
+        kind = vec(element, self.type.count) if isinstance(self.type, ir.VectorType) else element
+        return self if self.type is kind else self.f.emit(kind, f"{how} {self.typed} to {kind.text}")
+
+    return convert
 
 
 _ORDERED = {"==": "oeq", "!=": "one", "<": "olt", "<=": "ole", ">": "ogt", ">=": "oge"}
 
 
 class Value:
-    """An IR value with operators; see the module's docstring."""
+    """An IR value with operators; see the module's docstring. ``ref`` names it, ``typed`` with its type in front."""
 
-    __slots__ = ("f", "v")
+    __slots__ = ("f", "ref", "type", "typed")
 
-    def __init__(self, f: Builder, v: ir.Value) -> None:
+    def __init__(self, f: Builder, kind: ir.Type, ref: str) -> None:
         self.f = f
-        self.v = v
-
-    @property
-    def type(self) -> ir.Type:
-        return self.v.type
+        self.type = kind
+        self.ref = ref
+        self.typed = f"{kind.text} {ref}"
 
     @property
     def is_float(self) -> bool:
-        return is_float(self.v.type)
+        return self.type.element in _FLOATS
 
     @property
     def bits(self) -> int:
-        return bits_of(self.v.type)
+        return bits_of(self.type)
 
-    def _other(self, other: Value | int | float) -> ir.Value:
-        if isinstance(other, Value):
-            if isinstance(self.v.type, ir.VectorType) and not isinstance(other.v.type, ir.VectorType):
-                return self.f.splat(other).v
-            return other.v
-        return constant(self.v.type, other)
+    def beside(self, other: Value | int | float) -> tuple[Value, str]:
+        """This value and the other one's name, as operands of one instruction: a scalar beside a vector is splat."""
+        if not isinstance(other, Value):
+            return self, literal(self.type, other)
+        if isinstance(self.type, ir.VectorType) == isinstance(other.type, ir.VectorType):
+            return self, other.ref
+        if isinstance(self.type, ir.VectorType):
+            return self, self.f.splat(other).ref
+        return self.f.splat(self), other.ref
 
-    def _binary(self, other: Value | int | float, integer: str, floating: str | None = None) -> Value:
-        if isinstance(other, Value) and isinstance(other.type, ir.VectorType) > isinstance(self.type, ir.VectorType):
-            return self.f.splat(self)._binary(other, integer, floating)
-        name = floating if self.is_float and floating else integer
-        return Value(self.f, self.f.b.binary(name, self.v, self._other(other)))
-
-    def __add__(self, other: Value | int | float) -> Value:
-        return self._binary(other, "add", "fadd")
-
-    __radd__ = __add__
-
-    def __sub__(self, other: Value | int | float) -> Value:
-        return self._binary(other, "sub", "fsub")
+    __add__ = __radd__ = _operation("add", "fadd")
+    __sub__ = _operation("sub", "fsub")
+    __mul__ = __rmul__ = _operation("mul", "fmul")
+    __truediv__ = _operation("fdiv")
+    __and__ = _operation("and")
+    __or__ = _operation("or")
+    __xor__ = _operation("xor")
+    __lshift__ = _operation("shl")
+    __rshift__ = _operation("lshr")
+    ashr = _operation("ashr")
+    sdiv = _operation("sdiv")
+    udiv = _operation("udiv")
+    urem = _operation("urem")
 
     def __rsub__(self, other: int | float) -> Value:
-        return Value(self.f, constant(self.type, other)) - self
-
-    def __mul__(self, other: Value | int | float) -> Value:
-        return self._binary(other, "mul", "fmul")
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: Value | int | float) -> Value:
-        return self._binary(other, "fdiv", "fdiv")
+        return self.f.const(self.type, other) - self
 
     def __rtruediv__(self, other: int | float) -> Value:
-        return Value(self.f, constant(self.type, other)) / self
-
-    def __and__(self, other: Value | int) -> Value:
-        return self._binary(other, "and")
-
-    def __or__(self, other: Value | int) -> Value:
-        return self._binary(other, "or")
-
-    def __xor__(self, other: Value | int) -> Value:
-        return self._binary(other, "xor")
-
-    def __lshift__(self, other: Value | int) -> Value:
-        return self._binary(other, "shl")
-
-    def __rshift__(self, other: Value | int) -> Value:
-        return self._binary(other, "lshr")
+        return self.f.const(self.type, other) / self
 
     def __invert__(self) -> Value:
         return self ^ -1
 
     def __neg__(self) -> Value:
-        if self.is_float:
-            return Value(self.f, self.f.b.negate(self.v))
-        return 0 - self
+        return self.f.emit(self.type, f"fneg {self.typed}") if self.is_float else 0 - self
 
-    def ashr(self, other: Value | int) -> Value:
-        return self._binary(other, "ashr")
+    def compare(self, how: str, other: Value | int | float) -> Value:
+        """``icmp eq``, ``fcmp olt`` …"""
+        left, right = self.beside(other)
+        kind = vec(I1, left.type.count) if isinstance(left.type, ir.VectorType) else I1
+        return left.f.emit(kind, f"{how} {left.typed}, {right}")
 
-    def sdiv(self, other: Value | int) -> Value:
-        return self._binary(other, "sdiv")
-
-    def udiv(self, other: Value | int) -> Value:
-        return self._binary(other, "udiv")
-
-    def srem(self, other: Value | int) -> Value:
-        return self._binary(other, "srem")
-
-    def urem(self, other: Value | int) -> Value:
-        return self._binary(other, "urem")
-
-    def _compare(self, how: str, other: Value | int | float) -> Value:
-        if isinstance(other, Value) and isinstance(other.type, ir.VectorType) > isinstance(self.type, ir.VectorType):
-            return self.f.splat(self)._compare(how, other)
-        return Value(self.f, self.f.b.compare(how, self.v, self._other(other)))
-
-    def eq(self, other: Value | int) -> Value:
-        return self._compare("icmp eq", other)
-
-    def ne(self, other: Value | int) -> Value:
-        return self._compare("icmp ne", other)
-
-    def ult(self, other: Value | int) -> Value:
-        return self._compare("icmp ult", other)
-
-    def ule(self, other: Value | int) -> Value:
-        return self._compare("icmp ule", other)
-
-    def ugt(self, other: Value | int) -> Value:
-        return self._compare("icmp ugt", other)
-
-    def uge(self, other: Value | int) -> Value:
-        return self._compare("icmp uge", other)
-
-    def slt(self, other: Value | int) -> Value:
-        return self._compare("icmp slt", other)
-
-    def sle(self, other: Value | int) -> Value:
-        return self._compare("icmp sle", other)
-
-    def sgt(self, other: Value | int) -> Value:
-        return self._compare("icmp sgt", other)
-
-    def sge(self, other: Value | int) -> Value:
-        return self._compare("icmp sge", other)
+    eq = _comparison("icmp eq")
+    ne = _comparison("icmp ne")
+    ult = _comparison("icmp ult")
+    ule = _comparison("icmp ule")
+    ugt = _comparison("icmp ugt")
+    uge = _comparison("icmp uge")
+    slt = _comparison("icmp slt")
+    sle = _comparison("icmp sle")
+    sgt = _comparison("icmp sgt")
+    sge = _comparison("icmp sge")
 
     def fcmp(self, how: str, other: Value | float) -> Value:
         """Ordered float comparison: ``==  !=  <  <=  >  >=``, or ``ord`` / ``uno``."""
-        return self._compare(f"fcmp {_ORDERED.get(how, how)}", other)
+        return self.compare(f"fcmp {_ORDERED.get(how, how)}", other)
 
     def fcmpu(self, how: str, other: Value | float) -> Value:
         """Unordered float comparison: true when an operand is NaN."""
-        return self._compare(f"fcmp u{_ORDERED[how][1:]}", other)
+        return self.compare(f"fcmp u{_ORDERED[how][1:]}", other)
 
-    def _to(self, element: ir.Type) -> ir.Type:
-        return vec(element, self.type.count) if isinstance(self.type, ir.VectorType) else element
-
-    def _convert(self, how: str, element: ir.Type) -> Value:
-        return Value(self.f, self.f.b.convert(how, self.v, self._to(element)))
-
-    def zext(self, element: ir.Type) -> Value:
-        return (
-            self
-            if self.bits == bits_of(element)
-            else Value(self.f, self.f.b.convert("zext", self.v, self._to(element)))
-        )
-
-    def sext(self, element: ir.Type) -> Value:
-        return (
-            self
-            if self.bits == bits_of(element)
-            else Value(self.f, self.f.b.convert("sext", self.v, self._to(element)))
-        )
-
-    def trunc(self, element: ir.Type) -> Value:
-        return (
-            self
-            if self.bits == bits_of(element)
-            else Value(self.f, self.f.b.convert("trunc", self.v, self._to(element)))
-        )
+    zext = _conversion("zext")
+    sext = _conversion("sext")
+    trunc = _conversion("trunc")
+    fpext = _conversion("fpext")
+    fptrunc = _conversion("fptrunc")
+    sitofp = _conversion("sitofp")
+    uitofp = _conversion("uitofp")
+    fptosi = _conversion("fptosi")
+    fptoui = _conversion("fptoui")
+    bitcast = _conversion("bitcast")  # of the same width
 
     def resize(self, element: ir.Type, *, signed: bool = False) -> Value:
         """Integer to integer of any width: truncates, or extends by zero or sign."""
@@ -242,70 +186,31 @@ class Value:
             return self.trunc(element)
         return self.sext(element) if signed else self.zext(element)
 
-    def fpext(self, element: ir.Type) -> Value:
-        return (
-            self
-            if self.bits == bits_of(element)
-            else Value(self.f, self.f.b.convert("fpext", self.v, self._to(element)))
-        )
+    def reinterpret(self, kind: ir.Type) -> Value:
+        """The same bits as another type, which may have another number of lanes."""
+        return self if self.type is kind else self.f.emit(kind, f"bitcast {self.typed} to {kind.text}")
 
-    def fptrunc(self, element: ir.Type) -> Value:
-        return (
-            self
-            if self.bits == bits_of(element)
-            else Value(self.f, self.f.b.convert("fptrunc", self.v, self._to(element)))
-        )
+    def as_mask(self) -> Value:
+        """``<32 x i1>`` to the i32 with a bit for each lane."""
+        return self.reinterpret(I32)
 
-    def sitofp(self, element: ir.Type) -> Value:
-        return self._convert("sitofp", element)
-
-    def uitofp(self, element: ir.Type) -> Value:
-        return self._convert("uitofp", element)
-
-    def fptosi(self, element: ir.Type) -> Value:
-        return self._convert("fptosi", element)
-
-    def fptoui(self, element: ir.Type) -> Value:
-        return self._convert("fptoui", element)
-
-    def bitcast(self, element: ir.Type) -> Value:
-        """The same bits as another element type of the same width, lane by lane."""
-        target = self._to(element)
-        return self if target == self.type else Value(self.f, self.f.b.convert("bitcast", self.v, target))
+    def as_lanes(self) -> Value:
+        """i32 with a bit for each lane to ``<32 x i1>``."""
+        return self.reinterpret(vec(I1))
 
     def select(self, yes: Value | int | float, no: Value | int | float) -> Value:
         """``self ? yes : no`` lane by lane; one of the two must be a `Value`."""
         like = yes if isinstance(yes, Value) else no
         assert isinstance(like, Value)
-        picks = [p.v if isinstance(p, Value) else constant(like.type, p) for p in (yes, no)]
-        return Value(self.f, self.f.b.select(self.v, *picks))
+        picks = [p if isinstance(p, Value) else self.f.const(like.type, p) for p in (yes, no)]
+        return self.f.emit(picks[0].type, f"select {self.typed}, {picks[0].typed}, {picks[1].typed}")
 
     def lane(self, index: Value | int) -> Value:
-        where = index.v if isinstance(index, Value) else constant(I32, index)
-        return Value(self.f, self.f.b.extract_element(self.v, where))
-
-    def with_lane(self, index: Value | int, value: Value) -> Value:
-        where = index.v if isinstance(index, Value) else constant(I32, index)
-        return Value(self.f, self.f.b.insert_element(self.v, value.v, where))
+        at = index.typed if isinstance(index, Value) else f"i32 {index}"
+        return self.f.emit(self.type.element, f"extractelement {self.typed}, {at}")
 
     def shuffle(self, lanes: Sequence[int], other: Value | None = None) -> Value:
         """Lanes picked by constant indices (``other``'s follow at 32)."""
-        second = other.v if other is not None else ir.Value(self.type, "undef")
-        return Value(self.f, self.f.b.shuffle_vector(self.v, second, lane_constant(I32, lanes)))
-
-    def as_mask(self) -> Value:
-        """``<32 x i1>`` to the i32 with a bit for each lane."""
-        return Value(self.f, self.f.b.convert("bitcast", self.v, I32))
-
-    def as_lanes(self) -> Value:
-        """i32 with a bit for each lane to ``<32 x i1>``."""
-        return Value(self.f, self.f.b.convert("bitcast", self.v, vec(I1)))
-
-
-def mangle(kind: ir.Type) -> str:
-    """A type as intrinsic names spell it: ``v32f32``, ``i64``, ``p0``."""
-    if isinstance(kind, ir.VectorType):
-        return f"v{kind.count}{mangle(kind.element)}"
-    if kind is PTR:
-        return "p0"
-    return f"{'f' if is_float(kind) else 'i'}{bits_of(kind)}"
+        second = f"{self.type} undef" if other is None else other.typed
+        text = f"shufflevector {self.typed}, {second}, {vec(I32, len(lanes))} {lane_literal(I32, lanes)}"
+        return self.f.emit(vec(self.type.element, len(lanes)), text)

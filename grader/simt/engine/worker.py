@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from grader.simt.engine.clocks import RANKS
+from grader.simt.engine.barriers import RANKS
 from grader.simt.engine.findings import Finding
 from grader.simt.engine.layout import (
     ALLOCATION,

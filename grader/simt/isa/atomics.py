@@ -34,8 +34,7 @@ def _float_add(kind: ir.Type) -> Combination:
 
 def _half2_add(f: Builder, old: Value, b: Value) -> Value:
     pair = ir.VectorType(F16, 2)
-    total = Value(f, f.b.binary("fadd", f.b.convert("bitcast", old.v, pair), f.b.convert("bitcast", b.v, pair)))
-    return Value(f, f.b.convert("bitcast", total.v, ir.IntType(32)))
+    return (old.reinterpret(pair) + b.reinterpret(pair)).reinterpret(ir.IntType(32))
 
 
 def _pick(compare: str) -> Combination:

@@ -59,7 +59,7 @@ def nanosleep(e: BlockEmitter, m: Match, i: Instruction) -> None:
 def vprintf(e: BlockEmitter, m: Match, i: Instruction) -> None:
     result, text, arguments = i.operands
     f = e.f
-    e.f.call(print_function(e.g.ir, e.g.report), e.worker, e.warp, e.mask, e.read(text, "b64"),
+    e.f.call(print_function(e.g.ir), e.worker, e.warp, e.mask, e.read(text, "b64"),
              e.read(arguments, "b64") - LOCAL_BASE, f.const(I32, e.site()))  # fmt: skip
     e.write(result, f.const(vec(I32), 1), "b32")
 

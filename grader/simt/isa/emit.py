@@ -66,7 +66,7 @@ class Emitter:
         if width is None:
             wide = kind if kind not in PACKED else "b32"
             value = f.const(vec(ELEMENT[wide]), operand.value)
-            return Value(f, f.b.convert("bitcast", value.v, vector_type(kind))) if kind in PACKED else value
+            return value.reinterpret(vector_type(kind)) if kind in PACKED else value
         bits = f.const(vec(I32 if width == 32 else I64), operand.value)
         value = bits.bitcast(F32 if width == 32 else F64)
         if kind in ("f32", "f64"):

@@ -205,9 +205,9 @@ def transpose_function(module: ir.Module) -> ir.Function:
         return existing
     f = Builder(module, name, vec(I32), [vec(I32)])
     f.fn.attributes.add("noinline")
-    block = Value(f, f.b.convert("bitcast", f.args[0].v, vec(I16, 64)))
+    block = f.args[0].reinterpret(vec(I16, 64))
     whole = _joined(_transposed([block.shuffle(range(8 * r, 8 * r + 8)) for r in range(8)], 8))
-    f.ret(Value(f, f.b.convert("bitcast", whole.v, vec(I32))))
+    f.ret(whole.reinterpret(vec(I32)))
     return f.finish()
 
 

@@ -46,11 +46,7 @@ def _directed(module: ir.Module, name: str, operation: str, rounding: str, like:
     f.fn.attributes.add("strictfp")
     _set_mode(f, DIRECTED[rounding])
     intrinsic = f"llvm.experimental.constrained.{operation}.{mangle(kind)}"
-    fn = module.globals.get(intrinsic)
-    if fn is None:
-        fn = ir.Function(module, kind, [kind] * len(like) + [ir.METADATA] * 2, intrinsic)
-    hints = [ir.metadata(text) for text in ("round.dynamic", "fpexcept.ignore")]
-    result = Value(f, f.b.call(fn, [a.v for a in f.args] + hints))
+    result = f.intrinsic(intrinsic, kind, *f.args, f.metadata("round.dynamic"), f.metadata("fpexcept.ignore"))
     _set_mode(f, NEAREST)
     f.ret(result)
     return f.finish()

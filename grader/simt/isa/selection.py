@@ -42,7 +42,7 @@ def _set(e: Emitter, m: Match, a: Value, b: Value, c: Value | None) -> Value:
         answer = combined(m, answer, c.shuffle([i // 2 for i in range(64)]))
     if m.DTYPE in PACKED:
         return _truth(answer, m.DTYPE)
-    return Value(e.f, e.f.b.convert("bitcast", answer.sext(I16).v, vector_type("b32")))
+    return answer.sext(I16).reinterpret(vector_type("b32"))
 
 
 SCALARS = ("u32", "s32", "f32", "u16", "s16", "f16", "bf16")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
+from operator import or_
 
 from grader.simt.engine.values import Value
 from grader.simt.isa.emit import Emitter, is_signed
@@ -53,7 +54,7 @@ def _clamped(value: Value, bits: int, kind: str) -> Value:
 
 
 def _packed(parts: list[Value], bits: int) -> Value:
-    return reduce(Value.__or__, [(part & ((1 << bits) - 1)) << (bits * i) for i, part in enumerate(parts)])
+    return reduce(or_, [(part & ((1 << bits) - 1)) << (bits * i) for i, part in enumerate(parts)])
 
 
 def _register(name: str, operation: Part, count: str, bits: int) -> None:

@@ -15,8 +15,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from grader.simt.engine import ir
+from grader.simt.engine.barriers import make_room
 from grader.simt.engine.builder import Builder
-from grader.simt.engine.clocks import make_room
 from grader.simt.engine.layout import FENCES_BYTES, KEPT_RELEASES, RELEASES, ROW, WARP, WORKER, Stamp
 from grader.simt.engine.values import I32, I64, PTR, VOID, Value, vec
 

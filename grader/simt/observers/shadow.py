@@ -17,8 +17,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from grader.simt.engine import findings, ir
+from grader.simt.engine.barriers import make_room
 from grader.simt.engine.builder import Builder
-from grader.simt.engine.clocks import make_room
 from grader.simt.engine.layout import ALLOCATION, COPY, INITIALISED, READ_MARK, WARP, WORKER, WRITE_MARK, Stamp
 from grader.simt.engine.values import I1, I32, I64, PTR, VOID, Value, vec
 from grader.simt.observers import copies, releases

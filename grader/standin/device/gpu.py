@@ -10,8 +10,8 @@ from grader.simt.engine.code_cache import CodeCache
 from grader.simt.engine.device import Device
 from grader.simt.engine.launch import Launched, TooLarge
 from grader.simt.engine.layout import RUNNING
+from grader.simt.engine.printing import render
 from grader.simt.events import Event, explain, too_large
-from grader.simt.printf import render
 from grader.simt.ptx import Module
 from grader.simt.requests import Request, worst_requests
 from grader.simt.simulate import RECORD_ROOM, Call, Options
