@@ -31,7 +31,7 @@ from grader.output import print_line, print_text, say
 from grader.practice.following import next_exercise
 from grader.practice.keyboard import END, Keyboard
 from grader.practice.saves import Saves, newest_first, wake_at_saves
-from grader.process.stopping import Stopped, Stopper
+from grader.process.channel import Stopped, Stopper
 
 SAVED = "saved"  # an event that is no key
 CLEAR = "\x1b[2J\x1b[H"

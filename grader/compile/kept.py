@@ -17,8 +17,7 @@ from typing import Any
 from grader.compile import cache, nvrtc
 from grader.compile.toolchain import Toolchain
 from grader.process.channel import ChannelError
-from grader.process.child import Closing
-from grader.process.kept import ChildPool, Used
+from grader.process.child import ChildPool, Closing, Used
 from grader.process.sandbox import Sandbox
 
 PROGRAMS = 100

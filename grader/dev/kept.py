@@ -14,7 +14,7 @@ from grader.backends.base import Backend
 from grader.backends.sim.session import SimSession
 from grader.backends.starting import simulator_child
 from grader.launch import DeviceLimits
-from grader.process.kept import ChildPool
+from grader.process.child import ChildPool
 
 if TYPE_CHECKING:
     from grader.backends.base import CaseRun, Execution, Limits

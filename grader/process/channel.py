@@ -16,6 +16,14 @@ of a child are something else: they are drained into bounded tails that nobody p
     ├── ChannelClosed    the other side is gone
     ├── ChannelTimeout   the deadline passed
     └── ChannelBroken    what arrived is no message
+
+A `Stopper` stops a grading from another thread: `grade watch` does so when the file is saved while it is graded. All
+waits on a channel that was opened inside of its ``with`` end at once.
+
+    stopper = Stopper()
+    with stopper:              # in the thread that grades
+        grade(request)         # raises Stopped, and its children end
+    stopper.stop()             # meanwhile, in another thread
 """
 
 from __future__ import annotations
@@ -28,11 +36,10 @@ import struct
 import sys
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from grader.errors import GraderFault
 from grader.process.sandbox import Sandbox, die_with_parent
-from grader.process.stopping import Stopped, current
 
 if TYPE_CHECKING:
     import numpy as np
@@ -64,6 +71,35 @@ class ChannelBroken(ChannelError):
     """Raised when the bytes that arrived are no message, or one beyond the limits."""
 
 
+class Stopped(BaseException):
+    """Raised in the threads of a grading that was stopped. No Exception: nobody is to take it for a fault."""
+
+
+class Stopper:
+    """The end of one grading; once stopped it stays so. One at a time can be entered."""
+
+    current: Stopper | None = None
+    """That of the grading in progress, if it has one."""
+
+    def __init__(self) -> None:
+        self.read_fd, self._write_fd = os.pipe()  # a pipe, because a wait for a child is a poll()
+
+    def stop(self) -> None:
+        """End every wait that belongs to the grading; from any thread, any number of times."""
+        os.write(self._write_fd, b".")
+
+    def __enter__(self) -> Self:
+        Stopper.current = self
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        Stopper.current = None
+
+    def __del__(self) -> None:  # not at the end of the `with`: threads of the grading may still be about to end
+        os.close(self.read_fd)
+        os.close(self._write_fd)
+
+
 class Channel:
     """Messages over two file descriptors that this object owns.
 
@@ -75,7 +111,7 @@ class Channel:
         self._read_fd = read_fd
         self._write_fd = write_fd
         self._broken = False
-        self._stopper = current()
+        self._stopper = Stopper.current
         for fd in (read_fd, write_fd):
             os.set_blocking(fd, False)
             os.set_inheritable(fd, False)
@@ -124,7 +160,13 @@ class Channel:
         message, blobs, arrays = _checked(_parsed(self._read(length, deadline)))
         for name, size in blobs:
             message[name] = bytes(self._read(size, deadline))
-        received = {name: self._array(dtype, shape, deadline) for name, dtype, shape in arrays}
+        received = {}
+        for name, dtype, shape in arrays:
+            import numpy as np  # here, so that a message without arrays needs no NumPy
+
+            received[name] = np.empty(shape, np.dtype(dtype))
+            if received[name].size:
+                self._read_into(_bytes_of(received[name]), deadline)
         self._broken = False
         return message, received
 
@@ -138,14 +180,6 @@ class Channel:
         for fd in {self._read_fd, self._write_fd} - {-1}:
             os.close(fd)
         self._read_fd = self._write_fd = -1
-
-    def _array(self, dtype: str, shape: tuple[int, ...], deadline: float | None) -> npt.NDArray[np.generic]:
-        import numpy as np
-
-        array = np.empty(shape, np.dtype(dtype))
-        if array.size:
-            self._read_into(_bytes_of(array), deadline)
-        return array
 
     def _read(self, size: int, deadline: float | None) -> bytearray:
         content = bytearray(size)

@@ -1,4 +1,7 @@
-"""Child processes: how they are started, watched and ended. `spawn` is the way in."""
+"""Child processes: how they are started, watched and ended. `spawn` is the way in.
+
+`ChildPool` keeps children for the next program: for what the course or a test wrote, where starting one costs most.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,8 @@ import sys
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Self
 
@@ -212,19 +216,16 @@ def spawn(
     ``pass_fds`` stay open in the child under the same numbers (for shared mappings). Raises GraderFault when no process
     can be started.
     """
+    root = str(PACKAGE.parent)
+    search_path = [root, *(str(Path(folder).absolute()) for folder in sys.path if folder and folder != root)]
+    flags = ["-I", "-S", "-X", "utf8", *(["-B"] if sys.dont_write_bytecode else [])]
+    inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
     child_read, parent_write = _pipe()
     parent_read, child_write = _pipe()
+    numbers = (child_read, child_write, os.getpid())
     try:
         process = subprocess.Popen(
-            [
-                *_interpreter(),
-                _BOOT,
-                json.dumps(_search_path()),
-                module,
-                str(child_read),
-                str(child_write),
-                str(os.getpid()),
-            ],
+            [sys.executable, *flags, "-c", _BOOT, json.dumps(search_path), module, *map(str, numbers)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -232,7 +233,7 @@ def spawn(
             pass_fds=(child_read, child_write, *pass_fds),
             start_new_session=True,  # a process group of its own, so that all of it can be killed
             cwd=cwd,
-            env=_environment(env or {}),
+            env={**ENVIRONMENT, **inherited, **(env or {})},
         )
     except OSError as error:
         os.close(parent_read)
@@ -247,21 +248,6 @@ def spawn(
     return child
 
 
-def _interpreter() -> list[str]:
-    flags = ["-I", "-S", "-X", "utf8"]
-    return [sys.executable, *flags, *(["-B"] if sys.dont_write_bytecode else []), "-c"]
-
-
-def _search_path() -> list[str]:
-    root = str(PACKAGE.parent)
-    return [root, *(str(Path(folder).absolute()) for folder in sys.path if folder and folder != root)]
-
-
-def _environment(extra: Mapping[str, str]) -> dict[str, str]:
-    inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
-    return {**ENVIRONMENT, **inherited, **extra}
-
-
 def _pipe() -> tuple[int, int]:
     read_fd, write_fd = os.pipe()
     if sys.platform == "linux":
@@ -271,3 +257,48 @@ def _pipe() -> tuple[int, int]:
         with contextlib.suppress(OSError):
             fcntl.fcntl(write_fd, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
     return read_fd, write_fd
+
+
+@dataclass(frozen=True)
+class Used:
+    """A child, how many programs it has run, and notes of its user about what it holds."""
+
+    child: Child
+    programs: int = 0
+    holds: set[str] = field(default_factory=set)
+
+
+class ChildPool(Closing):
+    """Children that wait for work, each replaced after ``programs`` programs. Thread-safe."""
+
+    def __init__(self, start: Callable[[], Child], *, programs: int) -> None:
+        from concurrent.futures import ThreadPoolExecutor
+
+        self._start = start
+        self._programs = programs
+        self._idle: list[Used] = []
+        self._lock = threading.Lock()
+        # A child ends with the thread that started it, so all are started by one that stays.
+        self._starter = ThreadPoolExecutor(1, thread_name_prefix="kept-children")
+
+    def take(self) -> Used:
+        """Return an idle child, or a new one. Raises GraderFault where none can be started."""
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+        return Used(self._starter.submit(self._start).result())
+
+    def give_back(self, used: Used) -> None:
+        """Keep a child that has run one more program for the next one, unless it has run enough of them."""
+        if used.programs + 1 >= self._programs:
+            used.child.close()
+            return
+        with self._lock:
+            self._idle.append(Used(used.child, used.programs + 1, used.holds))
+
+    def close(self) -> None:
+        """End the children that wait."""
+        for used in self._idle:
+            used.child.close()
+        self._idle.clear()
+        self._starter.shutdown()

@@ -34,7 +34,7 @@ _RIGHTS_OF_ABI = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 <<
 _NET_OF_ABI = (4, 0b11)  # since which ABI: bind and connect TCP
 _SCOPE_OF_ABI = (6, 0b11)  # since which ABI: abstract sockets and signals stay inside
 
-_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38
+_PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
 
 
 @dataclass(frozen=True)
@@ -157,28 +157,17 @@ _CLONE_THREAD = 0x00010000
 _EPERM, _ENOSYS = 1, 38
 _X32 = 0x40000000
 
-# Architecture word, then the numbers of the system calls that start processes, open sockets or act on other processes.
-_NUMBERS: dict[str, tuple[int, dict[str, int]]] = {
-    "x86_64": (
-        0xC000003E,
-        {"clone": 56, "clone3": 435, "fork": 57, "vfork": 58, "execve": 59, "execveat": 322, "ptrace": 101,
-         "process_vm_readv": 310, "process_vm_writev": 311, "io_uring_setup": 425,
-         "socket": 41, "socketpair": 53,
-         "kill": 62, "tkill": 200, "tgkill": 234, "rt_sigqueueinfo": 129, "rt_tgsigqueueinfo": 297,
-         "pidfd_open": 434, "pidfd_send_signal": 424, "pidfd_getfd": 438, "prlimit64": 302, "setpriority": 141,
-         "ioprio_set": 251, "sched_setaffinity": 203, "sched_setscheduler": 144, "sched_setparam": 142,
-         "sched_setattr": 314, "migrate_pages": 256, "move_pages": 279, "fcntl": 72, "seccomp": 317},
-    ),
-    "aarch64": (
-        0xC00000B7,
-        {"clone": 220, "clone3": 435, "execve": 221, "execveat": 281, "ptrace": 117,
-         "process_vm_readv": 270, "process_vm_writev": 271, "io_uring_setup": 425,
-         "socket": 198, "socketpair": 199,
-         "kill": 129, "tkill": 130, "tgkill": 131, "rt_sigqueueinfo": 138, "rt_tgsigqueueinfo": 240,
-         "pidfd_open": 434, "pidfd_send_signal": 424, "pidfd_getfd": 438, "prlimit64": 261, "setpriority": 140,
-         "ioprio_set": 30, "sched_setaffinity": 122, "sched_setscheduler": 119, "sched_setparam": 118,
-         "sched_setattr": 274, "migrate_pages": 238, "move_pages": 239, "fcntl": 25, "seccomp": 277},
-    ),
+_ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+# The numbers, on these two, of the system calls that start processes, open sockets or act on other processes.
+_NUMBERS: dict[str, tuple[int, int | None]] = {
+    "clone": (56, 220), "clone3": (435, 435), "fork": (57, None), "vfork": (58, None), "execve": (59, 221),
+    "execveat": (322, 281), "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
+    "io_uring_setup": (425, 425), "socket": (41, 198), "socketpair": (53, 199), "kill": (62, 129),
+    "tkill": (200, 130), "tgkill": (234, 131), "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240),
+    "pidfd_open": (434, 434), "pidfd_send_signal": (424, 424), "pidfd_getfd": (438, 438), "prlimit64": (302, 261),
+    "setpriority": (141, 140), "ioprio_set": (251, 30), "sched_setaffinity": (203, 122),
+    "sched_setscheduler": (144, 119), "sched_setparam": (142, 118), "sched_setattr": (314, 274),
+    "migrate_pages": (256, 238), "move_pages": (279, 239), "fcntl": (72, 25), "seccomp": (317, 277),
 }  # fmt: skip
 _PROCESS_CALLS = (
     "fork", "vfork", "execve", "execveat", "ptrace", "process_vm_readv", "process_vm_writev",
@@ -206,7 +195,7 @@ def forbid(*, processes: bool, network: bool) -> bool:
     """
     if not (processes or network):
         return True
-    if sys.platform != "linux" or os.uname().machine not in _NUMBERS:
+    if sys.platform != "linux" or os.uname().machine not in _ARCHITECTURES:
         return False
     import ctypes
 
@@ -215,12 +204,19 @@ def forbid(*, processes: bool, network: bool) -> bool:
     instructions = b"".join(struct.pack("<HBBI", *instruction) for instruction in program)
     buffer = ctypes.create_string_buffer(instructions, len(instructions))
     header = struct.pack("@HP", len(program), ctypes.addressof(buffer))
-    number = _NUMBERS[os.uname().machine][1]["seccomp"]
+    number = _numbers(os.uname().machine)["seccomp"]
     return int(_libc().syscall(number, _SET_MODE_FILTER, _ALL_THREADS, ctypes.c_char_p(header))) == 0
 
 
+def _numbers(machine: str) -> dict[str, int]:
+    """The numbers of the system calls that such a machine has, by name."""
+    column = list(_ARCHITECTURES).index(machine)
+    return {name: number for name, numbers in _NUMBERS.items() if (number := numbers[column]) is not None}
+
+
 def _filter(*, processes: bool, network: bool) -> list[tuple[int, int, int, int]]:
-    architecture, numbers = _NUMBERS[os.uname().machine]
+    machine = os.uname().machine
+    architecture, numbers = _ARCHITECTURES[machine], _numbers(machine)
     denied = (_PROCESS_CALLS if processes else ()) + (_NETWORK_CALLS if network else ())
     program = [
         (_LOAD, 0, 0, _OFFSET_ARCHITECTURE),
@@ -228,7 +224,7 @@ def _filter(*, processes: bool, network: bool) -> list[tuple[int, int, int, int]
         (_RETURN, 0, 0, _KILL),  # 32-bit calls have other numbers
         (_LOAD, 0, 0, _OFFSET_NUMBER),
     ]
-    if os.uname().machine == "x86_64":
+    if machine == "x86_64":
         program += [(_JUMP_BITS, 0, 1, _X32), (_RETURN, 0, 0, _KILL)]
     for name in denied:
         if name in numbers:
@@ -317,18 +313,21 @@ def _libc() -> ctypes.CDLL:
 
 
 def _syscall(number: int, *arguments: Any) -> int:
-    import ctypes
-
-    result = int(_libc().syscall(number, *arguments))
-    if result < 0:
-        code = ctypes.get_errno()
-        raise OSError(code, f"system call {number}: {os.strerror(code)}")
-    return result
+    return _checked(_libc().syscall(number, *arguments), f"system call {number}")
 
 
 def _prctl(option: int, value: int) -> None:
     import ctypes
 
-    if _libc().prctl(option, ctypes.c_ulong(value), ctypes.c_ulong(0), ctypes.c_ulong(0), ctypes.c_ulong(0)) != 0:
+    zero = ctypes.c_ulong(0)
+    _checked(_libc().prctl(option, ctypes.c_ulong(value), zero, zero, zero), f"prctl {option}")
+
+
+def _checked(result: int, call: str) -> int:
+    """What a call of the C library returned. Raises OSError where it failed."""
+    import ctypes
+
+    if result < 0:
         code = ctypes.get_errno()
-        raise OSError(code, f"prctl {option}: {os.strerror(code)}")
+        raise OSError(code, f"{call}: {os.strerror(code)}")
+    return result

@@ -10,7 +10,7 @@ from grader.compile import Program, compile_source, nvrtc
 from grader.compile.kept import compilers_kept, slow_headers
 from grader.compile.toolchain import find_toolchain
 from grader.errors import SubmissionError
-from grader.process.kept import Used
+from grader.process.child import Used
 
 KERNEL = 'extern "C" __global__ void k(float* x) { x[threadIdx.x] = 1; }\n'
 SLOW = "#include <cuda/std/cstdint>\n"

@@ -16,7 +16,7 @@ from grader.dev.kept import KeptSimulator, simulator_children
 from grader.dev.laboratory import available_cpus, request
 from grader.dev.sources import MARKER, first_alien
 from grader.grading.grade import grade
-from grader.process.kept import ChildPool
+from grader.process.child import ChildPool
 from grader.verdict import VERDICTS, Diagnostic, Verdict
 
 FOLDER = Path(__file__).parent / "corpus"

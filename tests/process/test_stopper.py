@@ -7,9 +7,8 @@ from threading import Timer
 
 import pytest
 
-from grader.process.channel import Channel, ChannelTimeout
+from grader.process.channel import Channel, ChannelTimeout, Stopped, Stopper
 from grader.process.child import spawn
-from grader.process.stopping import Stopped, Stopper
 
 PATIENCE_S = 60.0  # a deadline that only a wait that goes on reaches
 
