@@ -11,7 +11,7 @@ from grader.catalog.courses import CourseExercise, course_at, exercise_files, re
 from grader.catalog.exercises import load_catalog
 from grader.compile.toolchain import find_toolchain
 from grader.dev.check import Report, run, start_check
-from grader.dev.laboratory import Laboratory
+from grader.dev.grading import CourseGrader
 
 CATALOG = load_catalog()
 NO_COMPILER = pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed")
@@ -22,8 +22,8 @@ def report_of(request: pytest.FixtureRequest) -> Iterator[Callable[[CourseExerci
     """Begins with every exercise that is selected, so that all processors are busy while the first is waited for."""
     calls = [getattr(item, "callspec", None) for item in request.session.items if item.path == request.path]
     chosen = [call.params["one"] for call in calls if call is not None and "one" in call.params]
-    with Laboratory() as laboratory:
-        checks = {one.name: start_check(one, laboratory) for one in chosen}
+    with CourseGrader() as grader:
+        checks = {one.name: start_check(one, grader) for one in chosen}
         yield lambda one: checks[one.name]()
 
 

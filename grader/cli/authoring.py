@@ -102,8 +102,7 @@ def print_wrong(entry: CourseExercise, name: str, into: Path | None) -> int:
 
 
 def _wrong_answer(entry: CourseExercise, name: str) -> WrongAnswer:
-    from grader.dev.edits import EditError
-    from grader.dev.expectations import BadExpectation
+    from grader.dev.edits import BadWrongAnswer
     from grader.dev.wrong import wrong_answer
 
     try:
@@ -111,21 +110,20 @@ def _wrong_answer(entry: CourseExercise, name: str) -> WrongAnswer:
     except FileNotFoundError:
         hint = f"`grade dev wrong {entry.name}` lists them"
         raise UsageError(f"{entry.name} has no wrong answer {name!r}", code="not_found", hint=hint) from None
-    except (EditError, BadExpectation) as error:
+    except BadWrongAnswer as error:
         raise UsageError(f"{shown(entry.folder / 'wrong')}: {name}: {error}", code="bad_wrong_answer") from None
 
 
 def edit_wrong(entry: CourseExercise, name: str, files: Sequence[Path]) -> int:
     """Write a wrong answer's edit from whole files."""
-    from grader.dev.edits import EditError
-    from grader.dev.expectations import BadExpectation
+    from grader.dev.edits import BadWrongAnswer
     from grader.dev.wrong import write_edit
 
     if not re.fullmatch(r"\w+", name):
         raise UsageError(f"a wrong answer cannot be called {name!r}", code="bad_name", hint="use letters, digits and _")
     try:
         print_line(shown(write_edit(entry, name, files)))
-    except (EditError, BadExpectation) as error:
+    except BadWrongAnswer as error:
         raise UsageError(str(error), code="bad_wrong_answer") from None
     except OSError as error:
         raise UsageError(f"{error.filename}: {error.strerror}", code="unreadable") from None

@@ -1,14 +1,13 @@
 """For people who write exercises: `grade dev check`, the course's check of itself, and what it checks.
 
-check.py        one exercise, and the command: what is wrong, in words
-expectations.py the first line of a wrong answer: which verdict it must get, and where
+check.py        one exercise, and the command
+report.py       what it found: problems, and a report for each exercise
+slices.py       results stored as they arrive, so that work on the course goes on where it stopped
+static.py       what needs no grading: exercise.py, stub against solution, statement, hints and interview page
+verdicts.py     what stub, solution and wrong answers were graded to; figures of a statement, counted again
 wrong.py        the wrong answers of an exercise, whole files and edits of the solution
 edits.py        unified diffs: read, applied exactly, written, moved to a changed text
-sources.py      a stub is its solution minus lines
-statements.py   statement, hints and interview page; the statement's own words against the exercise
-facts.py        exercise.py against what it names: counters, oracles, checks, ceilings, its own comparison
-verdicts.py     what stub, solution and wrong answers were graded to, against what they should be
-claims.py       figures of a statement, counted again
-laboratory.py   grades many files at once, through the pipeline that the command `grade` uses
-kept.py         the simulator with child processes that serve one program after another
+ladders.py      steps that share their arrays and sizes, each told from the one before
+grading.py      grades many files at once, through the pipeline that the command `grade` uses
+new.py          the files of a new exercise
 """

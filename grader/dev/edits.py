@@ -26,8 +26,8 @@ _NO_NEWLINE = "\\ No newline at end of file"
 _RANGES = re.compile(r"@@ -(\d{1,7})(?:,(\d{1,7}))? \+(\d{1,7})(?:,(\d{1,7}))? @@.*")
 
 
-class EditError(ValueError):
-    """Raised when a text is no edit, or when an edit does not fit the text that it is applied to."""
+class BadWrongAnswer(ValueError):
+    """Raised when a wrong answer does not say which verdict it must get, is no edit, or an edit that does not fit."""
 
 
 @dataclass(frozen=True)
@@ -81,19 +81,19 @@ def lines_of(text: str) -> list[str]:
 
 
 def read_edit(text: str, names: Iterable[str]) -> Edit:
-    """Read an edit of the files ``names``. Raises EditError, with the line, for everything else."""
+    """Read an edit of the files ``names``. Raises BadWrongAnswer, with the line, for everything else."""
     if len(text) > MOST_BYTES:
-        raise EditError(f"it has {len(text)} characters; an edit has at most {MOST_BYTES}")
+        raise BadWrongAnswer(f"it has {len(text)} characters; an edit has at most {MOST_BYTES}")
     lines, names = text.removesuffix("\n").split("\n"), tuple(names)
     files: dict[str, tuple[Hunk, ...]] = {}
     at = 2
     while at < len(lines):
         name = _name(lines, at, names)
         if name in files:
-            raise EditError(f"line {at + 1}: a second section of {name}")
+            raise BadWrongAnswer(f"line {at + 1}: a second section of {name}")
         files[name], at = _hunks(lines, at + 2)
     if not files:
-        raise EditError(f"its third line must be `--- {' or '.join(names)}`: it edits nothing")
+        raise BadWrongAnswer(f"its third line must be `--- {' or '.join(names)}`: it edits nothing")
     return Edit((lines[0], lines[1]), files)
 
 
@@ -101,9 +101,9 @@ def _name(lines: Sequence[str], at: int, names: Sequence[str]) -> str:
     """The file that the two lines from ``at`` name."""
     name = next((name for name in names if lines[at] == f"--- {name}"), None)
     if name is None:
-        raise EditError(f"line {at + 1} must be `--- {' or '.join(names)}`, not {lines[at][:80]!r}")
+        raise BadWrongAnswer(f"line {at + 1} must be `--- {' or '.join(names)}`, not {lines[at][:80]!r}")
     if lines[at + 1 : at + 2] != [f"+++ {name}"]:
-        raise EditError(f"line {at + 2} must be `+++ {name}`")
+        raise BadWrongAnswer(f"line {at + 2} must be `+++ {name}`")
     return name
 
 
@@ -114,13 +114,13 @@ def _hunks(lines: Sequence[str], at: int) -> tuple[tuple[Hunk, ...], int]:
         hunk, new_at, following = _hunk(lines, at, len(found) + 1)
         grown = sum(len(one.new) - len(one.old) for one in found)
         if hunk.at < (found[-1].at + len(found[-1].old) if found else 0):
-            raise EditError(f"{hunk} begins before the hunk above it ends")
+            raise BadWrongAnswer(f"{hunk} begins before the hunk above it ends")
         if new_at != hunk.at + grown:
-            raise EditError(f"{hunk}: its lines begin at {new_at + 1} in the result, not at {hunk.at + grown + 1}")
+            raise BadWrongAnswer(f"{hunk}: its lines begin at {new_at + 1} in the result, not at {hunk.at + grown + 1}")
         found.append(hunk)
         at = following
     if not found:
-        raise EditError(f"line {at + 1}: a hunk must follow, `@@ -LINE,COUNT +LINE,COUNT @@`")
+        raise BadWrongAnswer(f"line {at + 1}: a hunk must follow, `@@ -LINE,COUNT +LINE,COUNT @@`")
     return tuple(found), at
 
 
@@ -128,7 +128,7 @@ def _hunk(lines: Sequence[str], at: int, number: int) -> tuple[Hunk, int, int]:
     """The hunk whose @@ is line ``at``, how many lines come before it in the result, and the line after it."""
     ranges = _RANGES.fullmatch(lines[at])
     if ranges is None:
-        raise EditError(f"line {at + 1} must be `@@ -LINE,COUNT +LINE,COUNT @@`, not {lines[at][:80]!r}")
+        raise BadWrongAnswer(f"line {at + 1} must be `@@ -LINE,COUNT +LINE,COUNT @@`, not {lines[at][:80]!r}")
     (old_at, olds), (new_at, news) = _range(ranges[1], ranges[2]), _range(ranges[3], ranges[4])
     old: list[str] = []
     new: list[str] = []
@@ -137,7 +137,7 @@ def _hunk(lines: Sequence[str], at: int, number: int) -> tuple[Hunk, int, int]:
     while len(old) < olds or len(new) < news:
         sign, content = (lines[end][:1] or " ", lines[end][1:] + "\n") if end < len(lines) else ("", "")
         if sign not in ("+", "-", " "):
-            raise EditError(f"line {end + 1}: the hunk of line {at + 1} has fewer lines than its @@ says")
+            raise BadWrongAnswer(f"line {end + 1}: the hunk of line {at + 1} has fewer lines than its @@ says")
         end += 1
         if lines[end : end + 1] == [_NO_NEWLINE]:
             content, end = content[:-1], end + 1
@@ -145,10 +145,10 @@ def _hunk(lines: Sequence[str], at: int, number: int) -> tuple[Hunk, int, int]:
         new += [content] * (sign != "-")
         signs.append(sign)
     if len(old) > olds or len(new) > news:
-        raise EditError(f"line {end}: the hunk of line {at + 1} has other lines than its @@ says")
+        raise BadWrongAnswer(f"line {end}: the hunk of line {at + 1} has other lines than its @@ says")
     changed = [index for index, sign in enumerate(signs) if sign != " "]
     if not changed:
-        raise EditError(f"line {at + 1}: the hunk changes nothing")
+        raise BadWrongAnswer(f"line {at + 1}: the hunk changes nothing")
     before, after = changed[0], len(signs) - 1 - changed[-1]
     return Hunk(number, at + 1, old_at, tuple(old), tuple(new), before, after), new_at, end
 
@@ -163,7 +163,7 @@ def _range(line: str, count: str | None) -> tuple[int, int]:
 
 
 def applied(hunks: Sequence[Hunk], text: str) -> str:
-    """The text after all hunks. Raises EditError for the first that does not fit its lines exactly."""
+    """The text after all hunks. Raises BadWrongAnswer for the first that does not fit its lines exactly."""
     lines, out, done = lines_of(text), list[str](), 0
     for hunk in hunks:
         for offset, line in enumerate(hunk.old):
@@ -171,9 +171,9 @@ def applied(hunks: Sequence[Hunk], text: str) -> str:
             if here != line:
                 found = "the end" if here is None else repr(here.strip()[:80])
                 where = hunk.at + offset + 1
-                raise EditError(f"{hunk} does not apply: line {where} is {found}, not {line.strip()[:80]!r}")
+                raise BadWrongAnswer(f"{hunk} does not apply: line {where} is {found}, not {line.strip()[:80]!r}")
         if not 0 <= hunk.at <= len(lines):
-            raise EditError(f"{hunk} does not apply: it begins after line {hunk.at}, and there are {len(lines)}")
+            raise BadWrongAnswer(f"{hunk} does not apply: it begins after line {hunk.at}, and there are {len(lines)}")
         out += [*lines[done : hunk.at], *hunk.new]
         done = hunk.at + len(hunk.old)
     return "".join([*out, *lines[done:]])
@@ -182,7 +182,7 @@ def applied(hunks: Sequence[Hunk], text: str) -> str:
 def moved(hunks: Sequence[Hunk], text: str) -> str:
     """The text after all hunks, each at the only place after the one before where its old lines are.
 
-    Where there is none, with less and less context. Raises EditError for a hunk that has no place, or several.
+    Where there is none, with less and less context. Raises BadWrongAnswer for a hunk that has no place, or several.
     """
     lines, out, done = lines_of(text), list[str](), 0
     for hunk in hunks:
@@ -200,5 +200,5 @@ def _place(hunk: Hunk, lines: Sequence[str], start: int) -> tuple[int, Sequence[
         if old and len(places) == 1:
             return places[0], old, new
         if places:
-            raise EditError(f"{hunk} fits {len(places)} places: edit it by hand")
-    raise EditError(f"{hunk} has no place any more: the lines that it changes are others now")
+            raise BadWrongAnswer(f"{hunk} fits {len(places)} places: edit it by hand")
+    raise BadWrongAnswer(f"{hunk} has no place any more: the lines that it changes are others now")

@@ -12,9 +12,9 @@ from itertools import pairwise
 from pathlib import Path
 
 from grader.catalog.courses import CourseExercise
-from grader.dev.problem import Problem
-from grader.gpus.architecture import SIMULATED, capability
-from grader.gpus.pass_lines import REFERENCE, Line, lines_on
+from grader.dev.report import Problem
+from grader.gpus.architecture import simulable
+from grader.gpus.pass_lines import REFERENCE, lines_on
 from grader.grading.technique import Miss, evaluate
 from grader.timing.samples import SLOW_BELOW
 from grader.verdict import LaunchRecord
@@ -28,7 +28,9 @@ Launches = Mapping[str, Sequence[LaunchRecord]]
 
 @dataclass(frozen=True)
 class Cell:
-    """One step's solution under a later step's grading. ``slow`` is None where no line is known."""
+    """One step's solution under a later step's grading: what it misses, and whether it is too slow for the later line
+    on the reference GPU (None where no line is known).
+    """
 
     solution: str
     step: str
@@ -58,16 +60,13 @@ def ladder_problems(steps: Sequence[CourseExercise], launches: Launches) -> Iter
                 yield Problem("exercise.py", f"{step.name} has other {field} than {steps[0].name}")
     for before, step in pairwise(steps):
         cell = compared(before, step, launches)
-        if cell is not None and not cell.rejected and not _unknown(step, cell):
+        # A step that the simulator cannot run is told from the others by time alone, which somebody has to measure.
+        unknown = cell is not None and cell.slow is None and not simulable(step.exercise.requires)
+        if cell is not None and not cell.rejected and not unknown:
             yield Problem(
                 "exercise.py",
                 f"the solution of {before.name} passes {step.name}: no technique tells them apart, nor does time",
             )
-
-
-def _unknown(entry: CourseExercise, cell: Cell) -> bool:
-    """A step that the simulator cannot run is told from the others by time alone, which somebody has to measure."""
-    return capability(entry.exercise.requires) > SIMULATED and cell.slow is None
 
 
 def matrix(steps: Sequence[CourseExercise], launches: Launches) -> list[Cell]:
@@ -82,16 +81,10 @@ def compared(before: CourseExercise, entry: CourseExercise, launches: Launches) 
     if not counted:
         return None
     found = (evaluate(expect, counted, entry.exercise.simulated) for expect in entry.graded.technique)
-    return Cell(
-        before.name, entry.name, tuple(miss for miss in found if miss is not None), _slow(before.name, entry.name)
-    )
-
-
-def _slow(before: str, step: str) -> bool | None:
-    """Whether the earlier solution is too slow for the later line, on the reference GPU; None where nobody knows."""
+    missed = tuple(miss for miss in found if miss is not None)
     lines = lines_on(REFERENCE)
-    earlier: Line | None = lines.get(before)
-    later: Line | None = lines.get(step)
-    if earlier is None or later is None or earlier.of != later.of:
-        return None
-    return earlier.solution < SLOW_BELOW * later.fraction
+    earlier, later = lines.get(before.name), lines.get(entry.name)
+    slow = None
+    if earlier is not None and later is not None and earlier.of == later.of:
+        slow = earlier.solution < SLOW_BELOW * later.fraction
+    return Cell(before.name, entry.name, missed, slow)

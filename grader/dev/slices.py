@@ -1,7 +1,10 @@
-"""A check of the course in slices: reports are kept as they arrive, and a later slice goes on where one stopped.
+"""Work on a course in slices: results are stored as they arrive, and a later slice goes on where one stopped.
 
-A report holds while the exercise's files and the grader are as they were, on the same GPU model. What has changed since
-it was last checked comes first.
+    stored = StoredResults("check", "NVIDIA H200", Report.to_json, Report.from_json)
+    for entry, report in slice_of(exercises, begin, stored, limit_s=480): ...
+
+A result holds while the exercise's files and the grader are as they were, on the same machine. Exercises that have
+changed since come first.
 """
 
 from __future__ import annotations
@@ -12,65 +15,56 @@ from dataclasses import dataclass
 from functools import cache as once
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from grader.catalog.courses import CourseExercise
 from grader.compile import cache
-from grader.dev.problem import Problem
 from grader.paths import PACKAGE
-from grader.verdict import Verdict
 
 AHEAD = 2
 """How many exercises of a slice are in flight: while one ends, the next keeps the processors busy."""
 
+LEFT = 3
+"""The exit code of a slice that has not come to the last exercise."""
+
+T = TypeVar("T")
+
 
 @dataclass(frozen=True)
-class Report:
-    """What the check of one exercise came to."""
+class StoredResults(Generic[T]):
+    """The results of one job (``check``, ``bench``, ``ladders``) on one ``machine``: the simulator, or a GPU model."""
 
-    name: str
-    problems: tuple[Problem, ...]
-    summary: str = ""
-    solution: Verdict | None = None  # on the simulator; a report that was kept has none
+    job: str
+    machine: str
+    to_json: Callable[[T], Any]
+    from_json: Callable[[Any], T]
 
-
-Check = Callable[[], Report]
-"""Waits for an exercise that has begun."""
-
-
-class KeptReports:
-    """The reports of earlier checks on one ``machine``: the simulator alone, or a GPU model."""
-
-    def __init__(self, machine: str) -> None:
-        self._machine = machine
-
-    def find(self, entry: CourseExercise) -> Report | None:
-        """The report of an exercise that is as it was then."""
-        kept = self._load(entry)
-        if kept.get("files") != digest_of(entry) or kept.get("grader") != _grader():
+    def find(self, entry: CourseExercise) -> T | None:
+        """The result of an exercise that is as it was then."""
+        stored = self._load(entry)
+        if stored.get("files") != digest_of(entry) or stored.get("grader") != _grader():
             return None
-        return Report(entry.name, tuple(Problem(*problem) for problem in kept["problems"]), kept["summary"])
+        return self.from_json(stored["result"])
 
     def rank(self, entry: CourseExercise) -> int:
-        """0 where the exercise has changed since it was last checked, 1 where it never was, 2 where the grader has."""
+        """0 where the exercise has changed since its last result, 1 where it never had one, 2 where the grader has."""
         files = self._load(entry).get("files")
         return 1 if files is None else 2 * (files == digest_of(entry))
 
-    def keep(self, entry: CourseExercise, report: Report, files: str) -> None:
-        """Keep a report of the exercise as it was when its ``files`` had this digest."""
-        problems = [[problem.place, problem.message] for problem in report.problems]
-        record = {"files": files, "grader": _grader(), "problems": problems, "summary": report.summary}
-        cache.store("check", self._key(entry), record)
+    def store(self, entry: CourseExercise, result: T, files: str) -> None:
+        """Store a result of the exercise as it was when its ``files`` had this digest."""
+        record = {"files": files, "grader": _grader(), "result": self.to_json(result)}
+        cache.store(self.job, self._key(entry), record)
 
     def _load(self, entry: CourseExercise) -> dict[str, Any]:
-        return cache.load("check", self._key(entry)) or {}
+        return cache.load(self.job, self._key(entry)) or {}
 
     def _key(self, entry: CourseExercise) -> str:
-        return cache.digest(self._machine, str(entry.folder))
+        return cache.digest(self.machine, str(entry.folder))
 
 
 def digest_of(entry: CourseExercise) -> str:
-    """A hash of all that an exercise's verdicts come from, but for the grader."""
+    """A hash of all that an exercise's results come from, but for the grader."""
     beside = (entry.solution, entry.solution_host_file)
     files = [*_files(entry.folder), *(path for path in beside if path), *_files(entry.course.kernels_ref)]
     inherited = [repr(expect) for expect in entry.inherited]
@@ -88,40 +82,38 @@ def _files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc")
 
 
-def checked(
-    exercises: Sequence[CourseExercise], begin: Callable[[CourseExercise], Check], kept: KeptReports
-) -> Iterator[Report]:
-    """Check every exercise, all at once, and yield the reports in their order."""
-    begun = [(entry, digest_of(entry), begin(entry)) for entry in exercises]
-    for entry, files, check in begun:
-        report = check()
-        kept.keep(entry, report, files)
-        yield report
-
-
 def slice_of(
-    exercises: Sequence[CourseExercise], begin: Callable[[CourseExercise], Check], kept: KeptReports, limit_s: float
-) -> Iterator[Report]:
-    """Yield the reports that are kept, then check in the time that there is; at least one exercise."""
-    started = perf_counter()
-    found = [(entry, kept.find(entry)) for entry in exercises]
-    yield from (report for _, report in found if report is not None)
-    waiting = deque(sorted((entry for entry, report in found if report is None), key=kept.rank))
-    begun: deque[tuple[CourseExercise, str, Check]] = deque()
-    last, longest_s = started, 0.0
+    exercises: Sequence[CourseExercise],
+    begin: Callable[[CourseExercise], Callable[[], T]],
+    stored: StoredResults[T],
+    limit_s: float | None,
+) -> Iterator[tuple[CourseExercise, T]]:
+    """Yield the stored results, then those of as many exercises as the time allows; at least one.
+
+    ``begin`` starts an exercise and returns what waits for it. Without ``limit_s`` all begin at once, in their order,
+    whatever is stored.
+    """
+    started = last = perf_counter()
+    found = {} if limit_s is None else {id(entry): stored.find(entry) for entry in exercises}
+    yield from ((entry, result) for entry in exercises if (result := found.get(id(entry))) is not None)
+    waiting = deque(entry for entry in exercises if found.get(id(entry)) is None)
+    if limit_s is not None:
+        waiting = deque(sorted(waiting, key=stored.rank))
+    begun: deque[tuple[CourseExercise, str, Callable[[], T]]] = deque()
+    longest_s = 0.0
     while waiting or begun:
-        while waiting and len(begun) < AHEAD and _fits(perf_counter() - started, longest_s, limit_s):
+        while waiting and (limit_s is None or _fits(len(begun), perf_counter() - started, longest_s, limit_s)):
             entry = waiting.popleft()
             begun.append((entry, digest_of(entry), begin(entry)))
         if not begun:
             return
-        entry, files, check = begun.popleft()
-        report = check()
-        kept.keep(entry, report, files)
+        entry, files, finish = begun.popleft()
+        result = finish()
+        stored.store(entry, result, files)
         longest_s, last = max(longest_s, perf_counter() - last), perf_counter()
-        yield report
+        yield entry, result
 
 
-def _fits(spent_s: float, longest_s: float, limit_s: float) -> bool:
+def _fits(begun: int, spent_s: float, longest_s: float, limit_s: float) -> bool:
     """Whether another exercise, after the one in flight, is likely to end in time."""
-    return spent_s + AHEAD * longest_s <= limit_s
+    return begun < AHEAD and spent_s + AHEAD * longest_s <= limit_s

@@ -1,91 +1,98 @@
-"""What stub, solution and wrong answers were graded to, against what they should be. Pure."""
+"""What the files of an exercise were graded to, against what they should be; figures of its statement, counted again.
+
+    <!-- claim: stub excess_wavefronts per rows = 39 -->
+    <!-- claim: wrong/modulo.diff shared_requests per n <= 150/256 -->
+
+A claim is a comment in README.md, which no reader sees. It names a file (``stub``, ``solution`` or a wrong answer), a
+counter of docs/counters.md at the simulated size, and its value. The file must get as far as being counted.
+
+What only a newer GPU runs is compiled, assembled and laid out here, and nothing of it runs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from textwrap import shorten
 
 from grader.catalog.courses import CourseExercise
-from grader.dev.expectations import Expectation
-from grader.dev.problem import Problem
-from grader.gpus.architecture import simulable
-from grader.grading.technique import evaluate
+from grader.dev.report import Problem
+from grader.dev.wrong import WrongAnswer
+from grader.errors import GraderFault, SubmissionError, Unsupported
+from grader.expressions import ExpressionError
+from grader.expressions import evaluate as value_of
+from grader.gpus.architecture import capability
+from grader.grading.technique import evaluate, in_words, total
+from grader.launch import DeviceLimits, parse_launches, resolve_launches
+from grader.simt.occupancy import MULTIPROCESSORS
 from grader.verdict import Verdict
 
 FAILING = 2
-"""Wrong answers of an exercise that the simulator must reject, at least."""
+"""Wrong answers of an exercise that the simulator, or the only GPU that runs them, must reject, at least."""
 
 
 @dataclass(frozen=True)
 class Graded:
-    """The verdicts of one exercise's files on one backend. ``mutants`` holds those that name it on their first line."""
+    """The verdicts of one exercise's files on one backend: ``mutants`` are the wrong answers that name it on their
+    first line, each with the word that it must get.
+    """
 
     backend: str
     stub: Verdict | None = None
     solution: Verdict | None = None
-    mutants: Mapping[Path, Verdict] = field(default_factory=dict)
+    mutants: Mapping[Path, tuple[str, Verdict]] = field(default_factory=dict)
 
     @property
     def by_name(self) -> Mapping[str, Verdict]:
         """The verdicts by the names that claims use: ``stub``, ``solution``, ``wrong/copy.diff``."""
         named = {"stub": self.stub, "solution": self.solution}
-        mutants = {f"wrong/{path.name}": verdict for path, verdict in self.mutants.items()}
+        mutants = {f"wrong/{path.name}": verdict for path, (_, verdict) in self.mutants.items()}
         return {name: verdict for name, verdict in named.items() if verdict is not None} | mutants
 
+    def summary(self) -> str:
+        """E.g. "sim: stub wrong, solution pass, 12 of 12 wrong answers as stated"."""
+        as_stated = sum(verdict.verdict == word for word, verdict in self.mutants.values())
+        stub = self.stub.verdict if self.stub else "missing"
+        solution = self.solution.verdict if self.solution else "none"
+        mutants = f"{as_stated} of {len(self.mutants)} wrong answers as stated"
+        return f"{self.backend}: stub {stub}, solution {solution}, {mutants}"
 
-def verdict_problems(entry: CourseExercise, graded: Graded, expected: Mapping[Path, Expectation]) -> Iterator[Problem]:
+
+def verdict_problems(entry: CourseExercise, graded: Graded) -> Iterator[Problem]:
     """Yield every verdict that is not as it should be."""
-    runs = graded.backend == "gpu" or simulable(entry.exercise.requires)
-    if graded.stub is not None:
-        yield from _stub(entry, graded.stub, runs)
-    if graded.solution is not None:
-        yield from _solution(entry, graded.solution, runs)
-    for path, verdict in graded.mutants.items():
-        yield from _mutant(path, verdict, expected[path].words[graded.backend])
-    if graded.backend == "sim" and runs:
-        yield from _enough(graded)
-        yield from _toothless(entry, graded)
+    stub, solution = graded.stub, graded.solution
+    if stub is not None and stub.stage("compiles").status != "passed":
+        yield Problem(entry.stub.name, f"the stub does not compile: {one_line(stub)}")
+    elif stub is not None and stub.exit_code != 1:
+        yield Problem(entry.stub.name, f"the untouched stub must not pass: {one_line(stub)}")
+    if solution is not None:
+        place = f"solution {entry.name}.cu"
+        slow = solution.verdict in ("slow", "inconclusive")
+        if not (solution.passed or (slow and _is_provisional(solution))):
+            yield Problem(place, f"the solution does not pass: {one_line(solution)}")
+        else:
+            yield from (Problem(place, f"{found.severity}: {found.message}") for found in solution.diagnostics)
+            yield from (Problem(place, note) for note in solution.notes)
+    for path, (word, verdict) in graded.mutants.items():
+        if verdict.verdict != word and not (word == "slow" and _is_provisional(verdict)):
+            yield Problem(f"wrong/{path.name}", f"expected {word} on {verdict.backend}, got {one_line(verdict)}")
+    if graded.backend == "sim":
+        failing = sum(verdict.exit_code == 1 for _, verdict in graded.mutants.values())
+        if failing < FAILING:
+            yield Problem("wrong/", f"the simulator rejects {failing} wrong answers; it must be {FAILING} or more")
+        yield from _never_missed(entry, graded)
 
 
-def _stub(entry: CourseExercise, verdict: Verdict, runs: bool) -> Iterator[Problem]:
-    place = entry.stub.name
-    if verdict.stage("compiles").status != "passed":
-        yield Problem(place, f"the stub does not compile: {told(verdict)}")
-    elif verdict.exit_code != 1 and runs:
-        yield Problem(place, f"the untouched stub must not pass: {told(verdict)}")
+def _is_provisional(verdict: Verdict) -> bool:
+    """Whether its pass line was set on another GPU model."""
+    return verdict.measured is not None and verdict.measured.provisional
 
 
-def _solution(entry: CourseExercise, verdict: Verdict, runs: bool) -> Iterator[Problem]:
-    place = f"solution {entry.name}.cu"
-    if verdict.stage("compiles").status != "passed" or (runs and not _as_good(verdict)):
-        yield Problem(place, f"the solution does not pass: {told(verdict)}")
-        return
-    if runs:
-        yield from (Problem(place, f"{found.severity}: {found.message}") for found in verdict.diagnostics)
-        yield from (Problem(place, note) for note in verdict.notes)
-
-
-def _as_good(verdict: Verdict) -> bool:
-    """Whether it passed, or misses only a pass line that was set on another GPU model."""
-    guessed = verdict.measured is not None and verdict.measured.provisional
-    return verdict.passed or (guessed and verdict.verdict in ("slow", "inconclusive"))
-
-
-def _mutant(path: Path, verdict: Verdict, word: str) -> Iterator[Problem]:
-    provisional = verdict.measured is not None and verdict.measured.provisional
-    if verdict.verdict != word and not (word == "slow" and provisional):
-        yield Problem(f"wrong/{path.name}", f"expected {word} on {verdict.backend}, got {told(verdict)}")
-
-
-def _enough(graded: Graded) -> Iterator[Problem]:
-    failing = sum(verdict.exit_code == 1 for verdict in graded.mutants.values())
-    if failing < FAILING:
-        yield Problem("wrong/", f"the simulator rejects {failing} wrong answers; it must be {FAILING} or more")
-
-
-def _toothless(entry: CourseExercise, graded: Graded) -> Iterator[Problem]:
+def _never_missed(entry: CourseExercise, graded: Graded) -> Iterator[Problem]:
     """An expectation that no wrong answer misses says nothing: it could be mistaken and nobody would see it."""
     counted = [(v.launches, v.host_counters) for v in graded.by_name.values() if v.verdict == "technique"]
     for expect in entry.exercise.technique:
@@ -93,10 +100,112 @@ def _toothless(entry: CourseExercise, graded: Graded) -> Iterator[Problem]:
             yield Problem("wrong/", f"no wrong answer misses what is expected of {expect.counter}: add one that does")
 
 
-def told(verdict: Verdict) -> str:
-    """A verdict in a line: its word and what was found first."""
+def one_line(verdict: Verdict) -> str:
+    """The word of a verdict and its first diagnostic, in a line."""
     found = verdict.diagnostics[0] if verdict.diagnostics else None
     if found is None:
         return verdict.verdict
     where = f" (line {found.line})" if found.line else ""
     return f"{verdict.verdict}: {shorten(found.message, 300, placeholder=' …')}{where}"
+
+
+# -------------------------------------------------------------------------------------------------------------- claims
+
+_COMMENT = re.compile(r"<!--\s*claim:(.*?)-->", re.DOTALL)
+_CLAIM = re.compile(r"(?P<file>\S+) (?P<counter>\w+)(?: per (?P<per>.+?))? (?P<sign>=|<=|>=) (?P<value>.+)")
+_HOLDS: Mapping[str, Callable[[float, float], bool]] = {
+    "=": lambda counted, claimed: math.isclose(counted, claimed, rel_tol=1e-9, abs_tol=1e-12),
+    "<=": lambda counted, claimed: counted <= claimed * (1 + 1e-9),
+    ">=": lambda counted, claimed: counted >= claimed * (1 - 1e-9),
+}
+
+
+def claim_problems(entry: CourseExercise, verdicts: Mapping[str, Verdict]) -> Iterator[Problem]:
+    """Yield the claims of the statement that do not hold. ``verdicts`` has the simulator's by the names of claims."""
+    place = entry.statement.name
+    text = entry.statement.read_text(encoding="utf-8") if entry.statement.is_file() else ""
+    for comment in _COMMENT.findall(text):
+        claim = " ".join(comment.split())
+        match = _CLAIM.fullmatch(claim)
+        if match is None:
+            yield Problem(place, f"not a claim that can be read: {comment.strip()!r}")
+        elif wrong := _why_wrong(entry, match, verdicts):
+            yield Problem(place, f"the claim `{claim}` does not hold: {wrong}")
+
+
+def _why_wrong(entry: CourseExercise, claim: re.Match[str], verdicts: Mapping[str, Verdict]) -> str:
+    """Return in words why a claim does not hold, "" if it does."""
+    verdict = verdicts.get(claim["file"])
+    if verdict is None:
+        return f"there is no {claim['file']}; the files are {', '.join(verdicts)}"
+    if not verdict.launches:
+        return f"it is {verdict.verdict}, so nothing was counted"
+    try:
+        counted = total(claim["counter"], verdict.launches, verdict.host_counters or None)
+        counted /= float(value_of(claim["per"] or "1", dict(entry.exercise.simulated)))
+        claimed = float(Fraction(claim["value"]))
+    except (ExpressionError, GraderFault) as error:
+        return error.message
+    except ValueError:
+        return f"{claim['value']!r} is no number, nor a fraction like 150/256"
+    return "" if _HOLDS[claim["sign"]](counted, claimed) else f"it is {in_words(counted)}"
+
+
+# --------------------------------------------------------------------------------- exercises that need a newer GPU
+
+_REFUSED = {"compile_error", "invalid", "limit", "policy"}
+"""Words of wrong answers that never come to run."""
+
+_RIGHT = {"pass", "slow", "technique"}
+"""Words of answers that are right, whatever else they lack."""
+
+
+def assembly_problems(entry: CourseExercise, answers: Sequence[WrongAnswer]) -> Iterator[Problem]:
+    """Yield the files of an exercise that do not compile, assemble or launch for what it requires; spills, and too few
+    wrong answers.
+    """
+    failing = sum(answer.expectation.words.get("gpu", "pass") not in _RIGHT for answer in answers)
+    if failing < FAILING:
+        yield Problem("wrong/", f"{failing} wrong answers fail on a GPU; it must be {FAILING} or more")
+    for place, name, source in _files_to_compile(entry, answers):
+        try:
+            spilled = _spilled(entry, name, source)
+        except (SubmissionError, Unsupported) as error:
+            word = error.verdict if isinstance(error, SubmissionError) else "unsupported"
+            yield Problem(place, f"for {entry.exercise.requires}: {word}: {error.message}")
+            continue
+        if spilled and place.startswith("solution"):
+            yield Problem(place, f"{spilled} bytes of registers are spilled to local memory")
+
+
+def _files_to_compile(entry: CourseExercise, answers: Sequence[WrongAnswer]) -> Iterator[tuple[str, str, bytes]]:
+    """Yield each file: what a problem calls it, its name, and its source."""
+    if entry.stub.is_file():
+        yield entry.stub.name, entry.stub.name, entry.stub.read_bytes()
+    if entry.solution is not None:
+        yield f"solution {entry.name}.cu", entry.solution.name, entry.solution.read_bytes()
+    for answer in answers:
+        name, text = next(iter(answer.texts.items()))
+        if not _REFUSED & set(answer.expectation.words.values()) and name.endswith(".cu"):
+            yield f"wrong/{answer.path.name}", name, text.encode()
+
+
+def _spilled(entry: CourseExercise, name: str, source: bytes) -> int:
+    """Compile, resolve the launch lines at every size, assemble; the bytes of spilled registers."""
+    from grader.compile import assembly, compile_source
+
+    exercise, requires = entry.exercise, entry.exercise.requires
+    program = compile_source(source, name, target=requires)
+    script = parse_launches(program.source, file=name)
+    timed = () if exercise.timed is None else (exercise.timed, *(also.size for also in exercise.also_timed))
+    for size in (*exercise.small, exercise.simulated, *timed):
+        resolve_launches(script, exercise, size, limits_of(requires), program)
+    return max((needs.spill_store_bytes for needs in assembly(program, requires).resources.values()), default=0)
+
+
+def limits_of(architecture: str) -> DeviceLimits:
+    """The launch limits of that capability, as far as they differ from the simulated device's."""
+    major, minor = capability(architecture)
+    has = MULTIPROCESSORS.get(f"sm_{major}{minor}")
+    most = 99 << 10 if has is None else has.shared_bytes_per_block  # what every GPU from 8.0 on has
+    return DeviceLimits(name=f"GPU of capability {major}.{minor}", max_shared_bytes=most)

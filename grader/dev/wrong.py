@@ -4,23 +4,61 @@
     wrong/M.cu          a program of its own; in a host exercise with wrong/M_host.py, or with the solution's host file
     wrong/M_host.py     a host file of its own, with the solution's kernels
 
-Each says on its first two lines which verdict it must get and why (`grader.dev.expectations`). What an edit makes is a
-whole file with the same two lines on top, named M.cu or M_host.py: that is graded, so a line in a report is a line of
-what ``grade dev wrong NAME M`` prints.
+The first two lines say which verdict it must get, and why it is wrong (``#`` begins the lines of a whole host file):
+
+    // expect: wrong                    on the simulator and on a GPU
+    // expect: sim=technique gpu=slow   on each as it says; a backend that is not named is not checked
+    // Why it is wrong, in a sentence.
+
+What an edit makes is a whole file with the same two lines on top, named M.cu or M_host.py: that is graded, so a line in
+a report is a line of what ``grade dev wrong NAME M`` prints.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from grader.catalog.courses import CourseExercise
-from grader.dev.edits import EditError, Hunk, applied, lines_of, moved, read_edit, written
-from grader.dev.expectations import BadExpectation, Expectation, comment_mark, read_expectation
-from grader.dev.problem import Problem
+from grader.dev.edits import BadWrongAnswer, Hunk, applied, lines_of, moved, read_edit, written
+from grader.dev.report import Problem
+from grader.verdict import VERDICTS
 
 HOST = "_host.py"
+BACKENDS = ("sim", "gpu")
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """The verdict word for each backend that is checked, and the reason on the second line."""
+
+    words: Mapping[str, str]
+    reason: str
+
+
+def comment_mark(name: str) -> str:
+    """What begins a comment in a file of that name."""
+    return "#" if name.endswith(".py") else "//"
+
+
+def read_expectation(lines: Sequence[str], mark: str = "//") -> Expectation:
+    """Read the first two lines of a wrong answer, comments after ``mark``. Raises BadWrongAnswer."""
+    first, second, *_ = [*lines, "", ""]
+    match = re.fullmatch(rf"{mark} expect: (\S.*)", first.rstrip())
+    if match is None:
+        raise BadWrongAnswer(f"the first line is no `{mark} expect: WORD`: {first[:60]!r}")
+    reason = second.removeprefix(mark).strip() if second.startswith(mark) else ""
+    if not reason:
+        raise BadWrongAnswer("the second line is no comment that says why it is wrong")
+    pairs = [part.partition("=") for part in match[1].split()]
+    every = match[1] in VERDICTS
+    words = dict.fromkeys(BACKENDS, match[1]) if every else {backend: word for backend, _, word in pairs}
+    if len(words) < len(pairs) or not (set(words) <= set(BACKENDS) and set(words.values()) <= set(VERDICTS)):
+        message = f"{match[1]!r} is neither a verdict word nor `sim=WORD gpu=WORD`; docs/verdicts.md has the words"
+        raise BadWrongAnswer(message)
+    return Expectation(words, reason)
 
 
 @dataclass(frozen=True)
@@ -45,32 +83,31 @@ def wrong_answers(entry: CourseExercise) -> tuple[list[WrongAnswer], list[Proble
     """Every wrong answer in the order of names, and what is wrong with the files that are none."""
     found: list[WrongAnswer] = []
     problems: list[Problem] = []
-    for name in _names(entry):
+    files = [path.name for path in entry.folder.glob("wrong/*") if path.is_file()]
+    suffixes = _suffixes(entry)
+    names = {name.removesuffix(suffix) for name in files for suffix in suffixes if name.endswith(suffix)}
+    for name in sorted(names):
         try:
             found.append(wrong_answer(entry, name))
-        except (BadExpectation, EditError) as error:
+        except BadWrongAnswer as error:
             path = next(iter(_files(entry, name).values()))
             problems.append(Problem(f"wrong/{path.name}", str(error)))
     return found, problems
 
 
 def wrong_answer(entry: CourseExercise, name: str) -> WrongAnswer:
-    """The wrong answer called ``name``, without suffix. Raises BadExpectation, EditError, FileNotFoundError."""
+    """The wrong answer called ``name``, without suffix. Raises BadWrongAnswer, FileNotFoundError."""
     files = _files(entry, name)
     if not files:
         raise FileNotFoundError(name)
     if ".diff" not in files:
-        return _whole(files)
+        texts = {path.name: _read(path) for path in files.values()}
+        path = next(iter(files.values()))
+        return WrongAnswer(path, read_expectation(texts[path.name].splitlines(), comment_mark(path.name)), texts)
     if len(files) > 1:
         _, other, *_ = files.values()
-        raise EditError(f"{other.name} is there too: leave one of them out")
+        raise BadWrongAnswer(f"{other.name} is there too: leave one of them out")
     return _edited(entry, files[".diff"])
-
-
-def _names(entry: CourseExercise) -> list[str]:
-    suffixes = _suffixes(entry)
-    found = [path.name for path in entry.folder.glob("wrong/*") if path.is_file()]
-    return sorted({name.removesuffix(suffix) for name in found for suffix in suffixes if name.endswith(suffix)})
 
 
 def _files(entry: CourseExercise, name: str) -> dict[str, Path]:
@@ -83,13 +120,6 @@ def _suffixes(entry: CourseExercise) -> tuple[str, ...]:
     return (".diff", ".cu", HOST) if entry.exercise.host else (".diff", ".cu")
 
 
-def _whole(files: Mapping[str, Path]) -> WrongAnswer:
-    texts = {path.name: _read(path) for path in files.values()}
-    path = next(iter(files.values()))
-    expectation = read_expectation(texts[path.name].splitlines(), comment_mark(path.name))
-    return WrongAnswer(path, expectation, texts)
-
-
 def _edited(entry: CourseExercise, path: Path) -> WrongAnswer:
     solution = _solution(entry)
     text = _read(path)
@@ -97,25 +127,20 @@ def _edited(entry: CourseExercise, path: Path) -> WrongAnswer:
     edit = read_edit(text, solution)
     try:
         changed = {name: applied(edit.files[name], solution[name]) for name in solution if name in edit.files}
-    except EditError as error:
-        raise EditError(
+    except BadWrongAnswer as error:
+        raise BadWrongAnswer(
             f"{error}; `grade dev wrong {entry.name} --refresh` moves edits to a changed solution"
         ) from None
-    return WrongAnswer(path, expectation, _texts(entry, path.stem, edit.head, changed))
-
-
-def _texts(entry: CourseExercise, name: str, head: Sequence[str], changed: Mapping[str, str]) -> dict[str, str]:
-    """The changed files under the names that they are graded by, the first with the two lines of the edit on top."""
-    texts = {file.replace(entry.name, name, 1): text for file, text in changed.items()}
+    texts = {file.replace(entry.name, path.stem, 1): text for file, text in changed.items()}
     first = next(iter(texts))
-    top = [f"{comment_mark(first)}{line.removeprefix('//')}\n" for line in head]
-    return texts | {first: "".join([*top, texts[first]])}
+    top = [f"{comment_mark(first)}{line.removeprefix('//')}\n" for line in edit.head]
+    return WrongAnswer(path, expectation, texts | {first: "".join([*top, texts[first]])})
 
 
 def _solution(entry: CourseExercise) -> dict[str, str]:
-    """The solution's files by name. Raises EditError where there is none."""
+    """The solution's files by name. Raises BadWrongAnswer where there is none."""
     if entry.solution is None:
-        raise EditError("it edits the solution, and there is none")
+        raise BadWrongAnswer("it edits the solution, and there is none")
     host = entry.solution_host_file if entry.exercise.host else None
     return {path.name: _read(path) for path in (entry.solution, host) if path is not None}
 
@@ -124,7 +149,7 @@ def _read(path: Path) -> str:
     try:
         return path.read_bytes().decode()
     except UnicodeDecodeError as error:
-        raise EditError(f"{path.name} is not UTF-8: {error.reason} at byte {error.start}") from None
+        raise BadWrongAnswer(f"{path.name} is not UTF-8: {error.reason} at byte {error.start}") from None
 
 
 # -------------------------------------------------------------------------------------------------------------- writing
@@ -134,7 +159,7 @@ def write_edit(entry: CourseExercise, name: str, files: Iterable[Path]) -> Path:
     """Write ``wrong/NAME.diff`` from whole files, and remove those of them that lie in ``wrong/`` themselves.
 
     The first two lines of the `.cu`, or of the host file where it is alone, are the expectation and the reason.
-    Raises BadExpectation, EditError.
+    Raises BadWrongAnswer.
     """
     solution = _solution(entry)
     whole = {path: lines_of(_read(path)) for path in sorted(files, key=lambda path: path.name.endswith(HOST))}
@@ -143,9 +168,11 @@ def write_edit(entry: CourseExercise, name: str, files: Iterable[Path]) -> Path:
     for path, lines in whole.items():
         file = f"{entry.name}{HOST if path.name.endswith(HOST) else '.cu'}"
         if not path.name.endswith((".cu", HOST)):
-            raise EditError(f"{path.name} is not a whole file: M.cu, or M{HOST} of a host exercise")
+            raise BadWrongAnswer(f"{path.name} is not a whole file: M.cu, or M{HOST} of a host exercise")
         if file not in solution or file in changed:
-            raise EditError(f"{path.name}: " + ("a second file" if file in changed else f"the solution has no {file}"))
+            raise BadWrongAnswer(
+                f"{path.name}: " + ("a second file" if file in changed else f"the solution has no {file}")
+            )
         mark = comment_mark(file)
         if not head:
             read_expectation("".join(lines[:2]).splitlines(), mark)
@@ -170,7 +197,7 @@ def refresh(entry: CourseExercise) -> tuple[list[Path], list[Problem]]:
             solution, text = _solution(entry), _read(path)
             edit = read_edit(text, solution)
             new = _checked(edit.head, solution, {name: _moved(edit.files[name], solution[name]) for name in edit.files})
-        except EditError as error:
+        except BadWrongAnswer as error:
             problems.append(Problem(f"wrong/{path.name}", str(error)))
             continue
         if new != text:
@@ -183,12 +210,12 @@ def _moved(hunks: Sequence[Hunk], text: str) -> str:
     """The text after the hunks: where they stand if all fit there, else where each fits alone."""
     try:
         return applied(hunks, text)
-    except EditError:
+    except BadWrongAnswer:
         return moved(hunks, text)
 
 
 def _checked(head: Sequence[str], solution: Mapping[str, str], changed: Mapping[str, str]) -> str:
-    """The edit's text. Raises EditError where nothing is changed."""
+    """The edit's text. Raises BadWrongAnswer where nothing is changed."""
     text = written(head, {file: (solution[file], new) for file, new in changed.items()})
     read_edit(text, solution)
     return text

@@ -33,19 +33,20 @@ STUB_IS_RIGHT = {"bank_conflicts": True}
 def the_course_on_the_gpu(backend: GpuBackend) -> Any:
     """Every stub fails, every solution passes, every wrong answer gets the word on its first line."""
     from grader.dev.check import ALONE
-    from grader.dev.laboratory import Laboratory
-    from grader.dev.verdicts import told
+    from grader.dev.grading import CourseGrader
+    from grader.dev.verdicts import one_line
 
     told_all, wrong = [], []
-    with Laboratory(device=backend.gpu.index) as laboratory:
+    with CourseGrader(device=backend.gpu.index) as grader:
         for name, file, word in expectations():
             start = time.perf_counter()
             one = courses()[name]
             path = file if isinstance(file, Path) else file.path
-            verdict = laboratory.on_gpu(one, file, "auto" if word in ALONE else "gpu").result()
+            verdict = grader.on_gpu(one, file, "auto" if word in ALONE else "gpu").result()
             spent = time.perf_counter() - start
             right = verdict.exit_code == 1 if word == "not passed" else verdict.verdict == word
-            line = f"{'ok  ' if right else 'FAIL'} {spent:5.2f} s  {name}/{path.name}: expected {word}, {told(verdict)}"
+            place = f"{'ok  ' if right else 'FAIL'} {spent:5.2f} s  {name}/{path.name}"
+            line = f"{place}: expected {word}, {one_line(verdict)}"
             speed = verdict.stage("fast").detail
             told_all.append(line + (f" ({speed})" if speed else ""))
             print(f"    {told_all[-1]}", flush=True)

@@ -25,7 +25,7 @@ from ladder_steps import Report, step_of
 
 from grader.bench.report import table as markdown_table
 from grader.catalog.exercises import CourseExercise, load_catalog
-from grader.dev.laboratory import Laboratory
+from grader.dev.grading import CourseGrader
 from grader.dev.ladders import Cell, Launches, ladders, matrix
 from grader.exercise import Expect
 from grader.gpus.pass_lines import REFERENCE, lines_on
@@ -74,7 +74,7 @@ def read_report(path: Path) -> Report:
 
 def counted(exercises: Sequence[CourseExercise]) -> Launches:
     """What each solution does at its simulated size; nothing where the simulator cannot run it."""
-    with Laboratory() as laboratory:
+    with CourseGrader() as laboratory:
         asked = {one.name: laboratory.simulated(asking(one), one.solution) for one in exercises if one.solution}
         return {name: future.result().launches for name, future in asked.items()}
 

@@ -14,8 +14,7 @@ from grader.catalog.courses import Broken
 from grader.catalog.exercises import load_catalog
 from grader.compile.toolchain import find_toolchain
 from grader.dev import check
-from grader.dev.kept import KeptSimulator, simulator_children
-from grader.dev.laboratory import Laboratory, request, seed_of
+from grader.dev.grading import CourseGrader, PooledSimulator, request, seed_of, simulator_children
 from grader.dev.wrong import WrongAnswer, refresh, wrong_answer, wrong_answers
 from grader.errors import Unsupported, UsageError
 from grader.grading.grade import grade
@@ -100,7 +99,7 @@ def test_a_missing_compiler_is_unsupported_and_not_a_course_full_of_problems(sca
 
 
 class Ledger:
-    """A laboratory that grades nothing: it notes what it is asked, and answers with the word that is hoped for."""
+    """A course grader that grades nothing: it notes what it is asked, and answers with the word that is hoped for."""
 
     def __init__(self, answers: dict[str, str]) -> None:
         self.answers = answers
@@ -145,7 +144,7 @@ def test_each_backend_is_asked_about_the_files_that_name_it(scale):
 @needs_nvrtc
 def test_a_kept_child_gives_the_verdicts_of_a_fresh_one(scale):
     pool = simulator_children()
-    kept = KeptSimulator(pool)
+    kept = PooledSimulator(pool)
     for path in (scale.solution, scale.folder / "wrong" / "no_bounds_check.cu", scale.folder / "wrong" / "strided.cu"):
         asked = request(scale, path, "sim")
         fresh, again = grade(asked), grade(changed(asked, simulator=kept))
@@ -161,7 +160,7 @@ def test_a_child_that_was_ended_is_not_given_back(scale):
     asked = request(scale, scale.solution, "sim")
     killed: list[int] = []
 
-    class Killing(KeptSimulator):
+    class Killing(PooledSimulator):
         def open(self, program, limits: Limits):
             session = super().open(program, limits)
             killed.append(session._child.pid)
@@ -170,28 +169,28 @@ def test_a_child_that_was_ended_is_not_given_back(scale):
 
     assert grade(changed(asked, simulator=Killing(pool))).verdict in ("limit", "error")
     assert pool._idle == []
-    assert grade(changed(asked, simulator=KeptSimulator(pool))).passed
+    assert grade(changed(asked, simulator=PooledSimulator(pool))).passed
     assert pool._idle[0].child.pid != killed[0]
     pool.close()
 
 
 @needs_nvrtc
 def test_a_child_serves_a_bounded_number_of_programs(scale, monkeypatch):
-    monkeypatch.setattr("grader.dev.kept.PROGRAMS", 1)
+    monkeypatch.setattr("grader.dev.grading.PROGRAMS", 1)
     pool = simulator_children()
-    assert grade(changed(request(scale, scale.solution, "sim"), simulator=KeptSimulator(pool))).passed
+    assert grade(changed(request(scale, scale.solution, "sim"), simulator=PooledSimulator(pool))).passed
     assert pool._idle == []
     pool.close()
 
 
 @needs_nvrtc
-def test_the_laboratory_leaves_no_process_behind(scale):
+def test_the_grader_leaves_no_process_behind(scale):
     import psutil
 
     me = psutil.Process()
     before = {child.pid for child in me.children(recursive=True)}
-    with Laboratory(workers=2) as laboratory:
-        futures = [laboratory.simulated(scale, path) for path in (scale.solution, scale.stub)]
+    with CourseGrader(workers=2) as grader:
+        futures = [grader.simulated(scale, path) for path in (scale.solution, scale.stub)]
         assert [future.result().verdict for future in futures] == ["pass", "wrong"]
     assert {child.pid for child in me.children(recursive=True)} <= before
 
@@ -199,8 +198,8 @@ def test_the_laboratory_leaves_no_process_behind(scale):
 @needs_nvrtc
 def test_a_wrong_host_file_is_graded_with_the_solutions_kernels():
     one = load_catalog().find("zero_copy")
-    with Laboratory(workers=1) as laboratory:
-        verdict = laboratory.simulated(one, wrong_answer(one, "no_wait")).result()
+    with CourseGrader(workers=1) as grader:
+        verdict = grader.simulated(one, wrong_answer(one, "no_wait")).result()
     assert verdict.verdict == "race"
     assert verdict.diagnostics[0].file == "no_wait_host.py"
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from samples import COUNTED
 
 from grader.catalog.courses import CourseExercise
 from grader.compile.toolchain import find_toolchain
 from grader.dev import check, slices
-from grader.dev.problem import Problem
-from grader.dev.slices import Check, KeptReports, Report, checked, slice_of
+from grader.dev.report import Problem, Report
+from grader.dev.slices import StoredResults, slice_of
 
 PROBLEM = Problem("hints.md", "it is missing")
+
+
+def stored(machine: str = "a GPU") -> StoredResults[Report]:
+    return StoredResults("check", machine, Report.to_json, Report.from_json)
 
 
 class Clock:
@@ -26,19 +31,19 @@ class Clock:
     def __call__(self) -> float:
         return self.now_s
 
-    def begin(self, entry: CourseExercise) -> Check:
+    def begin(self, entry: CourseExercise) -> Callable[[], Report]:
         self.begun.append(entry.name)
 
         def finish() -> Report:
             self.now_s += 60
-            return Report(entry.name, (PROBLEM,) if entry.name == "scale" else (), f"check of {entry.name}")
+            return Report(entry.name, (PROBLEM,) if entry.name == "scale" else (), f"check of {entry.name}", (COUNTED,))
 
         return finish
 
     def slice(self, entries: list[CourseExercise], minutes: float, machine: str = "a GPU") -> list[str]:
         """The names of the exercises that a slice begins."""
         self.begun = []
-        list(slice_of(entries, self.begin, KeptReports(machine), 60 * minutes))
+        list(slice_of(entries, self.begin, stored(machine), 60 * minutes))
         return self.begun
 
 
@@ -82,10 +87,10 @@ def test_no_exercise_begins_that_is_likely_to_end_too_late(exercise, course, clo
 
 
 def test_kept_reports_are_given_with_their_problems(both, clock):
-    first = list(checked(both, clock.begin, KeptReports("a GPU")))
-    again = list(slice_of(both, clock.begin, KeptReports("a GPU"), 60))
+    first = list(slice_of(both, clock.begin, stored(), None))
+    again = list(slice_of(both, clock.begin, stored(), 60))
     assert again == first
-    assert again[0].problems == (PROBLEM,)
+    assert again[0][1].problems == (PROBLEM,)
 
 
 def test_a_changed_exercise_comes_first_and_then_one_that_is_new(both, clock, exercise):
@@ -108,12 +113,12 @@ def test_another_gpu_model_has_reports_of_its_own(both, clock):
 
 
 def test_a_file_that_changes_during_its_check_is_checked_again(both, clock):
-    def begin(entry: CourseExercise) -> Check:
+    def begin(entry: CourseExercise) -> Callable[[], Report]:
         finish = clock.begin(entry)
         touch(entry)
         return finish
 
-    list(checked(both[:1], begin, KeptReports("a GPU")))
+    list(slice_of(both[:1], begin, stored(), None))
     assert clock.slice(both[:1], 8) == ["scale"]
 
 

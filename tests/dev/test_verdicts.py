@@ -1,29 +1,32 @@
+"""Exercises that the simulator is too old for: their files are compiled, assembled and laid out, and nothing is run."""
+
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from samples import COUNTED, ON_AN_UNKNOWN_GPU, WASTEFUL, verdict
 
-from grader.dev.expectations import Expectation
-from grader.dev.verdicts import Graded, verdict_problems
+from grader.catalog.courses import CourseExercise
+from grader.dev import check
+from grader.dev.grading import CourseGrader, request
+from grader.dev.verdicts import Graded, assembly_problems, claim_problems, limits_of, verdict_problems
+from grader.dev.wrong import wrong_answers
+from grader.grading.grade import grade
 from grader.verdict import Diagnostic
 
 STRIDED, COPY = Path("wrong/strided.cu"), Path("wrong/copy.cu")
-EXPECTED = {
-    STRIDED: Expectation({"sim": "technique", "gpu": "slow"}, "Strided."),
-    COPY: Expectation({"sim": "wrong"}, "-"),
-}
 GOOD = Graded(
     "sim",
     stub=verdict("wrong"),
     solution=verdict("pass", launch=COUNTED),
-    mutants={STRIDED: verdict("technique", launch=WASTEFUL), COPY: verdict("wrong")},
+    mutants={STRIDED: ("technique", verdict("technique", launch=WASTEFUL)), COPY: ("wrong", verdict("wrong"))},
 )
 
 
 def problems(one, graded: Graded) -> list[str]:
-    return [str(problem) for problem in verdict_problems(one, graded, EXPECTED)]
+    return [str(problem) for problem in verdict_problems(one, graded)]
 
 
 def test_nothing_is_wrong_where_everything_is_as_stated(scale):
@@ -56,7 +59,7 @@ def test_what_the_compiler_says_about_the_solution_is_a_problem(scale):
 
 
 def test_a_wrong_answer_with_another_verdict_is_a_problem(scale):
-    (found,) = problems(scale, replace(GOOD, mutants={**GOOD.mutants, COPY: verdict("race")}))
+    (found,) = problems(scale, replace(GOOD, mutants={**GOOD.mutants, COPY: ("wrong", verdict("race"))}))
     assert found == "wrong/copy.cu: expected wrong on sim, got race: what is race (line 7)"
 
 
@@ -66,21 +69,147 @@ def test_one_rejected_answer_is_not_enough(scale):
 
 
 def test_an_expectation_that_no_wrong_answer_misses_is_a_problem(scale):
-    found = problems(scale, replace(GOOD, mutants={**GOOD.mutants, STRIDED: verdict("technique", launch=COUNTED)}))
+    found = problems(
+        scale, replace(GOOD, mutants={**GOOD.mutants, STRIDED: ("technique", verdict("technique", launch=COUNTED))})
+    )
     assert found == ["wrong/: no wrong answer misses what is expected of sector_efficiency: add one that does"]
-
-
-def test_what_no_simulator_runs_needs_to_compile_and_no_more_without_a_gpu(scale):
-    newer = replace(scale, exercise=replace(scale.exercise, requires="sm_90a"))
-    here = Graded("sim", verdict("unsupported"), verdict("unsupported"))
-    assert problems(newer, here) == []
-    assert problems(newer, replace(here, solution=verdict("compile_error", compiles=False))) != []
 
 
 def test_a_pass_line_that_was_set_on_another_gpu_binds_nobody(scale):
     slow = replace(verdict("slow"), measured=ON_AN_UNKNOWN_GPU, diagnostics=())
     quick = replace(verdict("pass"), measured=ON_AN_UNKNOWN_GPU)
-    assert problems(scale, Graded("gpu", verdict("wrong"), slow, {STRIDED: quick})) == []
+    assert problems(scale, Graded("gpu", verdict("wrong"), slow, {STRIDED: ("slow", quick)})) == []
     sure = replace(ON_AN_UNKNOWN_GPU, provisional=False)
-    graded = Graded("gpu", verdict("wrong"), replace(slow, measured=sure), {STRIDED: replace(quick, measured=sure)})
+    graded = Graded(
+        "gpu", verdict("wrong"), replace(slow, measured=sure), {STRIDED: ("slow", replace(quick, measured=sure))}
+    )
     assert len(problems(scale, graded)) == 2
+
+
+VERDICTS = {
+    "stub": verdict("wrong"),
+    "solution": verdict("pass", launch=COUNTED),
+    "wrong/strided.cu": verdict("technique", launch=WASTEFUL),
+}
+
+
+def claims_problems(one, *claims: str) -> list[str]:
+    one.statement.write_text("# scale\n\n" + "\n".join(f"Text. <!-- {claim} -->" for claim in claims))
+    return [str(problem) for problem in claim_problems(one, VERDICTS)]
+
+
+@pytest.mark.parametrize(
+    "claim",
+    ["claim: solution sectors = 1024", "claim: solution sectors per n = 1/4", "claim: solution launches = 1",
+     "claim: wrong/strided.cu sectors per cdiv(n, 32) >= 64", "claim: wrong/strided.cu sector_efficiency <= 0.125",
+     "claim: solution sectors per\n  n = 0.25", "nothing is claimed"],
+)  # fmt: skip
+def test_a_claim_that_holds_is_no_problem(scale, claim):
+    assert claims_problems(scale, claim) == []
+
+
+@pytest.mark.parametrize(
+    ("claim", "words"),
+    [
+        ("claim: solution sectors = 1000", "it is 1024"),
+        ("claim: solution sectors per n >= 0.26", "it is 0.25"),
+        ("claim: wrong/strided.cu sector_efficiency <= 0.12", "it is 0.125"),
+        ("claim: wrong/copy.cu sectors = 1", "there is no wrong/copy.cu"),
+        ("claim: stub sectors = 1", "it is wrong, so nothing was counted"),
+        ("claim: solution sectors per m = 1", "m"),
+        ("claim: solution electrons = 1", "electrons"),
+        ("claim: solution sectors = many", "'many' is no number"),
+        ("claim: solution is good", "not a claim that can be read"),
+    ],
+)
+def test_a_claim_that_does_not_hold_is_a_problem_that_says_what_is_so(scale, claim, words):
+    (found,) = claims_problems(scale, claim)
+    assert found.startswith("README.md: ")
+    assert words in found
+
+
+def test_every_claim_is_looked_at(scale):
+    assert len(claims_problems(scale, "claim: solution sectors = 1", "claim: solution sectors = 1024", "claim: x")) == 2
+
+
+@pytest.fixture
+def hopper(scale: CourseExercise) -> CourseExercise:
+    """The exercise, as if only compute capability 9.0 could run it."""
+    return replace(scale, exercise=replace(scale.exercise, requires="sm_90a"))
+
+
+def said(one: CourseExercise) -> list[str]:
+    answers, problems = wrong_answers(one)
+    return [str(problem) for problem in (*problems, *assembly_problems(one, answers))]
+
+
+def spoil(one: CourseExercise, old: str, new: str) -> None:
+    assert one.solution is not None
+    text = one.solution.read_text()
+    assert old in text
+    one.solution.write_text(text.replace(old, new, 1))
+
+
+def test_files_that_only_a_gpu_runs_compile_and_assemble(hopper):
+    assert said(hopper) == []
+
+
+def test_the_check_says_that_nothing_ran(hopper):
+    with CourseGrader(workers=1) as grader:
+        report = check.start_check(hopper, grader)()
+    assert report.problems == ()
+    assert report.summary == "sim: SKIPPED, it needs sm_90a; all files compiled and assembled"
+    assert report.launches == ()  # so that no ladder counts it
+
+
+def test_what_ptxas_refuses_is_a_problem(hopper):
+    spoil(hopper, "{\n", '{\n    asm volatile("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;");\n')
+    (found,) = said(hopper)
+    assert "for sm_90a: compile_error" in found
+
+
+def test_a_launch_that_no_such_gpu_could_make_is_a_problem(hopper):
+    spoil(hopper, "block=", "shared=228*1024 block=")
+    (found,) = said(hopper)
+    assert "a block of the GPU of capability 9.0 has 232448" in found
+
+
+def test_spilled_registers_are_a_problem(hopper):
+    extra = """
+extern "C" __global__ void __launch_bounds__(1024, 1) more(volatile int* x)
+{
+    int v[96];
+    for (int i = 0; i < 96; ++i)
+        v[i] = x[i];
+    __syncthreads();
+    for (int i = 0; i < 96; ++i)
+        x[95 - i] = v[i];
+}
+"""
+    hopper.solution.write_text(hopper.solution.read_text() + extra)
+    (found,) = said(hopper)
+    assert "bytes of registers are spilled" in found
+
+
+def test_too_few_wrong_answers_are_a_problem(hopper):
+    for path in (hopper.folder / "wrong").iterdir():
+        path.write_text(path.read_text().replace("// expect: ", "// expect: slow\n// was ", 1))
+    assert any("0 wrong answers fail on a GPU; it must be 2 or more" in one for one in said(hopper))
+
+
+def test_a_submission_is_unsupported_without_such_a_gpu_and_that_is_nobodys_fault(hopper):
+    verdict = grade(request(hopper, hopper.solution, "sim"))
+    assert (verdict.verdict, verdict.exit_code) == ("unsupported", 4)
+    found = verdict.diagnostics[0]
+    assert "needs sm_90a, newer than the simulated sm_80" in found.message
+    assert "a GPU of compute capability 9.0 (no older one, and no newer one)" in found.hint
+    assert verdict.stage("compiles").status == "passed"
+
+
+def test_what_does_not_compile_is_a_compile_error_even_there(hopper):
+    spoil(hopper, "{\n", "{\n    nothing;\n")
+    assert grade(request(hopper, hopper.solution, "sim")).verdict == "compile_error"
+
+
+def test_limits_are_the_generations():
+    assert [limits_of(name).max_shared_bytes >> 10 for name in ("sm_90a", "sm_100", "sm_120")] == [227, 227, 99]

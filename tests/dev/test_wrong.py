@@ -9,9 +9,15 @@ import pytest
 
 from grader.catalog.courses import CourseExercise
 from grader.cli import main
-from grader.dev.edits import EditError
-from grader.dev.expectations import BadExpectation
-from grader.dev.wrong import refresh, write_edit, wrong_answer, wrong_answers
+from grader.dev.wrong import (
+    BadWrongAnswer,
+    comment_mark,
+    read_expectation,
+    refresh,
+    write_edit,
+    wrong_answer,
+    wrong_answers,
+)
 
 HOST_FILE = "def setup(x, out):\n    pass\n\n\ndef run():\n    wait()\n"
 
@@ -150,15 +156,15 @@ def test_nothing_is_written_that_could_not_be_read(total, tmp_path):
     before = sorted((total.folder / "wrong").iterdir())
     source = tmp_path / "m.cu"
     source.write_text(total.solution.read_text())
-    with pytest.raises(BadExpectation, match="the first line"):
+    with pytest.raises(BadWrongAnswer, match="the first line"):
         write_edit(total, "m", [source])
     source.write_text("// expect: race\n// Why.\n" + total.solution.read_text())
-    with pytest.raises(EditError, match="it edits nothing"):
+    with pytest.raises(BadWrongAnswer, match="it edits nothing"):
         write_edit(total, "m", [source])
-    with pytest.raises(EditError, match=r"no_barrier.diff is not a whole file"):
+    with pytest.raises(BadWrongAnswer, match=r"no_barrier.diff is not a whole file"):
         write_edit(total, "no_barrier", [total.folder / "wrong" / "no_barrier.diff"])
     (tmp_path / "m_host.py").write_text("# expect: race\n# Why.\n")
-    with pytest.raises(EditError, match=r"m_host.py: the solution has no total_host.py"):
+    with pytest.raises(BadWrongAnswer, match=r"m_host.py: the solution has no total_host.py"):
         write_edit(total, "m", [tmp_path / "m_host.py"])
     assert sorted((total.folder / "wrong").iterdir()) == before
 
@@ -238,3 +244,41 @@ def test_a_wrong_command_exits_2_and_says_what_it_needs(run, words, message):
     code, _, err = run("total", *words)
     assert code == 2
     assert message in " ".join(err.split())
+
+
+def test_a_wrong_host_file_says_it_in_comments_of_python():
+    mark = comment_mark("no_wait_host.py")
+    assert read_expectation(["# expect: race", "# It does not wait."], mark).words == {"sim": "race", "gpu": "race"}
+    with pytest.raises(BadWrongAnswer, match="# expect: WORD"):
+        read_expectation(["// expect: race", "// It does not wait."], mark)
+
+
+def test_one_word_holds_for_both_backends():
+    found = read_expectation(["// expect: wrong", "// It adds nothing.", "code"])
+    assert found.words == {"sim": "wrong", "gpu": "wrong"}
+    assert found.reason == "It adds nothing."
+
+
+def test_a_backend_that_is_not_named_is_not_checked():
+    assert read_expectation(["// expect: sim=race", "// No barrier."]).words == {"sim": "race"}
+
+
+def test_each_backend_may_have_its_own_word():
+    found = read_expectation(["// expect: sim=technique gpu=slow", "// Strided."])
+    assert found.words == {"sim": "technique", "gpu": "slow"}
+
+
+@pytest.mark.parametrize(
+    "first",
+    ["", "// wrong", "//expect: wrong", "// expect:", "// expect: bad", "// expect: sim=bad", "// expect: cpu=wrong",
+     "// expect: wrong race", "// expect: sim=race sim=wrong", "// expect: sim=race,gpu=wrong"],
+)  # fmt: skip
+def test_a_first_line_that_states_no_verdict_is_refused(first):
+    with pytest.raises(BadWrongAnswer):
+        read_expectation([first, "// Why."])
+
+
+@pytest.mark.parametrize("second", ["", "//", "__global__ void f()"])
+def test_the_second_line_says_why(second):
+    with pytest.raises(BadWrongAnswer, match="second line"):
+        read_expectation(["// expect: wrong", second])

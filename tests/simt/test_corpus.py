@@ -12,9 +12,8 @@ import pytest
 
 from grader.catalog.exercises import load_catalog
 from grader.compile.toolchain import find_toolchain
-from grader.dev.kept import KeptSimulator, simulator_children
-from grader.dev.laboratory import available_cpus, request
-from grader.dev.sources import MARKER, first_alien
+from grader.dev.grading import PooledSimulator, available_cpus, request, simulator_children
+from grader.dev.static import MARKER, first_alien
 from grader.grading.grade import grade
 from grader.process.child import ChildPool
 from grader.verdict import VERDICTS, Diagnostic, Verdict
@@ -61,7 +60,9 @@ def graded(path: Path, pool: ChildPool) -> Verdict:
     asked = request(one, path, "sim")
     only_the_sum = replace(asked.submission.exercise, technique=(), target=None, simulated=COUNTED)
     submission = replace(asked.submission, exercise=only_the_sum)
-    return grade(replace(asked, submission=submission, services=replace(asked.services, simulator=KeptSimulator(pool))))
+    return grade(
+        replace(asked, submission=submission, services=replace(asked.services, simulator=PooledSimulator(pool)))
+    )
 
 
 @pytest.fixture(scope="module")

@@ -57,16 +57,20 @@ class SimBackend(Backend):
 
     def open(self, program: Program, limits: Limits) -> SimSession:
         """Load the program in a child of its own. Raises GraderFault where the child does not start."""
-        self.start()
-        child, self._started = self._started, None
-        assert child is not None
-        session = SimSession(child, program, limits)
+        session = self.new_session(program, limits)
         try:
             session.load(self._threads)
         except BaseException:
             session.close()
             raise
         return session
+
+    def new_session(self, program: Program, limits: Limits) -> SimSession:
+        """A session with the child that was started, which has not loaded the program yet."""
+        self.start()
+        child, self._started = self._started, None
+        assert child is not None
+        return SimSession(child, program, limits)
 
     def close(self) -> None:
         """End a child that was started and not used."""
@@ -85,6 +89,7 @@ class SimSession(Closing):
         self._stopped: WarpgradeError | None = None
         self.program = program
         self.sandbox = "none"
+        self.waiting = True  # for a child that is ready, later for the answer to a request
 
     def load(self, threads: int) -> None:
         """Hand the program over."""
@@ -127,6 +132,7 @@ class SimSession(Closing):
     def _send(self, request: dict[str, Any], arrays: Arrays | None = None) -> None:
         if self._stopped is not None:
             raise self._stopped
+        self.waiting = True
         try:
             self._child.channel.send(request, arrays)
         except ChannelClosed:
@@ -165,6 +171,7 @@ class SimSession(Closing):
                 raise self._stop(GraderFault(f"the simulator failed: {answer['message']}"))
             else:
                 self._ends += patience.starved_s()
+                self.waiting = False
                 return answer, arrays
 
     def _patience(self, timeout_s: float) -> Patience:

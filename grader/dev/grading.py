@@ -1,27 +1,42 @@
-"""Grades the files of a course, several at once, through the pipeline of the command ``grade``."""
+"""Grades the files of a course, several at once, through the pipeline of the command ``grade``.
+
+A simulator child that has run one program well serves the next: importing LLVM and NumPy takes a child longer than most
+kernels run. What is graded here is the course's own, so submissions need no separation from one another.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
+from typing import TYPE_CHECKING
 from zlib import crc32
 
+from grader.backends.sim.session import SimBackend, SimSession
+from grader.backends.starting import simulator_child
 from grader.catalog.exercises import CourseExercise
 from grader.compile.kept import compilers_kept
-from grader.dev.kept import KeptSimulator, simulator_children
 from grader.dev.wrong import WrongAnswer
 from grader.grading.grade import grade
 from grader.grading.records import Request
 from grader.grading.services import Hardware, Task, simulator
-from grader.process.child import Closing
+from grader.process.child import ChildPool, Closing
 from grader.verdict import Verdict
 
+if TYPE_CHECKING:
+    from grader.backends.base import Limits
+    from grader.compile import Program
+    from grader.process.child import Child
 
-class Laboratory(Closing):
+PROGRAMS = 25
+"""How many programs a simulator child serves: their machine code stays in its memory."""
+
+
+class CourseGrader(Closing):
     """Hands out verdicts as futures. A context manager; on exit its children are gone.
 
     Inputs come from a fixed seed for each file, so that a course that passed its check passes it again.
@@ -31,9 +46,8 @@ class Laboratory(Closing):
         count = workers or available_cpus()
         self._threads = 1 if count > 1 else 0
         self._workers = ThreadPoolExecutor(count, thread_name_prefix="grading")
-        self._gpu_worker = ThreadPoolExecutor(
-            1, thread_name_prefix="grading-gpu"
-        )  # a timed run shares its GPU with nobody
+        # One worker: a timed run shares its GPU with nobody.
+        self._gpu_worker = ThreadPoolExecutor(1, thread_name_prefix="grading-gpu")
         self._device = device
         self._children = simulator_children()
         self._compilers = ExitStack()
@@ -60,8 +74,7 @@ class Laboratory(Closing):
         if entry.exercise.host and services.simulator is not None:  # its children share a file, and serve one program
             services = replace(services, simulator=simulator(entry, submission, threads=self._threads))
         elif services.simulator is not None:
-            kept = KeptSimulator(self._children, threads=self._threads)
-            services = replace(services, simulator=kept)
+            services = replace(services, simulator=PooledSimulator(self._children, threads=self._threads))
         return grade(replace(asked, services=services))
 
     def close(self) -> None:
@@ -93,3 +106,42 @@ def available_cpus() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+# ------------------------------------------------------------------------------------------ simulator children, reused
+
+
+def simulator_children() -> ChildPool:
+    """Simulator children that wait for work."""
+    return ChildPool(simulator_child, programs=PROGRAMS)
+
+
+class PooledSimulator(SimBackend):
+    """A simulator backend on the children of a pool."""
+
+    def __init__(self, pool: ChildPool, *, threads: int = 1) -> None:
+        super().__init__(threads=threads)
+        self._pool = pool
+
+    def start(self) -> None:
+        """Nothing: the pool starts what it needs."""
+
+    def new_session(self, program: Program, limits: Limits) -> SimSession:
+        """A session with a child that waits, or with a new one. Raises GraderFault where none starts."""
+        used = self._pool.take()
+        return _PooledSession(used.child, program, limits, lambda: self._pool.give_back(used))
+
+
+class _PooledSession(SimSession):
+    """A session that gives its child back if every request was answered; any other child is ended as always."""
+
+    def __init__(self, child: Child, program: Program, limits: Limits, give_back: Callable[[], None]) -> None:
+        super().__init__(child, program, limits)
+        self._give_back: Callable[[], None] | None = give_back
+
+    def close(self) -> None:
+        give_back, self._give_back = self._give_back, None  # closing twice is fine
+        if self.waiting:
+            super().close()
+        elif give_back is not None:
+            give_back()

@@ -1,0 +1,58 @@
+"""What a check of the course found: problems, and a report for each exercise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from grader.verdict import LaunchRecord
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong with an exercise. ``place`` is a file of it, e.g. ``wrong/copy.cu``."""
+
+    place: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.message}"
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the check of one exercise came to. ``launches`` are the solution's on the simulator, with their counters."""
+
+    name: str
+    problems: tuple[Problem, ...]
+    summary: str = ""
+    launches: tuple[LaunchRecord, ...] = ()
+
+    def lines(self) -> Iterator[str]:
+        """Yield the report as it is printed."""
+        yield f"{'FAIL' if self.problems else 'ok':<5} {self.name:<18} {self.summary}".rstrip()
+        yield from (f"      {problem}" for problem in self.problems)
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as JSON values."""
+        problems = [[problem.place, problem.message] for problem in self.problems]
+        return asdict(self) | {"problems": problems, "launches": launches_to_json(self.launches)}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Report:
+        """The report that `to_json` wrote."""
+        problems = tuple(Problem(*problem) for problem in data["problems"])
+        return cls(data["name"], problems, data["summary"], launches_from_json(data["launches"]))
+
+
+def launches_to_json(launches: tuple[LaunchRecord, ...]) -> list[Any]:
+    """Each launch with its counters, without what is known of its lines and requests."""
+    return [
+        [launch.kernel, launch.grid, launch.block, launch.shared_bytes, dict(launch.counters)] for launch in launches
+    ]
+
+
+def launches_from_json(data: list[Any]) -> tuple[LaunchRecord, ...]:
+    """The launches that `launches_to_json` wrote."""
+    return tuple(LaunchRecord(kernel, tuple(grid), tuple(block), *more) for kernel, grid, block, *more in data)

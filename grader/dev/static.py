@@ -1,0 +1,274 @@
+"""What can be checked of an exercise without grading anything.
+
+- exercise.py against what it names: counters, oracles, trusted checks, ceilings, and its own comparison
+- the stub against the solution: it is the solution minus lines, what a student starts from
+- statement, hints and interview page: are they there, and does the statement say what the exercise does?
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from grader.catalog.courses import CourseExercise
+from grader.dev.report import Problem
+from grader.errors import WarpgradeError
+from grader.gpus.pass_lines import REFERENCE, lines_on, with_line
+from grader.verdict import STAGES, VERDICTS
+
+OWN_REFERENCE_TIME = ("overlap", "launches")
+"""Units of host exercises whose ceiling is measured with the exercise's own kernel; see `baselines`."""
+
+MOST_WORDS = 15  # of the one idea, which has to fit into a line of `grade list`
+
+MARKER = "YOUR CODE"
+"""What stands in a comment where the student writes; such a line need not be in the solution."""
+
+HINTS = QUESTIONS = 2
+"""The least number of hints, and of interview questions with answers."""
+
+_HINT = re.compile(r"^(?:## (\d+)\b.*|(\d+)\. .*)$", re.MULTILINE)
+_KERNEL = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?(\w+)\s*\(")
+_ASKED = re.compile(r"at (?:least|most) (\d+(?:\.\d+)?)(?!\d|\.\d)")
+_FRACTION = re.compile(r"\b0\.\d+\b")
+
+
+# --------------------------------------------------------------------------------------------------------- exercise.py
+
+
+def fact_problems(entry: CourseExercise) -> Iterator[Problem]:
+    """Yield what is wrong with the exercise's literal, beyond what loading it has checked."""
+    for check in (_idea, _technique, _target, _comparison):
+        try:
+            yield from (Problem("exercise.py", message) for message in check(entry))
+        except WarpgradeError as error:
+            yield Problem("exercise.py", error.message)
+
+
+def _idea(entry: CourseExercise) -> Iterator[str]:
+    words = entry.exercise.idea.split()
+    if not 1 <= len(words) <= MOST_WORDS:
+        yield f"the idea has {len(words)} words; it is one line of a list"
+    if sum(entry.exercise.points) != 100:
+        yield f"the points add up to {sum(entry.exercise.points)}, not 100"
+
+
+def _technique(entry: CourseExercise) -> Iterator[str]:
+    from grader.counters import HOST_COUNTERS, KERNEL_COUNTERS
+
+    for expect in entry.exercise.technique:
+        if expect.counter not in KERNEL_COUNTERS and expect.counter not in HOST_COUNTERS:
+            yield f"there is no counter {expect.counter!r}"
+        elif expect.counter in HOST_COUNTERS and not entry.exercise.host:
+            yield f"{expect.counter} counts what a host file does, and the exercise has none"
+        place = f"the expectation on {expect.counter}"
+        if (expect.at_least is None) == (expect.at_most is None):
+            yield f"{place} needs at_least or at_most, one of them"
+        if not expect.why:
+            yield f"{place} says neither why it matters nor what to do next"
+        elif not expect.hint:
+            yield f"{place} has no hint"
+
+
+def _target(entry: CourseExercise) -> Iterator[str]:
+    from grader.backends.gpu.hostfile.baselines import LINKS
+    from grader.backends.gpu.reference import find
+
+    exercise, target = entry.exercise, entry.exercise.target
+    if target is None:
+        return
+    if exercise.timed is None:
+        yield "it has a target, but no timed size"
+    if target.fraction and not target.note:
+        yield "the target's note does not say where the pass line comes from"
+    yield from _line(entry)
+    if target.of == "ceiling" and not target.ceiling and target.unit not in OWN_REFERENCE_TIME:
+        yield "the target is a fraction of a ceiling, but names none"
+    links = LINKS if exercise.host else ()
+    if target.ceiling not in ("", *links) and find(entry.course, "ceilings", "CEILINGS", target.ceiling) is None:
+        yield f"there is no ceiling {target.ceiling!r}"
+    if not exercise.host and find(entry.course, "device", "CHECKS", exercise.checker or exercise.oracle) is None:
+        yield f"no trusted check on the device for {exercise.checker or exercise.oracle!r}"
+
+
+def _line(entry: CourseExercise) -> Iterator[str]:
+    """A pass line somewhere: in a profile, else in the target; and a solution that reaches what it has to."""
+    target = entry.exercise.target
+    assert target is not None
+    line = lines_on(REFERENCE).get(entry.name)
+    if line is None and not target.fraction and not target.unlined:
+        yield "it has no pass line: `grade calibrate` on a GPU, or a fraction in its target"
+    if line is not None and line.of != target.of:
+        yield f"its line is a fraction of the {line.of}, its target one of the {target.of}: calibrate it again"
+    if line is not None and line.solution < target.reach and not target.note:
+        yield f"the solution reached {line.solution:g} of {target.reach:g}, and the target's note does not say why"
+
+
+def _comparison(entry: CourseExercise) -> Iterator[str]:
+    """The oracle exists, and the comparison rejects what other courses accept."""
+    from grader.catalog.references import resolve_reference
+    from grader.compare import self_test
+
+    oracle = resolve_reference(entry.exercise.oracle, entry.course)
+    yield from self_test(entry.exercise, entry.exercise.simulated, oracle)
+
+
+# --------------------------------------------------------------------------------------------------- stub and solution
+
+
+def source_problems(entry: CourseExercise) -> Iterator[Problem]:
+    """Yield what is wrong with the stub's text, and with the host file's, beside the solution's."""
+    if not entry.stub.is_file():
+        yield Problem(entry.stub.name, "the stub is missing")
+    elif entry.solution is not None and not (entry.exercise.host and _given(entry.stub, entry.solution)):
+        yield from pair_problems(entry.stub, entry.solution)
+    if entry.exercise.host:
+        if entry.host_file is None:
+            yield Problem(f"{entry.name}_host.py", "the host file is missing")
+        elif entry.solution is not None and entry.solution_host_file is None:
+            yield Problem(f"{entry.name}_host.py", "the solution has no host file")
+        elif entry.solution_host_file is not None and (
+            _given(entry.stub, entry.solution) or not _given(entry.host_file, entry.solution_host_file)
+        ):
+            yield from pair_problems(entry.host_file, entry.solution_host_file)
+
+
+def _given(stub: Path, solution: Path | None) -> bool:
+    """Whether one of a host exercise's two files is given complete: the idea is in the other one then."""
+    return solution is not None and stub.is_file() and stub.read_bytes() == solution.read_bytes()
+
+
+def pair_problems(stub: Path, solution: Path) -> Iterator[Problem]:
+    """Yield what keeps ``stub`` from being ``solution`` with lines taken out and markers put in."""
+    stubbed, solved = (
+        [line.rstrip() for line in path.read_text(encoding="utf-8").splitlines()] for path in (stub, solution)
+    )
+    if not any(MARKER in line for line in stubbed):
+        yield Problem(stub.name, f"no `{MARKER}` says where to write")
+    if any(MARKER in line for line in solved):
+        yield Problem(stub.name, f"the solution still has a `{MARKER}`")
+    kept = [line for line in stubbed if line and MARKER not in line]
+    alien = first_alien(kept, solved)
+    if alien is not None:
+        number = stubbed.index(alien) + 1
+        yield Problem(stub.name, f"line {number} is not in the solution, or in another place there: {alien.strip()!r}")
+    elif len(kept) >= len([line for line in solved if line]):
+        yield Problem(stub.name, "the stub is the whole solution")
+
+
+def first_alien(lines: list[str], among: list[str]) -> str | None:
+    """Return the first of ``lines`` that cannot be found in ``among`` behind the ones before it."""
+    rest = iter(among)
+    return next((line for line in lines if line not in rest), None)
+
+
+# --------------------------------------------------------------------------------------------------------------- texts
+
+
+def text_problems(entry: CourseExercise) -> Iterator[Problem]:
+    """Yield what is missing in the three texts of an exercise, and what in its statement is not so."""
+    for path, check in ((entry.statement, _statement), (entry.hints, _hints), (entry.interview, _interview)):
+        text = _read(path)
+        messages = check(entry, text) if text.strip() else ("it is missing, or empty",)
+        yield from (Problem(path.name, message) for message in messages)
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
+def _hints(_: CourseExercise, text: str) -> Iterator[str]:
+    """Hints are ``## 1``, ``## 2`` … or a numbered list, each with words."""
+    found = list(_HINT.finditer(text))
+    has_headings = any(match[1] for match in found)  # a numbered list inside a hint is then no hint
+    numbers = [int(match[1] or match[2]) for match in found if match[1] or not has_headings]
+    if numbers != list(range(1, len(numbers) + 1)):
+        yield f"the hints are numbered {', '.join(map(str, numbers))}, not 1, 2, 3 …"
+    if len(numbers) < HINTS:
+        yield f"{_counted(len(numbers), 'hint')}; an exercise has {HINTS} or more, each a step further than the last"
+    yield from (f"hint {title} is empty" for title, body in _sections(text) if not body.strip())
+
+
+def _interview(_: CourseExercise, text: str) -> Iterator[str]:
+    """A question is a heading, its answer what stands below it."""
+    sections = _sections(text)
+    if len(sections) < QUESTIONS:
+        yield f"{_counted(len(sections), 'question')}; an exercise has {QUESTIONS} or more, with answers"
+    for title, body in sections:
+        if not re.sub(r"^#+ .*$", "", body, flags=re.MULTILINE).strip():
+            yield f"the question {title!r} has no answer"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
+
+
+def _sections(text: str) -> list[tuple[str, str]]:
+    """Return title and body of each ``##`` section."""
+    parts = re.split(r"^## +(.+)$", text, flags=re.MULTILINE)
+    return list(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def _statement(entry: CourseExercise, text: str) -> Iterator[str]:
+    if not text.startswith(f"# {entry.name}\n"):
+        yield f"it does not begin with `# {entry.name}`"
+    for table in re.findall(r"(?:^\|.*\|[ \t]*\n){2,}", text + "\n", flags=re.MULTILINE):
+        cells = [[cell.strip() for cell in line.strip().strip("|").split(" | ")] for line in table.splitlines()]
+        header, rows = cells[0], cells[2:]
+        if header[:2] == ["parameter", "type"] and not entry.exercise.host:
+            yield from _parameters(entry, rows)
+        elif header[0] == "stage":
+            yield from _graded(entry, rows)
+        elif header[0] == "report":
+            yield from _reports(entry, rows)
+
+
+def _parameters(entry: CourseExercise, rows: list[list[str]]) -> Iterator[str]:
+    """A row says what some kernel of the stub declares, and every parameter has a row."""
+    declared = _declared(entry.stub)
+    told = {(re.sub(r"\s", "", row[1].strip("`")), name) for row in rows for name in re.findall(r"`(\w+)`", row[0])}
+    for kind, name in sorted(told - declared):
+        yield f"the parameter `{name}` of type `{kind}` is in no kernel of the stub"
+    for kind, name in sorted(declared - told):
+        yield f"the stub's parameter `{name}` of type `{kind}` is not in the table of parameters"
+
+
+def _declared(stub: Path) -> set[tuple[str, str]]:
+    """Return (type without blanks, name) of every kernel parameter of a file."""
+    from grader.launch.source import read_source, signature
+
+    source = read_source(_read(stub), stub.name)
+    parameters = [text for kernel in _KERNEL.findall(source.code) for text in signature(source, kernel)]
+    split = (re.fullmatch(r"(.*?)(\w+)", text.replace("__restrict__", "")) for text in parameters)
+    return {(re.sub(r"\s", "", match[1]), match[2]) for match in split if match}
+
+
+def _graded(entry: CourseExercise, rows: list[list[str]]) -> Iterator[str]:
+    """The table of stages: known words, and the figures of exercise.py."""
+    told = {row[0]: row[-1] for row in rows}
+    yield from (f"there is no stage {name!r}" for name in told if name not in STAGES)
+    asked = {value for e in entry.graded.technique for value in (e.at_least, e.at_most) if value is not None}
+    for figure in _ASKED.findall(told.get("technique", "")):
+        if float(figure) not in asked:
+            yield f"it asks for {figure} under technique, which exercise.py does not"
+    target = with_line(entry.exercise, REFERENCE).target
+    for figure in _FRACTION.findall(told.get("fast", ""))[:1]:
+        if target is None or float(figure) != target.fraction:
+            yield f"its pass line is {figure}, that on an H200 {target.fraction if target else 'none'}"
+    if "secret" in told.get("correct", "") and not entry.exercise.secret:
+        yield "it speaks of secret sizes, of which exercise.py has none"
+    if entry.graded.technique and "technique" not in told:
+        yield "it does not say what technique is graded"
+
+
+def _reports(entry: CourseExercise, rows: list[list[str]]) -> Iterator[str]:
+    """The table of reports: each row begins with a verdict word that this exercise can get."""
+    for row in rows:
+        word = (re.findall(r"`(\w+)`", row[0]) or [row[0]])[0]
+        if word not in VERDICTS:
+            yield f"{word!r} is no verdict word"
+        elif word == "technique" and not entry.graded.technique:
+            yield "it explains the verdict `technique`, which this exercise does not give"
+        elif word == "slow" and entry.exercise.target is None:
+            yield "it explains the verdict `slow`, which this exercise does not give"
