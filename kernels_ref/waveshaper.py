@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
@@ -12,6 +13,7 @@ Inputs = Mapping[str, npt.NDArray[np.generic]]
 Numbers = Mapping[str, float]
 Outputs = dict[str, npt.NDArray[np.float64]]
 Reals = npt.NDArray[np.float64]
+Waves = npt.NDArray[np.complex128]
 Places = npt.NDArray[np.int64]
 Changes = tuple[Places, Reals]
 
@@ -53,33 +55,45 @@ def _with_echo(sound: npt.NDArray[np.generic], places: Places) -> Reals:
     return np.clip(mixed, -1.0, 1.0)
 
 
-def shaped(x: Reals) -> Reals:
-    """The sum over k = 1 … 895 of T_k(x) / 2^floor(log2 k), shape as ``x``.
+def shaped(x: Reals, scratch: Waves) -> Reals:
+    """The sum over k = 1 … 895 of T_k(x) / 2^floor(log2 k), shape as ``x``; ``scratch`` is (5, len(x)) to work in.
 
     T_k(cos t) = cos(k·t) is the real part of z^k with z = e^(it), so each octave of equally strong harmonics is a
     geometric series: z^a + … + z^(b-1) = (z^b - z^a) / (z - 1).
     """
-    z = x + 1j * np.sqrt(1.0 - x * x)
-    powers = [z]
-    total = np.zeros_like(z)
-    for octave in range(OCTAVES):
-        last = octave == OCTAVES - 1
-        power = powers[-1]  # z^1, z^2, z^4 … z^512
-        powers.append(power * powers[-2] * powers[-3] if last else power * power)  # 896 = 512 + 256 + 128
-        total += (powers[-1] - power) * 0.5**octave
+    z, power, total, term, last = scratch
+    z.real = x
+    np.sqrt(1.0 - x * x, out=z.imag)
+    power[:] = z
+    np.negative(z, out=total)
+    last[:] = 1.0  # becomes z^896, as 896 = 512 + 256 + 128
+    for octave in range(1, OCTAVES):
+        power *= power  # z^2, z^4 … z^512: where one octave ends and the next, half as strong, begins
+        total += np.multiply(power, 0.5**octave, out=term)
+        if HARMONICS & 2**octave:
+            last *= power
+    total += np.multiply(last, 0.5 ** (OCTAVES - 1), out=term)
     at_one = OCTAVES - 1 + (HARMONICS - 512) / 512  # every T_k(1) is 1
     with np.errstate(invalid="ignore", divide="ignore"):
-        result: Reals = np.where(x == 1.0, at_one, (total / (z - 1.0)).real)
+        total /= np.subtract(z, 1.0, out=term)
+    result: Reals = np.where(x == 1.0, at_one, total.real)
     return result
 
 
 def _in_batches(x: Reals) -> Reals:
-    """`shaped` of every sample, on several threads: NumPy lets others run while it computes."""
+    """`shaped` of every sample, on several threads: NumPy lets others run while it computes.
+
+    Each thread keeps the memory that it works in: asking the system for it again and again, they wait for one another.
+    """
     result = np.empty_like(x)
+    threads = min(os.cpu_count() or 1, -(-len(x) // _BATCH))
 
-    def work(start: int) -> None:
-        result[start : start + _BATCH] = shaped(x[start : start + _BATCH])
+    def work(first: int) -> None:
+        scratch = np.empty((5, _BATCH), np.complex128)
+        for start in range(first * _BATCH, len(x), threads * _BATCH):
+            part = x[start : start + _BATCH]
+            result[start : start + _BATCH] = shaped(part, scratch[:, : len(part)])
 
-    with ThreadPoolExecutor() as pool:
-        list(pool.map(work, range(0, len(x), _BATCH)))
+    with ThreadPoolExecutor(max(threads, 1)) as pool:
+        list(pool.map(work, range(threads)))
     return result
