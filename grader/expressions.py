@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from grader.c_types import SIZEOF
+
 Number = int | float
 
 MAX_LENGTH = 500
@@ -24,15 +26,6 @@ MAX_LENGTH = 500
 
 MAX_VALUE = 2**62
 """Every value on the way stays below this in size: sizes, counts and addresses fit 64 bits with room to spare."""
-
-SIZEOF: Mapping[str, int] = {
-    "bool": 1, "char": 1, "signed char": 1, "unsigned char": 1, "int8_t": 1, "uint8_t": 1,
-    "short": 2, "unsigned short": 2, "int16_t": 2, "uint16_t": 2, "half": 2, "__half": 2, "__nv_bfloat16": 2,
-    "int": 4, "unsigned": 4, "unsigned int": 4, "int32_t": 4, "uint32_t": 4, "float": 4, "half2": 4, "__half2": 4,
-    "long": 8, "unsigned long": 8, "long long": 8, "unsigned long long": 8, "int64_t": 8, "uint64_t": 8,
-    "size_t": 8, "double": 8, "float2": 8, "int2": 8, "uint2": 8, "float4": 16, "int4": 16, "uint4": 16, "double2": 16,
-}  # fmt: skip
-"""Bytes of the types that ``sizeof`` knows: CUDA C on 64-bit Linux."""
 
 
 class ExpressionError(ValueError):

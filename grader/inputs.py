@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from grader.c_types import DTYPE_BYTES
 from grader.errors import UsageError
 from grader.expressions import ExpressionError, evaluate_integer
 
@@ -91,7 +92,7 @@ def element_count(array: Array, size: Size) -> int:
 
 
 def element_bytes(array: Array) -> int:
-    return np.dtype(array.dtype).itemsize
+    return DTYPE_BYTES[array.dtype]
 
 
 def stream(name: str) -> int:

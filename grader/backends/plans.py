@@ -9,6 +9,7 @@ from itertools import repeat
 from types import UnionType
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
+from grader.c_types import PTX_DTYPES
 from grader.errors import SubmissionError
 from grader.launch import Dim3
 
@@ -57,22 +58,16 @@ def dim3(values: Sequence[int]) -> Dim3:
 
 # --------------------------------------------------------------------------------------------------------- arguments
 
-_SCALARS = {
-    "u8": "uint8", "s8": "int8", "b8": "uint8", "u16": "uint16", "s16": "int16", "b16": "uint16",
-    "u32": "uint32", "s32": "int32", "b32": "uint32", "u64": "uint64", "s64": "int64", "b64": "uint64",
-    "f16": "float16", "f32": "float32", "f64": "float64",
-}  # fmt: skip
-"""PTX types to NumPy's. PTX does not keep the sign of a C parameter: -1 for a ``u32`` is the bits of an ``int``."""
-
 
 def scalar(value: int | float, parameter: Parameter) -> np.generic:
     """``value`` as a NumPy scalar of the parameter's size and kind. A ``b8`` array of two bytes is a ``__half``.
 
+    PTX does not keep the sign of a C parameter: -1 for a ``u32`` is the bits of an ``int``.
     Raises SubmissionError (``invalid``) for a structure, or a number that does not fit.
     """
     import numpy as np
 
-    name = "float16" if parameter.type == "b8" and parameter.bytes == 2 else _SCALARS.get(parameter.type)
+    name = "float16" if parameter.type == "b8" and parameter.bytes == 2 else PTX_DTYPES.get(parameter.type)
     if name is None or np.dtype(name).itemsize != parameter.bytes:
         raise SubmissionError("invalid", f"a parameter of {parameter.bytes} bytes cannot be given by a launch line")
     kind, bits = np.dtype(name), 8 * parameter.bytes

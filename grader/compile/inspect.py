@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from grader.compile import Entry, Parameter, Program
-from grader.compile.lexical import line_of, without_strings
+from grader.compile.lexical import kernels, line_of, without_strings
 from grader.compile.source import smuggling
 from grader.errors import SubmissionError
 from grader.verdict import Diagnostic
@@ -49,8 +49,6 @@ _VARIABLE = re.compile(
     rf"(?<![\w.])\.(?P<space>global|const|shared)\s+(?:\.align\s+\d+\s+|\.attribute\([^)]*\)\s*)*(?:\.v(?P<vector>[248])\s+)?"
     rf"\.(?P<type>\w+)\s+(?P<name>{_NAME})\s*(?P<dims>(?:\[\s*\d*\s*\]\s*)*)"
 )
-_HEAD = re.compile(r"__global__(?:(?!__global__)[^;{}]){0,500}")
-_CALLED = re.compile(r"\b(\w+)\s*\(")
 _WORD = re.compile(r"[A-Za-z_$%][\w$]*")
 
 
@@ -97,10 +95,9 @@ def missing_entry(program: Program, wanted: str) -> SubmissionError:
     keeps this one from being found.
     """
     code = without_strings(program.source)
-    at = _kernels(code).get(wanted)
-    line = None if at is None else line_of(code, at)
-    mangled = any(_plain_name(entry.name) == wanted for entry in program.entries)
-    if mangled:
+    heads = kernels(code).get(wanted)
+    line = line_of(code, heads[0][0]) if heads else None
+    if any(_plain_name(entry.name) == wanted for entry in program.entries):
         return _without_extern_c(wanted, program.name, program.source, line)
     names = [entry.name for entry in program.entries if not entry.name.startswith("_Z")]
     have = f"its kernels are {', '.join(names)}" if names else "it has no kernel"
@@ -272,11 +269,11 @@ def _check_memory(module: Module, name: str) -> None:
 
 def _no_entry(entries: tuple[Entry, ...], name: str, source: str) -> SubmissionError:
     code = without_strings(source)
-    kernels = _kernels(code)
+    heads = {kernel: places[0][0] for kernel, places in kernels(code).items()}
     for plain in (_plain_name(entry.name) for entry in entries):
-        if plain in kernels and not _is_template(code, kernels[plain]):
-            return _without_extern_c(plain, name, source, line_of(code, kernels[plain]))
-    if entries or any(_is_template(code, at) for at in kernels.values()):
+        if plain in heads and not _is_template(code, heads[plain]):
+            return _without_extern_c(plain, name, source, line_of(code, heads[plain]))
+    if entries or any(_is_template(code, at) for at in heads.values()):
         return _invalid(
             f"{name} has only template kernels, which have no name that a launch could use",
             hint='call the template from a kernel: extern "C" __global__ void NAME(...) { body<256>(...); }',
@@ -290,15 +287,6 @@ def _without_extern_c(kernel: str, name: str, source: str, line: int | None) -> 
         "invalid", f'the kernel {kernel} is not extern "C", so its name is a C++ one that no launch can find',
         name, line, source, f'write: extern "C" {text}',
     )  # fmt: skip
-
-
-def _kernels(code: str) -> dict[str, int]:
-    """Every name that stands before a parenthesis in a kernel's head, with the place of its ``__global__``."""
-    found: dict[str, int] = {}
-    for head in _HEAD.finditer(code):
-        for called in _CALLED.finditer(code, *head.span()):
-            found.setdefault(called[1], head.start())
-    return found
 
 
 def _is_template(code: str, at: int) -> bool:

@@ -22,7 +22,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_NOT_NEWLINE = re.compile(r"[^\n]")
+_DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\r?\n|[^\n])*", re.MULTILINE)
 _ASM = re.compile(r"\b(?:asm|__asm__|__asm)\b(?:\s|volatile|__volatile__|inline|goto)*\(")
 _TRANSPARENT = re.compile(r"(?:^|[;{}])\s*(?:extern\s*|(?:inline\s+)?namespace\b[\w:\s]*)$")
 
@@ -34,16 +34,22 @@ class Block:
     first_line: int
     last_line: int
     head: str  # e.g. "int main(int argc, char** argv)"
+    braces: tuple[int, int]  # the places of both
+
+
+def blank(text: str) -> str:
+    """Blanks in place of all but newlines."""
+    return re.sub(r"[^\n]", " ", text)
 
 
 def without_comments(source: str) -> str:
     """``source`` with comments blanked; line numbers and columns stay."""
-    return _TOKEN.sub(lambda match: _blank(match[0]) if match["comment"] else match[0], source)
+    return _TOKEN.sub(lambda match: blank(match[0]) if match["comment"] else match[0], source)
 
 
 def without_strings(source: str) -> str:
     """``source`` with comments, string and character literals blanked; line numbers and columns stay."""
-    return _TOKEN.sub(lambda match: _blank(match[0]), source)
+    return _TOKEN.sub(lambda match: blank(match[0]), source)
 
 
 class Lines:
@@ -68,7 +74,7 @@ def strings(source: str) -> Iterator[tuple[int, str]]:
     for match in _TOKEN.finditer(source):
         if match["comment"]:
             continue
-        if content and _between(source, end, match.start()).strip():
+        if content and without_comments(source[end : match.start()]).strip():
             yield line, content
             content = ""
         if not content:
@@ -98,49 +104,80 @@ def assembly(source: str) -> Iterator[tuple[int, str]]:
         )
 
 
-def blocks(source: str) -> list[Block]:
-    """The top-level blocks of ``source``; ``extern "C" {`` and namespaces count as transparent."""
-    code = re.sub(
-        r"^[ \t]*#(?:\\\r?\n|[^\n])*", lambda match: _blank(match[0]), without_strings(source), flags=re.MULTILINE
-    )
+def line_comments(source: str) -> Iterator[tuple[int, str]]:
+    """Every ``//`` comment with its place."""
+    for match in _TOKEN.finditer(source):
+        if match[0].startswith("//"):
+            yield match.start(), match[0]
+
+
+def directives(source: str) -> tuple[tuple[int, str], ...]:
+    """Every preprocessor directive with its place, without comments."""
+    code = without_comments(source)
+    return tuple((match.start(), code[slice(*match.span())]) for match in _DIRECTIVE.finditer(without_strings(source)))
+
+
+def without_directives(source: str) -> str:
+    """``source`` with comments, literals and directives blanked; line numbers and columns stay."""
+    return _DIRECTIVE.sub(lambda match: blank(match[0]), without_strings(source))
+
+
+def blocks(code: str) -> tuple[list[Block], bool]:
+    """The top-level blocks of ``code`` (see `without_directives`), and whether all its braces have a partner.
+
+    ``extern "C" {`` and namespaces count as transparent. A block that is never closed ends with the text.
+    """
     lines = Lines(code)
     found: list[Block] = []
     stack: list[bool] = []  # of each open brace: is it transparent?
-    depth = head_start = opened = 0  # depth counts the open braces that are not
+    depth = start = opened = 0  # depth counts the open braces that are not transparent; start is the declaration's
+    balanced = True
+
+    def add(closed: int) -> None:
+        head = code[start:opened]
+        first = start + len(head) - len(head.lstrip())
+        found.append(Block(lines.of(first), lines.of(closed), " ".join(head.split()), (opened, closed)))
+
     for match in re.finditer(r"[{};]", code):
         if match[0] == "{":
             opened = opened if depth else match.start()
-            stack.append(not depth and bool(_TRANSPARENT.search(code[max(0, head_start - 1) : opened])))
+            stack.append(not depth and bool(_TRANSPARENT.search(code[max(0, start - 1) : opened])))
             depth += not stack[-1]
-            head_start = match.end() if stack[-1] else head_start
+            start = match.end() if stack[-1] else start
         elif match[0] == "}" and stack:
             opaque = not stack.pop()
             depth -= opaque
             if opaque and not depth:
-                found.append(_block(code[head_start:opened], head_start, match.start(), lines))
+                add(match.start())
+        else:
+            balanced &= match[0] == ";"
         if not depth and match[0] != "{":
-            head_start = match.end()
+            start = match.end()
+    if depth:
+        add(len(code))
+    return found, balanced and not stack
+
+
+_HEAD = re.compile(r"__global__(?:(?!__global__)[^;{}]){0,500}")
+_CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
+
+
+def kernels(code: str) -> dict[str, list[tuple[int, int]]]:
+    """Every ``NAME(`` in the head of a kernel, by name: the places of its ``__global__`` and of the parenthesis."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for head in _HEAD.finditer(code):
+        for called in _CALLED.finditer(code, *head.span()):
+            found.setdefault(called[1], []).append((head.start(), called.end() - 1))
     return found
-
-
-def _block(head: str, start: int, closed: int, lines: Lines) -> Block:
-    first = start + len(head) - len(head.lstrip())
-    return Block(lines.of(first), lines.of(closed), " ".join(head.split()))
-
-
-def _between(source: str, start: int, end: int) -> str:
-    return without_comments(source[start:end])
 
 
 def _content(match: re.Match[str]) -> str | None:
     if match["raw"] is not None:
         return match["raw"]
     text = match[0]
-    return _unescaped(text[1:].removesuffix('"')) if text.startswith('"') else None
-
-
-def _unescaped(text: str) -> str:
-    plain = text.replace("\\\n", "")
+    if not text.startswith('"'):
+        return None
+    plain = text[1:].removesuffix('"').replace("\\\n", "")
     return re.sub(r"\\(x[0-9a-fA-F]+|[0-7]{1,3}|.)", lambda match: _character(match[1]), plain, flags=re.DOTALL)
 
 
@@ -151,7 +188,3 @@ def _character(escape: str) -> str:
     if escape[0] == "x" and len(escape) > 1:
         return chr(int(escape[1:], 16) & 0xFF)
     return chr(int(escape, 8) & 0xFF) if escape[0] in "01234567" else escape
-
-
-def _blank(text: str) -> str:
-    return _NOT_NEWLINE.sub(" ", text)

@@ -13,7 +13,17 @@ from itertools import islice
 from operator import attrgetter
 from pathlib import Path
 
-from grader.compile.lexical import Block, Lines, assembly, blocks, line_of, strings, without_comments, without_strings
+from grader.compile.lexical import (
+    Block,
+    Lines,
+    assembly,
+    blocks,
+    line_of,
+    strings,
+    without_comments,
+    without_directives,
+    without_strings,
+)
 from grader.errors import SubmissionError, UsageError
 from grader.verdict import Diagnostic
 
@@ -112,7 +122,7 @@ def _refuse_host_code(text: str, name: str) -> None:
     findings = sorted({*_host_headers(text), *_host_calls(text)}, key=lambda finding: (finding.line, finding.what))
     if not findings:
         return
-    places = _places(findings, blocks(text))
+    places = _places(findings, blocks(without_directives(text))[0])
     message = f"{name} holds host code, which has no place here: remove {_listed([place for place, _ in places])}"
     hint = "keep the kernels and their device functions; the launch belongs in the `// launch` line"
     raise SubmissionError(

@@ -10,8 +10,9 @@ from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from grader.c_types import C_NAMES
 from grader.findings.record import Finding
-from grader.launch.parameters import C_TYPES, Misread, misread
+from grader.launch.source import Misread, misread
 from grader.text import listed
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def note_on(reads: Sequence[Misread]) -> Finding:
         dtype: listed(dict.fromkeys(read.array for read in own if read.dtype == dtype))
         for dtype in dict.fromkeys(read.dtype for read in own)
     }
-    arrays = listed(f"{names} hold{'' if ' ' in names else 's'} {C_TYPES[dtype]}" for dtype, names in holds.items())
+    arrays = listed(f"{names} hold{'' if ' ' in names else 's'} {C_NAMES[dtype]}" for dtype, names in holds.items())
     return Finding("parameter_type", kernel=kernel, facts={"declared": declared, "holds": arrays})
 
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from grader.c_types import C_NAMES
 from grader.expressions import did_you_mean
-from grader.launch.parameters import C_TYPES
 from grader.launch.records import ConstantLine, DeviceLimits, Dim3, Launch, LaunchLine
 from grader.launch.source import Fragment, SourceText, invalid, signature
 
@@ -252,7 +252,7 @@ def check_constant(line: ConstantLine, array: Array, size: Size, program: Progra
     symbols = _constants(program.ptx)
     name = line.symbol.text
     if name not in symbols:
-        c_type = C_TYPES.get(array.dtype, array.dtype)
+        c_type = C_NAMES.get(array.dtype, array.dtype)
         hint = did_you_mean(name, symbols) or f"declare it at file scope: __constant__ {c_type} {name}[…];"
         raise invalid(f"there is no __constant__ array {name} in {program.name}", line.symbol, hint=hint)
     count = element_count(array, size)

@@ -5,10 +5,10 @@ The rules are those of ``cuTensorMapEncodeTiled`` in CUDA's driver API.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from grader.c_types import DTYPE_BYTES
 from grader.launch.records import TensorMap, TensorMapLine
 from grader.launch.source import Fragment, invalid
 
@@ -32,7 +32,7 @@ class Viewed:
 
     @property
     def element_bytes(self) -> int:
-        return int(re.sub(r"\D", "", self.dtype)) // 8
+        return DTYPE_BYTES[self.dtype]
 
 
 def tensor_map(line: TensorMapLine, viewed: Viewed, integer: Evaluate, where: str) -> TensorMap:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
+from grader.c_types import DTYPE_BYTES, ELEMENTS
 from grader.errors import SubmissionError
 from grader.expressions import ExpressionError, Number, did_you_mean, evaluate, evaluate_integer
 from grader.launch.checks import check_constant, check_limits, fit_arguments
@@ -35,23 +36,6 @@ if TYPE_CHECKING:
     from grader.exercise import Exercise, Size
 
 MAX_SCRATCH_BYTES = 1 << 30
-
-DTYPES: Mapping[str, tuple[str, int]] = {
-    "float": ("float32", 1), "float2": ("float32", 2), "float4": ("float32", 4),
-    "double": ("float64", 1), "double2": ("float64", 2),
-    "half": ("float16", 1), "__half": ("float16", 1), "half2": ("float16", 2), "__half2": ("float16", 2),
-    "bool": ("uint8", 1), "char": ("int8", 1), "signed char": ("int8", 1), "unsigned char": ("uint8", 1),
-    "short": ("int16", 1), "unsigned short": ("uint16", 1),
-    "int": ("int32", 1), "int2": ("int32", 2), "int4": ("int32", 4),
-    "unsigned": ("uint32", 1), "unsigned int": ("uint32", 1), "uint2": ("uint32", 2), "uint4": ("uint32", 4),
-    "long": ("int64", 1), "long long": ("int64", 1), "unsigned long": ("uint64", 1),
-    "unsigned long long": ("uint64", 1), "size_t": ("uint64", 1),
-    "int8_t": ("int8", 1), "uint8_t": ("uint8", 1), "int16_t": ("int16", 1), "uint16_t": ("uint16", 1),
-    "int32_t": ("int32", 1), "uint32_t": ("uint32", 1), "int64_t": ("int64", 1), "uint64_t": ("uint64", 1),
-    **{name: (name, 1) for name in ("float16", "float32", "float64", "int8", "uint8", "int16", "uint16")},
-    **{name: (name, 1) for name in ("int32", "uint32", "int64", "uint64")},
-}  # fmt: skip
-"""The types of scratch arrays, as CUDA C and as exercises name them: the element's dtype, and how many make one."""
 
 
 @dataclass(frozen=True)
@@ -142,23 +126,18 @@ def _scratch(case: SizedCase) -> tuple[Scratch, ...]:
 
 def _one_scratch(case: SizedCase, line: ScratchLine, before: list[Scratch]) -> Scratch:
     words = " ".join(line.type.text.split())
-    if words not in DTYPES:
-        hint = did_you_mean(words, DTYPES) or "a scratch array holds float, double, half, int, unsigned, …"
+    if words not in ELEMENTS:
+        hint = did_you_mean(words, ELEMENTS) or "a scratch array holds float, double, half, int, unsigned, …"
         raise invalid(f"there is no type {words!r} for the scratch array {line.name.text!r}", line.type, hint=hint)
-    dtype, width = DTYPES[words]
+    dtype, width = ELEMENTS[words]
     count = case.integer(line.count)
     if count < 1:
         raise invalid(f"the scratch array {line.name.text!r} has {count} elements{case.where}", line.count)
     scratch = Scratch(line.name.text, dtype, count * width)
-    if sum(map(_bytes, [*before, scratch])) > MAX_SCRATCH_BYTES:
+    if sum(DTYPE_BYTES[each.dtype] * each.count for each in (*before, scratch)) > MAX_SCRATCH_BYTES:
         what = f"the scratch arrays up to {scratch.name!r} need more than 1 GiB{case.where}"
         raise invalid(what, line.count, hint="count in elements, not in bytes")
     return scratch
-
-
-def _bytes(scratch: Scratch) -> int:
-    bits = int("".join(filter(str.isdigit, scratch.dtype)))
-    return scratch.count * bits // 8
 
 
 def _maps(case: SizedCase) -> tuple[TensorMap, ...]:

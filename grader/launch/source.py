@@ -1,6 +1,6 @@
 """What of a .cu file matters for its launch: comment lines at file scope, integer constants, kernel signatures.
 
-This is no C++ parser: it knows comments, literals, directives and braces, in one pass over the text, so that a launch
+This is no C++ parser: it knows comments, literals, directives and braces (`grader.compile.lexical`), so that a launch
 line inside a string, a block comment or a function body is not taken for one.
 """
 
@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 
-from grader.compile.lexical import Lines
+from grader.c_types import C_NAMES, HOLDS
+from grader.compile.lexical import Lines, blank, blocks, directives, kernels, line_comments, without_directives
 from grader.errors import SubmissionError
 from grader.expressions import ExpressionError, evaluate_integer
 from grader.verdict import Diagnostic
@@ -76,25 +77,6 @@ def invalid(
     return SubmissionError("invalid", message, diagnostics=(diagnostic,), hint=hint)
 
 
-_TOKEN = re.compile(
-    r"""
-      (?P<comment>    // (?: \\\r?\n | [^\n] )* )
-    | (?P<block>      /\* .*? (?: \*/ | \Z ) )
-    | (?P<raw>        \bR"(?P<tag>[^\s()\\]{0,16})\( .*? (?: \)(?P=tag)" | \Z ) )
-    | (?P<string>     " (?: \\. | [^"\\\n] )* "? )
-    | (?P<number>     \b\d (?: '?[\w.] )* )
-    | (?P<char>       ' (?: \\. | [^'\\\n] )* '? )
-    | (?P<directive>  ^[ \t]*\# (?: \\\r?\n | (?!//|/\*) [^\n] )* )
-    | (?P<open>       \{ )
-    | (?P<close>      \} )
-    """,
-    re.VERBOSE | re.DOTALL | re.MULTILINE,
-)
-
-_TRANSPARENT = re.compile(r"(?:\bextern\s*\"[^\"]*\"|\bnamespace\b[\w\s:]*)\s*\Z")
-"""What stands before a brace that does not leave file scope."""
-
-
 @dataclass(frozen=True)
 class Comment:
     """A ``//`` comment that stands alone on its line; ``fragment`` begins after the slashes."""
@@ -120,13 +102,8 @@ class SourceText:
     code: str  # as long as the source: comments, literals, directives and function bodies are blanks
 
     @cached_property
-    def kernels(self) -> Mapping[str, list[int]]:
-        """Where ``NAME(`` follows a ``__global__``: the places of the parentheses by name."""
-        found: dict[str, list[int]] = {}
-        for head in _HEAD.finditer(self.code):
-            for called in _CALLED.finditer(self.code, *head.span()):
-                found.setdefault(called[1], []).append(called.end() - 1)
-        return found
+    def kernels(self) -> Mapping[str, list[tuple[int, int]]]:
+        return kernels(self.code)
 
     @cached_property
     def closings(self) -> Mapping[int, int]:
@@ -143,82 +120,32 @@ class SourceText:
 
 def read_source(source: str, file: str) -> SourceText:
     """Scan a file once. Nothing is raised: what is no C++ is the compiler's to say."""
-    scan = _Scan(source, file)
-    for match in _TOKEN.finditer(source):
-        scan.take(match)
-    return scan.finish()
+    code = without_directives(source)
+    found, balanced = blocks(code)  # unbalanced: an #if hides a brace, and scopes are anybody's guess
+    bodies = [block.braces for block in found]
+    at_file_scope, end = [], 0
+    for opened, closed in bodies:
+        at_file_scope += [code[end:opened], blank(code[opened:closed]).replace(" ", ";", 1)]
+        end = closed
+    at_file_scope.append(code[end:])
+    outside = re.sub("[{}]", ";", "".join(at_file_scope))
+    comments = _comments(source, file, bodies if balanced else [])
+    return SourceText(tuple(comments), directives(source), outside)
 
 
-class _Scan:
-    """One pass over the tokens, with the braces that are open: True for each that leaves file scope."""
-
-    def __init__(self, source: str, file: str) -> None:
-        self.source, self.file = source, file
-        self.line_starts = [0, *(match.end() for match in re.finditer("\n", source))]
-        self.braces: list[bool] = []
-        self.hidden = 0  # how many of the open braces leave file scope
-        self.balanced = True
-        self.comments: list[Comment] = []
-        self.directives: list[tuple[int, str]] = []
-        self.code: list[str] = []
-        self.seen = 0
-
-    def take(self, match: re.Match[str]) -> None:
-        self._add_code(self.source[self.seen : match.start()])
-        action = self._ACTIONS.get(str(match.lastgroup), _Scan._blank)
-        action(self, match)
-        self.seen = match.end()
-
-    def finish(self) -> SourceText:
-        self._add_code(self.source[self.seen :])
-        trusted = self.balanced and not self.braces  # else an #if hides a brace, and scopes are anybody's guess
-        comments = (Comment(one.fragment, one.in_function and trusted) for one in self.comments)
-        return SourceText(tuple(comments), tuple(self.directives), "".join(self.code))
-
-    def _add_code(self, text: str) -> None:
-        self.code.append(_blanked(text) if self.hidden else text)
-
-    def _blank(self, match: re.Match[str]) -> None:
-        self.code.append(_blanked(match[0]))
-
-    def _number(self, match: re.Match[str]) -> None:
-        self._add_code(match[0])
-
-    def _comment(self, match: re.Match[str]) -> None:
-        self._blank(match)
-        line = bisect_right(self.line_starts, match.start())
-        start = self.line_starts[line - 1]
-        if self.source[start : match.start()].strip():
-            return
-        whole = self.source[start : match.end()].rstrip("\r")
+def _comments(source: str, file: str, bodies: list[tuple[int, int]]) -> Iterator[Comment]:
+    """The ``//`` comments that stand alone on their lines; ``bodies`` are the places of all functions' braces."""
+    starts = [0, *(match.end() for match in re.finditer("\n", source))]
+    for place, text in line_comments(source):
+        line = bisect_right(starts, place)
+        start = starts[line - 1]
+        if source[start:place].strip():
+            continue
+        whole = source[start : place + len(text)].rstrip("\r")
         slashes = len(whole) - len(whole.lstrip().lstrip("/"))
-        fragment = Fragment(whole, self.file, line, 1, whole.splitlines()[0]).part(slashes)
-        self.comments.append(Comment(fragment, self.hidden > 0))
-
-    def _directive(self, match: re.Match[str]) -> None:
-        self._blank(match)
-        self.directives.append((match.start(), match[0]))
-
-    def _open(self, match: re.Match[str]) -> None:
-        before = self.source[max(0, match.start() - 200) : match.start()]
-        named = "extern" in before or "namespace" in before
-        self.braces.append(not (named and _TRANSPARENT.search(before)))
-        self.hidden += self.braces[-1]
-        self.code.append(";")
-
-    def _close(self, match: re.Match[str]) -> None:
-        self.balanced &= bool(self.braces)
-        if self.braces:
-            self.hidden -= self.braces.pop()
-        self.code.append(";")
-
-    _ACTIONS = {  # noqa: RUF012  # a table of methods, never written to
-        "comment": _comment, "number": _number, "directive": _directive, "open": _open, "close": _close,
-    }  # fmt: skip
-
-
-def _blanked(text: str) -> str:
-    return re.sub(r"[^\n]", " ", text)
+        fragment = Fragment(whole, file, line, 1, whole.splitlines()[0]).part(slashes)
+        body = bisect_right(bodies, (place, 0)) - 1
+        yield Comment(fragment, body >= 0 and place < bodies[body][1])
 
 
 # ---------------------------------------------------------------------------------------------------- integer constants
@@ -281,15 +208,81 @@ def _define(found: Integers, name: str, value: str, line: int) -> None:
 LONGEST_SIGNATURE = 4000
 """Characters of a kernel's parameters."""
 
-_HEAD = re.compile(r"__global__(?:(?!__global__)[^;}]){0,500}")
-_CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
-
 
 def signature(text: SourceText, kernel: str) -> tuple[str, ...]:
     """The kernel's parameters as the file declares them ("const float* a"), () where they cannot be found."""
-    for opening in text.kernels.get(kernel, ()):
+    for _, opening in text.kernels.get(kernel, ()):
         end = text.closings.get(opening, len(text.code))
         if end - opening < LONGEST_SIGNATURE:
             declared = Fragment(text.code[opening + 1 : end], "", 0, 1, "").split(",")
             return tuple(" ".join(one.text.split()) for one in declared if one.text)
     return ()
+
+
+_QUALIFIER = re.compile(r"\b(?:const|volatile|restrict|__restrict__|__restrict|__grid_constant__|struct)\b")
+_UNNAMED = re.compile(r"(?:int|float|double|char|short|long|unsigned|signed|bool|half|void)\d?")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter: ``declared`` is ``const float* a``; ``element`` is ``float``, "" where it is no plain pointer."""
+
+    declared: str
+    name: str
+    element: str
+
+
+def parameters(text: SourceText, kernel: str) -> tuple[Parameter, ...]:
+    """The kernel's parameters, () where they cannot be found."""
+    return tuple(map(_parameter, signature(text, kernel)))
+
+
+def parameter_names(source: str, kernel: str) -> tuple[str, ...]:
+    """The names of the kernel's parameters, "" for one without a name; () where they cannot be found."""
+    return tuple(parameter.name for parameter in parameters(_read(source), kernel))
+
+
+@lru_cache(maxsize=4)
+def _read(source: str) -> SourceText:
+    return read_source(source, "")
+
+
+def _parameter(declared: str) -> Parameter:
+    plain = " ".join(_QUALIFIER.sub(" ", declared).split("=")[0].split())
+    pointer = re.fullmatch(r"([\w: ]+?) ?(?:\* ?(\w*)|(?<= )(\w+) ?\[\w*\])", plain)
+    if pointer:
+        return Parameter(declared, pointer[2] or pointer[3] or "", pointer[1])
+    last = re.search(r"(\w+)(?: ?\[[^\]]*\])*$", plain)
+    named = last is not None and last.start() > 0 and not _UNNAMED.fullmatch(last[1])
+    return Parameter(declared, last[1] if last and named else "", "")
+
+
+@dataclass(frozen=True)
+class Misread:
+    """A parameter whose element type cannot hold the elements of the array that the launch line passes."""
+
+    kernel: str
+    parameter: Parameter
+    array: str
+    dtype: str
+
+    @property
+    def should_be(self) -> str:
+        """The declaration with the array's type: ``const float* a``."""
+        wanted = C_NAMES.get(self.dtype, self.dtype)
+        return re.sub(rf"\b{re.escape(self.parameter.element)}\b", wanted, self.parameter.declared, count=1)
+
+
+def misread(
+    text: SourceText, kernel: str, args: Sequence[str | int | float], dtypes: Mapping[str, str]
+) -> tuple[Misread, ...]:
+    """The parameters of ``kernel`` that misread what is passed; ``dtypes`` gives the dtype of each array by name."""
+    declared = parameters(text, kernel)
+    if len(declared) != len(args):
+        return ()
+    pairs = [(one, arg) for one, arg in zip(declared, args, strict=True) if isinstance(arg, str) and arg in dtypes]
+    return tuple(
+        Misread(kernel, one, arg, dtypes[arg])
+        for one, arg in pairs
+        if dtypes[arg] not in HOLDS.get(one.element, (dtypes[arg],))
+    )

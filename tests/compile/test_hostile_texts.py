@@ -21,7 +21,7 @@ from grader.errors import SubmissionError, UsageError
 from grader.grading.hints import RULES
 from grader.grading.source_view import LONGEST, UNREAD, SourceView, parsed
 from grader.launch import parse_launches
-from grader.launch.parameters import parameter_names
+from grader.launch.source import parameter_names
 from grader.render.excerpt import excerpt
 from grader.render.listing import listing
 from grader.tune.settings import Setting, places_of

@@ -19,8 +19,7 @@ from grader.grading.hints import about_type, told
 from grader.grading.hints.rules import Seen
 from grader.grading.records import Case
 from grader.launch import parse_launches
-from grader.launch.parameters import misread
-from grader.launch.source import read_source
+from grader.launch.source import misread, read_source
 from grader.verdict import Diagnostic
 from tests.grading.requests import request_of
 

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grader.c_types import ELEMENTS
 from grader.compile import Entry, Parameter, Program
 from grader.errors import SubmissionError
 from grader.exercise import Array, Exercise, Size
 from grader.launch import Constant, DeviceLimits, Launch, LaunchPlan, Scratch, Zero, parse_launches, resolve_launches
-from grader.launch.resolve import DTYPES, example_line
+from grader.launch.resolve import example_line
 from grader.verdict import Diagnostic
 
 ADD = Exercise(
@@ -141,7 +142,7 @@ def test_scratch_types_are_those_of_cuda(type_name: str, dtype: str, per_element
 def test_every_scratch_type_is_a_dtype_of_numpy() -> None:
     import numpy as np
 
-    assert all(np.dtype(dtype).name == dtype for dtype, _ in DTYPES.values())
+    assert all(np.dtype(dtype).name == dtype for dtype, _ in ELEMENTS.values())
 
 
 # --------------------------------------------------------------------------------------------------------------- passes

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.launch.parameters import misread, parameter_names, parameters
-from grader.launch.source import read_source
+from grader.launch.source import misread, parameter_names, parameters, read_source
 
 
 def kernel(declared: str) -> str:

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.backends.gpu.wire import Trusted, Variant
+from grader.c_types import DTYPE_BYTES
 from grader.exercise import Array, Exercise, Size
 from grader.expressions import cdiv, evaluate_integer
 from grader.inputs import element_count, stream
 
 FINDINGS, EXPLANATION, COUNTS = 0, 24, 64
 _BLOCK = 256
-_ITEM = {"float16": 2, "float32": 4, "float64": 8, "int8": 1, "uint8": 1, "int32": 4, "uint32": 4, "int64": 8}
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Plan:
         places = {}
         for scratch in self.check.scratch:
             places[scratch.name] = at
-            at = _up(at + _ITEM[scratch.dtype] * evaluate_integer(scratch.count, self.size))
+            at = _up(at + DTYPE_BYTES[scratch.dtype] * evaluate_integer(scratch.count, self.size))
         return places, at
 
     def _fill_scratch(self, scratch: Any, place: int) -> Trusted:

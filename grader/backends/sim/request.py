@@ -9,7 +9,7 @@ from grader.backends.plans import scalar
 from grader.compile import Entry, Program
 from grader.errors import GraderFault, Unsupported
 from grader.launch import Launch, Zero
-from grader.launch.parameters import parameter_names
+from grader.launch.source import parameter_names
 from grader.verdict import Diagnostic
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from grader.findings.record import Finding
 from grader.grading.hints.rules import Example, Seen, finding, rule
-from grader.launch.parameters import Misread, Parameter
+from grader.launch.source import Misread, Parameter
 from grader.text import listed
 
 _READS = (Misread("k", Parameter("const double* a", "a", "double"), "a", "float32"),)

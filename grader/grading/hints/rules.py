@@ -18,7 +18,7 @@ from grader.launch import LaunchPlan
 from grader.verdict import Place
 
 if TYPE_CHECKING:
-    from grader.launch.parameters import Misread
+    from grader.launch.source import Misread
 
 Look = Callable[["Finding", "Seen"], str]
 """What a rule does: the hint, "" where it has nothing to say."""

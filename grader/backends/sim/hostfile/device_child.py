@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from grader.backends.sim import child
+from grader.c_types import DTYPE_BYTES
 
 if TYPE_CHECKING:
     from grader.simt.engine.code_cache import CodeCache
@@ -57,7 +58,7 @@ class DeviceServer:
     def _told(self, report: RunReport) -> dict[str, Any]:
         from grader.backends.sim.results import describe
 
-        itemsize = {name: _itemsize(row[2]) for name, row in self._arrays.items()}
+        itemsize = {name: DTYPE_BYTES[row[2]] for name, row in self._arrays.items()}
         # Of a run on warm-up inputs nobody asks what it launched, and when.
         told = describe(report.outcome, self._file, itemsize, with_launches=self._graded)
         told |= {"host_counters": dict(report.host_counters)}
@@ -92,12 +93,6 @@ def _device(message: Mapping[str, Any], module: Module, cache: CodeCache, option
         parameters={name: tuple(known) for name, known in message["parameters"].items()},
         registers=dict(message["registers"]),
     )  # fmt: skip
-
-
-def _itemsize(dtype: str) -> int:
-    import numpy as np
-
-    return np.dtype(dtype).itemsize
 
 
 NEEDED = (

@@ -16,7 +16,7 @@ from grader.backends.patience import Patience
 from grader.backends.sim.session import START_S, SimSession, as_launches, as_timeline
 from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeError
 from grader.findings.record import from_json
-from grader.launch.parameters import parameter_names
+from grader.launch.source import parameter_names
 from grader.process.channel import ChannelBroken, ChannelClosed, ChannelTimeout
 from grader.process.child import Closing
 
