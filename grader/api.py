@@ -47,8 +47,7 @@ def grade(
     from grader.catalog.exercises import load_catalog
     from grader.grading.grade import grade as graded
     from grader.grading.services import Hardware, Task
-    from grader.practice.following import next_after
-    from grader.practice.history import recorder
+    from grader.practice.history import next_after, recorder
 
     _check(backend, device, seed, timeout_s)
     if file is not None and source is not None:

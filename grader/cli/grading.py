@@ -193,8 +193,7 @@ def _in_order(catalog: Catalog, tasks: Sequence[Task], options: Options) -> Iter
     from grader.grading.grade import grade
     from grader.grading.services import Hardware
     from grader.output import waiting
-    from grader.practice.following import next_after
-    from grader.practice.history import recorder
+    from grader.practice.history import next_after, recorder
 
     hardware = Hardware.found(options.backend, options.device)
     for task in tasks:
@@ -237,7 +236,7 @@ def _import_the_rest() -> None:
     """Import rich and the database while the children work."""
     from importlib import import_module
 
-    for name in ("grader.render.terminal", "rich.console", "rich.table", "grader.practice.database", "sqlite3"):
+    for name in ("grader.render.terminal", "rich.console", "rich.table", "grader.practice.progress", "sqlite3"):
         import_module(name)
 
 

@@ -18,12 +18,9 @@ from grader.cli.course import (
 from grader.cli.files import start_exercise
 from grader.errors import UsageError
 from grader.output import print_json, print_line, print_text, say, screen, wrapped, write_file
-from grader.practice.export import progress_document, runs_csv
-from grader.practice.following import Following, gradable_here, next_exercise
-from grader.practice.history import key_of, progress
+from grader.practice.history import Following, gradable_here, key_of, next_exercise, progress
 from grader.practice.progress import Run, local_day
-from grader.practice.standings import Place, Summary, summary
-from grader.practice.table import table_lines
+from grader.practice.standings import Place, Summary, progress_document, runs_csv, summary, table_lines
 
 # ---------------------------------------------------------------------------------------------------------------- hint
 

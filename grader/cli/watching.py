@@ -28,9 +28,8 @@ from grader.cli.practice import all_passed, give_hint, why_next
 from grader.errors import UsageError
 from grader.grading.services import Task
 from grader.output import print_line, print_text, say
-from grader.practice.following import next_exercise
-from grader.practice.keyboard import END, Keyboard
-from grader.practice.saves import Saves, newest_first, wake_at_saves
+from grader.practice.history import next_exercise
+from grader.practice.watch import END, Keyboard, Saves, newest_first, wake_at_saves
 from grader.process.channel import Stopped, Stopper
 
 SAVED = "saved"  # an event that is no key

@@ -1,18 +1,21 @@
-"""What a person has graded, passed and looked up, kept between commands.
+"""What a person has graded, passed and looked up, kept between commands in one SQLite file.
 
-Every method answers, whatever is wrong with the file: a trouble is told in one line, and the answer is that of an empty
-history. Nothing of a submission is kept but its SHA-256.
+Every method of `Progress` answers, whatever is wrong with the file: a trouble is one line, and the answer is that of an
+empty history. Nothing of a submission is kept but its SHA-256.
+
+Many processes write the file and nobody looks after it. Nothing in it is lost: a damaged one is renamed, a newer one is
+left as it is. ``sqlite3`` is imported in functions only: a command that needs no database does not pay for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import astuple, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
-
-from grader.paths import data_folder
 
 if TYPE_CHECKING:
     import sqlite3
@@ -56,19 +59,12 @@ _INSERT = f"INSERT INTO runs ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len
 _INSERT_HINT = "INSERT INTO hints (at, course, exercise, number) VALUES (?, ?, ?, ?)"
 
 
-_NO_RUNS: tuple[Run, ...] = ()
-
-
-def _silent(message: str) -> None:
-    pass
-
-
 @dataclass(frozen=True)
 class Progress:
     """The history in one file; ``tell`` gets what a person should know about the file itself."""
 
     path: Path
-    tell: Callable[[str], None] = _silent
+    tell: Callable[[str], None]
 
     def record(self, run: Run) -> bool:
         """Add one run; return whether that succeeded."""
@@ -76,21 +72,20 @@ class Progress:
 
     def runs(self) -> tuple[Run, ...]:
         """All runs, oldest first."""
-        return self._read(_NO_RUNS, lambda db: _runs(db, f"{_SELECT} ORDER BY id"))
+        return self._select("ORDER BY id")
 
     def last(self) -> Run | None:
         """The newest run."""
-        return self._read(None, lambda db: _one_run(db, f"{_SELECT} ORDER BY id DESC LIMIT 1"))
-
-    def passed(self) -> frozenset[tuple[str, str]]:
-        """Course and name of every exercise that was passed once."""
-        query = "SELECT DISTINCT course, exercise FROM runs WHERE verdict = 'pass'"
-        return self._read(frozenset(), lambda db: frozenset((course, name) for course, name in db.execute(query)))
+        return next(iter(self._select("ORDER BY id DESC LIMIT 1")), None)
 
     def passes(self) -> tuple[Run, ...]:
         """The newest pass of each exercise, oldest first."""
-        query = f"{_SELECT} WHERE id IN (SELECT MAX(id) FROM runs WHERE verdict = 'pass' GROUP BY course, exercise)"
-        return self._read(_NO_RUNS, lambda db: _runs(db, f"{query} ORDER BY id"))
+        newest = "SELECT MAX(id) FROM runs WHERE verdict = 'pass' GROUP BY course, exercise"
+        return self._select(f"WHERE id IN ({newest}) ORDER BY id")
+
+    def passed(self) -> frozenset[tuple[str, str]]:
+        """Course and name of every exercise that was passed once."""
+        return frozenset((run.course, run.exercise) for run in self.passes())
 
     def hints_seen(self) -> dict[tuple[str, str], int]:
         """How many hints were shown, by course and name."""
@@ -102,10 +97,12 @@ class Progress:
         row = (now(), course, exercise, number)
         return self._write("that you saw this hint is not remembered", lambda db: db.execute(_INSERT_HINT, row))
 
+    def _select(self, rest: str) -> tuple[Run, ...]:
+        none: tuple[Run, ...] = ()
+        return self._read(none, lambda db: tuple(Run(*row) for row in db.execute(f"{_SELECT} {rest}")))
+
     def _read(self, empty: T, work: Callable[[sqlite3.Connection], T]) -> T:
         """``work`` on the database; ``empty`` where there is none yet, without importing sqlite3."""
-        from grader.practice.database import Unavailable, using
-
         try:
             return using(self.path, work, write=False, tell=self.tell) if self.path.exists() else empty
         except (Unavailable, OSError) as error:
@@ -113,19 +110,12 @@ class Progress:
         return empty
 
     def _write(self, lost: str, work: Callable[[sqlite3.Connection], object]) -> bool:
-        from grader.practice.database import Unavailable, using
-
         try:
             using(self.path, work, write=True, tell=self.tell)
         except Unavailable as error:
             self.tell(f"{lost}: {error}")
             return False
         return True
-
-
-def own_progress(tell: Callable[[str], None]) -> Progress:
-    """The progress of the person at the keyboard."""
-    return Progress(data_folder(FILE), tell)
 
 
 def now() -> str:
@@ -138,10 +128,154 @@ def local_day(at: str) -> str:
     return datetime.strptime(at, "%Y-%m-%dT%H:%M:%S%z").astimezone().date().isoformat()
 
 
-def _runs(db: sqlite3.Connection, query: str) -> tuple[Run, ...]:
-    return tuple(Run(*row) for row in db.execute(query))
+# ------------------------------------------------------------------------------------------------------------- the file
+
+BUSY_MS = 2000  # how long to wait for another process; a write takes some 10 ms
+MOST_SET_ASIDE = 100
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        """CREATE TABLE runs (
+            id INTEGER PRIMARY KEY, at TEXT NOT NULL, course TEXT NOT NULL, exercise TEXT NOT NULL,
+            verdict TEXT NOT NULL, score INTEGER NOT NULL, max_score INTEGER NOT NULL, backend TEXT NOT NULL,
+            median_s REAL, fraction_of_peak REAL, gpu TEXT, file_sha256 TEXT)""",
+        "CREATE INDEX runs_by_exercise ON runs (course, exercise, verdict)",
+        """CREATE TABLE hints (
+            id INTEGER PRIMARY KEY, at TEXT NOT NULL, course TEXT NOT NULL, exercise TEXT NOT NULL,
+            number INTEGER NOT NULL)""",
+        "CREATE INDEX hints_by_exercise ON hints (course, exercise, number)",
+    ),
+)
+"""Step n takes a database of version n to version n + 1 (SQLite's ``user_version``). Steps are only ever added."""
 
 
-def _one_run(db: sqlite3.Connection, query: str) -> Run | None:
-    row = db.execute(query).fetchone()
-    return None if row is None else Run(*row)
+class Unavailable(Exception):
+    """Raised when the database cannot be read or written now; says why in words that follow a colon."""
+
+
+class _Damaged(Exception):
+    """Raised when the file is no database of ours."""
+
+
+def using(path: Path, work: Callable[[sqlite3.Connection], T], *, write: bool, tell: Callable[[str], None]) -> T:
+    """Return ``work(connection)``, done as one transaction. A damaged file is set aside, told of, and begun anew.
+
+    Raises Unavailable for everything else that can go wrong with a file.
+    """
+    before = _identity(path)
+    try:
+        return _once(path, work, write=write)
+    except _Damaged as damage:
+        if _identity(path) == before:  # else another process has just set it aside
+            aside = _set_aside(path)
+            tell(f"{path} is damaged ({damage}): it is kept as {aside.name}, and a new one is begun")
+    try:
+        return _once(path, work, write=write)
+    except _Damaged as damage:
+        raise Unavailable(str(damage)) from None
+
+
+def _once(path: Path, work: Callable[[sqlite3.Connection], T], *, write: bool) -> T:
+    try:
+        import sqlite3
+    except ImportError:  # Python can be built without it
+        raise Unavailable("this Python was built without sqlite3") from None
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _opened(path) as connection, _transaction(connection, write=write):
+            answer = work(connection)
+        if write:
+            _flush(path)
+        return answer
+    except OSError as error:
+        raise Unavailable(f"{path}: {error.strerror}") from None
+    except sqlite3.Error as error:
+        # Whether the file is at fault, and not its place: no database, a broken one, or one with other tables.
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        damaged = code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CONSTRAINT)
+        tables = ("no such table", "no such column", "no column", "already exists")
+        if damaged or (code == sqlite3.SQLITE_ERROR and any(words in str(error) for words in tables)):
+            raise _Damaged(str(error)) from None
+        raise Unavailable(f"{path}: {error}") from None
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection to the file, which is created where there is none, with the tables of today.
+
+    A rollback journal, not a write-ahead log: home folders on network drives are common, and the log needs memory that
+    all processes share. It survives a process that is killed in the middle. SQLite itself does not wait for the disk,
+    four times in each write: `_flush` does, once.
+    """
+    import sqlite3
+
+    connection = sqlite3.connect(path, timeout=BUSY_MS / 1000, isolation_level=None)
+    try:
+        connection.execute("PRAGMA synchronous = OFF")
+        connection.execute("PRAGMA journal_mode = PERSIST")
+        if _version(connection) != len(MIGRATIONS):
+            _bring_up_to_date(connection)
+        yield connection
+    finally:
+        connection.close()
+
+
+def _flush(path: Path) -> None:
+    """Wait until the disk has the file. Its connection is closed by now: closing the file here would drop its locks."""
+    descriptor = os.open(path, os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection, *, write: bool) -> Iterator[None]:
+    """One transaction; a writing one takes its lock at the start, where waiting for another process is possible."""
+    connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+    try:
+        yield
+    except BaseException:
+        connection.rollback()
+        raise
+    connection.commit()
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _bring_up_to_date(connection: sqlite3.Connection) -> None:
+    """Take the missing steps, in one transaction: of two processes that start together, one finds them done."""
+    with _transaction(connection, write=True):
+        version = _version(connection)
+        if version > len(MIGRATIONS):
+            raise Unavailable(f"a newer warpgrade wrote it (version {version}; this one knows {len(MIGRATIONS)})")
+        for step in MIGRATIONS[version:]:
+            for statement in step:
+                connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+
+
+def _set_aside(path: Path) -> Path:
+    """Rename the damaged file, and its journal, which SQLite would else play into the new file."""
+    for number in range(1, MOST_SET_ASIDE):
+        aside = path.with_name(f"{path.name}.damaged-{number}")
+        if not aside.exists():
+            break
+    journal = path.with_name(f"{path.name}-journal")
+    try:
+        if journal.exists():
+            journal.rename(aside.with_name(f"{aside.name}-journal"))
+        path.rename(aside)
+    except OSError as error:
+        raise Unavailable(f"{path} is damaged and cannot be renamed: {error.strerror}") from None
+    return aside

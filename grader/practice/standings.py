@@ -1,12 +1,17 @@
-"""Where a person stands: the runs of each exercise summed up, as records. Pure."""
+"""Where a person stands: the runs of each exercise summed up, as records, as `grade progress` prints them, and as other
+tools read them: the document ``warpgrade/progress/1``, and the runs as CSV. Pure.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+import csv
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass
+from io import StringIO
+from itertools import groupby
+from typing import Any, Literal
 
-from grader.practice.progress import Run
+from grader.practice.progress import COLUMNS, Run
 
 State = Literal["passed", "tried", "new"]
 _MEASURED = frozenset({"pass", "slow", "inconclusive"})  # verdicts whose measured fraction can be believed
@@ -91,3 +96,91 @@ def best_fractions(runs: Sequence[Run], gpu: str) -> dict[tuple[str, str], float
             key = (run.course, run.exercise)
             best[key] = max(best.get(key, 0.0), run.fraction_of_peak)
     return best
+
+
+# ------------------------------------------------------------------------------------------------------------ the table
+
+MARKS: dict[State, str] = {"passed": "✔", "tried": "○", "new": " "}
+
+
+def table_lines(found: Summary, *, title: Callable[[str], str], day: Callable[[str], str]) -> Iterator[str]:
+    """Yield the lines. ``title`` makes a chapter's heading of its folder's name, ``day`` a date of a kept moment."""
+    widest = max((len(one.place.name) for one in found.standings), default=0)
+    for at, (chapter, members) in enumerate(groupby(found.standings, key=lambda one: one.place.chapter)):
+        group = list(members)
+        if at:
+            yield ""
+        passed = sum(one.state == "passed" for one in group)
+        yield f"{title(chapter)}: {passed} of {len(group)} passed"
+        yield from (_line(one, widest, day).rstrip() for one in group)
+    words = f"{found.count('passed')} of {_plural(len(found.standings), 'exercise', 'exercises')} passed"
+    if tried := found.count("tried"):
+        words += f", {tried} tried"
+    words += f", {_plural(found.tries, 'run', 'runs')}"
+    if found.elsewhere:
+        more = _plural(found.elsewhere, "exercise", "exercises")
+        words += f"; {more} of other courses: --course DIR shows them"
+    yield ""
+    yield words + "."
+
+
+def _line(one: Standing, widest: int, day: Callable[[str], str]) -> str:
+    when = day(one.passed_at) if one.passed_at else f"not yet, last tried {day(one.last_at)}" if one.last_at else ""
+    tries = _plural(one.tries, "try", "tries") if one.tries else ""
+    points = f"{one.best.score} of {one.best.max_score}" if one.best is not None else ""
+    fraction = one.fastest.fraction_of_peak if one.fastest is not None else None
+    speed = f"{100 * fraction:.1f} % of peak" if fraction is not None else ""
+    return (
+        f"{MARKS[one.state]} {one.place.number:>4}  {one.place.name:<{widest}}  "
+        f"{points:>10}  {speed:<13}  {tries:<8}  {when}"
+    )
+
+
+def _plural(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"
+
+
+# ------------------------------------------------------------------------------------------------------ for other tools
+
+PROGRESS_SCHEMA = "warpgrade/progress/1"
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet computes a text that begins so
+
+
+def progress_document(found: Summary, runs: Sequence[Run]) -> dict[str, Any]:
+    """Return the whole progress: totals, a record for each exercise, and every run, oldest first."""
+    return {
+        "schema": PROGRESS_SCHEMA,
+        "totals": {
+            "exercises": len(found.standings), "passed": found.count("passed"), "tried": found.count("tried"),
+            "tries": found.tries,
+        },
+        "exercises": [_record(one) for one in found.standings],
+        "runs": [asdict(run) for run in runs],
+    }  # fmt: skip
+
+
+def _record(one: Standing) -> dict[str, Any]:
+    best, fastest = one.best, one.fastest
+    return {
+        **asdict(one.place),
+        "state": one.state,
+        "tries": one.tries,
+        "hints_seen": one.hints_seen,
+        "best_score": best.score if best else None,
+        "max_score": best.max_score if best else None,
+        "best_fraction_of_peak": fastest.fraction_of_peak if fastest else None,
+        "gpu": fastest.gpu if fastest else None,
+        "passed_at": one.passed_at,
+        "last_at": one.last_at,
+    }
+
+
+def runs_csv(runs: Sequence[Run]) -> str:
+    """Return every run as a line of CSV, under a line of the columns' names."""
+    file = StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for run in runs:
+        cells = astuple(run)
+        writer.writerow(f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell for cell in cells)
+    return file.getvalue()

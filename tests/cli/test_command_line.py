@@ -23,7 +23,7 @@ from grader.gpus.architecture import simulable
 from grader.grading.grade import require_host_file
 from grader.grading.services import Hardware, Task
 from grader.output import wrapped
-from grader.practice.following import next_exercise
+from grader.practice.history import next_exercise
 
 SCHEMA = json.loads(files("grader.render").joinpath("run.schema.json").read_text())
 
@@ -257,13 +257,13 @@ def test_grading_the_courses_stub_for_want_of_a_file_here_is_said(here):
 
 def test_without_a_gpu_the_next_exercise_is_one_that_needs_none(tmp_path, monkeypatch):
     monkeypatch.setenv("WARPGRADE_DATA", str(tmp_path / "data"))
-    monkeypatch.setattr("grader.practice.following._gpus", lambda: 0)
+    monkeypatch.setattr("grader.practice.history._gpus", lambda: 0)
     catalog = load_catalog()
     at = next(at for at, one in enumerate(catalog.exercises) if not simulable(one.exercise.requires))
     before, needing = catalog.exercises[at - 1], catalog.exercises[at]
     assert next_exercise(catalog, passing=before)[0].name != needing.name
-    monkeypatch.setattr("grader.practice.following._gpus", lambda: 1)
-    monkeypatch.setattr("grader.practice.following._serves", lambda requires: True)
+    monkeypatch.setattr("grader.practice.history._gpus", lambda: 1)
+    monkeypatch.setattr("grader.practice.history._serves", lambda requires: True)
     assert next_exercise(catalog, passing=before)[0].name == needing.name
 
 

@@ -16,8 +16,7 @@ from grader.cli import main
 from grader.cli.grading import ladder_points
 from grader.gpus.architecture import simulable
 from grader.output import Screen
-from grader.practice.following import next_after
-from grader.practice.history import key_of, progress, recorder
+from grader.practice.history import key_of, next_after, progress, recorder
 from grader.practice.pages import questions_in
 from grader.practice.progress import Run, now
 from grader.verdict import Measurement, Roof, Verdict
@@ -353,8 +352,8 @@ def test_report_of_a_pass_proposes_what_next_proposes_afterwards(run, earlier, p
 
 @pytest.mark.parametrize(("gpus", "waits"), [(0, True), (1, True), (2, False)])
 def test_exercise_that_needs_more_gpus_than_there_are_comes_last(run, monkeypatch, gpus, waits):
-    monkeypatch.setattr("grader.practice.following._gpus", lambda: gpus)
-    monkeypatch.setattr("grader.practice.following._serves", lambda requires: True)
+    monkeypatch.setattr("grader.practice.history._gpus", lambda: gpus)
+    monkeypatch.setattr("grader.practice.history._serves", lambda requires: True)
     exercises = load_catalog().exercises
     ring = next(one for one in exercises if one.exercise.gpus > 1)
     graded(exercises[exercises.index(ring) - 1].name)
@@ -376,13 +375,13 @@ def test_next_with_start_puts_the_missing_file_of_a_host_exercise(run, here):
 
 
 def test_next_leaves_out_what_needs_a_gpu_where_there_is_none(run, monkeypatch):
-    monkeypatch.setattr("grader.practice.following._gpus", lambda: 0)
+    monkeypatch.setattr("grader.practice.history._gpus", lambda: 0)
     for one in load_catalog().exercises:
         if simulable(one.exercise.requires):
             graded(one.name)
     assert "every exercise that needs no GPU" in run("next")[1]
-    monkeypatch.setattr("grader.practice.following._gpus", lambda: 8)
-    monkeypatch.setattr("grader.practice.following._serves", lambda requires: True)
+    monkeypatch.setattr("grader.practice.history._gpus", lambda: 8)
+    monkeypatch.setattr("grader.practice.history._serves", lambda requires: True)
     newer = [one.name for one in load_catalog().exercises if not simulable(one.exercise.requires)]
     assert newer[0] in run("next")[1]
     graded(newer[0])

@@ -9,10 +9,8 @@ from io import StringIO
 
 import pytest
 
-from grader.practice.export import progress_document, runs_csv
 from grader.practice.progress import COLUMNS, Run
-from grader.practice.standings import Place, summary
-from grader.practice.table import table_lines
+from grader.practice.standings import Place, progress_document, runs_csv, summary, table_lines
 
 PLACES = [
     Place("", "vector_add", 102, "01_basics"),

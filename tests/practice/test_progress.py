@@ -9,9 +9,8 @@ import sys
 
 import pytest
 
-from grader.practice import database
-from grader.practice.database import MIGRATIONS, Unavailable, using
-from grader.practice.progress import Progress, Run
+from grader.practice import progress as database
+from grader.practice.progress import MIGRATIONS, Progress, Run, Unavailable, using
 
 
 def a_run(exercise: str = "vector_add", verdict: str = "pass", **more) -> Run:

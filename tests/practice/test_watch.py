@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.practice import saves
-from grader.practice.saves import Saves, newest_first, wake_at_saves
+from grader.practice import watch
+from grader.practice.watch import Saves, newest_first, wake_at_saves
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_saves_wake_with_the_systems_notifications_and_without(tmp_path, monkeyp
     if not notified:
         watchfiles = pytest.importorskip("watchfiles")
         monkeypatch.setattr(watchfiles, "watch", no_watch)
-        monkeypatch.setattr(saves, "LOOK_MS", 1)
+        monkeypatch.setattr(watch, "LOOK_MS", 1)
     woken, stop = threading.Event(), threading.Event()
     watcher = threading.Thread(target=wake_at_saves, args=([tmp_path], woken.set, stop))
     watcher.start()

@@ -1,4 +1,10 @@
-"""Single key presses of a terminal: read without Enter and without echo, and the terminal left as it was, always."""
+"""What `grade watch` waits for: single key presses of a terminal, and saves of files.
+
+Keys are read without Enter and without echo, and the terminal is left as it was, always. Of saves, the system's
+notifications wake, and a look at the files decides. Editors save in many ways: they write in place, or write another
+file and rename it, or first empty the file. Whatever happened, the file's time, size or number differs from when it
+was last looked at.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +14,10 @@ import select
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib.util import find_spec
-from types import FrameType, TracebackType
+from pathlib import Path
+from types import FrameType
 from typing import Any, Self
 
 END = "\x04"  # what Ctrl-D sends, and what is reported when the terminal has gone
@@ -43,9 +50,7 @@ class Keyboard:
             self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self.listens:
             self._closed.set()
             os.write(self._wake_writer, b".")
@@ -81,24 +86,22 @@ class Keyboard:
             if not _in_foreground(self._input):  # what is typed now is for another program
                 self._closed.wait(_BACKGROUND_PAUSE_S)
                 continue
-            pressed = self._read()
+            try:
+                pressed = os.read(self._input, 64) or END.encode()
+            except OSError:
+                pressed = END.encode()
             for key in _SEQUENCE.sub("", pressed.decode("ascii", "ignore")):
                 self._press(key)
             if pressed == END.encode():
                 return
-
-    def _read(self) -> bytes:
-        try:
-            return os.read(self._input, 64) or END.encode()
-        except OSError:
-            return END.encode()
 
     # -- signals: the terminal first, then whatever would have happened
 
     def _take_signals(self) -> None:
         if threading.current_thread() is not threading.main_thread():
             return
-        handlers = dict.fromkeys(_ENDING, self._ending) | {"SIGTSTP": self._stopping, "SIGCONT": self._continuing}
+        handlers = dict.fromkeys(_ENDING, self._ending)
+        handlers |= {"SIGTSTP": self._stopping, "SIGCONT": lambda *_: self._read_single_keys()}
         for name, handler in handlers.items():
             number = getattr(signal, name)
             if signal.getsignal(number) is not signal.SIG_IGN:
@@ -120,9 +123,6 @@ class Keyboard:
         signal.signal(number, self._stopping)
         self._read_single_keys()
 
-    def _continuing(self, number: int, frame: FrameType | None) -> None:
-        self._read_single_keys()
-
 
 def _is_ours() -> bool:
     """Whether standard input is a terminal that this program may read."""
@@ -137,3 +137,60 @@ def _in_foreground(descriptor: int) -> bool:
         return os.tcgetpgrp(descriptor) == os.getpgrp()
     except OSError:
         return False
+
+
+# ---------------------------------------------------------------------------------------------------------------- saves
+
+QUIET_MS = 50  # a save is over when nothing more happens for this long
+LONGEST_MS = 400  # or when it has gone on for this long
+LOOK_MS = 1000  # look without a notification: not every file system sends them
+
+Stamp = tuple[int, int, int]
+
+
+def stamp(path: Path) -> Stamp | None:
+    """What changes with every save: modification time, size and number; None where there is no file."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+class Saves:
+    """The files' stamps when they were last looked at."""
+
+    def __init__(self) -> None:
+        self._seen: dict[Path, Stamp | None] = {}
+
+    def look(self, paths: Iterable[Path]) -> list[Path]:
+        """The files that were saved since the last look, the newest first; a file that has gone is none of them."""
+        found = {path: stamp(path) for path in paths}
+        saved = [path for path, now in found.items() if now is not None and now != self._seen.get(path)]
+        self._seen |= found
+        return newest_first(saved)
+
+    def has_new(self, paths: Iterable[Path]) -> bool:
+        """Whether one of the files was saved since the last look; this is no look. From any thread."""
+        return any((now := stamp(path)) is not None and now != self._seen.get(path) for path in paths)
+
+
+def newest_first(paths: Iterable[Path]) -> list[Path]:
+    """The paths by modification time, those that have gone at the end."""
+    return sorted(paths, key=lambda path: stamp(path) or (0, 0, 0), reverse=True)
+
+
+def wake_at_saves(folders: Iterable[Path], wake: Callable[[], None], stop: threading.Event) -> None:
+    """Call ``wake`` whenever something may have changed in one of the folders, and each second, until ``stop``."""
+    try:
+        from watchfiles import watch
+
+        for _ in watch(
+            *folders, watch_filter=None, debounce=LONGEST_MS, step=QUIET_MS, stop_event=stop, rust_timeout=LOOK_MS,
+            yield_on_timeout=True, raise_interrupt=False, recursive=False,
+        ):  # fmt: skip
+            wake()
+    except (ImportError, OSError, RuntimeError):  # not installed, or the system has no notifications left
+        pass
+    while not stop.wait(LOOK_MS / 1000):
+        wake()

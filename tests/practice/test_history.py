@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.practice.following import Following, following
+from grader.practice.history import Following, following
 from grader.practice.progress import Run
 
 KEYS = tuple(("", name) for name in "abcdef")
