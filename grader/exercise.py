@@ -65,7 +65,7 @@ class Target:
     ``unit`` names the peak: ``bandwidth``, ``fp32``, ``fp16_tensor``, ``int8`` (dp4a, whose operations `Work` counts as
     ``flops``), ``transfer``; for host exercises also ``overlap`` (the longer of copying and computing, over the
     measured time) and ``launches`` (per second, of the ceiling: a plain loop of launches). Pass lines come from the
-    profile of the GPU (`grader.gpus.pass_lines`), which `grade calibrate` writes; ``fraction`` is the line on ``gpu``
+    profile of the GPU (`grader.timing.pass_lines`), which `grade calibrate` writes; ``fraction`` is the line on ``gpu``
     where no profile has one, and ``note`` then says where it comes from.
     ``reach`` is what the solution has to reach on an H200.
     """

@@ -120,7 +120,7 @@ def _word(row: Row) -> str:
 def solutions() -> list[str]:
     """Every exercise that has a solution and runs on the simulator."""
     from grader.catalog.exercises import load_catalog
-    from grader.gpus.architecture import simulable
+    from grader.gpus.models import simulable
 
     chosen = (one for one in load_catalog().exercises if one.solution is not None and not one.exercise.host)
     return [one.name for one in chosen if simulable(one.exercise.requires)]

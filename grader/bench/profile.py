@@ -95,7 +95,7 @@ def profiled_submission(
     """
     from grader.bench.launch_once import compiled, simulated_run
     from grader.compile import assemble
-    from grader.gpus.architecture import simulable
+    from grader.gpus.models import simulable
 
     tool = find_ncu(ncu)
     if entry.exercise.host:

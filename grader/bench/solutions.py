@@ -17,9 +17,9 @@ from grader.backends.gpu.faults import size_in_words
 from grader.backends.gpu.wire import Shape
 from grader.bench.report import BenchReport, BenchRow, CeilingRow, LibraryTime, time_in_words
 from grader.errors import WarpgradeError
-from grader.gpus.architecture import capability
-from grader.gpus.pass_lines import with_line
+from grader.gpus.models import capability
 from grader.timing import roofline
+from grader.timing.pass_lines import with_line
 
 if TYPE_CHECKING:
     from grader.backends.gpu import GpuBackend
@@ -146,17 +146,7 @@ def _library_fraction(entry: CourseExercise, gpu: Gpu, measured: Measurement | N
     if target is None or size is None or measured is None:
         return None
     whole = roofline.peak_of(target.unit, roofline.peaks(gpu)) or measured.ceiling
-    return roofline.rate(work_of(entry), library_s) / whole if whole else None
-
-
-def work_of(entry: CourseExercise) -> float:
-    """The useful work of the timed size, in what the target's unit counts: bytes, operations or launches."""
-    from grader.expressions import evaluate
-
-    exercise = entry.exercise
-    assert exercise.target is not None
-    assert exercise.timed is not None
-    return float(evaluate(roofline.work_in(exercise.work, exercise.target.unit), exercise.timed))
+    return roofline.rate(roofline.work_of(entry.exercise, size), library_s) / whole if whole else None
 
 
 def _compiled(entry: CourseExercise, backend: GpuBackend) -> Program:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from grader.cli.course import find, load
 from grader.errors import UsageError
-from grader.gpus.pass_lines import Line, Profile, Reached, lines_of, own_file, read_profile, save, separated
 from grader.output import print_json, print_line, print_table, screen, table_of, wrapped, write_file
+from grader.timing.pass_lines import Line, Profile, Reached, lines_of, own_file, read_profile, save, separated
 from grader.timing.roofline import TOO_FAST, line_in_words
 
 if TYPE_CHECKING:

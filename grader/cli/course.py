@@ -132,9 +132,9 @@ def _record(entry: CourseExercise) -> dict[str, Any]:
 
 def needs_note(entry: CourseExercise) -> str:
     """What an exercise that no simulator runs needs, in brackets; "" for all others."""
-    from grader.gpus.architecture import SIMULATED, capability
+    from grader.gpus.models import capability, simulable
 
-    if capability(entry.exercise.requires) > SIMULATED:
+    if not simulable(entry.exercise.requires):
         return " (needs a GPU of compute capability {}.{})".format(*capability(entry.exercise.requires))
     return ""
 

@@ -216,8 +216,8 @@ def _start_early(task: Task, options: Options) -> None:
     starts others.
     """
     from grader.backends.starting import start_early
-    from grader.gpus.architecture import simulable
-    from grader.gpus.driver import is_loaded
+    from grader.gpus.detect import is_loaded
+    from grader.gpus.models import simulable
 
     exercise = task.entry.exercise
     if options.no_sandbox or exercise.host:

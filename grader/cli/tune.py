@@ -132,7 +132,6 @@ def _look(options: TuneOptions, requires: str) -> _Here:
 
 
 def _tuned(job: _Job, stopped: Callable[[], bool], *, quiet: bool) -> Tuned:
-    from grader.bench.solutions import work_of
     from grader.output import waiting
     from grader.render.tuning import Tuned
     from grader.timing import roofline
@@ -149,13 +148,13 @@ def _tuned(job: _Job, stopped: Callable[[], bool], *, quiet: bool) -> Tuned:
     peak = roofline.peak_of(exercise.target.unit, roofline.peaks(gpu)) if gpu is not None else None
     return Tuned(
         job.entry.name, job.path.name, job.source, job.places, job.settings, machine.name, machine.arch,
-        gpu is not None, exercise.timed, work_of(job.entry), peak, found,
+        gpu is not None, exercise.timed, roofline.work_of(exercise, exercise.timed), peak, found,
     )  # fmt: skip
 
 
 def _machine(requires: str, gpu: Gpu | None, arch: str | None) -> Machine:
     """This GPU; else the named architecture: by default the simulated one, or the one that the exercise requires."""
-    from grader.gpus.architecture import SIMULATED, capability
+    from grader.gpus.models import SIMULATED, capability, simulable
     from grader.launch import DeviceLimits
     from grader.simt.occupancy import NotPossible, multiprocessor
     from grader.tune.build import Machine
@@ -164,8 +163,7 @@ def _machine(requires: str, gpu: Gpu | None, arch: str | None) -> Machine:
         from grader.tune.on_gpu import machine_of
 
         return machine_of(gpu, requires)
-    newer = capability(requires) > SIMULATED
-    simulated = "sm_{}{}".format(*SIMULATED)
+    newer, simulated = not simulable(requires), SIMULATED.architecture
     arch = arch or (requires if newer else simulated)
     try:
         has = multiprocessor(arch)

@@ -19,7 +19,7 @@ from grader.dev.slices import LEFT, StoredResults, slice_of
 from grader.dev.static import fact_problems, source_problems, text_problems
 from grader.dev.verdicts import Graded, assembly_problems, claim_problems, verdict_problems
 from grader.dev.wrong import WrongAnswer, wrong_answers
-from grader.gpus.architecture import simulable
+from grader.gpus.models import simulable
 from grader.verdict import Verdict
 
 ALONE = {"race", "technique"}

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from grader.catalog.courses import CourseExercise
 from grader.dev.report import Problem
-from grader.gpus.architecture import simulable
-from grader.gpus.pass_lines import REFERENCE, lines_on
+from grader.gpus.models import simulable
 from grader.grading.technique import Miss, evaluate
+from grader.timing.pass_lines import REFERENCE, lines_on
 from grader.timing.samples import SLOW_BELOW
 from grader.verdict import LaunchRecord
 

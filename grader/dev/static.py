@@ -14,7 +14,7 @@ from pathlib import Path
 from grader.catalog.courses import CourseExercise
 from grader.dev.report import Problem
 from grader.errors import WarpgradeError
-from grader.gpus.pass_lines import REFERENCE, lines_on, with_line
+from grader.timing.pass_lines import REFERENCE, lines_on, with_line
 from grader.verdict import STAGES, VERDICTS
 
 OWN_REFERENCE_TIME = ("overlap", "launches")

@@ -25,7 +25,7 @@ from grader.dev.wrong import WrongAnswer
 from grader.errors import GraderFault, SubmissionError, Unsupported
 from grader.expressions import ExpressionError
 from grader.expressions import evaluate as value_of
-from grader.gpus.architecture import capability
+from grader.gpus.models import capability
 from grader.grading.technique import evaluate, in_words, total
 from grader.launch import DeviceLimits, parse_launches, resolve_launches
 from grader.simt.occupancy import MULTIPROCESSORS

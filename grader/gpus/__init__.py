@@ -1,1 +1,1 @@
-"""GPUs: which one is here, what models there are, and the pass lines of each."""
+"""GPUs: which one is here, and what models and architectures there are."""

@@ -6,13 +6,16 @@ the parent process; ``CUDA_VISIBLE_DEVICES`` is respected, because it is the sam
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from grader.errors import Unsupported
-from grader.gpus.architecture import real, serves
-from grader.gpus.driver import driver_version
-from grader.launch import DeviceLimits
+from grader.gpus.models import real, serves
+
+if TYPE_CHECKING:
+    from grader.launch import DeviceLimits
 
 _ATTRIBUTES = {
     "major": "COMPUTE_CAPABILITY_MAJOR",
@@ -81,9 +84,14 @@ def detect(index: int = 0) -> Gpu:
     """GPU number ``index``. Raises Unsupported where it, the driver or cuda-bindings is missing."""
     available = int(_call("cuDeviceGetCount"))
     if not 0 <= index < available:
-        raise Unsupported(f"there is no GPU number {index}: the driver shows {_plural(available)}", hint=_NO_GPU_HINT)
+        shown = "no GPU" if available == 0 else "1 GPU" if available == 1 else f"{available} GPUs"
+        raise Unsupported(f"there is no GPU number {index}: the driver shows {shown}", hint=_NO_GPU_HINT)
     device = _call("cuDeviceGet", index)
-    values = {name: _attribute(suffix, device) for name, suffix in _ATTRIBUTES.items()}
+    keys = _driver().CUdevice_attribute
+    values = {
+        name: int(_call("cuDeviceGetAttribute", getattr(keys, f"CU_DEVICE_ATTRIBUTE_{suffix}"), device))
+        for name, suffix in _ATTRIBUTES.items()
+    }
     name = bytes(_call("cuDeviceGetName", 256, device)).split(b"\0")[0].decode()
     memory = int(_call("cuDeviceTotalMem", device))
     return from_attributes(index, name, memory, values, cuda=int(_call("cuDriverGetVersion")))
@@ -91,6 +99,17 @@ def detect(index: int = 0) -> Gpu:
 
 def from_attributes(index: int, name: str, memory_bytes: int, values: dict[str, int], *, cuda: int) -> Gpu:
     """A `Gpu` from the driver's numbers: clocks in kHz, ``cuda`` as 1000·major + 10·minor."""
+    from grader.launch import DeviceLimits
+
+    limits = DeviceLimits(
+        name=name,
+        sm_count=values["sm_count"],
+        warp_size=values["warp_size"],
+        max_threads_per_block=values["max_threads_per_block"],
+        max_block=(values["block_x"], values["block_y"], values["block_z"]),
+        max_grid=(values["grid_x"], values["grid_y"], values["grid_z"]),
+        max_shared_bytes=values["max_shared_bytes"],
+    )
     return Gpu(
         index=index,
         name=name,
@@ -101,31 +120,35 @@ def from_attributes(index: int, name: str, memory_bytes: int, values: dict[str, 
         bus_width_bits=values["bus_width_bits"],
         l2_bytes=values["l2_bytes"],
         memory_bytes=memory_bytes,
-        limits=_limits(name, values),
+        limits=limits,
         cuda_driver=f"{cuda // 1000}.{cuda % 1000 // 10}",
         driver=driver_version(),
     )
 
 
-def _limits(name: str, values: dict[str, int]) -> DeviceLimits:
-    return DeviceLimits(
-        name=name,
-        sm_count=values["sm_count"],
-        warp_size=values["warp_size"],
-        max_threads_per_block=values["max_threads_per_block"],
-        max_block=(values["block_x"], values["block_y"], values["block_z"]),
-        max_grid=(values["grid_x"], values["grid_y"], values["grid_z"]),
-        max_shared_bytes=values["max_shared_bytes"],
-    )
+# ----------------------------------------------------------------------------------------- the kernel module's own file
+
+FILE = Path("/proc/driver/nvidia/version")
+
+
+def is_loaded() -> bool:
+    """Whether the driver shows itself. WSL and some sandboxes have GPUs, and no such file."""
+    return FILE.is_file()
+
+
+def driver_version(file: Path = FILE) -> str:
+    """The driver's own version, e.g. ``580.95.05``; "" where the kernel module does not tell."""
+    try:
+        text = file.read_text()
+    except OSError:
+        return ""
+    found = re.search(r"Kernel Module(?: for \S+)?\s+(\d+(?:\.\d+)+)", text)
+    return found[1] if found else ""
 
 
 # ---------------------------------------------------------------------------------------------------- the driver's API
 
 _NO_GPU_HINT = "`grade NAME --backend sim` grades on the simulator; `grade doctor` says what is missing"
-
-
-def _plural(number: int) -> str:
-    return "no GPU" if number == 0 else "1 GPU" if number == 1 else f"{number} GPUs"
 
 
 def _driver() -> Any:
@@ -159,9 +182,3 @@ def _check(driver: Any, name: str, answer: tuple[Any, ...]) -> Any:
         return values[0] if values else None
     word = getattr(status, "name", str(status)).removeprefix("CUDA_ERROR_").lower().replace("_", " ")
     raise Unsupported(f"the NVIDIA driver answers {name} with: {word}", hint=_NO_GPU_HINT)
-
-
-def _attribute(suffix: str, device: Any) -> int:
-    driver = _driver()
-    key = getattr(driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{suffix}")
-    return int(_call("cuDeviceGetAttribute", key, device))

@@ -106,9 +106,7 @@ class SpeedSamples:
     @property
     def work(self) -> float:
         """What one run does, in what the target's unit counts."""
-        from grader.expressions import evaluate
-
-        return float(evaluate(roofline.work_in(self.exercise.work, self.target.unit), self.size))
+        return roofline.work_of(self.exercise, self.size)
 
     @property
     def _ceiling(self) -> float | None:

@@ -18,7 +18,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, TypeVar
 
 from grader.errors import SubmissionError, Unsupported, UsageError, WarpgradeError, as_fault
-from grader.gpus.architecture import in_words, simulable
+from grader.gpus.models import in_words, simulable
 from grader.grading import judge
 from grader.grading.advice import is_untouched, next_step
 from grader.grading.records import CompiledSubmission, Report, Request

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from grader.backends.base import SEED_BITS, Limits
 from grader.errors import Unsupported
-from grader.gpus.architecture import capability, simulable
+from grader.gpus.models import capability, simulable
 from grader.grading.records import Request, Services, Submission, Texts
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class Hardware:
         """The exercise with the pass line of this GPU's profile."""
         if self.gpu is None:
             return entry
-        from grader.gpus.pass_lines import known_on, with_line
+        from grader.timing.pass_lines import known_on, with_line
 
         if trouble := known_on(self.gpu.name).trouble:
             from grader.output import tell_once

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from grader.catalog.exercises import Catalog, CourseExercise, built_in_course
-from grader.gpus.architecture import simulable
+from grader.gpus.models import simulable
 from grader.output import tell_once
 from grader.paths import data_folder
 from grader.practice.progress import BUILT_IN, FILE, Progress, Run, now

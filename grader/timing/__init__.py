@@ -1,1 +1,1 @@
-"""Timed samples and what they come to: their statistics, and fractions of a peak or a ceiling."""
+"""Timed samples and what they come to: their statistics, fractions of a peak or a ceiling, and pass lines."""

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from grader.exercise import Target, Work
+from grader.exercise import Exercise, Size, Target
+from grader.expressions import evaluate
 from grader.gpus.detect import Gpu
 from grader.gpus.models import published
 from grader.timing.samples import Summary
@@ -70,18 +71,13 @@ def formula_peaks(gpu: Gpu) -> Peaks:
     lanes = 64 if gpu.compute_capability in _FEW_LANES else 128
     fp32 = 2 * gpu.sm_count * lanes * gpu.clock_hz
     bandwidth = 2 * gpu.memory_clock_hz * gpu.bus_width_bits / 8
-    return Peaks(bandwidth, fp32, _formula_tensor(gpu), published=False, int8=_formula_int8(gpu))
-
-
-def _formula_tensor(gpu: Gpu) -> float | None:
-    per_clock = _TENSOR.get(gpu.compute_capability)
-    if per_clock is None:
-        return None
+    per_clock = _TENSOR.get(gpu.compute_capability, 0)
     if gpu.compute_capability in _HALF_RATE_ON_GEFORCE and "GeForce" in gpu.name:
         per_clock //= 2
     hopper = gpu.compute_capability == (9, 0)
-    clock = min(gpu.clock_hz, _HOPPER_TENSOR_CLOCK_HZ) if hopper else gpu.clock_hz
-    return per_clock * gpu.sm_count * clock
+    clock_hz = min(gpu.clock_hz, _HOPPER_TENSOR_CLOCK_HZ) if hopper else gpu.clock_hz
+    tensor = per_clock * gpu.sm_count * clock_hz or None
+    return Peaks(bandwidth, fp32, tensor, published=False, int8=_formula_int8(gpu))
 
 
 def _formula_int8(gpu: Gpu) -> float | None:
@@ -91,12 +87,7 @@ def _formula_int8(gpu: Gpu) -> float | None:
 
 def peak_of(unit: str, limits: Peaks) -> float | None:
     """The peak that a unit names, in what it counts per second; None where none is known (``transfer``, …)."""
-    known = {
-        "bandwidth": limits.bandwidth,
-        "fp32": limits.fp32,
-        "fp16_tensor": limits.fp16_tensor,
-        "int8": limits.int8,
-    }
+    known = {"bandwidth": limits.bandwidth, "fp32": limits.fp32, "fp16_tensor": limits.fp16_tensor, "int8": limits.int8}
     return known.get(unit)
 
 
@@ -128,11 +119,11 @@ def counts(unit: str) -> str:
     return "B" if is_rate_of_bytes(unit) else _COUNTS.get(unit, "FLOP")
 
 
-def work_in(work: Work, unit: str) -> str:
-    """The expression of `Work` that the unit counts."""
-    if unit == "launches":
-        return work.launches
-    return work.bytes if is_rate_of_bytes(unit) else work.flops
+def work_of(exercise: Exercise, size: Size) -> float:
+    """The useful work at a size, in what the target's unit counts: bytes, operations or launches."""
+    unit, work = exercise.target.unit if exercise.target else "bandwidth", exercise.work
+    expression = work.launches if unit == "launches" else work.bytes if is_rate_of_bytes(unit) else work.flops
+    return float(evaluate(expression, size))
 
 
 def overlap_ceiling(work: float, copying_s: float, computing_s: float) -> float:
@@ -150,14 +141,9 @@ def ceiling(work: float, samples_s: Sequence[float]) -> float | None:
     return rate(work, median(samples_s)) if samples_s else None
 
 
-def reference(target: Target, peak: float | None, ceiling_rate: float | None) -> float | None:
-    """The rate that the pass line is a fraction of; None where it is not known on this machine."""
-    return peak if target.of == "peak" else ceiling_rate
-
-
 def line_s(work: float, target: Target, peak: float | None, ceiling_rate: float | None) -> float | None:
     """The time in which the pass line is met exactly, in seconds; None where its reference is not known."""
-    whole = reference(target, peak, ceiling_rate)
+    whole = peak if target.of == "peak" else ceiling_rate
     return None if not whole or not target.fraction else work / (target.fraction * whole)
 
 
@@ -197,9 +183,9 @@ def measurement(
         unit=counts(target.unit),
         achieved=achieved,
         peak=peak,
-        fraction_of_peak=_part(achieved, peak),
+        fraction_of_peak=achieved / peak if peak else None,
         ceiling=ceiling_rate,
-        fraction_of_ceiling=_part(achieved, ceiling_rate),
+        fraction_of_ceiling=achieved / ceiling_rate if ceiling_rate else None,
         line=line_in_words(target),
         line_fraction=target.fraction,
         provisional=bool(target.fraction) and gpu_name != target.gpu,
@@ -213,7 +199,3 @@ def roof(bytes_moved: float, flops: float, median_s: float, unit: str, limits: P
         return None
     counted = "FLOP" if is_rate_of_bytes(unit) else counts(unit)
     return Roof(flops / bytes_moved, rate(flops, median_s), limits.bandwidth, compute, counted)
-
-
-def _part(achieved: float, whole: float | None) -> float | None:
-    return achieved / whole if whole else None

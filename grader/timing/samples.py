@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Literal
 
 Decision = Literal["passed", "slow", "inconclusive"]
@@ -72,16 +73,10 @@ def drift(control_s: Sequence[float]) -> float:
         return 0.0
     cut = len(control_s) // 3
     stretches = (control_s[:cut], control_s[cut : 2 * cut], control_s[2 * cut :])
-    medians = [_median(stretch) for stretch in stretches]
+    medians = [median(stretch) for stretch in stretches]
     return max(medians) / min(medians) - 1.0
 
 
 def steady(control_s: Sequence[float]) -> bool:
     """Whether the control kernel kept its time, so that the samples beside it may be believed."""
     return drift(control_s) <= DRIFT
-
-
-def _median(values: Sequence[float]) -> float:
-    ordered = sorted(values)
-    middle = len(ordered) // 2
-    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2

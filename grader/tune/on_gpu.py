@@ -33,7 +33,7 @@ BUDGET_S = 1.0
 def machine_of(gpu: Gpu, requires: str) -> Machine:
     """What to compile and assemble for on this GPU."""
     from grader.backends.gpu.reference import target_of
-    from grader.gpus.architecture import capability
+    from grader.gpus.models import capability
 
     here = target_of(gpu)
     target = here if capability(requires) <= capability(here) else requires

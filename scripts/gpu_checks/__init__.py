@@ -84,7 +84,7 @@ def courses() -> dict[str, Any]:
     from dataclasses import replace
 
     from grader.catalog.exercises import load_catalog
-    from grader.gpus.pass_lines import REFERENCE, with_line
+    from grader.timing.pass_lines import REFERENCE, with_line
 
     exercises = load_catalog().exercises
     return {one.name: replace(one, exercise=with_line(one.exercise, REFERENCE)) for one in exercises}

@@ -28,7 +28,7 @@ from grader.catalog.exercises import CourseExercise, load_catalog
 from grader.dev.grading import CourseGrader
 from grader.dev.ladders import Cell, Launches, ladders, matrix
 from grader.exercise import Expect
-from grader.gpus.pass_lines import REFERENCE, lines_on
+from grader.timing.pass_lines import REFERENCE, lines_on
 from grader.timing.roofline import is_rate_of_bytes
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,10 +12,10 @@ from grader.bench.report import BenchReport, BenchRow
 from grader.catalog.exercises import load_catalog
 from grader.cli import main
 from grader.cli.bench import merged, profile_lines
-from grader.gpus import pass_lines as profiles
 from grader.gpus.detect import Gpu
-from grader.gpus.pass_lines import Line, Profile, own_file, read_profile, save, to_json
 from grader.launch import DeviceLimits
+from grader.timing import pass_lines as profiles
+from grader.timing.pass_lines import Line, Profile, own_file, read_profile, save, to_json
 from grader.verdict import Measurement
 
 NAME = "NVIDIA GeForce RTX 4090"

@@ -19,7 +19,7 @@ from grader.cli.commands import cli
 from grader.cli.course import files_of, missing_chapters
 from grader.cli.grading import Options, _which_file, file_for, tasks_of
 from grader.errors import SubmissionError, UsageError
-from grader.gpus.architecture import simulable
+from grader.gpus.models import simulable
 from grader.grading.grade import require_host_file
 from grader.grading.services import Hardware, Task
 from grader.output import wrapped

@@ -17,7 +17,7 @@ import pytest
 
 from grader.catalog.exercises import load_catalog
 from grader.compile.toolchain import find_toolchain
-from grader.gpus.architecture import simulable
+from grader.gpus.models import simulable
 from grader.practice.progress import FILE, Progress, Run, now
 
 pytestmark = pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed")

@@ -14,7 +14,7 @@ import pytest
 from grader.catalog.exercises import load_catalog
 from grader.cli import main
 from grader.cli.grading import ladder_points
-from grader.gpus.architecture import simulable
+from grader.gpus.models import simulable
 from grader.output import Screen
 from grader.practice.history import key_of, next_after, progress, recorder
 from grader.practice.pages import questions_in

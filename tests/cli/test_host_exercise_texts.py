@@ -16,7 +16,7 @@ from grader.cli.course import needs_note, to_edit
 from grader.cli.grading import Options, tasks_of
 from grader.compile.toolchain import find_toolchain
 from grader.errors import UsageError
-from grader.gpus.architecture import simulable
+from grader.gpus.models import simulable
 
 HOST = [one for one in load_catalog().exercises if one.exercise.host]
 

@@ -11,7 +11,7 @@ from grader.catalog.courses import Course, CourseExercise
 from grader.dev import ladders as module
 from grader.dev.ladders import compared, ladder_problems, ladders, matrix
 from grader.exercise import Array, Exercise, Expect, Tolerance
-from grader.gpus.pass_lines import Line
+from grader.timing.pass_lines import Line
 from grader.verdict import LaunchRecord
 
 FAST = Expect("excess_wavefronts", at_most=0)

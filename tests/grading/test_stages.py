@@ -13,7 +13,7 @@ from grader.backends.base import Backend, CaseRun, Execution
 from grader.compile import Entry, Parameter, Program
 from grader.errors import GraderFault, SubmissionError, Unsupported
 from grader.exercise import Array, Exercise, Expect, Target, Tolerance, Work
-from grader.gpus.architecture import capability, simulable
+from grader.gpus.models import capability, simulable
 from grader.grading.advice import next_step
 from grader.grading.grade import grade
 from grader.grading.hints import told

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from grader.exercise import Target
-from grader.gpus.detect import Gpu, from_attributes
-from grader.gpus.driver import driver_version
+from grader.gpus.detect import Gpu, driver_version, from_attributes
 from grader.launch import DeviceLimits
 from grader.timing import roofline
 from grader.timing.samples import Summary

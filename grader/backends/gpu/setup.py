@@ -100,7 +100,7 @@ def prepare(entry: CourseExercise, program: Program, gpu: Gpu, seed: int, *, sam
         run=run,
         modules=modules,
         size=size,
-        work=float(evaluate(roofline.work_in(exercise.work, unit), size)),
+        work=roofline.work_of(exercise, size),
         ceiling_work=ceiling.work if ceiling else 0.0,
         peak=roofline.peak_of(unit, limits),
         bytes_and_flops=(float(evaluate(exercise.work.bytes, size)), float(evaluate(exercise.work.flops, size))),

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from grader.backends.gpu.reference import roots, target_of
 from grader.errors import GraderFault, SubmissionError
-from grader.expressions import evaluate
-from grader.gpus.architecture import capability
+from grader.gpus.models import capability
 from grader.inputs import element_count
 from grader.timing import roofline
 
@@ -104,7 +103,7 @@ _OF_UNIT: Mapping[str, Callable[[Exercise, Size, BaselineSetup], tuple[Baseline,
 def _work(exercise: Exercise, size: Size) -> float:
     """The work of the timed size, in what the target's unit counts. Raises GraderFault where there is none."""
     assert exercise.target is not None
-    work = float(evaluate(roofline.work_in(exercise.work, exercise.target.unit), size))
+    work = roofline.work_of(exercise, size)
     if work < 1:
         raise GraderFault(f"{exercise.name} is timed in {exercise.target.unit}, but its work counts none")
     return work

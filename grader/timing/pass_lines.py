@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grader.errors import UsageError
+from grader.paths import PACKAGE, data_folder
 from grader.timing.roofline import TOO_FAST
 from grader.timing.samples import SLOW_BELOW
 
@@ -80,13 +81,11 @@ def lines_of(reached: Sequence[Reached]) -> dict[str, Line]:
 
 def separated(lines: Mapping[str, Line], before: Mapping[str, str]) -> dict[str, Line]:
     """The lines with their ``separated`` set anew. ``before`` is each step's predecessor, where it has one."""
-    return {
-        name: replace(line, separated=_apart(line, lines.get(before.get(name, "")))) for name, line in lines.items()
-    }
 
+    def apart(line: Line, earlier: Line | None) -> bool:
+        return earlier is None or earlier.of != line.of or earlier.solution < SLOW_BELOW * line.fraction
 
-def _apart(line: Line, before: Line | None) -> bool:
-    return before is None or before.of != line.of or before.solution < SLOW_BELOW * line.fraction
+    return {name: replace(line, separated=apart(line, lines.get(before.get(name, "")))) for name, line in lines.items()}
 
 
 def rounded_down(value: float) -> float:
@@ -144,13 +143,11 @@ def known_on(gpu: str) -> Known:
 
 def shipped_file(gpu: str) -> Path:
     """Where a model's profile lies if it ships with warpgrade."""
-    return Path(__file__).parent / f"{_slug(gpu)}.json"
+    return PACKAGE / "gpus" / f"{_slug(gpu)}.json"
 
 
 def own_file(gpu: str) -> Path:
     """Where `grade calibrate` puts this user's profile."""
-    from grader.paths import data_folder
-
     return data_folder("profiles") / f"{_slug(gpu)}.json"
 
 
@@ -176,23 +173,20 @@ def read_profile(path: Path) -> Profile:
             raw = file.read(MAX_BYTES + 1)
         if len(raw) > MAX_BYTES:
             raise ValueError(f"it has more than {MAX_BYTES} bytes")
-        return _profile(json.loads(raw))
+        data = json.loads(raw)
+        if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+            raise ValueError(f"it does not say {SCHEMA!r}")
+        if not isinstance(data["lines"], dict):
+            raise ValueError("`lines` maps exercises to their lines")
+        lines = {name: _line(name, entry) for name, entry in data["lines"].items()}
+        versions = {name: str(text) for name, text in dict(data.get("versions", {})).items()}
+        return Profile(str(data["gpu"]), str(data["date"]), versions, lines)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}", code="cannot_read") from None
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         why = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         hint = "`grade calibrate` writes a new one"
         raise UsageError(f"{path} is no profile: {why}", code="bad_profile", hint=hint) from None
-
-
-def _profile(data: Any) -> Profile:
-    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-        raise ValueError(f"it does not say {SCHEMA!r}")
-    if not isinstance(data["lines"], dict):
-        raise ValueError("`lines` maps exercises to their lines")
-    lines = {str(name): _line(name, entry) for name, entry in data["lines"].items()}
-    versions = {str(name): str(text) for name, text in dict(data.get("versions", {})).items()}
-    return Profile(str(data["gpu"]), str(data["date"]), versions, lines)
 
 
 def _line(name: str, entry: Any) -> Line:

@@ -9,8 +9,8 @@ import pytest
 from grader.catalog.exercises import load_catalog
 from grader.errors import UsageError
 from grader.exercise import Array, Exercise, Target
-from grader.gpus import pass_lines as profiles
-from grader.gpus.pass_lines import (
+from grader.timing import pass_lines as profiles
+from grader.timing.pass_lines import (
     Line,
     Profile,
     Reached,
