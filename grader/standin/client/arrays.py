@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grader.standin.client import memory, streams
-from grader.standin.client.errors import Closed, advised, outside
+from grader.standin.client.errors import Closed, Outside, advised
 from grader.standin.client.streams import Device
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class ndarray(Closed):  # CuPy's name
         if self.dtype.char not in TYPES:
             raise ValueError(f"Unsupported dtype {self.dtype}")
         if strides is not None:
-            raise outside("cupy.ndarray with strides")
+            raise Outside("cupy.ndarray with strides")
         _only_by_rows(order, "cupy.ndarray", self.ndim)
         self.data = memory.alloc(self.nbytes) if memptr is None else memptr
 
@@ -89,7 +89,7 @@ class ndarray(Closed):  # CuPy's name
         elif not out.flags.forc:
             raise RuntimeError("out must be contiguous")
         elif not out.flags.c_contiguous:
-            raise outside("cupy.ndarray.get into an array by columns (order 'F')")
+            raise Outside("cupy.ndarray.get into an array by columns (order 'F')")
         stream = streams.get_current_stream() if stream is None else stream
         with self.device:
             self.data.copy_to_host_async(out.ctypes.data, self.nbytes, stream)
@@ -117,7 +117,7 @@ class ndarray(Closed):  # CuPy's name
             raise ValueError(NO_SCALAR)
         content = np.array(value, self.dtype).tobytes()
         if len(set(content)) > 1:
-            raise outside(f"cupy.ndarray.fill with {value!r}, which is not one byte repeated: it")
+            raise Outside(f"cupy.ndarray.fill with {value!r}, which is not one byte repeated: it")
         self.data.memset_async(content[0], self.nbytes)
 
     def copy(self, order: str = "C") -> ndarray:
@@ -160,14 +160,14 @@ class ndarray(Closed):  # CuPy's name
             return 0, part.shape
         # What a list or a mask picks is a copy, and may be a view of a copy.
         if not np.may_share_memory(part, probe) or not part.flags.c_contiguous:
-            raise outside("cupy.ndarray with a slice that is not contiguous: it")
+            raise Outside("cupy.ndarray with a slice that is not contiguous: it")
         return (part.ctypes.data - probe.ctypes.data) * self.itemsize, part.shape
 
     def __setitem__(self, key: Any, value: Any) -> None:
         part = self[key]
         if isinstance(value, ndarray):
             if (value.shape, value.dtype) != (part.shape, part.dtype):
-                raise outside("cupy.ndarray assignment that converts or broadcasts: it")
+                raise Outside("cupy.ndarray assignment that converts or broadcasts: it")
             part.data.copy_from_device_async(value.data, part.nbytes)
         elif np.ndim(value):
             raise advised(
@@ -194,7 +194,7 @@ def _shape(shape: Any) -> tuple[int, ...]:
 def _only_by_rows(order: Any, what: str, ndim: int) -> None:
     """What lies in memory by columns is outside of the stand-in; a single axis lies the same either way."""
     if ndim > 1 and order in ("F", "f"):
-        raise outside(f"{what} with order {order!r}")
+        raise Outside(f"{what} with order {order!r}")
 
 
 def _order_of(like: Any, order: Any) -> str:
@@ -211,7 +211,7 @@ _OTHERS = ("eq", "ne", "lt", "le", "gt", "ge", "neg", "abs", "invert", "bool", "
 
 def _computes(name: str) -> Callable[..., Any]:
     def refuse(self: ndarray, *others: Any) -> Any:
-        raise outside(f"cupy.ndarray.{name}")
+        raise Outside(f"cupy.ndarray.{name}")
 
     refuse.__name__ = name
     return refuse
@@ -255,7 +255,7 @@ def array(
     it is."""
     if isinstance(obj, ndarray):
         if dtype is not None and np.dtype(dtype) != obj.dtype:
-            raise outside("cupy.array that converts: it")
+            raise Outside("cupy.array that converts: it")
         return obj.copy(_order_of(obj, order)) if copy else obj
     if copy is False:
         raise ValueError("Unable to avoid copy while creating an array as requested.")  # as CuPy says

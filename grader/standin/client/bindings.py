@@ -5,52 +5,48 @@ As there, every function returns a tuple that begins with a ``cudaError_t`` and 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import IntEnum
 from functools import wraps
 from typing import Any
 
-from grader.standin.client import constants, runtime
-from grader.standin.client.connection import placed
+from grader.standin.client.connection import HOST, placed
 from grader.standin.client.errors import STATUS, Closed, CUDARuntimeError
-from grader.standin.client.hostmemory import HOST
-
-cudaError_t = IntEnum("cudaError_t", dict(STATUS))  # type: ignore[misc]  # its members are in a table
-"""CUDA's errors."""
+from grader.standin.client.runtime import ALL_ATTRIBUTES, cuda, invalid, native
 
 
-class cudaAccessProperty(IntEnum):  # CUDA's names, here and below
-    cudaAccessPropertyNormal = 0
-    cudaAccessPropertyStreaming = 1
-    cudaAccessPropertyPersisting = 2
+def _enumeration(name: str, members: Mapping[str, int]) -> Any:
+    return IntEnum(name, dict(members), module=__name__)
 
 
-class cudaStreamAttrID(IntEnum):
-    cudaLaunchAttributeAccessPolicyWindow = 1
-    cudaLaunchAttributeSynchronizationPolicy = 3
-    cudaLaunchAttributePriority = 8
-
-
-cudaLaunchAttributeID = cudaStreamAttrID
-cudaStreamAttributeAccessPolicyWindow = cudaStreamAttrID.cudaLaunchAttributeAccessPolicyWindow
-
-
-class cudaLimit(IntEnum):
-    cudaLimitStackSize = 0
-    cudaLimitPrintfFifoSize = 1
-    cudaLimitMallocHeapSize = 2
-    cudaLimitDevRuntimeSyncDepth = 3
-    cudaLimitDevRuntimePendingLaunchCount = 4
-    cudaLimitMaxL2FetchGranularity = 5
-    cudaLimitPersistingL2CacheSize = 6
-
-
-cudaDeviceAttr = IntEnum(  # type: ignore[misc]  # its members are in tables
-    "cudaDeviceAttr",
-    {f"cudaDevAttr{name}": number for name, number in constants.DEVICE_ATTRIBUTES.items()}
-    | {f"cudaDevAttr{name}": number for number, name in constants.UNNAMED_ATTRIBUTES.items()},
-)
-"""The attributes of a device."""
+ENUMERATIONS: Mapping[str, Any] = {
+    name: _enumeration(name, members)
+    for name, members in {
+        "cudaError_t": STATUS,
+        "cudaAccessProperty": {
+            "cudaAccessPropertyNormal": 0,
+            "cudaAccessPropertyStreaming": 1,
+            "cudaAccessPropertyPersisting": 2,
+        },
+        "cudaStreamAttrID": {
+            "cudaLaunchAttributeAccessPolicyWindow": 1,
+            "cudaLaunchAttributeSynchronizationPolicy": 3,
+            "cudaLaunchAttributePriority": 8,
+        },
+        "cudaLimit": {
+            "cudaLimitStackSize": 0,
+            "cudaLimitPrintfFifoSize": 1,
+            "cudaLimitMallocHeapSize": 2,
+            "cudaLimitDevRuntimeSyncDepth": 3,
+            "cudaLimitDevRuntimePendingLaunchCount": 4,
+            "cudaLimitMaxL2FetchGranularity": 5,
+            "cudaLimitPersistingL2CacheSize": 6,
+        },
+        "cudaDeviceAttr": {f"cudaDevAttr{name}": number for name, number in ALL_ATTRIBUTES.items()},
+    }.items()
+}
+cudaError_t, cudaAccessProperty = ENUMERATIONS["cudaError_t"], ENUMERATIONS["cudaAccessProperty"]
+WINDOW = ENUMERATIONS["cudaStreamAttrID"].cudaLaunchAttributeAccessPolicyWindow
 
 
 class cudaAccessPolicyWindow:
@@ -77,10 +73,39 @@ class cudaStreamAttrValue:
         self.priority = 0
 
 
-cudaLaunchAttributeValue = cudaStreamAttrValue
+class cudaDeviceProp(Closed):
+    """The properties of a device, as attributes."""
+
+    _full_name = "cuda.bindings.runtime.cudaDeviceProp"
+
+    def __init__(self, found: dict[str, Any]) -> None:
+        self.__dict__.update(found)
 
 
-def _told(function: Callable[..., Any]) -> Callable[..., tuple[Any, ...]]:
+def _set_attribute(hStream: Any, attr: Any, value: Any) -> None:
+    """Set a stream's access-policy window; other attributes change nothing that the stand-in shows."""
+    if int(attr) != WINDOW:
+        return
+    window = value.accessPolicyWindow
+    told = {
+        "base": HOST.to_device(int(window.base_ptr)), "bytes": int(window.num_bytes),
+        "hit_ratio": float(window.hitRatio), "hit": int(window.hitProp), "miss": int(window.missProp),
+    }  # fmt: skip
+    placed("stream_attribute", native(hStream), "access_policy_window", told)
+
+
+def _device_pointer(pHost: int, flags: int) -> int:
+    found = int(cuda.pointerGetAttributes(pHost).devicePointer)
+    if not found:
+        raise invalid(f"{pHost:#x} is not mapped")
+    return found
+
+
+def _name(error: Any) -> tuple[Any, bytes]:
+    return cudaError_t(0), cudaError_t(int(error)).name.encode()
+
+
+def _returning(name: str, function: Callable[..., Any]) -> Callable[..., tuple[Any, ...]]:
     """``function`` with its result in a tuple behind cudaSuccess, or the error that it raised.
 
     Such an error is easily overlooked: the report names it and its line, whatever the host file does about it.
@@ -91,86 +116,36 @@ def _told(function: Callable[..., Any]) -> Callable[..., tuple[Any, ...]]:
         try:
             result = function(*args, **kwargs)
         except CUDARuntimeError as error:
-            placed("refused", function.__name__, str(error))
+            placed("refused", name, str(error))
             return cudaError_t(error.status), None
         return (cudaError_t(0),) if result is None else (cudaError_t(0), result)
 
     return asked
 
 
-@_told
-def cudaStreamSetAttribute(hStream: Any, attr: Any, value: Any) -> None:
-    """Set a stream's access-policy window; other attributes change nothing that the stand-in shows."""
-    if int(attr) != cudaStreamAttributeAccessPolicyWindow:
-        return
-    window = value.accessPolicyWindow
-    told = {
-        "base": HOST.to_device(int(window.base_ptr)), "bytes": int(window.num_bytes),
-        "hit_ratio": float(window.hitRatio), "hit": int(window.hitProp), "miss": int(window.missProp),
-    }  # fmt: skip
-    placed("stream_attribute", runtime.native(hStream), "access_policy_window", told)
-
-
-@_told
-def cudaDeviceSetLimit(limit: Any, value: int) -> None:
-    runtime.deviceSetLimit(int(limit), int(value))
-
-
-@_told
-def cudaDeviceGetLimit(limit: Any) -> int:
-    return runtime.deviceGetLimit(int(limit))
-
-
-@_told
-def cudaDeviceGetAttribute(attr: Any, device: int) -> int:
-    return runtime.deviceGetAttribute(int(attr), int(device))
-
-
-@_told
-def cudaCtxResetPersistingL2Cache() -> None:
-    """What persists in the L2 becomes normal: nothing that the stand-in shows."""
-
-
-@_told
-def cudaHostGetDevicePointer(pHost: int, flags: int) -> int:
-    found = runtime.pointerGetAttributes(pHost).devicePointer
-    if not found:
-        raise runtime.invalid(f"{pHost:#x} is not mapped")
-    return found
-
-
-class cudaDeviceProp(Closed):
-    """The properties of a device, as attributes."""
-
-    _full_name = "cuda.bindings.runtime.cudaDeviceProp"
-
-    def __init__(self, found: dict[str, Any]) -> None:
-        self.__dict__.update(found)
-
-
-@_told
-def cudaGetDeviceProperties(device: int) -> cudaDeviceProp:
-    return cudaDeviceProp(runtime.getDeviceProperties(int(device)))
-
-
-@_told
-def cudaGetDevice() -> int:
-    return runtime.getDevice()
-
-
-@_told
-def cudaDeviceSynchronize() -> None:
-    runtime.deviceSynchronize()
-
-
-@_told
-def cudaStreamSynchronize(stream: Any) -> None:
-    runtime.streamSynchronize(stream)
-
-
-def cudaGetErrorName(error: Any) -> tuple[Any, bytes]:
-    return cudaError_t(0), cudaError_t(int(error)).name.encode()
-
-
-def cudaGetErrorString(error: Any) -> tuple[Any, bytes]:
-    return cudaGetErrorName(error)
+CONTENTS: Mapping[str, Any] = {
+    **ENUMERATIONS,
+    "cudaLaunchAttributeID": ENUMERATIONS["cudaStreamAttrID"],
+    "cudaStreamAttributeAccessPolicyWindow": WINDOW,
+    "cudaAccessPolicyWindow": cudaAccessPolicyWindow,
+    "cudaStreamAttrValue": cudaStreamAttrValue,
+    "cudaLaunchAttributeValue": cudaStreamAttrValue,
+    "cudaDeviceProp": cudaDeviceProp,
+    "cudaGetErrorName": lambda error: _name(error),
+    "cudaGetErrorString": lambda error: _name(error),
+} | {
+    name: _returning(name, function)
+    for name, function in {
+        "cudaStreamSetAttribute": _set_attribute,
+        "cudaDeviceSetLimit": lambda limit, value: cuda.deviceSetLimit(int(limit), int(value)),
+        "cudaDeviceGetLimit": lambda limit: cuda.deviceGetLimit(int(limit)),
+        "cudaDeviceGetAttribute": lambda attr, device: cuda.deviceGetAttribute(int(attr), int(device)),
+        "cudaCtxResetPersistingL2Cache": lambda: None,  # what persists becomes normal: nothing that the stand-in shows
+        "cudaHostGetDevicePointer": _device_pointer,
+        "cudaGetDeviceProperties": lambda device: cudaDeviceProp(cuda.getDeviceProperties(int(device))),
+        "cudaGetDevice": cuda.getDevice,
+        "cudaDeviceSynchronize": cuda.deviceSynchronize,
+        "cudaStreamSynchronize": lambda stream: cuda.streamSynchronize(stream),
+    }.items()
+}
+"""The module `cuda.bindings.runtime`; the parameters have its names."""

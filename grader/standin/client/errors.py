@@ -6,9 +6,8 @@ import difflib
 import re
 import sys
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import Any, Self
 
 HAS = "the stand-in for machines without one has streams, events, memory, kernels and graphs"
@@ -89,35 +88,21 @@ class OutOfMemoryError(MemoryError):
 
 
 class Outside(AttributeError):
-    """Raised for everything that CuPy has and the stand-in has not."""
+    """Raised for everything that CuPy has and the stand-in has not; ``what`` is its full name."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what} needs a GPU: {HAS}{_place()}")
 
 
 class OutsideImport(ImportError):
-    """Raised for a module of CuPy's or CUDA's that the stand-in has not."""
+    """The same for a module of CuPy's or CUDA's."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what} needs a GPU: {HAS}{_place()}")
 
 
-def outside(what: str) -> Outside:
-    """The error for an attribute of that full name, with the host file's line."""
-    return Outside(_needs_a_gpu(what))
-
-
-def outside_import(what: str) -> OutsideImport:
-    """The same for a module."""
-    return OutsideImport(_needs_a_gpu(what))
-
-
-def _needs_a_gpu(what: str) -> str:
-    return f"{what} needs a GPU: {HAS}{_place()}"
-
-
-@dataclass
-class _Hostfile:
-    """The name under which the host file was compiled."""
-
-    name: str = ""
-
-
-HOSTFILE = _Hostfile()
+HOSTFILE = SimpleNamespace(name="")
+"""``name`` is that under which the host file was compiled."""
 
 
 def here() -> int:
@@ -143,17 +128,15 @@ def no_attribute(owner: str, name: str, holder: str, own: Collection[str]) -> At
     if name.startswith("__"):
         return AttributeError(name)
     if is_known(owner, name):
-        return outside(f"{owner}.{name}")
+        return Outside(f"{owner}.{name}")
     return AttributeError(f"{holder} has no attribute {name!r}{advice(owner, name, own)}{_place()}")
 
 
 def no_module(name: str) -> ImportError:
     """The error for a module that is not there: outside of the stand-in, or of no package at all."""
-    if is_module(name):
-        return outside_import(name)
     package, _, last = name.rpartition(".")
-    if is_known(package, last):
-        return outside_import(name)
+    if is_module(name) or is_known(package, last):
+        return OutsideImport(name)
     return ImportError(f"there is no {name}{advice(package, last, dir(sys.modules.get(package)))}{_place()}")
 
 
@@ -173,8 +156,7 @@ class Closed:
         raise no_attribute(self._full_name, name, f"{type(self).__name__!r} object", dir(self))
 
 
-FEW = 6
-"""A class with no more public names than this is told as a whole, where nothing is alike."""
+BINDINGS = "cuda.bindings"
 
 
 def _read(text: str) -> Mapping[str, frozenset[str]]:
@@ -184,9 +166,11 @@ def _read(text: str) -> Mapping[str, frozenset[str]]:
     return {**found, BINDINGS: frozenset(below)}
 
 
-BINDINGS = "cuda.bindings"
 NAMES = _read((Path(__file__).parent / "names.txt").read_text(encoding="utf-8"))
 """Public names by the full name of their module or class; ``modules`` has the full names of all modules."""
+
+FEW = 6
+"""A class with no more public names than this is told as a whole, where nothing is alike."""
 
 
 def is_known(owner: str, name: str) -> bool:

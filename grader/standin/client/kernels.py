@@ -4,27 +4,37 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from operator import index
 from typing import Any
 
 import numpy as np
 
-from grader.standin.client import runtime
 from grader.standin.client.arrays import TYPES, ndarray
-from grader.standin.client.connection import call, placed
-from grader.standin.client.constants import DRIVER
-from grader.standin.client.errors import Closed, CUDADriverError, CUDARuntimeError, advised, outside
-from grader.standin.client.hostmemory import HOST
-from grader.standin.client.memory import MemoryPointer
-from grader.standin.client.pinned import PinnedMemoryPointer
+from grader.standin.client.connection import HOST, call, placed
+from grader.standin.client.errors import Closed, CUDADriverError, CUDARuntimeError, Outside, advised
+from grader.standin.client.memory import MemoryPointer, PinnedMemoryPointer
+from grader.standin.client.runtime import attributes_of, cuda, native
 from grader.standin.client.streams import pointer_of
+
+ATTRIBUTES = (
+    "max_threads_per_block", "shared_size_bytes", "const_size_bytes", "local_size_bytes", "num_regs", "ptx_version",
+    "binary_version", "cache_mode_ca", "max_dynamic_shared_size_bytes", "preferred_shared_memory_carveout",
+)  # fmt: skip
+"""A kernel's attributes as `RawKernel` calls them, in the order of the driver's numbers."""
+
+NUMBERS: Mapping[str, int] = {
+    "CUDA_ERROR_INVALID_VALUE": 1,
+    **{f"CU_FUNC_ATTRIBUTE_{name.upper()}": number for number, name in enumerate(ATTRIBUTES)},
+}
+"""Numbers of `cupy.cuda.driver`, as far as the stand-in has a use for them."""
 
 PLAIN_SHARED_BYTES = 48 << 10
 """Shared memory that a launch may have without ``max_dynamic_shared_size_bytes``, static and dynamic together."""
 
-MAX_DYNAMIC_SHARED = DRIVER["CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES"]
-CARVEOUT = DRIVER["CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT"]
+MAX_DYNAMIC_SHARED = ATTRIBUTES.index("max_dynamic_shared_size_bytes")
+CARVEOUT = ATTRIBUTES.index("preferred_shared_memory_carveout")
 
 FIRST_FUNCTION = 0x5EED0000
 _FUNCTIONS: list[Function] = []
@@ -54,20 +64,23 @@ class Function(Closed):
             if not isinstance(shape, tuple):
                 raise TypeError(f"Argument {what!r} has incorrect type (expected tuple, got {type(shape).__name__})")
         shapes = [_extents(shape) for shape in (grid, block)]
-        self._check_shared(int(shared_mem))
+        if int(shared_mem) > self._most_shared_bytes:
+            raise CUDADriverError(
+                1,
+                f"invalid argument: {int(shared_mem)} bytes of shared memory, and {self._name} may have "
+                f"{self._most_shared_bytes}; set max_dynamic_shared_size_bytes for more",
+            )
         if enable_cooperative_groups:
             shapes[0] = self._resident(shapes[0], shapes[1], int(shared_mem))
         given, kinds = [argument_bytes(one) for one in args], [argument_kind(one) for one in args]
-        handle, together = runtime.native(pointer_of(stream)), bool(enable_cooperative_groups)
+        how = native(pointer_of(stream)), bool(enable_cooperative_groups), cuda.getDevice()
         with _as_driver_error():
-            placed(
-                "launch", self._name, *shapes, int(shared_mem), given, kinds, handle, together, runtime.getDevice()
-            )  # fmt: skip
+            placed("launch", self._name, *shapes, int(shared_mem), given, kinds, *how)
 
     def _resident(self, grid: list[int], block: list[int], shared_mem: int) -> list[int]:
         """The grid of a cooperative launch: CuPy reduces it to what can be resident, or refuses it before CUDA does."""
         each = occupancyMaxActiveBlocksPerMultiprocessor(self.ptr, math.prod(block), shared_mem)
-        most = each * runtime.attributes_of(runtime.getDevice())["MultiProcessorCount"]
+        most = each * attributes_of(cuda.getDevice())["MultiProcessorCount"]
         if math.prod(grid) <= most:
             return grid
         if grid[1:] != [1, 1]:
@@ -75,14 +88,6 @@ class Function(Closed):
             raise ValueError(f"a cooperative grid of {x} * {y} * {z} blocks exceeds the limit, which is {most} here")
         warnings.warn(f"the cooperative grid is reduced from {grid[0]} to {most} blocks, the limit here", stacklevel=4)
         return [most, 1, 1]
-
-    def _check_shared(self, asked: int) -> None:
-        if asked > self._most_shared_bytes:
-            raise CUDADriverError(
-                1,
-                f"invalid argument: {asked} bytes of shared memory, and {self._name} may have "
-                f"{self._most_shared_bytes}; set max_dynamic_shared_size_bytes for more",
-            )
 
 
 def _extents(shape: tuple[Any, ...]) -> list[int]:
@@ -94,14 +99,13 @@ def _extents(shape: tuple[Any, ...]) -> list[int]:
         raise advised(error, "divide whole numbers with `//`: `((n + 255) // 256,)`") from None
 
 
-class _as_driver_error:  # reads as what it does
+@contextmanager
+def _as_driver_error() -> Iterator[None]:
     """What fails inside is the driver's error, as for CuPy's launches."""
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, CUDARuntimeError):
-            raise CUDADriverError.of(error) from None
+    try:
+        yield
+    except CUDARuntimeError as error:
+        raise CUDADriverError.of(error) from None
 
 
 def function_of(ptr: int) -> Function:
@@ -118,7 +122,7 @@ class RawKernel(Closed):
     _full_name = "cupy.RawKernel"
 
     def __init__(self, code: str, name: str, *args: Any, **kwargs: Any) -> None:
-        raise outside("cupy.RawKernel(code) compiles, and")
+        raise Outside("cupy.RawKernel(code) compiles, and")
 
     @classmethod
     def _made(cls, name: str, cooperative: bool) -> RawKernel:
@@ -137,17 +141,10 @@ class RawKernel(Closed):
 
     @property
     def attributes(self) -> dict[str, int]:
-        return {name: getattr(self, name) for name in _ATTRIBUTES}
+        return {name: getattr(self, name) for name in ATTRIBUTES}
 
     def compile(self, log_stream: Any = None) -> None:
         """It is compiled already."""
-
-
-_ATTRIBUTES = (
-    "max_threads_per_block", "shared_size_bytes", "const_size_bytes", "local_size_bytes", "num_regs", "ptx_version",
-    "binary_version", "cache_mode_ca", "max_dynamic_shared_size_bytes", "preferred_shared_memory_carveout",
-)  # fmt: skip
-"""A kernel's attributes as `RawKernel` calls them, in the order of the driver's numbers."""
 
 
 def _attribute(number: int) -> property:
@@ -160,7 +157,7 @@ def _attribute(number: int) -> property:
     return property(read, write if number in (MAX_DYNAMIC_SHARED, CARVEOUT) else None)
 
 
-for _number, _attribute_name in enumerate(_ATTRIBUTES):
+for _number, _attribute_name in enumerate(ATTRIBUTES):
     setattr(RawKernel, _attribute_name, _attribute(_number))
 
 
@@ -170,7 +167,7 @@ class RawModule(Closed):
     _full_name = "cupy.RawModule"
 
     def __init__(self, *, code: Any = None, path: Any = None, **kwargs: Any) -> None:
-        raise outside("cupy.RawModule(code=…) compiles, and")
+        raise Outside("cupy.RawModule(code=…) compiles, and")
 
     @classmethod
     def _made(cls, cooperative: bool) -> RawModule:
@@ -205,7 +202,7 @@ def occupancyMaxPotentialBlockSize(func: int, dynamicSMemSize: int, blockSizeLim
     sizes: Sequence[int] = range(32, most + 1, 32) or (most,)
     resident = {size: occupancyMaxActiveBlocksPerMultiprocessor(func, size, dynamicSMemSize) for size in sizes}
     best = max(resident, key=lambda size: (resident[size] * size, size))
-    sms = runtime.attributes_of(runtime.getDevice()).get("MultiProcessorCount", 1)
+    sms = attributes_of(cuda.getDevice()).get("MultiProcessorCount", 1)
     return resident[best] * sms, best
 
 
@@ -231,29 +228,26 @@ def funcSetAttribute(f: int, attribute: int, value: int) -> None:
     if attribute == CARVEOUT:
         function._carveout = int(value)
     elif attribute == MAX_DYNAMIC_SHARED:
-        function._most_shared_bytes = _allowed_shared(function, int(value))
+        limit = attributes_of(cuda.getDevice())["MaxSharedMemoryPerBlockOptin"]
+        most = limit - int(function._known["shared_bytes"])
+        if not 0 <= int(value) <= most:
+            raise CUDADriverError(1, f"invalid argument: {function._name} can have at most {most} bytes, not {value}")
+        function._most_shared_bytes = int(value)
     else:
         raise CUDADriverError(1, f"invalid argument: attribute {attribute} of a kernel cannot be set")
-
-
-def _allowed_shared(function: Function, size: int) -> int:
-    limit = runtime.attributes_of(runtime.getDevice())["MaxSharedMemoryPerBlockOptin"]
-    most = limit - int(function._known["shared_bytes"])
-    if not 0 <= size <= most:
-        raise CUDADriverError(1, f"invalid argument: {function._name} can have at most {most} bytes, not {size}")
-    return size
 
 
 def argument_bytes(one: Any) -> bytes:
     """The bytes of one argument of a launch, as CuPy hands it over: a Python int has 8, a float 8, None is null."""
     if one is None:
         return _pointer(0)
-    if isinstance(one, ndarray):
-        return _pointer(one.data.ptr)
-    if isinstance(one, MemoryPointer):
-        return _pointer(one.ptr)
+    if isinstance(one, ndarray | MemoryPointer):
+        return _pointer(one.data.ptr if isinstance(one, ndarray) else one.ptr)
     if isinstance(one, np.ndarray) and not isinstance(one, PinnedMemoryPointer):
-        return _by_value(one)
+        if one.size == 1:  # which CuPy takes for a number
+            return one.tobytes()
+        # as CuPy says
+        raise TypeError(f"You are trying to pass a numpy.ndarray of shape {one.shape} as a kernel parameter")
     if isinstance(one, np.generic) and (one.dtype.char in TYPES or one.dtype.kind == "V"):
         content = one.tobytes()
         return _pointer(int(one)) if one.dtype.kind == "u" and len(content) == 8 else content
@@ -263,15 +257,6 @@ def argument_bytes(one: Any) -> bytes:
         if isinstance(one, kind):
             return bytes(np.array(one, converted).tobytes())
     raise advised(TypeError(f"Unsupported type {type(one)}"), _ADVICE.get(type(one), ""))
-
-
-def _by_value(one: np.ndarray[Any, Any]) -> bytes:
-    """An array of the host, which CuPy takes for a number if it has one element."""
-    if one.size == 1:
-        return one.tobytes()
-    raise TypeError(
-        f"You are trying to pass a numpy.ndarray of shape {one.shape} as a kernel parameter"
-    )  # as CuPy says
 
 
 _ADVICE: Mapping[type, str] = {

@@ -1,4 +1,4 @@
-"""Device memory as CuPy has it: `alloc` and its pool, managed memory, and pointers into them.
+"""Memory as CuPy has it: of a device, managed and pinned, with pools, pointers, and NumPy arrays on pinned memory.
 
 CuPy's pool gives freed memory out again for the same size on the same stream, where the order of operations makes that
 safe; to CUDA it goes back only at the end. So does this one, but it asks for exactly as many bytes as an array has, so
@@ -10,18 +10,22 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
-from grader.standin.client import runtime
-from grader.standin.client.connection import call_later
-from grader.standin.client.constants import RUNTIME
-from grader.standin.client.errors import STATUS, Closed, CUDARuntimeError, OutOfMemoryError, here
-from grader.standin.client.hostmemory import HOST
+import numpy as np
+import numpy.typing as npt
+
+from grader.standin.client.connection import HOST, buffer_at, call_later
+from grader.standin.client.errors import STATUS, Closed, CUDARuntimeError, OutOfMemoryError, Outside, here
+from grader.standin.client.runtime import DEVICE_RANGES, NUMBERS, cuda, refuse_while_capturing
 from grader.standin.client.streams import Device, pointer_of
 
 HOST_TO_DEVICE, DEVICE_TO_HOST, ANY_WAY = (
-    RUNTIME[name] for name in ("memcpyHostToDevice", "memcpyDeviceToHost", "memcpyDefault")
+    NUMBERS[name] for name in ("memcpyHostToDevice", "memcpyDeviceToHost", "memcpyDefault")
 )
+PINNED_UNIT = 512  # bytes: CuPy's pool of pinned memory rounds up to these
+
+Array = npt.NDArray[Any]
 
 
 class BaseMemory(Closed):
@@ -41,40 +45,42 @@ class BaseMemory(Closed):
         return Device(self.device_id)
 
 
-class Memory(BaseMemory):
-    """Device memory of its own, freed with the object."""
+class _OwnMemory(BaseMemory):
+    """Memory of its own, freed with the object."""
+
+    _allocate = "malloc"
+
+    def __init__(self, size: int) -> None:
+        self.size, self.device_id = int(size), cuda.getDevice()
+        self.ptr = getattr(cuda, self._allocate)(int(size))
+
+    def __del__(self) -> None:
+        if ptr := self.__dict__.get("ptr"):
+            DEVICE_RANGES.pop(ptr, None)
+            call_later("free", 0, HOST.to_device(ptr))
+
+
+class Memory(_OwnMemory):
+    """Device memory."""
 
     _full_name = "cupy.cuda.Memory"
 
-    def __init__(self, size: int) -> None:
-        self.size, self.device_id = int(size), runtime.getDevice()
-        self.ptr = runtime.malloc(int(size))
 
-    def __del__(self) -> None:
-        _free_later(self.__dict__.get("ptr", 0))
-
-
-class ManagedMemory(BaseMemory):
+class ManagedMemory(_OwnMemory):
     """Memory that host and devices share, page by page."""
 
     _full_name = "cupy.cuda.ManagedMemory"
+    _allocate = "mallocManaged"
 
-    def __init__(self, size: int) -> None:
-        self.size, self.device_id = int(size), runtime.getDevice()
-        self.ptr = runtime.mallocManaged(int(size))
-
-    def __del__(self) -> None:
-        _free_later(self.__dict__.get("ptr", 0))
-
-    def prefetch(self, stream: Any, *, device_id: int = RUNTIME["cudaInvalidDeviceId"]) -> None:
+    def prefetch(self, stream: Any, *, device_id: int = NUMBERS["cudaInvalidDeviceId"]) -> None:
         """Move the pages to a device: the current one, if none is named."""
-        device = self.device_id if device_id == RUNTIME["cudaInvalidDeviceId"] else device_id
-        runtime.memPrefetchAsync(self.ptr, self.size, device, stream.ptr)
+        device = self.device_id if device_id == NUMBERS["cudaInvalidDeviceId"] else device_id
+        cuda.memPrefetchAsync(self.ptr, self.size, device, stream.ptr)
 
     def advise(self, advise: int, dev: Device) -> None:
         if not isinstance(dev, Device):
             raise TypeError(f"advise takes a cupy.cuda.Device, not {type(dev)}")
-        runtime.memAdvise(self.ptr, self.size, advise, dev.id)
+        cuda.memAdvise(self.ptr, self.size, advise, dev.id)
 
 
 class UnownedMemory(BaseMemory):
@@ -84,13 +90,7 @@ class UnownedMemory(BaseMemory):
 
     def __init__(self, ptr: int, size: int, owner: Any, device_id: int = -1) -> None:
         self.ptr, self.size, self._owner = int(ptr), int(size), owner
-        self.device_id = runtime.getDevice() if device_id < 0 else device_id
-
-
-def _free_later(ptr: int) -> None:
-    if ptr:
-        runtime._DEVICE_RANGES.pop(ptr, None)
-        call_later("free", 0, HOST.to_device(ptr))
+        self.device_id = cuda.getDevice() if device_id < 0 else device_id
 
 
 class MemoryPointer(Closed):
@@ -121,17 +121,17 @@ class MemoryPointer(Closed):
         return Device(self.device_id)
 
     def copy_from_device(self, src: Any, size: int) -> None:
-        runtime.memcpy(self.ptr, src.ptr, size, ANY_WAY)
+        cuda.memcpy(self.ptr, src.ptr, size, ANY_WAY)
 
     def copy_from_device_async(self, src: Any, size: int, stream: Any = None) -> None:
-        runtime.memcpyAsync(self.ptr, src.ptr, size, ANY_WAY, pointer_of(stream))
+        cuda.memcpyAsync(self.ptr, src.ptr, size, ANY_WAY, pointer_of(stream))
 
     def copy_from_host(self, mem: Any, size: int) -> None:
-        runtime.memcpy(self.ptr, _address(mem), size, HOST_TO_DEVICE)
+        cuda.memcpy(self.ptr, _address(mem), size, HOST_TO_DEVICE)
 
     def copy_from_host_async(self, mem: Any, size: int, stream: Any = None) -> None:
-        runtime.refuse_while_capturing(pointer_of(stream), "H2D")
-        runtime.memcpyAsync(self.ptr, _address(mem), size, HOST_TO_DEVICE, pointer_of(stream))
+        refuse_while_capturing(pointer_of(stream), "H2D")
+        cuda.memcpyAsync(self.ptr, _address(mem), size, HOST_TO_DEVICE, pointer_of(stream))
 
     def copy_from(self, mem: Any, size: int) -> None:
         (self.copy_from_device if isinstance(mem, MemoryPointer) else self.copy_from_host)(mem, size)
@@ -142,17 +142,17 @@ class MemoryPointer(Closed):
         )
 
     def copy_to_host(self, mem: Any, size: int) -> None:
-        runtime.memcpy(_address(mem), self.ptr, size, DEVICE_TO_HOST)
+        cuda.memcpy(_address(mem), self.ptr, size, DEVICE_TO_HOST)
 
     def copy_to_host_async(self, mem: Any, size: int, stream: Any = None) -> None:
-        runtime.refuse_while_capturing(pointer_of(stream), "D2H")
-        runtime.memcpyAsync(_address(mem), self.ptr, size, DEVICE_TO_HOST, pointer_of(stream))
+        refuse_while_capturing(pointer_of(stream), "D2H")
+        cuda.memcpyAsync(_address(mem), self.ptr, size, DEVICE_TO_HOST, pointer_of(stream))
 
     def memset(self, value: int, size: int) -> None:
-        runtime.memset(self.ptr, value, size)
+        cuda.memset(self.ptr, value, size)
 
     def memset_async(self, value: int, size: int, stream: Any = None) -> None:
-        runtime.memsetAsync(self.ptr, value, size, pointer_of(stream))
+        cuda.memsetAsync(self.ptr, value, size, pointer_of(stream))
 
 
 def _address(mem: Any) -> int:
@@ -160,7 +160,7 @@ def _address(mem: Any) -> int:
     return int(mem if isinstance(mem, int) else mem.value)
 
 
-# ---------------------------------------------------------------------------------------------------------------- pool
+# --------------------------------------------------------------------------------------------- the pool of a device
 
 
 class PooledMemory(BaseMemory):
@@ -190,7 +190,7 @@ class MemoryPool(Closed):
 
     def malloc(self, size: int) -> MemoryPointer:
         """``size`` bytes on the current device, for the current stream first."""
-        place = (runtime.getDevice(), pointer_of(None), int(size))
+        place = (cuda.getDevice(), pointer_of(None), int(size))
         with self._lock:
             waiting = self._free.get(place)
             mem = waiting.pop() if waiting else self._more(int(size))
@@ -216,13 +216,9 @@ class MemoryPool(Closed):
             self._free.setdefault(place, []).append(mem)
 
     def free_all_blocks(self, stream: Any = None) -> None:
-        """Give what nobody uses back to CUDA, which waits for the device first."""
+        """Give what nobody uses back to CUDA, which waits for the device first, and hears of it with the next call."""
         if self.n_free_blocks():
-            runtime.deviceSynchronize()
-        self._give_back()
-
-    def _give_back(self) -> None:
-        """The same without the wait; CUDA hears of it with the next call."""
+            cuda.deviceSynchronize()
         with self._lock:
             self._total -= self.free_bytes()
             self._free.clear()  # each frees itself
@@ -231,7 +227,7 @@ class MemoryPool(Closed):
         """Give what nobody uses back once all that is queued has been done, with the line that let it go."""
         with self._lock:
             for mem in (mem for waiting in self._free.values() for mem in waiting):
-                runtime._DEVICE_RANGES.pop(mem.ptr, None)
+                DEVICE_RANGES.pop(mem.ptr, None)
                 call_later("give_back", mem._dropped_at, HOST.to_device(mem.ptr))
                 mem.ptr = 0  # it is no longer this object's
             self._total -= self.free_bytes()
@@ -289,3 +285,126 @@ def using_allocator(allocator: Any = None) -> Iterator[None]:
         yield
     finally:
         _ALLOCATORS.pop()
+
+
+# ------------------------------------------------------------------------------------------------------ pinned memory
+
+
+class PinnedMemory:
+    """Pinned memory of its own, freed with the object."""
+
+    def __init__(self, size: int, flags: int = 0) -> None:
+        self.size, self.ptr = int(size), 0
+        self.ptr = cuda.hostAlloc(int(size), int(flags))
+
+    def __int__(self) -> int:
+        return self.ptr
+
+    def __del__(self) -> None:
+        if self.__dict__.get("ptr"):
+            call_later("free_host", 0, HOST.to_device(self.ptr))
+
+
+class PooledPinnedMemory:
+    """Pinned memory of the pool, to which it returns."""
+
+    def __init__(self, mem: PinnedMemory, pool: PinnedMemoryPool) -> None:
+        self._mem, self._pool, self.ptr, self.size = mem, pool, mem.ptr, mem.size
+
+    def __int__(self) -> int:
+        return self.ptr
+
+    def __del__(self) -> None:
+        self._pool._take_back(self._mem)
+
+
+class PinnedMemoryPool:
+    """Pinned memory that was used once, by size. No stream is waited for before it is given out again."""
+
+    def __init__(self, allocator: Any = None) -> None:
+        if allocator is not None:
+            raise Outside("cupy.cuda.PinnedMemoryPool with an allocator of its own")
+        self._free: dict[int, list[PinnedMemory]] = {}
+        self._lock = threading.RLock()
+
+    def malloc(self, size: int) -> PinnedMemoryPointer:
+        rounded = -(-int(size) // PINNED_UNIT) * PINNED_UNIT
+        with self._lock:
+            waiting = self._free.get(rounded)
+            mem = waiting.pop() if waiting else PinnedMemory(rounded)
+        return PinnedMemoryPointer(PooledPinnedMemory(mem, self), 0)
+
+    def _take_back(self, mem: PinnedMemory) -> None:
+        with self._lock:
+            self._free.setdefault(mem.size, []).append(mem)
+
+    def free_all_blocks(self) -> None:
+        """Give what nobody uses back to the system."""
+        self._free.clear()
+
+    def n_free_blocks(self) -> int:
+        return sum(map(len, self._free.values()))
+
+
+class PinnedMemoryPointer(np.ndarray[Any, Any]):
+    """A place in pinned memory, with the buffer protocol: ``numpy.frombuffer`` makes an array of it.
+
+    (CuPy's is no NumPy array itself. Before Python 3.12 only subclasses of such types can have a buffer.)
+    """
+
+    mem: Any
+    ptr: int
+
+    def __new__(cls, mem: Any, offset: int) -> Self:
+        length = mem.size - offset
+        pointer = np.ndarray.__new__(cls, (length,), np.uint8, buffer_at(mem.ptr + offset, length) if length else None)
+        pointer.mem, pointer.ptr = mem, mem.ptr + offset
+        return pointer
+
+    def size(self) -> int:  # type: ignore[override]  # a method, as CuPy's
+        """Bytes from here to the end."""
+        return int(self.mem.size - (self.ptr - self.mem.ptr))
+
+    def __int__(self) -> int:
+        return self.ptr
+
+    def __add__(self, offset: Any) -> PinnedMemoryPointer:
+        return PinnedMemoryPointer(self.mem, self.ptr - self.mem.ptr + int(offset))
+
+    def __sub__(self, offset: Any) -> PinnedMemoryPointer:  # type: ignore[override]  # of addresses
+        return self.__add__(-int(offset))
+
+
+PINNED_POOL = PinnedMemoryPool()
+
+
+def alloc_pinned_memory(size: int) -> PinnedMemoryPointer:
+    """Pinned memory from the pool."""
+    return PINNED_POOL.malloc(size)
+
+
+def empty_pinned(shape: Any, dtype: Any = float, order: str = "C") -> Array:
+    """A NumPy array on pinned memory, not initialised."""
+    size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+    buffer = alloc_pinned_memory(size)
+    made: Array = np.ndarray(shape, dtype, buffer, order="F" if order == "F" else "C")
+    return made
+
+
+def empty_like_pinned(a: Any, dtype: Any = None, order: str = "K", subok: Any = None, shape: Any = None) -> Array:
+    """A NumPy array on pinned memory, of the shape and type of another."""
+    return empty_pinned(a.shape if shape is None else shape, a.dtype if dtype is None else dtype)
+
+
+def zeros_pinned(shape: Any, dtype: Any = float, order: str = "C") -> Array:
+    """A NumPy array of zeros on pinned memory."""
+    out = empty_pinned(shape, dtype, order)
+    out[...] = 0
+    return out
+
+
+def zeros_like_pinned(a: Any, dtype: Any = None, order: str = "K", subok: Any = None, shape: Any = None) -> Array:
+    """A NumPy array of zeros on pinned memory, of the shape and type of another."""
+    out = empty_like_pinned(a, dtype, order, subok, shape)
+    out[...] = 0
+    return out

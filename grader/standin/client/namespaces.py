@@ -10,17 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.standin.client import (
-    arrays,
-    bindings,
-    constants,
-    errors,
-    kernels,
-    memory,
-    pinned,
-    runtime,
-    streams,
-)
+from grader.standin.client import arrays, bindings, errors, kernels, memory, runtime, streams
 from grader.standin.client.errors import no_attribute, no_module
 
 VERSION = "14.2.0"
@@ -52,87 +42,68 @@ def _public(module: ModuleType, *names: str) -> dict[str, Any]:
     return {name: getattr(module, name) for name in names}
 
 
-def _functions_of(module: ModuleType) -> dict[str, Any]:
-    """The public functions and classes that a module defines itself."""
-    own = {name: one for name, one in vars(module).items() if getattr(one, "__module__", "") == module.__name__}
-    return {name: one for name, one in own.items() if not name.startswith("_")}
-
-
 DTYPES = (
     "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool_",
     "complex64", "complex128", "dtype",
 )  # fmt: skip
 
 
-def _runtime() -> Namespace:
-    attributes = {f"cudaDevAttr{name}": number for name, number in constants.DEVICE_ATTRIBUTES.items()}
-    functions = {name: one for name, one in _functions_of(runtime).items() if name not in _OWN_RUNTIME}
-    contents = {**constants.RUNTIME, **attributes, **functions}
-    return Namespace("cupy.cuda.runtime", {**contents, "is_hip": False, "CUDARuntimeError": errors.CUDARuntimeError})
-
-
-_OWN_RUNTIME = ("invalid", "attributes_of", "native", "refuse_while_capturing")
-"""What the stand-in's module has beside CuPy's names."""
-
-
-def _driver() -> Namespace:
-    names = (
-        "occupancyMaxActiveBlocksPerMultiprocessor", "occupancyMaxPotentialBlockSize", "funcGetAttribute",
-        "funcSetAttribute",
-    )  # fmt: skip
-    contents = {**constants.DRIVER, **_public(kernels, *names), "CUDADriverError": errors.CUDADriverError}
-    return Namespace("cupy.cuda.driver", contents)
-
-
 def modules() -> dict[str, ModuleType]:
     """All modules of the stand-in by name."""
-    stream = Namespace(
-        "cupy.cuda.stream",
-        _public(streams, "Stream", "ExternalStream", "Event", "get_current_stream", "get_elapsed_time"),
-    )
-    device = Namespace("cupy.cuda.device", _public(streams, "Device", "get_device_id"))
-    graph = Namespace("cupy.cuda.graph", _public(streams, "Graph"))
-    function = Namespace("cupy.cuda.function", _public(kernels, "Function"))
     of_memory = _public(
         memory, "BaseMemory", "Memory", "ManagedMemory", "UnownedMemory", "MemoryPointer", "MemoryPool",
         "alloc", "malloc_managed", "set_allocator", "get_allocator",
     )  # fmt: skip
-    of_pinned = _public(pinned, "PinnedMemory", "PinnedMemoryPointer", "PinnedMemoryPool", "alloc_pinned_memory")
-    parts = {
-        "runtime": _runtime(), "driver": _driver(), "stream": stream, "device": device, "graph": graph,
-        "function": function,
-        "memory": Namespace("cupy.cuda.memory", {**of_memory, "OutOfMemoryError": errors.OutOfMemoryError}),
-        "pinned_memory": Namespace("cupy.cuda.pinned_memory", of_pinned),
-    }  # fmt: skip
-    shown = (stream, device, graph, function)
-    public = {name: one for part in shown for name, one in vars(part).items() if not name.startswith("_")}
+    of_pinned = _public(memory, "PinnedMemory", "PinnedMemoryPointer", "PinnedMemoryPool", "alloc_pinned_memory")
+    shown = {
+        "stream": _public(streams, "Stream", "ExternalStream", "Event", "get_current_stream", "get_elapsed_time"),
+        "device": _public(streams, "Device", "get_device_id"),
+        "graph": _public(streams, "Graph"),
+        "function": _public(kernels, "Function"),
+    }
+    driver = _public(
+        kernels, "occupancyMaxActiveBlocksPerMultiprocessor", "occupancyMaxPotentialBlockSize", "funcGetAttribute",
+        "funcSetAttribute",
+    )  # fmt: skip
+    parts: dict[str, dict[str, Any]] = {
+        "runtime": {
+            **runtime.NUMBERS,
+            **{f"cudaDevAttr{name}": number for name, number in runtime.DEVICE_ATTRIBUTES.items()},
+            **runtime.FUNCTIONS,
+            **_public(runtime, "PointerAttributes"),
+            "is_hip": False,
+            "CUDARuntimeError": errors.CUDARuntimeError,
+        },
+        "driver": {**kernels.NUMBERS, **driver, "CUDADriverError": errors.CUDADriverError},
+        **shown,
+        "memory": {**of_memory, "OutOfMemoryError": errors.OutOfMemoryError},
+        "pinned_memory": of_pinned,
+    }
+    below = {name: Namespace(f"cupy.cuda.{name}", contents) for name, contents in parts.items()}
+    public = {name: one for contents in shown.values() for name, one in contents.items()}
     more = {"using_allocator": memory.using_allocator, "is_available": lambda: True}
-    cuda = Namespace("cupy.cuda", {**parts, **public, **of_memory, **of_pinned, **more})
-    cupy = Namespace("cupy", {"cuda": cuda, "__version__": VERSION, **_top()})
-    cupyx = Namespace(
-        "cupyx", _public(pinned, "empty_pinned", "empty_like_pinned", "zeros_pinned", "zeros_like_pinned")
-    )
-    found: list[ModuleType] = [cupy, cuda, cupyx, *parts.values(), *_bindings()]
-    return {module.__name__: module for module in found}
-
-
-def _top() -> dict[str, Any]:
-    made = _public(
+    cuda = Namespace("cupy.cuda", {**below, **public, **of_memory, **of_pinned, **more})
+    of_arrays = _public(
         arrays, "ndarray", "empty", "zeros", "empty_like", "zeros_like", "array", "asarray", "asnumpy",
         "get_array_module",
     )  # fmt: skip
-    pools = {
+    top = {
+        "cuda": cuda,
+        "__version__": VERSION,
+        **of_arrays,
         "get_default_memory_pool": lambda: memory.POOL,
-        "get_default_pinned_memory_pool": lambda: pinned.POOL,
+        "get_default_pinned_memory_pool": lambda: memory.PINNED_POOL,
+        **_public(kernels, "RawModule", "RawKernel"),
+        **{name: getattr(np, name) for name in DTYPES},
     }
-    return made | pools | _public(kernels, "RawModule", "RawKernel") | {name: getattr(np, name) for name in DTYPES}
-
-
-def _bindings() -> list[ModuleType]:
-    of_runtime = {name: one for name, one in vars(bindings).items() if name.startswith("cuda")}
-    runtime_module = Namespace("cuda.bindings.runtime", of_runtime)
-    package = Namespace("cuda.bindings", {"runtime": runtime_module})
-    return [Namespace("cuda", {"bindings": package}), package, runtime_module]
+    pinned_arrays = _public(memory, "empty_pinned", "empty_like_pinned", "zeros_pinned", "zeros_like_pinned")
+    of_bindings = Namespace("cuda.bindings.runtime", bindings.CONTENTS)
+    package = Namespace("cuda.bindings", {"runtime": of_bindings})
+    found: list[ModuleType] = [
+        Namespace("cupy", top), cuda, Namespace("cupyx", pinned_arrays), *below.values(),
+        Namespace("cuda", {"bindings": package}), package, of_bindings,
+    ]  # fmt: skip
+    return {module.__name__: module for module in found}
 
 
 def install() -> None:

@@ -1,95 +1,63 @@
 """`cupy.cuda.runtime`: the functions of the CUDA runtime that host files use, with CuPy's names and order of arguments.
 
-An address is one of this process for memory of the host, and the device's for memory of a device.
+`FUNCTIONS` is the table of them; the modules beside this one call them as ``cuda.NAME``. An address is one of this
+process for memory of the host, and the device's for memory of a device.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from grader.standin.client import constants
-from grader.standin.client.connection import call, placed
-from grader.standin.client.errors import CUDARuntimeError, advised, is_known, outside
-from grader.standin.client.hostmemory import HOST, bytes_at, write_at
+from grader.standin.client.connection import HOST, bytes_at, call, placed, write_at
+from grader.standin.client.errors import CUDARuntimeError, Outside, advised, is_known
 
+NUMBERS: Mapping[str, int] = {
+    "cudaCpuDeviceId": -1, "cudaInvalidDeviceId": -2,
+    "cudaLimitDevRuntimePendingLaunchCount": 4, "cudaLimitDevRuntimeSyncDepth": 3, "cudaLimitMallocHeapSize": 2,
+    "cudaLimitMaxL2FetchGranularity": 5, "cudaLimitPrintfFifoSize": 1, "cudaLimitStackSize": 0,
+    "cudaMemAdviseSetAccessedBy": 5, "cudaMemAdviseSetPreferredLocation": 3, "cudaMemAdviseSetReadMostly": 1,
+    "cudaMemAdviseUnsetAccessedBy": 6, "cudaMemAdviseUnsetPreferredLocation": 4, "cudaMemAdviseUnsetReadMostly": 2,
+    "cudaMemAttachGlobal": 1, "cudaMemAttachHost": 2, "cudaMemAttachSingle": 4,
+    "cudaMemoryTypeDevice": 2, "cudaMemoryTypeHost": 1,
+    "eventBlockingSync": 1, "eventDefault": 0, "eventDisableTiming": 2, "eventInterprocess": 4,
+    "hostAllocDefault": 0, "hostAllocMapped": 2, "hostAllocPortable": 1, "hostAllocWriteCombined": 4,
+    "memcpyDefault": 4, "memcpyDeviceToDevice": 3, "memcpyDeviceToHost": 2, "memcpyHostToDevice": 1,
+    "memcpyHostToHost": 0,
+    "memoryTypeDevice": 2, "memoryTypeHost": 1, "memoryTypeManaged": 3, "memoryTypeUnregistered": 0,
+    "streamCaptureModeGlobal": 0, "streamCaptureModeRelaxed": 2, "streamCaptureModeThreadLocal": 1,
+    "streamCaptureStatusActive": 1, "streamCaptureStatusInvalidated": 2, "streamCaptureStatusNone": 0,
+    "streamDefault": 0, "streamLegacy": 1, "streamNonBlocking": 1, "streamPerThread": 2,
+}  # fmt: skip
 
-class _Thread(threading.local):
-    """What belongs to a thread: CUDA's current device, and the thread's default stream on each device."""
+DEVICE_ATTRIBUTES: Mapping[str, int] = {
+    "MaxThreadsPerBlock": 1, "MaxBlockDimX": 2, "MaxBlockDimY": 3, "MaxBlockDimZ": 4, "MaxGridDimX": 5,
+    "MaxGridDimY": 6, "MaxGridDimZ": 7, "MaxSharedMemoryPerBlock": 8, "TotalConstantMemory": 9, "WarpSize": 10,
+    "MaxPitch": 11, "MaxRegistersPerBlock": 12, "ClockRate": 13, "TextureAlignment": 14, "GpuOverlap": 15,
+    "MultiProcessorCount": 16, "KernelExecTimeout": 17, "Integrated": 18, "CanMapHostMemory": 19, "ComputeMode": 20,
+    "ConcurrentKernels": 31, "EccEnabled": 32, "PciBusId": 33, "PciDeviceId": 34, "TccDriver": 35,
+    "MemoryClockRate": 36, "GlobalMemoryBusWidth": 37, "L2CacheSize": 38, "MaxThreadsPerMultiProcessor": 39,
+    "AsyncEngineCount": 40, "UnifiedAddressing": 41, "PciDomainId": 50, "StreamPrioritiesSupported": 78,
+    "GlobalL1CacheSupported": 79, "LocalL1CacheSupported": 80, "MaxSharedMemoryPerMultiprocessor": 81,
+    "MaxRegistersPerMultiprocessor": 82, "ManagedMemory": 83, "IsMultiGpuBoard": 84, "HostNativeAtomicSupported": 86,
+    "SingleToDoublePrecisionPerfRatio": 87, "PageableMemoryAccess": 88, "ConcurrentManagedAccess": 89,
+    "ComputePreemptionSupported": 90, "CanUseHostPointerForRegisteredMem": 91, "CooperativeLaunch": 95,
+    "MaxSharedMemoryPerBlockOptin": 97, "HostRegisterSupported": 99,
+    "PageableMemoryAccessUsesHostPageTables": 100, "DirectManagedMemAccessFromHost": 101,
+    "MaxBlocksPerMultiprocessor": 106, "ReservedSharedMemoryPerBlock": 111, "MemoryPoolsSupported": 115,
+}  # fmt: skip
+"""cudaDeviceAttr by the names of `Device.attributes`; in `cupy.cuda.runtime` they begin with ``cudaDevAttr``."""
 
-    def __init__(self) -> None:
-        self.device = 0
-        self.streams: dict[int, int] = {}
-
-
-_THREAD = _Thread()
-_DEVICE_RANGES: dict[int, int] = {}  # address -> bytes of what `malloc` gave, here or through the pool
-_LIMITS = {0: 1024, 1: 1 << 20, 2: 8 << 20, 3: 2, 4: 2048, 5: 128, constants.LIMIT_PERSISTING_L2: 0}
-
-
-def invalid(message: str) -> CUDARuntimeError:
-    """cudaErrorInvalidValue, for what is refused before the device is asked."""
-    return CUDARuntimeError.named("cudaErrorInvalidValue", message)
-
-
-def _plain(value: Any) -> int:
-    """An address or a handle. CuPy takes Python's own int for these, and nothing else."""
-    if isinstance(value, int):
-        return int(value)
-    raise advised(TypeError("an integer is required"), _advice(value))
-
-
-def _advice(value: Any) -> str:
-    if isinstance(value, np.generic):
-        return "an address or a handle must be Python's own int: `int(address)`"
-    if hasattr(value, "ptr"):
-        return "functions of cupy.cuda.runtime take the number behind the object: its `.ptr`, as in `stream.ptr`"
-    if isinstance(value, np.ndarray):
-        return "the address of an array of the host is its `.ctypes.data`"
-    return "the address of an array of the device is its `.data.ptr`" if hasattr(value, "data") else ""
-
-
-def _on_device_side(ptr: Any) -> int:
-    """An address as the device knows it."""
-    return HOST.to_device(_plain(ptr))
-
-
-# ------------------------------------------------------------------------------------------------------------- devices
-
-
-def getDevice() -> int:
-    return _THREAD.device
-
-
-def setDevice(device: int) -> None:
-    if not 0 <= int(device) < getDeviceCount():
-        count = getDeviceCount()
-        raise CUDARuntimeError.named("cudaErrorInvalidDevice", f"there is no device {device}: {count} in all")
-    _THREAD.device = int(device)
-
-
-def getDeviceCount() -> int:
-    return int(call("device_count"))
-
-
-def attributes_of(device: int) -> Mapping[str, int]:
-    """All attributes of a device by CuPy's names."""
-    if not 0 <= device < getDeviceCount():
-        raise CUDARuntimeError.named("cudaErrorInvalidDevice", f"there is no device {device}")
-    return {str(name): int(value) for name, value in call("attributes", device).items()}
-
-
-def deviceGetAttribute(attrib: int, device: int) -> int:
-    names = {number: name for name, number in constants.DEVICE_ATTRIBUTES.items()} | dict(constants.UNNAMED_ATTRIBUTES)
-    found = attributes_of(device).get(names.get(int(attrib), ""))
-    if found is None:
-        raise invalid(f"the stand-in's device has no attribute {attrib}")
-    return found
-
+ALL_ATTRIBUTES: Mapping[str, int] = {
+    **DEVICE_ATTRIBUTES, "ComputeCapabilityMajor": 75, "ComputeCapabilityMinor": 76, "MaxPersistingL2CacheSize": 108,
+    "MaxAccessPolicyWindowSize": 109,
+}  # fmt: skip
+"""With those of CUDA for which CuPy has no name."""
 
 _PROPERTIES = {
     "multiProcessorCount": "MultiProcessorCount", "warpSize": "WarpSize", "maxThreadsPerBlock": "MaxThreadsPerBlock",
@@ -106,16 +74,106 @@ _PROPERTIES = {
     "major": "ComputeCapabilityMajor", "minor": "ComputeCapabilityMinor", "totalGlobalMem": "TotalGlobalMem",
     "maxBlocksPerMultiProcessor": "MaxBlocksPerMultiprocessor",
 }  # fmt: skip
-
+"""The attributes by CUDA's names of a device's properties."""
 
 NAME = b"NVIDIA A100-PCIE-40GB"
 """As the GPU is called whose time is modelled (`grader.standin.device.modelled_time`)."""
 
+PERSISTING_L2 = 6  # cudaLimitPersistingL2CacheSize, for which CuPy has no name
+_LIMITS = {0: 1024, 1: 1 << 20, 2: 8 << 20, 3: 2, 4: 2048, 5: 128, PERSISTING_L2: 0}
+_COPIES = {number: name for name, number in NUMBERS.items() if name.startswith("memcpy")}
+"""Kinds of copies, by their numbers (cudaMemcpyKind)."""
+_BETWEEN = NUMBERS["memcpyDeviceToDevice"]
 
-def getDeviceProperties(device: int) -> dict[str, Any]:
+DEVICE_RANGES: dict[int, int] = {}  # address -> bytes of what `malloc` gave, here or through the pool
+_STREAMS: dict[int, tuple[int, int]] = {}  # stream -> the flags and the priority that it was made with
+_CAPTURED: set[int] = set()  # streams whose capture has begun, so that others need not be asked about
+
+
+class _Thread(threading.local):
+    """What belongs to a thread: CUDA's current device, and the thread's default stream on each device."""
+
+    def __init__(self) -> None:
+        self.device = 0
+        self.streams: dict[int, int] = {}
+
+
+_THREAD = _Thread()
+
+
+# ---------------------------------------------------------------------------------------------------------- arguments
+
+
+def invalid(message: str) -> CUDARuntimeError:
+    """cudaErrorInvalidValue, for what is refused before the device is asked."""
+    return CUDARuntimeError.named("cudaErrorInvalidValue", message)
+
+
+def _plain(value: Any) -> int:
+    """An address or a handle. CuPy takes Python's own int for these, and nothing else."""
+    if isinstance(value, int):
+        return int(value)
+    advice = ""
+    if isinstance(value, np.generic):
+        advice = "an address or a handle must be Python's own int: `int(address)`"
+    elif hasattr(value, "ptr"):
+        advice = "functions of cupy.cuda.runtime take the number behind the object: its `.ptr`, as in `stream.ptr`"
+    elif isinstance(value, np.ndarray):
+        advice = "the address of an array of the host is its `.ctypes.data`"
+    elif hasattr(value, "data"):
+        advice = "the address of an array of the device is its `.data.ptr`"
+    raise advised(TypeError("an integer is required"), advice)
+
+
+def _address(ptr: Any) -> int:
+    """An address as the device knows it."""
+    return HOST.to_device(_plain(ptr))
+
+
+def native(stream: int) -> int:
+    """A stream as the device knows it: the default streams are the current device's, one of them the thread's own."""
+    number, device = _plain(stream), _THREAD.device
+    if number in (NUMBERS["streamDefault"], NUMBERS["streamLegacy"]):
+        return -device
+    if number != NUMBERS["streamPerThread"]:
+        return number
+    if device not in _THREAD.streams:  # for the device a blocking stream like others
+        _THREAD.streams[device] = int(placed("stream_create", device, False, 0))
+    return _THREAD.streams[device]
+
+
+# ------------------------------------------------------------------------------------------------------------ devices
+
+
+def _device_count() -> int:
+    return int(call("device_count"))
+
+
+def _set_device(device: int) -> None:
+    if not 0 <= int(device) < (count := _device_count()):
+        raise CUDARuntimeError.named("cudaErrorInvalidDevice", f"there is no device {device}: {count} in all")
+    _THREAD.device = int(device)
+
+
+def attributes_of(device: int) -> Mapping[str, int]:
+    """All attributes of a device by CuPy's names."""
+    if not 0 <= device < _device_count():
+        raise CUDARuntimeError.named("cudaErrorInvalidDevice", f"there is no device {device}")
+    return {str(name): int(value) for name, value in call("attributes", device).items()}
+
+
+def _attribute(attrib: int, device: int) -> int:
+    known = {ALL_ATTRIBUTES[name]: value for name, value in attributes_of(device).items() if name in ALL_ATTRIBUTES}
+    if int(attrib) not in known:
+        raise invalid(f"the stand-in's device has no attribute {attrib}")
+    return known[int(attrib)]
+
+
+def _properties(device: int) -> dict[str, Any]:
     known = attributes_of(device)
-    found: dict[str, Any] = {name: known[attribute] for name, attribute in _PROPERTIES.items() if attribute in known}
-    return _Properties({"name": NAME, **found})
+    return _Properties(
+        {"name": NAME, **{name: known[attribute] for name, attribute in _PROPERTIES.items() if attribute in known}}
+    )
 
 
 class _Properties(dict[str, Any]):
@@ -123,58 +181,29 @@ class _Properties(dict[str, Any]):
 
     def __missing__(self, key: str) -> Any:
         if is_known("cuda.bindings.runtime.cudaDeviceProp", key):
-            raise outside(f"cupy.cuda.runtime.getDeviceProperties: {key!r}")
+            raise Outside(f"cupy.cuda.runtime.getDeviceProperties: {key!r}")
         raise KeyError(key)
 
 
-def deviceSynchronize() -> None:
-    placed("synchronize", "device", getDevice())
-
-
-def deviceGetLimit(limit: int) -> int:
+def _limit(limit: int) -> int:
     if limit not in _LIMITS:
         raise CUDARuntimeError.named("cudaErrorUnsupportedLimit", f"the stand-in has no limit {limit}")
     return _LIMITS[limit]
 
 
-def deviceSetLimit(limit: int, value: int) -> None:
-    if limit == constants.LIMIT_PERSISTING_L2:
+def _set_limit(limit: int, value: int) -> None:
+    if limit == PERSISTING_L2:
         placed("set_limit", "persisting_l2_bytes", int(value))
-    deviceGetLimit(limit)  # raises where there is no such limit
+    _limit(limit)  # raises where there is no such limit
     _LIMITS[limit] = int(value)
 
 
-def deviceCanAccessPeer(device: int, peerDevice: int) -> int:
-    count = getDeviceCount()
+def _can_access_peer(device: int, peerDevice: int) -> int:
+    count = _device_count()
     return int(device != peerDevice and 0 <= device < count and 0 <= peerDevice < count)
 
 
-def deviceEnablePeerAccess(peerDevice: int) -> None:
-    placed("enable_peer", getDevice(), int(peerDevice))
-
-
-def memGetInfo() -> tuple[int, int]:
-    free, total = call("memory_info", getDevice())
-    return int(free), int(total)
-
-
-def runtimeGetVersion() -> int:
-    return 12090
-
-
-def driverGetVersion() -> int:
-    return 12090
-
-
-# -------------------------------------------------------------------------------------------------------------- memory
-
-
-def malloc(size: int) -> int:
-    return _allocated(size, managed=False)
-
-
-def mallocManaged(size: int, flags: int = 1) -> int:
-    return _allocated(size, managed=True)
+# ------------------------------------------------------------------------------------------------------------- memory
 
 
 def _allocated(size: int, *, managed: bool) -> int:
@@ -182,35 +211,22 @@ def _allocated(size: int, *, managed: bool) -> int:
         raise invalid(f"{size} bytes cannot be allocated")
     if size == 0:
         return 0
-    address = HOST.from_device(int(placed("malloc", getDevice(), int(size), managed)))
+    address = HOST.from_device(int(placed("malloc", _THREAD.device, int(size), managed)))
     if not managed:
-        _DEVICE_RANGES[address] = int(size)
+        DEVICE_RANGES[address] = int(size)
     return address
 
 
-def free(ptr: int) -> None:
+def _free(ptr: int) -> None:
     if _plain(ptr):
-        placed("free", _on_device_side(ptr))
-        _DEVICE_RANGES.pop(ptr, None)
+        placed("free", _address(ptr))
+        DEVICE_RANGES.pop(ptr, None)
 
 
-def hostAlloc(size: int, flags: int) -> int:
-    return HOST.from_device(int(placed("host_alloc", int(size), int(flags)))) if size else 0
-
-
-def freeHost(ptr: int) -> None:
-    if _plain(ptr):
-        placed("free_host", _on_device_side(ptr))
-
-
-def hostRegister(ptr: int, size: int, flags: int) -> None:
+def _host_register(ptr: int, size: int, flags: int) -> None:
     if not HOST.holds(_plain(ptr)):
-        raise outside("cupy.cuda.runtime.hostRegister of memory that is none of the exercise's arrays")
-    placed("host_register", _on_device_side(ptr), int(size), int(flags))
-
-
-def hostUnregister(ptr: int) -> None:
-    placed("host_unregister", _on_device_side(ptr))
+        raise Outside("cupy.cuda.runtime.hostRegister of memory that is none of the exercise's arrays")
+    placed("host_register", _address(ptr), int(size), int(flags))
 
 
 @dataclass(frozen=True)
@@ -223,46 +239,27 @@ class PointerAttributes:
     type: int = -1
 
 
-def pointerGetAttributes(ptr: int) -> PointerAttributes:
-    found = call("pointer", _on_device_side(ptr))
+def _pointer_attributes(ptr: int) -> PointerAttributes:
+    found = call("pointer", _address(ptr))
     device, host = (HOST.from_device(int(found[name])) for name in ("device_pointer", "host_pointer"))
     return PointerAttributes(int(found["device"]), device, host, int(found["type"]))
 
 
-def memAdvise(devPtr: int, count: int, advice: int, device: int) -> None:
-    placed("advise", _on_device_side(devPtr), int(count), int(advice), int(device))
-
-
-def memPrefetchAsync(devPtr: int, count: int, dstDevice: int, stream: int) -> None:
-    placed("prefetch", _on_device_side(devPtr), int(count), int(dstDevice), native(stream))
-
-
-# -------------------------------------------------------------------------------------------------------------- copies
-
-
-def memcpy(dst: int, src: int, size: int, kind: int) -> None:
-    _copy(dst, src, size, kind, native(0), blocking=True)
-
-
-def memcpyAsync(dst: int, src: int, size: int, kind: int, stream: int) -> None:
-    _copy(dst, src, size, kind, native(stream), blocking=False)
-
-
-def memcpyPeer(dst: int, dstDevice: int, src: int, srcDevice: int, size: int) -> None:
-    _copy(dst, src, size, constants.RUNTIME["memcpyDeviceToDevice"], native(0), blocking=True)
-
-
-def memcpyPeerAsync(dst: int, dstDevice: int, src: int, srcDevice: int, size: int, stream: int) -> None:
-    _copy(dst, src, size, constants.RUNTIME["memcpyDeviceToDevice"], native(stream), blocking=False)
-
-
 def _copy(dst: int, src: int, size: int, kind: int, stream: int, *, blocking: bool) -> None:
-    """One copy; ``kind`` tells the places apart as far as they are not known."""
+    """One copy; ``kind`` tells the places apart as far as they are not known.
+
+    Raises CUDARuntimeError where an end that should be the host's is a device's: nobody may look there from here.
+    """
+    stream = native(stream)
     dst, src, size = _plain(dst), _plain(src), int(size)
     if size <= 0:
         return
-    _check_direction(dst, src, kind)
+    if kind not in _COPIES:
+        raise CUDARuntimeError.named("cudaErrorInvalidMemcpyDirection", f"there is no kind {kind} of copies")
     to_host, from_host = kind in (0, 2), kind in (0, 1)
+    for end, address, of_host in (("target", dst, to_host), ("source", src, from_host)):
+        if of_host and _on_device(address):
+            raise invalid(f"{_COPIES[kind]} has a {end} in the host's memory, and {address:#x} is a device's")
     foreign_target = not HOST.holds(dst) and (to_host or (kind == 4 and not _on_device(dst)))
     foreign_source = not HOST.holds(src) and (from_host or (kind == 4 and not _on_device(src)))
     source: int | bytes = bytes_at(src, size) if foreign_source else HOST.to_device(src)
@@ -274,147 +271,49 @@ def _copy(dst: int, src: int, size: int, kind: int, stream: int, *, blocking: bo
         write_at(dst, bytes(placed("fetch", source, size, stream)))
 
 
-def _check_direction(dst: int, src: int, kind: int) -> None:
-    """Raises CUDARuntimeError where an end that should be the host's is a device's: nobody may look there from here."""
-    if kind not in DIRECTIONS:
-        raise CUDARuntimeError.named("cudaErrorInvalidMemcpyDirection", f"there is no kind {kind} of copies")
-    for end, address, of_host in (("target", dst, kind in (0, 2)), ("source", src, kind in (0, 1))):
-        if of_host and _on_device(address):
-            raise invalid(f"{DIRECTIONS[kind]} has a {end} in the host's memory, and {address:#x} is a device's")
-
-
-DIRECTIONS = {number: name for name, number in constants.RUNTIME.items() if name.startswith("memcpy")}
-"""Kinds of copies, by their numbers (cudaMemcpyKind)."""
-
-
 def _on_device(address: int) -> bool:
-    return any(start <= address < start + size for start, size in _DEVICE_RANGES.items())
+    return any(start <= address < start + size for start, size in DEVICE_RANGES.items())
 
 
-def memset(ptr: int, value: int, size: int) -> None:
+def _fill(ptr: int, value: int, size: int, stream: int, *, blocking: bool) -> None:
     if size > 0:
-        placed("fill", _on_device_side(ptr), int(value) & 0xFF, int(size), native(0), True)
+        placed("fill", _address(ptr), int(value) & 0xFF, int(size), native(stream), blocking)
 
 
-def memsetAsync(ptr: int, value: int, size: int, stream: int) -> None:
-    if size > 0:
-        placed("fill", _on_device_side(ptr), int(value) & 0xFF, int(size), native(stream), False)
+# ----------------------------------------------------------------------------------------------------------- streams
 
 
-# -------------------------------------------------------------------------------------------------- streams and events
-
-
-def native(stream: int) -> int:
-    """A stream as the device knows it: the default streams are the current device's, one of them the thread's own."""
-    number = _plain(stream)
-    if number in (0, 1):
-        return -getDevice()
-    return _own_stream() if number == PER_THREAD else number
-
-
-PER_THREAD = constants.RUNTIME["streamPerThread"]
-
-
-def _own_stream() -> int:
-    """The per-thread default stream: for the device a blocking stream like others."""
-    device = getDevice()
-    if device not in _THREAD.streams:
-        _THREAD.streams[device] = int(placed("stream_create", device, False, 0))
-    return _THREAD.streams[device]
-
-
-def streamCreate() -> int:
-    return streamCreateWithFlags(0)
-
-
-def streamCreateWithFlags(flags: int) -> int:
-    return streamCreateWithPriority(flags, 0)
-
-
-def streamCreateWithPriority(flags: int, priority: int) -> int:
-    stream = int(placed("stream_create", getDevice(), bool(flags & 1), int(priority)))
-    _STREAM_FLAGS[stream] = (int(flags), int(priority))
+def _create_stream(flags: int, priority: int) -> int:
+    stream = int(placed("stream_create", _THREAD.device, bool(flags & 1), int(priority)))
+    _STREAMS[stream] = (int(flags), int(priority))
     return stream
 
 
-_STREAM_FLAGS: dict[int, tuple[int, int]] = {}
+def _create_event(flags: int) -> int:
+    return int(placed("event_create", _THREAD.device, not flags & NUMBERS["eventDisableTiming"]))
 
 
-def streamGetFlags(stream: int) -> int:
-    return _STREAM_FLAGS.get(stream, (0, 0))[0]
-
-
-def streamGetPriority(stream: int) -> int:
-    return max(-5, min(0, _STREAM_FLAGS.get(stream, (0, 0))[1]))
-
-
-def streamDestroy(stream: int) -> None:
-    call("stream_destroy", _plain(stream))
-
-
-def streamSynchronize(stream: int) -> None:
-    placed("synchronize", "stream", native(stream))
-
-
-def streamQuery(stream: int) -> int:
-    return _queried("stream", native(stream))
-
-
-def _queried(what: str, handle: int) -> int:
+def _query(what: str, handle: int) -> int:
     return 0 if placed("query", what, handle) else 600  # cudaErrorNotReady
 
 
-def streamWaitEvent(stream: int, event: int, flags: int = 0) -> None:
-    placed("stream_wait_event", native(stream), _plain(event))
-
-
-def eventCreate() -> int:
-    return eventCreateWithFlags(0)
-
-
-def eventCreateWithFlags(flags: int) -> int:
-    return int(placed("event_create", getDevice(), not flags & constants.RUNTIME["eventDisableTiming"]))
-
-
-def eventDestroy(event: int) -> None:
-    call("event_destroy", _plain(event))
-
-
-def eventRecord(event: int, stream: int) -> None:
-    placed("event_record", _plain(event), native(stream))
-
-
-def eventSynchronize(event: int) -> None:
-    placed("synchronize", "event", _plain(event))
-
-
-def eventQuery(event: int) -> int:
-    return _queried("event", _plain(event))
-
-
-def eventElapsedTime(start: int, end: int) -> float:
-    return float(call("elapsed_ms", _plain(start), _plain(end)))
-
-
-# -------------------------------------------------------------------------------------------------------------- graphs
-
-
-_CAPTURED: set[int] = set()  # streams whose capture has begun, so that others need not be asked about
-
-
-def streamBeginCapture(stream: int, mode: int = 2) -> None:
+def _begin_capture(stream: int, mode: int = 2) -> None:
     placed("capture_begin", native(stream), int(mode))
     _CAPTURED.add(native(stream))
 
 
-def streamEndCapture(stream: int) -> int:
+def _end_capture(stream: int) -> int:
     _CAPTURED.discard(native(stream))
     return int(placed("capture_end", native(stream)))
 
 
+def _is_capturing(stream: int) -> bool:
+    return bool(call("is_capturing", native(stream)))
+
+
 def refuse_while_capturing(stream: int, way: str) -> None:
     """What CuPy's arrays and pointers do before they copy: only `memcpyAsync` itself may be captured."""
-    if _CAPTURED and streamIsCapturing(stream):
+    if _CAPTURED and _is_capturing(stream):
         raise advised(
             RuntimeError(f"the current stream is capturing, so {way} transfers are disallowed"),
             "in a capture copy by `cupy.cuda.runtime.memcpyAsync(target, source, size, kind, stream.ptr)`, and pin the "
@@ -422,25 +321,77 @@ def refuse_while_capturing(stream: int, way: str) -> None:
         )
 
 
-def streamIsCapturing(stream: int) -> bool:
-    return bool(call("is_capturing", native(stream)))
+# --------------------------------------------------------------------------------------------------------- the table
 
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    # devices
+    "getDevice": lambda: _THREAD.device,
+    "setDevice": _set_device,
+    "getDeviceCount": _device_count,
+    "deviceGetAttribute": _attribute,
+    "getDeviceProperties": _properties,
+    "deviceSynchronize": lambda: placed("synchronize", "device", _THREAD.device),
+    "deviceGetLimit": _limit,
+    "deviceSetLimit": _set_limit,
+    "deviceCanAccessPeer": _can_access_peer,
+    "deviceEnablePeerAccess": lambda peerDevice: placed("enable_peer", _THREAD.device, int(peerDevice)),
+    "memGetInfo": lambda: tuple(map(int, call("memory_info", _THREAD.device))),
+    "runtimeGetVersion": lambda: 12090,
+    "driverGetVersion": lambda: 12090,
+    # memory
+    "malloc": lambda size: _allocated(size, managed=False),
+    "mallocManaged": lambda size, flags=1: _allocated(size, managed=True),
+    "free": _free,
+    "hostAlloc": lambda size, flags: HOST.from_device(placed("host_alloc", int(size), int(flags))) if size else 0,
+    "freeHost": lambda ptr: placed("free_host", _address(ptr)) if _plain(ptr) else None,
+    "hostRegister": _host_register,
+    "hostUnregister": lambda ptr: placed("host_unregister", _address(ptr)),
+    "pointerGetAttributes": _pointer_attributes,
+    "memAdvise": lambda devPtr, count, advice, device: placed(
+        "advise", _address(devPtr), int(count), int(advice), int(device)
+    ),
+    "memPrefetchAsync": lambda devPtr, count, dstDevice, stream: placed(
+        "prefetch", _address(devPtr), int(count), int(dstDevice), native(stream)
+    ),
+    # copies and fills
+    "memcpy": lambda dst, src, size, kind: _copy(dst, src, size, kind, 0, blocking=True),
+    "memcpyAsync": lambda dst, src, size, kind, stream: _copy(dst, src, size, kind, stream, blocking=False),
+    "memcpyPeer": lambda dst, dstDevice, src, srcDevice, size: _copy(dst, src, size, _BETWEEN, 0, blocking=True),
+    "memcpyPeerAsync": lambda dst, dstDevice, src, srcDevice, size, stream: _copy(
+        dst, src, size, _BETWEEN, stream, blocking=False
+    ),
+    "memset": lambda ptr, value, size: _fill(ptr, value, size, 0, blocking=True),
+    "memsetAsync": lambda ptr, value, size, stream: _fill(ptr, value, size, stream, blocking=False),
+    # streams and events
+    "streamCreate": lambda: _create_stream(0, 0),
+    "streamCreateWithFlags": lambda flags: _create_stream(flags, 0),
+    "streamCreateWithPriority": lambda flags, priority: _create_stream(flags, priority),
+    "streamGetFlags": lambda stream: _STREAMS.get(stream, (0, 0))[0],
+    "streamGetPriority": lambda stream: max(-5, min(0, _STREAMS.get(stream, (0, 0))[1])),
+    "streamDestroy": lambda stream: call("stream_destroy", _plain(stream)),
+    "streamSynchronize": lambda stream: placed("synchronize", "stream", native(stream)),
+    "streamQuery": lambda stream: _query("stream", native(stream)),
+    "streamWaitEvent": lambda stream, event, flags=0: placed("stream_wait_event", native(stream), _plain(event)),
+    "eventCreate": lambda: _create_event(0),
+    "eventCreateWithFlags": lambda flags: _create_event(flags),
+    "eventDestroy": lambda event: call("event_destroy", _plain(event)),
+    "eventRecord": lambda event, stream: placed("event_record", _plain(event), native(stream)),
+    "eventSynchronize": lambda event: placed("synchronize", "event", _plain(event)),
+    "eventQuery": lambda event: _query("event", _plain(event)),
+    "eventElapsedTime": lambda start, end: float(call("elapsed_ms", _plain(start), _plain(end))),
+    # graphs: the device has one object for a graph and what is made of it, which `graphExecDestroy` ends
+    "streamBeginCapture": _begin_capture,
+    "streamEndCapture": _end_capture,
+    "streamIsCapturing": _is_capturing,
+    "graphInstantiate": lambda graph: _plain(graph),
+    "graphLaunch": lambda graphExec, stream: placed("graph_launch", _plain(graphExec), native(stream)),
+    "graphUpload": lambda graphExec, stream: None,
+    "graphDestroy": lambda graph: None,
+    "graphExecDestroy": lambda graphExec: call("graph_destroy", _plain(graphExec)),
+}
+"""By CuPy's names. The parameters have CuPy's names, too, because a host file may give them by name."""
 
-def graphInstantiate(graph: int) -> int:
-    return _plain(graph)
+for _name, _function in FUNCTIONS.items():  # by which Python's errors call them
+    _function.__name__ = _function.__qualname__ = _name
 
-
-def graphLaunch(graphExec: int, stream: int) -> None:
-    placed("graph_launch", _plain(graphExec), native(stream))
-
-
-def graphUpload(graphExec: int, stream: int) -> None:
-    """There is nothing to upload: the device holds the graph already."""
-
-
-def graphDestroy(graph: int) -> None:
-    """The device has one object for a graph and what is made of it; `graphExecDestroy` ends it."""
-
-
-def graphExecDestroy(graphExec: int) -> None:
-    call("graph_destroy", _plain(graphExec))
+cuda = SimpleNamespace(**FUNCTIONS)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from typing import Any, ClassVar, Self
 
-from grader.standin.client import constants, runtime
 from grader.standin.client.connection import call_later
 from grader.standin.client.errors import Closed
+from grader.standin.client.runtime import DEVICE_ATTRIBUTES, NUMBERS, attributes_of, cuda
 
 
 class Device(Closed):
@@ -16,7 +16,7 @@ class Device(Closed):
     _full_name = "cupy.cuda.Device"
 
     def __init__(self, device: Any = None) -> None:
-        self.id = runtime.getDevice() if device is None else int(device)
+        self.id = cuda.getDevice() if device is None else int(device)
         self._before: list[int] = []
 
     def __int__(self) -> int:
@@ -32,46 +32,46 @@ class Device(Closed):
         return f"<CUDA Device {self.id}>"
 
     def __enter__(self) -> Self:
-        self._before.append(runtime.getDevice())
+        self._before.append(cuda.getDevice())
         if self.id != self._before[-1]:
-            runtime.setDevice(self.id)
+            cuda.setDevice(self.id)
         return self
 
     def __exit__(self, *args: object) -> None:
         before = self._before.pop()
-        if before != runtime.getDevice():
-            runtime.setDevice(before)
+        if before != cuda.getDevice():
+            cuda.setDevice(before)
 
     def use(self) -> Self:
-        runtime.setDevice(self.id)
+        cuda.setDevice(self.id)
         return self
 
     def synchronize(self) -> None:
         with self:
-            runtime.deviceSynchronize()
+            cuda.deviceSynchronize()
 
     @property
     def attributes(self) -> dict[str, int]:
         """The device's attributes by name: ``MultiProcessorCount``, ``WarpSize`` …"""
-        known = constants.DEVICE_ATTRIBUTES
-        return {name: value for name, value in runtime.attributes_of(self.id).items() if name in known}
+        return {name: value for name, value in attributes_of(self.id).items() if name in DEVICE_ATTRIBUTES}
 
     @property
     def compute_capability(self) -> str:
         """``"80"`` for 8.0."""
-        found = runtime.attributes_of(self.id)
+        found = attributes_of(self.id)
         return f"{found.get('ComputeCapabilityMajor', 8)}{found.get('ComputeCapabilityMinor', 0)}"
 
     @property
     def mem_info(self) -> tuple[int, int]:
         """Free and total bytes of device memory."""
         with self:
-            return runtime.memGetInfo()
+            free, total = cuda.memGetInfo()
+        return free, total
 
 
 def get_device_id() -> int:
     """The number of the current device."""
-    return runtime.getDevice()
+    return int(cuda.getDevice())
 
 
 class _Current(threading.local):
@@ -87,7 +87,7 @@ _CURRENT = _Current()
 
 def get_current_stream(device_id: int = -1) -> _BaseStream:
     """The current stream of a device; -1 is the current one."""
-    return _CURRENT.stream.get(runtime.getDevice() if device_id == -1 else device_id, Stream.null)
+    return _CURRENT.stream.get(cuda.getDevice() if device_id == -1 else device_id, Stream.null)
 
 
 def pointer_of(stream: Any) -> int:
@@ -104,7 +104,7 @@ class Event(Closed):
         self.ptr = 0
         if interprocess and not disable_timing:
             raise ValueError("an event between processes has no timing: disable_timing=True")
-        self.ptr = runtime.eventCreateWithFlags(block * 1 | disable_timing * 2 | interprocess * 4)
+        self.ptr = cuda.eventCreateWithFlags(block * 1 | disable_timing * 2 | interprocess * 4)
 
     def __del__(self) -> None:
         if self.__dict__.get("ptr"):
@@ -112,18 +112,18 @@ class Event(Closed):
 
     @property
     def done(self) -> bool:
-        return runtime.eventQuery(self.ptr) == 0
+        return bool(cuda.eventQuery(self.ptr) == 0)
 
     def record(self, stream: Any = None) -> None:
-        runtime.eventRecord(self.ptr, pointer_of(stream))
+        cuda.eventRecord(self.ptr, pointer_of(stream))
 
     def synchronize(self) -> None:
-        runtime.eventSynchronize(self.ptr)
+        cuda.eventSynchronize(self.ptr)
 
 
 def get_elapsed_time(start_event: Event, end_event: Event) -> float:
     """Milliseconds between two events, by the modelled clock."""
-    return runtime.eventElapsedTime(start_event.ptr, end_event.ptr)
+    return float(cuda.eventElapsedTime(start_event.ptr, end_event.ptr))
 
 
 class _BaseStream(Closed):
@@ -161,44 +161,44 @@ class _BaseStream(Closed):
 
     def _device(self) -> int:
         """The stream's device, which must be the current one. Raises RuntimeError."""
-        current = runtime.getDevice()
+        current = int(cuda.getDevice())
         if self.device_id not in (-1, current):
             raise RuntimeError(f"this stream is of device {self.device_id}, and the current device is {current}")
         return current
 
     @property
     def done(self) -> bool:
-        return runtime.streamQuery(self.ptr) == 0
+        return bool(cuda.streamQuery(self.ptr) == 0)
 
     def synchronize(self) -> None:
-        runtime.streamSynchronize(self.ptr)
+        cuda.streamSynchronize(self.ptr)
 
     def record(self, event: Event | None = None) -> Event:
         event = Event() if event is None else event
-        runtime.eventRecord(event.ptr, self.ptr)
+        cuda.eventRecord(event.ptr, self.ptr)
         return event
 
     def wait_event(self, event: Event) -> None:
-        runtime.streamWaitEvent(self.ptr, event.ptr)
+        cuda.streamWaitEvent(self.ptr, event.ptr)
 
     def begin_capture(self, mode: int | None = None) -> None:
         if self.ptr in (0, 1):
             raise RuntimeError("the default stream cannot be captured: make one with Stream(non_blocking=True)")
-        runtime.streamBeginCapture(self.ptr, 2 if mode is None else mode)
+        cuda.streamBeginCapture(self.ptr, 2 if mode is None else mode)
 
     def end_capture(self) -> Graph:
-        return Graph._made(runtime.streamEndCapture(self.ptr))
+        return Graph._made(cuda.streamEndCapture(self.ptr))
 
     def is_capturing(self) -> bool:
-        return runtime.streamIsCapturing(self.ptr)
+        return bool(cuda.streamIsCapturing(self.ptr))
 
     @property
     def is_non_blocking(self) -> bool:
-        return bool(runtime.streamGetFlags(self.ptr) & 1)
+        return bool(cuda.streamGetFlags(self.ptr) & 1)
 
     @property
     def priority(self) -> int:
-        return runtime.streamGetPriority(self.ptr)
+        return int(cuda.streamGetPriority(self.ptr))
 
 
 class Stream(_BaseStream):
@@ -214,8 +214,8 @@ class Stream(_BaseStream):
         if not self._owned:
             super().__init__(0 if null else 2, -1)
             return
-        flags = constants.RUNTIME["streamNonBlocking"] if non_blocking else 0
-        super().__init__(runtime.streamCreateWithPriority(flags, priority or 0), runtime.getDevice())
+        flags = NUMBERS["streamNonBlocking"] if non_blocking else 0
+        super().__init__(cuda.streamCreateWithPriority(flags, priority or 0), cuda.getDevice())
 
     def __del__(self) -> None:
         if self.__dict__.get("_owned") and self.__dict__.get("ptr"):
@@ -257,7 +257,7 @@ class Graph(Closed):
             call_later("graph_destroy", self.graphExec)
 
     def launch(self, stream: Any = None) -> None:
-        runtime.graphLaunch(self.graphExec, pointer_of(stream))
+        cuda.graphLaunch(self.graphExec, pointer_of(stream))
 
     def upload(self, stream: Any = None) -> None:
-        runtime.graphUpload(self.graphExec, pointer_of(stream))
+        cuda.graphUpload(self.graphExec, pointer_of(stream))

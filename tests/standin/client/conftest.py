@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from grader.backends.mappings import SharedFile, Span
-from grader.standin.client import connection, memory, namespaces, pinned, runtime, streams
-from grader.standin.client.hostmemory import HOST
+from grader.standin.client import connection, memory, namespaces, runtime, streams
+from grader.standin.client.connection import HOST
 from grader.standin.messages import relayed, unpack
 from grader.standin.protocol import CALLS, HOST_BASE, CudaRefusal, DeviceCalls, answer
 
@@ -141,7 +141,7 @@ def standin(_shared_file: SharedFile, request: pytest.FixtureRequest) -> Iterato
     device = FakeDevice(_shared_file.array(Span(0, FILE_BYTES), "uint8"))
     connection.connect(lambda message: answer(device, unpack(relayed(message))), str(request.path))
     memory.POOL._free.clear()
-    pinned.POOL._free.clear()
+    memory.PINNED_POOL._free.clear()
     connection.CONNECTION.deferred.clear()
     streams._CURRENT.stream.clear()
     runtime._THREAD.device = 0

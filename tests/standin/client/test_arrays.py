@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grader.standin.client.hostmemory import HOST
+from grader.standin.client.connection import HOST
 from grader.standin.protocol import HOST_BASE, CudaRefusal
 
 

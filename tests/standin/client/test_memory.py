@@ -7,7 +7,7 @@ import ctypes
 import numpy as np
 import pytest
 
-from grader.standin.client.hostmemory import HOST
+from grader.standin.client.connection import HOST
 from grader.standin.protocol import HOST_BASE
 
 

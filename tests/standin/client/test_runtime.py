@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from grader.standin.client import connection, kernels
-from grader.standin.client.hostmemory import HOST
+from grader.standin.client.connection import HOST
 from grader.standin.protocol import HOST_BASE, CudaRefusal
 
 

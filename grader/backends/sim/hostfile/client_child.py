@@ -29,7 +29,7 @@ def main() -> None:
     _open_everything()
     from grader.backends.output import Printed
     from grader.standin.client import connection, namespaces
-    from grader.standin.client.hostmemory import HOST
+    from grader.standin.client.connection import HOST
 
     message, _ = channel.receive(None)
     printed = Printed(int(message["printf_bytes"]), int(message["printed"]))
@@ -97,7 +97,7 @@ class ClientWorker(HostfileWorker):
         return answer
 
     def array(self, span: Span, dtype: str) -> Any:
-        from grader.standin.client.hostmemory import HOST
+        from grader.standin.client.connection import HOST
 
         return HOST.array(span.offset, span.size, dtype)
 
