@@ -15,7 +15,7 @@ from grader.simt.engine.codegen import generate
 from grader.simt.engine.flatten import UnsupportedPtx
 from grader.simt.observers import OBSERVERS, observer_set
 from grader.simt.ptx import Address, Instruction, Module, PtxSyntaxError, Register, Symbol, parse
-from grader.simt.ptx.tokens import integer
+from grader.simt.ptx.reader import integer
 
 HEAD = ".version 8.8\n.target sm_80\n.address_size 64\n"
 ENTRY = HEAD + ".visible .entry k(.param .u64 k_param_0)\n{\n.reg .b32 %r<9>; .reg .pred %p<3>; .reg .b64 %rd<4>;\n"

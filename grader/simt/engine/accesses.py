@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from grader.simt.engine.blocks import Graph, Op, reads_and_writes
 from grader.simt.isa.registry import FORMS
 from grader.simt.ptx import Address, Instruction, Operand, Register, Symbol
-from grader.simt.ptx.tokens import SIZES
+from grader.simt.ptx.reader import SIZES
 
 Place = tuple[str, int]
 WIDEST = 4

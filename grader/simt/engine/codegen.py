@@ -32,7 +32,7 @@ from grader.simt.engine.waiting import waits
 from grader.simt.isa.special_registers import WORKSPACE
 from grader.simt.observers.base import ObserverSet
 from grader.simt.ptx import Address, Instruction, Module, Operand, Symbol, Vector
-from grader.simt.ptx.tokens import type_size
+from grader.simt.ptx.reader import type_size
 
 LOCAL_GUARD = 64
 MAX_PARAMETER_BYTES = 32 << 10

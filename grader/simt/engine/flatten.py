@@ -23,7 +23,7 @@ from grader.simt.ptx import (
     Vector,
 )
 from grader.simt.ptx.model import Label
-from grader.simt.ptx.tokens import SIZES, type_size
+from grader.simt.ptx.reader import SIZES, type_size
 from grader.simt.symbols import plain_name
 
 MAX_INSTRUCTIONS = 20_000

@@ -15,9 +15,9 @@ from grader.simt.engine.flatten import UnsupportedPtx
 from grader.simt.engine.layout import WORKER
 from grader.simt.engine.values import I1, I32, I64, Value, bits_of, vec
 from grader.simt.isa import special_registers
-from grader.simt.isa.emit import ELEMENT, PACKED, Emitter, is_signed
+from grader.simt.isa.registry import ELEMENT, PACKED, Emitter, is_signed
 from grader.simt.ptx import Address, Immediate, Line, Operand, Register, Symbol
-from grader.simt.ptx.tokens import type_size
+from grader.simt.ptx.reader import type_size
 
 if TYPE_CHECKING:
     from grader.simt.engine.codegen import Generator

@@ -8,7 +8,7 @@ from grader.simt.engine import ir
 from grader.simt.engine.layout import WARP, WORKER
 from grader.simt.engine.values import I1, I32, Value, vec
 from grader.simt.engine.waiting import Wait
-from grader.simt.ptx.tokens import type_size
+from grader.simt.ptx.reader import type_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,52 +1,21 @@
 """The instruction set: importing this package registers every form. One module for each chapter of the PTX manual."""
 
 from grader.simt.isa import (
-    async_copies,
     atomics,
-    bits,
-    compare,
+    comparison,
     control,
     convert,
-    extended,
-    float32,
-    float64,
+    floating,
     half,
     integer,
     logic,
     matrix,
-    mbarrier,
     movement,
-    selection,
     special,
     sync,
     video,
 )
-from grader.simt.isa.registry import FORMS, Example, Form, Match, find, form
+from grader.simt.isa.registry import FORMS, Example, Form
 
-__all__ = [
-    "FORMS",
-    "Example",
-    "Form",
-    "Match",
-    "async_copies",
-    "atomics",
-    "bits",
-    "compare",
-    "control",
-    "convert",
-    "extended",
-    "find",
-    "float32",
-    "float64",
-    "form",
-    "half",
-    "integer",
-    "logic",
-    "matrix",
-    "mbarrier",
-    "movement",
-    "selection",
-    "special",
-    "sync",
-    "video",
-]
+__all__ = ["FORMS", "Example", "Form", "atomics", "comparison", "control", "convert", "floating", "half", "integer",
+           "logic", "matrix", "movement", "special", "sync", "video"]  # fmt: skip

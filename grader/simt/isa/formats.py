@@ -1,19 +1,21 @@
-"""Float formats and their bits: f64, f32, f16, and bf16, which LLVM does not know (it is integers here).
+"""Float formats: f64, f32, f16, and bf16, which LLVM does not know (it is integers here).
 
-What GPUs add to IEEE's floats is here for all of them: flushing, saturation, the one NaN; and conversions that round
-once. A function that takes a ``kind`` needs it for bf16 and for floats that come as integers; else the value tells it.
+What GPUs add to IEEE's floats is here for all of them: flushing, saturation, the one NaN; conversions that round once;
+and the arithmetic of f32 and f64 in any rounding direction. A function that takes a ``kind`` needs it for bf16 and for
+floats that come as integers; else the value tells it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from grader.simt.engine import ir
-from grader.simt.engine.values import F32, F64, I16, I32, Value
-from grader.simt.isa.emit import ELEMENT
+from grader.simt.engine.builder import Builder
+from grader.simt.engine.values import F32, F64, I16, I32, VOID, Value, mangle
+from grader.simt.isa.registry import ELEMENT, WIDTH
 
 MANTISSA = {"bf16": 7, "f16": 10, "f32": 23, "f64": 52}
 """Stored mantissa bits."""
-
-WIDTH = {"bf16": 16, "f16": 16, "f32": 32, "f64": 64}
 
 
 def scalar_name(kind: str) -> str:
@@ -25,20 +27,20 @@ def sign_mask(kind: str) -> int:
     return 1 << (WIDTH[kind] - 1)
 
 
-def infinity_bits(kind: str) -> int:
+def _infinity_bits(kind: str) -> int:
     return sign_mask(kind) - (1 << MANTISSA[kind])
 
 
-def smallest_normal(kind: str) -> int:
+def _smallest_normal(kind: str) -> int:
     return 1 << MANTISSA[kind]
 
 
-def canonical_nan(kind: str) -> int:
+def _canonical_nan(kind: str) -> int:
     """The NaN that NVIDIA GPUs give: from the PTX manual; f64's as ptxas writes it in its own sequences."""
     return 0xFFF8000000000000 if kind == "f64" else sign_mask(kind) - 1
 
 
-def kind_of(value: Value) -> str:
+def _kind_of(value: Value) -> str:
     """The format of a value that LLVM knows as a float."""
     assert value.is_float
     return f"f{value.bits}"
@@ -61,27 +63,27 @@ def _like(value: Value, bits: Value) -> Value:
 
 def magnitude(value: Value, kind: str = "") -> Value:
     """The bit pattern without its sign: orders like the absolute value, NaN above infinity."""
-    return as_bits(value) & (sign_mask(kind or kind_of(value)) - 1)
+    return as_bits(value) & (sign_mask(kind or _kind_of(value)) - 1)
 
 
 def is_nan(value: Value, kind: str = "") -> Value:
     """Whether a value of the format is not a number, told from its bits."""
-    kind = kind or kind_of(value)
-    return magnitude(value, kind).ugt(infinity_bits(kind))
+    kind = kind or _kind_of(value)
+    return magnitude(value, kind).ugt(_infinity_bits(kind))
 
 
 def flush(value: Value, kind: str = "") -> Value:
     """Subnormal numbers become zeros of the same sign (``.ftz``)."""
-    kind = kind or kind_of(value)
+    kind = kind or _kind_of(value)
     bits = as_bits(value)
-    tiny = magnitude(value, kind).ult(smallest_normal(kind))
+    tiny = magnitude(value, kind).ult(_smallest_normal(kind))
     return _like(value, tiny.select(bits & sign_mask(kind), bits))
 
 
 def canonical(value: Value, kind: str = "") -> Value:
     """NaN replaced by the hardware's own. In integers, because LLVM thinks that one NaN is as good as another."""
-    kind = kind or kind_of(value)
-    return _like(value, is_nan(value, kind).select(canonical_nan(kind), as_bits(value)))
+    kind = kind or _kind_of(value)
+    return _like(value, is_nan(value, kind).select(_canonical_nan(kind), as_bits(value)))
 
 
 def saturate(value: Value) -> Value:
@@ -93,16 +95,34 @@ def relu(value: Value, kind: str) -> Value:
     """Negative numbers become +0; NaN becomes the canonical one (``.relu``)."""
     bits = as_bits(value)
     clamped = bits.slt(0).select(0, bits)
-    return _like(value, is_nan(value, kind).select(canonical_nan(kind), clamped))
+    return _like(value, is_nan(value, kind).select(_canonical_nan(kind), clamped))
 
 
 def finite(value: Value, kind: str) -> Value:
     """Infinities become the largest numbers (``.satfinite``)."""
     bits = as_bits(value)
-    infinite = magnitude(value, kind).eq(infinity_bits(kind))
+    infinite = magnitude(value, kind).eq(_infinity_bits(kind))
     return _like(value, infinite.select(bits - 1, bits))
 
 
+def classify(value: Value, test: str) -> Value:
+    """``testp``'s predicates. The manual counts zeros as normal."""
+    kind, size = _kind_of(value), magnitude(value)
+    return CLASSES[test](size, _infinity_bits(kind), _smallest_normal(kind))
+
+
+CLASSES: dict[str, Callable[[Value, int, int], Value]] = {
+    "finite": lambda size, infinity, normal: size.ult(infinity),
+    "infinite": lambda size, infinity, normal: size.eq(infinity),
+    "number": lambda size, infinity, normal: size.ule(infinity),
+    "notanumber": lambda size, infinity, normal: size.ugt(infinity),
+    "normal": lambda size, infinity, normal: size.eq(0) | (size - normal).ult(infinity - normal),
+    "subnormal": lambda size, infinity, normal: (size - 1).ult(normal - 1),
+}
+"""Each test from a value's magnitude, infinity's and that of the smallest normal number."""
+
+
+# -- conversions -------------------------------------------------------------------------------------------------------
 def widen(value: Value, kind: str, element: ir.Type) -> Value:
     """A value of the format as f32 or f64 (``element``), which is exact; bf16 comes as integers."""
     if kind == "bf16":
@@ -110,7 +130,6 @@ def widen(value: Value, kind: str, element: ir.Type) -> Value:
     return value.fpext(element)
 
 
-# -- rounding ----------------------------------------------------------------------------------------------------------
 def narrow(value: Value, kind: str, rounding: str = "rn") -> Value:
     """An f32 or f64 rounded once to a format of no more bits: ``rn rz rm rp``, or ``odd``.
 
@@ -128,10 +147,10 @@ def narrow(value: Value, kind: str, rounding: str = "rn") -> Value:
     if rounding == "rn":
         return nearest
     back = nearest.fpext(value.type.element)
-    return step(nearest, back.fcmp(">", value), back.fcmp("<", value), rounding)
+    return _step(nearest, back.fcmp(">", value), back.fcmp("<", value), rounding)
 
 
-def step(nearest: Value, above: Value, below: Value, rounding: str) -> Value:
+def _step(nearest: Value, above: Value, below: Value, rounding: str) -> Value:
     """Another rounding of an exact value, from the nearest float and whether that lies above or below it.
 
     One step in the bits is one step in magnitude, from the largest number to infinity and from zero too.
@@ -158,7 +177,7 @@ def _narrow_bf16(value: Value, rounding: str) -> Value:
     elif rounding in ("rm", "rp"):
         outward = bits.slt(0) if rounding == "rm" else bits.sge(0)
         bits = bits + outward.select(bits.f.const(bits.type, 0xFFFF), 0)
-    return is_nan(value).select(canonical_nan("bf16"), bits >> 16).trunc(I16)
+    return is_nan(value).select(_canonical_nan("bf16"), bits >> 16).trunc(I16)
 
 
 def odd_sum(a: Value, b: Value) -> Value:
@@ -166,7 +185,7 @@ def odd_sum(a: Value, b: Value) -> Value:
     total = a + b
     part = total - a
     lost = (a - (total - part)) + (b - part)
-    return step(total, lost.fcmp("<", 0.0), lost.fcmp(">", 0.0), "odd")
+    return _step(total, lost.fcmp("<", 0.0), lost.fcmp(">", 0.0), "odd")
 
 
 def from_integer(value: Value, kind: str, rounding: str, *, signed: bool) -> Value:
@@ -179,21 +198,69 @@ def from_integer(value: Value, kind: str, rounding: str, *, signed: bool) -> Val
     if value.bits < 64:
         exact = _nearest_float(value, F64, signed)
         return exact if kind == "f64" else narrow(exact, kind, rounding)
-    total, lost = _as_two_doubles(value, signed=signed)
+    # As its nearest double and what that lost, exactly: Dekker's FastTwoSum of the two halves.
+    high = _nearest_float(value.ashr(32) if signed else value >> 32, F64, signed) * 2.0**32
+    low = (value & 0xFFFFFFFF).uitofp(F64)
+    total = high + low
+    lost = low - (total - high)
     above, below = lost.fcmp("<", 0.0), lost.fcmp(">", 0.0)
     if kind == "f64":
-        return step(total, above, below, rounding)
-    return narrow(step(total, above, below, "odd"), kind, rounding)
+        return _step(total, above, below, rounding)
+    return narrow(_step(total, above, below, "odd"), kind, rounding)
 
 
 def _nearest_float(value: Value, element: ir.Type, signed: bool) -> Value:
     return value.sitofp(element) if signed else value.uitofp(element)
 
 
-def _as_two_doubles(value: Value, *, signed: bool) -> tuple[Value, Value]:
-    """A 64-bit integer as its nearest double and what that lost, exactly (Dekker's FastTwoSum of the two halves)."""
-    high = value.ashr(32) if signed else value >> 32
-    high = _nearest_float(high, F64, signed) * 2.0**32
-    low = (value & 0xFFFFFFFF).uitofp(F64)
-    total = high + low
-    return total, low - (total - high)
+# -- arithmetic of f32 and f64 -----------------------------------------------------------------------------------------
+DIRECTED = {"rz": 0, "rp": 2, "rm": 3}
+"""PTX's directed modifiers as `llvm.set.rounding` numbers them."""
+
+NEAREST = 1
+ROUNDINGS = ("rn", "rz", "rm", "rp")
+
+_NEAREST: dict[str, Callable[..., Value]] = {
+    "fadd": lambda f, a, b: a + b,
+    "fsub": lambda f, a, b: a - b,
+    "fmul": lambda f, a, b: a * b,
+    "fdiv": lambda f, a, b: a / b,
+    "fma": lambda f, a, b, c: f.overloaded("llvm.fma", a, b, c),
+    "sqrt": lambda f, a: f.overloaded("llvm.sqrt", a),
+}
+
+
+def arithmetic(f: Builder, operation: str, rounding: str, *operands: Value) -> Value:
+    """``fadd fsub fmul fdiv fma sqrt`` of f32 or f64 vectors, rounded once; ``rounding`` is a PTX modifier or "".
+
+    Round-to-nearest operations are LLVM's own. The directed ones set the host's rounding mode around LLVM's constrained
+    intrinsics, in one outlined function for each operation, direction and type, so that they are exact wherever the
+    host's arithmetic is IEEE's: overflow, subnormals and the sign of zero included.
+    """
+    if rounding not in DIRECTED:
+        return _NEAREST[operation](f, *operands)
+    name = f"{operation}_{rounding}_{mangle(operands[0].type)}"
+    return f.call(f.module.globals.get(name) or _directed(f.module, name, operation, rounding, operands), *operands)
+
+
+def _directed(module: ir.Module, name: str, operation: str, rounding: str, like: tuple[Value, ...]) -> ir.Function:
+    """The outlined function: the mode holds from its first instruction to its last, and nothing is moved across it."""
+    kind = like[0].type
+    f = Builder(module, name, kind, [kind] * len(like))
+    f.fn.attributes.add("noinline")
+    f.fn.attributes.add("strictfp")
+    f.intrinsic("llvm.set.rounding", VOID, f.const(I32, DIRECTED[rounding]))
+    intrinsic = f"llvm.experimental.constrained.{operation}.{mangle(kind)}"
+    result = f.intrinsic(intrinsic, kind, *f.args, f.metadata("round.dynamic"), f.metadata("fpexcept.ignore"))
+    f.intrinsic("llvm.set.rounding", VOID, f.const(I32, NEAREST))
+    f.ret(result)
+    return f.finish()
+
+
+def extremum(f: Builder, operation: str, a: Value, b: Value, *, propagate_nan: bool = False) -> Value:
+    """``min`` or ``max``: a number beats NaN unless ``propagate_nan``; -0 is below +0; NaN results are canonical."""
+    # Not llvm.maximumnum, which is this in one instruction: LLVM 20 selects the wrong operand there on x86.
+    larger = f.overloaded(f"llvm.{operation}imum", a, b)
+    if not propagate_nan:
+        larger = is_nan(a).select(b, is_nan(b).select(a, larger))
+    return canonical(larger)

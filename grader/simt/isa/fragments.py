@@ -20,9 +20,8 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-LANES = 32
-WIDTHS = {"f16": 16, "bf16": 16, "s8": 8, "u8": 8, "tf32": 32, "f32": 32, "s32": 32}
-"""Element widths in bits."""
+from grader.simt.engine.values import LANES
+from grader.simt.isa.registry import WIDTH
 
 WMMA_F16_ELEMENTS = 16
 """Elements of an f16 operand fragment for each lane, whatever its shape: smaller tiles are held 2 or 4 times."""
@@ -89,7 +88,7 @@ class Fragment:
 
 def operand(role: str, shape: Shape, kind: str, *, wmma: bool) -> Fragment:
     """The fragment of operand ``a`` or ``b``."""
-    bits = WIDTHS[kind]
+    bits = WIDTH[kind]
     step = 32 // bits
     left = (role == "a") != (wmma and shape.is_transposed)
     blocks = _blocks(shape.m if role == "a" else shape.n, shape.k, 4 * step, left=left)
@@ -100,7 +99,7 @@ def operand(role: str, shape: Shape, kind: str, *, wmma: bool) -> Fragment:
 def accumulator(shape: Shape, kind: str) -> Fragment:
     """The fragment of operands ``c`` and ``d``."""
     along, across = (shape.m, shape.n) if shape.is_transposed else (shape.n, shape.m)
-    return Fragment(WIDTHS[kind], 2, shape.is_transposed, _blocks(across, along, 8, left=True))
+    return Fragment(WIDTH[kind], 2, shape.is_transposed, _blocks(across, along, 8, left=True))
 
 
 def _blocks(g_extent: int, t_extent: int, width: int, *, left: bool) -> tuple[tuple[int, int], ...]:

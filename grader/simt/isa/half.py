@@ -8,10 +8,11 @@ double rounding innocuous?", 1995), and products are exact, or so small that the
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import add, mul, sub
+
 from grader.simt.engine import ir
 from grader.simt.engine.values import F32, F64, Value
-from grader.simt.isa import special
-from grader.simt.isa.emit import Emitter
 from grader.simt.isa.formats import (
     as_bits,
     canonical,
@@ -25,7 +26,8 @@ from grader.simt.isa.formats import (
     sign_mask,
     widen,
 )
-from grader.simt.isa.registry import Example, Match, form
+from grader.simt.isa.registry import Emitter, Example, Match, form
+from grader.simt.isa.special import special
 
 F16 = ("f16", "f16x2")
 BF16 = ("bf16", "bf16x2")
@@ -53,92 +55,60 @@ def _result(m: Match, wide: Value) -> Value:
 
 
 # -- arithmetic --------------------------------------------------------------------------------------------------------
+ARITHMETIC: dict[str, Callable[[Value, Value], Value]] = {"add": add, "sub": sub, "mul": mul}
+
+
 @form(
-    "add{.rn}{.ftz}{.sat}.TYPE d, a, b",
+    "OPCODE{.rn}{.ftz}{.sat}.TYPE d, a, b",
+    Example("add.f16", ([1.0, 2048.0, 65504.0], [2.0**-11, 1.0, 16.0]), [1.0, 2048.0, INF]),
+    Example("add.sat.f16", ([0.75, -1.0, NAN], [0.75, 0.5, 0.0]), [1.0, 0.0, 0.0]),
+    Example("add.ftz.f16", ([TINY, 1.0], [TINY, 1.0]), [0.0, 2.0]),
+    Example("add.f16x2", ([1.0, 2.0], [3.0, TINY]), [4.0, 2.0]),
+    Example("add.rn.f16", ([INF], [-INF]), [NAN]),
+    Example("sub.f16", ([1.0, -65504.0], [2.0, 16.0]), [-1.0, -INF]),
+    Example("sub.ftz.f16x2", ([2.0**-14, 1.0], [2.0**-15, 0.5]), [2.0**-14, 0.5]),
+    Example("mul.f16", ([3.0, 256.0, 2.0**-13], [0.5, 256.0, 2.0**-12]), [1.5, INF, 0.0]),
+    Example("mul.ftz.f16x2", ([2.0**-14], [0.5, 1.0]), [0.0, 2.0**-14]),
+    Example("mul.sat.f16", ([3.0], [2.0]), [1.0]),
+    OPCODE=ARITHMETIC,
     TYPE=F16,
-    examples=[
-        Example("add.f16", ([1.0, 2048.0, 65504.0], [2.0**-11, 1.0, 16.0]), [1.0, 2048.0, INF]),
-        Example("add.sat.f16", ([0.75, -1.0, NAN], [0.75, 0.5, 0.0]), [1.0, 0.0, 0.0]),
-        Example("add.ftz.f16", ([TINY, 1.0], [TINY, 1.0]), [0.0, 2.0]),
-        Example("add.f16x2", ([1.0, 2.0], [3.0, TINY]), [4.0, 2.0]),
-        Example("add.rn.f16", ([INF], [-INF]), [NAN]),
-    ],
 )
 @form(
-    "add{.rn}.TYPE d, a, b",
+    "OPCODE{.rn}.TYPE d, a, b",
+    Example("add.bf16", ([0x3F80, 0x4380], [0x3F80, 0x3F80]), [0x4000, 0x4380]),
+    Example("add.rn.bf16x2", ([0x3F80, 0x7F80], [0x3F80, 0xFF80]), [0x4000, NAN]),
+    Example("sub.bf16", ([0x3F80], [0x4000]), [0xBF80]),
+    Example("mul.bf16", ([0x4040], [0xBF00]), [0xBFC0]),
+    Example("mul.bf16x2", ([0x0081], [0x3E01]), [0x0010]),
+    OPCODE=ARITHMETIC,
     TYPE=BF16,
-    examples=[
-        Example("add.bf16", ([0x3F80, 0x4380], [0x3F80, 0x3F80]), [0x4000, 0x4380]),
-        Example("add.rn.bf16x2", ([0x3F80, 0x7F80], [0x3F80, 0xFF80]), [0x4000, NAN]),
-    ],
 )
-def add(e: Emitter, m: Match, a: Value, b: Value) -> Value:
-    left, right = _wide(m, a, b)
-    return _result(m, left + right)
-
-
-@form(
-    "sub{.rn}{.ftz}{.sat}.TYPE d, a, b",
-    TYPE=F16,
-    examples=[
-        Example("sub.f16", ([1.0, -65504.0], [2.0, 16.0]), [-1.0, -INF]),
-        Example("sub.ftz.f16x2", ([2.0**-14, 1.0], [2.0**-15, 0.5]), [2.0**-14, 0.5]),
-    ],
-)
-@form("sub{.rn}.TYPE d, a, b", TYPE=BF16, examples=[Example("sub.bf16", ([0x3F80], [0x4000]), [0xBF80])])
-def sub(e: Emitter, m: Match, a: Value, b: Value) -> Value:
-    left, right = _wide(m, a, b)
-    return _result(m, left - right)
-
-
-@form(
-    "mul{.rn}{.ftz}{.sat}.TYPE d, a, b",
-    TYPE=F16,
-    examples=[
-        Example("mul.f16", ([3.0, 256.0, 2.0**-13], [0.5, 256.0, 2.0**-12]), [1.5, INF, 0.0]),
-        Example("mul.ftz.f16x2", ([2.0**-14], [0.5, 1.0]), [0.0, 2.0**-14]),
-        Example("mul.sat.f16", ([3.0], [2.0]), [1.0]),
-    ],
-)
-@form(
-    "mul{.rn}.TYPE d, a, b",
-    TYPE=BF16,
-    examples=[
-        Example("mul.bf16", ([0x4040], [0xBF00]), [0xBFC0]),
-        Example("mul.bf16x2", ([0x0081], [0x3E01]), [0x0010]),
-    ],
-)
-def mul(e: Emitter, m: Match, a: Value, b: Value) -> Value:
-    left, right = _wide(m, a, b)
-    return _result(m, left * right)
+def add_sub_mul(e: Emitter, m: Match, a: Value, b: Value) -> Value:
+    return _result(m, ARITHMETIC[m.OPCODE](*_wide(m, a, b)))
 
 
 @form(
     "fma.rn{.ftz}{.sat}.TYPE d, a, b, c",
+    Example("fma.rn.f16", ([1.0 + 2.0**-10], [1.0 - 2.0**-10], [-1.0]), [-(2.0**-20)]),
+    # Just above and just below a tie: an f32 sum would round to the tie first.
+    Example("fma.rn.f16", ([1.0 + 2.0**-5], [1.0 + 2.0**-6], [TINY]), [1.0 + 2.0**-5 + 2.0**-6 + 2.0**-10]),
+    Example("fma.rn.f16", ([(1.0 + 2.0**-10) / 32], [(1.0 - 2.0**-10) / 64], [1.0 + 2.0**-10]), [1.0 + 2.0**-10]),
+    Example("fma.rn.sat.f16x2", ([2.0, -1.0], [2.0], [1.0]), [1.0, 0.0]),
+    Example("fma.rn.ftz.f16", ([1.0], [TINY], [TINY]), [0.0]),
     TYPE=F16,
-    examples=[
-        Example("fma.rn.f16", ([1.0 + 2.0**-10], [1.0 - 2.0**-10], [-1.0]), [-(2.0**-20)]),
-        # Just above and just below a tie: an f32 sum would round to the tie first.
-        Example("fma.rn.f16", ([1.0 + 2.0**-5], [1.0 + 2.0**-6], [TINY]), [1.0 + 2.0**-5 + 2.0**-6 + 2.0**-10]),
-        Example("fma.rn.f16", ([(1.0 + 2.0**-10) / 32], [(1.0 - 2.0**-10) / 64], [1.0 + 2.0**-10]), [1.0 + 2.0**-10]),
-        Example("fma.rn.sat.f16x2", ([2.0, -1.0], [2.0], [1.0]), [1.0, 0.0]),
-        Example("fma.rn.ftz.f16", ([1.0], [TINY], [TINY]), [0.0]),
-    ],
 )
 @form(
     "fma.rn{.ftz}{.relu}.TYPE d, a, b, c",
+    Example("fma.rn.relu.f16", ([-1.0, 1.0, NAN], [2.0], [1.0]), [0.0, 3.0, NAN]),
     TYPE=F16,
-    examples=[Example("fma.rn.relu.f16", ([-1.0, 1.0, NAN], [2.0], [1.0]), [0.0, 3.0, NAN])],
 )
 @form(
     "fma.rn{.relu}.TYPE d, a, b, c",
+    Example("fma.rn.bf16", ([0x3F80, 0x3F81], [0x3F80], [0x3F80]), [0x4000, 0x4000]),
+    Example("fma.rn.bf16", ([0x3F88], [0x3F88], [0x2B80, 0x0000, 0xAB80]), [0x3F91, 0x3F90, 0x3F90]),
+    Example("fma.rn.bf16", ([0x7F00], [0x4000], [0xFF00]), [0x7F00]),  # the product alone would overflow in f32
+    Example("fma.rn.relu.bf16x2", ([0xBF80, 0x3F80], [0x4000], [0x3F80]), [0, 0x4040]),
     TYPE=BF16,
-    examples=[
-        Example("fma.rn.bf16", ([0x3F80, 0x3F81], [0x3F80], [0x3F80]), [0x4000, 0x4000]),
-        Example("fma.rn.bf16", ([0x3F88], [0x3F88], [0x2B80, 0x0000, 0xAB80]), [0x3F91, 0x3F90, 0x3F90]),
-        Example("fma.rn.bf16", ([0x7F00], [0x4000], [0xFF00]), [0x7F00]),  # the product alone would overflow in f32
-        Example("fma.rn.relu.bf16x2", ([0xBF80, 0x3F80], [0x4000], [0x3F80]), [0, 0x4040]),
-    ],
 )
 def fma(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
     """The product is exact in the wider format, and the sum is rounded to odd before the rounding that counts."""
@@ -148,25 +118,25 @@ def fma(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
 
 # -- sign and order ----------------------------------------------------------------------------------------------------
 @form(
-    "neg{.ftz}.TYPE d, a",
+    "OPCODE{.ftz}.TYPE d, a",
+    Example("neg.f16", ([1.5, -0.0],), [-1.5, 0.0]),
+    Example("neg.ftz.f16x2", ([TINY, 1.0],), [-0.0, -1.0]),
+    Example("abs.f16", ([-1.5, -0.0],), [1.5, 0.0]),
+    Example("abs.ftz.f16x2", ([-TINY, -1.0],), [0.0, 1.0]),
+    OPCODE=("neg", "abs"),
     TYPE=F16,
-    examples=[Example("neg.f16", ([1.5, -0.0],), [-1.5, 0.0]), Example("neg.ftz.f16x2", ([TINY, 1.0],), [-0.0, -1.0])],
 )
-@form("neg.TYPE d, a", TYPE=BF16, examples=[Example("neg.bf16", ([0x3F80],), [0xBF80])])
-def neg(e: Emitter, m: Match, a: Value) -> Value:
-    (source,) = _sources(m, a)
-    return (as_bits(source) ^ 0x8000).bitcast(a.type.element)
-
-
 @form(
-    "abs{.ftz}.TYPE d, a",
-    TYPE=F16,
-    examples=[Example("abs.f16", ([-1.5, -0.0],), [1.5, 0.0]), Example("abs.ftz.f16x2", ([-TINY, -1.0],), [0.0, 1.0])],
+    "OPCODE.TYPE d, a",
+    Example("neg.bf16", ([0x3F80],), [0xBF80]),
+    Example("abs.bf16x2", ([0xBF80, 0x3F80],), [0x3F80]),
+    OPCODE=("neg", "abs"),
+    TYPE=BF16,
 )
-@form("abs.TYPE d, a", TYPE=BF16, examples=[Example("abs.bf16x2", ([0xBF80, 0x3F80],), [0x3F80])])
-def abs_(e: Emitter, m: Match, a: Value) -> Value:
+def neg_abs(e: Emitter, m: Match, a: Value) -> Value:
     (source,) = _sources(m, a)
-    return (as_bits(source) & 0x7FFF).bitcast(a.type.element)
+    bits = as_bits(source)
+    return (bits ^ 0x8000 if m.OPCODE == "neg" else bits & 0x7FFF).bitcast(a.type.element)
 
 
 def _rank(bits: Value) -> Value:
@@ -174,13 +144,31 @@ def _rank(bits: Value) -> Value:
     return bits ^ (bits.ashr(15) & 0x7FFF)
 
 
-def _extremum(m: Match, a: Value, b: Value, *, largest: bool) -> Value:
+@form(
+    "OPCODE{.ftz}{.NaN}{.xorsign}{.abs}.TYPE d, a, b",
+    Example("min.f16", ([1.0, -0.0, NAN, 0.0], [2.0, 0.0, 3.0, -0.0]), [1.0, -0.0, 3.0, -0.0]),
+    Example("min.NaN.f16x2", ([1.0, NAN], [2.0, 3.0]), [1.0, NAN]),
+    Example("min.xorsign.abs.f16", ([-1.0, -3.0], [2.0, -2.0]), [-1.0, 2.0]),
+    Example("max.f16", ([1.0, -0.0, NAN, -2.0], [2.0, 0.0, 3.0, -1.0]), [2.0, 0.0, 3.0, -1.0]),
+    Example("max.ftz.f16", ([TINY], [-1.0]), [0.0]),
+    Example("max.f16x2", ([NAN, INF], [NAN, 1.0]), [NAN, INF]),
+    OPCODE=("min", "max"),
+    TYPE=F16,
+)
+@form(
+    "OPCODE{.NaN}{.xorsign}{.abs}.TYPE d, a, b",
+    Example("min.bf16", ([0x3F80, 0x7FC0], [0xBF80, 0x3F80]), [0xBF80, 0x3F80]),
+    Example("max.NaN.bf16x2", ([0x3F80, 0x7FC0], [0xBF80, 0x3F80]), [0x3F80, NAN]),
+    OPCODE=("min", "max"),
+    TYPE=BF16,
+)
+def min_max(e: Emitter, m: Match, a: Value, b: Value) -> Value:
     kind = scalar_name(m.TYPE)
     left, right = (as_bits(x) for x in _sources(m, a, b))
     sign = (left ^ right) & sign_mask(kind)
     if m.abs:
         left, right = left & 0x7FFF, right & 0x7FFF
-    first = _rank(left).sgt(_rank(right)) if largest else _rank(left).slt(_rank(right))
+    first = _rank(left).sgt(_rank(right)) if m.OPCODE == "max" else _rank(left).slt(_rank(right))
     bad_left, bad_right = is_nan(left, kind), is_nan(right, kind)
     result = bad_left.select(right, bad_right.select(left, first.select(left, right)))
     if m.xorsign:
@@ -189,68 +177,23 @@ def _extremum(m: Match, a: Value, b: Value, *, largest: bool) -> Value:
     return bad.select(NAN, result).bitcast(a.type.element)
 
 
-@form(
-    "min{.ftz}{.NaN}{.xorsign}{.abs}.TYPE d, a, b",
-    TYPE=F16,
-    examples=[
-        Example("min.f16", ([1.0, -0.0, NAN, 0.0], [2.0, 0.0, 3.0, -0.0]), [1.0, -0.0, 3.0, -0.0]),
-        Example("min.NaN.f16x2", ([1.0, NAN], [2.0, 3.0]), [1.0, NAN]),
-        Example("min.xorsign.abs.f16", ([-1.0, -3.0], [2.0, -2.0]), [-1.0, 2.0]),
-    ],
-)
-@form(
-    "min{.NaN}{.xorsign}{.abs}.TYPE d, a, b",
-    TYPE=BF16,
-    examples=[Example("min.bf16", ([0x3F80, 0x7FC0], [0xBF80, 0x3F80]), [0xBF80, 0x3F80])],
-)
-def min_(e: Emitter, m: Match, a: Value, b: Value) -> Value:
-    return _extremum(m, a, b, largest=False)
-
-
-@form(
-    "max{.ftz}{.NaN}{.xorsign}{.abs}.TYPE d, a, b",
-    TYPE=F16,
-    examples=[
-        Example("max.f16", ([1.0, -0.0, NAN, -2.0], [2.0, 0.0, 3.0, -1.0]), [2.0, 0.0, 3.0, -1.0]),
-        Example("max.ftz.f16", ([TINY], [-1.0]), [0.0]),
-        Example("max.f16x2", ([NAN, INF], [NAN, 1.0]), [NAN, INF]),
-    ],
-)
-@form(
-    "max{.NaN}{.xorsign}{.abs}.TYPE d, a, b",
-    TYPE=BF16,
-    examples=[Example("max.NaN.bf16x2", ([0x3F80, 0x7FC0], [0xBF80, 0x3F80]), [0x3F80, NAN])],
-)
-def max_(e: Emitter, m: Match, a: Value, b: Value) -> Value:
-    return _extremum(m, a, b, largest=True)
-
-
 # -- special functions -------------------------------------------------------------------------------------------------
 @form(
     "tanh.approx.TYPE d, a",
+    Example("tanh.approx.f16", ([-INF, -0.0, 0.5, INF, NAN],), [-1.0, -0.0, 0.46211715726, 1.0, NAN], ulp=2),
+    Example("tanh.approx.bf16x2", ([0x3F80, 0x8000],), [0x3F43, 0x8000]),
     TYPE=(*F16, *BF16),
-    examples=[
-        Example("tanh.approx.f16", ([-INF, -0.0, 0.5, INF, NAN],), [-1.0, -0.0, 0.46211715726, 1.0, NAN], ulp=2),
-        Example("tanh.approx.bf16x2", ([0x3F80, 0x8000],), [0x3F43, 0x8000]),
-    ],
 )
-def tanh(e: Emitter, m: Match, a: Value) -> Value:
-    (x,) = _wide(m, a)
-    return _result(m, special.tanh(e, x))
-
-
 @form(
     "ex2.approx.TYPE d, a",
+    Example("ex2.approx.f16", ([-INF, -0.0, 0.5, INF, NAN, -24.0],), [0.0, 1.0, 1.41421356, INF, NAN, TINY], ulp=2),
     TYPE=F16,
-    examples=[
-        Example("ex2.approx.f16", ([-INF, -0.0, 0.5, INF, NAN, -24.0],), [0.0, 1.0, 1.41421356, INF, NAN, TINY], ulp=2)
-    ],
 )
 @form(
     "ex2.approx{.ftz}.TYPE d, a",
+    Example("ex2.approx.ftz.bf16", ([0x0001, 0x3F80, 0xC300],), [0x3F80, 0x4000, 0]),
     TYPE=BF16,
-    examples=[Example("ex2.approx.ftz.bf16", ([0x0001, 0x3F80, 0xC300],), [0x3F80, 0x4000, 0])],
 )
-def ex2(e: Emitter, m: Match, a: Value) -> Value:
+def approximation(e: Emitter, m: Match, a: Value) -> Value:
     (x,) = _wide(m, a)
-    return _result(m, special.ex2(e, x))
+    return _result(m, special(e.f, m.OPCODE, x))

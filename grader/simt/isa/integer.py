@@ -1,71 +1,61 @@
-"""Integer arithmetic: PTX manual, chapter "Integer Arithmetic Instructions"."""
+"""Integers: PTX manual, "Integer Arithmetic" and "Extended-Precision Integer Arithmetic Instructions".
+
+Counting, finding and moving bits are in `grader.simt.isa.logic`.
+"""
 
 from __future__ import annotations
 
 from grader.simt.engine.values import F32, F64, I32, Value
-from grader.simt.isa.emit import ELEMENT, Emitter, is_signed
-from grader.simt.isa.registry import WIDE, Example, Match, form
+from grader.simt.isa.registry import ELEMENT, WIDE, Emitter, Example, Match, form, is_signed
 
 INTS = ("u16", "s16", "u32", "s32", "u64", "s64")
 SIGNED = ("s16", "s32", "s64")
 NARROW = ("u16", "s16", "u32", "s32")
 WORDS = ("u32", "s32")
 PAIRS = ("u16x2", "s16x2")
+HALVES = ("lo", "hi")
 MAX_S32, MIN_S32, ONES = 2147483647, -2147483648, 0xFFFFFFFF
+ALL_B32 = dict.fromkeys("abcd", "b32")
 
 
 # -- sums and products -------------------------------------------------------------------------------------------------
 @form(
-    "add.sat.TYPE d, a, b",
-    TYPE=("s32",),
-    examples=[Example("add.sat.s32", ([MAX_S32, MIN_S32, 5], [1, -1, -7]), [MAX_S32, MIN_S32, -2])],
+    "OPCODE.sat.s32 d, a, b",
+    Example("add.sat.s32", ([MAX_S32, MIN_S32, 5], [1, -1, -7]), [MAX_S32, MIN_S32, -2]),
+    Example("sub.sat.s32", ([MIN_S32, MAX_S32], [1, -1]), [MIN_S32, MAX_S32]),
+    OPCODE=("add", "sub"),
 )
-def add_sat(e: Emitter, m: Match, a: Value, b: Value) -> Value:
-    return e.f.overloaded("llvm.sadd.sat", a, b)
+def saturated(e: Emitter, m: Match, a: Value, b: Value) -> Value:
+    return e.f.overloaded(f"llvm.s{m.OPCODE}.sat", a, b)
 
 
 @form(
     "add.TYPE d, a, b",
+    Example("add.s32", ([MAX_S32], [1]), [MIN_S32]),
+    Example("add.u16", ([65535], [2]), [1]),
+    Example("add.u64", ([0xFFFFFFFF], [1]), [1 << 32]),
+    Example("add.u16x2", ([65535, 7], [1, 2]), [0, 9]),
     TYPE=INTS + PAIRS,
-    examples=[
-        Example("add.s32", ([MAX_S32], [1]), [MIN_S32]),
-        Example("add.u16", ([65535], [2]), [1]),
-        Example("add.u64", ([0xFFFFFFFF], [1]), [1 << 32]),
-        Example("add.u16x2", ([65535, 7], [1, 2]), [0, 9]),
-    ],
 )
 def add(e: Emitter, m: Match, a: Value, b: Value) -> Value:
     return a + b
 
 
 @form(
-    "sub.sat.TYPE d, a, b",
-    TYPE=("s32",),
-    examples=[Example("sub.sat.s32", ([MIN_S32, MAX_S32], [1, -1]), [MIN_S32, MAX_S32])],
-)
-def sub_sat(e: Emitter, m: Match, a: Value, b: Value) -> Value:
-    return e.f.overloaded("llvm.ssub.sat", a, b)
-
-
-@form(
     "sub.TYPE d, a, b",
+    Example("sub.u16", ([0], [1]), [65535]),
+    Example("sub.s64", ([1], [1 << 40]), [1 - (1 << 40)]),
     TYPE=INTS,
-    examples=[Example("sub.u16", ([0], [1]), [65535]), Example("sub.s64", ([1], [1 << 40]), [1 - (1 << 40)])],
 )
 def sub(e: Emitter, m: Match, a: Value, b: Value) -> Value:
     return a - b
-
-
-@form("mul.lo.TYPE d, a, b", TYPE=INTS, examples=[Example("mul.lo.u32", ([0x10001], [0x10001]), [0x20001])])
-def mul_lo(e: Emitter, m: Match, a: Value, b: Value) -> Value:
-    return a * b
 
 
 def _wide(value: Value, kind: str) -> Value:
     return value.resize(ELEMENT[WIDE[kind]], signed=is_signed(kind))
 
 
-def high_product(a: Value, b: Value, kind: str) -> Value:
+def _high_product(a: Value, b: Value, kind: str) -> Value:
     """The upper half of the product of two integers of PTX type ``kind``."""
     if a.bits < 64:
         return (_wide(a, kind) * _wide(b, kind) >> a.bits).trunc(ELEMENT[kind])
@@ -80,58 +70,49 @@ def high_product(a: Value, b: Value, kind: str) -> Value:
     return high - (a.ashr(63) & b) - (b.ashr(63) & a)
 
 
+def _product(m: Match, a: Value, b: Value) -> Value:
+    return a * b if m.HALF == "lo" else _high_product(a, b, m.TYPE)
+
+
 @form(
-    "mul.hi.TYPE d, a, b",
+    "mul.HALF.TYPE d, a, b",
+    Example("mul.lo.u32", ([0x10001], [0x10001]), [0x20001]),
+    Example("mul.hi.u32", ([ONES], [ONES]), [0xFFFFFFFE]),
+    Example("mul.hi.s32", ([-1], [2]), [-1]),
+    Example("mul.hi.s16", ([-32768], [-32768]), [16384]),
+    Example("mul.hi.u64", ([2**64 - 1], [2**64 - 1]), [2**64 - 2]),
+    Example("mul.hi.s64", ([-(2**63), -1], [2, 1]), [-1, -1]),
+    HALF=HALVES,
     TYPE=INTS,
-    examples=[
-        Example("mul.hi.u32", ([ONES], [ONES]), [0xFFFFFFFE]),
-        Example("mul.hi.s32", ([-1], [2]), [-1]),
-        Example("mul.hi.s16", ([-32768], [-32768]), [16384]),
-        Example("mul.hi.u64", ([2**64 - 1], [2**64 - 1]), [2**64 - 2]),
-        Example("mul.hi.s64", ([-(2**63), -1], [2, 1]), [-1, -1]),
-    ],
 )
-def mul_hi(e: Emitter, m: Match, a: Value, b: Value) -> Value:
-    return high_product(a, b, m.TYPE)
+@form(
+    "mad.HALF.TYPE d, a, b, c",
+    Example("mad.lo.s32", ([7], [-3], [1]), [-20]),
+    Example("mad.hi.u32", ([ONES], [ONES], [3]), [1]),
+    HALF=HALVES,
+    TYPE=INTS,
+)
+def mad(e: Emitter, m: Match, a: Value, b: Value, c: Value | None = None) -> Value:
+    product = _product(m, a, b)
+    return product if c is None else product + c
 
 
 @form(
     "mul.wide.TYPE d, a, b",
+    Example("mul.wide.s32", ([-2], [3]), [-6]),
+    Example("mul.wide.u16", ([65535], [65535]), [0xFFFE0001]),
     TYPE=NARROW,
     operands={"d": "wide:TYPE"},
-    examples=[Example("mul.wide.s32", ([-2], [3]), [-6]), Example("mul.wide.u16", ([65535], [65535]), [0xFFFE0001])],
 )
-def mul_wide(e: Emitter, m: Match, a: Value, b: Value) -> Value:
-    return _wide(a, m.TYPE) * _wide(b, m.TYPE)
-
-
-@form("mad.lo.TYPE d, a, b, c", TYPE=INTS, examples=[Example("mad.lo.s32", ([7], [-3], [1]), [-20])])
-def mad_lo(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
-    return a * b + c
-
-
-@form("mad.hi.TYPE d, a, b, c", TYPE=INTS, examples=[Example("mad.hi.u32", ([ONES], [ONES], [3]), [1])])
-def mad_hi(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
-    return high_product(a, b, m.TYPE) + c
-
-
-@form(
-    "mad.hi.sat.TYPE d, a, b, c",
-    TYPE=("s32",),
-    examples=[Example("mad.hi.sat.s32", ([MIN_S32, 1], [MIN_S32, 1], [MAX_S32, 4]), [MAX_S32, 4])],
-)
-def mad_hi_sat(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
-    return e.f.overloaded("llvm.sadd.sat", high_product(a, b, m.TYPE), c)
-
-
 @form(
     "mad.wide.TYPE d, a, b, c",
+    Example("mad.wide.u32", ([ONES], [2], [1]), [0x1FFFFFFFF]),
     TYPE=NARROW,
     operands={"d": "wide:TYPE", "c": "wide:TYPE"},
-    examples=[Example("mad.wide.u32", ([ONES], [2], [1]), [0x1FFFFFFFF])],
 )
-def mad_wide(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
-    return _wide(a, m.TYPE) * _wide(b, m.TYPE) + c
+def mad_wide(e: Emitter, m: Match, a: Value, b: Value, c: Value | None = None) -> Value:
+    product = _wide(a, m.TYPE) * _wide(b, m.TYPE)
+    return product if c is None else product + c
 
 
 def _product24(m: Match, a: Value, b: Value) -> Value:
@@ -144,46 +125,99 @@ def _product24(m: Match, a: Value, b: Value) -> Value:
 
 @form(
     "mul24.HALF.TYPE d, a, b",
-    HALF=("lo", "hi"),
+    Example("mul24.lo.s32", ([0xFFFFFF, 0x1000003], [5]), [-5, 15]),
+    Example("mul24.hi.u32", ([0xFFFFFF], [0xFFFFFF]), [0xFFFFFE00]),
+    Example("mul24.hi.s32", ([0x800000], [2]), [-256]),
+    HALF=HALVES,
     TYPE=WORDS,
-    examples=[
-        Example("mul24.lo.s32", ([0xFFFFFF, 0x1000003], [5]), [-5, 15]),
-        Example("mul24.hi.u32", ([0xFFFFFF], [0xFFFFFF]), [0xFFFFFE00]),
-        Example("mul24.hi.s32", ([0x800000], [2]), [-256]),
-    ],
 )
-def mul24(e: Emitter, m: Match, a: Value, b: Value) -> Value:
-    return _product24(m, a, b)
-
-
 @form(
     "mad24.HALF.TYPE d, a, b, c",
-    HALF=("lo", "hi"),
+    Example("mad24.lo.u32", ([0x1000002], [3], [4]), [10]),
+    HALF=HALVES,
     TYPE=WORDS,
-    examples=[Example("mad24.lo.u32", ([0x1000002], [3], [4]), [10])],
 )
-def mad24(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
-    return _product24(m, a, b) + c
+def mad24(e: Emitter, m: Match, a: Value, b: Value, c: Value | None = None) -> Value:
+    product = _product24(m, a, b)
+    return product if c is None else product + c
 
 
 @form(
-    "mad24.HALF.sat.TYPE d, a, b, c",
+    "OPCODE.HALF.sat.TYPE d, a, b, c",
+    Example("mad.hi.sat.s32", ([MIN_S32, 1], [MIN_S32, 1], [MAX_S32, 4]), [MAX_S32, 4]),
+    Example("mad24.hi.sat.s32", ([0x7FFFFF], [0x7FFFFF], [MAX_S32]), [MAX_S32]),
+    OPCODE=("mad", "mad24"),
     HALF=("hi",),
     TYPE=("s32",),
-    examples=[Example("mad24.hi.sat.s32", ([0x7FFFFF], [0x7FFFFF], [MAX_S32]), [MAX_S32])],
 )
-def mad24_sat(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
-    return e.f.overloaded("llvm.sadd.sat", _product24(m, a, b), c)
+def mad_sat(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
+    product = _product(m, a, b) if m.OPCODE == "mad" else _product24(m, a, b)
+    return e.f.overloaded("llvm.sadd.sat", product, c)
 
 
 @form(
     "sad.TYPE d, a, b, c",
+    Example("sad.s32", ([-5], [7], [1]), [13]),
+    Example("sad.u32", ([1], [ONES], [0]), [0xFFFFFFFE]),
     TYPE=INTS,
-    examples=[Example("sad.s32", ([-5], [7], [1]), [13]), Example("sad.u32", ([1], [ONES], [0]), [0xFFFFFFFE])],
 )
 def sad(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
     less = a.slt(b) if is_signed(m.TYPE) else a.ult(b)
     return c + less.select(b - a, a - b)
+
+
+# -- with the carry flag: each thread has one, which only these instructions read and write ----------------------------
+def _carried(e: Emitter, m: Match, a: Value, b: Value) -> Value:
+    """``a ± b``, and the flag for ``addc subc madc``; with ``.cc`` the flag becomes the carry out, or the borrow."""
+    combine, wraps = (Value.__sub__, Value.ugt) if m.OPCODE.startswith("sub") else (Value.__add__, Value.ult)
+    total = combine(a, b)
+    flag = wraps(total, a)
+    if m.OPCODE.endswith("c"):
+        partial = total
+        total = combine(partial, e.read_carry().zext(ELEMENT[f"b{a.bits}"]))
+        flag = flag | wraps(total, partial)
+    if m.cc:
+        e.write_carry(flag)
+    return total
+
+
+@form(
+    "OPCODE.cc.TYPE d, a, b",
+    Example("add.cc.u32", ([ONES], [2]), [1]),
+    Example("sub.cc.u64", ([1], [2]), [2**64 - 1]),
+    OPCODE=("add", "sub"),
+    TYPE=("u32", "s32", "u64", "s64", "b32", "b64"),
+    tags=("carry",),
+)
+@form(
+    "OPCODE{.cc}.TYPE d, a, b",
+    Example("addc.u32", ([ONES], [2]), [1]),
+    Example("subc.cc.s32", ([1], [2]), [-1]),
+    OPCODE=("addc", "subc"),
+    TYPE=("u32", "s32", "u64", "s64", "b32", "b64"),
+    tags=("carry",),
+)
+def add_carry(e: Emitter, m: Match, a: Value, b: Value) -> Value:
+    return _carried(e, m, a, b)
+
+
+@form(
+    "mad.HALF.cc.TYPE d, a, b, c",
+    Example("mad.lo.cc.u32", ([0x10000], [0x10000], [5]), [5]),
+    Example("mad.hi.cc.s32", ([-1], [1], [1]), [0]),
+    HALF=HALVES,
+    TYPE=("u32", "s32", "u64", "s64"),
+    tags=("carry",),
+)
+@form(
+    "madc.HALF{.cc}.TYPE d, a, b, c",
+    Example("madc.hi.u64", ([2**63], [6], [1]), [4]),
+    HALF=HALVES,
+    TYPE=("u32", "s32", "u64", "s64"),
+    tags=("carry",),
+)
+def mad_carry(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
+    return _carried(e, m, _product(m, a, b), c)
 
 
 # -- division ----------------------------------------------------------------------------------------------------------
@@ -213,99 +247,70 @@ def _quotient(a: Value, b: Value, kind: str) -> Value:
 
 
 @form(
-    "div.TYPE d, a, b",
+    "OPCODE.TYPE d, a, b",
+    Example("div.s32", ([-7, MIN_S32, 5], [2, -1, 0]), [-3, MIN_S32, -1]),
+    Example("div.u32", ([ONES, 7], [ONES, 0]), [1, ONES]),
+    Example("div.s64", ([-(2**63)], [-1]), [-(2**63)]),
+    Example("div.u16", ([65535, 9], [256, 0]), [255, 65535]),
+    Example("rem.s32", ([-7, MIN_S32, 5], [2, -1, 0]), [-1, 0, -1]),
+    Example("rem.u64", ([2**64 - 1, 9], [10, 0]), [5, 2**64 - 1]),
+    OPCODE=("div", "rem"),
     TYPE=INTS,
-    examples=[
-        Example("div.s32", ([-7, MIN_S32, 5], [2, -1, 0]), [-3, MIN_S32, -1]),
-        Example("div.u32", ([ONES, 7], [ONES, 0]), [1, ONES]),
-        Example("div.s64", ([-(2**63)], [-1]), [-(2**63)]),
-        Example("div.u16", ([65535, 9], [256, 0]), [255, 65535]),
-    ],
 )
-def div(e: Emitter, m: Match, a: Value, b: Value) -> Value:
-    """Division by zero gives all ones, as GPUs do; the manual leaves it to the machine."""
-    return b.eq(0).select(-1, _quotient(a, _safe_divisor(a, b, m.TYPE), m.TYPE))
-
-
-@form(
-    "rem.TYPE d, a, b",
-    TYPE=INTS,
-    examples=[
-        Example("rem.s32", ([-7, MIN_S32, 5], [2, -1, 0]), [-1, 0, -1]),
-        Example("rem.u64", ([2**64 - 1, 9], [10, 0]), [5, 2**64 - 1]),
-    ],
-)
-def rem(e: Emitter, m: Match, a: Value, b: Value) -> Value:
-    """The remainder has the dividend's sign; by zero all bits are ones, as an H200 gives."""
-    safe = _safe_divisor(a, b, m.TYPE)
-    return b.eq(0).select(-1, a - _quotient(a, safe, m.TYPE) * safe)
+def div_rem(e: Emitter, m: Match, a: Value, b: Value) -> Value:
+    """The remainder has the dividend's sign. By zero all bits are ones, as an H200 gives; the manual leaves it open."""
+    zero, safe = b.eq(0), _safe_divisor(a, b, m.TYPE)
+    quotient = _quotient(a, safe, m.TYPE)
+    return zero.select(-1, quotient if m.OPCODE == "div" else a - quotient * safe)
 
 
 # -- sign and order ----------------------------------------------------------------------------------------------------
-@form("abs.TYPE d, a", TYPE=SIGNED, examples=[Example("abs.s32", ([-5, MIN_S32, 3],), [5, MIN_S32, 3])])
+@form("abs.TYPE d, a", Example("abs.s32", ([-5, MIN_S32, 3],), [5, MIN_S32, 3]), TYPE=SIGNED)
 def abs_(e: Emitter, m: Match, a: Value) -> Value:
     return a.slt(0).select(-a, a)
 
 
-@form("neg.TYPE d, a", TYPE=SIGNED, examples=[Example("neg.s16", ([-5, -32768],), [5, -32768])])
+@form("neg.TYPE d, a", Example("neg.s16", ([-5, -32768],), [5, -32768]), TYPE=SIGNED)
 def neg(e: Emitter, m: Match, a: Value) -> Value:
     return -a
 
 
 @form(
-    "min{.relu}.TYPE d, a, b",
+    "OPCODE{.relu}.TYPE d, a, b",
+    Example("min.s32", ([-1], [1]), [-1]),
+    Example("min.relu.s32", ([-1, 4], [1, 3]), [0, 3]),
+    Example("min.relu.s16x2", ([-1, 4], [1, 3]), [0, 3]),
+    Example("max.s32", ([-1], [1]), [1]),
+    Example("max.relu.s32", ([-5, 4], [-3, 3]), [0, 4]),
+    Example("max.s16x2", ([-1, 4], [1, 3]), [1, 4]),
+    OPCODE=("min", "max"),
     TYPE=("s32", "s16x2"),
-    examples=[
-        Example("min.s32", ([-1], [1]), [-1]),
-        Example("min.relu.s32", ([-1, 4], [1, 3]), [0, 3]),
-        Example("min.relu.s16x2", ([-1, 4], [1, 3]), [0, 3]),
-    ],
 )
 @form(
-    "min.TYPE.relu d, a, b",  # the order that NVIDIA's headers write
+    "OPCODE.TYPE.relu d, a, b",  # the order that NVIDIA's headers write
+    Example("min.s32.relu", ([-1, 4], [1, 3]), [0, 3]),
+    Example("max.s16x2.relu", ([-5, 4], [-3, 3]), [0, 4]),
+    OPCODE=("min", "max"),
     TYPE=("s32", "s16x2"),
-    examples=[Example("min.s32.relu", ([-1, 4], [1, 3]), [0, 3])],
 )
 @form(
-    "min.TYPE d, a, b",
+    "OPCODE.TYPE d, a, b",
+    Example("min.u32", ([-1], [1]), [1]),
+    Example("min.s64", ([-(2**40)], [5]), [-(2**40)]),
+    Example("min.u16x2", ([65535, 3], [1, 4]), [1, 3]),
+    Example("max.u32", ([-1], [1]), [ONES]),
+    Example("max.u64", ([2**63], [5]), [2**63]),
+    Example("max.s16", ([-1], [1]), [1]),
+    OPCODE=("min", "max"),
     TYPE=("u16", "s16", "u32", "u64", "s64", "u16x2"),
-    examples=[
-        Example("min.u32", ([-1], [1]), [1]),
-        Example("min.s64", ([-(2**40)], [5]), [-(2**40)]),
-        Example("min.u16x2", ([65535, 3], [1, 4]), [1, 3]),
-    ],
 )
-def min_(e: Emitter, m: Match, a: Value, b: Value) -> Value:
-    least = (a.slt(b) if is_signed(m.TYPE) else a.ult(b)).select(a, b)
-    return least.sgt(0).select(least, 0) if m.relu else least
-
-
-@form(
-    "max{.relu}.TYPE d, a, b",
-    TYPE=("s32", "s16x2"),
-    examples=[
-        Example("max.s32", ([-1], [1]), [1]),
-        Example("max.relu.s32", ([-5, 4], [-3, 3]), [0, 4]),
-        Example("max.s16x2", ([-1, 4], [1, 3]), [1, 4]),
-    ],
-)
-@form(
-    "max.TYPE.relu d, a, b",  # the order that NVIDIA's headers write
-    TYPE=("s32", "s16x2"),
-    examples=[Example("max.s16x2.relu", ([-5, 4], [-3, 3]), [0, 4])],
-)
-@form(
-    "max.TYPE d, a, b",
-    TYPE=("u16", "s16", "u32", "u64", "s64", "u16x2"),
-    examples=[
-        Example("max.u32", ([-1], [1]), [ONES]),
-        Example("max.u64", ([2**63], [5]), [2**63]),
-        Example("max.s16", ([-1], [1]), [1]),
-    ],
-)
-def max_(e: Emitter, m: Match, a: Value, b: Value) -> Value:
-    most = (a.sgt(b) if is_signed(m.TYPE) else a.ugt(b)).select(a, b)
-    return most.sgt(0).select(most, 0) if m.relu else most
+def min_max(e: Emitter, m: Match, a: Value, b: Value) -> Value:
+    if m.OPCODE == "min":
+        first = a.slt(b) if is_signed(m.TYPE) else a.ult(b)
+    else:
+        first = a.sgt(b) if is_signed(m.TYPE) else a.ugt(b)
+    result = first.select(a, b)
+    return result.sgt(0).select(result, 0) if m.relu else result
 
 
 # -- dot products of small integers ------------------------------------------------------------------------------------
@@ -317,14 +322,12 @@ def field(value: Value, at: int, bits: int, kind: str) -> Value:
 
 @form(
     "dp4a.ATYPE.BTYPE d, a, b, c",
+    Example("dp4a.u32.u32", ([0x04030201], [0xFF010101], [10]), [10 + 6 + 4 * 255]),
+    Example("dp4a.s32.s32", ([0x04030201], [0xFF010101], [-10]), [-10 + 6 - 4]),
+    Example("dp4a.u32.s32", ([0xFF000000], [0xFF000000], [0]), [-255]),
     ATYPE=WORDS,
     BTYPE=WORDS,
-    operands={"d": "b32", "a": "b32", "b": "b32", "c": "b32"},
-    examples=[
-        Example("dp4a.u32.u32", ([0x04030201], [0xFF010101], [10]), [10 + 6 + 4 * 255]),
-        Example("dp4a.s32.s32", ([0x04030201], [0xFF010101], [-10]), [-10 + 6 - 4]),
-        Example("dp4a.u32.s32", ([0xFF000000], [0xFF000000], [0]), [-255]),
-    ],
+    operands=ALL_B32,
 )
 def dp4a(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
     for at in (0, 8, 16, 24):
@@ -334,14 +337,12 @@ def dp4a(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
 
 @form(
     "dp2a.HALF.ATYPE.BTYPE d, a, b, c",
-    HALF=("lo", "hi"),
+    Example("dp2a.lo.s32.s32", ([0xFFFE0003], [0x080702FF], [1]), [1 - 3 - 4]),
+    Example("dp2a.hi.u32.u32", ([0xFFFE0003], [0x080702FF], [1]), [1 + 21 + 8 * 65534]),
+    HALF=HALVES,
     ATYPE=WORDS,
     BTYPE=WORDS,
-    operands={"d": "b32", "a": "b32", "b": "b32", "c": "b32"},
-    examples=[
-        Example("dp2a.lo.s32.s32", ([0xFFFE0003], [0x080702FF], [1]), [1 - 3 - 4]),
-        Example("dp2a.hi.u32.u32", ([0xFFFE0003], [0x080702FF], [1]), [1 + 21 + 8 * 65534]),
-    ],
+    operands=ALL_B32,
 )
 def dp2a(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
     first = 0 if m.HALF == "lo" else 16

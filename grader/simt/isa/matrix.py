@@ -12,21 +12,19 @@ from typing import TYPE_CHECKING
 from grader.simt.engine.values import I32, I64, Value, vec
 from grader.simt.isa.fragments import Fragment, Request, Shape, accumulator, operand, requests
 from grader.simt.isa.multiply import REGISTER, Product, function, transpose_function
-from grader.simt.isa.registry import Match, form
-from grader.simt.ptx import Instruction, Operand, Vector
+from grader.simt.isa.registry import WIDTH, Match, form
+from grader.simt.ptx import Instruction, Operand, items
 
 if TYPE_CHECKING:
     from grader.simt.engine.block_emitter import BlockEmitter
 
 WMMA_SHAPES = ("m16n16k16", "m8n32k16", "m32n8k16")
-SPACES = ("global", "shared", "shared::cta")
-LAYOUTS = ("row", "col")
 BYTES = ("s8", "u8")
 HALVES = ("f16", "f32")
-
-
-def _items(target: Operand) -> Sequence[Operand]:
-    return target.items if isinstance(target, Vector) else (target,)
+LAYOUTS = ("row", "col")
+TILE = {"ROLE": ("a", "b"), "LAYOUT": LAYOUTS, "SPACE": ("global", "shared", "shared::cta"),
+        "SHAPE": (*WMMA_SHAPES, "m16n16k8"), "TYPE": (*HALVES, "s32")}  # fmt: skip
+"""Loads and stores of accumulators; operands have other shapes and types."""
 
 
 def _wait(e: BlockEmitter) -> None:
@@ -44,7 +42,7 @@ class _Tile:
     def __init__(self, e: BlockEmitter, fragment: Fragment, m: Match, address: Value, stride: Value) -> None:
         self.e, self.fragment, self.address, self.stride = e, fragment, address, stride
         self.along = fragment.runs_along(m.LAYOUT)
-        self.space = m.SPACE.partition("::")[0] or "generic"
+        self.space = m.space
         self.patterns: dict[tuple[tuple[int, int], ...], Value] = {}
 
     def addresses(self, request: Request) -> Value:
@@ -108,109 +106,74 @@ def _tile(e: BlockEmitter, m: Match, i: Instruction, fragment: Fragment, address
     return _Tile(e, fragment, m, e.address_of(i.operands[address_at]), stride)
 
 
-def _load(e: BlockEmitter, m: Match, i: Instruction, fragment: Fragment, *, rows: bool) -> None:
+@form("wmma.load.ROLE.sync.aligned.LAYOUT.SHAPE{.SPACE}.TYPE d, a{, stride}", raw=True, tags=("sync", "memory"),
+      also=TILE, SHAPE=WMMA_SHAPES, TYPE=("f16", "bf16", *BYTES))  # fmt: skip
+@form("wmma.load.ROLE.sync.aligned.LAYOUT.SHAPE{.SPACE}.TYPE d, a{, stride}", raw=True, tags=("sync", "memory"),
+      also=TILE, SHAPE=("m16n16k8",), TYPE=("tf32",))  # fmt: skip
+@form("wmma.load.c.sync.aligned.LAYOUT.SHAPE{.SPACE}.TYPE d, a{, stride}", raw=True, tags=("sync", "memory"),
+      also=TILE)  # fmt: skip
+def wmma_load(e: BlockEmitter, m: Match, i: Instruction) -> None:
+    shape = Shape.parse(m.SHAPE)
+    fragment = operand(m.ROLE, shape, m.TYPE, wmma=True) if m.ROLE else accumulator(shape, m.TYPE)
     _wait(e)
     tile = _tile(e, m, i, fragment, 1)
     held: dict[int, Value] = {}
-    for request in requests(fragment, m.LAYOUT, rows=rows and tile.space == "shared"):
+    for request in requests(fragment, m.LAYOUT, rows=bool(m.ROLE) and tile.space == "shared"):
         for register, value in tile.load(request):
             held[register] = held[register] | value if register in held else value
-    for n, item in enumerate(_items(i.operands[0])):
+    for n, item in enumerate(items(i.operands[0])):
         e.write(item, held[n % len(held)], "b32")
 
 
-@form("wmma.load.ROLE.sync.aligned.LAYOUT.SHAPE{.SPACE}.TYPE d, a{, stride}", raw=True, tags=("sync", "memory"),
-      ROLE=("a", "b"), LAYOUT=LAYOUTS, SHAPE=WMMA_SHAPES, SPACE=SPACES, TYPE=("f16", "bf16", *BYTES))  # fmt: skip
-@form("wmma.load.ROLE.sync.aligned.LAYOUT.SHAPE{.SPACE}.TYPE d, a{, stride}", raw=True, tags=("sync", "memory"),
-      ROLE=("a", "b"), LAYOUT=LAYOUTS, SHAPE=("m16n16k8",), SPACE=SPACES, TYPE=("tf32",))  # fmt: skip
-def wmma_load(e: BlockEmitter, m: Match, i: Instruction) -> None:
-    _load(e, m, i, operand(m.ROLE, Shape.parse(m.SHAPE), m.TYPE, wmma=True), rows=True)
-
-
-@form("wmma.load.c.sync.aligned.LAYOUT.SHAPE{.SPACE}.TYPE d, a{, stride}", raw=True, tags=("sync", "memory"),
-      LAYOUT=LAYOUTS, SHAPE=(*WMMA_SHAPES, "m16n16k8"), SPACE=SPACES, TYPE=(*HALVES, "s32"))  # fmt: skip
-def wmma_load_c(e: BlockEmitter, m: Match, i: Instruction) -> None:
-    _load(e, m, i, accumulator(Shape.parse(m.SHAPE), m.TYPE), rows=False)
-
-
 @form("wmma.store.d.sync.aligned.LAYOUT.SHAPE{.SPACE}.TYPE a, b{, stride}", raw=True, tags=("sync", "memory"),
-      LAYOUT=LAYOUTS, SHAPE=(*WMMA_SHAPES, "m16n16k8"), SPACE=SPACES, TYPE=(*HALVES, "s32"))  # fmt: skip
+      also=TILE)  # fmt: skip
 def wmma_store(e: BlockEmitter, m: Match, i: Instruction) -> None:
     _wait(e)
     fragment = accumulator(Shape.parse(m.SHAPE), m.TYPE)
     tile = _tile(e, m, i, fragment, 0)
-    registers = [e.read(item, "b32") for item in _items(i.operands[1])]
+    registers = [e.read(item, "b32") for item in items(i.operands[1])]
     for request in requests(fragment, m.LAYOUT, rows=False):
         tile.store(request, registers)
 
 
 # -- products --------------------------------------------------------------------------------------------------------
-def _multiply(e: BlockEmitter, i: Instruction, product: Product) -> None:
-    f = e.f
-    fragments = (product.operand("a"), product.operand("b"), accumulator(product.shape, product.c))
-    places = [_in_memory(e, source, fragment) for source, fragment in zip(i.operands[1:], fragments, strict=True)]
-    targets = _items(i.operands[0])
-    result = f.array(vec(I32), len(targets))
-    f.call(function(f.module, product), *places, result)
-    for n, item in enumerate(targets):
-        e.write(item, f.load(vec(I32), result, REGISTER * n, align=64), "b32")
-
-
 def _in_memory(e: BlockEmitter, source: Operand, fragment: Fragment) -> Value:
     """The registers of an operand (the first copy of each) in a stack array."""
     f = e.f
-    items = _items(source)[: fragment.registers // fragment.copies]
-    place = f.array(vec(I32), len(items))
-    for n, item in enumerate(items):
-        f.store(e.read(item, "b32"), place, REGISTER * n, align=64)
+    registers = items(source)[: fragment.registers // fragment.copies]
+    place = f.array(vec(I32), len(registers))
+    for n, register in enumerate(registers):
+        f.store(e.read(register, "b32"), place, REGISTER * n, align=64)
     return place
 
 
 _WMMA = "wmma.mma.sync.aligned.ALAYOUT.BLAYOUT"
 _MMA = "mma.sync.aligned"
+PRODUCT = {"ALAYOUT": LAYOUTS, "BLAYOUT": LAYOUTS, "SHAPE": WMMA_SHAPES, "ATYPE": BYTES, "BTYPE": BYTES}
 
 
-@form(f"{_WMMA}.SHAPE.DTYPE.CTYPE d, a, b, c", raw=True, tags=("sync",), ALAYOUT=LAYOUTS, BLAYOUT=LAYOUTS,
-      SHAPE=WMMA_SHAPES, DTYPE=HALVES, CTYPE=HALVES)  # fmt: skip
-def wmma_half(e: BlockEmitter, m: Match, i: Instruction) -> None:
-    _multiply(e, i, Product(Shape.parse(m.SHAPE), "f16", "f16", m.CTYPE, m.DTYPE, wmma=True))
-
-
-@form(f"{_WMMA}.SHAPE.f32.ATYPE.BTYPE.f32 d, a, b, c", raw=True, tags=("sync",), ALAYOUT=LAYOUTS, BLAYOUT=LAYOUTS,
-      SHAPE=WMMA_SHAPES, ATYPE=("bf16",), BTYPE=("bf16",))  # fmt: skip
-@form(f"{_WMMA}.SHAPE.f32.ATYPE.BTYPE.f32 d, a, b, c", raw=True, tags=("sync",), ALAYOUT=LAYOUTS, BLAYOUT=LAYOUTS,
-      SHAPE=("m16n16k8",), ATYPE=("tf32",), BTYPE=("tf32",))  # fmt: skip
-def wmma_single(e: BlockEmitter, m: Match, i: Instruction) -> None:
-    _multiply(e, i, Product(Shape.parse(m.SHAPE), m.ATYPE, m.BTYPE, "f32", "f32", wmma=True))
-
-
-@form(f"{_WMMA}.SHAPE.s32.ATYPE.BTYPE.s32{{.satfinite}} d, a, b, c", raw=True, tags=("sync",), ALAYOUT=LAYOUTS,
-      BLAYOUT=LAYOUTS, SHAPE=WMMA_SHAPES, ATYPE=BYTES, BTYPE=BYTES)  # fmt: skip
-def wmma_integer(e: BlockEmitter, m: Match, i: Instruction) -> None:
-    _multiply(e, i, Product(Shape.parse(m.SHAPE), m.ATYPE, m.BTYPE, "s32", "s32", wmma=True, saturates=m.satfinite))
-
-
-for _kind in HALVES:  # in these shapes ``c`` and ``d`` have one type
-
-    @form(f"{_MMA}.SHAPE.row.col.{_kind}.f16.f16.{_kind} d, a, b, c", raw=True, tags=("sync",),
-          SHAPE=("m16n8k8", "m16n8k16"))  # fmt: skip
-    def mma_half(e: BlockEmitter, m: Match, i: Instruction) -> None:
-        kind = i.modifiers[-1]
-        _multiply(e, i, Product(Shape.parse(m.SHAPE), "f16", "f16", kind, kind, wmma=False))
-
-
-@form(f"{_MMA}.SHAPE.row.col.f32.TYPE.TYPE2.f32 d, a, b, c", raw=True, tags=("sync",), SHAPE=("m16n8k8", "m16n8k16"),
-      TYPE=("bf16",), TYPE2=("bf16",))  # fmt: skip
-@form(f"{_MMA}.SHAPE.row.col.f32.TYPE.TYPE2.f32 d, a, b, c", raw=True, tags=("sync",), SHAPE=("m16n8k4", "m16n8k8"),
-      TYPE=("tf32",), TYPE2=("tf32",))  # fmt: skip
-def mma_single(e: BlockEmitter, m: Match, i: Instruction) -> None:
-    _multiply(e, i, Product(Shape.parse(m.SHAPE), m.TYPE, m.TYPE, "f32", "f32", wmma=False))
-
-
-@form(f"{_MMA}.SHAPE.row.col{{.satfinite}}.s32.ATYPE.BTYPE.s32 d, a, b, c", raw=True, tags=("sync",),
-      SHAPE=("m8n8k16", "m16n8k16", "m16n8k32"), ATYPE=BYTES, BTYPE=BYTES)  # fmt: skip
-def mma_integer(e: BlockEmitter, m: Match, i: Instruction) -> None:
-    _multiply(e, i, Product(Shape.parse(m.SHAPE), m.ATYPE, m.BTYPE, "s32", "s32", wmma=False, saturates=m.satfinite))
+@form(f"{_WMMA}.SHAPE.DTYPE.CTYPE d, a, b, c", raw=True, tags=("sync",), also=PRODUCT, DTYPE=HALVES, CTYPE=HALVES)
+@form(f"{_WMMA}.SHAPE.f32.bf16.bf16.f32 d, a, b, c", raw=True, tags=("sync",), also=PRODUCT)
+@form(f"{_WMMA}.SHAPE.f32.tf32.tf32.f32 d, a, b, c", raw=True, tags=("sync",), also=PRODUCT, SHAPE=("m16n16k8",))
+@form(f"{_WMMA}.SHAPE.s32.ATYPE.BTYPE.s32{{.satfinite}} d, a, b, c", raw=True, tags=("sync",), also=PRODUCT)
+@form(f"{_MMA}.SHAPE.row.col.f16.f16.f16.f16 d, a, b, c", raw=True, tags=("sync",), SHAPE=("m16n8k8", "m16n8k16"))
+@form(f"{_MMA}.SHAPE.row.col.f32.f16.f16.f32 d, a, b, c", raw=True, tags=("sync",), SHAPE=("m16n8k8", "m16n8k16"))
+@form(f"{_MMA}.SHAPE.row.col.f32.bf16.bf16.f32 d, a, b, c", raw=True, tags=("sync",), SHAPE=("m16n8k8", "m16n8k16"))
+@form(f"{_MMA}.SHAPE.row.col.f32.tf32.tf32.f32 d, a, b, c", raw=True, tags=("sync",), SHAPE=("m16n8k4", "m16n8k8"))
+@form(f"{_MMA}.SHAPE.row.col{{.satfinite}}.s32.ATYPE.BTYPE.s32 d, a, b, c", raw=True, tags=("sync",), also=PRODUCT,
+      SHAPE=("m8n8k16", "m16n8k16", "m16n8k32"))  # fmt: skip
+def mma(e: BlockEmitter, m: Match, i: Instruction) -> None:
+    f = e.f
+    d, *factors, c = (modifier for modifier in i.modifiers if modifier in WIDTH)
+    a, b = factors or ("f16", "f16")
+    product = Product(Shape.parse(m.SHAPE), a, b, c, d, wmma=m.OPCODE == "wmma", saturates=m.satfinite)
+    fragments = (product.operand("a"), product.operand("b"), accumulator(product.shape, c))
+    places = [_in_memory(e, source, fragment) for source, fragment in zip(i.operands[1:], fragments, strict=True)]
+    targets = items(i.operands[0])
+    result = f.array(vec(I32), len(targets))
+    f.call(function(f.module, product), *places, result)
+    for n, item in enumerate(targets):
+        e.write(item, f.load(vec(I32), result, REGISTER * n, align=64), "b32")
 
 
 # -- blocks of 8 × 8 -------------------------------------------------------------------------------------------------
@@ -220,9 +183,8 @@ def ldmatrix(e: BlockEmitter, m: Match, i: Instruction) -> None:
     """Lane 8·k + r gives the address of row r of block k."""
     _wait(e)
     count = int(m.COUNT[1:])
-    space = m.SPACE.partition("::")[0] or "generic"
-    words = e.load_memory(space, e.address_of(i.operands[1]), 32, 4, mask=e.mask & ((1 << (8 * count)) - 1))
-    for k, item in enumerate(_items(i.operands[0])):
+    words = e.load_memory(m.space, e.address_of(i.operands[1]), 32, 4, mask=e.mask & ((1 << (8 * count)) - 1))
+    for k, item in enumerate(items(i.operands[0])):
         e.write(item, _shuffled(e, _from_rows(e, words, k), transposed=m.trans), "b32")
 
 

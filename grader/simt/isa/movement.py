@@ -1,15 +1,19 @@
-"""Data movement: PTX manual, chapter "Data Movement and Conversion Instructions" (`cvt` has a chapter of its own)."""
+"""Data movement: PTX manual, chapter "Data Movement and Conversion Instructions" (`cvt` has a chapter of its own).
+
+The engine's side of asynchronous copies is `grader.simt.engine.copies`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from grader.simt.engine.copies import SIZES
 from grader.simt.engine.memory import LOCAL_BASE, SHARED_BASE
-from grader.simt.engine.values import I8, I16, I32, I64, Value, bits_of
-from grader.simt.isa.emit import ELEMENT
-from grader.simt.isa.registry import WIDTH, Example, Match, form
-from grader.simt.ptx import Address, Instruction, Operand, Vector
+from grader.simt.engine.values import I8, I16, I32, I64, Value, bits_of, vec
+from grader.simt.isa.registry import ELEMENT, WIDTH, Example, Match, form
+from grader.simt.ptx import Address, Immediate, Instruction, Operand, Register, Vector, items
 
 if TYPE_CHECKING:
     from grader.simt.engine.block_emitter import BlockEmitter
@@ -17,13 +21,9 @@ if TYPE_CHECKING:
 SCALARS = ("b8", "u8", "s8", "b16", "u16", "s16", "b32", "u32", "s32", "b64", "u64", "s64", "f32", "f64")
 SPACES = ("global", "shared", "local", "const", "param")
 INTEGERS = {8: I8, 16: I16, 32: I32, 64: I64}
-CACHE = ("ca", "cg", "cs", "lu", "cv", "wb", "wt")
-SCOPES = ("cta", "gpu", "sys", "cluster")
 
 
-@form("mov.TYPE d, a", raw=True, tags=("copy",),
-      TYPE=("b16", "u16", "s16", "b32", "u32", "s32", "b64", "u64", "s64", "f32", "f64",
-      "f16", "f16x2", "pred", "b128", "b8", "u8", "s8"))  # fmt: skip
+@form("mov.TYPE d, a", raw=True, tags=("copy",), TYPE=(*SCALARS, "f16", "f16x2", "pred", "b128"))
 def mov(e: BlockEmitter, m: Match, i: Instruction) -> None:
     target, source = i.operands
     if isinstance(source, Vector):
@@ -53,24 +53,16 @@ def _unpack(e: BlockEmitter, parts: Vector, value: Value, bits: int) -> None:
         e.write(part, (raw >> (k * each)).trunc(ELEMENT[f"b{each}"]), f"b{each}")
 
 
-def _space(m: Match) -> str:
-    text = m.SPACE.partition("::")[0]
-    return text or "generic"
-
-
-def _load(e: BlockEmitter, m: Match, i: Instruction) -> None:
-    target, source = i.operands[0], i.operands[1]
-    bits, count = WIDTH[m.TYPE], {"": 1, "v2": 2, "v4": 4, "v8": 8}[m.VEC]
-    items = target.items if isinstance(target, Vector) else (target,)
-    space = _space(m)
-    if space == "param":
-        whole = _parameter(e, source, bits, count)
-        if whole is not None:
-            _spread(e, items, whole, m.TYPE)
-            return
-    ordered = "volatile" if m.volatile else ""
-    values = e.load_memory(space, e.address_of(source), bits, count, ordered=ordered, used=e.used(items))
-    _spread(e, items, values, m.TYPE)
+# -- loads and stores --------------------------------------------------------------------------------------------------
+ACCESS = {
+    "TYPE": (*SCALARS, "f16", "b128"),
+    "VEC": ("v2", "v4", "v8"),
+    "CACHE": ("ca", "cg", "cs", "lu", "cv", "wb", "wt"),
+    "SCOPE": ("cta", "gpu", "sys", "cluster"),
+    "SPACE": (*SPACES, "shared::cta", "param::entry", "param::func"),
+    "EVICT": ("L1::evict_normal", "L1::evict_unchanged", "L1::evict_first", "L1::evict_last", "L1::no_allocate"),
+    "PREFETCH": ("L2::64B", "L2::128B", "L2::256B"),
+}
 
 
 def _parameter(e: BlockEmitter, source: Operand, bits: int, count: int) -> list[Value] | None:
@@ -84,126 +76,139 @@ def _parameter(e: BlockEmitter, source: Operand, bits: int, count: int) -> list[
     return values
 
 
-def _spread(e: BlockEmitter, items: tuple[Operand, ...], values: list[Value], kind: str) -> None:
-    for item, value in zip(items, values, strict=True):
-        e.write(item, value.bitcast(ELEMENT[kind]), kind)
-
-
-LOAD_TYPES = {"TYPE": (*SCALARS, "f16", "b128"), "VEC": ("v2", "v4", "v8"), "CACHE": CACHE, "SCOPE": SCOPES,
-              "SPACE": (*SPACES, "shared::cta", "param::entry", "param::func")}  # fmt: skip
-EVICT = ("L1::evict_normal", "L1::evict_unchanged", "L1::evict_first", "L1::evict_last", "L1::no_allocate")
-PREFETCH = ("L2::64B", "L2::128B", "L2::256B")
-
-
-@form(
-    "ld{.SPACE}{.CACHE}{.EVICT}{.PREFETCH}{.VEC}.TYPE d, a",
-    raw=True,
-    tags=("memory", "load"),
-    EVICT=EVICT,
-    PREFETCH=PREFETCH,
-    also=LOAD_TYPES,
-)
-def ld(e: BlockEmitter, m: Match, i: Instruction) -> None:
-    _load(e, m, i)
-
-
-@form("ld.volatile{.SPACE}{.PREFETCH}{.VEC}.TYPE d, a", raw=True, tags=("memory",), PREFETCH=PREFETCH, also=LOAD_TYPES)
-def ld_volatile(e: BlockEmitter, m: Match, i: Instruction) -> None:
-    _load(e, m, i)
-
-
+@form("ld{.SPACE}{.CACHE}{.EVICT}{.PREFETCH}{.VEC}.TYPE d, a", raw=True, tags=("memory", "load"), also=ACCESS)
+@form("ld.volatile{.SPACE}{.PREFETCH}{.VEC}.TYPE d, a", raw=True, tags=("memory",), also=ACCESS)
 @form("ld.ORDER.SCOPE{.SPACE}{.EVICT}{.PREFETCH}{.VEC}.TYPE d, a", raw=True, tags=("memory", "fence"),
-      ORDER=("relaxed", "acquire"), EVICT=EVICT, PREFETCH=PREFETCH, also=LOAD_TYPES)  # fmt: skip
-def ld_ordered(e: BlockEmitter, m: Match, i: Instruction) -> None:
-    values = e.load_memory(
-        _space(m), e.address_of(i.operands[1]), WIDTH[m.TYPE], {"": 1, "v2": 2, "v4": 4}[m.VEC], ordered=m.ORDER
-    )
+      ORDER=("relaxed", "acquire"), also=ACCESS)  # fmt: skip
+@form("ld.SPACE{.CACHE}.nc{.EVICT}{.PREFETCH}{.VEC}.TYPE d, a", raw=True, tags=("memory",),
+      also=ACCESS | {"SPACE": ("global",)})  # fmt: skip
+@form("ldu{.SPACE}{.VEC}.TYPE d, a", raw=True, tags=("memory",), also=ACCESS)
+def ld(e: BlockEmitter, m: Match, i: Instruction) -> None:
+    target, source = i.operands
+    bits, count, targets = WIDTH[m.TYPE], int(m.VEC[1:] or 1), items(target)
+    values = _parameter(e, source, bits, count) if m.space == "param" else None
+    if values is None:
+        ordered = "volatile" if m.volatile else m.ORDER
+        used = -1 if m.ORDER else e.used(targets)
+        values = e.load_memory(m.space, e.address_of(source), bits, count, ordered=ordered, used=used)
     if m.ORDER == "acquire":
         e.acquire(m.SCOPE)
-    target = i.operands[0]
-    _spread(e, target.items if isinstance(target, Vector) else (target,), values, m.TYPE)
+    for item, value in zip(targets, values, strict=True):
+        e.write(item, value.bitcast(ELEMENT[m.TYPE]), m.TYPE)
 
 
-@form(
-    "ld.global{.CACHE}.nc{.EVICT}{.PREFETCH}{.VEC}.TYPE d, a",
-    raw=True,
-    tags=("memory",),
-    EVICT=EVICT,
-    PREFETCH=PREFETCH,
-    also=LOAD_TYPES,
-)
-def ld_nc(e: BlockEmitter, m: Match, i: Instruction) -> None:
-    target = i.operands[0]
-    count = {"": 1, "v2": 2, "v4": 4, "v8": 8}[m.VEC]
-    items = target.items if isinstance(target, Vector) else (target,)
-    values = e.load_memory("global", e.address_of(i.operands[1]), WIDTH[m.TYPE], count, used=e.used(items))
-    _spread(e, items, values, m.TYPE)
-
-
-@form("ldu{.SPACE}{.VEC}.TYPE d, a", raw=True, tags=("memory",), also=LOAD_TYPES)
-def ldu(e: BlockEmitter, m: Match, i: Instruction) -> None:
-    _load(e, m, i)
-
-
-def _store(e: BlockEmitter, m: Match, i: Instruction, ordered: str) -> None:
-    target, source = i.operands[0], i.operands[1]
-    bits = WIDTH[m.TYPE]
-    items = source.items if isinstance(source, Vector) else (source,)
-    values = [_raw(e.read(item, m.TYPE), bits) for item in items]
-    e.store_memory(_space(m), e.address_of(target), values, bits, ordered=ordered)
-
-
-def _raw(value: Value, bits: int) -> Value:
-    return value.bitcast(INTEGERS[bits]) if bits_of(value.type) == bits else value.resize(INTEGERS[bits])
-
-
-@form("st{.SPACE}{.CACHE}{.EVICT}{.VEC}.TYPE a, b", raw=True, tags=("memory",), EVICT=EVICT, also=LOAD_TYPES)
-def st(e: BlockEmitter, m: Match, i: Instruction) -> None:
-    _store(e, m, i, "")
-
-
-@form("st.volatile{.SPACE}{.VEC}.TYPE a, b", raw=True, tags=("memory",), also=LOAD_TYPES)
-def st_volatile(e: BlockEmitter, m: Match, i: Instruction) -> None:
-    _store(e, m, i, "volatile")
-
-
+@form("st{.SPACE}{.CACHE}{.EVICT}{.VEC}.TYPE a, b", raw=True, tags=("memory",), also=ACCESS)
+@form("st.volatile{.SPACE}{.VEC}.TYPE a, b", raw=True, tags=("memory",), also=ACCESS)
 @form("st.ORDER.SCOPE{.SPACE}{.EVICT}{.VEC}.TYPE a, b", raw=True, tags=("memory", "fence"),
-      ORDER=("relaxed", "release"),      EVICT=EVICT, also=LOAD_TYPES)  # fmt: skip
-def st_ordered(e: BlockEmitter, m: Match, i: Instruction) -> None:
+      ORDER=("relaxed", "release"), also=ACCESS)  # fmt: skip
+def st(e: BlockEmitter, m: Match, i: Instruction) -> None:
     if m.ORDER == "release":
         e.fence(m.SCOPE)
-    _store(e, m, i, m.ORDER)
-
-
-WINDOWS = {"global": 0, "const": 0, "param": 0, "shared": SHARED_BASE, "local": LOCAL_BASE}
-CVTA_SPACES = ("global", "shared", "local", "const", "param", "shared::cta", "param::entry")
-
-
-@form("cvta.SPACE.TYPE d, a", tags=("copy",), SPACE=CVTA_SPACES, TYPE=("u64", "u32"))
-def cvta(e: BlockEmitter, m: Match, a: Value) -> Value:
-    return a + WINDOWS[_space(m)]
-
-
-@form("cvta.to.SPACE.TYPE d, a", tags=("copy",), SPACE=CVTA_SPACES, TYPE=("u64", "u32"))
-def cvta_to(e: BlockEmitter, m: Match, a: Value) -> Value:
-    return a - WINDOWS[_space(m)]
-
-
-@form("isspacep.SPACE d, a", SPACE=CVTA_SPACES, operands={"d": "pred", "a": "u64"},
-      examples=[Example("isspacep.shared", ([SHARED_BASE + 4, 16],), [1, 0]),
-                Example("isspacep.global", ([SHARED_BASE + 4, 16],), [0, 1])])  # fmt: skip
-def isspacep(e: BlockEmitter, m: Match, a: Value) -> Value:
-    space = _space(m)
-    if WINDOWS[space]:
-        return (a - WINDOWS[space]).ult(1 << 24)
-    return a.ult(SHARED_BASE)
+    target, source = i.operands
+    bits = WIDTH[m.TYPE]
+    values = []
+    for item in items(source):
+        value = e.read(item, m.TYPE)
+        same = bits_of(value.type) == bits
+        values.append(value.bitcast(INTEGERS[bits]) if same else value.resize(INTEGERS[bits]))
+    ordered = "volatile" if m.volatile else m.ORDER
+    e.store_memory(m.space, e.address_of(target), values, bits, ordered=ordered)
 
 
 @form("prefetch{.SPACE}.LEVEL a", raw=True, SPACE=SPACES, LEVEL=("L1", "L2", "L2::evict_last", "L2::evict_normal"))
+@form("prefetchu.L1 a", raw=True)
 def prefetch(e: BlockEmitter, m: Match, i: Instruction) -> None:
     """Only a hint; the simulator has no caches."""
 
 
-@form("prefetchu.L1 a", raw=True)
-def prefetchu(e: BlockEmitter, m: Match, i: Instruction) -> None:
-    """Only a hint, like `prefetch`."""
+# -- addresses ---------------------------------------------------------------------------------------------------------
+WINDOWS = {"global": 0, "const": 0, "param": 0, "shared": SHARED_BASE, "local": LOCAL_BASE}
+CVTA_SPACES = ("global", "shared", "local", "const", "param", "shared::cta", "param::entry")
+
+
+@form("cvta{.to}.SPACE.TYPE d, a", tags=("copy",), SPACE=CVTA_SPACES, TYPE=("u64", "u32"))
+def cvta(e: BlockEmitter, m: Match, a: Value) -> Value:
+    return a - WINDOWS[m.space] if m.to else a + WINDOWS[m.space]
+
+
+@form(
+    "isspacep.SPACE d, a",
+    Example("isspacep.shared", ([SHARED_BASE + 4, 16],), [1, 0]),
+    Example("isspacep.global", ([SHARED_BASE + 4, 16],), [0, 1]),
+    SPACE=CVTA_SPACES,
+    operands={"d": "pred", "a": "u64"},
+)
+def isspacep(e: BlockEmitter, m: Match, a: Value) -> Value:
+    window = WINDOWS[m.space]
+    return (a - window).ult(1 << 24) if window else a.ult(SHARED_BASE)
+
+
+# -- asynchronous copies -----------------------------------------------------------------------------------------------
+BYPASS_BYTES = 16
+"""The only size of `.cg`, which goes past L1."""
+
+
+@form(
+    "cp.async.CACHE.SPACE.global{.L2::cache_hint}{.PREFETCH} a, b, size{, given}{, policy}",
+    raw=True,
+    tags=("memory", "copy_queue"),
+    also=ACCESS,
+    CACHE=("ca", "cg"),
+    SPACE=("shared", "shared::cta"),
+)
+def cp_async(e: BlockEmitter, m: Match, i: Instruction) -> None:
+    """Copy 4, 8 or 16 bytes of each lane. Of these ``given`` come from the source, the rest become zero.
+
+    A predicate in that place takes all (false) or nothing (true) from the source.
+    """
+    target, source, size_operand, *rest = i.operands
+    size = int(size_operand.value) if isinstance(size_operand, Immediate) else 0
+    sizes = (BYPASS_BYTES,) if m.CACHE == "cg" else SIZES
+    if size not in sizes:
+        raise e.unsupported(
+            f"cp.async.{m.CACHE} of another size than {'16' if m.CACHE == 'cg' else '4, 8 or 16'} bytes"
+        )
+    hinted = "L2::cache_hint" in i.modifiers
+    given = _given(e, rest[:-1] if hinted else rest, size)
+    e.g.copy.issue(e, e.address_of(target), e.address_of(source), size, given, bypass=m.CACHE == "cg")
+
+
+def _given(e: BlockEmitter, operands: Sequence[Operand], size: int) -> Value | None:
+    """Bytes that each lane takes from its source; None where all lanes take all of them."""
+    if not operands:
+        return None
+    (operand,) = operands
+    if isinstance(operand, Register) and e.g.graph.registers.get(operand.name) == "pred":
+        return e.read(operand, "pred").select(e.f.const(vec(I32), 0), size)
+    if isinstance(operand, Immediate) and int(operand.value) == size:
+        return None
+    asked = e.read(operand, "u32")
+    return asked.ult(size).select(asked, size)
+
+
+@form("cp.async.commit_group", raw=True, tags=("copy_queue",))
+def commit_group(e: BlockEmitter, m: Match, i: Instruction) -> None:
+    e.g.copy.commit(e)
+
+
+@form("cp.async.wait_group newest", raw=True, tags=("copy_queue", "slow"))
+def wait_group(e: BlockEmitter, m: Match, i: Instruction) -> None:
+    """Wait until at most the newest so many groups of the executing lane are in flight."""
+    (newest,) = i.operands
+    if not isinstance(newest, Immediate):
+        raise e.unsupported("cp.async.wait_group with a number that is not constant")
+    e.g.copy.wait(e, min(max(int(newest.value), 0), 1 << 20))
+
+
+@form("cp.async.wait_all", raw=True, tags=("copy_queue", "slow"))
+def wait_all(e: BlockEmitter, m: Match, i: Instruction) -> None:
+    e.g.copy.commit(e)
+    e.g.copy.wait(e, 0)
+
+
+@form("createpolicy.fractional.PRIORITY{.SECOND}.b64 d{, fraction}", raw=True,
+      PRIORITY=("L2::evict_last", "L2::evict_normal", "L2::evict_first", "L2::evict_unchanged"),
+      SECOND=("L2::evict_first", "L2::evict_unchanged"))  # fmt: skip
+def createpolicy(e: BlockEmitter, m: Match, i: Instruction) -> None:
+    """What a cache should keep: no result depends on it."""
+    e.write(i.operands[0], e.f.const(vec(I64), 0), "b64")

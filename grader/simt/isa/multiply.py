@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from grader.simt.engine import ir
 from grader.simt.engine.builder import Builder
 from grader.simt.engine.values import F16, F32, I16, I32, I64, PTR, VOID, Value, vec
-from grader.simt.isa.fragments import WIDTHS, Fragment, Shape, accumulator, operand
+from grader.simt.isa.fragments import Fragment, Shape, accumulator, operand
+from grader.simt.isa.registry import WIDTH
 
 REGISTER = 128
 """Bytes of one 32-bit register of a warp."""
@@ -92,9 +93,6 @@ class _Multiplication:
                 self._result_row(block_row, row, rows)
 
     # -- operands ---------------------------------------------------------------------------------------------------
-    def _block_bytes(self, fragment: Fragment) -> int:
-        return fragment.registers_per_block * REGISTER
-
     def _widen(self, value: Value, kind: str) -> Value:
         """Raw elements to the numbers that are multiplied."""
         if kind in ("s8", "u8"):
@@ -148,7 +146,7 @@ class _Multiplication:
     def _places(self, kind: str, block_row: int) -> list[int]:
         """Byte offsets of the blocks that make up a block row, left to right."""
         fragment = accumulator(self.product.shape, kind)
-        size = self._block_bytes(fragment)
+        size = fragment.registers_per_block * REGISTER
         inside = [(t, i) for i, (g, t) in enumerate(fragment.blocks) if g == 8 * block_row]
         return [size * i for _, i in sorted(inside)]
 
@@ -156,7 +154,7 @@ class _Multiplication:
         f, kind = self.f, self.product.c
         parts = []
         for place in self._places(kind, block_row):
-            if WIDTHS[kind] == 16:
+            if WIDTH[kind] == 16:
                 line = f.load(vec(F16, 8), self.c, row * 16 + place, align=16)
                 parts.append(line.fpext(F32).shuffle(EVEN_FIRST))
             else:
@@ -168,7 +166,7 @@ class _Multiplication:
         f, kind = self.f, self.product.d
         for n, place in enumerate(self._places(kind, block_row)):
             columns = total.shuffle(range(8 * n, 8 * n + 8))
-            if WIDTHS[kind] == 16:
+            if WIDTH[kind] == 16:
                 f.store(columns.shuffle(NATURAL).fptrunc(F16), self.d, row * 16 + place, align=16)
             else:
                 for j in range(2):
@@ -209,6 +207,3 @@ def transpose_function(module: ir.Module) -> ir.Function:
     whole = _joined(_transposed([block.shuffle(range(8 * r, 8 * r + 8)) for r in range(8)], 8))
     f.ret(whole.reinterpret(vec(I32)))
     return f.finish()
-
-
-__all__ = ["REGISTER", "Product", "function", "transpose_function"]

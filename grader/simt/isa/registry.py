@@ -1,44 +1,67 @@
-"""One PTX form is one decorated function; this module holds the decorator and finds the form of an instruction.
+"""One PTX form is one decorated function; this module holds the decorator and what such a function sees.
 
-    @form("add{.sat}.TYPE d, a, b", TYPE=INTS, examples=[Example("add.s32", ([2147483647], [1]), [-2147483648])])
+    @form("add.TYPE d, a, b", Example("add.s32", ([2147483647], [1]), [-2147483648]), TYPE=INTS)
     def add(e, m, a, b):
         return a + b
 
 The syntax line is the manual's: literal modifiers (``.rn``), optional ones (``{.sat}``), and placeholders in capitals
 (``.TYPE``) whose choices are keywords of the decorator. Matching gives a `Match`: ``m.TYPE`` is the text that stood
-there, ``m.sat`` says whether an optional literal was present, ``{.RND}`` gives its text or "".
+there, ``m.sat`` says whether an optional literal was present, ``{.RND}`` gives its text or "". A line that begins with
+``OPCODE`` is a form of each of these instructions, and each takes its own examples; ``m.OPCODE`` tells which it is.
 
 Operands: names that begin with ``d`` are destinations (``d|dp`` writes two), the others are sources, read before the
-function is called; a last one in braces (``{, stride}``) may be missing. All have type ``TYPE`` unless ``operands=``
-says otherwise: ``operands={"c": "u32", "d": "DTYPE"}`` names a type or a placeholder; ``"wide:TYPE"`` is the type of
-twice the width, and ``"bits:TYPE"`` the untyped bits. The function gets the emitter ``e``, the match ``m`` and a
-`Value` of 32 lanes for each source, and gives the
-destination's `Value` (a tuple for two). A *raw* form (``raw=True``: memory, control, synchronisation) gets the
-`Instruction` instead, and reads and writes operands itself.
+function is called; a last one in braces (``{, stride}``) may be missing in a raw form. All have type ``TYPE`` (without
+that placeholder: the last modifier that is a type) unless ``operands=`` says otherwise: ``operands={"c": "u32", "d":
+"DTYPE"}`` names a type or a placeholder; ``"wide:TYPE"`` is the type of twice the width. The function gets the emitter
+``e``, the match ``m`` and a `Value` of 32 lanes for each source, and gives the destination's `Value` (a tuple for two).
+A *raw* form (``raw=True``: memory, control, synchronisation) gets the `Instruction` instead, and reads and writes
+operands itself. Several forms may stand above one function.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from grader.simt.ptx import Instruction, Operand, Vector
+from grader.simt.engine import ir
+from grader.simt.engine.builder import Builder
+from grader.simt.engine.values import F16, F32, F64, I1, I8, I16, I32, I64, Value, vec
+from grader.simt.ptx import Immediate, Instruction, Operand, Vector
+from grader.simt.ptx.reader import SIZES
 
 WIDE = {"u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64"}
-WIDTH = {"pred": 1, "b8": 8, "u8": 8, "s8": 8, "b16": 16, "u16": 16, "s16": 16, "f16": 16, "bf16": 16, "b32": 32,
-         "u32": 32, "s32": 32, "f32": 32, "f16x2": 32, "bf16x2": 32, "u16x2": 32, "s16x2": 32, "b64": 64, "u64": 64,
-         "s64": 64, "f64": 64, "b128": 128}  # fmt: skip
+WIDTH = {kind: 8 * size for kind, size in SIZES.items()}
+WIDTH |= {"pred": 1, "bf16x2": 32, "u16x2": 32, "s16x2": 32, "tf32": 32}
+"""Bits of each type."""
+
+ELEMENT: dict[str, ir.Type] = {
+    "pred": I1, "b8": I8, "u8": I8, "s8": I8, "b16": I16, "u16": I16, "s16": I16, "f16": F16, "bf16": I16,
+    "b32": I32, "u32": I32, "s32": I32, "f32": F32, "b64": I64, "u64": I64, "s64": I64, "f64": F64,
+}  # fmt: skip
+"""Element type of a 32-lane value for each PTX type; packed pairs are 64 lanes of half the width (see PACKED)."""
+
+PACKED: dict[str, ir.Type] = {"f16x2": F16, "bf16x2": I16, "u16x2": I16, "s16x2": I16}
+"""Types of which a 32-bit register holds two: a `Value` of 64 lanes, so that one function serves both forms."""
+
+
+def vector_type(name: str) -> ir.VectorType:
+    """The IR type of a value of PTX type ``name``: 32 lanes, or 64 of a packed pair."""
+    return vec(PACKED[name], 64) if name in PACKED else vec(ELEMENT[name])
+
+
+def is_signed(name: str) -> bool:
+    return name.startswith("s")
 
 
 @dataclass(frozen=True)
 class Example:
     """An executed example: test vector and line of the manual. ``sources`` are lists by lane (short ones repeat).
 
-    ``text`` is the mnemonic with its modifiers, or a whole instruction for raw forms. Floats are Python floats, or
-    ints for bit patterns (``0x7fc00000``). ``gives`` is the destination by lane (for two: a pair of lists).
+    ``text`` is the mnemonic with its modifiers. Floats are Python floats, or ints for bit patterns (``0x7fc00000``).
+    ``gives`` is the destination by lane (for two: a pair of lists).
     """
 
     text: str
@@ -66,6 +89,11 @@ class Match:
             return value or ""
         return value is not None
 
+    @property
+    def space(self) -> str:
+        """The state space, e.g. ``shared``; ``generic`` where none is written."""
+        return self.values.get("SPACE", "generic").partition("::")[0]
+
 
 @dataclass(frozen=True)
 class Form:
@@ -78,43 +106,28 @@ class Form:
     raw: bool
     examples: tuple[Example, ...]
     chapter: str
-    reads_inactive: bool = False
-    tags: frozenset[str] = field(default_factory=frozenset)
-    any_order: bool = False
+    tags: frozenset[str]
+    any_order: bool
 
     def match(self, modifiers: Sequence[str]) -> Match | None:
         """The match of an instruction's modifiers with this form's, or None."""
-        return self._by_choice(modifiers) if self.any_order else self._in_order(modifiers)
-
-    def _by_choice(self, modifiers: Sequence[str]) -> Match | None:
-        """Modifiers wherever they stand: each goes to the first free slot that takes it."""
-        found: dict[str, str] = {}
-        for modifier in modifiers:
-            slot = next((s for s in self.slots if s.name not in found and modifier in s.choices), None)
-            if slot is None:
-                return None
-            found[slot.name] = modifier
-        return Match(found) if all(s.optional or s.name in found for s in self.slots) else None
-
-    def _in_order(self, modifiers: Sequence[str]) -> Match | None:
-        found: dict[str, str] = {}
-        at = 0
+        found = {"OPCODE": self.opcode}
+        rest = list(modifiers)
         for slot in self.slots:
-            if at < len(modifiers) and modifiers[at] in slot.choices:
-                found[slot.name] = modifiers[at]
-                at += 1
+            candidates = rest if self.any_order else rest[:1]
+            modifier = next((m for m in candidates if m in slot.choices), None)
+            if modifier is not None:
+                found[slot.name] = modifier
+                rest.remove(modifier)
             elif not slot.optional:
                 return None
-        return Match(found) if at == len(modifiers) else None
+        return None if rest else Match(found)
 
     def operand_type(self, name: str, match: Match) -> str:
         """The PTX type of an operand in this match, e.g. ``u32``."""
-        kind = self.types.get(name, "TYPE")
-        prefix, _, rest = kind.rpartition(":")
+        prefix, _, rest = self.types.get(name, self.types["*"]).rpartition(":")
         text = match.values.get(rest, rest)
-        if prefix == "wide":
-            return WIDE[text]
-        return f"b{WIDTH[text]}" if prefix == "bits" else text
+        return WIDE[text] if prefix else text
 
     def takes(self, count: int) -> bool:
         """Whether an instruction of this form may have so many operands."""
@@ -137,14 +150,13 @@ _SLOT = re.compile(r"\{\.([\w:]+)\}|\.([\w:]+)")
 
 def form(
     syntax: str,
-    *,
+    *examples: Example,
     operands: Mapping[str, str] | None = None,
     raw: bool = False,
-    examples: Sequence[Example] = (),
     tags: Sequence[str] = (),
-    also: Mapping[str, Sequence[str]] | None = None,
+    also: Mapping[str, Collection[str]] | None = None,
     any_order: bool = False,
-    **choices: Sequence[str],
+    **choices: Collection[str],
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register the decorated function as the meaning of one syntax line; see the module's docstring.
 
@@ -154,20 +166,28 @@ def form(
     value), ``memory`` (the last modifier is an element's type), ``fence``, ``carry`` (uses the condition code).
     """
     head, _, tail = syntax.partition(" ")
-    opcode = re.split(r"[.{]", head, maxsplit=1)[0]
+    first = re.split(r"[.{]", head, maxsplit=1)[0]
     known = {**(also or {}), **choices}
     slots = []
-    for match in _SLOT.finditer(head[len(opcode) :]):
+    for match in _SLOT.finditer(head[len(first) :]):
         name, optional = match.group(1) or match.group(2), match.group(1) is not None
         slots.append(Slot(name, frozenset(known.get(name, (name,))), optional))
     names = tuple(part.strip(" {}") for part in tail.split(",")) if tail.strip() else ()
+    usual = next((slot.name for slot in reversed(slots) if slot.name in WIDTH), "")
+    types = {"*": "TYPE" if "TYPE" in known else usual, **(operands or {})}
+    opcodes = known.get(first, (first,))
+    for example in examples:
+        if example.text.partition(".")[0] not in opcodes:
+            raise ValueError(f"{example.text} is no example of {syntax}")
 
     def register(build: Callable[..., Any]) -> Callable[..., Any]:
         chapter = build.__module__.rpartition(".")[2]
-        FORMS[opcode].append(
-            Form(syntax, opcode, tuple(slots), names, operands or {}, build, raw, tuple(examples), chapter,
-                 tags=frozenset(tags), any_order=any_order)
-        )  # fmt: skip
+        for opcode in opcodes:
+            own = tuple(x for x in examples if x.text.partition(".")[0] == opcode)
+            FORMS[opcode].append(
+                Form(syntax.replace(first, opcode, 1), opcode, tuple(slots), names, types, build, raw, own, chapter,
+                     frozenset(tags), any_order)
+            )  # fmt: skip
         return build
 
     return register
@@ -190,3 +210,42 @@ def _fits(form: Form, operands: Sequence[Operand]) -> bool:
     return form.takes(len(operands)) and (
         form.raw or all(("|" in name) == isinstance(operand, Vector) for name, operand in pairs if name.startswith("d"))
     )
+
+
+class Emitter:
+    """What a form's function builds with. ``mask`` is the i32 of lanes that execute this instruction.
+
+    Where registers live is left open: the engine keeps them in the warp's state, the tests of single forms in arrays.
+    """
+
+    f: Builder
+    mask: Value
+
+    def read(self, operand: Operand, kind: str) -> Value:
+        """The operand as a value of PTX type ``kind``."""
+        raise NotImplementedError  # abstract
+
+    def write(self, operand: Operand, value: Value, kind: str) -> None:
+        """Write the executing lanes of a register."""
+        raise NotImplementedError  # abstract
+
+    def read_carry(self) -> Value:
+        """The condition code's carry flag as ``<32 x i1>``; `add.cc` writes it, `addc` reads it."""
+        raise NotImplementedError  # abstract
+
+    def write_carry(self, value: Value) -> None:
+        """Write the executing lanes of the carry flag."""
+        raise NotImplementedError  # abstract
+
+    def immediate(self, operand: Immediate, kind: str) -> Value:
+        """A literal as a splat of PTX type ``kind``; float literals are bit patterns."""
+        f = self.f
+        if operand.kind == "int":
+            if kind in PACKED:
+                return f.const(vec(I32), operand.value).reinterpret(vector_type(kind))
+            return f.const(vec(ELEMENT[kind]), float(operand.value) if kind in ("f32", "f64", "f16") else operand.value)
+        bits = f.const(vec(I32 if operand.kind == "f32" else I64), operand.value)
+        value = bits.bitcast(F32 if operand.kind == "f32" else F64)
+        if kind in ("f32", "f64"):
+            return value.fpext(F64) if kind == "f64" else value.fptrunc(F32)
+        return bits.resize(ELEMENT[kind])

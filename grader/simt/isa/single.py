@@ -15,8 +15,7 @@ from grader.simt.engine import ir
 from grader.simt.engine.builder import Builder
 from grader.simt.engine.jit import compile_module
 from grader.simt.engine.values import I8, I32, PTR, VOID, Value, vec
-from grader.simt.isa.emit import PACKED, Emitter, vector_type
-from grader.simt.isa.registry import FORMS, Form, Match, find
+from grader.simt.isa.registry import FORMS, PACKED, Emitter, Form, Match, find, vector_type
 from grader.simt.ptx import Instruction
 
 DTYPE = {"pred": "u1", "b8": "u1", "u8": "u1", "s8": "i1", "b16": "u2", "u16": "u2", "s16": "i2", "f16": "f2",
@@ -159,13 +158,10 @@ def _load(f: Builder, kind: str, pointer: Value) -> Value:
 
 
 def _store(e: Emitter, kind: str, pointer: Value, value: Value) -> None:
-    active = e.active
+    active = e.mask.as_lanes()
     if kind in PACKED:
         active = active.shuffle([i // 2 for i in range(64)])
     if kind == "pred":
         value = value.zext(I8)
     zero = e.f.const(value.type, 0.0 if value.is_float else 0)
     e.f.store(active.select(value, zero), pointer, align=1)
-
-
-__all__ = ["DTYPE", "evaluate", "evaluate_batch", "evaluate_carry", "lane_count", "lanes_of"]

@@ -15,11 +15,9 @@ from collections.abc import Callable, Sequence
 
 from grader.simt.engine.builder import Builder
 from grader.simt.engine.values import F32, F64, I64, Value, mangle
-from grader.simt.isa.emit import Emitter
 from grader.simt.isa.formats import canonical, flush
-from grader.simt.isa.registry import Example, Match, form
+from grader.simt.isa.registry import Emitter, Example, Match, form
 
-F32_ONLY = ("f32",)
 INFINITY, NAN = float("inf"), 0x7FFFFFFF
 TINY = 2.0**-149
 
@@ -43,18 +41,6 @@ SQRT_HALF_BITS = 0x3FE6A09E00000000
 """Just below √½ as a double: mantissas are taken from there to √2, so that the logarithm near 1 keeps its digits."""
 
 Body = Callable[[Builder, Value], Value]
-
-
-def _outlined(f: Builder, name: str, body: Body, x: Value) -> Value:
-    """Call ``name``, a function from and to a vector of floats; its body is built at the module's first use."""
-    name = f"{name}_{mangle(x.type)}"
-    fn = f.module.globals.get(name)
-    if fn is None:
-        g = Builder(f.module, name, x.type, [x.type])
-        g.fn.attributes.add("noinline")
-        g.ret(canonical(body(g, g.args[0].fpext(F64)).fptrunc(F32)))
-        fn = g.finish()
-    return f.call(fn, x)
 
 
 def _polynomial(f: Builder, terms: Sequence[float], x: Value) -> Value:
@@ -84,10 +70,6 @@ def _power_of_two(f: Builder, x: Value) -> Value:
     return (fraction.bitcast(I64) + (raw << 52)).bitcast(F64)
 
 
-def _ex2(f: Builder, x: Value) -> Value:
-    return _power_of_two(f, _clamp(x, 200.0))  # 2^±200 rounds to infinity and zero
-
-
 def _lg2(f: Builder, x: Value) -> Value:
     raw = x.bitcast(I64)
     exponent = (raw - SQRT_HALF_BITS).ashr(52)
@@ -99,16 +81,12 @@ def _lg2(f: Builder, x: Value) -> Value:
     return x.fcmp(">", 0.0).select(finite, x.fcmp("==", 0.0).select(-INFINITY, x * math.nan))
 
 
-def _turns(x: Value) -> Value:
-    """x/2π as single precision, rounded toward zero: a product of 48 bits cut to 24."""
-    return ((x * TURN).bitcast(I64) & -(1 << 29)).bitcast(F64)
-
-
 def _wave(quarters: int) -> Body:
     """Sine of an angle in radians, ``quarters`` quarter turns ahead: 0 is sine, 1 cosine."""
 
     def body(f: Builder, x: Value) -> Value:
-        turns = _turns(x)
+        # x/2π as single precision, rounded toward zero: a product of 48 bits cut to 24.
+        turns = ((x * TURN).bitcast(I64) & -(1 << 29)).bitcast(F64)
         # From 2^24 on all turns are whole ones; infinity and NaN give NaN by subtraction.
         is_small = f.overloaded("llvm.fabs", turns).fcmp("<", 2.0**24)
         angle = turns - is_small.select(_nearest(turns)[0], turns)
@@ -133,97 +111,44 @@ def _tanh(f: Builder, x: Value) -> Value:
     return size.fcmp("<", 2.0**-8).select(small, large)
 
 
-def ex2(e: Emitter, x: Value) -> Value:
-    """2^x of a vector of f32."""
-    return _outlined(e.f, "ex2", _ex2, x)
+FUNCTIONS: dict[str, Body] = {
+    "ex2": lambda f, x: _power_of_two(f, _clamp(x, 200.0)),  # 2^±200 rounds to infinity and zero
+    "lg2": _lg2,
+    "sin": _wave(0),
+    "cos": _wave(1),
+    "tanh": _tanh,
+}
 
 
-def lg2(e: Emitter, x: Value) -> Value:
-    """log2(x) of a vector of f32."""
-    return _outlined(e.f, "lg2", _lg2, x)
-
-
-def sin(e: Emitter, x: Value) -> Value:
-    """sin(x) of a vector of f32, x in radians, reduced as the hardware does."""
-    return _outlined(e.f, "sin", _wave(0), x)
-
-
-def cos(e: Emitter, x: Value) -> Value:
-    """cos(x) of a vector of f32, x in radians, reduced as the hardware does."""
-    return _outlined(e.f, "cos", _wave(1), x)
-
-
-def tanh(e: Emitter, x: Value) -> Value:
-    """tanh(x) of a vector of f32."""
-    return _outlined(e.f, "tanh", _tanh, x)
-
-
-def _flushed(m: Match, function: Callable[[Value], Value], a: Value) -> Value:
-    return flush(function(flush(a))) if m.ftz else function(a)
+def special(f: Builder, function: str, x: Value) -> Value:
+    """``ex2 lg2 sin cos tanh`` of a vector of f32; the outlined function is built at the module's first use."""
+    name = f"{function}_{mangle(x.type)}"
+    fn = f.module.globals.get(name)
+    if fn is None:
+        g = Builder(f.module, name, x.type, [x.type])
+        g.fn.attributes.add("noinline")
+        g.ret(canonical(FUNCTIONS[function](g, g.args[0].fpext(F64)).fptrunc(F32)))
+        fn = g.finish()
+    return f.call(fn, x)
 
 
 @form(
-    "ex2.approx{.ftz}.TYPE d, a",
-    TYPE=F32_ONLY,
-    examples=[
-        Example(
-            "ex2.approx.f32",
-            ([0.5, -INFINITY, INFINITY, -149.0, 128.0, NAN],),
-            [0x3FB504F3, 0.0, INFINITY, TINY, INFINITY, NAN],
-            2,
-        ),
-        Example("ex2.approx.ftz.f32", ([-127.0, -TINY],), [0.0, 1.0]),
-    ],
+    "OPCODE.approx{.ftz}.f32 d, a",
+    Example("ex2.approx.f32", ([0.5, -INFINITY, INFINITY],), [0x3FB504F3, 0.0, INFINITY], ulp=2),
+    Example("ex2.approx.f32", ([-149.0, 128.0, NAN],), [TINY, INFINITY, NAN], ulp=2),
+    Example("ex2.approx.ftz.f32", ([-127.0, -TINY],), [0.0, 1.0]),
+    Example("lg2.approx.f32", ([8.0, TINY, -0.0],), [3.0, -149.0, -INFINITY], ulp=2),
+    Example("lg2.approx.f32", ([INFINITY, -1.0, 3.0],), [INFINITY, NAN, 0x3FCAE00D], ulp=2),
+    Example("lg2.approx.ftz.f32", ([TINY],), [-INFINITY]),
+    Example("sin.approx.f32", ([1.0, -0.0, INFINITY],), [0x3F576AA4, -0.0, NAN], ulp=4),
+    Example("sin.approx.ftz.f32", ([-TINY],), [-0.0]),
+    Example("cos.approx.f32", ([1.0, 0.0, -INFINITY],), [0x3F0A5140, 1.0, NAN], ulp=4),
+    Example("cos.approx.ftz.f32", ([TINY],), [1.0]),
+    OPCODE=("ex2", "lg2", "sin", "cos"),
 )
-def ex2_approx(e: Emitter, m: Match, a: Value) -> Value:
-    return _flushed(m, lambda x: ex2(e, x), a)
-
-
 @form(
-    "lg2.approx{.ftz}.TYPE d, a",
-    TYPE=F32_ONLY,
-    examples=[
-        Example(
-            "lg2.approx.f32",
-            ([8.0, TINY, -0.0, INFINITY, -1.0, 3.0],),
-            [3.0, -149.0, -INFINITY, INFINITY, NAN, 0x3FCAE00D],
-            2,
-        ),
-        Example("lg2.approx.ftz.f32", ([TINY],), [-INFINITY]),
-    ],
+    "tanh.approx.f32 d, a",
+    Example("tanh.approx.f32", ([0.5, -0.0, -INFINITY, 1e-6, NAN],), [0x3EEC9A9F, -0.0, -1.0, 1e-6, NAN], ulp=1),
 )
-def lg2_approx(e: Emitter, m: Match, a: Value) -> Value:
-    return _flushed(m, lambda x: lg2(e, x), a)
-
-
-@form(
-    "sin.approx{.ftz}.TYPE d, a",
-    TYPE=F32_ONLY,
-    examples=[
-        Example("sin.approx.f32", ([1.0, -0.0, INFINITY],), [0x3F576AA4, -0.0, NAN], 4),
-        Example("sin.approx.ftz.f32", ([-TINY],), [-0.0]),
-    ],
-)
-def sin_approx(e: Emitter, m: Match, a: Value) -> Value:
-    return _flushed(m, lambda x: sin(e, x), a)
-
-
-@form(
-    "cos.approx{.ftz}.TYPE d, a",
-    TYPE=F32_ONLY,
-    examples=[
-        Example("cos.approx.f32", ([1.0, 0.0, -INFINITY],), [0x3F0A5140, 1.0, NAN], 4),
-        Example("cos.approx.ftz.f32", ([TINY],), [1.0]),
-    ],
-)
-def cos_approx(e: Emitter, m: Match, a: Value) -> Value:
-    return _flushed(m, lambda x: cos(e, x), a)
-
-
-@form(
-    "tanh.approx.TYPE d, a",
-    TYPE=F32_ONLY,
-    examples=[Example("tanh.approx.f32", ([0.5, -0.0, -INFINITY, 1e-6, NAN],), [0x3EEC9A9F, -0.0, -1.0, 1e-6, NAN], 1)],
-)
-def tanh_approx(e: Emitter, m: Match, a: Value) -> Value:
-    return tanh(e, a)
+def approximation(e: Emitter, m: Match, a: Value) -> Value:
+    return flush(special(e.f, m.OPCODE, flush(a))) if m.ftz else special(e.f, m.OPCODE, a)

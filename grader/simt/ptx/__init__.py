@@ -12,9 +12,10 @@ from grader.simt.ptx.model import (
     Symbol,
     Variable,
     Vector,
+    items,
 )
 from grader.simt.ptx.parse import parse
-from grader.simt.ptx.tokens import PtxSyntaxError
+from grader.simt.ptx.reader import PtxSyntaxError
 
 __all__ = [
     "Address",
@@ -29,5 +30,6 @@ __all__ = [
     "Symbol",
     "Variable",
     "Vector",
+    "items",
     "parse",
 ]

@@ -56,6 +56,11 @@ class Vector:
 Operand = Register | Immediate | Symbol | Address | Vector
 
 
+def items(operand: Operand) -> tuple[Operand, ...]:
+    """The parts of a vector; any other operand is its own only part."""
+    return operand.items if isinstance(operand, Vector) else (operand,)
+
+
 @dataclass(frozen=True, slots=True)
 class Instruction:
     """One statement: ``@guard opcode.modifiers operands``. ``opcode`` is the part before the first dot."""
