@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from grader.verdict import Diagnostic
 
@@ -47,15 +48,18 @@ class SubmissionError(WarpgradeError):
     """Raised when the submitted file settles its own verdict before or while it runs.
 
     ``verdict`` is one of the words of `grader.verdict.VERDICTS` (``invalid``, ``compile_error``, ``policy``,
-    ``limit``, ``timeout``, ``crash`` …); ``diagnostics`` say where.
+    ``limit``, ``timeout``, ``crash`` …). ``diagnostics`` say where; without them ``place`` has fields of the one
+    `Diagnostic` (``file``, ``line``, ``column``, ``source``).
     """
 
     exit_code = 1
 
-    def __init__(self, verdict: str, message: str, *, diagnostics: tuple[Diagnostic, ...] = (), hint: str = "") -> None:
+    def __init__(
+        self, verdict: str, message: str, *, diagnostics: tuple[Diagnostic, ...] = (), hint: str = "", **place: Any
+    ) -> None:
         super().__init__(message, hint=hint)
         self.verdict = verdict
-        self.diagnostics = diagnostics or (Diagnostic(kind=verdict, message=message, hint=hint),)
+        self.diagnostics = diagnostics or (Diagnostic(verdict, message, hint=hint, **place),)
 
 
 class Unsupported(WarpgradeError):

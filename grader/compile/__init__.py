@@ -1,17 +1,24 @@
 """From CUDA C to PTX, in a child process with limits; the parent only reads text back.
 
 source ──NVRTC in a child──▶ PTX ──inspect──▶ Program ──ptxas──▶ cubin (GPU only)
+
+source.py     reading a submission, and refusing what is no CUDA C;  lexical.py  comments, literals, directives, braces
+nvrtc.py      bytes to a Program;  child.py  NVRTC itself;  kept.py  children that stay;  log.py  errors, and advice
+inspect.py    what the PTX declares, and what of it is refused
+ptxas.py      PTX to a cubin;  tool.py  its child
+parsing.py    the parsed view of a source;  toolchain.py, cache.py
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from grader.compile.ptxas import Assembly
-    from grader.errors import SubmissionError
+    from grader.compile.nvrtc import compile_source as compile_source
+    from grader.compile.ptxas import assemble as assemble
+    from grader.compile.ptxas import assembly as assembly
+    from grader.compile.source import read_submission as read_submission
 
 
 @dataclass(frozen=True)
@@ -46,50 +53,18 @@ class Program:
         return next((entry for entry in self.entries if entry.name == name), None)
 
 
-# The functions that others call. Each imports its module when it is called: the children that import this package,
-# and commands that never compile, should not pay for what they do not use.
+def __getattr__(name: str) -> Any:
+    """The functions that others call, imported late: children, and commands that never compile, need none of them."""
+    if name == "read_submission":
+        from grader.compile import source
 
+        return source.read_submission
+    if name == "compile_source":
+        from grader.compile import nvrtc
 
-def read_submission(path: Path) -> bytes:
-    """Read the file to grade.
+        return nvrtc.compile_source
+    if name in ("assemble", "assembly"):
+        from grader.compile import ptxas
 
-    Raises UsageError (code ``not_found``, ``is_a_directory``, ``unreadable``), and SubmissionError ``invalid`` for one
-    over 1 MiB, of which no more than that is read.
-    """
-    from grader.compile import source
-
-    return source.read_submission(path)
-
-
-def compile_source(source: bytes, name: str, *, target: str = "sm_80", cache: bool = True) -> Program:
-    """Compile one submission for ``target`` in a child process with limits, and inspect the PTX.
-
-    ``name`` is the file's name in every message. Raises SubmissionError (``invalid``, ``compile_error``, ``limit``,
-    ``policy``), Unsupported (no NVRTC, or one that does not know ``target``), GraderFault. With ``cache`` the result
-    is kept under its content; errors are not kept.
-    """
-    from grader.compile import pipeline
-
-    return pipeline.compile_source(source, name, target=target, cache=cache)
-
-
-def assemble(program: Program, arch: str) -> bytes:
-    """The cubin of ``program`` for the real architecture ``arch``, e.g. ``sm_90``; `assembly` tells more.
-
-    Raises Unsupported (no ptxas, or one older than NVRTC), SubmissionError (``limit``, ``compile_error``), GraderFault.
-    """
-    return assembly(program, arch).cubin
-
-
-def assembly(program: Program, arch: str) -> Assembly:
-    """Like `assemble`, with the registers, spills and shared memory of each entry."""
-    from grader.compile import ptxas
-
-    return ptxas.assembly(program, arch)
-
-
-def missing_entry(program: Program, wanted: str) -> SubmissionError:
-    """The error to raise for a launch of a kernel that ``program`` does not have; says why, where that is known."""
-    from grader.compile import inspect
-
-    return inspect.missing_entry(program, wanted)
+        return getattr(ptxas, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

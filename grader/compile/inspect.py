@@ -12,11 +12,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from grader.compile import Entry, Parameter, Program
-from grader.compile.lexical import kernels, line_of, without_strings
+from grader.compile import Entry, Parameter
+from grader.compile.lexical import kernels, line_of, line_text, without_strings
 from grader.compile.source import smuggling
 from grader.errors import SubmissionError
-from grader.verdict import Diagnostic
 
 GLOBAL_LIMIT = 64 << 20  # bytes of .global variables
 CONSTANT_LIMIT = 64 << 10  # bytes of .const variables: what every GPU has
@@ -75,50 +74,33 @@ def inspect_ptx(ptx: str, name: str, source: str) -> tuple[Entry, ...]:
     """
     try:
         _check_assembly(ptx)
-        module = read_module(ptx)
+        module = _module(ptx)
         _check_origin(module, source)
     except _Broken as error:
-        raise _invalid(f"{name}: {error}", hint="write kernels in CUDA C, and only instructions in asm()") from None
+        hint = "write kernels in CUDA C, and only instructions in asm()"
+        raise SubmissionError("invalid", f"{name}: {error}", hint=hint) from None
     _check_externs(module, name, source)
     _check_memory(module, name)
     uses = {function: _uses(module, body) for function, body in module.functions.items()}
     entries = tuple(
-        Entry(entry, module.entries[entry], _static_shared(module, uses, entry)) for entry in module.entries
+        Entry(entry, parameters, _static_shared(module, uses, entry)) for entry, parameters in module.entries.items()
     )
-    if not any(not entry.name.startswith("_Z") for entry in entries):
+    if all(entry.name.startswith("_Z") for entry in entries):
         raise _no_entry(entries, name, source)
     return entries
 
 
-def missing_entry(program: Program, wanted: str) -> SubmissionError:
-    """The error for a launch of ``wanted``, which ``program`` does not have: says which kernels there are, or what
-    keeps this one from being found.
-    """
-    code = without_strings(program.source)
-    heads = kernels(code).get(wanted)
-    line = line_of(code, heads[0][0]) if heads else None
-    if any(_plain_name(entry.name) == wanted for entry in program.entries):
-        return _without_extern_c(wanted, program.name, program.source, line)
-    names = [entry.name for entry in program.entries if not entry.name.startswith("_Z")]
-    have = f"its kernels are {', '.join(names)}" if names else "it has no kernel"
-    return _invalid(f"{program.name} has no kernel {wanted}; {have}", program.name, line, hint=_shape(wanted))
-
-
-def read_module(ptx: str) -> Module:
-    """Read the structure. Raises an internal error, which `inspect_ptx` translates, for text that has none."""
+def _module(ptx: str) -> Module:
+    """Read the structure. Raises `_Broken` for text that has none."""
     module = Module()
-    text = _HEADER.sub(" ", _NOISE.sub(_quiet, ptx))
-    for head, body in _declarations(text):
+    quiet = _NOISE.sub(lambda match: '""' if match[0].startswith('"') else " ", ptx)
+    for head, body in _declarations(_HEADER.sub(" ", quiet)):
         function = _FUNCTION.search(head)
         if function:
             _add_function(module, head, body, function)
         else:
             _add_variables(module, head)
     return module
-
-
-def _quiet(match: re.Match[str]) -> str:
-    return '""' if match[0].startswith('"') else " "
 
 
 def _declarations(text: str) -> Iterator[tuple[str, str | None]]:
@@ -242,61 +224,51 @@ def _check_externs(module: Module, name: str, source: str) -> None:
         if extern in ALLOWED_EXTERNS:
             continue
         plain = _plain_name(extern)
-        line = _word_line(source, plain)
+        match = re.search(rf"\b{re.escape(plain)}\b", without_strings(source))
+        line = None if match is None else line_of(source, match.start())
         if _RUNTIME.fullmatch(extern):
+            verdict, message = "policy", f"{name} uses {plain}() on the device, which is not allowed here"
             hint = "pass memory in from the launch line (`// scratch`), and launch from there"
-            raise _at(
-                "policy", f"{name} uses {plain}() on the device, which is not allowed here", name, line, source, hint
-            )
-        hint = "define it in this file: there is nothing else to link with"
-        raise _at("compile_error", f"{plain} is declared but defined nowhere", name, line, source, hint)
+        else:
+            verdict, message = "compile_error", f"{plain} is declared but defined nowhere"
+            hint = "define it in this file: there is nothing else to link with"
+        raise SubmissionError(verdict, message, file=name, line=line, source=line_text(source, line), hint=hint)
 
 
 def _check_memory(module: Module, name: str) -> None:
-    limits: Mapping[str, tuple[int, str]] = {
-        "global": (GLOBAL_LIMIT, "__device__ variables"),
-        "const": (CONSTANT_LIMIT, "__constant__ variables"),
-    }
-    for space, (limit, words) in limits.items():
+    for space, limit, words, hint in (
+        ("global", GLOBAL_LIMIT, "__device__ variables", "declare memory with `// scratch` in the launch lines"),
+        ("const", CONSTANT_LIMIT, "__constant__ variables", "use fewer"),
+    ):
         size = module.bytes_of[space]
         if size > limit:
-            raise SubmissionError(
-                "limit",
-                f"the {words} of {name} take {size / 1024:.0f} KiB; the limit is {limit >> 10} KiB",
-                hint="declare memory with `// scratch` in the launch lines" if space == "global" else "use fewer",
-            )
+            message = f"the {words} of {name} take {size / 1024:.0f} KiB; the limit is {limit >> 10} KiB"
+            raise SubmissionError("limit", message, hint=hint)
 
 
 def _no_entry(entries: tuple[Entry, ...], name: str, source: str) -> SubmissionError:
     code = without_strings(source)
     heads = {kernel: places[0][0] for kernel, places in kernels(code).items()}
-    for plain in (_plain_name(entry.name) for entry in entries):
-        if plain in heads and not _is_template(code, heads[plain]):
-            return _without_extern_c(plain, name, source, line_of(code, heads[plain]))
+    for kernel in (_plain_name(entry.name) for entry in entries):
+        if kernel in heads and not _is_template(code, heads[kernel]):
+            line = line_of(code, heads[kernel])
+            message = f'the kernel {kernel} is not extern "C", so its name is a C++ one that no launch can find'
+            text = line_text(source, line) or ""
+            hint = f'write: extern "C" {text.strip()[:200]}'
+            return SubmissionError("invalid", message, file=name, line=line, source=text, hint=hint)
     if entries or any(_is_template(code, at) for at in heads.values()):
-        return _invalid(
+        return SubmissionError(
+            "invalid",
             f"{name} has only template kernels, which have no name that a launch could use",
             hint='call the template from a kernel: extern "C" __global__ void NAME(...) { body<256>(...); }',
         )
-    return _invalid(f"{name} has no kernel", hint=_shape("NAME"))
-
-
-def _without_extern_c(kernel: str, name: str, source: str, line: int | None) -> SubmissionError:
-    text = source.split("\n")[line - 1].strip()[:200] if line else f"__global__ void {kernel}(...)"
-    return _at(
-        "invalid", f'the kernel {kernel} is not extern "C", so its name is a C++ one that no launch can find',
-        name, line, source, f'write: extern "C" {text}',
-    )  # fmt: skip
+    hint = 'a kernel looks like this: extern "C" __global__ void NAME(...) { … }'
+    return SubmissionError("invalid", f"{name} has no kernel", hint=hint)
 
 
 def _is_template(code: str, at: int) -> bool:
     """Whether ``template`` stands before a kernel's ``__global__``, in the same declaration."""
     return re.search(r"\btemplate\b", re.split(r"[;{}]", code[max(0, at - 500) : at])[-1]) is not None
-
-
-def _word_line(source: str, word: str) -> int | None:
-    match = re.search(rf"\b{re.escape(word)}\b", without_strings(source))
-    return None if match is None else line_of(source, match.start())
 
 
 def _plain_name(mangled: str) -> str:
@@ -311,19 +283,3 @@ def _plain_name(mangled: str) -> str:
         if not mangled.startswith("_ZN"):
             break
     return name
-
-
-def _shape(name: str) -> str:
-    return f'a kernel looks like this: extern "C" __global__ void {name}(...) {{ … }}'
-
-
-def _at(verdict: str, message: str, file: str, line: int | None, source: str, hint: str) -> SubmissionError:
-    text = source.split("\n")[line - 1].rstrip("\r")[:300] if line else None
-    diagnostic = Diagnostic(verdict, message, file=file, line=line, source=text, hint=hint)
-    return SubmissionError(verdict, message, diagnostics=(diagnostic,), hint=hint)
-
-
-def _invalid(message: str, file: str | None = None, line: int | None = None, *, hint: str) -> SubmissionError:
-    return SubmissionError(
-        "invalid", message, diagnostics=(Diagnostic("invalid", message, file=file, line=line, hint=hint),), hint=hint
-    )

@@ -68,6 +68,12 @@ def line_of(text: str, position: int) -> int:
     return text.count("\n", 0, position) + 1
 
 
+def line_text(text: str, line: int | None) -> str | None:
+    """The text of one line for an excerpt, None where there is no such line."""
+    lines = text.split("\n")
+    return lines[line - 1].rstrip("\r")[:500] if line and line <= len(lines) else None
+
+
 def strings(source: str) -> Iterator[tuple[int, str]]:
     """Every run of string literals with only blanks and comments between them: its line and its content, joined."""
     line, start, content, end = 1, 0, "", 0

@@ -1,12 +1,20 @@
-"""The parent's side of the compile child: what to send, and what its end means."""
+"""One submission from bytes to a Program, kept by content: the parent's side of the compile child."""
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
-from grader.compile.toolchain import Toolchain, require_nvrtc
+from grader.compile import Entry, Parameter, Program
+from grader.compile.cache import digest, load, store
+from grader.compile.inspect import inspect_ptx
+from grader.compile.log import Report, clean, read_log
+from grader.compile.source import checked_source
+from grader.compile.toolchain import Toolchain, find_toolchain, require_nvrtc
 from grader.errors import GraderFault, SubmissionError, Unsupported
 from grader.process.channel import ChannelClosed, ChannelError, ChannelTimeout
 from grader.process.child import Child, spawn
@@ -14,6 +22,10 @@ from grader.process.sandbox import Sandbox
 
 if TYPE_CHECKING:
     from grader.compile.kept import KeptCompilers
+
+INCLUDE = Path(__file__).parent / "include"
+FORMAT = "2"  # of a cache entry: counts up when what is stored, or what is checked before storing, changes
+_TARGET = re.compile(r"sm_(\d{2,3}[af]?)")
 
 CHILD = "grader.compile.child"
 CPU_S = 20
@@ -27,6 +39,105 @@ _OUT_OF_MEMORY, _INVALID_OPTION, _COMPILATION, _BUILTINS = 1, 5, 6, 7
 
 KEPT: KeptCompilers | None = None
 """Children that stay, while `grader.compile.kept.compilers_kept` holds."""
+
+
+def compile_source(source: bytes, name: str, *, target: str = "sm_80", cache: bool = True) -> Program:
+    """Compile one submission for ``target`` in a child process with limits, and inspect the PTX.
+
+    ``name`` is the file's name in every message. Raises SubmissionError (``invalid``, ``compile_error``, ``limit``,
+    ``policy``), Unsupported (no NVRTC, or one that does not know ``target``), GraderFault. With ``cache`` the result
+    is kept under its content; errors are not kept.
+    """
+    # In messages, in compiler options and in the PTX a file's name is a plain one.
+    name = clean(PurePath(name.replace("\\", "/")).name).replace("\n", "").replace("\t", " ")
+    name = re.sub(r'["<>()]', "_", name)[:120] or "submission.cu"
+    text = checked_source(source, name)
+    toolchain = find_toolchain()
+    require_nvrtc(toolchain)
+    match = _TARGET.fullmatch(target)
+    if match is None:
+        raise Unsupported(f"{target!r} names no GPU architecture", hint="it looks like this: sm_80")
+    options = (
+        f"--gpu-architecture=compute_{match[1]}",
+        "--std=c++17",
+        "--generate-line-info",
+        "--device-as-default-execution-space",  # helper functions need no __device__
+        "--pre-include=warpgrade_prelude.h",
+    )
+    key = digest(FORMAT, text, name, *options, _stand_ins(), toolchain.fingerprint())
+    program = _stored(key, text, name, target) if cache else None
+    if program is None:
+        program = _compiled(text, name, target, options, toolchain)
+        if cache:
+            _store(key, program)
+    return program
+
+
+def _compiled(text: str, name: str, target: str, options: tuple[str, ...], toolchain: Toolchain) -> Program:
+    include = (str(INCLUDE), *map(str, toolchain.include_dirs), str(INCLUDE / "fallback"))
+    result = run_nvrtc(text, name, options, include, toolchain)
+    report = read_log(result.log, name, text)
+    if not result.ptx:
+        raise _compile_error(result, report, name)
+    return Program(
+        name=name,
+        source=text,
+        ptx=result.ptx,
+        target=target,
+        entries=inspect_ptx(result.ptx, name, text),
+        key=cache_key_of(result.ptx, target),
+        log=report.warnings,
+    )
+
+
+def cache_key_of(ptx: str, target: str) -> str:
+    """The key under which everything made from this PTX is kept."""
+    return digest("ptx", target, ptx)
+
+
+def _compile_error(result: Compilation, report: Report, name: str) -> SubmissionError:
+    if not report.errors:
+        message = f"{name} does not compile: {clean(result.log).strip()[:300]}"
+        return SubmissionError("compile_error", message)
+    first = report.errors[0]
+    count = report.error_count if not result.log_cut else f"more than {report.error_count}"
+    place = f", line {first.line}" if first.line else ""
+    others = "" if report.error_count == 1 and not result.log_cut else f" ({count} errors; this is the first)"
+    return SubmissionError(
+        "compile_error",
+        f"{name}{place}: {first.message}{others}",
+        diagnostics=report.errors,
+        hint=first.hint or "mend the first error first: later ones often follow from it",
+    )
+
+
+@cache
+def _stand_ins() -> str:
+    """Hash of our own headers."""
+    files = sorted(path for path in INCLUDE.rglob("*") if path.is_file())
+    return digest(*(part for path in files for part in (path.name, path.read_bytes())))
+
+
+def _store(key: str, program: Program) -> None:
+    entries = [
+        [e.name, [[p.type, p.bytes, p.align] for p in e.parameters], e.static_shared_bytes] for e in program.entries
+    ]
+    store("compile", key, {"ptx": program.ptx, "log": program.log, "entries": entries})
+
+
+def _stored(key: str, text: str, name: str, target: str) -> Program | None:
+    value = load("compile", key)
+    try:
+        entries = tuple(
+            Entry(e, tuple(Parameter(*p) for p in params), shared) for e, params, shared in value["entries"]
+        )
+        ptx, log = str(value["ptx"]), str(value["log"])
+    except (TypeError, KeyError, ValueError):
+        return None
+    return Program(name, text, ptx, target, entries, cache_key_of(ptx, target), log)
+
+
+# --------------------------------------------------------------------------------------------------------- the child
 
 
 @dataclass(frozen=True)

@@ -24,16 +24,15 @@ CPU_S = 60
 WALL_S = 90.0
 MEMORY_BYTES = 4 << 30
 CUBIN_BYTES = 64 << 20
-FORMAT = "1"
+FORMAT = "2"
 
 # Where programs that are not statically linked find the C library; read-only for ptxas.
 _SYSTEM_LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache")
 _SYSTEM_PROGRAMS = ("/bin", "/usr", "/opt")  # where a script finds the shell and the real ptxas
 _ENTRY = re.compile(r"Compiling entry function '([^']+)' for")
-_STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
 _USED = re.compile(r"Used (\d+) registers")
 _SHARED = re.compile(r"(\d+) bytes smem")
-_CONSTANT = re.compile(r"(\d+) bytes cmem\[0\]")
 _OTHER_VERSION = re.compile(r"Unsupported \.version (\S+?);|PTX version|not supported on this version", re.IGNORECASE)
 
 
@@ -42,39 +41,40 @@ class Resources:
     """What one entry needs on the architecture it was assembled for, per thread unless it says otherwise."""
 
     registers: int
-    stack_bytes: int
     spill_store_bytes: int
     spill_load_bytes: int
     static_shared_bytes: int  # per block
-    constant_bytes: int  # per launch: the parameters' bank
 
 
 @dataclass(frozen=True)
 class Assembly:
     """One cubin, and the resources of its entries by name."""
 
-    arch: str
     cubin: bytes
     resources: Mapping[str, Resources]
 
 
-def assembly(program: Program, arch: str, *, cache_results: bool = True) -> Assembly:
-    """See `grader.compile.assembly`."""
+def assembly(program: Program, arch: str) -> Assembly:
+    """The cubin of ``program`` for the real architecture ``arch`` (``sm_90``), and what each of its entries needs.
+
+    Raises Unsupported (no ptxas, or one older than NVRTC), SubmissionError (``limit``, ``compile_error``), GraderFault.
+    """
     toolchain = find_toolchain()
-    ptxas = _required(toolchain)
-    key = cache.digest("cubin", FORMAT, program.key, arch, _identity(ptxas))
-    found = _stored(key) if cache_results else None
+    ptxas = toolchain.ptxas
+    if ptxas is None:
+        raise Unsupported("ptxas, NVIDIA's assembler, is not installed; a GPU needs it", hint=f"install it: {INSTALL}")
+    state = ptxas.stat()
+    key = cache.digest("cubin", FORMAT, program.key, arch, f"{ptxas} {state.st_size} {state.st_mtime_ns}")
+    found = _stored(key)
     if found is None:
         found = _assembled(program, arch, ptxas, toolchain)
-        if cache_results:
-            _store(key, found)
+        _store(key, found)
     return found
 
 
-def _required(toolchain: Toolchain) -> Path:
-    if toolchain.ptxas is None:
-        raise Unsupported("ptxas, NVIDIA's assembler, is not installed; a GPU needs it", hint=f"install it: {INSTALL}")
-    return toolchain.ptxas
+def assemble(program: Program, arch: str) -> bytes:
+    """The cubin of ``program`` for ``arch``; raises what `assembly` raises."""
+    return assembly(program, arch).cubin
 
 
 def _assembled(program: Program, arch: str, ptxas: Path, toolchain: Toolchain) -> Assembly:
@@ -83,13 +83,14 @@ def _assembled(program: Program, arch: str, ptxas: Path, toolchain: Toolchain) -
     output = answer["output"].decode("utf-8", "replace")
     if answer["status"] != 0:
         raise _failure(program, arch, answer["status"], output, toolchain)
-    return Assembly(arch, answer["result"], read_resources(output))
+    return Assembly(answer["result"], read_resources(output))
 
 
 def _run(program: Program, arch: str, ptxas: Path, folder: Path) -> dict[str, Any]:
     sandbox = Sandbox(
         files=True,
-        read=(*_SYSTEM_LIBRARIES, *_interpreter_folders()),
+        # The child runs Python code while it is closed in, which may still import from the standard library.
+        read=(*_SYSTEM_LIBRARIES, sys.base_prefix, str(PACKAGE)),
         write=(str(folder), "/dev/null"),
         execute=(str(ptxas), *_SYSTEM_LIBRARIES, *(_SYSTEM_PROGRAMS if is_script(ptxas) else ())),
         network=False,
@@ -103,15 +104,9 @@ def _run(program: Program, arch: str, ptxas: Path, folder: Path) -> dict[str, An
         "input": program.ptx.encode(),
         "result_name": "program.cubin",
         "command": [
-            str(ptxas),
-            f"--gpu-name={arch}",
-            "--verbose",
-            "--generate-line-info",
-            "program.ptx",
-            "-o",
-            "program.cubin",
+            str(ptxas), f"--gpu-name={arch}", "--verbose", "--generate-line-info", "program.ptx", "-o", "program.cubin",
         ],
-    }
+    }  # fmt: skip
     with spawn("grader.compile.tool", sandbox=sandbox) as child:
         try:
             child.channel.send(request)
@@ -124,11 +119,6 @@ def _run(program: Program, arch: str, ptxas: Path, folder: Path) -> dict[str, An
     return answer
 
 
-def _interpreter_folders() -> tuple[str, ...]:
-    """The child runs Python code while it is closed in, which may still import from the standard library."""
-    return (sys.base_prefix, str(PACKAGE))
-
-
 def _failure(program: Program, arch: str, status: int, output: str, toolchain: Toolchain) -> Exception:
     words = clean(output).strip()
     if status == -24:  # SIGXCPU
@@ -136,33 +126,26 @@ def _failure(program: Program, arch: str, status: int, output: str, toolchain: T
     if status < 0 or "out of memory" in words.lower():
         return _beyond(program, f"more than {MEMORY_BYTES >> 30} GiB of memory, or crashes the assembler")
     if _OTHER_VERSION.search(words):
-        return _too_old(toolchain)
+        have, need = _dotted(toolchain.ptxas_version), _dotted(toolchain.nvrtc_version)
+        return Unsupported(
+            f"ptxas {have} ({toolchain.ptxas}) is older than NVRTC {need} and cannot read its PTX",
+            hint=f"install both from one release: {INSTALL.replace('install', 'install --upgrade')}",
+        )
     if "is not defined for option 'gpu-name'" in words:
         return Unsupported(f"ptxas does not know {arch}", hint="install a newer CUDA release")
     if ".target is higher" in words:
         return Unsupported(f"{program.name} is compiled for {program.target}, which {arch} is older than")
     errors = [line for line in words.split("\n") if "error" in line or "fatal" in line] or [words]
+    first = re.sub(r"^ptxas\s*(?:program\.ptx, line \d+;)?\s*(?:error|fatal)?\s*:\s*", "", errors[0])[:300]
     return SubmissionError(
         "compile_error",
-        f"{program.name} compiles, but cannot be assembled for {arch}: {_readable(errors[0])}",
+        f"{program.name} compiles, but cannot be assembled for {arch}: {first}",
         hint="too much shared or constant memory, or inline assembly that this GPU does not have, ends here",
-    )
-
-
-def _too_old(toolchain: Toolchain) -> Unsupported:
-    have, need = toolchain.ptxas_version, toolchain.nvrtc_version
-    return Unsupported(
-        f"ptxas {_dotted(have)} ({toolchain.ptxas}) is older than NVRTC {_dotted(need)} and cannot read its PTX",
-        hint=f"install both from one release: {INSTALL.replace('install', 'install --upgrade')}",
     )
 
 
 def _dotted(version: tuple[int, int] | None) -> str:
     return "of an unknown release" if version is None else "{}.{}".format(*version)
-
-
-def _readable(line: str) -> str:
-    return re.sub(r"^ptxas\s*(?:program\.ptx, line \d+;)?\s*(?:error|fatal)?\s*:\s*", "", line)[:300]
 
 
 def _beyond(program: Program, what: str) -> SubmissionError:
@@ -179,9 +162,9 @@ def read_resources(output: str) -> dict[str, Resources]:
 
 
 def _resources(text: str) -> Resources:
-    stack = _STACK.search(text)
-    frame, stores, loads = (int(number) for number in stack.groups()) if stack else (0, 0, 0)
-    return Resources(_number(_USED, text), frame, stores, loads, _number(_SHARED, text), _number(_CONSTANT, text))
+    spills = _SPILLS.search(text)
+    stores, loads = (int(number) for number in spills.groups()) if spills else (0, 0)
+    return Resources(_number(_USED, text), stores, loads, _number(_SHARED, text))
 
 
 def _number(pattern: re.Pattern[str], text: str) -> int:
@@ -189,14 +172,9 @@ def _number(pattern: re.Pattern[str], text: str) -> int:
     return int(match[1]) if match else 0
 
 
-def _identity(ptxas: Path) -> str:
-    state = ptxas.stat()
-    return f"{ptxas} {state.st_size} {state.st_mtime_ns}"
-
-
 def _store(key: str, made: Assembly) -> None:
     resources = {name: asdict(needs) for name, needs in made.resources.items()}
-    value = {"arch": made.arch, "cubin": base64.b64encode(made.cubin).decode(), "resources": resources}
+    value = {"cubin": base64.b64encode(made.cubin).decode(), "resources": resources}
     cache.store("cubin", key, value)
 
 
@@ -204,6 +182,6 @@ def _stored(key: str) -> Assembly | None:
     value = cache.load("cubin", key)
     try:
         resources = {name: Resources(**needs) for name, needs in value["resources"].items()}
-        return Assembly(value["arch"], base64.b64decode(value["cubin"]), resources)
+        return Assembly(base64.b64decode(value["cubin"]), resources)
     except (TypeError, KeyError, ValueError):
         return None

@@ -19,6 +19,7 @@ from grader.compile.lexical import (
     assembly,
     blocks,
     line_of,
+    line_text,
     strings,
     without_comments,
     without_directives,
@@ -103,18 +104,19 @@ def _text(source: bytes, name: str) -> str:
     if len(source) > SOURCE_LIMIT:
         raise _too_large(name, len(source))
     if not source.strip():
-        raise _invalid(f"{name} is empty", hint=f"delete it, and `grade start {Path(name).stem}` puts the stub here")
+        hint = f"delete it, and `grade start {Path(name).stem}` puts the stub here"
+        raise SubmissionError("invalid", f"{name} is empty", hint=hint)
     try:
         text = source.removeprefix(codecs.BOM_UTF8).decode("utf-8")
     except UnicodeDecodeError as error:
         line = source.count(b"\n", 0, error.start) + 1
-        raise _invalid(
-            f"{name} is not text: byte 0x{source[error.start]:02x} in line {line} is not UTF-8",
-            name, line, hint="save the file as UTF-8; a compiled file cannot be graded",
-        ) from None  # fmt: skip
+        message = f"{name} is not text: byte 0x{source[error.start]:02x} in line {line} is not UTF-8"
+        hint = "save the file as UTF-8; a compiled file cannot be graded"
+        raise SubmissionError("invalid", message, file=name, line=line, hint=hint) from None
     if "\0" in text:
         line = line_of(text, text.index("\0"))
-        raise _invalid(f"{name} is not text: line {line} holds a NUL character", name, line, hint="save it as UTF-8")
+        message = f"{name} is not text: line {line} holds a NUL character"
+        raise SubmissionError("invalid", message, file=name, line=line, hint="save it as UTF-8")
     return text
 
 
@@ -123,17 +125,14 @@ def _refuse_host_code(text: str, name: str) -> None:
     if not findings:
         return
     places = _places(findings, blocks(without_directives(text))[0])
-    message = f"{name} holds host code, which has no place here: remove {_listed([place for place, _ in places])}"
+    more = f" and {len(places) - SHOWN} more" if len(places) > SHOWN else ""
+    message = f"{name} holds host code, which has no place here: remove {', '.join(list(places)[:SHOWN])}{more}"
     hint = "keep the kernels and their device functions; the launch belongs in the `// launch` line"
-    raise SubmissionError(
-        "invalid",
-        message,
-        diagnostics=tuple(
-            Diagnostic("invalid", f"host code: {what}", file=name, line=line, source=_line(text, line), hint=hint)
-            for _, (line, what) in places[:SHOWN]
-        ),
-        hint=hint,
+    found = (
+        Diagnostic("invalid", f"host code: {what}", file=name, line=line, source=line_text(text, line), hint=hint)
+        for line, what in islice(places.values(), SHOWN)
     )
+    raise SubmissionError("invalid", message, diagnostics=tuple(found), hint=hint)
 
 
 def _host_headers(text: str) -> list[_Finding]:
@@ -156,7 +155,7 @@ def _host_calls(text: str) -> list[_Finding]:
     ]
 
 
-def _places(findings: list[_Finding], outer: list[Block]) -> list[tuple[str, tuple[int, str]]]:
+def _places(findings: list[_Finding], outer: list[Block]) -> dict[str, tuple[int, str]]:
     """Where to cut: a whole function where a finding lies in one that is no kernel, else the line."""
     places: dict[str, tuple[int, str]] = {}
     for finding in findings:
@@ -169,32 +168,29 @@ def _places(findings: list[_Finding], outer: list[Block]) -> list[tuple[str, tup
             lines = f"line {block.first_line}" if one else f"lines {block.first_line}–{block.last_line}"
             words = f"{lines} ({block.head[:60]})"
             places.setdefault(words, (finding.line, finding.what))
-    return list(places.items())
+    return places
 
 
 def _refuse_renumbering(text: str, name: str) -> None:
-    match = _LINE_DIRECTIVE.search(without_strings(text))
-    if match:
-        line = line_of(text, match.start())
-        raise _invalid(
-            f"{name}, line {line}: #line is not allowed, messages would name the wrong lines",
-            name, line, _line(text, line), hint="remove the directive",
-        )  # fmt: skip
+    if match := _LINE_DIRECTIVE.search(without_strings(text)):
+        words = "#line is not allowed, messages would name the wrong lines"
+        raise _refused(text, name, line_of(text, match.start()), words, "remove the directive")
 
 
 def _refuse_smuggling(text: str, name: str) -> None:
     for line, content in assembly(text):
         if reason := smuggling(content):
-            raise _invalid(
-                f"{name}, line {line}: inline assembly must stay inside its function; this one {reason}",
-                name, line, _line(text, line), hint="write the kernel in CUDA C and only the instruction in asm()",
-            )  # fmt: skip
+            words = f"inline assembly must stay inside its function; this one {reason}"
+            raise _refused(text, name, line, words, "write the kernel in CUDA C and only the instruction in asm()")
     for line, content in strings(text):
         if "inline asm" in content:
-            raise _invalid(
-                f'{name}, line {line}: a string must not hold the words "inline asm", which mark assembly in the PTX',
-                name, line, _line(text, line), hint="change the string",
-            )  # fmt: skip
+            words = 'a string must not hold the words "inline asm", which mark assembly in the PTX'
+            raise _refused(text, name, line, words, "change the string")
+
+
+def _refused(text: str, name: str, line: int, words: str, hint: str) -> SubmissionError:
+    source = line_text(text, line)
+    return SubmissionError("invalid", f"{name}, line {line}: {words}", file=name, line=line, source=source, hint=hint)
 
 
 def smuggling(assembly_text: str) -> str:
@@ -211,28 +207,9 @@ def smuggling(assembly_text: str) -> str:
     return "leaves a brace open" if depth else ""
 
 
-def _line(text: str, line: int) -> str:
-    lines = text.split("\n")
-    return lines[line - 1].rstrip("\r")[:500] if 0 < line <= len(lines) else ""
-
-
-def _listed(places: list[str]) -> str:
-    more = f" and {len(places) - SHOWN} more" if len(places) > SHOWN else ""
-    return ", ".join(places[:SHOWN]) + more
-
-
 def _too_large(name: str, size: int) -> SubmissionError:
-    return _invalid(
-        f"{name} is {size / 1e6:.1f} MB; a submission is at most {SOURCE_LIMIT >> 20} MiB",
-        hint="submit the .cu source itself, without data",
-    )
-
-
-def _invalid(
-    message: str, file: str | None = None, line: int | None = None, source: str | None = None, *, hint: str
-) -> SubmissionError:
-    diagnostic = Diagnostic("invalid", message, file=file, line=line, source=source, hint=hint)
-    return SubmissionError("invalid", message, diagnostics=(diagnostic,), hint=hint)
+    message = f"{name} is {size / 1e6:.1f} MB; a submission is at most {SOURCE_LIMIT >> 20} MiB"
+    return SubmissionError("invalid", message, hint="submit the .cu source itself, without data")
 
 
 _START = "`grade start NAME` copies a stub here; --file names another file"

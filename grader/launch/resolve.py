@@ -29,7 +29,6 @@ from grader.launch.records import (
     ZeroLine,
 )
 from grader.launch.source import Fragment, invalid
-from grader.verdict import Diagnostic
 
 if TYPE_CHECKING:
     from grader.compile import Program
@@ -325,8 +324,7 @@ def _without_launch(case: SizedCase) -> LaunchPlan:
         return LaunchPlan((), case.scratch)
     message = f"{case.script.file} has no launch line, so no kernel is ever started"
     hint = f"write this line above the kernel, and choose grid and block yourself: {example_line(case.exercise)}"
-    diagnostic = Diagnostic(kind="invalid", message=message, file=case.script.file, hint=hint)
-    raise SubmissionError("invalid", message, diagnostics=(diagnostic,), hint=hint)
+    raise SubmissionError("invalid", message, file=case.script.file, hint=hint)
 
 
 def example_line(exercise: Exercise) -> str:

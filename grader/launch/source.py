@@ -17,7 +17,6 @@ from grader.c_types import C_NAMES, HOLDS
 from grader.compile.lexical import Lines, blank, blocks, directives, kernels, line_comments, without_directives
 from grader.errors import SubmissionError
 from grader.expressions import ExpressionError, evaluate_integer
-from grader.verdict import Diagnostic
 
 _BRACKETS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 
@@ -61,20 +60,11 @@ class Fragment:
         return next((i for i, depth in self.depths() if i > opening and depth <= level and self.text[i] in ")]}"), None)
 
 
-def invalid(
-    message: str, at: Fragment, *, hint: str = "", kernel: str | None = None, shift: int = 0
-) -> SubmissionError:
+def invalid(message: str, at: Fragment, *, hint: str = "", shift: int = 0) -> SubmissionError:
     """The error that a launch line deserves; ``shift`` moves the caret that many characters into ``at``."""
-    diagnostic = Diagnostic(
-        kind="invalid",
-        message=message,
-        file=at.file,
-        line=at.line,
-        column=at.column + shift,
-        source=at.source,
-        hint=hint,
+    return SubmissionError(
+        "invalid", message, file=at.file, line=at.line, column=at.column + shift, source=at.source, hint=hint
     )
-    return SubmissionError("invalid", message, diagnostics=(diagnostic,), hint=hint)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.compile import Program, cache, compile_source, nvrtc, pipeline
+from grader.compile import Program, cache, compile_source, nvrtc
 from grader.errors import GraderFault, SubmissionError
 from grader.paths import cache_folder as place
 
@@ -34,7 +34,7 @@ def test_whatever_changes_the_result_misses_the_cache(
     compile_source(KERNEL, "kernel.cu")
     stop_compiling(monkeypatch)
     if change == "headers":
-        monkeypatch.setattr(pipeline, "_stand_ins", lambda: "others")
+        monkeypatch.setattr(nvrtc, "_stand_ins", lambda: "others")
     with pytest.raises(GraderFault):
         compile_source(
             KERNEL + b"\n" * (change == "source"),

@@ -12,7 +12,6 @@ from dataclasses import replace
 
 import pytest
 
-from grader.compile import Entry, Program, missing_entry
 from grader.compile.inspect import inspect_ptx
 from grader.compile.log import read_log
 from grader.compile.nvrtc import LOG_BYTES
@@ -66,13 +65,9 @@ ASSIGNED = "a[1] = b[2] = c[3] = d[4] = 1;\n"
 ERROR = "k.cu(1): error: expression must be a modifiable lvalue\n  a[1] = b[2] = c[3] = d[4] = 1;\n    ^\n"
 
 
-def compiled(text: str) -> Program:
-    return Program("k.cu", text, "", "sm_80", tuple(Entry(f"_Z{len(name)}{name}v", ()) for name in NAMES), "")
-
-
 def inspected(text: str) -> None:
     """PTX whose hundred kernels have C++ names."""
-    kernels = "".join(f".visible .entry {entry.name}()\n{{\nret;\n}}\n" for entry in compiled("").entries)
+    kernels = "".join(f".visible .entry _Z{len(name)}{name}v()\n{{\nret;\n}}\n" for name in NAMES)
     inspect_ptx(f".version 8.0\n.target sm_80\n{kernels}", "k.cu", text)
 
 
@@ -89,7 +84,6 @@ def look(text: str) -> None:
 READERS: dict[str, Callable[[str], object]] = {
     "what may be compiled": lambda text: checked_source(text.encode(), "k.cu"),
     "host code": lambda text: checked_source(f"{text}\n<<<".encode(), "k.cu"),
-    "a kernel that is missing": lambda text: missing_entry(compiled(text), "k"),
     "kernels without extern C": inspected,
     "the compiler's log": lambda text: read_log(f"k.cu(1): error: {text}\n  {text}\n  ^\n{text}", "k.cu", text),
     "advice on errors": lambda text: read_log(ERROR * (LOG_BYTES // len(ERROR)), "k.cu", f"{ASSIGNED}{text}"),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from grader.compile import Program
-from grader.compile.pipeline import INCLUDE
+from grader.compile.nvrtc import INCLUDE
 from grader.compile.toolchain import find_toolchain
 
 Compile = Callable[[str], Program]
