@@ -23,8 +23,7 @@ MATCHING = ("search", "match", "fullmatch", "findall", "finditer", "sub", "split
 """Functions of `re`, and methods of its patterns."""
 
 FOREIGN = {
-    "render/page.py": "leaves out a stage's detail that a finding above says word for word",
-    "cli/doctor.py": "sets its own lines apart; no finding is among them",
+    "render/html.py": "leaves out a stage's detail that a finding above says word for word",
 }
 """Modules that may, and why."""
 

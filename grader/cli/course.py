@@ -202,7 +202,7 @@ def show_statement(name: str, courses: Sequence[Path], *, no_color: bool) -> int
     page = entry.ladder_page if steps else entry.statement
     if page is None or not page.is_file():
         raise UsageError(f"{entry.name} has no statement at {entry.statement}", code="bad_exercise")
-    from grader.render.statement import statement_text
+    from grader.render.console import statement_text
 
     shown = screen(no_color=no_color)
     text = page.read_text(encoding="utf-8", errors="replace")

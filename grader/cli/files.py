@@ -165,7 +165,7 @@ def _print_sources(files: Sequence[Path], *, no_color: bool) -> None:
 
 
 def _for_people(text: str, path: Path, *, no_color: bool) -> str:
-    from grader.render.source import source_text
+    from grader.render.console import source_text
     from grader.text import safe
 
     shown = screen(no_color=no_color)

@@ -22,7 +22,7 @@ from grader.paths import PACKAGE
 from grader.verdict import Verdict
 
 if TYPE_CHECKING:
-    from grader.render.roofline_drawing import Point
+    from grader.render.drawing import Point
 
 
 @dataclass(frozen=True)
@@ -305,7 +305,7 @@ def ladder_points(catalog: Catalog, entry: CourseExercise, verdict: Verdict) -> 
         return ()
     from grader.practice.history import key_of, progress
     from grader.practice.standings import best_fractions
-    from grader.render.roofline_drawing import Point
+    from grader.render.drawing import Point
 
     best = best_fractions(progress().runs(), verdict.device)
     unit = measured.roof.achieved / measured.fraction_of_peak

@@ -77,7 +77,7 @@ def _hints_of(entry: CourseExercise) -> tuple[str, ...]:
 
 
 def _print_hint(entry: CourseExercise, hints: Sequence[str], number: int, *, no_color: bool) -> None:
-    from grader.render.statement import statement_text
+    from grader.render.console import statement_text
 
     shown = screen(no_color=no_color)
     print_line(f"{entry.name}, hint {number} of {len(hints)}\n")
@@ -153,7 +153,7 @@ def all_passed(catalog: Catalog) -> str:
 def show_interview(name: str, courses: Sequence[Path], *, answers: bool, no_color: bool) -> int:
     """Print the questions of one exercise, numbered; with ``answers``, each with its answer."""
     from grader.practice.pages import questions_in
-    from grader.render.statement import statement_text
+    from grader.render.console import statement_text
 
     entry = find(load(courses), name)
     try:

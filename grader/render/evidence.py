@@ -1,17 +1,15 @@
-"""The rows under a finding: where it happened, which memory, both accesses of a race, counters, speed."""
+"""What explains a finding: its lines in the file, where it happened, the accesses of a race, counters, speed. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from grader.counters import HOST_COUNTERS, in_words
-from grader.render.host_lines import is_host_finding, marked_lines
-from grader.text import duration, index_words, number, percent, rate, safe
-from grader.verdict import Access, Diagnostic, LaunchRecord, Measurement, Verdict
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+from grader.findings.kinds import kind_of
+from grader.render.timeline import Marked
+from grader.text import counted, duration, index_words, number, percent, rate, safe, size_words
+from grader.verdict import Access, Diagnostic, LaunchRecord, Measurement, Place, Verdict
 
 Row = tuple[str, str]
 
@@ -30,14 +28,30 @@ ROLES: Mapping[str, str] = {"exit": "not there", "barrier": "waits"}
 COUNTED = ("pass", "technique", "slow")
 """Verdicts on a right answer: the counters and the timeline tell more of it."""
 
-LAUNCHES_SHOWN = 4
 BAR = 40  # characters of the bar that stands for the whole peak
+
+
+def points(verdict: Verdict) -> str:
+    return f"{verdict.score} of {verdict.max_score} points" if verdict.max_score else "no points graded"
+
+
+def right_words(verdict: Verdict, right: str = "") -> str:
+    """What a pass is worth: how many cases, and how large they were; "" for any other verdict."""
+    if not verdict.passed or not verdict.cases:
+        return ""
+    largest = max(verdict.cases, key=lambda case: sum(case.size.values()))
+    return f"{counted(len(verdict.cases), 'case')}{right}, the largest with {size_words(largest.size)}"
 
 
 def evidence_rows(found: Diagnostic, case: str = "") -> list[Row]:
     """Return label and text of what is known; ``case`` says at which size it happened."""
+    thread = [
+        f"thread {index_words(found.thread)}" if found.thread and not found.accesses else "",
+        f"block {index_words(found.block)}" if found.block and not found.accesses else "",
+        f"kernel {found.kernel}" if found.kernel else "",
+    ]
     rows = [
-        ("where", _thread_words(found)),
+        ("where", ", ".join(filter(None, thread))),
         ("launched", f"at {found.launch}" if found.launch else ""),
         ("memory", _memory_words(found) if found.kind != "wrong" else ""),  # the message begins with it
         *((_role(access), _access_words(access)) for access in found.accesses),
@@ -45,6 +59,32 @@ def evidence_rows(found: Diagnostic, case: str = "") -> list[Row]:
         ("case", case),
     ]
     return [(label, text) for label, text in rows if text]
+
+
+def _role(access: Access) -> str:
+    return ROLES.get(access.kind, access.kind)
+
+
+def _access_words(access: Access) -> str:
+    line = f", line {access.line}" if access.line is not None else ""
+    return f"thread {index_words(access.thread)}, block {index_words(access.block)}{line}"
+
+
+def _memory_words(found: Diagnostic) -> str:
+    """``global x[3]``; of memory that has no name, only words for it: ``memory allocated at line 24, element 3``."""
+    name = found.array or ""
+    if " " in name:
+        name = name.strip("()") + (f", element {found.index}" if found.index is not None else "")
+    elif name and found.index is not None:
+        name = f"{name}[{found.index}]"
+    known = " ".join(filter(None, [found.space, name]))
+    if found.address is None:
+        return known
+    at = f"byte {found.address} of it" if found.array else f"address 0x{found.address & (2**64 - 1):x}"
+    return f"{known}, {at}" if known else at
+
+
+# ----------------------------------------------------------------------------------------------- the lines in the file
 
 
 def marks_of(found: Diagnostic) -> dict[int, str]:
@@ -60,41 +100,80 @@ def marks_of(found: Diagnostic) -> dict[int, str]:
     return marks
 
 
-def _role(access: Access) -> str:
-    return ROLES.get(access.kind, access.kind)
+def is_host_finding(found: Diagnostic) -> bool:
+    return kind_of(found.kind).of_host
 
 
-def _thread_words(found: Diagnostic) -> str:
-    parts = [
-        f"thread {index_words(found.thread)}" if found.thread and not found.accesses else "",
-        f"block {index_words(found.block)}" if found.block and not found.accesses else "",
-        f"kernel {found.kernel}" if found.kernel else "",
-    ]
-    return ", ".join(part for part in parts if part)
+EITHER = ("writes it", "writes it too")
+"""Words for the lines where both write: neither is too early."""
+
+BOTH = "queues both"
+WHEN: Mapping[str, str] = {"earlier_run": "of an earlier run", "setup": "in setup()"}
 
 
-def _memory_words(found: Diagnostic) -> str:
-    name = _element(found.array, found.index) if found.array else None
-    known = " ".join(filter(None, [found.space, name]))
-    if found.address is None:
-        return known
-    at = f"byte {found.address} of it" if found.array else f"address 0x{found.address & (2**64 - 1):x}"
-    return f"{known}, {at}" if known else at
+def host_marks(found: Diagnostic) -> list[Marked]:
+    """The operations that the finding is about, the accused first; each line and stream once."""
+    if not is_host_finding(found) or not found.file:
+        return []
+    accused, other = kind_of(found.kind).roles
+    if any(place.role == "either" for place in found.places):
+        accused, other = EITHER
+    marks = list(dict.fromkeys(_mark(place) for place in found.places if place.line))
+    if found.line is not None and all(mark.line != found.line for mark in marks):
+        marks.insert(0, Marked(found.line, ""))
+    marks.sort(key=lambda mark: mark.line != found.line)  # stable: as the finding has them
+    return [replace(mark, word=mark.word or (other if i else accused)) for i, mark in enumerate(marks)]
 
 
-def _element(array: str, index: int | None) -> str:
-    """``x[3]``; of memory that has no name, only words for it: ``memory allocated at line 24, element 3``."""
-    if " " not in array:
-        return f"{array}[{index}]" if index is not None else array
-    return array.strip("()") + (f", element {index}" if index is not None else "")
+def _mark(place: Place) -> Marked:
+    """The mark of a place; it has a word already where the operation is not of this run."""
+    word = WHEN.get(place.when, "")
+    return Marked(place.line or 0, word, place.stream, place.device, place.occurrence, drawn=not word)
 
 
-def _access_words(access: Access) -> str:
-    line = f", line {access.line}" if access.line is not None else ""
-    return f"thread {index_words(access.thread)}, block {index_words(access.block)}{line}"
+def marked_lines(found: Diagnostic) -> dict[int, str]:
+    """The lines for the excerpt; in a loop both operations may be queued by one line."""
+    words: dict[int, list[str]] = {}
+    for mark in host_marks(found):
+        words.setdefault(mark.line, []).append(mark.word)
+    return {line: known[0] if len(known) == 1 else BOTH for line, known in words.items()}
 
 
-OVERLAP_GRADED = "The overlap is graded: this step asks for it (technique)."
+def base(path: str) -> str:
+    return path.replace("\\", "/").rsplit("/", 1)[-1]
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The texts that a report may quote: ``source`` of the file ``graded``, ``beside`` of others, by name."""
+
+    graded: str | None
+    source: str
+    beside: Mapping[str, str] = field(default_factory=dict)
+
+    def are_of(self, found: Diagnostic) -> bool:
+        """Whether the finding is about the graded file itself."""
+        return found.file is None or self.graded is None or base(found.file) == base(self.graded)
+
+    def of(self, found: Diagnostic) -> str:
+        """The text of the file that the finding is about; "" where it is not at hand."""
+        return self.source if self.are_of(found) else self.beside.get(base(found.file or ""), "")
+
+    @property
+    def printer(self) -> str:
+        """Who printed: the kernel; of a host exercise the host file, and its kernels where they can."""
+        host = ", ".join(name for name in self.beside if name.endswith(".py"))
+        if not host:
+            return "the kernel"
+        return f"{host} and its kernels" if "printf" in self.source else host
+
+
+RUN_TWICE = "run() is called twice in a case, first on other inputs"
+
+
+# ------------------------------------------------------------------------------------------------------------ counters
+
+OVERLAP = "modelled_overlap"
 
 
 def asks_for_overlap(verdict: Verdict) -> bool:
@@ -105,88 +184,86 @@ def asks_for_overlap(verdict: Verdict) -> bool:
 def telling_counters(verdict: Verdict) -> Mapping[str, float]:
     """What the host file did; the overlap only where there was something to overlap, or it was asked for."""
     counters = verdict.host_counters
-    told_too = counters.get("streams", 0) > 1 or asks_for_overlap(verdict)
-    return counters if told_too else {name: value for name, value in counters.items() if name != OVERLAP}
+    overlap_too = counters.get("streams", 0) > 1 or asks_for_overlap(verdict)
+    return counters if overlap_too else {name: value for name, value in counters.items() if name != OVERLAP}
 
 
-OVERLAP = "modelled_overlap"
+ONE_ORDER = (
+    "The drawing shows one order that is possible, in which it may go well by luck. Nothing forces it: the grader runs "
+    "each operation as late as is allowed, which is possible, too."
+)
+OVERLAP_GRADED = "The overlap is graded: this step asks for it (technique)."
 
 
-def host_rows(counters: Mapping[str, float]) -> list[Row]:
+def timeline_remark(verdict: Verdict, found: Diagnostic | None = None) -> str:
+    """What must be said below the timeline of a finding, or of a verdict without one; "" where the drawing says all.
+
+    Of operations that nothing orders, a drawing shows one order: it need not be what went wrong.
+    """
+    if found is None:
+        return OVERLAP_GRADED if asks_for_overlap(verdict) else ""
+    modelled = verdict.timeline is not None and verdict.timeline.modelled
+    return ONE_ORDER if modelled and kind_of(found.kind).unordered else ""
+
+
+def host_rows(verdict: Verdict) -> list[Row]:
     """Return what the host file did, in one row; nothing where it was not counted."""
+    counters = telling_counters(verdict)
     known = {name: in_words(name, counters[name]) for name in HOST_COUNTERS if counters.get(name)}
     if "copies" in known and "copied_bytes" in known:
         known["copies"] += f" ({known.pop('copied_bytes').removesuffix(' copied')})"
     return [("host file", ", ".join(known.values()))] if known else []
 
 
-def counter_table(launches: Sequence[LaunchRecord]) -> Iterator[RenderableType]:
-    """Yield a compact table, one row per launch, of the counters in `COLUMNS`."""
-    from rich.table import Table
-    from rich.text import Text
-
-    shown = [launch for launch in launches if launch.counters]
-    columns = [name for name in COLUMNS if any(name in launch.counters for launch in shown)]
-    if not columns:
-        return
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("  launch", no_wrap=True, max_width=36)
-    for name in columns:
-        table.add_column(COLUMNS[name], justify="right", no_wrap=True)
-    rows = alike(shown, columns)
-    for launch, cells, count in rows[:LAUNCHES_SHOWN]:
-        table.add_row(Text(f"  {f'{count} × ' * (count > 1)}{_launch_words(launch)}"), *cells)
-    yield ""
-    yield table
-    left_out = sum(count for *_, count in rows[LAUNCHES_SHOWN:])
-    if left_out:
-        yield Text(f"  … {left_out} more launch{'es' * (left_out > 1)} (all of them with --json)", style="dim")
+def columns_of(launches: Iterable[LaunchRecord]) -> dict[str, str]:
+    """Return the counters that any of the launches has, with their headings."""
+    return {name: heading for name, heading in COLUMNS.items() if any(name in x.counters for x in launches)}
 
 
-def alike(launches: Iterable[LaunchRecord], columns: Sequence[str]) -> list[tuple[LaunchRecord, tuple[str, ...], int]]:
-    """Launches with their cells, the first of those that look the same, with their number."""
+def alike(launches: Iterable[LaunchRecord], columns: Iterable[str]) -> list[tuple[LaunchRecord, tuple[str, ...], int]]:
+    """Launches that have counters, with their cells: the first of those that look the same, with their number."""
     rows: dict[tuple[str, tuple[str, ...]], tuple[LaunchRecord, int]] = {}
-    for launch in launches:
-        looks = _launch_words(launch), tuple(number(launch.counters.get(name)) for name in columns)
+    for launch in (launch for launch in launches if launch.counters):
+        looks = launch_words(launch), tuple(number(launch.counters.get(name)) for name in columns)
         first, count = rows.get(looks, (launch, 0))
         rows[looks] = first, count + 1
     return [(launch, cells, count) for (_, cells), (launch, count) in rows.items()]
 
 
-def _launch_words(launch: LaunchRecord) -> str:
+def launch_words(launch: LaunchRecord) -> str:
     shape = "×".join(str(size) for size in launch.grid if size != 1) or "1"
     block = "×".join(str(size) for size in launch.block if size != 1) or "1"
     return f"{safe(launch.kernel)}<<<{shape}, {block}>>>"
 
 
+# --------------------------------------------------------------------------------------------------------------- speed
+
+
 def speed_rows(measured: Measurement) -> list[Row]:
     """Return time, rate, and the bar with the pass line in it."""
     low, high = (duration(bound) for bound in measured.interval_s)
+    limits = (
+        ("peak", measured.peak, measured.fraction_of_peak),
+        ("ceiling", measured.ceiling, measured.fraction_of_ceiling),
+    )
+    rates = [rate(measured.achieved, measured.unit)]
+    rates += [
+        f"{percent(fraction)} of the {name} {rate(limit, measured.unit)}"
+        for name, limit, fraction in limits
+        if limit is not None and fraction is not None
+    ]
     rows = [
         ("time", f"{duration(measured.median_s)} (95 % interval {low} – {high}, {measured.samples} samples)"),
-        ("rate", _rate_words(measured)),
+        ("rate", ", ".join(rates)),
         ("", _bar(measured)),
         ("line", measured.line + (" (provisional: this GPU has no profile)" if measured.provisional else "")),
     ]
     return [(label, text) for label, text in rows if text]
 
 
-def _rate_words(measured: Measurement) -> str:
-    of = [
-        f"{percent(fraction)} of the {name} {rate(limit, measured.unit)}"
-        for name, limit, fraction in (
-            ("peak", measured.peak, measured.fraction_of_peak),
-            ("ceiling", measured.ceiling, measured.fraction_of_ceiling),
-        )
-        if limit is not None and fraction is not None
-    ]
-    return ", ".join([rate(measured.achieved, measured.unit), *of])
-
-
 def _bar(measured: Measurement) -> str:
     """The fraction that the pass line is about, as a bar; ``┃`` stands where the line is."""
-    of_ceiling = "ceiling" in measured.line
-    fraction = measured.fraction_of_ceiling if of_ceiling else measured.fraction_of_peak
+    _, fraction = lined_fraction(measured)
     if fraction is None:
         return ""
     filled = min(BAR, round(BAR * fraction))
@@ -194,3 +271,10 @@ def _bar(measured: Measurement) -> str:
     if measured.line_fraction is not None:
         cells[min(BAR - 1, round(BAR * measured.line_fraction))] = "┃"
     return "".join(cells) + f" {percent(fraction)}"
+
+
+def lined_fraction(measured: Measurement) -> tuple[str, float | None]:
+    """Return what the pass line is a part of, ``ceiling`` or ``peak``, and the part of it that was reached."""
+    if "ceiling" in measured.line:
+        return "ceiling", measured.fraction_of_ceiling
+    return "peak", measured.fraction_of_peak

@@ -9,26 +9,74 @@ visible. A page that would be larger than `LARGEST` is made again with less in i
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from grader.render.host_lines import RUN_TWICE
-from grader.render.page import BACKENDS, LEVELS, Graded, section
+from grader.counters import HOST_COUNTERS, amount
+from grader.render.access import busiest_bank, picture_for, summary, title
+from grader.render.drawing import Point, access_svg, roofline_svg, speed_bar
+from grader.render.evidence import (
+    COUNTED,
+    RUN_TWICE,
+    Texts,
+    alike,
+    base,
+    columns_of,
+    evidence_rows,
+    host_marks,
+    is_host_finding,
+    marks_of,
+    points,
+    right_words,
+    speed_rows,
+    telling_counters,
+    timeline_remark,
+)
+from grader.render.source import CHARACTERS_SHOWN, GAP, Listing, lines_around, listing, source_lines
+from grader.render.timeline_drawing import timeline_picture
 from grader.text import counted, cut, safe, size_words
+from grader.verdict import Diagnostic, Verdict, WorstRequest
 
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-__all__ = ["Graded", "to_html"]
-
 LARGEST = 950_000
 """Bytes of a page at most: 1 MB with room to spare."""
 
+LEVELS = ("full", "short", "summary")
+"""How much a page tells: everything; without source listings and lists of cases; what was found alone, in words."""
+
+TONES: Mapping[str, str] = {
+    "pass": "good", "slow": "warn", "technique": "warn", "inconclusive": "warn", "unsupported": "warn", "error": "warn",
+}  # fmt: skip
+BACKENDS: Mapping[str, str] = {"sim": "simulator", "gpu": "GPU", "sim+gpu": "simulator and GPU"}
 SYMBOLS: Mapping[str, str] = {"passed": "✔", "failed": "✘", "skipped": "–", "not_graded": "○"}
+
+FINDINGS_SHOWN: Mapping[str, int] = {"full": 12, "short": 6, "summary": 2}
 PRINTED_SHOWN = 8000
 CASES_SHOWN = 100
+PICTURES_SHOWN = 4
+LAUNCHES_SHOWN = 24
+CONTEXT = 2  # lines around a marked one
+
+
+@dataclass(frozen=True)
+class Graded:
+    """One submission of the page: its verdict, the graded text, and what the caller knows besides."""
+
+    verdict: Verdict
+    source: str = ""
+    idea: str = ""  # the exercise's one idea
+    history: tuple[Point, ...] = ()  # earlier runs of the same ladder
+    beside: Mapping[str, str] = field(default_factory=dict)  # texts of further files by name: of the host file
+
+    @property
+    def texts(self) -> Texts:
+        return Texts(self.verdict.file, self.source, self.beside)
 
 
 def to_html(graded: Sequence[Graded], *, versions: Mapping[str, str | None]) -> str:
@@ -49,27 +97,149 @@ def _sizes(count: int) -> Iterator[tuple[str, int]]:
 def _page(graded: Sequence[Graded], versions: Mapping[str, str | None], level: str, count: int) -> tuple[str, bool]:
     """The page, and whether it can be made no smaller."""
     numbered = len(graded) > 1
-    sections = [
-        section(one, f"s{i}", level, f"{i}. " * numbered + cut(one.verdict.exercise, 80))
-        for i, one in enumerate(graded[:count], start=1)
-    ]
+    if numbered:
+        passed = sum(one.verdict.passed for one in graded)
+        heading = f"{passed} of {counted(len(graded), 'submission')} passed"
+    else:
+        heading = f"{graded[0].verdict.verdict.replace('_', ' ')}: {cut(graded[0].verdict.exercise, 40)}"
     page = _environment().get_template("page.html.j2").render(
-        sections=sections, level=level, title=_title(graded), versions=_versions(versions),
-        left_out=len(graded) - len(sections),
+        sections=[_section(one, f"s{i}", level, f"{i}. " * numbered) for i, one in enumerate(graded[:count], start=1)],
+        level=level,
+        title=f"{heading} · warpgrade",
+        versions=", ".join(f"{name} {version}" for name, version in versions.items() if version),
+        left_out=len(graded[count:]),
     )  # fmt: skip
     return page, (level, count) == (LEVELS[-1], 1)
 
 
-def _title(graded: Sequence[Graded]) -> str:
-    if len(graded) == 1:
-        verdict = graded[0].verdict
-        return f"{verdict.verdict.replace('_', ' ')}: {cut(verdict.exercise, 40)} · warpgrade"
-    passed = sum(one.verdict.passed for one in graded)
-    return f"{passed} of {counted(len(graded), 'submission')} passed · warpgrade"
+# --------------------------------------------------------------------------------------------------- one submission
 
 
-def _versions(versions: Mapping[str, str | None]) -> str:
-    return ", ".join(f"{name} {version}" for name, version in versions.items() if version)
+def _section(graded: Graded, name: str, level: str, number: str) -> dict[str, Any]:
+    """One submission as the template reads it; ``name`` is unique on the page."""
+    verdict, measured, brief = graded.verdict, graded.verdict.measured, level == "summary"
+    shown = verdict.diagnostics[: FINDINGS_SHOWN[level]]
+    findings = [_finding(graded, found, "" if brief else f"{name}-f{i}") for i, found in enumerate(shown)]
+    drawn_there = {found["picture"].title for found in findings if found["picture"]}
+    messages = {found.message for found in shown}
+    failing = None if verdict.verdict == "invalid" else verdict.failing_case
+    columns = columns_of(verdict.launches)
+    launches = [] if brief else alike(verdict.launches, columns)[:LAUNCHES_SHOWN]
+    passed = sum(case.status == "passed" for case in verdict.cases)
+    command = ["grade", verdict.exercise, *(["--file", verdict.file] if verdict.file else [])]
+    command += ["--seed", str(verdict.seed)] if verdict.seed is not None else []
+    told = verdict.verdict in COUNTED and not brief
+    timeline = timeline_picture(verdict.timeline, f"{name}-time", remark=timeline_remark(verdict)) if told else None
+    counters = {} if brief else telling_counters(verdict)
+    return {
+        "id": name,
+        "label": number + cut(verdict.exercise, 80),
+        "verdict": verdict,
+        "word": verdict.verdict.replace("_", " "),
+        "tone": TONES.get(verdict.verdict, "bad"),
+        "points": points(verdict),
+        "where": BACKENDS.get(verdict.backend, verdict.backend),
+        "idea": graded.idea,
+        "right": right_words(verdict, right=" right"),
+        # a detail that a finding below says again is left out
+        "stages": [replace(s, detail="") if s.detail in messages else s for s in verdict.stages],
+        "findings": findings,
+        "more_findings": len(verdict.diagnostics) - len(shown),
+        "failing": failing,
+        "what_failed": failing.detail if failing and failing.detail not in messages else "",
+        "case_count": f"{counted(len(verdict.cases), 'case')}, "
+        f"{passed if passed < len(verdict.cases) else 'all'} passed",
+        "listings": [*_listings(graded)] if level == "full" else [],
+        "pictures": [] if brief else [p for p in _pictures(verdict, name) if p.title not in drawn_there],
+        "launches": launches,  # with their number, where several look the same
+        "more_launches": len(verdict.launches) - sum(count for *_, count in launches),
+        "launch_columns": list(columns.values()),
+        "bar": speed_bar(measured, f"{name}-bar") if measured else None,
+        "roofline": roofline_svg(measured.roof, graded.history, f"{name}-roof")
+        if measured and measured.roof and not brief
+        else None,
+        "speed": [row for row in speed_rows(measured) if row[0]] if measured else [],
+        "timeline": timeline,
+        "host": [  # what the host file did: counter, value, meaning
+            (counter, amount(counter, counters[counter]), known.explained)
+            for counter, known in HOST_COUNTERS.items()
+            if counters.get(counter)
+        ],
+        "printed_by": graded.texts.printer,
+        "beside": tuple(graded.beside),
+        "command": shlex.join(command),  # repeats this run
+    }
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawing and the words below it."""
+
+    drawing: Markup
+    title: str
+    words: tuple[str, ...]
+
+
+def _finding(graded: Graded, found: Diagnostic, name: str) -> dict[str, Any]:
+    """A finding with everything that explains it; without a name for its pictures, the words alone."""
+    verdict = graded.verdict
+    request = picture_for(found, verdict.launches) if name else None
+    drawn = verdict.timeline if name and is_host_finding(found) and found.severity == "error" else None
+    remark = timeline_remark(verdict, found)
+    return {
+        "about": found,
+        "rows": evidence_rows(found),
+        "excerpt": _excerpt(graded, found) if name else None,
+        "picture": _picture(request, name) if request else None,
+        "timeline": timeline_picture(drawn, f"{name}-time", host_marks(found), remark),
+    }
+
+
+def _excerpt(graded: Graded, found: Diagnostic) -> dict[str, Any] | None:
+    """The marked lines with their neighbours; where the file's text is not at hand, the line that the finding has."""
+    marks, lines = marks_of(found), source_lines(graded.texts.of(found))
+    rows = [
+        (n, cut(lines[n - 1], CHARACTERS_SHOWN), marks.get(n)) if n != GAP else (GAP, "⋮", None)
+        for n in lines_around(marks, len(lines), CONTEXT)
+    ]
+    if not rows and found.source and found.line:
+        rows = [(found.line, cut(found.source, CHARACTERS_SHOWN), "")]
+    file = base(found.file or graded.verdict.file or "your file")
+    return {"lines": rows, "label": f"{file}, lines around {found.line}"} if rows else None
+
+
+def _listings(graded: Graded) -> Iterator[tuple[str, str, Listing]]:
+    """The kernel's file with its counters and the host file, nothing of which is counted: key, heading, listing."""
+    verdict = graded.verdict
+    if graded.source.strip():
+        found = [one for one in verdict.diagnostics if graded.texts.are_of(one)]
+        yield "source", "Source", listing(graded.source, verdict.launches, _marks(found))
+    for name, text in list(graded.beside.items())[:1]:
+        if text.strip():
+            found = [one for one in verdict.diagnostics if one.file and base(one.file) == name]
+            yield "hostsource", "The host file", listing(text, (), _marks(found))
+
+
+def _marks(findings: Sequence[Diagnostic]) -> dict[int, str]:
+    """The marks of all; the first that marks a line has its word."""
+    return {line: word for found in reversed(findings) for line, word in marks_of(found).items()}
+
+
+def _pictures(verdict: Verdict, name: str) -> Iterator[Picture]:
+    """The most wasteful requests of all launches, those first; one for each line, kind and space."""
+    known: dict[tuple[object, ...], WorstRequest] = {}
+    requests = [request for launch in verdict.launches for request in launch.worst]
+    for request in sorted(requests, key=lambda r: (r.least - r.taken, r.line)):
+        known.setdefault((request.kernel, request.line, request.kind, request.space), request)
+    for i, request in enumerate(list(known.values())[:PICTURES_SHOWN]):
+        yield _picture(request, f"{name}-p{i}")
+
+
+def _picture(request: WorstRequest, name: str) -> Picture:
+    busiest = busiest_bank(request)
+    words = (*((busiest[1],) if busiest else ()), summary(request))
+    unbroken = tuple(sentence.replace(" %", "\N{NO-BREAK SPACE}%") for sentence in words)
+    return Picture(access_svg(request, name), title(request), unbroken)
 
 
 # ------------------------------------------------------------------------------------------------------------- template

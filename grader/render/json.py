@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from grader.errors import UsageError
 from grader.verdict import Verdict
 
 SCHEMA = "warpgrade/run/1"
@@ -26,10 +25,6 @@ def error_document(code: str, message: str, hint: str = "") -> dict[str, Any]:
     """Return the document of a command that could not be understood."""
     error = {"code": code, "message": plain(message), "hint": plain(hint)}
     return {"schema": SCHEMA, "error": error}
-
-
-def usage_document(error: UsageError) -> dict[str, Any]:
-    return error_document(error.code, error.message, error.hint)
 
 
 def dumps(document: Mapping[str, Any]) -> str:

@@ -1,22 +1,204 @@
-"""A source file with colours, as a terminal shows it."""
+"""The student's file: lines around a finding, and every line with what it was counted for. Pure."""
 
 from __future__ import annotations
 
-from io import StringIO
+import math
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
-from grader.text import safe
+from grader.text import cut, percent, safe
+from grader.verdict import LaunchRecord
 
-_LEXERS = {".cu": "cuda", ".py": "python"}
+if TYPE_CHECKING:
+    from rich.text import Text
+
+GAP = 0
+"""Stands for the lines between two places, among the numbers of an excerpt's lines."""
 
 
-def source_text(source: str, suffix: str) -> str:
-    """Return ``source`` coloured in the terminal's own sixteen colours; no line is broken, wrapped or padded."""
-    from rich.console import Console
-    from rich.syntax import Syntax
+def source_lines(source: str) -> list[str]:
+    """Return the lines as compilers count them: nothing but a newline ends one."""
+    return [line.rstrip() for line in source.removesuffix("\n").split("\n")]
 
-    file = StringIO()
-    console = Console(file=file, force_terminal=True, color_system="standard", legacy_windows=False)
-    lexer = _LEXERS.get(suffix, "text")
-    text = Syntax("", lexer, theme="ansi_dark").highlight(safe(source, lines=True))
-    console.print(text, end="", soft_wrap=True)
-    return file.getvalue()
+
+def lines_around(marks: Iterable[int], last: int, context: int) -> list[int]:
+    """Return the numbers of the marked lines, from 1 to ``last``, and of their neighbours; a GAP between two places."""
+    known = [line for line in marks if 1 <= line <= last]
+    shown = sorted({n for at in known for n in range(at - context, at + context + 1) if 1 <= n <= last})
+    gaps = {n for before, n in pairwise(shown) if n > before + 1}
+    return [n for line in shown for n in ([GAP, line] if line in gaps else [line])]
+
+
+# -------------------------------------------------------------------------------------------------------- the terminal
+
+CONTEXT = 1  # lines shown before and after each marked line
+
+
+def excerpt(
+    source: str,
+    marks: Mapping[int, str],
+    *,
+    caret: tuple[int, int] | None = None,
+    width: int = 80,
+    names: Sequence[str] = (),
+) -> list[Text]:
+    """Return the marked lines with their neighbours; ``marks`` maps a line number, from 1, to a word beside it.
+
+    ``caret`` is a line and a column, from 1. A gap between two places is drawn as ``⋮``. A line that is too long is
+    cut, so that the caret's column stays in sight; without a caret, in a marked line, the first of ``names`` with an
+    index behind it.
+    """
+    from rich.text import Text
+
+    lines = source_lines(source)
+    shown = lines_around(marks, len(lines), CONTEXT)
+    digits = len(str(max(shown, default=1)))
+    margin = " " * (4 + digits)
+    drawn: list[Text] = []
+    for number in shown:
+        if number == GAP:
+            drawn.append(Text(f"{margin} ⋮", style="dim"))
+            continue
+        code, mark = lines[number - 1], marks.get(number)
+        column = caret[1] if caret is not None and number == caret[0] else None
+        beside = f"  {mark}" if mark else ""
+        focus = column or (_column_of(code, names) if mark is not None else None)
+        window, at = _window(code, focus, width - 7 - digits - len(beside))
+        row = Text("  ▶ " if mark is not None else "    ", style="bold red", no_wrap=True, overflow="ellipsis")
+        row.append(f"{number:>{digits}} │ ", style="dim not bold default")
+        row.append(window, style="bold default" if mark is not None else "not bold default")
+        drawn.append(row.append(beside, style="bold red"))
+        if column is not None:
+            dots = "…" if window.startswith("…") else ""  # here, too, so that both rows grow alike in plain ASCII
+            row = Text(f"{margin} │ {dots}", style="dim", no_wrap=True, overflow="crop")
+            drawn.append(row.append(" " * (at - len(dots)) + "^", style="bold red"))
+    return drawn
+
+
+def _column_of(code: str, names: Sequence[str]) -> int | None:
+    """The column of the index of the first of ``names`` that stands in ``code``: that is where the mistake may be."""
+    found = (re.search(rf"\b{re.escape(name)}\s*\[", code) for name in names)
+    return next((match.end() for match in found if match), None)
+
+
+def _window(code: str, column: int | None, room: int) -> tuple[str, int]:
+    """At most ``room`` characters of ``code``, those around ``column`` where it would be cut off; where it is there."""
+    text, room = safe(code), max(10, room)
+    at = min(len(safe(code[: max(0, (column or 1) - 1)])), len(text))
+    if len(text) <= room:
+        return text, at
+    begin = 0 if at < room - 1 else min(at - room // 2, len(text) - room + 1)
+    end = begin + room - (begin > 0)  # one character goes to the … before it
+    if end < len(text):
+        end -= 1
+    shown = ("…" if begin else "") + text[begin:end] + ("…" if end < len(text) else "")
+    return shown, at - begin + (begin > 0)
+
+
+# ------------------------------------------------------------------------------------------------------------ the page
+
+LINES_SHOWN = 1500
+CHARACTERS_SHOWN = 240
+HEATS = 4
+"""Steps of shading, by the line's share of the whole."""
+LEAST_SHADED = 0.05
+
+RATIOS: Mapping[str, str] = {"sector_efficiency": "sectors", "active_lanes": "instructions"}
+"""Ratio -> what it is weighted by where several launches are added up."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One counter beside the source. ``worth`` says whether it tells anything, of the values of all lines."""
+
+    counter: str
+    heading: str
+    explained: str
+    worth: Callable[[Sequence[float]], bool]
+    shaded: bool = True
+    quiet: bool = False  # shown on a phone only where it is much
+
+
+COLUMNS = (
+    Column("instructions", "instr.", "instructions, one for each warp that executes one", any, quiet=True),
+    Column("active_lanes", "lanes", "mean number of lanes at work, 32 at best", lambda v: min(v) < 31.5, False),
+    Column("divergent_branches", "div.", "branches at which the lanes of a warp went both ways", any),
+    Column("sectors", "sectors", "sectors of 32 bytes that global loads and stores touched", any),
+    Column("sector_efficiency", "used", "part of the bytes in those sectors that was asked for", any, False),
+    Column("wavefronts", "wavefr.", "wavefronts of shared memory", any),
+    Column("excess_wavefronts", "excess", "wavefronts that bank conflicts cost", any),
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A counter of a line in words ("" for none), and how much of the whole it is: 0 to HEATS."""
+
+    text: str = ""
+    heat: int = 0
+
+
+@dataclass(frozen=True)
+class SourceLine:
+    number: int
+    text: str
+    cells: tuple[Cell, ...]
+    mark: str | None = None  # a word, or "", where a finding is about this line
+
+
+@dataclass(frozen=True)
+class Listing:
+    columns: tuple[Column, ...]
+    lines: tuple[SourceLine, ...]
+    left_out: int = 0  # lines beyond those shown
+
+
+def listing(source: str, launches: Iterable[LaunchRecord], marks: Mapping[int, str]) -> Listing:
+    """Return the source with the counters of all launches added up; columns that tell nothing are left out."""
+    lines = source_lines(source)
+    counters = _added_up(launches)
+    values = {c: [x for at in counters.values() if math.isfinite(x := at.get(c.counter, math.nan))] for c in COLUMNS}
+    columns = {c: math.fsum(values[c]) for c in COLUMNS if values[c] and c.worth(values[c])}
+    rows = (
+        SourceLine(
+            number,
+            cut(text, CHARACTERS_SHOWN),
+            tuple(_cell(c, counters.get(number, {}).get(c.counter, math.nan), total) for c, total in columns.items()),
+            marks.get(number),
+        )
+        for number, text in enumerate(lines[:LINES_SHOWN], start=1)
+    )
+    return Listing(tuple(columns), tuple(rows), max(0, len(lines) - LINES_SHOWN))
+
+
+def _added_up(launches: Iterable[LaunchRecord]) -> dict[int, dict[str, float]]:
+    """Counters by line: sums, and means of the ratios by their weights."""
+    sums: dict[int, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for launch in launches:
+        for line in launch.lines:
+            for name, value in line.counters.items():
+                if math.isfinite(value):
+                    weight = line.counters.get(RATIOS[name], 0.0) if name in RATIOS else 1.0
+                    sums[line.line][name] += value * weight
+    for counters in sums.values():
+        for ratio in RATIOS.keys() & counters.keys():
+            total = counters.get(RATIOS[ratio])
+            counters[ratio] = counters[ratio] / total if total else math.nan
+    return {number: dict(counters) for number, counters in sums.items()}
+
+
+def _cell(column: Column, value: float, total: float) -> Cell:
+    if not math.isfinite(value):
+        return Cell()
+    if column.counter == "sector_efficiency":
+        words = percent(value)
+    elif column.counter == "active_lanes" and not value.is_integer():
+        words = f"{value:.1f}"
+    else:
+        words = f"{value:,.0f}".replace(",", " ")
+    share = value / total if column.shaded and total else 0.0
+    return Cell(words, min(HEATS, math.ceil(share * HEATS)) if share >= LEAST_SHADED else 0)

@@ -8,40 +8,37 @@ Nothing here computes a result or looks at the machine; the caller says how wide
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from io import StringIO
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from grader.findings.kinds import kind_of
-from grader.render.access_picture import picture_of
+from grader.render.access import picture_of
+from grader.render.console import rendered
 from grader.render.evidence import (
     COUNTED,
-    OVERLAP_GRADED,
-    asks_for_overlap,
-    counter_table,
-    evidence_rows,
-    host_rows,
-    marks_of,
-    speed_rows,
-    telling_counters,
-)
-from grader.render.excerpt import excerpt
-from grader.render.host_lines import (
     RUN_TWICE,
     Texts,
+    alike,
     base,
+    columns_of,
+    evidence_rows,
     host_marks,
+    host_rows,
     is_host_finding,
-    is_of,
-    order_remark,
-    printer,
+    launch_words,
+    marks_of,
+    points,
+    right_words,
+    speed_rows,
+    timeline_remark,
 )
+from grader.render.source import excerpt
 from grader.render.timeline_text import INDENT, timeline_text
-from grader.text import counted, safe, size_words, to_ascii
-from grader.verdict import CaseResult, Diagnostic, StageResult, Verdict
+from grader.text import counted, safe, size_words
+from grader.verdict import CaseResult, Diagnostic, LaunchRecord, StageResult, Verdict
 
 if TYPE_CHECKING:
-    from rich.console import Group, RenderableType
+    from rich.console import RenderableType
     from rich.table import Table
     from rich.text import Text
 
@@ -57,6 +54,7 @@ CODE_LINE = "// "  # begins a line of code in a next step
 PRINTED_LINES = 12
 OTHERS_SHOWN = 3
 SIZES_SHOWN = 8
+LAUNCHES_SHOWN = 4
 
 
 def to_terminal(
@@ -74,35 +72,22 @@ def to_terminal(
     ``beside`` has the texts of further files by name: of the host file. ``graded`` says which file this is about, where
     a person may not expect it.
     """
-    from rich.console import Console
-
-    file = StringIO()
-    console = Console(
-        file=file, width=width, force_terminal=color, no_color=not color, color_system="standard" if color else None,
-        highlight=False, markup=False, emoji=False, legacy_windows=False,
-    )  # fmt: skip
-    for part in _parts(verdict, Texts(verdict.file, source, beside), graded, width):
-        console.print(part, crop=False)
-    text = "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
-    return text if unicode else to_ascii(text)
-
-
-def primary(verdict: Verdict) -> Diagnostic | None:
-    """Return the one finding that the report is about: the first error."""
-    return next((found for found in verdict.diagnostics if found.severity == "error"), None)
+    parts = _parts(verdict, Texts(verdict.file, source, beside), graded, width)
+    return rendered(parts, width=width, color=color, unicode=unicode)
 
 
 def _parts(verdict: Verdict, texts: Texts, graded: str, width: int) -> Iterator[RenderableType]:
     yield _headline(verdict)
-    yield _strip(verdict.stages)
+    yield _stages(verdict.stages)
     if graded:
         yield _labelled("graded:", graded)
-    found = primary(verdict)
-    if found is not None:
-        yield from _finding(verdict, found, texts, width)
-    yield from _others(verdict, found)
+    first = next((found for found in verdict.diagnostics if found.severity == "error"), None)
+    if first is not None:
+        yield from _finding(verdict, first, texts, width)
+    yield from _others([found for found in verdict.diagnostics if found is not first], texts)
     yield from _numbers(verdict, width)
-    yield from _printed(verdict, texts)
+    if verdict.printed:
+        yield from _printed(verdict, texts)
     yield from _closing(verdict)
 
 
@@ -110,50 +95,59 @@ def _headline(verdict: Verdict) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    colour = COLOURS.get(verdict.verdict, "red")
     word = verdict.verdict.replace("_", " ").upper()
-    left = Text(f"{'✔' if verdict.passed else '✘'} {word}", style=f"bold {colour}")
+    left = Text(f"{'✔' if verdict.passed else '✘'} {word}", style=f"bold {COLOURS.get(verdict.verdict, 'red')}")
     left.append(f"  {safe(verdict.exercise)}", style="bold default")
-    points = f"{verdict.score} of {verdict.max_score} points" if verdict.max_score else "no points graded"
-    right = Text(f"{points} · {BACKENDS.get(verdict.backend, verdict.backend)}", style="dim")
     grid = Table.grid(expand=True, padding=(0, 2))
     grid.add_column(no_wrap=True)
     grid.add_column(justify="right", no_wrap=True)
-    grid.add_row(left, right)
+    backend = BACKENDS.get(verdict.backend, verdict.backend)
+    grid.add_row(left, Text(f"{points(verdict)} · {backend}", style="dim"))
     return grid
 
 
-def _strip(stages: Sequence[StageResult]) -> Text:
+def _stages(stages: Sequence[StageResult]) -> Text:
     from rich.text import Text
 
-    strip = Text("  ")
+    line = Text("  ")
     for stage in stages:
         if stage.status != "not_graded":
-            strip.append(f"{SYMBOLS[stage.status]} {stage.name}   ", style=STATUS_STYLES[stage.status])
+            line.append(f"{SYMBOLS[stage.status]} {stage.name}   ", style=STATUS_STYLES[stage.status])
     left_out = ", ".join(stage.name for stage in stages if stage.status == "not_graded")
-    return strip.append(f"○ not graded: {left_out}" if left_out else "", style="dim")
+    return line.append(f"○ not graded: {left_out}" if left_out else "", style="dim")
+
+
+# ------------------------------------------------------------------------------------------------------------- findings
 
 
 def _finding(verdict: Verdict, found: Diagnostic, texts: Texts, width: int) -> Iterator[RenderableType]:
+    from rich.text import Text
+
     yield ""
     yield _indented(found.message, "bold")
-    code = _code(found, texts.of(found), width)
-    if code:
+    if code := _code(found, texts.of(found), width):
+        place = safe(base(found.file)) if found.file else "your file"
         yield ""
-        yield _file_line(found)
+        yield Text(f"    {place}" + (f", line {found.line}" if found.line else ""), style="dim")
         yield from code
-    rows = evidence_rows(found, _case_words(verdict))
-    if rows:
+    if rows := evidence_rows(found, _case_words(verdict)):
         yield ""
         yield _rows(rows)
-    drawn = picture_of(found, verdict.launches, width)
     if is_host_finding(found):
-        drawn = timeline_text(verdict.timeline, width, host_marks(found))
+        yield from _timeline(verdict, width, found)
+    elif drawn := picture_of(found, verdict.launches, width):
+        yield ""
+        yield from drawn
+
+
+def _timeline(verdict: Verdict, width: int, found: Diagnostic | None = None) -> Iterator[RenderableType]:
+    """The timeline, with what it has to do with the finding, or with the verdict."""
+    drawn = timeline_text(verdict.timeline, width, host_marks(found) if found else ())
     if drawn:
         yield ""
-    yield from drawn
-    if drawn and is_host_finding(found) and (remark := order_remark(found, verdict.timeline)):
-        yield _indented(remark, "dim", left=INDENT)
+        yield from drawn
+        if remark := timeline_remark(verdict, found):
+            yield _indented(remark, "dim", left=INDENT)
 
 
 def _code(found: Diagnostic, source: str, width: int) -> list[Text]:
@@ -161,98 +155,96 @@ def _code(found: Diagnostic, source: str, width: int) -> list[Text]:
     marks = marks_of(found)
     caret = (found.line, found.column) if found.line and found.column else None
     if source and marks:
-        return excerpt(source, marks, caret=caret, width=width, names=_names(found))
+        # what is accessed, as the kernel calls it, which need not be the array's own name
+        names = found.names or ((found.array,) if found.array else ())
+        return excerpt(source, marks, caret=caret, width=width, names=names if found.column is None else ())
     if found.source and found.line:
         alone = "\n" * (found.line - 1) + found.source
-        return excerpt(alone, {found.line: ""}, caret=caret, width=width)[1:]
+        return excerpt(alone, {found.line: ""}, caret=caret, width=width)[found.line > 1 :]
     return []
 
 
-def _names(found: Diagnostic) -> tuple[str, ...]:
-    """What is accessed, as the kernel calls it, which need not be the array's own name."""
-    names = found.names or ((found.array,) if found.array else ())
-    return names if found.column is None else ()
-
-
-def _file_line(found: Diagnostic) -> Text:
-    from rich.text import Text
-
-    place = safe(base(found.file)) if found.file else "your file"
-    return Text(f"    {place}" + (f", line {found.line}" if found.line else ""), style="dim")
-
-
 def _case_words(verdict: Verdict) -> str:
+    """``n=1000, real values, on the simulator; 3 others passed (right at n=1, 31, 33)``.
+
+    Of sizes that are one number, where it begins to fail says much about the cause.
+    """
     failed = verdict.failing_case
     if failed is None or verdict.verdict == "invalid":  # a launch line is wrong at any size
         return ""
-    passed = sum(case.status == "passed" for case in verdict.cases)
-    others = f"; {counted(passed, 'other')} passed" if passed else ", the first one"
-    return f"{_one_case(failed)}{others}{_right_sizes(verdict, failed)}"
-
-
-def _right_sizes(verdict: Verdict, failed: CaseResult) -> str:
-    """`` (right at n=1, 31, 33)``, of sizes that are one number: where it begins to fail says much about the cause."""
+    passed = [case for case in verdict.cases if case.status == "passed"]
+    words = _case(failed) + (f"; {counted(len(passed), 'other')} passed" if passed else ", the first one")
     if len(failed.size) != 1:
-        return ""
-    (name, limit), *_ = failed.size.items()
-    passed = dict.fromkeys(case.size[name] for case in verdict.cases if case.status == "passed" and name in case.size)
-    passed.pop(limit, None)
-    dots = "…, " if len(passed) > SIZES_SHOWN else ""
-    return f" (right at {name}={dots}{', '.join(map(str, [*passed][-SIZES_SHOWN:]))})" if passed else ""
+        return words
+    ((name, limit),) = failed.size.items()
+    sizes = [*dict.fromkeys(case.size[name] for case in passed if case.size.get(name, limit) != limit)]
+    dots = "…, " if len(sizes) > SIZES_SHOWN else ""
+    return words + (f" (right at {name}={dots}{', '.join(map(str, sizes[-SIZES_SHOWN:]))})" if sizes else "")
 
 
-def _one_case(case: CaseResult) -> str:
+def _case(case: CaseResult) -> str:
     return f"{size_words(case.size)}, {case.values} values, {BACKENDS[case.backend]}"
 
 
-def _others(verdict: Verdict, found: Diagnostic | None) -> Iterator[RenderableType]:
+def _others(others: Sequence[Diagnostic], texts: Texts) -> Iterator[RenderableType]:
     """Whatever else was found, one line each: a warning often explains the error."""
-    others = [other for other in verdict.diagnostics if other is not found]
     if others:
         yield ""
     for other in others[:OTHERS_SHOWN]:
-        told = other.line is None or kind_of(other.kind).says_place
-        there = f"{base(other.file)}, " if other.file and not is_of(other, verdict.file) else ""
-        place = "" if told else f" ({there}line {other.line})"
+        there = f"{base(other.file)}, " if other.file and not texts.are_of(other) else ""
+        place = "" if other.line is None or kind_of(other.kind).says_place else f" ({there}line {other.line})"
         yield _labelled(f"{other.severity}:", f"{other.message}{place}")
     if len(others) > OTHERS_SHOWN:
         yield _labelled("", f"and {len(others) - OTHERS_SHOWN} more (all of them with --json)")
 
 
+# ------------------------------------------------------------------------------------------------------------- numbers
+
+
 def _numbers(verdict: Verdict, width: int) -> Iterator[RenderableType]:
-    right = [("right", _passed_words(verdict))] if verdict.passed and verdict.cases else []
-    counted = verdict.verdict in COUNTED
-    rows = [*right, *(host_rows(telling_counters(verdict)) if counted else ())]
+    right_answer = verdict.verdict in COUNTED
+    rows = [("right", words)] if (words := right_words(verdict)) else []
+    rows += host_rows(verdict) if right_answer else []
     if rows:
         yield ""
         yield _rows(rows)
-    if counted:
-        yield from counter_table(verdict.launches)
-        drawn = timeline_text(verdict.timeline, width)
-        if drawn:
-            yield ""
-        yield from drawn
-        if drawn and asks_for_overlap(verdict):
-            yield _indented(OVERLAP_GRADED, "dim", left=INDENT)
+    if right_answer:
+        yield from _counter_table(verdict.launches)
+        yield from _timeline(verdict, width)
     if verdict.measured is not None:
         yield ""
         yield _rows(speed_rows(verdict.measured))
 
 
-def _passed_words(verdict: Verdict) -> str:
-    largest = max(verdict.cases, key=lambda case: sum(case.size.values()))
-    return f"{counted(len(verdict.cases), 'case')}, the largest with {size_words(largest.size)}"
+def _counter_table(launches: Sequence[LaunchRecord]) -> Iterator[RenderableType]:
+    """A compact table, one row per launch, of the counters in `evidence.COLUMNS`."""
+    from rich.table import Table
+    from rich.text import Text
+
+    columns = columns_of(launches)
+    if not columns:
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("  launch", no_wrap=True, max_width=36)
+    for heading in columns.values():
+        table.add_column(heading, justify="right", no_wrap=True)
+    rows = alike(launches, columns)
+    for launch, cells, count in rows[:LAUNCHES_SHOWN]:
+        table.add_row(Text(f"  {f'{count} × ' * (count > 1)}{launch_words(launch)}"), *cells)
+    yield ""
+    yield table
+    left_out = sum(count for *_, count in rows[LAUNCHES_SHOWN:])
+    if left_out:
+        yield Text(f"  … {left_out} more launch{'es' * (left_out > 1)} (all of them with --json)", style="dim")
 
 
 def _printed(verdict: Verdict, texts: Texts) -> Iterator[RenderableType]:
     from rich.text import Text
 
-    if not verdict.printed:
-        return
-    case = f" at {_one_case(verdict.printed_case)}" if verdict.printed_case is not None else ""
+    case = f" at {_case(verdict.printed_case)}" if verdict.printed_case is not None else ""
     lines = safe(verdict.printed.replace("\r\n", "\n"), lines=True).rstrip("\n").split("\n")
     yield ""
-    yield Text(f"  printed by {safe(printer(texts))}{case}", style="dim")
+    yield Text(f"  printed by {safe(texts.printer)}{case}", style="dim")
     for line in lines[:PRINTED_LINES]:
         yield Text(f"  │ {line}")
     if len(lines) > PRINTED_LINES:
@@ -274,15 +266,9 @@ def _closing(verdict: Verdict) -> Iterator[RenderableType]:
         yield from _next_step(verdict.next_step)
 
 
-def _unwrapped(text: Text) -> Group:
-    """``text`` with its own word about wrapping, which a console forgets where it joins texts."""
-    from rich.console import Group
-
-    return Group(text)
-
-
 def _next_step(step: str) -> Iterator[RenderableType]:
     """The words wrapped; lines of code below them never, so that they can be copied."""
+    from rich.console import Group
     from rich.text import Text
 
     lines = step.split("\n")
@@ -290,8 +276,8 @@ def _next_step(step: str) -> Iterator[RenderableType]:
     yield _labelled("next:", "\n".join(line for line in lines if line not in code), style="bold cyan")
     if code:
         yield ""
-    for line in code:
-        yield _unwrapped(Text(safe(line), no_wrap=True, overflow="ignore", style="cyan"))
+    for line in code:  # in a group of its own: a console forgets about wrapping where it joins texts
+        yield Group(Text(safe(line), no_wrap=True, overflow="ignore", style="cyan"))
 
 
 def _indented(message: str, style: str, left: int = 2) -> RenderableType:

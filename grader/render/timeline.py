@@ -11,11 +11,16 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 
-from grader.render.timeline_engines import ENGINES, part, shares, together
 from grader.text import bytes_words, counted, duration, safe
 from grader.verdict import Operation, Timeline
+
+ENGINES: Mapping[str, str] = {
+    "to_device": "copy in", "kernel": "compute", "to_host": "copy out", "peer": "between GPUs",
+    "prefetch": "prefetch", "on_device": "copy on the GPU", "on_host": "copy on the host", "fill": "fill",
+}  # fmt: skip
+"""What an operation keeps busy, in the order of the legend."""
 
 OPERATIONS_DRAWN = 20_000
 LANES_SHOWN = 14
@@ -34,8 +39,8 @@ class Marked:
     word: str
     stream: int | None = None
     device: int = 0  # means something where the stream is known
-    turn: int | None = None  # which operation of the line, where the finding says it
-    drawn: bool = True  # False for one of an earlier run, which the timeline does not have
+    turn: int | None = None  # which operation of the line, where the finding says so
+    drawn: bool = True  # False for an operation of an earlier run, which the timeline does not have
 
     def fits(self, operation: Operation) -> bool:
         there = self.stream is None or (operation.device, operation.stream) == (self.device, self.stream)
@@ -97,8 +102,8 @@ class Chart:
     lanes: tuple[Lane, ...]
     left_out: int  # lanes beyond those shown
     ticks: tuple[tuple[float, str], ...]  # place on the axis, label
-    shares: tuple[tuple[str, float], ...]  # engine -> the part of the time that it is busy; mean over the GPUs
-    together: float | None  # the part of the time in which two or more engines are busy; None where there is but one
+    shares: tuple[tuple[str, float], ...]  # engine and the part of the time that it is busy; mean over the GPUs
+    together: float  # the part of the time in which two or more of a GPU's engines are busy; mean over the GPUs
     devices: int
     kinds: tuple[str, ...]
     elapsed_s: float
@@ -113,10 +118,15 @@ class Chart:
     @property
     def shares_words(self) -> tuple[str, ...]:
         """E.g. ``copy in 92 % busy``, ``compute 81 %``, ``two or more at once 70 %``."""
-        told = [f"{engine} {part(share)}{' busy' if i == 0 else ''}" for i, (engine, share) in enumerate(self.shares)]
-        told += [f"two or more at once {part(self.together)}"] if self.together is not None else []
-        told += [f"mean of {self.devices} GPUs"] if self.devices > 1 else []
-        return tuple(told)
+        words = [f"{engine} {_part(share)}" for engine, share in self.shares]
+        words[0] += " busy"
+        words += [f"two or more at once {_part(self.together)}"] if len(self.shares) > 1 else []
+        words += [f"mean of {self.devices} GPUs"] if self.devices > 1 else []
+        return tuple(words)
+
+
+def _part(share: float) -> str:
+    return f"{100 * min(1.0, share):.0f} %"
 
 
 def chart_of(timeline: Timeline, *, cells: int, marks: Sequence[Marked] = ()) -> Chart | None:
@@ -125,16 +135,18 @@ def chart_of(timeline: Timeline, *, cells: int, marks: Sequence[Marked] = ()) ->
     total_s = max([timeline.elapsed_s if math.isfinite(timeline.elapsed_s) else 0.0, *(o.end_s for o in known)])
     if not known or total_s <= 0:
         return None
-    marked = _marked(known, marks)
-    lanes = [*_lanes(known, total_s, cells, marked, timeline.scale)]
+    lanes = [*_lanes(known, total_s, cells, _marked(known, marks), timeline.scale)]
     shown = _most_telling(lanes)
     devices = {operation.device for operation in known}
+    busy = _busy_spans(known)
+    length_s = {kind: sum(map(_length, spans.values())) for kind, spans in busy.items()}
+    together_s = sum(_together([spans[at] for spans in busy.values() if at in spans]) for at in devices)
     return Chart(
         lanes=tuple(shown),
         left_out=len(lanes) - len(shown),
         ticks=_ticks(total_s),
-        shares=shares(known, total_s, len(devices)),
-        together=together(known, total_s, len(devices)),
+        shares=tuple((name, length_s[kind] / total_s / len(devices)) for kind, name in ENGINES.items() if kind in busy),
+        together=together_s / total_s / len(devices),
         devices=len(devices),
         kinds=tuple(kind for kind in ENGINES if any(kind in bar.kinds for lane in shown for bar in lane.bars)),
         elapsed_s=total_s,
@@ -285,6 +297,39 @@ def _marked(operations: Sequence[Operation], marks: Sequence[Marked]) -> dict[in
 
 
 NEAR = 64  # operations of a line that are compared with those of the other
+
+
+# ----------------------------------------------------------------------------------------------------- busy engines
+
+Spans = list[tuple[float, float]]
+
+
+def _busy_spans(operations: Iterable[Operation]) -> dict[str, dict[int, Spans]]:
+    """By kind and GPU the times at which at least one such operation runs, in order, without overlap."""
+    busy: dict[str, dict[int, Spans]] = {}
+    for operation in sorted(operations, key=lambda o: (o.start_s, o.end_s)):
+        spans = busy.setdefault(operation.kind, {}).setdefault(operation.device, [])
+        if spans and operation.start_s <= spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(operation.end_s, spans[-1][1]))
+        else:
+            spans.append((operation.start_s, operation.end_s))
+    return busy
+
+
+def _length(spans: Spans) -> float:
+    return math.fsum(end - start for start, end in spans)
+
+
+def _together(engines: Iterable[Spans]) -> float:
+    """For how long two or more of the engines are busy."""
+    events = sorted(
+        (at, change) for spans in engines for span in spans for at, change in zip(span, (1, -1), strict=True)
+    )
+    busy, several = 0, 0.0
+    for (now, change), (then, _) in pairwise(events):
+        busy += change
+        several += (then - now) * (busy >= 2)
+    return several
 
 
 # ------------------------------------------------------------------------------------------------------------ the axis

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from grader.render.drawing import line, svg, text
-from grader.render.timeline import RETURNED, Bar, Chart, Lane, Marked, chart_of
-from grader.render.timeline_engines import ENGINES
+from grader.render.timeline import ENGINES, RETURNED, Chart, Lane, Marked, chart_of
 from grader.text import counted, duration, safe
 from grader.verdict import Timeline
 
@@ -23,7 +22,7 @@ LANE, BAR, GAP = 26, 18, 14  # a row, the bar in it, and the room below a row fo
 CHARACTER = 6.2  # pixels, about, of a name's letter
 CELLS = (300, 150, 80, 40, 20)
 BARS_SHOWN = 120
-ROWS_TOLD = 60
+ROWS_SHOWN = 60
 SHADES: Mapping[str, str] = {
     "to_device": "in", "kernel": "run", "to_host": "out", "peer": "peer", "prefetch": "aside", "on_device": "aside",
     "on_host": "aside", "fill": "aside",
@@ -36,25 +35,13 @@ _BAR = Markup(
 
 
 @dataclass(frozen=True)
-class Told:
-    """A bar as a row of the table below the drawing."""
-
-    stream: str
-    what: str
-    start: str
-    lasted: str
-    moved: str
-    lines: str
-
-
-@dataclass(frozen=True)
 class TimelinePicture:
     """The drawing, its keys (class and words), sentences below it, and the same as a table."""
 
     drawing: Markup
     keys: tuple[tuple[str, str], ...]
     words: tuple[str, ...]
-    rows: tuple[Told, ...]
+    rows: tuple[tuple[str, ...], ...]  # stream, what, from, for, bytes, line
     more_rows: int
 
 
@@ -68,7 +55,7 @@ def timeline_picture(
     chart = None if timeline is None else _fitting(timeline, marks)
     if chart is None:
         return None
-    rows = [*_told(chart)]
+    rows = [*_rows(chart)]
     left_out = (f"{counted(chart.left_out, 'more row')} not drawn.",) if chart.left_out else ()
     keys: dict[str, list[str]] = {}
     for kind in chart.kinds:
@@ -82,8 +69,8 @@ def timeline_picture(
             *left_out,
             *((remark,) if remark else ()),
         ),
-        rows=tuple(rows[:ROWS_TOLD]),
-        more_rows=max(0, len(rows) - ROWS_TOLD),
+        rows=tuple(rows[:ROWS_SHOWN]),
+        more_rows=max(0, len(rows) - ROWS_SHOWN),
     )
 
 
@@ -156,21 +143,14 @@ def _axis(chart: Chart, left: float, y: float) -> Iterator[Markup]:
         yield text(min(x, RIGHT), y + 12, label, "label end" if place > 0.97 else "label middle")
 
 
-def _told(chart: Chart) -> Iterator[Told]:
+def _rows(chart: Chart) -> Iterator[tuple[str, ...]]:
+    """Every bar in words, for the table."""
     stream = ""
     for lane in chart.lanes:
         stream = lane.label or stream
         for bar in lane.bars:
-            yield Told(
-                stream=stream,
-                what=_what(bar),
-                start=duration(bar.start_s) if bar.start_s else "0",
-                lasted=duration(bar.end_s - bar.start_s),
-                moved=bar.moved,
-                lines=bar.lines_shown,
+            what = f"{' and '.join(ENGINES[kind] for kind in bar.kinds)}: {bar.name}" + f" ({bar.mark})" * bool(
+                bar.mark
             )
-
-
-def _what(bar: Bar) -> str:
-    marked = f" ({bar.mark})" if bar.mark else ""
-    return f"{' and '.join(ENGINES[kind] for kind in bar.kinds)}: {bar.name}{marked}"
+            start = duration(bar.start_s) if bar.start_s else "0"
+            yield stream, what, start, duration(bar.end_s - bar.start_s), bar.moved, bar.lines_shown

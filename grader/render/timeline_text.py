@@ -11,9 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle, islice
 from typing import TYPE_CHECKING
 
-from grader.render.timeline import RETURNED, Bar, Chart, Lane, Marked, chart_of
-from grader.render.timeline_engines import ENGINES
-from grader.text import counted, to_ascii
+from grader.render.timeline import ENGINES, RETURNED, Bar, Chart, Lane, Marked, chart_of
+from grader.text import counted
 from grader.verdict import Timeline
 
 if TYPE_CHECKING:
@@ -46,12 +45,6 @@ def timeline_text(timeline: Timeline | None, width: int, marks: Sequence[Marked]
     return [] if chart is None else [*_drawn(chart, room)]
 
 
-def timeline_lines(timeline: Timeline, *, width: int = 80, unicode: bool = True) -> list[str]:
-    """Return the drawing without colour."""
-    lines = [line.plain for line in timeline_text(timeline, width)]
-    return lines if unicode else [to_ascii(line) for line in lines]
-
-
 def _drawn(chart: Chart, room: int) -> Iterator[Text]:
     margin = max(len(lane.label) for lane in chart.lanes)
     cells = room - margin - 3
@@ -65,7 +58,10 @@ def _drawn(chart: Chart, room: int) -> Iterator[Text]:
     if chart.left_out:
         yield _line(f"{counted(chart.left_out, 'more row')} not drawn (all of them with --json)")
     parted = any(piece[0].startswith(BETWEEN) for _, row in rows for piece in row if isinstance(piece, tuple))
-    yield _legend(chart, parted=parted)
+    legend: list[Piece] = []
+    for kind in chart.kinds:
+        legend += ["   " if legend else "", (GLYPHS[kind] * 2, STYLES[kind]), f" {ENGINES[kind]}"]
+    yield _line(*legend, f"   {BETWEEN} {NEXT}" if parted else "")
     for words in (*_packed(chart.shares_words, room), *_packed(chart.caption, room)):
         yield _line((words, "dim"))
 
@@ -88,13 +84,6 @@ def _packed(parts: Sequence[str], room: int) -> list[str]:
         else:
             lines.append(part)
     return lines
-
-
-def _legend(chart: Chart, *, parted: bool) -> Text:
-    pieces: list[Piece] = []
-    for kind in chart.kinds:
-        pieces += ["   " if pieces else "", (GLYPHS[kind] * 2, STYLES[kind]), f" {ENGINES[kind]}"]
-    return _line(*pieces, f"   {BETWEEN} {NEXT}" if parted else "")
 
 
 # ---------------------------------------------------------------------------------------------------------- the bars

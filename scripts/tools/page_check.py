@@ -63,8 +63,8 @@ def sample_pages() -> Mapping[str, str]:
     """A page for each kind of verdict, a long source, many submissions."""
     sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "render")]
     samples = importlib.import_module("verdict_samples")
+    from grader.render.drawing import Point
     from grader.render.html import Graded, to_html
-    from grader.render.roofline_drawing import Point
     from grader.verdict import VERDICTS
 
     race, source, wasteful = samples.RACY, samples.SOURCE, samples.WASTEFUL

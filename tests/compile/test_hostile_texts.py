@@ -21,8 +21,7 @@ from grader.grading.hints import RULES
 from grader.grading.source_view import LONGEST, UNREAD, SourceView, parsed
 from grader.launch import parse_launches
 from grader.launch.source import parameter_names
-from grader.render.excerpt import excerpt
-from grader.render.listing import listing
+from grader.render.source import excerpt, listing
 from grader.tune.settings import Setting, places_of
 
 SIZE = 32 << 10

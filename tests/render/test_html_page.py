@@ -27,8 +27,8 @@ from verdict_samples import (
     plainly,
 )
 
+from grader.render.drawing import Point, roofline_svg
 from grader.render.html import LARGEST, Graded, to_html
-from grader.render.roofline_drawing import Point, roofline_svg
 from grader.verdict import VERDICTS, CaseResult, LaunchRecord, LineCounters, Roof, StageResult, Timeline
 
 VOID = {"meta", "br", "link", "img", "hr", "input"}

@@ -12,7 +12,7 @@ import pytest
 from verdict_samples import HOSTILE, OVERLAPPED, PASSED, RACE, RACY, WAITLESS, WASTEFUL, plainly
 
 from grader.errors import UsageError
-from grader.render.json import dumps, error_document, plain, run_document, usage_document, versions
+from grader.render.json import dumps, error_document, plain, run_document, versions
 from grader.verdict import VERDICTS, Access, Verdict
 
 SCHEMA = json.loads(files("grader.render").joinpath("run.schema.json").read_text())
@@ -121,7 +121,7 @@ def test_numpy_scalars_become_plain_numbers():
 
 def test_wrong_command_is_a_document_of_its_own():
     error = UsageError("there is no exercise 'x'", code="unknown_exercise", hint="did you mean 'y'?")
-    read = check(usage_document(error))
+    read = check(error_document(error.code, error.message, error.hint))
     assert read["error"] == {
         "code": "unknown_exercise", "message": "there is no exercise 'x'", "hint": "did you mean 'y'?",
     }  # fmt: skip

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 from verdict_samples import HOST_SOURCE, MANY_NODES, MISSING_WAIT, OVERLAPPED, SOURCE, WAITLESS, overlapped, replayed
 
-from grader.render.host_lines import host_marks, marked_lines, order_remark
+from grader.render.evidence import host_marks, marked_lines, timeline_remark
 from grader.render.html import Graded, to_html
 from grader.render.terminal import to_terminal
 from grader.render.timeline import LANES_SHOWN, Bar, Marked, chart_of
-from grader.render.timeline_text import GLYPHS, placed, timeline_lines, timeline_text
+from grader.render.timeline_text import GLYPHS, placed, timeline_text
+from grader.text import to_ascii
 from grader.verdict import Diagnostic, Operation, Place, Timeline
 
 
@@ -32,6 +33,10 @@ def chart(*operations: Operation, cells: int = 60, marks=(), **more):
     made = chart_of(timeline(*operations, **more), cells=cells, marks=marks)
     assert made is not None
     return made
+
+
+def timeline_lines(drawn: Timeline, *, width: int = 80) -> list[str]:
+    return [line.plain for line in timeline_text(drawn, width)]
 
 
 def rows(text: list[str]) -> list[str]:
@@ -222,8 +227,8 @@ def test_below_the_drawing_of_a_race_it_is_said_that_this_order_is_one_of_severa
 
 def test_of_a_measured_timeline_and_of_freed_memory_no_other_order_is_claimed():
     measured = replace(WAITLESS.timeline, modelled=False)
-    assert order_remark(MISSING_WAIT, measured) == ""
-    assert order_remark(replace(MISSING_WAIT, kind="use_after_free"), WAITLESS.timeline) == ""
+    assert timeline_remark(replace(WAITLESS, timeline=measured), MISSING_WAIT) == ""
+    assert timeline_remark(WAITLESS, replace(MISSING_WAIT, kind="use_after_free")) == ""
 
 
 def test_a_marked_operation_is_never_merged():
@@ -322,15 +327,14 @@ def test_no_line_is_too_wide_and_none_is_one_too_many(width, name):
 
 
 def test_ascii_has_glyphs_of_its_own_in_the_same_places():
-    plain, ascii_only = (timeline_lines(overlapped(4, 2), unicode=unicode) for unicode in (True, False))
+    plain = timeline_lines(overlapped(4, 2))
+    ascii_only = [to_ascii(line) for line in plain]
     assert all(line.isascii() for line in ascii_only)
     assert list(map(len, plain)) == list(map(len, ascii_only))
     assert "> x >>>>>>########< out <<<" in ascii_only[0]
 
 
 def test_glyphs_of_all_kinds_differ_with_and_without_unicode():
-    from grader.text import to_ascii
-
     assert len(set(GLYPHS.values())) == len(GLYPHS)
     assert len({to_ascii(glyph) for glyph in GLYPHS.values()}) == len(GLYPHS)
 

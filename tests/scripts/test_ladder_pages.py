@@ -19,7 +19,7 @@ from grader.catalog.courses import Course, CourseExercise
 from grader.catalog.exercises import built_in_course, resolve_reference
 from grader.dev import ladders as dev
 from grader.exercise import AlsoTimed, Array, Exercise, Expect, Target, Work
-from grader.render.statement import statement_text
+from grader.render.console import statement_text
 from grader.timing.pass_lines import Line
 from grader.verdict import LaunchRecord
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.render.excerpt import excerpt
+from grader.render.source import excerpt
 from grader.text import to_ascii
 
 LONG = "".join(f"{number:03} " for number in range(100))  # 400 characters, each number where it says: 4 · number

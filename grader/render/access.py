@@ -1,4 +1,8 @@
-"""What a picture of one memory request shows: rows of 32 cells, and the sentences below them. Pure.
+"""One memory request: rows of 32 cells, the sentences below them, and the picture as a terminal draws it. Pure.
+
+        sector 0 sector 1 sector 2 sector 3
+byte 0 │█░█░█░█░│█░█░█░█░│█░█░█░█░│█░█░█░█░│ lanes 0–15
+   128 │█░█░█░█░│█░█░█░█░│█░█░█░█░│█░█░█░█░│ lanes 16–31
 
 global   a row is a cache line of 128 bytes, a cell its 4-byte word; 8 cells are a sector
 shared   a row is a wavefront, a cell one of the 32 banks
@@ -6,14 +10,19 @@ shared   a row is a wavefront, a cell one of the 32 banks
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
-from grader.text import index_words, safe
+from grader.text import counted, index_words, safe
 from grader.verdict import Diagnostic, LaunchRecord, WorstRequest
 
+if TYPE_CHECKING:
+    from rich.text import Text
+
 CELLS = 32
+GROUP = 8  # cells between two bars: a sector, or a quarter of the banks
 LINE_BYTES, SECTOR_BYTES, WORD_BYTES = 128, 32, 4
 USED, PARTLY, WASTED, IDLE = "used", "partly", "wasted", "idle"
 """A cell's bytes: wanted by lanes; some of them; moved for nothing; not moved (of a bank: has nothing to do)."""
@@ -36,16 +45,24 @@ def rows_of(request: WorstRequest) -> tuple[Row, ...]:
     return _wavefronts(request) if request.space == "shared" else _cache_lines(request)
 
 
-def shown_rows(rows: Sequence[Row], most: int = ROWS_SHOWN) -> tuple[Sequence[Row], int, Sequence[Row]]:
-    """Return the rows to draw first, how many to leave out, and the rows to draw after those."""
-    if len(rows) <= most:
-        return rows, 0, ()
-    return rows[: most - 2], len(rows) - most + 1, rows[-1:]
+def shown_rows(request: WorstRequest) -> list[Row | str]:
+    """Return the rows to draw, with a line of text in place of those left out."""
+    rows = rows_of(request)
+    if len(rows) <= ROWS_SHOWN:
+        return [*rows]
+    noun = "wavefront" if request.space == "shared" else "cache line"
+    return [*rows[: ROWS_SHOWN - 2], f"⋮ {len(rows) - ROWS_SHOWN + 1} more {noun}s", rows[-1]]
 
 
 def picture_for(found: Diagnostic, launches: Iterable[LaunchRecord]) -> WorstRequest | None:
     """Return the request to draw beside a finding about a counter; None where no picture would explain it."""
-    space = _space_of(found.counter or "")
+    counter = found.counter or ""
+    if "wavefront" in counter or counter.startswith("shared_"):
+        space = "shared"
+    elif "sector" in counter or counter.startswith("global_"):
+        space = "global"
+    else:
+        return None
     candidates = [
         request
         for launch in launches
@@ -53,17 +70,7 @@ def picture_for(found: Diagnostic, launches: Iterable[LaunchRecord]) -> WorstReq
         if request.space == space and found.line in (None, request.line) and found.kernel in (None, request.kernel)
     ]
     worst = max(candidates, key=lambda request: request.taken - request.least, default=None)
-    return worst if worst is not None and _wastes(worst) else None
-
-
-def _wastes(request: WorstRequest) -> bool:
-    return request.taken > request.least
-
-
-def _space_of(counter: str) -> str:
-    if "wavefront" in counter or counter.startswith("shared_"):
-        return "shared"
-    return "global" if "sector" in counter or counter.startswith("global_") else ""
+    return worst if worst is not None and worst.taken > worst.least else None
 
 
 # ---------------------------------------------------------------------------------------------------------------- words
@@ -71,23 +78,24 @@ def _space_of(counter: str) -> str:
 
 def title(request: WorstRequest) -> str:
     """Return e.g. ``line 6: one load from x, 32 lanes × 4 bytes (block 0, warp 0)``."""
-    active = sum(offset is not None for offset in request.offsets)
     verb = {"load": "load from", "store": "store to", "atomic": "atomic on"}.get(request.kind, request.kind)
     where = f"{'shared ' if request.space == 'shared' else ''}{safe(request.array or 'memory')}"
-    lanes = f"{_count(active, 'lane')} × {_count(request.bytes_per_lane, 'byte')}"
+    lanes = f"{counted(len(_active(request)), 'lane')} × {counted(request.bytes_per_lane, 'byte')}"
     place = f"block {index_words(request.block)}, warp {request.warp}"
     return f"line {request.line}: one {verb} {where}, {lanes} ({place})"
 
 
 def summary(request: WorstRequest) -> str:
     """Return what it costs: sectors and bytes, or wavefronts."""
+    wasteful = request.taken > request.least
     if request.space == "shared":
-        told = _count(request.taken, "wavefront")
-        return told + (f" where {request.least} would do: a bank serves one word at a time" if _wastes(request) else "")
+        better = f" where {request.least} would do: a bank serves one word at a time" if wasteful else ""
+        return counted(request.taken, "wavefront") + better
     wanted = len(_bytes_wanted(request))
     moved = request.taken * SECTOR_BYTES
-    told = f"{_count(request.taken, 'sector')} = {moved} bytes moved for {wanted} wanted ({100 * wanted / moved:.3g} %)"
-    return told + (f"; {_count(request.least, 'sector')} would do" if _wastes(request) else "")
+    better = f"; {counted(request.least, 'sector')} would do" if wasteful else ""
+    part = f"{100 * wanted / moved:.3g} %"
+    return f"{counted(request.taken, 'sector')} = {moved} bytes moved for {wanted} wanted ({part}){better}"
 
 
 def busiest_bank(request: WorstRequest) -> tuple[int, str] | None:
@@ -117,19 +125,16 @@ def lane_words(lanes: Sequence[int], most: int = 3) -> str:
     return "lanes " + ", ".join(map(str, lanes[:most])) + " …"
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
-
-
 # --------------------------------------------------------------------------------------------------------------- global
 
 
-def _active(request: WorstRequest) -> list[tuple[int, int]]:
-    return [(lane, offset) for lane, offset in enumerate(request.offsets) if offset is not None]
+def _active(request: WorstRequest) -> dict[int, int]:
+    """Lane -> byte offset, of the lanes that take part."""
+    return {lane: offset for lane, offset in enumerate(request.offsets) if offset is not None}
 
 
 def _bytes_wanted(request: WorstRequest) -> set[int]:
-    return {offset + i for _, offset in _active(request) for i in range(request.bytes_per_lane)}
+    return {offset + i for offset in _active(request).values() for i in range(request.bytes_per_lane)}
 
 
 def _cache_lines(request: WorstRequest) -> tuple[Row, ...]:
@@ -140,7 +145,7 @@ def _cache_lines(request: WorstRequest) -> tuple[Row, ...]:
         Row(
             start,
             tuple(_cell(start + WORD_BYTES * i, wanted, sectors) for i in range(CELLS)),
-            tuple(lane for lane, offset in _active(request) if 0 <= offset - start < LINE_BYTES),
+            tuple(lane for lane, offset in _active(request).items() if 0 <= offset - start < LINE_BYTES),
         )
         for start in starts
     )
@@ -159,11 +164,11 @@ Bank = dict[int, list[int]]  # word -> the lanes that want it
 
 
 def _wavefronts(request: WorstRequest) -> tuple[Row, ...]:
-    """Wavefront k of a group of lanes serves the k-th word of each bank; which one the hardware takes is its own."""
+    """Wavefront k of a group of lanes serves the k-th word of each bank; the hardware's own order is not known."""
     rows: list[Row] = []
     for group in _groups(request):
-        for turn in range(max(map(len, group.values()))):
-            served = {bank: list(words.values())[turn] for bank, words in group.items() if turn < len(words)}
+        for k in range(max(map(len, group.values()))):
+            served = {bank: list(words.values())[k] for bank, words in group.items() if k < len(words)}
             lanes = tuple(sorted({lane for some in served.values() for lane in some}))
             cells = tuple(USED if bank in served else IDLE for bank in range(CELLS))
             rows.append(Row(len(rows) + 1, cells, lanes))
@@ -172,7 +177,7 @@ def _wavefronts(request: WorstRequest) -> tuple[Row, ...]:
 
 def _groups(request: WorstRequest) -> list[Mapping[int, Bank]]:
     """The words that each bank has to serve, for each group of lanes that are served together."""
-    active = dict(_active(request))
+    active = _active(request)
     words = max(1, request.bytes_per_lane // WORD_BYTES)
     span = CELLS // words * (2 if words > 1 and request.kind == "load" and _partners_agree(active) else 1)
     groups: list[Mapping[int, Bank]] = []
@@ -193,3 +198,59 @@ def _partners_agree(active: Mapping[int, int]) -> bool:
     return any(
         all(active.get(lane ^ distance, offset) == offset for lane, offset in active.items()) for distance in (1, 2)
     )
+
+
+# ------------------------------------------------------------------------------------------------------------- terminal
+
+INKS: Mapping[str, str] = {USED: "█", PARTLY: "▒", WASTED: "░", IDLE: " "}
+MEANINGS: Mapping[str, str] = {USED: "wanted", PARTLY: "partly wanted", WASTED: "moved for nothing"}
+STYLES: Mapping[str, str] = {"█+": "cyan", "░+": "red", "▲": "bold red"}
+NARROWEST, WIDEST = 60, 74
+INDENT = 4
+
+
+def picture_of(found: Diagnostic, launches: Sequence[LaunchRecord], width: int) -> list[Text]:
+    """Return the picture of the request that a missed expectation is about, for the report; mostly there is none."""
+    from rich.text import Text
+
+    request = picture_for(found, launches)
+    lines = access_picture(request, width=width - INDENT) if request else []
+    drawn = [Text(" " * INDENT + line, no_wrap=True) for line in lines]
+    for line in drawn:
+        for pattern, style in STYLES.items():
+            line.highlight_regex(pattern, style)
+    return drawn
+
+
+def access_picture(request: WorstRequest, *, width: int = WIDEST) -> list[str]:
+    """Return the lines of the picture, without colour; none where the width leaves no room for it."""
+    from textwrap import wrap
+
+    if width < NARROWEST:
+        return []
+    cells = {cell for row in rows_of(request) for cell in row.cells}
+    legend = "   ".join(f"{INKS[cell]} {words}" for cell, words in MEANINGS.items() if cell in cells)
+    busiest = busiest_bank(request)
+    below = [legend] if request.space != "shared" else [busiest[1]] if busiest else []
+    lines = [*wrap(title(request), width, subsequent_indent="  "), ""]
+    lines += _drawing(request, busiest, min(width, WIDEST))
+    return lines + [line for text in (*below, summary(request)) for line in wrap(text, width, subsequent_indent="  ")]
+
+
+def _drawing(request: WorstRequest, busiest: tuple[int, str] | None, width: int) -> Iterator[str]:
+    shared = request.space == "shared"
+    rows = shown_rows(request)
+    word = "wavefront" if shared else "byte"
+    digits = max(len(str(row.label)) for row in rows if isinstance(row, Row))
+    margin = " " * (len(word) + digits + 3)
+    heads = ("bank 0", *range(GROUP, CELLS, GROUP)) if shared else [f"sector {i}" for i in range(CELLS // GROUP)]
+    yield margin + "".join(f"{head:<{GROUP + 1}}" for head in heads).rstrip()
+    for i, row in enumerate(rows):
+        if isinstance(row, str):
+            yield margin + row
+            continue
+        inks = "".join(INKS[cell] for cell in row.cells)
+        bars = "│".join(inks[at : at + GROUP] for at in range(0, CELLS, GROUP))
+        yield f"{'' if i else word:<{len(word)}} {row.label:>{digits}} │{bars}│ {lane_words(row.lanes)}"[:width]
+    if busiest:
+        yield margin + " " * (busiest[0] + busiest[0] // GROUP) + "▲"

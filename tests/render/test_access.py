@@ -10,12 +10,12 @@ import pytest
 from verdict_samples import PASSED, SOURCE, STRIDED, request
 
 from grader.compile import compile_source
-from grader.render.access_picture import access_picture
-from grader.render.access_rows import IDLE, lane_words, picture_for, rows_of
+from grader.render.access import IDLE, access_picture, lane_words, picture_for, rows_of
 from grader.render.terminal import to_terminal
 from grader.simt.engine.code_cache import CodeCache
 from grader.simt.ptx import parse
 from grader.simt.simulate import Call, Memory, Options, simulate
+from grader.text import to_ascii
 from grader.verdict import Diagnostic, WorstRequest
 from tests.simt.kernels import body
 
@@ -86,7 +86,7 @@ def test_words_used_in_part_are_told_apart():
 @pytest.mark.parametrize("shown", [STRIDED, CONFLICT, EVERY_WORD])
 @pytest.mark.parametrize("width", [60, 74, 200])
 def test_a_picture_is_small_and_also_ascii(shown, width):
-    plain = access_picture(shown, width=width, unicode=False)
+    plain = [to_ascii(line) for line in access_picture(shown, width=width)]
     assert len(plain) <= 12
     assert max(map(len, plain)) <= min(width, 74)
     assert all(line.isascii() for line in plain)

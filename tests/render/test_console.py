@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grader.render.statement import statement_text
+from grader.render.console import statement_text
 
 
 def shown(markdown: str, **options: bool) -> str:

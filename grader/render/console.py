@@ -1,0 +1,70 @@
+"""Text as a terminal shows it, made with rich: what it renders as a string, a statement, a source file in colours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from io import StringIO
+from typing import TYPE_CHECKING
+
+from grader.text import safe, to_ascii
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.markdown import Markdown
+
+
+def rendered(parts: Iterable[RenderableType], *, width: int, color: bool, unicode: bool) -> str:
+    """Return what a terminal of ``width`` shows of the parts, one below the other, without spaces at ends of lines."""
+    from rich.console import Console
+
+    file = StringIO()
+    console = Console(
+        file=file, width=width, force_terminal=color, no_color=not color, color_system="standard" if color else None,
+        highlight=False, markup=False, emoji=False, legacy_windows=False,
+    )  # fmt: skip
+    for part in parts:
+        console.print(part, crop=False)
+    text = "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
+    return text if unicode else to_ascii(text)
+
+
+def source_text(source: str, suffix: str) -> str:
+    """Return ``source`` coloured in the terminal's own sixteen colours; no line is broken, wrapped or padded."""
+    from rich.console import Console
+    from rich.syntax import Syntax
+
+    file = StringIO()
+    console = Console(file=file, force_terminal=True, color_system="standard", legacy_windows=False)
+    lexer = {".cu": "cuda", ".py": "python"}.get(suffix, "text")
+    text = Syntax("", lexer, theme="ansi_dark").highlight(safe(source, lines=True))
+    console.print(text, end="", soft_wrap=True)
+    return file.getvalue()
+
+
+_UNSEEN = re.compile(r"^(?:<!--.*?-->|!\[[^\n]*\]\([^\n]*\))[ \t]*\n?", re.MULTILINE | re.DOTALL)
+"""Comments and pictures, which a terminal does not show."""
+
+
+def statement_text(markdown: str, *, width: int = 80, color: bool = True, unicode: bool = True) -> str:
+    """Return ``markdown`` as a terminal shows it. Code blocks are never wrapped: they hold drawings."""
+    seen = re.sub(r"\n{3,}", "\n\n", _UNSEEN.sub("", markdown))
+    return rendered([_with_drawings(safe(seen, lines=True))], width=width, color=color, unicode=unicode)
+
+
+def _with_drawings(markdown: str) -> Markdown:
+    from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.markdown import CodeBlock, Markdown
+    from rich.text import Text
+
+    class Drawing(CodeBlock):
+        """A code block line by line as it is, a little indented."""
+
+        def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+            for line in str(self.text).rstrip("\n").split("\n"):
+                yield Text(f"  {line}", style="cyan", no_wrap=True, overflow="ignore")
+
+    class Statement(Markdown):
+        elements = Markdown.elements | {"fence": Drawing, "code_block": Drawing}
+
+    return Statement(markdown, hyperlinks=False)
