@@ -131,7 +131,7 @@ def start(name: str, force: bool, courses: tuple[Path, ...]) -> int:
 def next_exercise(start: bool, courses: tuple[Path, ...]) -> int:
     """Say which exercise comes next.
 
-    It is the first one that is open behind the one passed last, among those that can be graded on this machine.
+    It is the first one that is open after the one passed last, among those that can be graded on this machine.
     """
     from grader.cli.practice import show_next
 

@@ -95,7 +95,7 @@ PROGRAMS = ("grade", "warpgrade")
 
 _INSTALLING = {
     "bash": 'put  eval "$(grade completion bash)"  into ~/.bashrc',
-    "zsh": 'put  eval "$(grade completion zsh)"  into ~/.zshrc, behind the line with compinit',
+    "zsh": 'put  eval "$(grade completion zsh)"  into ~/.zshrc, below the line with compinit',
     "fish": "grade completion fish > ~/.config/fish/completions/grade.fish",
 }
 SHELLS = tuple(_INSTALLING)

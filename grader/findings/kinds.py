@@ -65,7 +65,7 @@ _ROWS = (
     _host(
         "missing_wait", "race", "two streams use the same memory, and no event orders them",
         "comes too early", "has to come first",
-        next_step="Record an event behind the operation that has to come first, and let the other stream wait for "
+        next_step="Record an event after the operation that has to come first, and let the other stream wait for "
         "it; or put both into one stream. ",
     ),
     _host(

@@ -139,7 +139,7 @@ def _fault(text: str, form: _Form) -> str:
     if tokens[:1] != [form.word]:
         return f", but its first word is not `{form.word}`"
     if "<<<" in text:
-        return ", but grid and block stand behind a colon"
+        return ", but grid and block stand after a colon"
     if tokens.count("(") != tokens.count(")"):
         return " with a parenthesis too many or too few"
     missing = next((need for need in form.needs if need not in tokens), None)

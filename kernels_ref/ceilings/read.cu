@@ -13,7 +13,7 @@ extern "C" __global__ void read_f32x1(const unsigned int* x, long long n, unsign
 
 __device__ unsigned int mix(uint4 v) { return v.x ^ v.y ^ v.z ^ v.w; }
 
-// Four floats a load, four loads under way in each thread: one round of them if the grid is that large, more in a grid
+// Four floats a load, four loads in flight in each thread: one round of them if the grid is that large, more in a grid
 // that is smaller. Up to 1024 threads a block, and 2048 on each multiprocessor. Also reads mapped host memory.
 extern "C" __global__ void __launch_bounds__(1024, 2) read_f32x4(const uint4* x, long long n, unsigned int* sink)
 {

@@ -16,7 +16,7 @@ extern "C" __global__ void add_relu(const __half* a, const __half* b, __half* c,
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
 
-    // n / 8 packs are full. Pack i begins 16 * i bytes behind the array's begin, and arrays begin at a multiple of 256:
+    // n / 8 packs are full. Pack i begins 16 * i bytes past the array's begin, and arrays begin at a multiple of 256:
     // so every pack lies at a multiple of 16, as 16-byte instructions demand.
     if (i < n / 8) {
         Pack u, v;
@@ -29,7 +29,7 @@ extern "C" __global__ void add_relu(const __half* a, const __half* b, __half* c,
         reinterpret_cast<uint4*>(c)[i] = u.whole;
     }
 
-    // The last n % 8 halves fill no pack, and a pack there would reach behind the arrays. The first threads of the grid
+    // The last n % 8 halves fill no pack, and a pack there would reach past the arrays. The first threads of the grid
     // take one half each.
     if (i < n % 8) {
         int last = n / 8 * 8 + i;

@@ -5,7 +5,7 @@
 
 // launch saxpy(x, y, out, alpha, n): grid=sm_count*8 block=256
 
-// How many rounds a thread takes at once: so many loads of x, and as many of y, are under way together.
+// How many rounds a thread takes at once: so many loads of x, and as many of y, are in flight together.
 constexpr int UNROLL = 2;
 
 extern "C" __global__ void saxpy(const float* x, const float* y, float* out, float alpha, int n)
@@ -16,7 +16,7 @@ extern "C" __global__ void saxpy(const float* x, const float* y, float* out, flo
     int i = blockIdx.x * blockDim.x + threadIdx.x;
 
     // Two rounds at once. All four loads stand before the first store, and no load needs another one's value: they are
-    // under way together, and the thread waits for memory once instead of twice.
+    // in flight together, and the thread waits for memory once instead of twice.
     for (; i + (UNROLL - 1) * step < n; i += UNROLL * step) {
         float u[UNROLL], v[UNROLL];
 #pragma unroll

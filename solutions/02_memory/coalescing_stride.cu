@@ -1,13 +1,13 @@
 // coalescing_stride: out[i] = gain * x[i] + offset, with PER_THREAD elements for each thread.
 //
-// A block has PER_THREAD * blockDim.x elements, one behind the other. Which of them are whose is the question here.
+// A block has PER_THREAD * blockDim.x elements, one after the other. Which of them are whose is the question here.
 
 // launch calibrate(x, out, gain, offset, n): grid=cdiv(n, PER_THREAD*256) block=256
 
 constexpr int PER_THREAD = 8;
 
 // One thread's work: the elements first, first + step, first + 2 * step, …, those that exist. All loads stand before
-// the first store, so that they are under way together.
+// the first store, so that they are in flight together.
 __device__ void calibrate_some(const float* x, float* out, float gain, float offset, int n, int first, int step)
 {
     float value[PER_THREAD];

@@ -15,7 +15,7 @@ extern "C" __global__ void transpose_v3(const float* x, float* out, int rows, in
     int c = blockIdx.x * TILE + threadIdx.x;
     int r = blockIdx.y * TILE + threadIdx.y;
 
-    // First all loads, into registers: none depends on another, so that 8 of each thread are under way at once.
+    // First all loads, into registers: none depends on another, so that 8 of each thread are in flight at once.
     float held[TILE / STEP];
 #pragma unroll
     for (int k = 0; k < TILE; k += STEP)

@@ -16,7 +16,7 @@ extern "C" __global__ void reduce_v5(const float* src, float* dst, int m)
     int i = blockIdx.x * (2 * blockDim.x) + t;
     int j = i + blockDim.x;
 
-    // The first addition happens during the load. Each of the two elements may lie behind the end.
+    // The first addition happens during the load. Each of the two elements may lie past the end.
     float sum = i < m ? src[i] : 0.0f;
     if (j < m)
         sum += src[j];

@@ -62,7 +62,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) reduce_v7(const float* 
     int i = thread;
     float sum = 0.0f;
 
-    // Four loads that do not wait for each other: 64 bytes of each thread are under way at a time.
+    // Four loads that do not wait for each other: 64 bytes of each thread are in flight at a time.
     for (; i + 3 * threads < m4; i += 4 * threads) {
         float4 a = src4[i];
         float4 b = src4[i + threads];

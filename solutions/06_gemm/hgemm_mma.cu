@@ -17,7 +17,7 @@
 
 #define CHUNK 8  // halves in 16 bytes: what a lane copies at once, and one row of a block of ldmatrix
 #define THREADS (32 * WARPS)
-#define A_BYTES (BM * BK * 2)  // behind them, B's tile begins
+#define A_BYTES (BM * BK * 2)  // after them, B's tile begins
 #define PARTS (BK / 16)        // a step is multiplied in parts of 16 along k, the depth of one product
 
 static_assert(BM % WM == 0 && BN % WN == 0 && WM % 16 == 0 && WN % 16 == 0, "whole fragments, whole warps' tiles");
@@ -89,7 +89,7 @@ __device__ unsigned place(int r, int c)
 //
 // What the addresses take is computed once, before the loop, which only adds to it. So an H200 multiplies 4096 × 4096
 // matrices in 289 µs, and half of all instructions are products. With each step's addresses computed from scratch, in
-// one burst for all its copies, it took 333 µs, and a third of them were products: behind each barrier all warps
+// one burst for all its copies, it took 333 µs, and a third of them were products: after each barrier all warps
 // computed addresses at the same time, and nobody fed the tensor cores.
 template <int ROWS, int COLS>
 struct Copier {
@@ -135,7 +135,7 @@ struct Copier {
 extern "C" __global__ void __launch_bounds__(THREADS)
     hgemm_mma(const half* A, const half* B, float* C, int m, int n, int k)
 {
-    // STAGES times a tile of A and, behind it, a tile of B: a ring. Step s uses stage s % STAGES.
+    // STAGES times a tile of A and, after it, a tile of B: a ring. Step s uses stage s % STAGES.
     extern __shared__ __align__(128) half ring[];
     unsigned stages = __cvta_generic_to_shared(ring);
     auto next = [&](unsigned stage) {
@@ -198,7 +198,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
     float sum[WM / 16][WN / 8][4] = {};
 
-    // STAGES - 1 groups are under way, and the oldest one is needed. The wait is for this thread's own copies only;
+    // STAGES - 1 groups are in flight, and the oldest one is needed. The wait is for this thread's own copies only;
     // barrier: now everybody's have arrived.
     unsigned tiles = stages;
     cp_async_wait<STAGES - 2>();
@@ -209,9 +209,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     for (int done = 0; done < k; done += BK) {
 #pragma unroll
         for (int part = 0; part < PARTS; ++part) {
-            // Behind the last fragments of this step come the first ones of the next step.
+            // After the last fragments of this step come the first ones of the next step.
             if (part == PARTS - 1) {
-                // STAGES - 2 groups may be under way, the oldest one for the next step, which must be complete now.
+                // STAGES - 2 groups may be in flight, the oldest one for the next step, which must be complete now.
                 // (The group that this step fills is not ended yet, and does not count.) Barrier: everybody's part of
                 // the next tiles is there. And all warps have read the last of this step's tiles: from here on they
                 // may be overwritten.

@@ -22,7 +22,7 @@ static_assert(BK % 16 == 0, "BK counts bytes and is loaded in chunks of 16");
 static_assert(TM % 4 == 0 && TN % 4 == 0, "a thread takes its rows and columns in fours");
 static_assert(BM % TM == 0 && BN % TN == 0, "the threads' tiles must fill the block's tile");
 
-// Bytes `at` to `at + 15` of one row of A, or of one column of B. Behind the end of the matrix there are zeros, which
+// Bytes `at` to `at + 15` of one row of A, or of one column of B. Past the end of the matrix there are zeros, which
 // add nothing to any sum. k is a multiple of 16, so that a chunk is inside or outside as a whole, and aligned.
 __device__ int4 load_chunk(const signed char* matrix, int line, int lines, int at, int k)
 {

@@ -1,7 +1,7 @@
 // splitk_gemm: C = A · B in fp32, where C is small and k is huge: the sums are divided among blocks.
 //
 // All matrices are row-major; n and k are multiples of 4. A block computes one tile of C, but only over its slice of
-// k: it gets a part of each sum. The parts of all slices lie one behind the other in `partial`, m * n floats each, and
+// k: it gets a part of each sum. The parts of all slices lie one after the other in `partial`, m * n floats each, and
 // a second launch adds them up.
 
 #include <cuda_pipeline.h>
@@ -60,7 +60,7 @@ __device__ void multiply(const float* A, const float* B, float* part, int m, int
 {
     extern __shared__ __align__(16) Stage stages[];
 
-    // What this thread fetches. Behind the last row of A it takes the last one again, and so with the columns of B:
+    // What this thread fetches. Past the last row of A it takes the last one again, and so with the columns of B:
     // these products belong to elements that C does not have.
     int ar = threadIdx.x / (BK / 4), ac = threadIdx.x % (BK / 4) * 4;
     int br = threadIdx.x / (BN / 4), bc = threadIdx.x % (BN / 4) * 4;
@@ -109,7 +109,7 @@ __device__ void multiply(const float* A, const float* B, float* part, int m, int
         // What this thread has fetched for this step has arrived …
         __pipeline_wait_prior(STAGES - 2);
 
-        // … and behind the barrier, what all others have. It also means that all are done with the stage that was
+        // … and after the barrier, what all others have. It also means that all are done with the stage that was
         // multiplied in the step before and is filled again now.
         __syncthreads();
         if (step + STAGES - 1 < last)

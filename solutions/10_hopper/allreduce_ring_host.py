@@ -42,7 +42,7 @@ def setup(module: cupy.RawModule, x: np.ndarray, weight: np.ndarray, rate: np.nd
     """Prepare everything that need not be done again in each run. Not timed.
 
     `module` is your compiled allreduce_ring.cu; its kernels run on every GPU. There are as many GPUs as elements in
-    `weight`, and as many rounds as elements in `rate`. `x` and `out` hold n elements for each GPU, one GPU's behind the
+    `weight`, and as many rounds as elements in `rate`. `x` and `out` hold n elements for each GPU, one GPU's after the
     other's. Before each run there are new values in `x`, `weight` and `rate`, in the same place.
     """
     ring = weight.size

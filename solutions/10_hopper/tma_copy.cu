@@ -15,7 +15,7 @@
 #define BOX 256    // columns of one copy: no box has a longer side
 #define TILE 1024  // columns of a tile, which is a part of one row
 
-// Three times what a tile takes, so that 16 blocks share a multiprocessor and not 32: what is under way at a time lies
+// Three times what a tile takes, so that 16 blocks share a multiprocessor and not 32: what is in flight at a time lies
 // closer together in memory then, and is still enough.
 #define SHARED_BYTES 13312
 

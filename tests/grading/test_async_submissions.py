@@ -59,7 +59,7 @@ def test_a_wait_for_one_group_too_few_is_quoted_with_its_line() -> None:
     verdict = graded(COPIES.replace("WAIT", "__pipeline_wait_prior(1);"))
     assert verdict.verdict == "race"
     assert verdict.diagnostics[0].accesses[0].line == 8
-    assert verdict.diagnostics[0].hint.startswith("line 10 waits until at most 1 of the newest groups is under way")
+    assert verdict.diagnostics[0].hint.startswith("line 10 waits until at most 1 of the newest groups is in flight")
 
 
 def test_an_object_that_expects_too_many_arrivals_is_a_timeout_that_counts_them() -> None:

@@ -1,4 +1,4 @@
-"""The wait that stands before an access and leaves its copy under way is named, as the file has it."""
+"""The wait that stands before an access and leaves its copy in flight is named, as the file has it."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ hostfile.event_recorded_too_early
     kernel k on stream 1 (k_host.py:20) reads the device copy of x before the copy on stream 2 (k_host.py:16)
     that fills it; no event between them
     → stream 1 does wait for an event (line 19), but that was recorded on stream 2 (line 15) before the copy
-      (line 16) was queued: wait for an event that was recorded behind it; or put both on one stream
+      (line 16) was queued: wait for an event that was recorded after it; or put both on one stream
 
 hostfile.event_of_another_stream
     kernel k on stream 1 (k_host.py:20) reads the device copy of x before the copy on stream 2 (k_host.py:16)
@@ -344,25 +344,25 @@ races.write_before_the_read
 
 copies.group_that_is_never_closed
     race on shared part[3]: read by thread 5 at k.cu:6, while the asynchronous copy that it started itself at
-    k.cu:4 is still under way: it has not waited for it
+    k.cu:4 is still in flight: it has not waited for it
     → the wait in line 5 waits for groups of copies, and none is ever closed: put __pipeline_commit() behind the
       copies of each step
 
 copies.wait_that_leaves_groups
     race on shared part[3]: read by thread 5 at k.cu:6, while the asynchronous copy that it started itself at
-    k.cu:4 is still under way: it has not waited for it
-    → line 5 waits until at most 1 of the newest groups is under way, and this copy is in one of them: wait for
+    k.cu:4 is still in flight: it has not waited for it
+    → line 5 waits until at most 1 of the newest groups is in flight, and this copy is in one of them: wait for
       more, or close a group more before (an empty one counts)
 
 copies.wait_of_the_group
     race on shared part[3]: read by thread 5 at k.cu:6, while the asynchronous copy that it started itself at
-    k.cu:4 is still under way: it has not waited for it
+    k.cu:4 is still in flight: it has not waited for it
     → cg::memcpy_async only starts the copy: put cg::wait(group) before the access. It waits for all copies and
-      synchronises the group; wait_prior<N> leaves the newest N under way, and sync() waits for none
+      synchronises the group; wait_prior<N> leaves the newest N in flight, and sync() waits for none
 
 copies.wait_of_the_object
     race on shared part[3]: read by thread 5 at k.cu:6, while the asynchronous copy that it started itself at
-    k.cu:4 is still under way: it has not waited for it
+    k.cu:4 is still in flight: it has not waited for it
     → cuda::memcpy_async only starts the copy, and its last argument is what to wait for before the access: a
       pipeline with consumer_wait(), a barrier with wait() or arrive_and_wait(). __syncthreads() does not wait
       for it
@@ -374,20 +374,20 @@ copies.wait_before_the_source_changes
 
 copies.wait_for_the_first_copy
     race on shared part[3]: a second asynchronous copy into it, by thread 5 at k.cu:6, while the one that thread
-    49 started at k.cu:4 is still under way
+    49 started at k.cu:4 is still in flight
     → wait for the first copy, and let all threads read what it brought, before the next one overwrites it
 
 copies.wait_before_the_access
     race on shared part[3]: read by thread 5 at k.cu:6, while the asynchronous copy that it started itself at
-    k.cu:4 is still under way: it has not waited for it
+    k.cu:4 is still in flight: it has not waited for it
     → before the access: __pipeline_wait_prior(0) (cp.async.wait_group 0; a larger number leaves that many of
-      the newest groups under way), then __syncthreads()
+      the newest groups in flight), then __syncthreads()
 
 copies.every_thread_waits
     race on shared part[3]: read by thread 5 at k.cu:6, while the asynchronous copy that thread 49 started at
-    k.cu:4 is still under way: thread 49 has not waited for it
+    k.cu:4 is still in flight: thread 49 has not waited for it
     → every thread must wait for its own copies, __pipeline_wait_prior(0) (cp.async.wait_group 0; a larger
-      number leaves that many of the newest groups under way), and a __syncthreads() must follow before others
+      number leaves that many of the newest groups in flight), and a __syncthreads() must follow before others
       read them
 
 waits.same_barrier_for_all

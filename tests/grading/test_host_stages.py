@@ -301,7 +301,7 @@ def test_the_untouched_stub_says_in_which_file_something_is_to_be_written(files)
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        ("missing_wait", "Record an event behind the operation that has to come first"),
+        ("missing_wait", "Record an event after the operation that has to come first"),
         ("unfinished", "Let run() wait at its end"),
         ("host_conflict", "Wait for the operation that still uses this memory"),
         ("race", "Put a barrier between the two accesses"),

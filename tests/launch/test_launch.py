@@ -260,7 +260,7 @@ def test_prose_code_and_literals_are_no_launch_lines(remark: str) -> None:
         ("// add(a, b, c, n): grid=1 block=1", "first word is not `launch`"),
         ("// launch add(a, b, c, n) grid=1 block=1", "without `:`"),
         ("// launch add(a, b, c, n)", "without `:`"),
-        ("// launch add<<<1, 256>>>(a, b, c, n);", "behind a colon"),
+        ("// launch add<<<1, 256>>>(a, b, c, n);", "after a colon"),
         ("// launch add(a, b, c, n: grid=1 block=1", "parenthesis"),
         ("// launch: add(a, b, c, n) grid=1 block=1", ""),
         ("// passes m=n until 1: add(src, dst): grid=1 block=1", "without `by`"),

@@ -23,7 +23,7 @@ def passes(names: str) -> list[Run]:
         ("c", "d", "c", 2),  # who begins in the middle goes on there
         ("ca", "b", "a", 0),  # the order of time counts, not that of the course
         ("cab", "d", "b", 0),
-        ("f", "a", None, 0),  # behind the last one it starts over
+        ("f", "a", None, 0),  # past the last one it starts over
         ("abdef", "c", None, 0),
         ("abcdef", None, None, 0),
         ("zb", "c", "b", 1),  # an exercise that is gone is not counted

@@ -5,7 +5,7 @@
 
 // launch saxpy(x, y, out, alpha, n): grid=sm_count*8 block=256
 
-// How many rounds a thread takes at once: so many loads of x, and as many of y, are under way together.
+// How many rounds a thread takes at once: so many loads of x, and as many of y, are in flight together.
 constexpr int UNROLL = 2;
 
 extern "C" __global__ void saxpy(const float* x, const float* y, float* out, float alpha, int n)

@@ -1,6 +1,6 @@
 // coalescing_offset: takes a ramp off every row: out[r][c] = x[r][c] - slope * c.
 //
-// Rows have cols floats and lie in memory one right behind the other, in x and in out alike. cols is rarely a multiple
+// Rows have cols floats and lie in memory one right after the other, in x and in out alike. cols is rarely a multiple
 // of 8, so most rows begin in the middle of a sector. A block takes a row, blockDim.x elements in each round.
 
 // launch remove_drift(x, out, slope, cols): grid=rows block=256

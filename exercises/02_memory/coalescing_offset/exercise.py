@@ -34,7 +34,7 @@ EXERCISE = Exercise(
     simulated={"rows": 128, "cols": 8185},
     timed={"rows": 32768, "cols": 8185},
     work=Work(bytes="8*rows*cols", flops="2*rows*cols"),
-    # 0.95 of what a copy with one float a thread reaches, 0.57 of peak; a loop has more loads under way than that copy.
+    # 0.95 of what a copy with one float a thread reaches, 0.57 of peak; a loop has more loads in flight than that copy.
     target=Target(unit="bandwidth", reach=0.54, ceiling="copy_f32x1"),
     technique=(
         # Aligned to 16 bytes it is 0.889. An aligned loop whose lanes make unequal numbers of rounds may be unrolled so

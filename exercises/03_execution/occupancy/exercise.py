@@ -37,7 +37,7 @@ EXERCISE = Exercise(
             "occupancy",
             at_least=0.9,
             why="Places for warps stay empty: registers, shared memory or the places themselves hold no further block.",
-            hint="find what limits the blocks, mend that one, and ask again",
+            hint="find what limits the blocks, fix that one, and ask again",
         ),
         # None with 4 to 6 points a thread, or 8; 28 with 7 and 20 with 10 where 32 registers have to do, 116 with 12.
         Expect(

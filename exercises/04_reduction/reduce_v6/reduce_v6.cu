@@ -22,7 +22,7 @@ __device__ void reduce_block(const float* src, float* dst, int m)
     int i = blockIdx.x * (2 * BLOCK) + t;
     int j = i + BLOCK;
 
-    // The first addition happens during the load. Each of the two elements may lie behind the end.
+    // The first addition happens during the load. Each of the two elements may lie past the end.
     float sum = i < m ? src[i] : 0.0f;
     if (j < m)
         sum += src[j];

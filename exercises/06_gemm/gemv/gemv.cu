@@ -9,7 +9,7 @@
 
 #define WARPS 2  // in a block: small blocks, so that a multiprocessor that is done early soon finds the next one
 #define ROWS 4   // rows of a warp: what a lane has loaded of x serves all of them
-#define LOADS 2  // loads of each row that a lane has under way at a time: ROWS * LOADS of A
+#define LOADS 2  // loads of each row that a lane has in flight at a time: ROWS * LOADS of A
 
 // sum + the products of eight halves of A with eight halves of x. Halves become floats without loss, and the product of
 // two halves has at most 22 bits, so that a float holds it exactly: only the additions round.
@@ -37,7 +37,7 @@ extern "C" __global__ void gemv(const half* A, const half* x, float* y, int m, i
         return;
 
     // 16 bytes, eight halves, for each lane and request. A row's begin may pass 2^31. Where the warp has fewer than
-    // ROWS rows, the last one stands in for those behind it; what they come to is not stored.
+    // ROWS rows, the last one stands in for those after it; what they come to is not stored.
     const uint4* x8 = reinterpret_cast<const uint4*>(x);
     const uint4* a8[ROWS];
     float sum[ROWS] = {};
@@ -47,7 +47,7 @@ extern "C" __global__ void gemv(const half* A, const half* x, float* y, int m, i
     int k8 = k / 8;
     int start = 0;
 
-    // YOUR CODE: the loop along the rows, with LOADS loads of each row under way. What lane 1 loads lies behind
+    // YOUR CODE: the loop along the rows, with LOADS loads of each row in flight. What lane 1 loads lies after
     // YOUR CODE: what lane 0 loads; k8 is rarely a multiple of 32 * LOADS. Then 32 lanes' sums become one, in lane 0.
 
 #pragma unroll

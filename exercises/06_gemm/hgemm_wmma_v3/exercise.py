@@ -56,7 +56,7 @@ EXERCISE = Exercise(
             at_least=0.55,
             why="A step waits for tiles that it has just asked for: nothing is computed while they are on their way.",
             hint="ask for a later step's tiles before the products of this one; __pipeline_wait_prior(N) leaves the N "
-            "youngest groups under way",
+            "youngest groups in flight",
         ),
     ),
     # Real values are uniform in [-1, 1): sums are near √k / 3, and a chain of k roundings errs by about eps·√k times

@@ -11,7 +11,7 @@
 #define STAGES 3  // steps whose tiles are in shared memory, or on their way there
 #define STRIP 8   // rows of tiles that blocks are numbered through, column by column
 #define WARPS ((BM / WM) * (BN / WN))
-#define PAD 0     // YOUR CODE: how many unused halves behind each row of a tile?
+#define PAD 0     // YOUR CODE: how many unused halves after each row of a tile?
 #define STAGE (BM * (BK + PAD) + BK * (BN + PAD))  // halves of one stage: a tile of A and a tile of B
 
 // launch hgemm_wmma_v3(A, B, C, m, n, k): grid=cdiv(m, BM)*cdiv(n, BN) block=32*WARPS shared=STAGES*STAGE*2
@@ -25,7 +25,7 @@ using namespace nvcuda;
 #define CHUNK 8  // halves in 16 bytes: what a lane copies at once
 #define THREADS (32 * WARPS)
 #define PARTS (BK / TILE)           // a step is multiplied in parts, one fragment along k each
-#define A_HALVES (BM * (BK + PAD))  // behind them, B's tile begins
+#define A_HALVES (BM * (BK + PAD))  // after them, B's tile begins
 
 static_assert(BM % WM == 0 && BN % WN == 0, "the warps' tiles fill the block's tile");
 static_assert(WM % TILE == 0 && WN % TILE == 0 && BK % TILE == 0, "fragments fill a warp's tile");
@@ -52,7 +52,7 @@ struct Copier {
 
     const char* from;    // the thread's next chunk
     size_t round_bytes;  // from there to the chunk ROUND rows below
-    size_t step_bytes;   // from the chunk behind the last one of a step to the first one of the next step
+    size_t step_bytes;   // from the chunk past the last one of a step to the first one of the next step
     unsigned to;         // the thread's first chunk, in bytes from the tile's beginning
     int rows;            // rows from the thread's first one to the end of the matrix, 0 for columns outside
 
@@ -81,7 +81,7 @@ struct Copier {
 extern "C" __global__ void __launch_bounds__(THREADS)
     hgemm_wmma_v3(const half* A, const half* B, float* C, int m, int n, int k)
 {
-    // A ring of stages, each a tile of A and, behind it, a tile of B. Step s uses stage s % STAGES.
+    // A ring of stages, each a tile of A and, after it, a tile of B. Step s uses stage s % STAGES.
     extern __shared__ __align__(128) half ring[];
 
     // Blocks that run at the same time should share rows of A and columns of B in L2: they are numbered through strips
@@ -140,7 +140,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         // YOUR CODE: load a[set][…] and b[set][…] from a_tile and b_tile, part * TILE further along k.
     };
 
-    // YOUR CODE: STAGES - 1 groups are under way, and the oldest one is needed. What to wait for, and for whom?
+    // YOUR CODE: STAGES - 1 groups are in flight, and the oldest one is needed. What to wait for, and for whom?
     load_fragments(0, 0);
 
 #pragma unroll 1
@@ -149,7 +149,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         for (int part = 0; part < PARTS; ++part) {
             int now = part % 2, next = (part + 1) % PARTS;
 
-            // Behind the last part of this step comes the first one of the next step, whose tiles are needed now.
+            // After the last part of this step comes the first one of the next step, whose tiles are needed now.
             if (next == 0) {
                 // YOUR CODE: the same as before the loop. What else does the barrier make sure of here?
                 stage = stage == STAGES - 1 ? 0 : stage + 1;

@@ -34,7 +34,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     float sum[TM] = {};
 
     for (int l0 = 0; l0 < k; l0 += BK) {
-        // YOUR CODE: the block brings BM × BK elements of A and BK × BN of B; behind an edge the tile is 0.
+        // YOUR CODE: the block brings BM × BK elements of A and BK × BN of B; past an edge the tile is 0.
 
         // Barrier: from here on threads read what others have stored.
         __syncthreads();

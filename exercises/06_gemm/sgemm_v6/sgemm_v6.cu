@@ -53,7 +53,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     float fa[TM], fb[TN];
 
     for (int l0 = 0; l0 < k; l0 += BK) {
-        // YOUR CODE: bring the tiles, 4 elements a load. A's are stored transposed; behind an edge the tile is 0.
+        // YOUR CODE: bring the tiles, 4 elements a load. A's are stored transposed; past an edge the tile is 0.
 
         // Barrier: from here on threads read what others have stored.
         __syncthreads();

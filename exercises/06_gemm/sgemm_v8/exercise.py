@@ -43,7 +43,7 @@ EXERCISE = Exercise(
             "overlap",
             at_least=0.5,
             why="Each tile is loaded, waited for and only then multiplied: nobody computes while the data travels.",
-            hint="load the next tile before the multiplications, and store it into a second buffer behind them",
+            hint="load the next tile before the multiplications, and store it into a second buffer after them",
         ),
     ),
     # Real values are uniform in [-1, 1): partial sums are near √k / 3, and k roundings in a row err by 0.05·eps·k at

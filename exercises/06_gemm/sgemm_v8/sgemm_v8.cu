@@ -58,7 +58,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
     int row0 = blockIdx.y * BM;
     int col0 = blockIdx.x * BN;
 
-    // What this thread brings. Behind the last row of A it takes the last one again, and so with the columns of B:
+    // What this thread brings. Past the last row of A it takes the last one again, and so with the columns of B:
     // these products belong to elements that C does not have, and the loads need no condition on m or n.
     int ar = t / 2, ac = t % 2 * 4;
     int br = t / (BN / 4), bc = t % (BN / 4) * 4;
@@ -95,7 +95,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
     float sum[TM][TN] = {};
     float fa[TM], fb[TN];
 
-    // The first tile is the odd one: it takes 4 to BK columns, so many that whole tiles are left, and has zeros behind
+    // The first tile is the odd one: it takes 4 to BK columns, so many that whole tiles are left, and has zeros after
     // them, since those terms are added to elements that C does have. All other loads need no condition at all.
     int fetched = (k - 1) % BK + 1;
 #pragma unroll
@@ -130,7 +130,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
             for (int j = 0; j < TN; j += 4)
                 quad(fb[j]) = quad(tiles[now].b[l][tx + j * LANES_N]);
 
-            // YOUR CODE: behind the last factors, the next tile goes into the other buffer. Where is the barrier?
+            // YOUR CODE: after the last factors, the next tile goes into the other buffer. Where is the barrier?
 
             // In the plain order: ptxas arranges the products of several steps anyway. Up and down, as in sgemm_v7, was
             // slower by 1 %.

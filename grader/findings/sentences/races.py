@@ -30,12 +30,12 @@ def missing_async_wait(found: Finding) -> str:
     if found.cause == "second_copy":
         return (
             f"race on {w.array}: a second asynchronous copy into it, by {w.thread(own.thread)} at {w.at(own.line)}, "
-            f"while the one that {started} is still under way"
+            f"while the one that {started} is still in flight"
         )
     access = f"race on {w.array}: {w.access(own, with_block=blocks)}, while the asynchronous copy that {started}"
     if found.cause == "source":
         return f"{access} may still read it"
-    return f"{access} is still under way: {starter} has not waited for it"
+    return f"{access} is still in flight: {starter} has not waited for it"
 
 
 def missing_fence(found: Finding) -> str:

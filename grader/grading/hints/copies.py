@@ -65,7 +65,7 @@ def wait_that_leaves_groups(found: Finding, seen: Seen) -> str:
     quoted = newest if newest.isdigit() else f"`{newest}`"
     return (
         f"line {line} waits until at most {quoted} of the newest groups {'is' if newest == '1' else 'are'} "
-        "under way, and this copy is in one of them: wait for more, or close a group more before (an empty one counts)"
+        "in flight, and this copy is in one of them: wait for more, or close a group more before (an empty one counts)"
     )
 
 
@@ -94,7 +94,7 @@ def wait_of_the_group(found: Finding, seen: Seen) -> str:
         return ""
     return (
         f"cg::memcpy_async only starts the copy: put cg::wait(group) {_when(found)}. It waits for all copies and "
-        "synchronises the group; wait_prior<N> leaves the newest N under way, and sync() waits for none"
+        "synchronises the group; wait_prior<N> leaves the newest N in flight, and sync() waits for none"
     )
 
 
@@ -126,7 +126,7 @@ def wait_for_the_first_copy(found: Finding, seen: Seen) -> str:
 
 
 _PLAIN_WAIT = (
-    "__pipeline_wait_prior(0) (cp.async.wait_group 0; a larger number leaves that many of the newest groups under way)"
+    "__pipeline_wait_prior(0) (cp.async.wait_group 0; a larger number leaves that many of the newest groups in flight)"
 )
 
 

@@ -93,7 +93,7 @@ def event_recorded_too_early(found: Finding, seen: Seen) -> str:
     wait = found.facts.get("wait")
     if wait is None or not wait["too_early"]:
         return ""
-    early = f"before {_first(found)} was queued: wait for an event that was recorded behind it"
+    early = f"before {_first(found)} was queued: wait for an event that was recorded after it"
     return f"{_there_is_a_wait(found, wait)} {early}{_or_else(found)}"
 
 
@@ -297,7 +297,7 @@ def prefetch_once_all_is_there(found: Finding, seen: Seen) -> str:
 
 
 _PREFETCH = {
-    "host_wrote": "move the prefetch behind the host's writing: pages that the host writes to go back to it",
+    "host_wrote": "move the prefetch after the host's writing: pages that the host writes to go back to it",
     "sent_back": "prefetch to the GPU: the number of the device, not cudaCpuDeviceId (-1)",
     "in_part": "prefetch all that the kernel uses: the size counts bytes (`nbytes`)",
 }

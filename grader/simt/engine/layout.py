@@ -163,12 +163,12 @@ COPY = Layout(
         ("lanes", I32), ("size", I32), ("line", I32), ("clock", I32), ("number", I32),
     ]
 )  # fmt: skip
-"""A slot: one request's lanes that are under way. Host addresses, shadow cells, bytes that come from the source."""
+"""A slot: one request's lanes that are in flight. Host addresses, shadow cells, bytes that come from the source."""
 COPY_SLOTS = 64
 COPY_QUEUE_BYTES = COPY_QUEUE.size + COPY_SLOTS * COPY.size
 
 COMMON = ("budget", "finding_count", "printed_bytes", "sequence", "global_changes")
-"""Fields of WORKER, one behind the other, that the blocks of a launch share which are resident at once."""
+"""Fields of WORKER, one after the other, that the blocks of a launch share which are resident at once."""
 
 RUNNING, TIMED_OUT, TRAPPED, DEADLOCKED, FATAL, SUSPENDED = range(6)
 """Values of a worker's status; one other than RUNNING ends its blocks. SUSPENDED: the current one waits for others."""

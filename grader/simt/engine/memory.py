@@ -63,7 +63,7 @@ class MemoryCode:
         self.report = report
         self.observers = observers
         self.sites = sites
-        self.copies = copies  # whether memory may have asynchronous copies under way
+        self.copies = copies  # whether memory may have asynchronous copies in flight
         self.waits = waits  # whether changes of memory are counted, because somebody may wait for them
 
     # -- what forms call --------------------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ class Access:
     report: ir.Function
     host: Value  # i64: host address of the allocation
     granule: int  # bytes that one shadow cell stands for
-    copies: bool = False  # whether asynchronous copies may be under way
+    copies: bool = False  # whether asynchronous copies may be in flight
     partial: bool = False  # an asynchronous copy's source, of which a lane may read less than its width: the slot says
     bypass: bool = False  # an asynchronous copy that goes past L1
     used: int = -1  # a bit for each element whose value matters

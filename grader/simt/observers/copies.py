@@ -1,4 +1,4 @@
-"""Asynchronous copies in shadow memory: how a copy that is under way is stamped, and what becomes of the stamp.
+"""Asynchronous copies in shadow memory: how a copy that is in flight is stamped, and what becomes of the stamp.
 
 From its start to its wait a copy's target is stamped as written, and its source as read, by the thread that started
 it, at a time that nobody can know. So every access to the target, by whatever thread, is a conflict, and so is every
@@ -26,7 +26,7 @@ so with that bit, which there tells of other readers (see `is_under_way`).
 
 
 def is_under_way(stamps: Value) -> Value:
-    """Whether stamps are those of copies under way."""
+    """Whether stamps are those of copies in flight."""
     return (stamps & UNDER_WAY["global"]).eq(UNDER_WAY["global"])
 
 
@@ -39,7 +39,7 @@ def stamps_at(f: Builder, warp: Value, worker: Value, clock: Value, line: Value)
 
 
 def landed(copy: Completion) -> None:
-    """What was under way becomes a write, and a read of the source, of the thread that started it, now."""
+    """What was in flight becomes a write, and a read of the source, of the thread that started it, now."""
     f = copy.f
     now = stamps_at(f, copy.warp, copy.worker, copy.clock, COPY.load(f, copy.slot, "line"))
     for side, space, which in (("target", "shared", "writes"), ("source", "global", "reads")):

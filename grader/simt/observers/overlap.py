@@ -3,7 +3,7 @@
 A fetch begins at a global load and ends at the first shared store of a value that came from it; or it begins at the
 first `cp.async` of a group and ends at the wait that the group may not outlast (copies that arrive at an mbarrier: at
 its next test that succeeds). Counted are the instructions strictly between, each one once however many fetches are
-under way; and, to compare with, all instructions of the warp up to the end of its last fetch.
+in flight; and, to compare with, all instructions of the warp up to the end of its last fetch.
 
 Which stores take their values from which loads is known before the kernel runs (`grader.simt.engine.fetches`). At run
 time a warp keeps a clock of its instructions and the time at which each fetch began; kernels that fetch nothing pay

@@ -108,7 +108,7 @@ class Managed:
             self._written(region.start + begin + first, min(end, page.size) - first)
 
     def _lose(self, region: MemoryRegion, number: int) -> None:
-        """A page is on the host again, whatever prefetch was under way."""
+        """A page is on the host again, whatever prefetch was in flight."""
         start, page = region.start + number * PAGE_BYTES, self._pages[region][number]
         for op, lost in self._prefetches.items():
             work = op.job.work

@@ -317,7 +317,7 @@ page_faults.: the most came when kernel twice on the default stream (k_host.py:1
 page_faults.host_wrote: the most came when kernel twice on the default stream (k_host.py:12) touched 512 KiB
   of managed memory, allocated at line 5, whose pages were on the host: the host wrote there after the
   prefetch on line 11
-→ hostfile.prefetch_once_all_is_there: move the prefetch behind the host's writing: pages that the host
+→ hostfile.prefetch_once_all_is_there: move the prefetch after the host's writing: pages that the host
   writes to go back to it
 
 page_faults.sent_back: the most came when kernel twice on the default stream (k_host.py:12) touched 512 KiB

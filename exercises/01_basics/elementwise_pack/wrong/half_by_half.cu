@@ -1,5 +1,5 @@
 // expect: sim=technique gpu=slow
-// One half a thread: right, and 2 bytes a load keep too little under way.
+// One half a thread: right, and 2 bytes a load keep too little in flight.
 
 // launch add_relu(a, b, c, n): grid=cdiv(n, 256) block=256
 

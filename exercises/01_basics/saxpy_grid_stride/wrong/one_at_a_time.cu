@@ -1,5 +1,5 @@
 // expect: sim=pass gpu=slow
-// A right grid-stride loop, but each store waits for its loads, and the next loads stand behind the store.
+// A right grid-stride loop, but each store waits for its loads, and the next loads stand after the store.
 
 // launch saxpy(x, y, out, alpha, n): grid=sm_count*8 block=256
 

@@ -1,5 +1,5 @@
 // expect: sim=technique gpu=slow
-// Right, as vector_add does it: the grid grows with n, and a thread has two loads under way.
+// Right, as vector_add does it: the grid grows with n, and a thread has two loads in flight.
 
 // launch saxpy(x, y, out, alpha, n): grid=cdiv(n, 256) block=256
 

@@ -1,5 +1,5 @@
 // expect: sim=pass gpu=slow
-// Coalesced, but each element is loaded, awaited and stored before the next: one load under way in a thread.
+// Coalesced, but each element is loaded, awaited and stored before the next: one load in flight in a thread.
 
 // launch calibrate(x, out, gain, offset, n): grid=cdiv(n, PER_THREAD*256) block=256
 

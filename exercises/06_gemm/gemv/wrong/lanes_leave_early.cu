@@ -1,5 +1,5 @@
 // expect: sim=race
-// Lanes behind the end of a short row leave before the shuffles, which read from them all the same.
+// Lanes past the end of a short row leave before the shuffles, which read from them all the same.
 
 // launch gemv(A, x, y, m, k): grid=cdiv(m, 4) block=128
 

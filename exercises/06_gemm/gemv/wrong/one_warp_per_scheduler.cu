@@ -1,5 +1,5 @@
 // expect: sim=pass gpu=slow
-// Right, with wide loads, but one block of four warps for each multiprocessor: far too few bytes are under way.
+// Right, with wide loads, but one block of four warps for each multiprocessor: far too few bytes are in flight.
 
 // launch gemv(A, x, y, m, k): grid=min(cdiv(m, 4), sm_count) block=128
 

@@ -16,7 +16,7 @@
 
 #define CHUNK 8  // halves in 16 bytes: what a lane copies at once, and one row of a block of ldmatrix
 #define THREADS (32 * WARPS)
-#define A_BYTES (BM * BK * 2)  // behind them, B's tile begins
+#define A_BYTES (BM * BK * 2)  // after them, B's tile begins
 
 static_assert(BM % WM == 0 && BN % WN == 0 && WM % 16 == 0 && WN % 16 == 0, "whole fragments, whole warps' tiles");
 static_assert(BK % 64 == 0 && BN % 64 == 0, "a row of a tile is 128 bytes or a multiple: the swizzle needs 8 chunks");
@@ -116,7 +116,7 @@ __device__ void load_fragments(unsigned (&a)[WM / 16][4], unsigned (&b)[WN / 16]
 extern "C" __global__ void __launch_bounds__(THREADS)
     hgemm_mma(const half* A, const half* B, float* C, int m, int n, int k)
 {
-    // STAGES times a tile of A and, behind it, a tile of B: a ring. Step s uses stage s % STAGES.
+    // STAGES times a tile of A and, after it, a tile of B: a ring. Step s uses stage s % STAGES.
     extern __shared__ __align__(128) half ring[];
     unsigned stages = __cvta_generic_to_shared(ring);
 
@@ -144,7 +144,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     // Two sets of fragments: the next one is loaded while this one is multiplied.
     unsigned a[2][WM / 16][4], b[2][WN / 16][4];
 
-    // STAGES - 1 groups are under way, and the oldest one is needed. The wait is for this thread's own copies only;
+    // STAGES - 1 groups are in flight, and the oldest one is needed. The wait is for this thread's own copies only;
     // barrier: now everybody's have arrived.
     cp_async_wait<STAGES - 2>();
     __syncthreads();
@@ -157,7 +157,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         for (int kk = 0; kk < BK; kk += 16) {
             int now = kk / 16 % 2;
 
-            // Behind the last fragments of this step come the first ones of the next step.
+            // After the last fragments of this step come the first ones of the next step.
             if (kk + 16 == BK) {
                 // The next step's group is the oldest that may be pending. Barrier: everybody's part of it is there;
                 // and all warps have read the last of this step's tiles, which the next copies overwrite.

@@ -8,7 +8,7 @@
 #define WN 64
 #define STAGES 3  // steps whose tiles are in shared memory, or on their way there
 #define WARPS ((BM / WM) * (BN / WN))
-#define PAD 8     // unused halves behind each row of a tile: 16 bytes
+#define PAD 8     // unused halves after each row of a tile: 16 bytes
 #define STAGE (BM * (BK + PAD) + BK * (BN + PAD))  // halves of one stage: a tile of A and a tile of B
 
 // launch hgemm_mma(A, B, C, m, n, k): grid=(cdiv(n, BN), cdiv(m, BM)) block=32*WARPS shared=STAGES*STAGE*2
@@ -49,7 +49,7 @@ __device__ void copy_tile(half* tile, const half* M, int row, int col, int rows,
 extern "C" __global__ void __launch_bounds__(THREADS)
     hgemm_mma(const half* A, const half* B, float* C, int m, int n, int k)
 {
-    // A ring of stages, each a tile of A and, behind it, a tile of B. Step s uses stage s % STAGES.
+    // A ring of stages, each a tile of A and, after it, a tile of B. Step s uses stage s % STAGES.
     extern __shared__ __align__(128) half ring[];
 
     int row = blockIdx.y * BM, col = blockIdx.x * BN;
@@ -76,7 +76,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             wmma::fill_fragment(sum[i][j], 0.0f);
 
     for (int step = 0; step < steps; ++step) {
-        // STAGES - 1 groups are under way, and this step's is the oldest: wait until all but STAGES - 2 are complete.
+        // STAGES - 1 groups are in flight, and this step's is the oldest: wait until all but STAGES - 2 are complete.
         // A thread waits for its own copies only. Barrier: now those of all threads have arrived. And all warps have
         // left the step before, so that its stage may be filled again: one barrier a step does both.
         __pipeline_wait_prior(STAGES - 2);

@@ -17,7 +17,7 @@ extern "C" __global__ void sgemm_v4(const float* A, const float* B, float* C, in
     float sum = 0.0f;
     for (int l0 = 0; l0 < k; l0 += TILE) {
         // Each thread brings one element of both tiles: rows of A times columns l0 … l0 + TILE - 1, and these rows of
-        // B times columns of C. Behind an edge the tile is 0: such terms add nothing to a sum. A thread without an
+        // B times columns of C. Past an edge the tile is 0: such terms add nothing to a sum. A thread without an
         // element of C has to bring its share as well, so nobody may have left before.
         a[ty][tx] = row < m && l0 + tx < k ? A[row * k + l0 + tx] : 0.0f;
         b[ty][tx] = l0 + ty < k && col < n ? B[(l0 + ty) * n + col] : 0.0f;

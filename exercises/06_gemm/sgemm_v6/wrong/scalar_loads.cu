@@ -41,7 +41,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     float fa[TM], fb[TN];  // the factors of one step
 
     for (int l0 = 0; l0 < k; l0 += BK) {
-        // The block brings BM × BK elements of A and BK × BN of B. Behind an edge the tile is 0.
+        // The block brings BM × BK elements of A and BK × BN of B. Past an edge the tile is 0.
         for (int e = 0; e < BM * BK; e += THREADS) {
             int r = (e + t) / BK, c = (e + t) % BK;
             a[r][c] = row0 + r < m && l0 + c < k ? A[(row0 + r) * k + l0 + c] : 0.0f;

@@ -1,5 +1,5 @@
 // expect: gpu=slow
-// Right, without TMA: one float a thread is too little under way.
+// Right, without TMA: one float a thread is too little in flight.
 
 // launch tma_copy(x, out, rows, cols, down, right): grid=(cdiv(cols, 256), min(rows, 65535)) block=256
 

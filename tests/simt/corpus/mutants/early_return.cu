@@ -1,7 +1,7 @@
 // expect: wrong
 // line: 20
 // kind: uninitialised_read
-// Threads behind the end leave before they have stored a zero.
+// Threads past the end leave before they have stored a zero.
 
 // scratch ping, pong: float[cdiv(n, 256)]
 // passes m=n until 1 by cdiv(m, 256): reduce(src, dst, m): grid=cdiv(m, 256) block=256

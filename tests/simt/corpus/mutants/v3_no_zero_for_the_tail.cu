@@ -1,7 +1,7 @@
 // expect: wrong
 // line: 19
 // kind: uninitialised_read
-// Threads behind the end store nothing, and the tree reads their words.
+// Threads past the end store nothing, and the tree reads their words.
 
 // scratch ping, pong: float[cdiv(n, 256)]
 // passes m=n until 1 by cdiv(m, 256): reduce(src, dst, m): grid=cdiv(m, 256) block=256

@@ -10,7 +10,7 @@ extern "C" __global__ void reduce_v4(const float* src, float* dst, int m)
     int t = threadIdx.x;
     int i = blockIdx.x * (2 * blockDim.x) + t;
 
-    // One element of each half of the block's share; either may lie behind the end.
+    // One element of each half of the block's share; either may lie past the end.
     float sum = i < m ? src[i] : 0.0f;
     // YOUR CODE: the element of the second half.
     partial[t] = sum;

@@ -4,7 +4,7 @@
 // scratch ping, pong: float[cdiv(n, 512)]
 // passes m=n until 1 by cdiv(m, 512): reduce_v6(src, dst, m): grid=cdiv(m, 512) block=256
 
-// One step of the block: a barrier behind it, because the next step reads its sums.
+// One step of the block: a barrier after it, because the next step reads its sums.
 template <int BLOCK, int S>
 __device__ void step(float* partial, int t)
 {
