@@ -22,8 +22,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from grader.bench.nsight import ProfiledLaunch, find_ncu, profiled
-from grader.bench.profile import EXACT, SAME, launching, simulated
+from grader.bench.profile import (
+    EXACT,
+    SAME,
+    ProfiledLaunch,
+    compiled,
+    find_ncu,
+    launching,
+    profiled,
+    simulated,
+    simulated_run,
+)  # fmt: skip
 
 PAIRS = tuple((counter, metric) for counter, metric in SAME.items() if counter.startswith(("global", "shared")))
 """The simulator's counter, and the profiler's metric for the same thing."""
@@ -47,7 +56,6 @@ class Row:
 
 def compare(name: str, ncu: str, seed: int) -> list[Row]:
     """All counters of all launches of one solution."""
-    from grader.bench.launch_once import compiled, simulated_run
     from grader.catalog.exercises import load_catalog
 
     one = load_catalog().find(name)

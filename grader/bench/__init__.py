@@ -3,6 +3,4 @@
 solutions.py    `grade bench`: every solution at its timed size, libraries on the same arrays, the GPU's ceilings
 report.py       its records, as Markdown and JSON
 profile.py      `grade profile`: one submission under Nsight Compute and on the simulator
-nsight.py       Nsight Compute, run and read
-launch_once.py  what it watches
 """

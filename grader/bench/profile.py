@@ -1,24 +1,41 @@
 """`grade profile`: one submission's counters on the simulator, and beside them Nsight Compute's, in the same words.
 
-profiled_submission(entry, path, gpu, seed=1) -> SubmissionProfile      frozen records; `rows` is pure
+    profiled_submission(entry, path, gpu, seed=1) -> SubmissionProfile      frozen records; `rows` is pure
+    profiled(command, METRICS) -> one record for each kernel launch
+
+Nsight Compute watches a process that launches the submission once at its simulated size:
+
+    python -m grader.bench.profile NAME FILE [--course DIR]… [--seed N] [--device N]
+
+The launches are those that the simulator runs: the plan is made for the simulated device, so that a grid sized from
+`sm_count` is the same here and there. The clocks are left as they are: counts do not depend on them.
 """
 
 from __future__ import annotations
 
+import argparse
+import csv
+import os
+import shutil
+import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from math import isfinite, nan
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.bench.nsight import ProfiledLaunch, find_ncu, profiled
+from grader.compile import Program, assemble, compile_source, read_submission
 from grader.errors import SubmissionError, Unsupported
+from grader.gpus.detect import Gpu, detect
+from grader.gpus.models import simulable
 
 if TYPE_CHECKING:
     from grader.backends.base import CaseRun
     from grader.catalog.exercises import CourseExercise
-    from grader.compile import Program
-    from grader.gpus.detect import Gpu
+    from grader.exercise import Exercise
     from grader.verdict import LaunchRecord
 
 SAME: Mapping[str, str] = {
@@ -93,10 +110,6 @@ def profiled_submission(
 
     Raises SubmissionError where it does not compile or does not run cleanly, Unsupported where it cannot be profiled.
     """
-    from grader.bench.launch_once import compiled, simulated_run
-    from grader.compile import assemble
-    from grader.gpus.models import simulable
-
     tool = find_ncu(ncu)
     if entry.exercise.host:
         raise Unsupported(f"{entry.name} has a host file: profile it with `ncu python` and a script of your own")
@@ -114,26 +127,6 @@ def profiled_submission(
         raise Unsupported(f"Nsight Compute saw {len(seen)} launches, the simulator {len(counted)}")
     facts = tuple(map(_facts, counted, seen))
     return SubmissionProfile(entry.name, entry.exercise.simulated, gpu.name, tuple(rows(counted, seen)), facts)
-
-
-def launching(name: str, path: Path, seed: int, *, device: int = 0, courses: Sequence[Path] = ()) -> list[str]:
-    """The command that launches a file once, for the profiler to watch."""
-    words = [sys.executable, "-m", "grader.bench.launch_once", name, str(path.absolute()), "--seed", str(seed)]
-    return [*words, "--device", str(device), *(f"--course={course.absolute()}" for course in courses)]
-
-
-def simulated(program: Program, run: CaseRun) -> Sequence[LaunchRecord]:
-    """The launches as the simulator counts them. Raises SubmissionError where one does not end well."""
-    from grader.backends.base import Limits
-    from grader.backends.sim.session import SimBackend
-
-    with SimBackend().open(program, Limits(launch_s=120.0, total_s=300.0)) as session:
-        execution = session.run(run)
-    if execution.failure:
-        found = execution.diagnostics[0].message if execution.diagnostics else execution.failure
-        hint = "`grade` explains it; profile it once it runs"
-        raise SubmissionError(execution.failure, found, hint=hint, diagnostics=execution.diagnostics)
-    return execution.launches
 
 
 def rows(counted: Sequence[LaunchRecord], seen: Sequence[ProfiledLaunch]) -> Iterator[Row]:
@@ -180,3 +173,186 @@ def _facts(launch: LaunchRecord, seen: ProfiledLaunch) -> LaunchFacts:
         None if nanoseconds is None else nanoseconds * 1e-9, part(DRAM), part(WARPS),
         None if registers is None else int(registers),
     )  # fmt: skip
+
+
+# ----------------------------------------------------------------------------------------------------- the two sides
+
+
+def simulated(program: Program, run: CaseRun) -> Sequence[LaunchRecord]:
+    """The launches as the simulator counts them. Raises SubmissionError where one does not end well."""
+    from grader.backends.base import Limits
+    from grader.backends.sim.session import SimBackend
+
+    with SimBackend().open(program, Limits(launch_s=120.0, total_s=300.0)) as session:
+        execution = session.run(run)
+    if execution.failure:
+        found = execution.diagnostics[0].message if execution.diagnostics else execution.failure
+        hint = "`grade` explains it; profile it once it runs"
+        raise SubmissionError(execution.failure, found, hint=hint, diagnostics=execution.diagnostics)
+    return execution.launches
+
+
+def launching(name: str, path: Path, seed: int, *, device: int = 0, courses: Sequence[Path] = ()) -> list[str]:
+    """The command that launches a file once, for the profiler to watch."""
+    words = [sys.executable, "-m", "grader.bench.profile", name, str(path.absolute()), "--seed", str(seed)]
+    return [*words, "--device", str(device), *(f"--course={course.absolute()}" for course in courses)]
+
+
+def compiled(path: Path) -> Program:
+    """The file, compiled as for the simulator."""
+    return compile_source(read_submission(path), path.name, target="sm_80")
+
+
+def simulated_run(exercise: Exercise, program: Program, seed: int) -> CaseRun:
+    """The case at the simulated size, with real inputs."""
+    from grader.grading.cases import CaseData, case_run, plan_of, simulated_case
+    from grader.grading.records import CompiledSubmission
+    from grader.inputs import make_inputs
+    from grader.launch import DeviceLimits, parse_launches
+
+    case = simulated_case(exercise)
+    submission = CompiledSubmission(program, parse_launches(program.source, file=program.name))
+    data = CaseData(make_inputs(exercise, case.size, seed, case.values), expected={})
+    return case_run(exercise, case, data, plan_of(exercise, case, submission, DeviceLimits()))
+
+
+def launch(program: Program, run: CaseRun, device: int = 0) -> None:
+    """The plan's launches on the GPU, by the grader's own loader."""
+    from grader.backends.gpu.arena import Arena
+    from grader.backends.gpu.cuda import Cuda
+    from grader.backends.gpu.program import LoadedProgram
+    from grader.backends.gpu.wire import shapes_of
+
+    cuda = Cuda(device)
+    arena = Arena(cuda)
+    arena.lay_out(shapes_of(run.buffers))
+    for buffer in run.buffers:
+        if buffer.data is not None:
+            arena.upload(buffer.name, buffer.data)
+    loaded = LoadedProgram(cuda, assemble(program, detect(device).arch), program.entries)
+    loaded.set_constants(run.plan.constants, arena)
+    loaded.prepare(run.plan)
+    loaded.queue(run.plan, arena)
+    cuda.synchronise()
+
+
+def main() -> None:
+    """Read the command line and launch."""
+    from grader.catalog.exercises import load_catalog
+
+    arguments = argparse.ArgumentParser(description="Launch one submission once, for a profiler.")
+    arguments.add_argument("name")
+    arguments.add_argument("file", type=Path)
+    arguments.add_argument("--course", type=Path, action="append", default=[])
+    arguments.add_argument("--seed", type=int, default=1)
+    arguments.add_argument("--device", type=int, default=0)
+    given = arguments.parse_args()
+    exercise = load_catalog(given.course).find(given.name).exercise
+    program = compiled(given.file)
+    launch(program, simulated_run(exercise, program, given.seed), given.device)
+
+
+# ----------------------------------------------------------------------------------------------------- Nsight Compute
+
+INSTALL = "install Nsight Compute: it is part of the CUDA toolkit, and developer.nvidia.com has it alone"
+NO_PERMISSION = "ERR_NVGPUCTRPERM"
+PERMISSION = (
+    "run as root, or let everybody read the counters: put `options nvidia NVreg_RestrictProfilingToAdminUsers=0` into "
+    "/etc/modprobe.d/ and restart; in a container also `--cap-add SYS_ADMIN` (developer.nvidia.com/ERR_NVGPUCTRPERM)"
+)
+DEADLINE_S = 300.0
+
+
+@dataclass(frozen=True)
+class ProfiledLaunch:
+    """One kernel launch as Nsight Compute counted it; a metric that this GPU lacks is missing."""
+
+    kernel: str
+    metrics: Mapping[str, float]
+
+
+def find_ncu(given: str | None = None) -> str:
+    """The path of ``ncu``: as given, else on PATH, in CUDA_PATH, or in the usual folders. Raises Unsupported."""
+    if given is not None:
+        found = shutil.which(given)
+        if found is None:
+            raise Unsupported(f"{given} is no program that can be run", hint="--ncu names the file ncu itself")
+        return found
+    roots = [os.environ.get("CUDA_PATH", ""), "/usr/local/cuda"]
+    installed = sorted(Path("/opt/nvidia/nsight-compute").glob("*"), reverse=True)
+    places = [shutil.which("ncu"), *(f"{root}/bin/ncu" for root in roots if root), *(f"{p}/ncu" for p in installed)]
+    for path in places:
+        if path and Path(path).is_file():
+            return path
+    raise Unsupported("Nsight Compute (ncu) was not found", hint=INSTALL)
+
+
+def profiled(command: Sequence[str], metrics: Sequence[str], *, ncu: str | None = None) -> list[ProfiledLaunch]:
+    """Run ``command`` under Nsight Compute; its launches in order.
+
+    Raises Unsupported where ncu is missing, may not count, takes too long or fails, with what to do.
+    """
+    tool = find_ncu(ncu)
+    with tempfile.TemporaryDirectory(prefix="warpgrade-") as folder:
+        log = Path(folder) / "ncu.csv"
+        options = ["--clock-control", "none", "--target-processes", "all", "--metrics", ",".join(metrics)]
+        layout = ["--csv", "--page", "raw", "--print-units", "base", "--log-file", str(log)]
+        code, output = _run([tool, *options, *layout, *command])
+        text = log.read_text(errors="replace") if log.is_file() else ""
+    if NO_PERMISSION in text + output:
+        raise Unsupported("Nsight Compute may not read this GPU's counters", hint=PERMISSION)
+    if code:
+        why = (output.strip() or text.strip())[-600:]
+        raise Unsupported(f"Nsight Compute ended with exit code {code}: {why}")
+    return parse(text)
+
+
+def _run(command: Sequence[str]) -> tuple[int, str]:
+    """Exit code and output. A run that takes too long is ended: a kernel may hang."""
+    import psutil
+
+    try:
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        )
+    except OSError as error:
+        raise Unsupported(f"{command[0]} cannot be run: {error.strerror}", hint=INSTALL) from None
+    with process:
+        try:
+            output, _ = process.communicate(timeout=DEADLINE_S)
+        except subprocess.TimeoutExpired:
+            parent = psutil.Process(process.pid)
+            for member in (*parent.children(recursive=True), parent):  # which would keep the output open
+                with suppress(psutil.NoSuchProcess):
+                    member.kill()
+            raise Unsupported(f"Nsight Compute did not end within {DEADLINE_S:.0f} s") from None
+    return process.returncode, output
+
+
+def parse(text: str) -> list[ProfiledLaunch]:
+    """One record for each launch, in order, from either of the layouts that versions of ncu print."""
+    rows = list(csv.DictReader(line for line in text.splitlines() if line.startswith('"')))
+    if not rows or "Metric Name" not in rows[0]:  # a row for each launch
+        return [ProfiledLaunch(row.get("Kernel Name", ""), _numbers(row)) for row in rows if row.get("ID")]
+    launches: dict[str, tuple[str, dict[str, str]]] = {}
+    for row in rows:  # for each metric of each launch
+        _, metrics = launches.setdefault(row.get("ID", ""), (row.get("Kernel Name", ""), {}))
+        metrics[row["Metric Name"]] = row.get("Metric Value", "")
+    return [ProfiledLaunch(kernel, _numbers(metrics)) for kernel, metrics in launches.values()]
+
+
+def _numbers(row: Mapping[str, str | None]) -> dict[str, float]:
+    """The cells that are metrics (their names have two underscores) and numbers."""
+    found = {}
+    for name, text in row.items():
+        try:
+            number = float(text.replace(",", "")) if name and "__" in name and text else nan
+        except ValueError:
+            continue
+        if isfinite(number):  # ncu says nan of what it could not measure
+            found[name] = number
+    return found
+
+
+if __name__ == "__main__":
+    main()

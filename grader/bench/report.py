@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from grader.verdict import Measurement, Roof
 
 if TYPE_CHECKING:
     from grader.gpus.detect import Gpu
-    from grader.verdict import Measurement
 
 _COLUMNS = (
     "exercise", "size", "median", "95 % interval", "reached", "of peak", "of ceiling", "to reach", "line", "`fast`",
@@ -57,12 +58,13 @@ class BenchRow:
 
 @dataclass(frozen=True)
 class BenchReport:
-    """All rows, and the machine that they were measured on. ``date`` is an ISO date."""
+    """All rows, and the machine that they were measured on. ``date`` is an ISO date; ``left`` exercises are to come."""
 
     gpu: Gpu
     versions: tuple[tuple[str, str], ...]
     date: str
     rows: tuple[BenchRow, ...]
+    left: int = 0
 
 
 @dataclass(frozen=True)
@@ -78,11 +80,23 @@ class CeilingRow:
 
 def to_json(report: BenchReport) -> str:
     """The report as ``warpgrade/bench/1``, for pages that are made of it."""
-    from dataclasses import asdict
-
     from grader.render.json import dumps, plain
 
     return dumps({"schema": "warpgrade/bench/1", **plain(asdict(report))}) + "\n"
+
+
+def rows_from_json(data: Sequence[dict[str, Any]]) -> tuple[BenchRow, ...]:
+    """The rows from their fields as JSON values."""
+
+    def row(fields: dict[str, Any]) -> BenchRow:
+        measured = fields["measured"]
+        if measured is not None:
+            roof = Roof(**measured["roof"]) if measured["roof"] else None
+            measured = Measurement(**(measured | {"interval_s": tuple(measured["interval_s"]), "roof": roof}))
+        libraries = tuple(LibraryTime(**library) for library in fields["libraries"])
+        return BenchRow(**(fields | {"measured": measured, "libraries": libraries}))
+
+    return tuple(map(row, data))
 
 
 def to_markdown(report: BenchReport) -> str:

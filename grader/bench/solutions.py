@@ -6,20 +6,31 @@ to_markdown(report)                            docs/results/<gpu>.md
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from grader.backends.base import Limits
 from grader.backends.gpu.faults import size_in_words
+from grader.backends.gpu.hostfile.backend import HostfileBackend
+from grader.backends.gpu.reference import baseline_source, ceiling_data, cubin, target_of
+from grader.backends.gpu.setup import prepare, sized
 from grader.backends.gpu.wire import Shape
-from grader.bench.report import BenchReport, BenchRow, CeilingRow, LibraryTime, time_in_words
+from grader.bench.report import BenchReport, BenchRow, CeilingRow, LibraryTime, rows_from_json, time_in_words
+from grader.catalog.references import resolve_reference
+from grader.compile import compile_source, read_submission
+from grader.dev.slices import StoredResults, slice_of
 from grader.errors import WarpgradeError
 from grader.gpus.models import capability
+from grader.grading.fast import SpeedTest
+from grader.grading.fast_hostfile import HostfileSpeedTest
+from grader.inputs import element_count
 from grader.timing import roofline
-from grader.timing.pass_lines import with_line
+from grader.timing.pass_lines import lines_on, with_line
 
 if TYPE_CHECKING:
     from grader.backends.gpu import GpuBackend
@@ -38,27 +49,39 @@ LINK_BYTES = 256 << 20
 
 
 def bench(
-    exercises: Iterable[CourseExercise],
+    exercises: Sequence[CourseExercise],
     backend: GpuBackend,
     seed: int,
     tell: Callable[[str], None] = lambda name: None,
     *,
     alone: bool = False,
+    limit_s: float | None = None,
 ) -> BenchReport:
     """Time the solution of every exercise that has a timed size. ``tell`` hears each name before it is measured.
 
-    ``alone`` leaves further sizes and libraries out. A solution that fails becomes a row with its ``problem``.
+    ``alone`` leaves further sizes and libraries out. A solution that fails becomes a row with its ``problem``. With
+    ``limit_s`` rows that were measured before and are as they were then are not measured again, and no exercise begins
+    that is likely to take longer: the report says how many are left.
     """
-    rows = []
-    for entry in exercises:
-        if entry.exercise.timed is not None and entry.solution is not None:
+    gpu, rows = backend.gpu, dict[str, tuple[BenchRow, ...]]()
+    timed = [entry for entry in exercises if entry.exercise.timed is not None and entry.solution is not None]
+    depends_on = repr((gpu.name, versions(gpu), sorted(lines_on(gpu.name).items())))
+    job = "calibrate" if alone else "bench"
+    stored = StoredResults(job, depends_on, lambda rows: [asdict(row) for row in rows], rows_from_json)
+
+    def begin(entry: CourseExercise) -> Callable[[], tuple[BenchRow, ...]]:
+        def measured() -> tuple[BenchRow, ...]:
             tell(entry.name)
-            rows += [_row(sized, backend, seed) for sized in _sizes(_alone(entry) if alone else entry, backend.gpu)]
-    return BenchReport(backend.gpu, versions(backend.gpu), _today(), tuple(rows))
+            exercise = replace(entry.exercise, also_timed=(), baseline="", rivals=()) if alone else entry.exercise
+            return tuple(_row(sized, backend, seed) for sized in _sizes(replace(entry, exercise=exercise), gpu))
 
+        return measured
 
-def _alone(entry: CourseExercise) -> CourseExercise:
-    return replace(entry, exercise=replace(entry.exercise, also_timed=(), baseline="", rivals=()))
+    for entry, found in slice_of(timed, begin, stored, limit_s):
+        rows[entry.name] = found
+    in_order = tuple(row for entry in timed for row in rows.get(entry.name, ()))
+    today = datetime.now(UTC).date().isoformat()
+    return BenchReport(gpu, versions(gpu), today, in_order, left=len(timed) - len(rows))
 
 
 def _sizes(entry: CourseExercise, gpu: Gpu) -> Iterator[CourseExercise]:
@@ -71,46 +94,52 @@ def _sizes(entry: CourseExercise, gpu: Gpu) -> Iterator[CourseExercise]:
 
 
 def _row(entry: CourseExercise, backend: GpuBackend, seed: int) -> BenchRow:
-    size = size_in_words(entry.exercise.timed or {})
     try:
         measure = _host_row if entry.exercise.host else _kernel_row
-        return measure(entry, backend, seed, size)
+        return measure(entry, backend, seed)
     except WarpgradeError as error:
-        return BenchRow(entry.name, size, problem=error.message)
+        return BenchRow(entry.name, size_in_words(entry.exercise.timed or {}), problem=error.message)
 
 
-def _kernel_row(entry: CourseExercise, backend: GpuBackend, seed: int, size: str) -> BenchRow:
-    from grader.grading.fast import SpeedTest
-
+def _kernel_row(entry: CourseExercise, backend: GpuBackend, seed: int) -> BenchRow:
     program = _compiled(entry, backend)
     with backend.open(program, LIMITS) as session:
         speed = SpeedTest(entry, backend, seed, LIMITS)(session)
-    with backend.open_empty(LIMITS) as session:
-        library = _libraries(entry, session, backend.gpu, program, seed)
-    return _finished(entry, backend.gpu, size, speed, library)
+    libraries: dict[str, float] = {}
+    if entry.exercise.baseline or entry.exercise.rivals:
+        setup = prepare(entry, program, backend.gpu, seed)
+        real = next(variant for variant in setup.run.variants if variant.kind == "real")
+        shapes = [shape for shape in setup.run.shapes if shape.role != "scratch"]
+        inputs = {
+            "host": False,
+            "l2_bytes": backend.gpu.l2_bytes,
+            "generator": setup.modules["generate"],
+            "generate": [asdict(launch) for launch in real.generate],
+        }
+        with backend.open_empty(LIMITS) as empty:
+            libraries = _library_times(entry, empty, shapes, inputs)
+    return _finished(entry, backend.gpu, speed, libraries)
 
 
-def _host_row(entry: CourseExercise, backend: GpuBackend, seed: int, size: str) -> BenchRow:
-    from grader.backends.gpu.hostfile.backend import HostfileBackend
-    from grader.catalog.references import resolve_reference
-    from grader.grading.fast_hostfile import HostfileSpeedTest
-
+def _host_row(entry: CourseExercise, backend: GpuBackend, seed: int) -> BenchRow:
     assert entry.solution is not None
     host_file = entry.solution.with_name(f"{entry.name}_host.py")
     host = HostfileBackend(backend, entry.exercise, host_file.read_bytes(), host_file.name, course=entry.course)
-    entry, size = replace(entry, exercise=host.exercise), size_in_words(host.exercise.timed or {})
+    entry = replace(entry, exercise=host.exercise)
     timer = HostfileSpeedTest(
         entry.exercise, host, lambda: resolve_reference(entry.exercise.oracle, entry.course), seed, LIMITS
     )
     with host.open(_compiled(entry, backend), LIMITS) as session:
         speed = timer(session)
+    size = entry.exercise.timed or {}
+    shapes = [Shape(a.name, a.dtype, element_count(a, size), a.role) for a in entry.exercise.arrays]
     with backend.open_empty(LIMITS) as empty:
-        library = _host_libraries(entry, empty)
-    return _finished(entry, backend.gpu, size, speed, library)
+        libraries = _library_times(entry, empty, shapes, {"host": True})  # arrays in pinned host memory
+    return _finished(entry, backend.gpu, speed, libraries)
 
 
-def _finished(entry: CourseExercise, gpu: Gpu, size: str, speed: Any, library: Mapping[str, float]) -> BenchRow:
-    target = entry.exercise.target
+def _finished(entry: CourseExercise, gpu: Gpu, speed: Any, libraries: Mapping[str, float]) -> BenchRow:
+    target, size = entry.exercise.target, size_in_words(entry.exercise.timed or {})
     if speed is None or target is None:
         return BenchRow(entry.name, size, problem="there is no target")
     return BenchRow(
@@ -123,7 +152,7 @@ def _finished(entry: CourseExercise, gpu: Gpu, size: str, speed: Any, library: M
         reach=target.reach,
         libraries=tuple(
             LibraryTime(name, seconds, _library_fraction(entry, gpu, speed.measured, seconds))
-            for name, seconds in library.items()
+            for name, seconds in libraries.items()
         ),
         problem="" if speed.measured else speed.detail,
     )
@@ -150,72 +179,30 @@ def _library_fraction(entry: CourseExercise, gpu: Gpu, measured: Measurement | N
 
 
 def _compiled(entry: CourseExercise, backend: GpuBackend) -> Program:
-    from grader.backends.gpu.reference import target_of
-    from grader.compile import compile_source, read_submission
-
     assert entry.solution is not None
     target = max(target_of(backend.gpu), entry.exercise.requires, key=capability)
     return compile_source(read_submission(entry.solution), entry.solution.name, target=target)
 
 
-# ------------------------------------------------------------------------------------------------------- libraries
-
-
-def _libraries(entry: CourseExercise, session: GpuSession, gpu: Gpu, program: Program, seed: int) -> dict[str, float]:
-    """Each library's median time on the same arrays, by its name in kernels_ref/baselines; not those not installed."""
-    from grader.backends.gpu.setup import prepare
-
-    if not _library_names(entry):
-        return {}
-    setup = prepare(entry, program, gpu, seed)
-    real = next(variant for variant in setup.run.variants if variant.kind == "real")
-    shapes = [s for s in setup.run.shapes if s.role != "scratch"]
-    common = {
-        "host": False,
-        "l2_bytes": gpu.l2_bytes,
-        "generator": setup.modules["generate"],
-        "generate": [asdict(launch) for launch in real.generate],
-    }
-    return _library_times(entry, session, shapes, common)
-
-
-def _host_libraries(entry: CourseExercise, session: GpuSession) -> dict[str, float]:
-    """As `_libraries`, for arrays in pinned host memory."""
-    from grader.inputs import element_count
-
-    size = entry.exercise.timed or {}
-    shapes = [Shape(a.name, a.dtype, element_count(a, size), a.role) for a in entry.exercise.arrays]
-    return _library_times(entry, session, shapes, {"host": True})
-
-
-def _library_names(entry: CourseExercise) -> list[str]:
-    return [name for name in (entry.exercise.baseline, *entry.exercise.rivals) if name]
-
-
 def _library_times(
-    entry: CourseExercise, session: GpuSession, shapes: list[Shape], common: Mapping[str, Any]
+    entry: CourseExercise, session: GpuSession, shapes: list[Shape], inputs: Mapping[str, Any]
 ) -> dict[str, float]:
+    """Each library's median time on the same arrays, by its name in kernels_ref/baselines; not those not installed."""
     found = {}
-    for name in _library_names(entry):
-        seconds = session.call({**_library_request(entry, name, shapes), **common}, LIMITS.launch_s)["seconds"]
-        if seconds:
+    for name in filter(None, (entry.exercise.baseline, *entry.exercise.rivals)):
+        module, _, function = name.partition(":")
+        request = {
+            "do": "library",
+            "source": baseline_source(entry.course, module),
+            "name": f"baselines/{module}.py",
+            "function": function,
+            "numbers": {**entry.exercise.scalars, **(entry.exercise.timed or {})},
+            "shapes": [asdict(shape) for shape in shapes],
+            **inputs,
+        }
+        if seconds := session.call(request, LIMITS.launch_s)["seconds"]:
             found[name] = float(median(seconds))
     return found
-
-
-def _library_request(entry: CourseExercise, name: str, shapes: list[Shape]) -> dict[str, Any]:
-    from grader.backends.gpu.reference import baseline_source
-
-    module, _, function = name.partition(":")
-    size = entry.exercise.timed or {}
-    return {
-        "do": "library",
-        "source": baseline_source(entry.course, module),
-        "name": f"baselines/{module}.py",
-        "function": function,
-        "numbers": {**entry.exercise.scalars, **size},
-        "shapes": [asdict(shape) for shape in shapes],
-    }
 
 
 # -------------------------------------------------------------------------------------------------------- ceilings
@@ -223,8 +210,6 @@ def _library_request(entry: CourseExercise, name: str, shapes: list[Shape]) -> d
 
 def measured_ceilings(course: Any, backend: GpuBackend) -> tuple[CeilingRow, ...]:
     """Every ceiling of the course on this GPU: 1 GiB of traffic, 2^38 operations, 256 MiB over the link."""
-    from grader.backends.gpu.reference import ceiling_data
-
     data = ceiling_data(course)
     folder = Path(str(data.__file__)).parent
     with backend.open_empty(LIMITS) as session:
@@ -232,9 +217,6 @@ def measured_ceilings(course: Any, backend: GpuBackend) -> tuple[CeilingRow, ...
 
 
 def _ceiling_row(name: str, entry: Any, folder: Path, session: GpuSession, gpu: Gpu) -> CeilingRow:
-    from grader.backends.gpu.reference import cubin, target_of
-    from grader.backends.gpu.setup import sized
-
     on_the_link = any(array.memory == "host" for array in entry.arrays)
     found = sized(entry, LINK_BYTES if on_the_link else TABLE_BYTES, TABLE_FLOPS, gpu.sm_count)
     request: dict[str, Any] = {
@@ -248,16 +230,10 @@ def _ceiling_row(name: str, entry: Any, folder: Path, session: GpuSession, gpu: 
     if found.launches:
         request["cubin"] = cubin((folder / entry.file).read_text(), entry.file, gpu.arch, target_of(gpu))
     rate = roofline.ceiling(found.work, session.call(request, LIMITS.launch_s)["seconds"]) or 0.0
-    return CeilingRow(
-        name, entry.what, entry.unit, rate, None if on_the_link else _of_peak(entry.unit, name, rate, gpu)
-    )
-
-
-def _of_peak(unit: str, name: str, rate: float, gpu: Gpu) -> float | None:
     limits = roofline.peaks(gpu)
     flop = limits.fp16_tensor if name.startswith("mma") else limits.fp32
-    peak = {"B": limits.bandwidth, "FLOP": flop, "OP": limits.int8}[unit]
-    return rate / peak if peak else None
+    peak = None if on_the_link else {"B": limits.bandwidth, "FLOP": flop, "OP": limits.int8}[entry.unit]
+    return CeilingRow(name, entry.what, entry.unit, rate, rate / peak if peak else None)
 
 
 # -------------------------------------------------------------------------------------------------------- versions
@@ -265,8 +241,6 @@ def _of_peak(unit: str, name: str, rate: float, gpu: Gpu) -> float | None:
 
 def versions(gpu: Gpu) -> tuple[tuple[str, str], ...]:
     """What a measurement depends on, by name."""
-    from importlib.metadata import PackageNotFoundError, version
-
     found = [("driver", gpu.driver), ("CUDA of the driver", gpu.cuda_driver)]
     for package in ("cupy-cuda12x", "cupy-cuda13x", "cuda-bindings", "nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12"):
         try:
@@ -274,9 +248,3 @@ def versions(gpu: Gpu) -> tuple[tuple[str, str], ...]:
         except PackageNotFoundError:
             continue
     return tuple((name, text) for name, text in found if text)
-
-
-def _today() -> str:
-    from datetime import UTC, datetime
-
-    return datetime.now(UTC).date().isoformat()

@@ -160,7 +160,7 @@ def _machine(requires: str, gpu: Gpu | None, arch: str | None) -> Machine:
     from grader.tune.build import Machine
 
     if gpu is not None:
-        from grader.tune.on_gpu import machine_of
+        from grader.tune.sweep import machine_of
 
         return machine_of(gpu, requires)
     newer, simulated = not simulable(requires), SIMULATED.architecture
@@ -183,7 +183,7 @@ def _measured(
         return replace(unmeasured(variants), interrupted=stopped())
     from grader.backends.base import Limits
     from grader.backends.gpu import GpuBackend
-    from grader.tune.on_gpu import GpuTimer
+    from grader.tune.sweep import GpuTimer
 
     with closing(GpuBackend(gpu)) as backend:
         timer = GpuTimer(job.entry, backend, job.machine, secrets.randbits(53), Limits())

@@ -9,7 +9,8 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import TYPE_CHECKING
 
 from grader.errors import SubmissionError
@@ -78,8 +79,6 @@ class Workshop:
         self, choices: Sequence[Choice], tell: Callable[[str], None], stopped: Callable[[], bool] = lambda: False
     ) -> tuple[Variant, ...]:
         """Build all of them, in order. Those not yet begun when ``stopped`` are left out."""
-        from itertools import count
-
         done = count(1)
 
         def build(choice: Choice) -> Variant | None:
@@ -96,28 +95,31 @@ class Workshop:
         """One combination. Raises Unsupported where the compiler or the assembler is missing."""
         variant = Variant(choice, is_now(self.places, choice))
         try:
-            return self._built(variant, rewritten(self.source, self.places, choice))
+            return self._built(variant)
         except SubmissionError as error:
-            return Variant(choice, variant.now, word=error.verdict, reason=error.message)
+            return replace(variant, word=error.verdict, reason=error.message)
 
-    def _built(self, variant: Variant, source: str) -> Variant:
+    def _built(self, variant: Variant) -> Variant:
         from grader.compile import assembly, compile_source
         from grader.launch import parse_launches, resolve_launches
 
+        source = rewritten(self.source, self.places, variant.choice)
         script = parse_launches(source, file=self.file)
-        resolve_launches(
-            script, self.exercise, self.size, self.machine.limits
-        )  # what the launch line says, before a compilation
+        # Before a compilation: what the launch line says.
+        resolve_launches(script, self.exercise, self.size, self.machine.limits)
         program = compile_source(source.encode(), self.file, target=self.machine.target)
         plan = resolve_launches(script, self.exercise, self.size, self.machine.limits, program)
         for launch in plan.launches:
             _check_static(program, launch, self.machine)
         needs = needs_of(plan, assembly(program, self.machine.arch), self.machine.arch)
-        reason = misfits(needs, self.machine.arch)
-        largest = max(needs, key=lambda one: (bool(misfits([one], self.machine.arch)), one.threads), default=None)
-        if reason:
-            return Variant(variant.choice, variant.now, largest, DOES_NOT_FIT, reason)
-        return Variant(variant.choice, variant.now, _of_the_most_threads(plan, needs), program=program)
+        too_large = [one for one in needs if one.resident is not None and not one.resident.blocks]
+        if too_large:
+            largest = max(too_large, key=lambda one: one.threads)
+            return replace(variant, needs=largest, word=DOES_NOT_FIT, reason=misfit(too_large[0], self.machine.arch))
+        # What the launch with the most work needs.
+        threads = [math.prod(launch.grid) * math.prod(launch.block) for launch in plan.launches]
+        most = needs[threads.index(max(threads))] if threads else None
+        return replace(variant, needs=most, program=program)
 
 
 def _check_static(program: Program, launch: Launch, machine: Machine) -> None:
@@ -131,34 +133,22 @@ def _check_static(program: Program, launch: Launch, machine: Machine) -> None:
 
 def needs_of(plan: LaunchPlan, made: Assembly, arch: str) -> tuple[Needs, ...]:
     """What each launch of the plan needs."""
-    return tuple(_needs(launch, made, arch) for launch in plan.launches)
+    found = []
+    for launch in plan.launches:
+        resources, threads = made.resources[launch.kernel], math.prod(launch.block)
+        shared = resources.static_shared_bytes + launch.shared_bytes
+        spilled = resources.spill_store_bytes + resources.spill_load_bytes
+        registers = max(1, resources.registers)
+        try:
+            resident = occupancy(arch, threads=threads, registers=registers, shared_bytes=shared)
+        except NotPossible:  # an architecture newer than the table
+            resident = None
+        found.append(Needs(launch.kernel, threads, registers, spilled, shared, resident))
+    return tuple(found)
 
 
-def _needs(launch: Launch, made: Assembly, arch: str) -> Needs:
-    resources = made.resources[launch.kernel]
-    threads = math.prod(launch.block)
-    shared = resources.static_shared_bytes + launch.shared_bytes
-    spilled = resources.spill_store_bytes + resources.spill_load_bytes
-    registers = max(1, resources.registers)
-    try:
-        resident = occupancy(arch, threads=threads, registers=registers, shared_bytes=shared)
-    except NotPossible:  # an architecture newer than the table
-        resident = None
-    return Needs(launch.kernel, threads, registers, spilled, shared, resident)
-
-
-def _of_the_most_threads(plan: LaunchPlan, needs: Sequence[Needs]) -> Needs | None:
-    """The needs of the launch that does most of the work."""
-    pairs = zip(plan.launches, needs, strict=True)
-    return max(pairs, key=lambda pair: math.prod(pair[0].grid) * pair[1].threads, default=(None, None))[1]
-
-
-def misfits(needs: Sequence[Needs], arch: str) -> str:
-    """Why a multiprocessor cannot hold one block of one of these launches; "" where it can."""
-    return next((_misfit(one, arch) for one in needs if one.resident is not None and not one.resident.blocks), "")
-
-
-def _misfit(needs: Needs, arch: str) -> str:
+def misfit(needs: Needs, arch: str) -> str:
+    """Why a multiprocessor cannot hold one block of this launch."""
     has = multiprocessor(arch)
     assert needs.resident is not None
     if "registers" in needs.resident.limiters:

@@ -53,7 +53,12 @@ class Place:
 
 def parse_settings(texts: Iterable[str]) -> tuple[Setting, ...]:
     """What the `--set` options say. Raises UsageError for one that says nothing, a name given twice, and too many."""
-    settings = tuple(_parsed(text) for text in texts)
+    settings: list[Setting] = []
+    for text in texts:
+        match = _SETTING.fullmatch(text)
+        if match is None:
+            raise UsageError(f"{text!r} names no values to try", code="bad_setting", hint=f"{_EXAMPLE}: whole numbers")
+        settings.append(Setting(match[1], tuple(dict.fromkeys(int(value) for value in match[2].split(",")))))
     if not settings:
         raise UsageError("there is nothing to try", code="no_setting", hint=f"name the values to try; {_EXAMPLE}")
     names = Counter(setting.name for setting in settings)
@@ -64,14 +69,7 @@ def parse_settings(texts: Iterable[str]) -> tuple[Setting, ...]:
         each = ", ".join(f"{setting.name} has {len(setting.values)}" for setting in settings)
         message = f"these are {count} combinations, and {MOST} are the most of one run"
         raise UsageError(message, code="too_many_settings", hint=f"drop some values: {each}")
-    return settings
-
-
-def _parsed(text: str) -> Setting:
-    match = _SETTING.fullmatch(text)
-    if match is None:
-        raise UsageError(f"{text!r} names no values to try", code="bad_setting", hint=f"{_EXAMPLE}: whole numbers")
-    return Setting(match[1], tuple(dict.fromkeys(int(value) for value in match[2].split(","))))
+    return tuple(settings)
 
 
 def combinations(settings: Sequence[Setting]) -> tuple[Choice, ...]:

@@ -1,16 +1,27 @@
-"""Time all variants that can run, then the best again in turns; which is the best, and which are as fast. Pure.
+"""Time all variants that can run, then the best again in turns; which is the best, and which are as fast.
 
-The timer does the work: `grader.tune.on_gpu.GpuTimer`, or a stand-in of the tests.
+One warm GPU process loads variant after variant. All come from one person's file, so they may share a process, which
+two submissions never do. A variant that crashes or hangs ends it; the next one gets a fresh process.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from grader.timing.samples import Summary, summarise
-from grader.tune.build import Variant
+from grader.errors import SubmissionError
+from grader.timing.samples import Summary, steady, summarise
+from grader.tune.build import Machine, Variant
+
+if TYPE_CHECKING:
+    from grader.backends.base import Limits
+    from grader.backends.gpu import GpuBackend
+    from grader.backends.gpu.session import GpuSession
+    from grader.catalog.exercises import CourseExercise
+    from grader.compile import Program
+    from grader.gpus.detect import Gpu
+    from grader.grading.cases import CaseBook
 
 FIRST_SAMPLES = 7
 FINALISTS = 3
@@ -28,14 +39,6 @@ class Sampled:
     word: str = RIGHT
     reason: str = ""
     steady: bool = True
-
-
-class Timer(Protocol):
-    def check(self, variant: Variant) -> Sampled:
-        """Run a few small cases; ``seconds`` is empty."""
-
-    def time(self, variant: Variant, samples: int) -> Sampled:
-        """Time it at the timed size, each output checked."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +62,8 @@ class Sweep:
     @property
     def ranked(self) -> tuple[Result, ...]:
         """The measured ones, the fastest first; a finalist before those that were timed once."""
-        timed = [one for one in self.results if one.summary is not None]
-        return tuple(sorted(timed, key=lambda one: (not one.final, _median(one))))
+        timed = [(not one.final, one.summary.median_s, at) for at, one in enumerate(self.results) if one.summary]
+        return tuple(self.results[at] for _, _, at in sorted(timed))
 
     @property
     def best(self) -> Result | None:
@@ -69,20 +72,10 @@ class Sweep:
     @property
     def ties(self) -> tuple[Result, ...]:
         """Those that cannot be told from the best: their intervals overlap."""
-        return tuple(one for one in self.ranked[1:] if self.best is not None and overlaps(one, self.best))
-
-
-def _median(one: Result) -> float:
-    assert one.summary is not None
-    return one.summary.median_s
-
-
-def overlaps(one: Result, other: Result) -> bool:
-    """Whether the intervals of the two medians have a time in common."""
-    assert one.summary is not None
-    assert other.summary is not None
-    (low, high), (other_low, other_high) = one.summary.interval_s, other.summary.interval_s
-    return low <= other_high and other_low <= high
+        intervals = [(one, one.summary.interval_s) for one in self.ranked if one.summary]
+        return tuple(
+            one for one, (low, high) in intervals[1:] if low <= intervals[0][1][1] and intervals[0][1][0] <= high
+        )
 
 
 def unmeasured(variants: Sequence[Variant]) -> Sweep:
@@ -92,7 +85,7 @@ def unmeasured(variants: Sequence[Variant]) -> Sweep:
 
 def sweep(
     variants: Sequence[Variant],
-    timer: Timer,
+    timer: GpuTimer,
     tell: Callable[[str], None] = lambda words: None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Sweep:
@@ -100,28 +93,25 @@ def sweep(
     results = []
     for number, variant in enumerate(variants, 1):
         tell(f"variant {number} of {len(variants)}")
-        results.append(_first(variant, timer, stopped))
+        if variant.word:
+            results.append(Result(variant, variant.word, variant.reason))
+        elif stopped():
+            results.append(Result(variant, NOT_MEASURED))
+        else:
+            results.append(_first(variant, timer))
     return _again(Sweep(tuple(results), stopped()), timer, tell, stopped)
 
 
-def _first(variant: Variant, timer: Timer, stopped: Callable[[], bool]) -> Result:
-    if variant.word:
-        return Result(variant, variant.word, variant.reason)
-    if stopped():
-        return Result(variant, NOT_MEASURED)
+def _first(variant: Variant, timer: GpuTimer) -> Result:
     found = timer.check(variant)
     if found.word == RIGHT:
         found = timer.time(variant, FIRST_SAMPLES)
-    return _result(variant, found)
-
-
-def _result(variant: Variant, found: Sampled) -> Result:
     if found.word != RIGHT or not found.seconds:
         return Result(variant, found.word if found.word != RIGHT else NOT_MEASURED, found.reason)
     return Result(variant, RIGHT, summary=summarise(found.seconds))
 
 
-def _again(first: Sweep, timer: Timer, tell: Callable[[str], None], stopped: Callable[[], bool]) -> Sweep:
+def _again(first: Sweep, timer: GpuTimer, tell: Callable[[str], None], stopped: Callable[[], bool]) -> Sweep:
     """Time the best ones in turns; the first times of a finalist no longer count."""
     finalists = first.ranked[:FINALISTS]
     if first.interrupted or len(finalists) < 2:
@@ -145,3 +135,115 @@ def _final(one: Result, rounds: list[Sampled] | None) -> Result:
     kept = [found for found in rounds if found.steady] or rounds
     seconds = [time for found in kept for time in found.seconds]
     return replace(one, summary=summarise(seconds), final=True) if seconds else one
+
+
+# ------------------------------------------------------------------------------------------------------- on the GPU
+
+BUDGET_S = 1.0
+"""Of one timing, at most, beyond the least number of samples."""
+
+
+def machine_of(gpu: Gpu, requires: str) -> Machine:
+    """What to compile and assemble for on this GPU."""
+    from grader.backends.gpu.reference import target_of
+    from grader.gpus.models import capability
+
+    here = target_of(gpu)
+    target = here if capability(requires) <= capability(here) else requires
+    return Machine(gpu.name, gpu.arch_for(target), target, gpu.limits)
+
+
+@dataclass
+class GpuTimer:
+    """Times the variants of one exercise. Close it at the end."""
+
+    entry: CourseExercise
+    backend: GpuBackend
+    machine: Machine
+    seed: int
+    limits: Limits
+    _session: GpuSession | None = None
+    _loaded: Variant | None = None
+    _book: CaseBook | None = field(default=None, repr=False)
+
+    def close(self) -> None:
+        """End the process, if there is one."""
+        if self._session is not None:
+            self._session.close()
+        self._session, self._loaded = None, None
+
+    def check(self, variant: Variant) -> Sampled:
+        """The smallest and the largest of the exercise's small cases, with real values."""
+        from grader.backends.gpu.faults import size_in_words
+        from grader.grading.cases import small_cases
+        from grader.grading.records import CompiledSubmission
+        from grader.grading.run import Job, run_case
+        from grader.launch import parse_launches
+
+        exercise, program = self.entry.exercise, _program(variant)
+        submission = CompiledSubmission(program, parse_launches(program.source, file=program.name))
+        cases = [case for case in small_cases(exercise, self.seed) if case.values == "real"]
+        try:
+            session = self._open(variant)
+            for case in cases[:1] + cases[1:][-1:]:
+                job = Job(exercise, submission, self._expected_values(), (case,), self.backend, self.limits)
+                outcome = run_case(job, session, case)
+                if outcome.word is not None or outcome.wrong is not None:
+                    self.close()
+                    found = outcome.wrong or next(iter(outcome.diagnostics), None)
+                    why = found.message if found is not None else "it failed"
+                    return Sampled(word=outcome.word or "wrong", reason=f"at {size_in_words(case.size)}: {why}")
+        except SubmissionError as error:
+            return self._ended(error)
+        return Sampled()
+
+    def time(self, variant: Variant, samples: int) -> Sampled:
+        """Some samples at the timed size, each with inputs of its own and a checked output."""
+        from grader.backends.gpu.setup import prepare
+
+        try:
+            setup = prepare(self.entry, _program(variant), self.backend.gpu, self.seed, samples=samples)
+            setup = replace(setup, run=replace(setup.run, ceiling=(), ceiling_bytes=0, budget_s=BUDGET_S))
+            found = self._open(variant).time(setup.run, dict(setup.modules), self.backend.gpu.l2_bytes)
+        except SubmissionError as error:
+            return self._ended(error)
+        if found.diagnostics:
+            return Sampled(word="out_of_bounds", reason=found.diagnostics[0].message)
+        if found.mismatch is not None:
+            from grader.backends.gpu.faults import mismatch_diagnostic
+
+            return Sampled(word="wrong", reason=mismatch_diagnostic(found.mismatch, setup).message)
+        return Sampled(found.seconds, steady=steady(found.control_s))
+
+    def _ended(self, error: SubmissionError) -> Sampled:
+        self.close()
+        return Sampled(word=error.verdict, reason=error.message)
+
+    def _open(self, variant: Variant) -> GpuSession:
+        """The process with this variant loaded."""
+        if self._session is not None and self._loaded is variant:
+            return self._session
+        program = _program(variant)
+        if self._session is None:
+            self._session = self.backend.open(program, self.limits)
+        else:
+            from grader.compile import assemble
+
+            self._session.load_another(program, assemble(program, self.machine.arch))
+        self._loaded = variant
+        return self._session
+
+    def _expected_values(self) -> CaseBook:
+        """Inputs and expected outputs, made once for all variants."""
+        if self._book is None:
+            from grader.catalog.references import resolve_reference
+            from grader.grading.cases import CaseBook
+
+            oracle = resolve_reference(self.entry.exercise.oracle, self.entry.course)
+            self._book = CaseBook(self.entry.exercise, oracle, self.seed)
+        return self._book
+
+
+def _program(variant: Variant) -> Program:
+    assert variant.program is not None, variant
+    return variant.program

@@ -10,9 +10,8 @@ from gpu_checks import LIMITS, SEED, courses, expect, item
 from grader.backends.gpu import GpuBackend
 from grader.errors import WarpgradeError
 from grader.tune.build import Workshop
-from grader.tune.on_gpu import GpuTimer, machine_of
 from grader.tune.settings import combinations, parse_settings, places_of
-from grader.tune.sweep import RIGHT, Sweep, sweep
+from grader.tune.sweep import RIGHT, GpuTimer, Sweep, machine_of, sweep
 
 BAD = """\
 #define MODE 0

@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from grader.bench.nsight import profiled
+from grader.bench.profile import profiled
 
 HERE = Path(__file__).resolve().parent
 

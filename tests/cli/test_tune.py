@@ -67,7 +67,7 @@ def on_a_gpu(monkeypatch: pytest.MonkeyPatch):
             pass
 
     monkeypatch.setattr("grader.gpus.detect.detect", lambda index=0: GPU)
-    monkeypatch.setattr("grader.tune.on_gpu.GpuTimer", Timer)
+    monkeypatch.setattr("grader.tune.sweep.GpuTimer", Timer)
     return asked
 
 
@@ -158,7 +158,7 @@ def test_the_table_may_go_to_files(here, on_a_gpu, capsys):
 
 
 def test_ctrl_c_shows_what_was_measured(here, on_a_gpu, capsys, monkeypatch):
-    from grader.tune import on_gpu
+    from grader.tune import sweep as on_gpu
 
     plain = on_gpu.GpuTimer.time
 

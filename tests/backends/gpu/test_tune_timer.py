@@ -18,8 +18,7 @@ from grader.grading.records import Case, Outcome
 from grader.process import child
 from grader.timing import roofline
 from grader.tune.build import Variant
-from grader.tune.on_gpu import GpuTimer, machine_of
-from grader.tune.sweep import RIGHT
+from grader.tune.sweep import RIGHT, GpuTimer, machine_of
 from grader.verdict import Diagnostic
 
 GPU = replace(H200, l2_bytes=1 << 20)  # the fake device has little memory

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from grader.backends.gpu.faults import size_in_words
 from grader.backends.gpu.libraries import SAMPLES, time_host_library, time_library
 from grader.bench import solutions as module
 from grader.bench.report import BenchReport, BenchRow, to_json, to_markdown
@@ -19,7 +20,7 @@ from grader.errors import GraderFault
 from grader.exercise import AlsoTimed, Target, Work
 from grader.gpus.detect import Gpu
 from grader.launch import DeviceLimits
-from grader.timing.roofline import line_in_words
+from grader.timing.roofline import line_in_words, work_of
 from grader.verdict import Measurement
 
 GPU = Gpu(0, "NVIDIA H200", (9, 0), 132, 1.98e9, 3.2e9, 6016, 60 << 20, 141 << 30, DeviceLimits())
@@ -32,10 +33,18 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[tuple]:
     """Lets nothing be measured; holds each size, line and figure to reach, and the libraries, that would have been."""
     seen: list[tuple] = []
 
-    def row(one, backend, seed, size):
+    def row(one, backend, seed):
         target = one.exercise.target
-        seen.append((dict(one.exercise.timed), target.fraction, target.reach, module._library_names(one)))
-        return BenchRow(one.name, size)
+        names = [name for name in (one.exercise.baseline, *one.exercise.rivals) if name]
+        seen.append(
+            (
+                dict(one.exercise.timed),
+                target.fraction,
+                target.reach,
+                names,
+            )
+        )
+        return BenchRow(one.name, size_in_words(one.exercise.timed))
 
     monkeypatch.setattr(module, "_kernel_row", row)
     return seen
@@ -88,7 +97,7 @@ def test_a_solution_that_fails_is_a_row_with_its_problem(monkeypatch):
 )
 def test_the_work_is_what_the_unit_counts(unit, work):
     exercise = replace(ADD.exercise, work=Work("8*n", "3*n", "7"), timed={"n": 10}, target=Target(unit=unit))
-    assert module.work_of(replace(ADD, exercise=exercise)) == work
+    assert work_of(exercise, {"n": 10}) == work
 
 
 # ----------------------------------------------------------------------------------------------------------- libraries
@@ -101,8 +110,16 @@ def test_a_library_that_is_not_installed_is_left_out_and_others_stay():
     assert module._library_times(one, session, [], {}) == {"elementwise:add": 2e-3}
 
 
+def library_requests(name: str) -> list[dict]:
+    """What the device is asked to time a library."""
+    asked: list[dict] = []
+    session = SimpleNamespace(call=lambda request, limit_s: asked.append(request) or {"seconds": []})
+    module._library_times(replace(ADD, exercise=replace(ADD.exercise, baseline=name, rivals=())), session, [], {})
+    return asked
+
+
 def test_a_request_carries_the_baselines_source_and_the_sizes():
-    request = module._library_request(ADD, "elementwise:add", [])
+    (request,) = library_requests("elementwise:add")
     assert (request["do"], request["function"], request["name"]) == ("library", "add", "baselines/elementwise.py")
     assert "def add(" in request["source"]
     assert request["numbers"] == ADD.exercise.timed
@@ -110,7 +127,7 @@ def test_a_request_carries_the_baselines_source_and_the_sizes():
 
 def test_a_baseline_module_that_does_not_exist_is_named():
     with pytest.raises(GraderFault, match=r"baselines/nowhere\.py"):
-        module._library_request(ADD, "nowhere:add", [])
+        library_requests("nowhere:add")
 
 
 class Device:

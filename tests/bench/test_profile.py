@@ -7,17 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from grader.bench import nsight
-from grader.bench.nsight import ProfiledLaunch, find_ncu, parse, profiled
+from grader.bench import profile as module
 from grader.bench.profile import (
     DRAM,
     DURATION,
     REGISTERS,
     SAME,
     WARPS,
+    ProfiledLaunch,
     SubmissionProfile,
     _facts,
+    find_ncu,
     launching,
+    parse,
+    profiled,
     rows,
 )
 from grader.cli import main
@@ -95,14 +98,14 @@ def test_a_profiler_that_fails_is_quoted(ncu):
 
 
 def test_a_profiler_that_hangs_is_ended(ncu, monkeypatch):
-    monkeypatch.setattr(nsight, "DEADLINE_S", 0.2)
+    monkeypatch.setattr(module, "DEADLINE_S", 0.2)
     with pytest.raises(Unsupported, match="did not end within"):
         profiled(["x"], [LOADS], ncu=ncu("import time\ntime.sleep(60)\n"))
 
 
 def test_a_profiler_that_hangs_is_ended_with_what_it_started(ncu, monkeypatch):
     """Its child holds the pipes open: waiting for their end would never end."""
-    monkeypatch.setattr(nsight, "DEADLINE_S", 1.0)
+    monkeypatch.setattr(module, "DEADLINE_S", 1.0)
     lines = "import subprocess\nsubprocess.run([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
     with pytest.raises(Unsupported, match="did not end within"):
         profiled(["x"], [LOADS], ncu=ncu(lines))
