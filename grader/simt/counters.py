@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from grader.simt.engine.codegen import Kernel
 from grader.simt.engine.launch import Launched
-from grader.simt.engine.sites import BLOCK_COUNTERS, SITE_COUNTERS, Site
+from grader.simt.engine.layout import BLOCK_COUNTERS, SITE_COUNTERS
+from grader.simt.engine.sites import Site
 
 SECTOR_BYTES = 32
 BARRIERS = ("bar.sync", "bar.cta", "bar.red", "bar.arrive", "barrier")  # of a block: not `bar.warp.sync`

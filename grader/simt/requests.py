@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 from grader.simt.engine.codegen import Kernel
 from grader.simt.engine.device import Device, Dim3
+from grader.simt.engine.flatten import plain_name
 from grader.simt.engine.launch import Launched
 from grader.simt.engine.layout import WORST
 from grader.simt.engine.operands import PARAMETER_BASE
 from grader.simt.engine.shadows import Bytes
 from grader.simt.engine.sites import Site
-from grader.simt.symbols import plain_name
 
 LANES = 32
 SECTOR_BYTES = 32

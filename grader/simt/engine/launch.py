@@ -17,11 +17,20 @@ import numpy.typing as npt
 from grader.simt.engine.code_cache import Loaded
 from grader.simt.engine.codegen import Kernel
 from grader.simt.engine.findings import Finding
-from grader.simt.engine.layout import ALLOCATION, INITIALISED, READ_MARK, READ_ONLY, RUNNING, USED, Stamp
+from grader.simt.engine.layout import (
+    ALLOCATION,
+    BLOCK_COUNTERS,
+    INITIALISED,
+    READ_MARK,
+    READ_ONLY,
+    RUNNING,
+    SITE_COUNTERS,
+    USED,
+    Stamp,
+)
 from grader.simt.engine.operands import PARAMETER_BASE
 from grader.simt.engine.residents import NotResident, TooLarge, aligned
 from grader.simt.engine.shadows import Bytes
-from grader.simt.engine.sites import BLOCK_COUNTERS, SITE_COUNTERS
 from grader.simt.engine.worker import Worker
 from grader.simt.occupancy import SM_COUNT
 

@@ -16,6 +16,11 @@ from grader.simt.engine.builder import Builder
 from grader.simt.engine.values import I32, I64, PTR, Value, bits_of, vec
 
 
+def rounded(size: int, unit: int) -> int:
+    """The next multiple of ``unit``."""
+    return -(-size // unit) * unit
+
+
 class Layout:
     """Named fields at fixed offsets, each aligned to its size."""
 
@@ -25,10 +30,10 @@ class Layout:
         at = 0
         for name, kind, *count in fields:
             size = bits_of(kind) // 8
-            at = (at + size - 1) // size * size
+            at = rounded(at, size)
             self.offset[name], self.kind[name] = at, kind
             at += size * (count[0] if count else 1)
-        self.size = (at + 63) // 64 * 64
+        self.size = rounded(at, 64)
 
     def at(self, f: Builder, base: Value, name: str, index: Value | None = None) -> Value:
         """Address of a field, or of one element of an array field (``index`` i32 or i64)."""
@@ -114,7 +119,7 @@ BLOCK_LANES = 8
 
 def header_bytes(blocks: int) -> int:
     """Bytes of a warp's state before its registers, in a kernel of so many basic blocks."""
-    return (LANES_AT + BLOCK_LANES * blocks + 63) // 64 * 64
+    return rounded(LANES_AT + BLOCK_LANES * blocks, 64)
 
 
 ALLOCATION = Layout([("low", I64), ("size", I64), ("host", I64), ("shadow", I64), ("flags", I64), ("sectors", I64)])
@@ -166,6 +171,12 @@ COPY = Layout(
 """A slot: one request's lanes that are in flight. Host addresses, shadow cells, bytes that come from the source."""
 COPY_SLOTS = 64
 COPY_QUEUE_BYTES = COPY_QUEUE.size + COPY_SLOTS * COPY.size
+
+BLOCK_COUNTERS = ("executions", "active_lanes", "predicated_off", "predicated", "divergent")
+SITE_COUNTERS = (
+    "requests", "bytes", "sectors", "wavefronts", "ideal_wavefronts", "worst", "lanes", "overlapped", "fetching",
+)  # fmt: skip
+"""Counters lie in one array of u64 for each worker: the ones for each basic block, then the others for each site."""
 
 COMMON = ("budget", "finding_count", "printed_bytes", "sequence", "global_changes")
 """Fields of WORKER, one after the other, that the blocks of a launch share which are resident at once."""

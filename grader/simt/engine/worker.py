@@ -12,12 +12,14 @@ from grader.simt.engine.barriers import RANKS
 from grader.simt.engine.findings import Finding
 from grader.simt.engine.layout import (
     ALLOCATION,
+    BLOCK_COUNTERS,
     FINDING,
     MARKS_MARGIN,
     MAX_FINDINGS,
     RELEASES,
     RINGS,
     ROW,
+    SITE_COUNTERS,
     USED,
     WORKER,
     WORST,
@@ -26,7 +28,6 @@ from grader.simt.engine.layout import (
 from grader.simt.engine.memory import CACHE_SLOTS
 from grader.simt.engine.residents import Residents, aligned, block_memory, number
 from grader.simt.engine.shadows import Bytes
-from grader.simt.engine.sites import BLOCK_COUNTERS, SITE_COUNTERS
 
 if TYPE_CHECKING:
     from grader.simt.engine.launch import Launch
