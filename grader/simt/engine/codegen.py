@@ -29,6 +29,7 @@ from grader.simt.engine.values import I32, PTR
 from grader.simt.engine.waiting import carried_bytes, waits
 from grader.simt.isa.special_registers import WORKSPACE
 from grader.simt.observers.base import ObserverSet
+from grader.simt.occupancy import SIMULATED, resident_without_registers
 from grader.simt.ptx import Instruction, Module
 
 LOCAL_GUARD = 64
@@ -64,6 +65,18 @@ class Kernel:
     objects: bool = False  # barrier objects in shared memory: each may need its rows of clocks
     waits: bool = False  # blocks may wait for each other: several are resident at once
     grid_sync: bool = False  # it asks for the workspace of a cooperative launch
+
+    @property
+    def declared_shared_bytes(self) -> int:
+        """As the compiler lays shared arrays out: without the gaps that the simulator puts between them."""
+        return self.shared_bytes - BANK_ROW * max(0, len(self.shared) - 1)
+
+    def blocks_per_sm(self, threads: int, dynamic_shared: int) -> int:
+        """How many blocks of so many threads one multiprocessor of the simulated device holds.
+
+        A block that waits for one that is not resident waits for ever.
+        """
+        return resident_without_registers(SIMULATED, threads, self.declared_shared_bytes + dynamic_shared)
 
 
 def generate(module: Module, entry_name: str, observers: ObserverSet) -> tuple[ir.Module, Kernel]:

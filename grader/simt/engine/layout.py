@@ -11,6 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
+
 from grader.simt.engine import ir
 from grader.simt.engine.builder import Builder
 from grader.simt.engine.values import I32, I64, PTR, Value, bits_of, vec
@@ -41,6 +44,18 @@ class Layout:
         if index is None:
             return place
         return f.at(place, index.zext(I64) * (bits_of(self.kind[name]) // 8))
+
+    def read(self, raw: npt.NDArray[np.uint8], name: str, index: int = 0) -> int:
+        """A field, or an element of one, of such a structure in memory, as an unsigned integer."""
+        size = bits_of(self.kind[name]) // 8
+        at = self.offset[name] + size * index
+        return int.from_bytes(raw[at : at + size].tobytes(), "little")
+
+    def write(self, raw: npt.NDArray[np.uint8], name: str, *values: int) -> None:
+        """Set a field, or the first elements of one, of such a structure in memory."""
+        size, at = bits_of(self.kind[name]) // 8, self.offset[name]
+        packed = b"".join(value.to_bytes(size, "little") for value in values)
+        raw[at : at + len(packed)] = np.frombuffer(packed, np.uint8)
 
     def load(self, f: Builder, base: Value, name: str, index: Value | None = None) -> Value:
         return f.load(self.kind[name], self.at(f, base, name, index))

@@ -1,4 +1,4 @@
-"""Event sites: the places in a kernel that observers look at, numbered; and what is known of its accesses beforehand."""
+"""Event sites: a kernel's numbered places that observers look at, and what is known of its accesses beforehand."""
 
 from __future__ import annotations
 
