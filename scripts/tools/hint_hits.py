@@ -1,10 +1,10 @@
-"""How often each rule of advice speaks: over wrong answers, stubs, and the kernels of tests/simt/corpus.
+"""How often each rule of advice speaks of stubs and wrong answers, for the page docs/results/hints.md.
 
-python scripts/tools/hint_hits.py [NAME …] [--kept FILE]
+python scripts/tools/hint_hits.py [NAME …] [--known FILE] [--minutes N] [--out PAGE]
 
-Grades on the simulator, one submission after the other, and prints the rules with their number of submissions; those
-that never spoke come last. A rule that never speaks and whose example shows no common mistake can go. What is graded
-once is kept in FILE by its text, so that a run that was stopped goes on where it was.
+Grades on the simulator whatever does not pass there. What is graded once is kept in FILE by its text; with --minutes,
+what is not graded by then is left to the next run, and the exit code is 3. A rule that never speaks stays only where
+its example shows what students do, and the course has no wrong answer for that.
 """
 
 from __future__ import annotations
@@ -12,83 +12,85 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import tempfile
-from collections import Counter
+import time
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-import grader
+from grader.dev.laboratory import Laboratory
+
 from grader.catalog.courses import CourseExercise
 from grader.catalog.exercises import load_catalog
-from grader.dev.wrong import wrong_answers
+from grader.dev.wrong import WrongAnswer, wrong_answers
 from grader.grading.hints import RULES
 
-ROOT = Path(__file__).resolve().parents[2]
-CORPUS = ROOT / "tests" / "simt" / "corpus"
-OF_THE_CORPUS = "reduce_v3"
-HOST = "_host.py"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "results" / "hints.md"
+EXAMPLES = 3  # submissions that a row names
 
-Texts = Mapping[str, str]
-"""The files to grade, by the suffix of their name: ``.cu``, and ``_host.py`` of a host exercise."""
+Hits = Mapping[str, Sequence[str]]
+"""The submissions of which a rule speaks, by its name."""
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Count how often each rule of advice speaks.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="exercises; without any, all")
-    parser.add_argument(
-        "--kept", type=Path, default=Path("hint_hits.json"), metavar="FILE", help="what is known already"
-    )
+    parser.add_argument("--known", type=Path, default=Path("hint_hits.json"), metavar="FILE")
+    parser.add_argument("--minutes", type=float, default=float("inf"), metavar="N")
+    parser.add_argument("--out", type=Path, default=PAGE, metavar="PAGE")
     arguments = parser.parse_args()
-    kept: dict[str, list[str]] = json.loads(arguments.kept.read_text()) if arguments.kept.is_file() else {}
-    hits: Counter[str] = Counter()
-    for entry in load_catalog().exercises:
-        if arguments.names and entry.name not in arguments.names:
-            continue
-        for texts in submissions(entry):
-            key = hashlib.sha256(json.dumps([entry.name, texts], sort_keys=True).encode()).hexdigest()
-            if key not in kept:
-                kept[key] = spoken(entry.name, texts)
-                arguments.kept.write_text(json.dumps(kept))
-            hits.update(kept[key])
-    print_table(hits)
-    return 0
+    known: dict[str, list[str]] = json.loads(arguments.known.read_text()) if arguments.known.is_file() else {}
+    end = time.monotonic() + 60 * arguments.minutes
+    hits: dict[str, list[str]] = defaultdict(list)
+    graded = left = 0
+    with Laboratory(workers=1) as laboratory:
+        for entry in load_catalog().exercises:
+            if arguments.names and entry.name not in arguments.names:
+                continue
+            for name, key, file in submissions(entry):
+                if key not in known and time.monotonic() > end:
+                    left += 1
+                    continue
+                if key not in known:
+                    verdict = laboratory.simulated(entry, file).result()
+                    known[key] = sorted({found.rule for found in verdict.diagnostics if found.rule})
+                    arguments.known.write_text(json.dumps(known))
+                graded += 1
+                for rule in known[key]:
+                    hits[rule].append(name)
+    arguments.out.write_text(page(hits, graded), encoding="utf-8")
+    print(f"{graded} graded, {left} left; {arguments.out}")
+    return 3 if left else 0
 
 
-def submissions(entry: CourseExercise) -> Iterator[Texts]:
-    """The stub, the wrong answers, and for the exercise that they belong to the kernels of the corpus."""
-    stub = {".cu": entry.stub.read_text(encoding="utf-8")}
-    if entry.exercise.host:
-        stub[HOST] = entry.stub.with_name(f"{entry.name}{HOST}").read_text(encoding="utf-8")
-    yield stub
+def submissions(entry: CourseExercise) -> Iterator[tuple[str, str, Path | WrongAnswer]]:
+    """The stub and the wrong answers that do not pass on the simulator: name, a key of the text, and what to grade."""
+    files = [entry.stub, *entry.stub.parent.glob(f"{entry.name}_host.py")]
+    yield f"{entry.name}, stub", _key(entry, *(file.read_text(encoding="utf-8") for file in files)), entry.stub
     for answer in wrong_answers(entry)[0]:
-        own = {HOST if name.endswith(HOST) else ".cu": text for name, text in answer.texts.items()}
-        yield {**_solution(entry), **own}
-    if entry.name == OF_THE_CORPUS:
-        yield from ({".cu": path.read_text(encoding="utf-8")} for path in sorted(CORPUS.glob("*/*.cu")))
+        if answer.expectation.words.get("sim", "pass") != "pass":
+            yield f"{entry.name}, {answer.path.stem}", _key(entry, *answer.texts.values()), answer
 
 
-def _solution(entry: CourseExercise) -> Texts:
-    """The files that a wrong answer leaves as they are."""
-    if not entry.exercise.host or entry.solution is None or entry.solution_host_file is None:
-        return {}
-    files = {".cu": entry.solution, HOST: entry.solution_host_file}
-    return {suffix: path.read_text(encoding="utf-8") for suffix, path in files.items()}
+def _key(entry: CourseExercise, *texts: str) -> str:
+    return hashlib.sha256(json.dumps([entry.name, *texts]).encode()).hexdigest()
 
 
-def spoken(name: str, texts: Texts) -> list[str]:
-    """The rules that speak of a submission, each once."""
-    with tempfile.TemporaryDirectory() as folder:
-        for suffix, text in texts.items():
-            (Path(folder) / f"{name}{suffix}").write_text(text, encoding="utf-8")
-        verdict = grader.grade(name, Path(folder) / f"{name}.cu", backend="sim", seed=1)
-    return sorted({found.rule for found in verdict.diagnostics if found.rule})
+def page(hits: Hits, graded: int) -> str:
+    order = sorted((rule.name for rule in RULES), key=lambda name: -len(hits.get(name, ())))
+    rows = (f"| `{name}` | {len(hits.get(name, ()))} | {_some(hits.get(name, ()))} |" for name in order)
+    spoken = sum(name in hits for name in order)
+    return (
+        "# How often each rule of advice speaks\n\n"
+        f"Written by `scripts/tools/hint_hits.py`; not edited by hand. {graded} stubs, and wrong answers that do not "
+        f"pass on the simulator; {spoken} of {len(order)} rules speak of one. "
+        "[What a rule is](../design/021-findings-and-hints.md).\n\n"
+        "| rule | submissions | for example |\n|---|---:|---|\n" + "\n".join(rows) + "\n"
+    )
 
 
-def print_table(hits: Counter[str]) -> None:
-    order: Sequence[str] = sorted((rule.name for rule in RULES), key=lambda name: -hits[name])
-    for name in order:
-        print(f"{hits[name]:6}  {name}")
-    print(f"{len(RULES)} rules, {sum(not hits[name] for name in order)} of them never spoke")
+def _some(names: Sequence[str]) -> str:
+    step = max(1, len(names) // EXAMPLES)
+    return "; ".join(names[::step][:EXAMPLES])
 
 
 if __name__ == "__main__":

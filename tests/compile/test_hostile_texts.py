@@ -75,9 +75,9 @@ def look(text: str) -> None:
     last = text.count("\n") + 1
     source = SourceView(text)
     for rule in RULES:
-        found = rule.example.found
+        found = rule.example
         places = tuple(replace(place, line=last if at else min(251, last)) for at, place in enumerate(found.places))
-        rule.speaks(replace(found, line=last, places=places), replace(rule.example.seen, source=source))
+        rule.speaks(replace(found, line=last, places=places), replace(rule.seen, source=source))
 
 
 READERS: dict[str, Callable[[str], object]] = {

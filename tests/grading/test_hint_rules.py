@@ -11,7 +11,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from grader.findings.kinds import KINDS
-from grader.findings.sentences import SENTENCES
+from grader.findings.sentences import KINDS as IN_WORDS
 from grader.grading.hints import RULES, told
 from grader.grading.hints.rules import Rule
 from grader.verdict import VERDICTS
@@ -19,17 +19,17 @@ from grader.verdict import VERDICTS
 
 @pytest.mark.parametrize("rule", RULES, ids=[rule.name for rule in RULES])
 def test_rule_speaks_for_its_own_example(rule: Rule) -> None:
-    assert told(rule.example.found, rule.example.seen).rule == rule.name
+    assert told(rule.example, rule.seen).rule == rule.name
 
 
 def test_rules_and_sentences_are_about_kinds_that_there_are() -> None:
-    assert {*SENTENCES} <= {*KINDS, *VERDICTS}
-    assert {kind for rule in RULES for kind in rule.kinds} <= {*SENTENCES}
+    assert {*IN_WORDS} <= {*KINDS, *VERDICTS}
+    assert {kind for rule in RULES for kind in rule.kinds} <= {*IN_WORDS}
 
 
 def shown(rule: Rule) -> str:
     """The rule's name, the sentence of its example, and the hint."""
-    one = told(rule.example.found, rule.example.seen)
+    one = told(rule.example, rule.seen)
     return f"{rule.name}\n{_block(one.message, '    ')}\n{_block(one.hint, '    → ')}\n"
 
 
@@ -39,130 +39,9 @@ def _block(text: str, begin: str) -> str:
 
 def test_examples_are_told_in_these_words() -> None:
     assert "\n".join(map(shown, RULES)) == snapshot("""\
-parameters.type_of_the_array
+bounds.type_of_the_array
     the kernel overwrote its input a
     → declare `const float* a`, as the arrays are
-
-hostfile.meant_for_the_graph
-    kernel k on stream 1 (k_host.py:20) reads the device copy of x before the copy on stream 2 (k_host.py:16)
-    that fills it; no event between them
-    → the copy (line 16) was queued on stream 2 while stream 1 was being captured, so it is not in the graph:
-      copy on the stream that is being captured, by a call that does not wait: memcpyAsync(…, stream.ptr)
-
-hostfile.wait_in_setup
-    kernel k on stream 1 (k_host.py:20) reads the device copy of x before the copy on stream 2 (k_host.py:16),
-    in setup(), that fills it; no event between them
-    → wait at the end of setup() for what it has queued: `cupy.cuda.Device().synchronize()`. That time does not
-      count
-
-hostfile.wait_at_the_end_of_setup
-    setup() returned while kernel k on stream 1 (k_host.py:20) was still queued; it uses x, which got new values
-    since then
-    → wait at the end of setup() for what it has queued: `cupy.cuda.Device().synchronize()`. That time does not
-      count
-
-hostfile.event_recorded_too_early
-    kernel k on stream 1 (k_host.py:20) reads the device copy of x before the copy on stream 2 (k_host.py:16)
-    that fills it; no event between them
-    → stream 1 does wait for an event (line 19), but that was recorded on stream 2 (line 15) before the copy
-      (line 16) was queued: wait for an event that was recorded after it; or put both on one stream
-
-hostfile.event_of_another_stream
-    kernel k on stream 1 (k_host.py:20) reads the device copy of x before the copy on stream 2 (k_host.py:16)
-    that fills it; no event between them
-    → stream 1 does wait for an event (line 19), but that was recorded on stream 3 (line 15), not on stream 2
-      behind the copy (line 16): wait for one that is recorded there; or put both on one stream
-
-hostfile.record_an_event
-    kernel k on stream 1 (k_host.py:20) writes the device copy of x, which the fill on the default stream
-    (k_host.py:16) writes too: either may come last; no event between them
-    → record an event on the default stream behind the fill (line 16) and let stream 1 wait for it first
-      (`stream.wait_event(event)`); or put both on one stream; or give each a buffer of its own. A stream made
-      with non_blocking=True does not wait for the default stream, nor that one for it
-
-hostfile.wait_at_the_end_of_run
-    run() returned while the copy of out on stream 1 (k_host.py:20) was still queued; it writes the host's
-    memory, and nothing waited for it
-    → wait at the end of run(), once: `stream.synchronize()` for each stream that still has work, or for an
-      event behind all of it
-
-hostfile.wait_before_the_host_writes
-    the host changed x before the copy on stream 1 (k_host.py:20) had read it: it was queued, and nothing waited
-    for it
-    → memory of the host is read when the operation is done, not when it is queued: wait for it before you write
-      there again (an event behind it, `event.synchronize()`), or take another buffer
-
-hostfile.keep_the_array
-    kernel k of a graph on stream 1 (k_host.py:20) uses the device copy of x, which nobody holds any more since
-    line 12
-    → a graph keeps the addresses with which it was captured, but not the arrays: keep those beside the graph.
-      CuPy gives memory that nobody holds to the next array
-
-hostfile.leave_it_pinned
-    the copy on stream 1 (k_host.py:20) uses the device copy of x, which was unpinned on line 12 before the copy
-    was done
-    → hostUnregister need not wait for queued copies: wait for them first, or leave the array pinned
-
-hostfile.wait_before_freeing
-    kernel k on stream 1 (k_host.py:20) uses the device copy of x, which was freed on line 12
-    → freeing need not wait for queued work, so wait for what uses the memory first. A graph keeps the addresses
-      with which it was captured
-
-hostfile.let_its_kernels_in
-    cudaErrorIllegalAddress: kernel k on stream 1 (k_host.py:20) uses the copy of x, which kernels of device 0
-    may not reach
-    → let its kernels in: deviceEnablePeerAccess(1) while device 0 is current
-
-hostfile.pin_it
-    cudaErrorIllegalAddress: kernel k on stream 1 (k_host.py:20) uses x, which is ordinary host memory: a GPU
-    cannot reach it
-    → pin it first (hostRegister), and pass the devicePointer that pointerGetAttributes tells
-
-hostfile.exact_type
-    argument 2 of k (k_host.py:14) is a Python float of 8 bytes, and the parameter r is a float of 4, so that
-    the kernel sees 0 instead of 0.5
-    → a launch copies bytes and converts nothing: pass np.float32(r)
-
-hostfile.order_of_the_parameters
-    argument 2 of k (k_host.py:14) is an address of 8 bytes, and the parameter r is a float of 4
-    → pass the arguments in the order of the kernel's parameters
-
-hostfile.wait_for_the_kernel
-    the host wrote x while kernel k on stream 1 (k_host.py:20) was still queued, which writes `y`: if it
-    computed the one from the other, it read too early
-    → wait for the kernel before the host reads what it writes: `stream.synchronize()`
-
-hostfile.capture_it
-    kernel k on stream 1 (k_host.py:20) was launched while stream 2 was being captured (begin_capture on line
-    14): it was done then and there, and is not in the graph
-    → put it inside `with stream:`, with the stream that is being captured
-
-hostfile.end_the_capture
-    setup() returned while stream 1 was still being captured: no graph came of it
-    → end the capture in setup(), and keep what `stream.end_capture()` returns: it is the graph
-
-hostfile.launch_inside_the_capture
-    the graph that is launched here (captured from line 10 on) holds copies or fills (2), and no kernel
-    → a launch becomes part of the graph inside `with stream:`, between begin_capture() and end_capture()
-
-hostfile.a_kernel_writes_first
-    the copy on stream 1 (k_host.py:20) brought 4 KiB of the device copy of out, allocated at line 9, that
-    nothing had written
-    → a kernel has to write that memory first: see that it is launched before the copy, and gets this array
-
-hostfile.into_the_given_array
-    run() brought 4 KiB to another array (line 20), and nothing to out
-    → write into the out that setup() got: `.get(out=out)`, or `out[:] = …`; a new array under the same name is
-      another one
-
-hostfile.prefetch_once_all_is_there
-    the most came when kernel k on stream 1 (k_host.py:20) touched `x` (1 MiB of managed memory, allocated at
-    line 9), whose pages were on the host: the prefetch on line 14 covers 256 KiB of 1 MiB
-    → prefetch all that the kernel uses: the size counts bytes (`nbytes`)
-
-hostfile.side_by_side
-    2 streams hold all their copies in before the first kernel (lines 20 and 22): a stream keeps its order.
-    → go chunk by chunk: copy in, kernel and copy out of one chunk, then those of the next
 
 bounds.uneven_pass
     thread 5 of block 1 writes src[1] (array x), but src has 1 element, at k.cu:4
@@ -184,6 +63,11 @@ bounds.too_little_for_the_block
     k.cu:4
     → shared= is the bytes of one block, and this access needs 68 or more: N elements of 4 bytes are shared=N*4
 
+bounds.more_than_a_block_can_have
+    thread 5 of block 0 writes shared x[1048576], bytes 4194304 to 4194307, but the launch line has no shared=,
+    at k.cu:4
+    → no block can have 4194308 bytes of shared memory: look at the index
+
 bounds.wide_access
     thread 5 of block 0 writes 16 bytes at src[1020] (elements 1020 to 1023 of array x), but src has 1022
     elements, at k.cu:4
@@ -197,11 +81,6 @@ bounds.condition_lets_it_through
     thread 5 of block 0 writes src[63] (array x), but src has 63 elements (0 to 62), at k.cu:4
     → the condition `t < 64` lets thread 5 through to index 63 of src: which threads should it let through?
 
-bounds.more_than_a_block_can_have
-    thread 5 of block 0 writes shared x[1048576], bytes 4194304 to 4194307, but the launch line has no shared=,
-    at k.cu:4
-    → no block can have 4194308 bytes of shared memory: look at the index
-
 bounds.before_the_array
     thread 5 of block 0 writes src[-1] (array x), but src has 64 elements (0 to 63), at k.cu:4
     → index -1 lies before the array: let the thread that computes it skip the access
@@ -214,6 +93,149 @@ bounds.beyond_what_the_launch_line_gives
 bounds.length_of_the_array
     thread 5 of block 0 writes src[64] (array x), but src has 63 elements (0 to 62), at k.cu:4
     → compare the index with the array's length before the access: here src has 63 elements, 0 to 62
+
+hostfile.meant_for_the_graph
+    kernel k on stream 1 (k_host.py:20) reads the device copy of x before the copy on stream 2 (k_host.py:16)
+    that fills it; no event between them
+    → the copy (line 16) was queued on stream 2 while stream 1 was being captured, so it is not in the graph:
+      copy on the stream that is being captured, by a call that does not wait: memcpyAsync(…, stream.ptr)
+
+hostfile.wait_in_setup
+    kernel k on stream 1 (k_host.py:20) reads the device copy of x before the copy on stream 2 (k_host.py:16),
+    in setup(), that fills it; no event between them
+    → wait at the end of setup() for what it has queued: `cupy.cuda.Device().synchronize()`. That time does not
+      count
+
+hostfile.event_recorded_too_early
+    kernel k on stream 1 (k_host.py:20) reads the device copy of x before the copy on stream 2 (k_host.py:16)
+    that fills it; no event between them
+    → stream 1 does wait for an event (line 19), but that was recorded on stream 2 (line 15) before the copy
+      (line 16) was queued: wait for an event that was recorded after it; or put both on one stream
+
+hostfile.event_of_another_stream
+    kernel k on stream 1 (k_host.py:20) reads the device copy of x before the copy on stream 2 (k_host.py:16)
+    that fills it; no event between them
+    → stream 1 does wait for an event (line 19), but that was recorded on stream 3 (line 15), not on stream 2
+      after the copy (line 16): wait for one that is recorded there; or put both on one stream
+
+hostfile.record_an_event
+    kernel k on stream 1 (k_host.py:20) writes the device copy of x, which the fill on the default stream
+    (k_host.py:16) writes too: either may come last; no event between them
+    → record an event on the default stream after the fill (line 16) and let stream 1 wait for it first
+      (`stream.wait_event(event)`); or put both on one stream; or give each a buffer of its own. A stream made
+      with non_blocking=True does not wait for the default stream, nor that one for it
+
+hostfile.let_its_kernels_in
+    cudaErrorIllegalAddress: kernel k on stream 1 (k_host.py:20) uses the copy of x, which kernels of device 0
+    may not reach
+    → let its kernels in: deviceEnablePeerAccess(1) while device 0 is current
+
+hostfile.exact_type
+    argument 2 of k (k_host.py:14) is a Python float of 8 bytes, and the parameter r is a float of 4, so that
+    the kernel sees 0 instead of 0.5
+    → a launch copies bytes and converts nothing: pass np.float32(r)
+
+hostfile.capture_it
+    kernel k on stream 1 (k_host.py:20) was launched while stream 2 was being captured (begin_capture on line
+    14): it was done then and there, and is not in the graph
+    → put it inside `with stream:`, with the stream that is being captured
+
+hostfile.into_the_given_array
+    run() brought 4 KiB to another array (line 20), and nothing to out
+    → write into the out that setup() got: `.get(out=out)`, or `out[:] = …`; a new array under the same name is
+      another one
+
+hostfile.side_by_side
+    2 streams hold all their copies in before the first kernel (lines 20 and 22): a stream keeps its order.
+    → go chunk by chunk: copy in, kernel and copy out of one chunk, then those of the next
+
+hostfile.wait_at_the_end_of_run
+    run() returned while the copy of out on stream 1 (k_host.py:20) was still queued; it writes the host's
+    memory, and nothing waited for it
+    → wait at the end of run(), once: `stream.synchronize()` for each stream that still has work, or for an
+      event after all of it
+
+hostfile.wait_at_the_end_of_setup
+    setup() returned while kernel k on stream 1 (k_host.py:20) was still queued; it uses x, which got new values
+    since then
+    → wait at the end of setup() for what it has queued: `cupy.cuda.Device().synchronize()`. That time does not
+      count
+
+hostfile.wait_before_the_host_writes
+    the host changed x before the copy on stream 1 (k_host.py:20) had read it: it was queued, and nothing waited
+    for it
+    → memory of the host is read when the operation is done, not when it is queued: wait for it before you write
+      there (an event after it, `event.synchronize()`), or take another buffer
+
+hostfile.wait_for_what_writes_there
+    the host changed x before the copy on stream 1 (k_host.py:20) had written it: it was queued, and nothing
+    waited for it
+    → memory of the host is written when the operation is done, not when it is queued, so that either may come
+      last: wait for it before you write there (an event after it, `event.synchronize()`), or take another
+      buffer
+
+hostfile.keep_arrays_of_the_graph
+    kernel k of a graph on stream 1 (k_host.py:20) uses the device copy of x, which nobody holds any more since
+    line 12
+    → a graph keeps the addresses with which it was captured, but not the arrays: keep those beside the graph.
+      CuPy gives memory that nobody holds to the next array
+
+hostfile.keep_the_array
+    kernel k on stream 1 (k_host.py:20) uses the device copy of x, which nobody holds any more since line 12
+    → keep the array as long as something uses its address: CuPy gives memory that nobody holds to the next
+      array
+
+hostfile.leave_it_pinned
+    the copy on stream 1 (k_host.py:20) uses the device copy of x, which was unpinned on line 12 before the copy
+    was done
+    → hostUnregister need not wait for queued copies: wait for them first, or leave the array pinned
+
+hostfile.wait_before_freeing
+    kernel k on stream 1 (k_host.py:20) uses the device copy of x, which was freed on line 12
+    → freeing need not wait for queued work, so wait for what uses the memory first. A graph keeps the addresses
+      with which it was captured
+
+hostfile.pin_it
+    cudaErrorIllegalAddress: kernel k on stream 1 (k_host.py:20) uses x, which is ordinary host memory: a GPU
+    cannot reach it
+    → pin it first (hostRegister), and pass the devicePointer that pointerGetAttributes returns
+
+hostfile.order_of_the_parameters
+    argument 2 of k (k_host.py:14) is an address of 8 bytes, and the parameter r is a float of 4
+    → pass the arguments in the order of the kernel's parameters
+
+hostfile.wait_for_the_kernel
+    the host wrote x while kernel k on stream 1 (k_host.py:20) was still queued, which writes `y`: if it
+    computed the one from the other, it read too early
+    → wait for the kernel before the host reads what it writes: `stream.synchronize()`
+
+hostfile.end_the_capture
+    setup() returned while stream 1 was still being captured: no graph came of it
+    → end the capture in setup(), and keep what `stream.end_capture()` returns: it is the graph
+
+hostfile.launch_inside_the_capture
+    the graph that is launched here (captured from line 10 on) holds copies or fills (2), and no kernel
+    → a launch becomes part of the graph inside `with stream:`, between begin_capture() and end_capture()
+
+hostfile.a_kernel_writes_first
+    the copy on stream 1 (k_host.py:20) brought 4 KiB of the device copy of out, allocated at line 9, that
+    nothing had written
+    → a kernel has to write that memory first: see that it is launched before the copy, and gets this array
+
+hostfile.prefetch_after_the_host
+    the most came when kernel k on stream 1 (k_host.py:20) touched `x` (1 MiB of managed memory, allocated at
+    line 9), whose pages were on the host: the host wrote there after the prefetch on line 14
+    → move the prefetch after the host's writing: pages that the host writes to go back to it
+
+hostfile.prefetch_to_the_gpu
+    the most came when kernel k on stream 1 (k_host.py:20) touched `x` (1 MiB of managed memory, allocated at
+    line 9), whose pages were on the host: the prefetch on line 14 sent them there
+    → prefetch to the GPU: the number of the device, not cudaCpuDeviceId (-1)
+
+hostfile.prefetch_all_of_it
+    the most came when kernel k on stream 1 (k_host.py:20) touched `x` (1 MiB of managed memory, allocated at
+    line 9), whose pages were on the host: the prefetch on line 14 covers 256 KiB of 1 MiB
+    → prefetch all that the kernel uses: the size counts bytes (`nbytes`)
 
 races.barrier_that_is_not_called
     race on shared part[3]: written by thread 49 at k.cu:4, read by thread 5 at k.cu:6, no barrier between
@@ -231,8 +253,8 @@ races.return_before_the_barrier
 
 races.barrier_of_one_round
     race on shared part[3]: read by thread 49 at k.cu:7, written by thread 5 at k.cu:5, no barrier between
-    → the __syncthreads() in line 6 orders one round of the loop in line 4, but not the next round after it: end
-      the loop's body with a __syncthreads() too
+    → the __syncthreads() in line 6 orders one iteration of the loop in line 4, but not the next iteration after
+      it: end the loop's body with a __syncthreads() too
 
 races.way_around_the_barrier
     race on shared part[3]: written by thread 49 at k.cu:4, read by thread 5 at k.cu:7, no barrier between
@@ -251,8 +273,8 @@ races.steps_of_one_warp
 
 races.no_barrier_before_the_next_round
     race on shared part[3]: written by thread 49 at k.cu:5, read by thread 5 at k.cu:5, no barrier between
-    → line 5 runs again in the next round of the loop in line 4, on what other threads have just written: end
-      the loop's body with __syncthreads()
+    → line 5 runs again in the next iteration of the loop in line 4, on what other threads have just written:
+      end the loop's body with __syncthreads()
 
 races.one_element_of_all_blocks
     race on x[0]: written by thread 0 of block 1 at k.cu:4, written by thread 0 of block 0 at k.cu:4, in
@@ -308,7 +330,7 @@ races.copy_overwrites
 races.copy_of_another_thread
     race on shared part[3]: copied by thread 49 at k.cu:4, read by thread 5 at k.cu:6, no barrier between
     → a wait is for the thread's own copies only: put a __syncthreads() after it. In a loop the copy of the next
-      round must not start, either, before every thread is done with what it overwrites
+      iteration must not start, either, before every thread is done with what it overwrites
 
 races.grid_sync_or_barrier
     race on x[3]: written by thread 49 at k.cu:4, read by thread 5 at k.cu:6, no barrier between
@@ -327,7 +349,7 @@ races.barrier_of_ones_own
     race on x[3]: written by thread 5 of block 1 at k.cu:4, read by thread 5 of block 0 at k.cu:6, in different
     blocks
     → let all blocks wait with cooperative_groups::this_grid().sync(). A barrier of your own needs a
-      __threadfence() before its atomic and behind its wait, and a counter that begins anew in each launch
+      __threadfence() before its atomic and after its wait, and a counter that begins anew in each launch
 
 races.fence_before_the_signal
     race on x[3]: written by thread 5 of block 1 at k.cu:4, read by thread 5 of block 0 at k.cu:6, in different
@@ -345,7 +367,7 @@ races.write_before_the_read
 copies.group_that_is_never_closed
     race on shared part[3]: read by thread 5 at k.cu:6, while the asynchronous copy that it started itself at
     k.cu:4 is still in flight: it has not waited for it
-    → the wait in line 5 waits for groups of copies, and none is ever closed: put __pipeline_commit() behind the
+    → the wait in line 5 waits for groups of copies, and none is ever closed: put __pipeline_commit() after the
       copies of each step
 
 copies.wait_that_leaves_groups
@@ -390,62 +412,31 @@ copies.every_thread_waits
       number leaves that many of the newest groups in flight), and a __syncthreads() must follow before others
       read them
 
-waits.same_barrier_for_all
+faults.pointer_of_the_host_file
+    thread 5 of block 0 uses a null pointer at k.cu:4
+    → check which pointer the launch at k_host.py:9 passes here. The devicePointer of pointerGetAttributes is 0
+      for host memory that is not registered
+
+faults.offset_before_the_cast
+    thread 5 of block 0 makes a misaligned access of 16 bytes to x[1] at k.cu:4
+    → the address must be a multiple of 16 bytes: look at the offset before the cast to a wider type
+
+faults.same_barrier_for_all
     barrier divergence: threads of one block wait at different barriers, thread 0 at k.cu:4 and thread 5 at
     k.cu:6, so the kernel never ends
     → every thread must reach the same __syncthreads(): move it out of the if, or of the loop that some leave
       early
 
-waits.barrier_that_counts_more
-    deadlock: thread 5 of block 0 waits at k.cu:4 for threads that never come; 32 of 64 threads have come to
-    barrier 1; so the kernel never ends
-    → every thread that the barrier counts must reach it
-
-waits.object_that_nobody_initialised
-    deadlock: thread 5 of block 0 waits at k.cu:4 for the barrier object bar, which nothing has initialised
-    → let one thread init() it, and put a __syncthreads() behind that
-
-waits.arrivals_of_each_phase
-    deadlock: thread 5 of block 0 waits at k.cu:4 for a phase of the barrier object bar that never ends; 3 of
-    the 64 arrivals that it expects have come, and no more do
-    → the count that the object is initialised with must be the number of arrivals in each phase; a thread that
-      leaves must arrive_and_drop() (in a pipeline: producer_commit(), consumer_release(), quit())
-
-waits.same_grid_sync_for_all
-    deadlock: thread 5 of block 0 waits in grid.sync() at k.cu:4 for blocks that never come to it
-    → every block must reach the same grid.sync(), also one that has nothing left to do: no return before it
-
-waits.blocks_that_have_started
+faults.blocks_that_have_started
     deadlock: thread 5 of block 0 waits at k.cu:4 for a change of flags[0], which depends on block 7; but only 4
     of the launch's 8 blocks can be resident at once
     → a block starts only when there is room for it, and nothing promises in which order: wait only for blocks
       that have started before, which is sure with block numbers from an atomicAdd; or launch no more blocks
       than fit, each of which does more
 
-waits.who_should_write_it
-    deadlock: thread 5 of block 0 waits at k.cu:4 for a change of flags[0]; nobody who could write it is running
-    → look for who should write it: it may wait itself, may have ended before, or may never come to the line
-
-waits.whole_warps
+faults.whole_warps
     wmma at k.cu:4 needs all 32 lanes of the warp, but lane 31 does not take part, seen by thread 5 of block 0
     → let whole warps execute it: no return and no branch before it, blocks of a multiple of 32 threads
-
-waits.mask_of_those_that_come
-    the mask at k.cu:4 names lanes that never arrive (lane 31), seen by thread 5 of block 0
-    → name only the lanes that execute it, or move it out of the branch
-
-waits.all_lanes_shuffle
-    thread 5 of block 0 reads lane 7 at k.cu:4, which does not take part: the value is undefined
-    → let all lanes of the warp execute the shuffle, and ignore what you do not need
-
-waits.own_lane_in_the_mask
-    thread 5 of block 0 executes bar.warp.sync at k.cu:4 with a mask that does not name it
-    → add the lane to the mask
-
-faults.pointer_of_the_host_file
-    thread 5 of block 0 uses a null pointer at k.cu:4
-    → check which pointer the launch at k_host.py:9 passes here. The devicePointer of pointerGetAttributes is 0
-      for host memory that is not registered
 
 faults.pointer_of_the_launch_line
     thread 5 of block 0 uses a null pointer at k.cu:4
@@ -458,10 +449,6 @@ faults.free_it_later
 faults.constant_memory
     thread 5 of block 0 writes to constant memory (const W[0]) at k.cu:4
     → constant memory is written from the host only
-
-faults.offset_before_the_cast
-    thread 5 of block 0 makes a misaligned access of 16 bytes to x[1] at k.cu:4
-    → the address must be a multiple of 16 bytes: look at the offset before the cast to a wider type
 
 faults.less_work_in_each_thread
     k used up the simulator's budget of instructions for one case (thread 5 of block 0 was at k.cu:4)
@@ -490,14 +477,61 @@ faults.smaller_launch
     the simulator does not run this launch of k: a grid of 1 blocks
     → look at its grid and block: launch fewer blocks or threads, or let each use less memory
 
+faults.barrier_that_counts_more
+    deadlock: thread 5 of block 0 waits at k.cu:4 for threads that never come; 32 of 64 threads have come to
+    barrier 1; so the kernel never ends
+    → every thread that the barrier counts must reach it
+
+faults.object_that_nobody_initialised
+    deadlock: thread 5 of block 0 waits at k.cu:4 for the barrier object bar, which nothing has initialised
+    → let one thread init() it, and put a __syncthreads() after that
+
+faults.arrivals_of_each_phase
+    deadlock: thread 5 of block 0 waits at k.cu:4 for a phase of the barrier object bar that never ends; 3 of
+    the 64 arrivals that it expects have come, and no more do
+    → the count that the object is initialised with must be the number of arrivals in each phase; a thread that
+      leaves must arrive_and_drop() (in a pipeline: producer_commit(), consumer_release(), quit())
+
+faults.same_grid_sync_for_all
+    deadlock: thread 5 of block 0 waits in grid.sync() at k.cu:4 for blocks that never come to it
+    → every block must reach the same grid.sync(), also one that has nothing left to do: no return before it
+
+faults.who_should_write_it
+    deadlock: thread 5 of block 0 waits at k.cu:4 for a change of flags[0]; nobody who could write it is running
+    → look for who should write it: it may wait itself, may have ended before, or may never come to the line
+
+faults.mask_of_those_that_come
+    the mask at k.cu:4 names lanes that never arrive (lane 31), seen by thread 5 of block 0
+    → name only the lanes that execute it, or move it out of the branch
+
+faults.all_lanes_shuffle
+    thread 5 of block 0 reads lane 7 at k.cu:4, which does not take part: the value is undefined
+    → let all lanes of the warp execute the shuffle, and ignore what you do not need
+
+faults.own_lane_in_the_mask
+    thread 5 of block 0 executes bar.warp.sync at k.cu:4 with a mask that does not name it
+    → add the lane to the mask
+
 outputs.return_before_the_store
     y[0] at n=9: it was never written; expected 5.0; it is probably thread 5 of block 0 that should write it
     → does the thread that should write y[0] return before it does, in line 4?
 
 outputs.inputs_of_each_run
     y[0] at n=9: got 1.0, expected 5.0; all 9 elements are wrong; it is probably thread 5 of block 0 that should
-    write it; it would be right for what was in x in the run before
+    write it; it would be right for what was in x before
     → there are new values before each run, in the same place: run() has to take them from there, every time
+
+outputs.what_limits_the_warps
+    occupancy is 0.25; this step asks for at least 0.5. Too few warps.
+    → use less shared memory; `grade device` shows what limits it
+
+outputs.what_stands_in_the_way
+    occupancy is 0.25; this step asks for at least 0.5. Too few warps. It waits.
+    → wait less
+
+outputs.hint_of_the_expectation
+    occupancy is 0.25; this step asks for at least 0.5. Too few warps.
+    → use less shared memory
 
 outputs.who_writes_to_host_memory
     run() has changed the input x in host memory
@@ -508,19 +542,11 @@ outputs.const_inputs
     the kernel overwrote its input x
     → declare inputs as const pointers; the compiler then finds the line that writes
 
-counters.let_a_kernel_compute
+outputs.let_a_kernel_compute
     the host computed 2 MiB of `y` by itself: no kernel wrote these values
     → let a kernel compute it, not NumPy
 
-counters.what_limits_the_warps
-    occupancy is 0.25; this step asks for at least 0.5. Too few warps.
-    → use less shared memory; `grade device` shows what limits it
-
-counters.what_stands_in_the_way
-    occupancy is 0.25; this step asks for at least 0.5. Too few warps. It waits.
-    → wait less
-
-counters.hint_of_the_expectation
-    occupancy is 0.25; this step asks for at least 0.5. Too few warps.
-    → use less shared memory
+outputs.launch_a_kernel
+    run() launched no kernel: the host computed the answer by itself
+    → let a kernel compute it, not NumPy
 """)

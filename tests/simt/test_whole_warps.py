@@ -75,7 +75,7 @@ def test_the_message_names_the_line_and_the_lanes() -> None:
     record = finding(found.events[0], NAME, {})
     assert (record.kind, record.line) == ("missing_lanes", 11)  # where the asm statement ends
     assert record.facts["detail"][0] & 0xFFFFFFFF == 0xFFFF0000
-    assert rule_of(record) == "waits.whole_warps"
+    assert rule_of(record) == "faults.whole_warps"
 
 
 def test_votes_and_shuffles_of_the_lanes_that_are_left_are_fine() -> None:

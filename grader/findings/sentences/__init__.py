@@ -9,40 +9,30 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from grader.findings.record import Finding
-from grader.findings.sentences import accesses, counters, hostfile, launches, outputs, races, waits
+from grader.findings.sentences import faults, hostfile, outputs, races
+from grader.findings.sentences.words import Words
 
-SENTENCES: Mapping[str, Callable[[Finding], str]] = {
-    "out_of_bounds": accesses.out_of_bounds,
-    "null": accesses.null,
-    "read_only": accesses.read_only,
-    "misaligned": accesses.misaligned,
-    "use_after_free": accesses.use_after_free,
-    "trap": accesses.trap,
-    "assert": accesses.assertion,
-    "print_limit": accesses.print_limit,
-    "instruction_budget": accesses.budget,
-    "launch_limit": accesses.launch_limit,
-    "not_cooperative": accesses.not_cooperative,
-    "race": races.race,
-    "missing_fence": races.missing_fence,
-    "missing_async_wait": races.missing_async_wait,
-    "same_value_write": races.same_value,
-    "uninitialised_read": races.uninitialised,
-    "barrier_divergence": waits.barrier_divergence,
-    "deadlock": waits.deadlock,
-    "missing_lanes": waits.missing_lanes,
-    "inactive_lane": waits.inactive_lane,
-    "bad_mask": waits.bad_mask,
-    "wrong": outputs.wrong,
-    "technique": counters.technique,
-    "parameter_type": launches.parameter_type,
-    "passes": launches.passes,
-} | {kind: says for kind, says in hostfile.SENTENCES.items() if kind != "use_after_free"}
-"""What says a finding, by its kind."""
+_OF_KERNELS: Mapping[str, Callable[[Words], str]] = {
+    says.__name__: says
+    for says in (
+        faults.out_of_bounds, faults.instruction_budget, faults.launch_limit, faults.barrier_divergence,
+        faults.deadlock, faults.missing_lanes, races.race, races.missing_fence, races.missing_async_wait,
+        races.same_value_write,
+    )
+}  # fmt: skip
+_OTHERS: Mapping[str, Callable[[Finding], str]] = {
+    **{says.__name__: says for says in (outputs.wrong, outputs.technique, outputs.passes)},
+    **hostfile.SENTENCES,
+}
+_PLAIN: Mapping[str, str] = faults.PLAIN | hostfile.PLAIN | outputs.PLAIN
+
+KINDS = frozenset({*_OF_KERNELS, *_OTHERS, *_PLAIN})
+"""Every kind that has a sentence."""
 
 
 def sentence(found: Finding) -> str:
     """What was found; memory that is gone is used by a kernel's thread, or by an operation of a stream."""
-    if hostfile.is_of_operation(found):
-        return hostfile.SENTENCES[found.kind](found)
-    return SENTENCES[found.kind](found)
+    kind = found.kind
+    if kind in _PLAIN and not hostfile.is_of_operation(found):
+        return _PLAIN[kind].format(w=Words(found), found=found, facts=found.facts)
+    return _OF_KERNELS[kind](Words(found)) if kind in _OF_KERNELS else _OTHERS[kind](found)

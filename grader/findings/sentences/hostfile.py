@@ -76,6 +76,11 @@ def _accused(found: Finding) -> str:
 
 # ------------------------------------------------------------------------------------------------------ what is wrong
 
+PLAIN = {
+    "refused": "{facts[function]} was refused: {facts[error]}; cuda.bindings returns errors and raises nothing",
+    "still_capturing": "setup() returned while stream {facts[stream]} was still being captured: no graph came of it",
+}
+
 _WHEN = {"": "", "earlier_run": ", of an earlier run,", "setup": ", in setup(),"}
 
 
@@ -138,11 +143,6 @@ def cuda_error(found: Finding) -> str:
     return f"cudaErrorIllegalAddress: {_accused(found)} uses {found.facts['memory']}, {why}"
 
 
-def refused(found: Finding) -> str:
-    function, error = found.facts["function"], found.facts["error"]
-    return f"{function} was refused: {error}; cuda.bindings returns errors and raises nothing"
-
-
 _C_TYPES = {
     "f32": "a float", "f64": "a double", "u64": "an integer or an address",
 }  # fmt: skip
@@ -181,10 +181,6 @@ def not_captured(found: Finding) -> str:
         f"{_accused(found)} was {queued} while stream {found.facts['captured']} was being captured{line}: it was done "
         "then and there, and is not in the graph"
     )
-
-
-def still_capturing(found: Finding) -> str:
-    return f"setup() returned while stream {found.facts['stream']} was still being captured: no graph came of it"
 
 
 def no_kernel_in_graph(found: Finding) -> str:
@@ -334,8 +330,8 @@ def _lines(lines: Iterable[int]) -> str:
 SENTENCES: Mapping[str, Callable[[Finding], str]] = {
     one.__name__: one
     for one in (
-        missing_wait, unfinished, host_conflict, use_after_free, cuda_error, refused, argument_type, read_too_early,
-        not_captured, still_capturing, no_kernel_in_graph, unwritten_copy, brought_elsewhere, staged, page_faults,
+        missing_wait, unfinished, host_conflict, use_after_free, cuda_error, argument_type, read_too_early,
+        not_captured, no_kernel_in_graph, unwritten_copy, brought_elsewhere, staged, page_faults,
         l2_window, no_overlap,
     )
 }  # fmt: skip

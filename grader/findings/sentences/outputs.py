@@ -1,4 +1,4 @@
-"""A wrong output in words: the first wrong element, how many there are, and what the array looks like. Pure."""
+"""A wrong output, a missed technique, and notes on launch lines and parameters, in words. Pure."""
 
 from __future__ import annotations
 
@@ -6,6 +6,36 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from grader.findings.record import Finding
+
+PLAIN = {
+    "parameter_type": "{found.kernel} declares {facts[declared]}, but {facts[holds]}: probably this is the cause",
+}
+
+
+def technique(found: Finding) -> str:
+    """A right answer that does not do what its step is about."""
+    facts = found.facts
+    if found.cause == "no_kernel":
+        return "run() launched no kernel: the host computed the answer by itself"
+    if found.cause == "by_the_host":
+        return f"the host computed {facts['computed']} of {facts['outputs']} by itself: no kernel wrote these values"
+    worst = f"Line {facts['worst_line']} stands out with {facts['worst']}." if "worst" in facts else ""
+    parts = (f"{facts['found']}; this step asks for {facts['asked']}.", worst, facts["why"], facts.get("note", ""))
+    return " ".join(part for part in parts if part)
+
+
+def passes(found: Finding) -> str:
+    """A pass has not as many blocks as its `by` leaves elements. Right where a block stores several."""
+    disagree = disagreement(found.facts["line"], found.facts["blocks"], found.facts["leaves"])
+    return f"{disagree}. A kernel in which each block stores one element needs one block for each of them"
+
+
+def disagreement(line: int, blocks: int, leaves: int) -> str:
+    starts = f"a pass starts {blocks} block{'s' * (blocks != 1)}, but `by` leaves {leaves}"
+    return f"grid= and `by` in line {line} disagree: {starts}"
+
+
+# ------------------------------------------------------------------------------------------------------- wrong outputs
 
 
 def wrong(found: Finding) -> str:
@@ -17,20 +47,17 @@ def wrong(found: Finding) -> str:
     facts = found.facts
     row = " (row {}, column {})".format(*facts["position"]) if facts.get("position") else ""
     case = ", ".join(f"{name}={value}" for name, value in facts["size"].items())
+    writer = ""
+    if found.thread is not None and found.block is not None:
+        writer = f"it is probably thread {found.thread[0]} of block {found.block[0]} that should write it"
     parts = (
         f"{found.array}[{found.index}]{row} at {case}: {_values(facts)}",
         _how_many(facts["wrong"], facts["count"]),
-        guess(found),
-        _writer(found),
+        _guess(found),
+        writer,
         f"it would be right for {facts['since']}" if "since" in facts else "",
     )
     return "; ".join(part for part in parts if part)
-
-
-def _writer(found: Finding) -> str:
-    if found.thread is None or found.block is None:
-        return ""
-    return f"it is probably thread {found.thread[0]} of block {found.block[0]} that should write it"
 
 
 def _values(facts: Mapping[str, Any]) -> str:
@@ -54,17 +81,10 @@ def _how_many(count: int, of: int) -> str:
     return f"{count} of {of} elements {'is' if count == 1 else 'are'} wrong"
 
 
-# ------------------------------------------------------------------------------------------------------------- guesses
-
-
-def guess(found: Finding) -> str:
+def _guess(found: Finding) -> str:
     """What the whole array looks like: "the array is a copy of a", "" where nothing fits."""
-    words = _GUESSES.get(found.cause)
-    return "" if words is None else words(found) if callable(words) else words
-
-
-def _last(found: Finding) -> str:
-    return f"the last {found.facts['unwritten']} elements were never written: does the grid cover them?"
+    words = _GUESSES.get(found.cause, "")
+    return words(found) if callable(words) else words.format(found=found, facts=found.facts)
 
 
 def _nan(found: Finding) -> str:
@@ -88,19 +108,17 @@ def _from(found: Finding) -> str:
 
 
 _GUESSES: Mapping[str, str | Callable[[Finding], str]] = {
-    "nothing_written": lambda found: f"nothing was written to {found.array}",
-    "last_unwritten": _last,
-    "unwritten": lambda found: f"{found.facts['unwritten']} elements were never written",
+    "nothing_written": "nothing was written to {found.array}",
+    "last_unwritten": "the last {facts[unwritten]} elements were never written: does the grid cover them?",
+    "unwritten": "{facts[unwritten]} elements were never written",
     "nan": _nan,
-    "constant": lambda found: f"every element of {found.array} is {found.facts['value_of_all']}",
+    "constant": "every element of {found.array} is {facts[value_of_all]}",
     "copy": _copy,
     "transposed": "it is the right matrix transposed: rows and columns are swapped",
     "shifted_after": "each holds what belongs to the element after it: an index is off by one",
     "shifted_before": "each holds what belongs to the element before it: an index is off by one",
     "zeros": "each of these is 0",
-    "multiple": lambda found: f"each is {found.facts['ratio']} times what it should be",
-    "near": lambda found: (
-        f"the error is small (at most {found.facts['largest']} of the value): a term missing, or too low a precision"
-    ),
+    "multiple": "each is {facts[ratio]} times what it should be",
+    "near": "the error is small (at most {facts[largest]} of the value): a term missing, or too low a precision",
     "from_some_element_on": _from,
 }

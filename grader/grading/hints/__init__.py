@@ -9,13 +9,13 @@ from dataclasses import replace
 
 from grader.findings.record import Finding
 from grader.findings.sentences import sentence
-from grader.grading.hints import bounds, copies, counters, faults, hostfile, outputs, parameters, races, waits
+from grader.grading.hints import bounds, copies, faults, hostfile, outputs, races
 from grader.grading.hints.rules import RULES_OF, Rule, Seen
 from grader.verdict import Diagnostic
 
 RULES: tuple[Rule, ...] = tuple(
     rule
-    for module in (parameters, hostfile, bounds, races, copies, waits, faults, outputs, counters)
+    for module in (bounds, hostfile, races, copies, faults, outputs)
     for rule in RULES_OF[module.__name__.rpartition(".")[2]]
 )
 """Every rule, in the order in which they are asked."""
@@ -33,8 +33,8 @@ UNEVEN_PASS = "bounds.uneven_pass"
 
 def about_type(found: Diagnostic, seen: Seen) -> Diagnostic:
     """What a backend has put into words itself: with another hint where the type of a parameter explains it."""
-    says = parameters.type_of_the_array(Finding(found.kind, array=found.array), seen)
-    return replace(found, hint=says, rule="parameters.type_of_the_array") if says else found
+    says = bounds.type_of_the_array(Finding(found.kind, array=found.array), seen)
+    return replace(found, hint=says, rule="bounds.type_of_the_array") if says else found
 
 
 def told(found: Finding, seen: Seen) -> Diagnostic:

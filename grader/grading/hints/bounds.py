@@ -1,4 +1,4 @@
-"""What to do about an access outside of an array: which condition, which launch line, which index."""
+"""What to do about an access outside of an array: which condition, launch line, index or type is at fault."""
 
 from __future__ import annotations
 
@@ -7,17 +7,37 @@ from collections.abc import Sequence
 
 from grader.compile.parsing import Part
 from grader.findings.record import Finding
-from grader.findings.sentences.launches import disagreement
+from grader.findings.sentences.outputs import disagreement
 from grader.findings.sentences.words import Words, elements
 from grader.grading.causes import disagrees
-from grader.grading.hints.rules import Example, Seen, rule, stray
+from grader.grading.hints.rules import Seen, finding, kernel, rule, stray
 from grader.launch import Launch, LaunchPlan, Scratch
+from grader.launch.source import Misread, Parameter
 from grader.simt.occupancy import MULTIPROCESSORS, SIMULATED
+from grader.text import listed
 
 LARGEST_SHARED_BYTES = MULTIPROCESSORS[SIMULATED].shared_bytes_per_block
 
-_PASS = Launch(kernel="k", args=("x",), grid=(2, 1, 1), block=(64, 1, 1), line=1, leaves=1)
-_BLOCKS = Launch(kernel="k", args=("x",), grid=(8, 1, 1), block=(64, 1, 1), line=1)
+_READS = (Misread("k", Parameter("const double* a", "a", "double"), "a", "float32"),)
+
+
+@rule(example=finding("wrong", "overwritten", array="a"), seen=Seen(misread=_READS))
+def type_of_the_array(found: Finding, seen: Seen) -> str:
+    """A kernel's parameter of another type than its array: the likely cause of a wrong output, and of stray accesses.
+
+    It is asked before all others.
+    """
+    arrays = [one.array for one in seen.misread]
+    if not arrays or (found.kind not in ("wrong", "parameter_type") and found.array not in arrays):
+        return ""
+    return f"declare {listed(dict.fromkeys(f'`{one.should_be}`' for one in seen.misread))}, as the arrays are"
+
+
+def _launch(blocks: int, leaves: int | None = None, *scratch: Scratch) -> Seen:
+    own = Launch(kernel="k", args=("x",), grid=(blocks, 1, 1), block=(64, 1, 1), line=1, leaves=leaves)
+    return Seen(plan=LaunchPlan((own,), scratch))
+
+
 _SECOND = (1, 0, 0)
 
 
@@ -32,13 +52,18 @@ def _scratch(found: Finding, seen: Seen) -> int | None:
     return next((scratch.count for scratch in seen.plan.scratch if scratch.name == found.array), None)
 
 
-def _of_a_block(found: Finding) -> bool:
-    """Whether the index is the number of the block, which is not the first one."""
+def _blocks_of_one_element(found: Finding, seen: Seen) -> int:
+    """The blocks of the largest launch, where the index is the number of a block, and not the first; else 0."""
     number, *rest = found.block or (0, 0, 0)
-    return found.array is not None and not any(rest) and number > 0 and found.index == number
+    is_its_number = not any(rest) and number > 0 and found.index == number
+    return max((math.prod(one.grid) for one in _launches(found, seen)), default=0) if is_its_number else 0
 
 
-@rule("out_of_bounds", example=Example(stray("beyond_end", 1, 1, block=_SECOND), plan=LaunchPlan((_PASS,))))
+def _count(found: Finding) -> int:
+    return int(found.facts["array_bytes"] // found.facts["element_bytes"])
+
+
+@rule("out_of_bounds", example=stray("beyond_end", 1, 1, block=_SECOND), seen=_launch(2, leaves=1))
 def uneven_pass(found: Finding, seen: Seen) -> str:
     stored = _scratch(found, seen) is not None or any(place.role != "read" for place in found.places)
     uneven = next((one for one in _launches(found, seen) if disagrees(one)), None)
@@ -48,62 +73,51 @@ def uneven_pass(found: Finding, seen: Seen) -> str:
     return f"{said}: both must be the number of elements that the pass stores"
 
 
-@rule(
-    "out_of_bounds",
-    example=Example(
-        stray("beyond_end", 4, 4, block=(4, 0, 0)), plan=LaunchPlan((_BLOCKS,), (Scratch("x", "float32", 4),))
-    ),
-)
+@rule("out_of_bounds", example=stray("beyond_end", 4, 4, block=(4, 0, 0)),
+      seen=_launch(8, None, Scratch("x", "float32", 4)))  # fmt: skip
 def scratch_for_fewer_blocks(found: Finding, seen: Seen) -> str:
     """Each block stores one element, and there are more blocks than elements."""
-    launches, count = _launches(found, seen), _scratch(found, seen)
-    blocks = max((math.prod(one.grid) for one in launches), default=0)
-    if not launches or not _of_a_block(found) or count is None or blocks <= count:
+    blocks, count = _blocks_of_one_element(found, seen), _scratch(found, seen)
+    if count is None or blocks <= count:
         return ""
     has = f"scratch {found.array} has {elements(count)}"
-    return f"{_starts(launches[0], blocks)}, but {has}: make the `// scratch` array larger, or the grid smaller"
+    return f"{_starts(found, seen, blocks)}, but {has}: make the `// scratch` array larger, or the grid smaller"
 
 
-@rule("out_of_bounds", example=Example(stray("beyond_end", 1, 1, block=_SECOND), plan=LaunchPlan((_BLOCKS,))))
+@rule("out_of_bounds", example=stray("beyond_end", 1, 1, block=_SECOND), seen=_launch(8), cause="beyond_end")
 def one_element_for_all_blocks(found: Finding, seen: Seen) -> str:
-    launches = _launches(found, seen)
-    if not launches or not _of_a_block(found) or found.cause != "beyond_end" or _count(found) != 1:
+    blocks = _blocks_of_one_element(found, seen)
+    if not blocks or _count(found) != 1:
         return ""
-    starts = _starts(launches[0], max(math.prod(one.grid) for one in launches))
+    starts = _starts(found, seen, blocks)
     return f"{starts}, but {found.array} has 1 element: let the blocks store their results in scratch, or in turn"
 
 
-def _starts(launch: Launch, blocks: int) -> str:
-    return f"the launch in line {launch.line} starts {blocks} block{'s' * (blocks != 1)}"
+def _starts(found: Finding, seen: Seen, blocks: int) -> str:
+    return f"the launch in line {_launches(found, seen)[0].line} starts {blocks} block{'s' * (blocks != 1)}"
 
 
-def _count(found: Finding) -> int:
-    return int(found.facts["array_bytes"] // found.facts["element_bytes"])
-
-
-@rule(
-    "out_of_bounds",
-    example=Example(stray("beyond_launch_line", 16, 16, space="shared", facts={"block_threads": 64, "dynamic": True})),
-)
+@rule("out_of_bounds", cause="beyond_launch_line",
+      example=stray("beyond_launch_line", 16, 16, space="shared", facts={"dynamic": True}))  # fmt: skip
 def too_little_for_the_block(found: Finding, seen: Seen) -> str:
     """The launch line's shared memory has not an element for every thread."""
-    wide, needed = found.facts.get("width", 0), _bytes_needed(found)
-    if not 0 < needed <= LARGEST_SHARED_BYTES:
+    wide = found.facts["width"]
+    needed = found.facts["offset"] + wide
+    if needed > LARGEST_SHARED_BYTES:
         return ""
     room = f"shared= is the bytes of one block, and this access needs {needed} or more"
     return f"{room}: N elements of {wide} bytes are shared=N*{wide}"
 
 
-def _bytes_needed(found: Finding) -> int:
-    """The bytes of dynamic shared memory with which the access would be inside; 0 where that is not at fault."""
-    return found.facts["offset"] + found.facts["width"] if found.cause == "beyond_launch_line" else 0
+@rule("out_of_bounds", example=stray("beyond_launch_line", 1 << 20, 0, space="shared"), cause="beyond_launch_line")
+def more_than_a_block_can_have(found: Finding, seen: Seen) -> str:
+    needed = found.facts["offset"] + found.facts["width"]
+    return f"no block can have {needed} bytes of shared memory: look at the index"
 
 
-@rule("out_of_bounds", example=Example(stray("too_wide", 1020, 1022, facts={"width": 16})))
+@rule("out_of_bounds", example=stray("too_wide", 1020, 1022, facts={"width": 16}), cause="too_wide")
 def wide_access(found: Finding, seen: Seen) -> str:
     """One access to several elements, of which at least one is not there."""
-    if found.cause != "too_wide":
-        return ""
     wide, size = found.facts["width"], found.facts["element_bytes"]
     are, first = f"{wide} bytes are {wide // size} elements", found.facts["offset"] // size
     if first >= _count(found):
@@ -113,32 +127,24 @@ def wide_access(found: Finding, seen: Seen) -> str:
 
 @rule(
     "out_of_bounds",
-    example=Example(
-        stray("beyond_end", 69, 64, space="shared", array="part", block=_SECOND, facts={"block_threads": 64})
-    ),
+    example=stray("beyond_end", 69, 64, space="shared", array="part", block=_SECOND, facts={"block_threads": 64}),
+    cause="beyond_end",
 )
 def index_in_the_whole_grid(found: Finding, seen: Seen) -> str:
     """The index is blockIdx.x * blockDim.x + threadIdx.x, which shared memory does not go by."""
-    name = Words(found).name
-    if found.space != "shared" or found.cause != "beyond_end" or not _counts_the_grid(found):
-        return ""
-    return f"each block has a {name} of its own: index it with threadIdx.x, not with the index in the whole grid"
-
-
-def _counts_the_grid(found: Finding) -> bool:
-    """Whether the index is that of the thread in a whole 1-D grid."""
     (thread, *rest), (block, *others) = found.thread or (0, 0, 0), found.block or (0, 0, 0)
-    flat, threads = not any((*rest, *others)), found.facts.get("block_threads", 0)
-    return flat and block > 0 and threads > 0 and found.index == block * threads + thread
+    threads = found.facts.get("block_threads", 0)
+    of_the_grid = not any((*rest, *others)) and block > 0 < threads and found.index == block * threads + thread
+    if found.space != "shared" or not of_the_grid:
+        return ""
+    own = f"each block has a {Words(found).name} of its own"
+    return f"{own}: index it with threadIdx.x, not with the index in the whole grid"
 
 
-@rule(
-    "out_of_bounds",
-    example=Example(stray("beyond_end", 63, 63), "\n\n__global__ void k(float* src) {\nif (t < 64) src[t] = 1;\n}"),
-)
+@rule("out_of_bounds", example=stray("beyond_end", 63, 63), seen=kernel("if (t < 64) src[t] = 1;"))
 def condition_lets_it_through(found: Finding, seen: Seen) -> str:
     """The condition at the access lets the index through: quote both."""
-    line, index, name = found.line or 0, found.index, (found.names or (found.array or "",))[-1]
+    line, index, name = found.line or 0, found.index, found.names[-1] if found.names else found.array
     accesses = seen.source.elements(line) if index is not None and index >= 0 and found.thread is not None else []
     named = [access for access in accesses if access.name == name]
     conditions = {seen.source.condition(access) for access in named or accesses}
@@ -168,26 +174,16 @@ def _one_index(accesses: Sequence[Part]) -> str:
     return one[0] if len(one) == 1 else ""
 
 
-@rule("out_of_bounds", example=Example(stray("beyond_launch_line", 1 << 20, 0, space="shared")))
-def more_than_a_block_can_have(found: Finding, seen: Seen) -> str:
-    needed = _bytes_needed(found)
-    return f"no block can have {needed} bytes of shared memory: look at the index" if needed else ""
-
-
-@rule("out_of_bounds", example=Example(stray("before_start", -1, 64)))
+@rule("out_of_bounds", example=stray("before_start", -1, 64), cause="before_start")
 def before_the_array(found: Finding, seen: Seen) -> str:
-    if found.cause != "before_start":
-        return ""
     return f"index {found.index} lies before the array: let the thread that computes it skip the access"
 
 
-@rule(
-    "out_of_bounds",
-    example=Example(stray("beyond_end", 64, 64, space="shared", array="part", facts={"dynamic": True})),
-)
+@rule("out_of_bounds", cause="beyond_end",
+      example=stray("beyond_end", 64, 64, space="shared", array="part", facts={"dynamic": True}))  # fmt: skip
 def beyond_what_the_launch_line_gives(found: Finding, seen: Seen) -> str:
     """Beyond shared memory of the launch line's size, although that has an element for every thread."""
-    if found.cause != "beyond_end" or not found.facts.get("dynamic"):
+    if not found.facts.get("dynamic"):
         return ""
     count, who = _count(found), Words(found).thread(found.thread)
     wide = f"is the index too large, or a condition that lets {who} get there?"
@@ -195,7 +191,7 @@ def beyond_what_the_launch_line_gives(found: Finding, seen: Seen) -> str:
     return f"shared={found.facts['array_bytes']} gives the block {elements(count)}, 0 to {count - 1}: {wide} {more}"
 
 
-@rule("out_of_bounds", example=Example(stray("beyond_end", 64, 63)))
+@rule("out_of_bounds", example=stray("beyond_end", 64, 63))
 def length_of_the_array(found: Finding, seen: Seen) -> str:
     compare = "compare the index with the array's length before the access"
     if found.cause != "beyond_end":

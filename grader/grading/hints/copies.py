@@ -6,44 +6,36 @@ from collections.abc import Iterator
 
 from grader.compile.parsing import Part
 from grader.findings.record import Finding
-from grader.grading.hints.rules import Example, Seen, access, race, rule
+from grader.grading.hints.rules import Seen, access, kernel, race, rule, table
 from grader.grading.source_view import END, SourceView
 
+_KIND = "missing_async_wait"
 _COMMITS = ("pipeline_commit", "commit_group", "producer_commit", "wait_all", "::memcpy_async")
 _PTX_WAIT = "cp.async.wait_group"
 
-_OWN = race("own_copy", access("copy", 5, 4), access("read", 5, 6), kind="missing_async_wait")
-_ANOTHER = race("copy_of_another", access("copy", 49, 4), access("read", 5, 6), kind="missing_async_wait")
-_SECOND = race("second_copy", access("copy", 49, 4), access("copy", 5, 6), kind="missing_async_wait")
-_SOURCE = race("source", access("copy", 49, 4), access("write", 5, 6), kind="missing_async_wait", space="global")
-
-
-def _kernel(*body: str) -> str:
-    return "\n".join(["", "", "__global__ void k(float* src) {", *body, "}"])
+_OWN = race("own_copy", access("copy", 5, 4), access("read", 5, 6), kind=_KIND)
 
 
 def _waits(source: SourceView, first: int = 1, last: int = END) -> Iterator[tuple[int, str]]:
     """The waits for groups in these lines, each with how many of the newest it leaves in flight, as it says that."""
     for part in source.parts(first, last, "call", "asm"):
         if part.kind == "call" and part.name.endswith("wait_prior"):
-            yield part.line, part.texts[0]
+            yield part.line, "".join(part.texts[:1])
         elif part.kind == "asm" and _PTX_WAIT in part.texts[0]:
             number = part.texts[0].partition(_PTX_WAIT)[2].partition(";")[0].strip(' "')
             yield part.line, number if number.isdigit() else ""
 
 
-@rule(
-    "missing_async_wait",
-    example=Example(_OWN, _kernel("__pipeline_memcpy_async(a, b, 4);", "__pipeline_wait_prior(0);", "x = part[3];")),
-)
+@rule(_KIND, example=_OWN,
+      seen=kernel("__pipeline_memcpy_async(a, b, 4);", "__pipeline_wait_prior(0);", "x = part[3];"))  # fmt: skip
 def group_that_is_never_closed(found: Finding, seen: Seen) -> str:
     """Copies that no line makes a group of, though one waits for groups."""
-    waits = [*_waits(seen.source)]
-    if not waits or any(_closes_a_group(part) for part in seen.source.parts(1, END, "call", "asm", "error")):
+    waits = [line for line, _ in _waits(seen.source)]
+    if not waits or any(map(_closes_a_group, seen.source.parts(1, END, "call", "asm", "error"))):
         return ""
     return (
-        f"the wait in line {waits[0][0]} waits for groups of copies, and none is ever closed: put __pipeline_commit() "
-        "behind the copies of each step"
+        f"the wait in line {waits[0]} waits for groups of copies, and none is ever closed: put __pipeline_commit() "
+        "after the copies of each step"
     )
 
 
@@ -52,10 +44,7 @@ def _closes_a_group(part: Part) -> bool:
     return part.kind == "error" or any(name in f"::{part.name}{part.texts[:1]}" for name in _COMMITS)
 
 
-@rule(
-    "missing_async_wait",
-    example=Example(_OWN, _kernel("__pipeline_commit();", "__pipeline_wait_prior(1);", "x = part[3];")),
-)
+@rule(_KIND, example=_OWN, seen=kernel("__pipeline_commit();", "__pipeline_wait_prior(1);", "x = part[3];"))
 def wait_that_leaves_groups(found: Finding, seen: Seen) -> str:
     """What the nearest wait before the access leaves in flight."""
     line, newest = _last_wait(seen.source, found.line or 0)
@@ -76,21 +65,19 @@ def _last_wait(source: SourceView, last: int) -> tuple[int, str]:
     return max(_waits(source, first, last - 1), default=(0, "")) if source.is_clear(first, last) else (0, "")
 
 
-def _starts_the_copy(found: Finding, seen: Seen) -> set[str]:
-    """The names of what is called in the line that starts the copy."""
+def _starts_the_copy(found: Finding, seen: Seen, *functions: str) -> bool:
+    """Whether the line that starts the copy calls one of these."""
     line = next((place.line for place in found.places if place.role == "copy"), None) or 0
-    return {part.name for part in seen.source.parts(line, line, "call")}
+    return any(part.name in functions for part in seen.source.parts(line, line, "call"))
 
 
 def _when(found: Finding) -> str:
     return "before the access" if found.space == "shared" else "before its source changes"
 
 
-@rule(
-    "missing_async_wait", example=Example(_OWN, _kernel("cg::memcpy_async(block, part, x, 256);", "", "x = part[3];"))
-)
+@rule(_KIND, example=_OWN, seen=kernel("cg::memcpy_async(block, part, x, 256);", "", "x = part[3];"))
 def wait_of_the_group(found: Finding, seen: Seen) -> str:
-    if _starts_the_copy(found, seen).isdisjoint(("cg::memcpy_async", "cooperative_groups::memcpy_async")):
+    if not _starts_the_copy(found, seen, "cg::memcpy_async", "cooperative_groups::memcpy_async"):
         return ""
     return (
         f"cg::memcpy_async only starts the copy: put cg::wait(group) {_when(found)}. It waits for all copies and "
@@ -98,11 +85,9 @@ def wait_of_the_group(found: Finding, seen: Seen) -> str:
     )
 
 
-@rule(
-    "missing_async_wait", example=Example(_OWN, _kernel("cuda::memcpy_async(part, x, 256, bar);", "", "x = part[3];"))
-)
+@rule(_KIND, example=_OWN, seen=kernel("cuda::memcpy_async(part, x, 256, bar);", "", "x = part[3];"))
 def wait_of_the_object(found: Finding, seen: Seen) -> str:
-    if "cuda::memcpy_async" not in _starts_the_copy(found, seen):
+    if not _starts_the_copy(found, seen, "cuda::memcpy_async"):
         return ""
     return (
         f"cuda::memcpy_async only starts the copy, and its last argument is what to wait for {_when(found)}: a "
@@ -111,33 +96,21 @@ def wait_of_the_object(found: Finding, seen: Seen) -> str:
     )
 
 
-@rule("missing_async_wait", example=Example(_SOURCE))
-def wait_before_the_source_changes(found: Finding, seen: Seen) -> str:
-    if found.cause != "source":
-        return ""
-    return "wait for the copy before its source changes: __pipeline_wait_prior(0), then __syncthreads()"
-
-
-@rule("missing_async_wait", example=Example(_SECOND))
-def wait_for_the_first_copy(found: Finding, seen: Seen) -> str:
-    if found.cause != "second_copy":
-        return ""
-    return "wait for the first copy, and let all threads read what it brought, before the next one overwrites it"
-
-
 _PLAIN_WAIT = (
     "__pipeline_wait_prior(0) (cp.async.wait_group 0; a larger number leaves that many of the newest groups in flight)"
 )
 
-
-@rule("missing_async_wait", example=Example(_OWN))
-def wait_before_the_access(found: Finding, seen: Seen) -> str:
-    return f"before the access: {_PLAIN_WAIT}, then __syncthreads()" if found.cause == "own_copy" else ""
-
-
-@rule("missing_async_wait", example=Example(_ANOTHER))
-def every_thread_waits(found: Finding, seen: Seen) -> str:
-    return (
-        f"every thread must wait for its own copies, {_PLAIN_WAIT}, and a __syncthreads() must follow before others "
-        "read them"
-    )
+table(
+    "copies",
+    ("wait_before_the_source_changes", _KIND, "source",
+     race("source", access("copy", 49, 4), access("write", 5, 6), kind=_KIND, space="global"),
+     "wait for the copy before its source changes: __pipeline_wait_prior(0), then __syncthreads()"),
+    ("wait_for_the_first_copy", _KIND, "second_copy",
+     race("second_copy", access("copy", 49, 4), access("copy", 5, 6), kind=_KIND),
+     "wait for the first copy, and let all threads read what it brought, before the next one overwrites it"),
+    ("wait_before_the_access", _KIND, "own_copy", _OWN,
+     f"before the access: {_PLAIN_WAIT}, then __syncthreads()"),
+    ("every_thread_waits", _KIND, "", race("copy_of_another", access("copy", 49, 4), access("read", 5, 6), kind=_KIND),
+     f"every thread must wait for its own copies, {_PLAIN_WAIT}, and a __syncthreads() must follow before others read "
+     "them"),
+)  # fmt: skip

@@ -1,12 +1,13 @@
-"""What to do about what ends a kernel at once: a bad address, a limit of the simulator."""
+"""What to do about what ends a kernel at once, and about threads that wait for others which never come."""
 
 from __future__ import annotations
 
 from grader.findings.record import Finding
-from grader.grading.hints.rules import Example, Seen, finding, rule
+from grader.findings.sentences.faults import UNKNOWN
+from grader.grading.hints.rules import Seen, access, finding, rule, table
 
 
-@rule("null", example=Example(finding("null", facts={"launched_at": "k_host.py:9"})))
+@rule("null", example=finding("null", facts={"launched_at": "k_host.py:9"}))
 def pointer_of_the_host_file(found: Finding, seen: Seen) -> str:
     place = found.facts.get("launched_at")
     if not place:
@@ -17,62 +18,92 @@ def pointer_of_the_host_file(found: Finding, seen: Seen) -> str:
     )
 
 
-@rule("null", example=Example(finding("null")))
-def pointer_of_the_launch_line(found: Finding, seen: Seen) -> str:
-    return "check which pointer the launch line passes here"
-
-
-@rule("use_after_free", example=Example(finding("use_after_free", array="x", index=3, facts={"offset": 12})))
-def free_it_later(found: Finding, seen: Seen) -> str:
-    return "free memory only when every kernel that uses it has ended"
-
-
-@rule("read_only", example=Example(finding("read_only", space="const", array="W", index=0, facts={"offset": 0})))
-def constant_memory(found: Finding, seen: Seen) -> str:
-    return "constant memory is written from the host only"
-
-
-@rule("misaligned", example=Example(finding("misaligned", array="x", index=1, facts={"offset": 4, "width": 16})))
+@rule("misaligned", example=finding("misaligned", array="x", index=1, facts={"offset": 4, "width": 16}))
 def offset_before_the_cast(found: Finding, seen: Seen) -> str:
     wide = found.facts["width"]
     return f"the address must be a multiple of {wide} bytes: look at the offset before the cast to a wider type"
 
 
-@rule("instruction_budget", example=Example(finding("instruction_budget", "case")))
-def less_work_in_each_thread(found: Finding, seen: Seen) -> str:
-    if found.cause != "case":
+_TWO = (access("barrier", 0, 4), access("barrier", 5, 6))
+
+
+@rule("barrier_divergence", example=finding("barrier_divergence", "two_barriers", *_TWO))
+def same_barrier_for_all(found: Finding, seen: Seen) -> str:
+    of_grid = found.facts.get("grid_sync") and found.facts.get("instruction", "").startswith("barrier")
+    barrier = "grid.sync()" if of_grid else "__syncthreads()"
+    return f"every thread must reach the same {barrier}: move it out of the if, or of the loop that some leave early"
+
+
+def _memory(resident: int, blocks: int, other: int) -> Finding:
+    detail = (resident, blocks, other)
+    return finding("deadlock", "memory", array="flags", index=0, facts={"detail": detail, "offset": 0})
+
+
+@rule("deadlock", example=_memory(4, 8, 7), cause="memory")
+def blocks_that_have_started(found: Finding, seen: Seen) -> str:
+    resident, blocks, _ = found.facts["detail"]
+    if blocks <= resident:
         return ""
-    return "do less work in each thread, or look for a loop that runs longer than it should"
-
-
-@rule("instruction_budget", example=Example(finding("instruction_budget", "block")))
-def condition_of_the_loop(found: Finding, seen: Seen) -> str:
     return (
-        "does the loop's condition ever become false? If so, the loop is only long: does every thread walk over the "
-        "whole array?"
+        "a block starts only when there is room for it, and nothing promises in which order: wait only for blocks "
+        "that have started before, which is sure with block numbers from an atomicAdd; or launch no more blocks than "
+        "fit, each of which does more"
     )
 
 
-@rule("print_limit", example=Example(finding("print_limit")))
-def print_from_one_thread(found: Finding, seen: Seen) -> str:
-    return "print from one thread only: if (threadIdx.x == 0)"
+_LANES = {"detail": (1 << 31,)}
 
 
-@rule("not_cooperative", example=Example(finding("not_cooperative")))
-def cooperative_launch_line(found: Finding, seen: Seen) -> str:
-    return (
-        "write cooperative at the end of the launch line; in a host file, compile the module with "
-        "enable_cooperative_groups=True"
-    )
-
-
-@rule("launch_limit", example=Example(finding("launch_limit", "cooperative", facts={"text": "a cooperative launch"})))
-def fewer_blocks_with_more_work(found: Finding, seen: Seen) -> str:
-    if found.cause != "cooperative":
+@rule("missing_lanes", "deadlock",
+      example=finding("missing_lanes", facts=_LANES | {"instruction": "wmma.mma.sync", "matrix": True}))  # fmt: skip
+def whole_warps(found: Finding, seen: Seen) -> str:
+    if not found.facts.get("matrix"):
         return ""
-    return "let each block do more: grid=… with at most sm_count times the blocks that one multiprocessor holds"
+    return "let whole warps execute it: no return and no branch before it, blocks of a multiple of 32 threads"
 
 
-@rule("launch_limit", example=Example(finding("launch_limit", "simulator", facts={"text": "a grid of 1 blocks"})))
-def smaller_launch(found: Finding, seen: Seen) -> str:
-    return "look at its grid and block: launch fewer blocks or threads, or let each use less memory"
+table(
+    "faults",
+    ("pointer_of_the_launch_line", "null", "", finding("null"), "check which pointer the launch line passes here"),
+    ("free_it_later", "use_after_free", "", finding("use_after_free", array="x", index=3, facts={"offset": 12}),
+     "free memory only when every kernel that uses it has ended"),
+    ("constant_memory", "read_only", "",
+     finding("read_only", space="const", array="W", index=0, facts={"offset": 0}),
+     "constant memory is written from the host only"),
+    ("less_work_in_each_thread", "instruction_budget", "case", finding("instruction_budget", "case"),
+     "do less work in each thread, or look for a loop that runs longer than it should"),
+    ("condition_of_the_loop", "instruction_budget", "", finding("instruction_budget", "block"),
+     "does the loop's condition ever become false? If so, the loop is only long: does every thread walk over the whole "
+     "array?"),
+    ("print_from_one_thread", "print_limit", "", finding("print_limit"),
+     "print from one thread only: if (threadIdx.x == 0)"),
+    ("cooperative_launch_line", "not_cooperative", "", finding("not_cooperative"),
+     "write cooperative at the end of the launch line; in a host file, compile the module with "
+     "enable_cooperative_groups=True"),
+    ("fewer_blocks_with_more_work", "launch_limit", "cooperative",
+     finding("launch_limit", "cooperative", facts={"text": "a cooperative launch"}),
+     "let each block do more: grid=… with at most sm_count times the blocks that one multiprocessor holds"),
+    ("smaller_launch", "launch_limit", "", finding("launch_limit", "simulator", facts={"text": "a grid of 1 blocks"}),
+     "look at its grid and block: launch fewer blocks or threads, or let each use less memory"),
+    ("barrier_that_counts_more", "deadlock", "barrier", finding("deadlock", "barrier", facts={"detail": (1, 32, 64)}),
+     "every thread that the barrier counts must reach it"),
+    ("object_that_nobody_initialised", "deadlock", "unset_object",
+     finding("deadlock", "unset_object", array="bar", facts={"detail": (0, (1 << 20) - 1)}),
+     "let one thread init() it, and put a __syncthreads() after that"),
+    ("arrivals_of_each_phase", "deadlock", "object",
+     finding("deadlock", "object", array="bar", facts={"detail": (3, 64)}),
+     "the count that the object is initialised with must be the number of arrivals in each phase; a thread that leaves "
+     "must arrive_and_drop() (in a pipeline: producer_commit(), consumer_release(), quit())"),
+    ("same_grid_sync_for_all", "deadlock", "grid_sync",
+     finding("deadlock", "grid_sync", facts={"detail": (8, 8, UNKNOWN)}),
+     "every block must reach the same grid.sync(), also one that has nothing left to do: no return before it"),
+    ("who_should_write_it", "deadlock", "memory", _memory(8, 8, UNKNOWN),
+     "look for who should write it: it may wait itself, may have ended before, or may never come to the line"),
+    ("mask_of_those_that_come", "missing_lanes deadlock", "",
+     finding("missing_lanes", facts=_LANES | {"instruction": "shfl.sync.down.b32"}),
+     "name only the lanes that execute it, or move it out of the branch"),
+    ("all_lanes_shuffle", "inactive_lane", "", finding("inactive_lane", facts={"detail": (7,)}),
+     "let all lanes of the warp execute the shuffle, and ignore what you do not need"),
+    ("own_lane_in_the_mask", "bad_mask", "", finding("bad_mask", facts={"instruction": "bar.warp.sync"}),
+     "add the lane to the mask"),
+)  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Any
 
 from grader.findings.record import Finding
 from grader.findings.sentences.hostfile import in_brackets, noun, stream, stream_of, time_of
-from grader.grading.hints.rules import Example, Seen, rule
+from grader.grading.hints.rules import Seen, rule, table
 from grader.verdict import Place
 
 FILE = "k_host.py"
@@ -48,7 +48,7 @@ def _race(cause: str = "read_before_written", first: dict[str, Any] | None = Non
 _COPY_BESIDE = {"operation": _op("to_device", "x"), "captured": 1, "line": 16, "stream": [2, 0]}
 
 
-@rule("missing_wait", example=Example(_race(beside=_COPY_BESIDE)))
+@rule("missing_wait", example=_race(beside=_COPY_BESIDE))
 def meant_for_the_graph(found: Finding, seen: Seen) -> str:
     """One of the two is not in the graph to which it was meant to belong."""
     beside = found.facts.get("beside")
@@ -74,20 +74,15 @@ _SETUP = (
 )
 
 
-@rule("missing_wait", example=Example(_race(when="setup")))
+@rule("missing_wait", example=_race(when="setup"))
 def wait_in_setup(found: Finding, seen: Seen) -> str:
     return _SETUP if found.places[1].when == "setup" else ""
-
-
-@rule("host_conflict", example=Example(_about("host_conflict", "left_by_setup", _op(), memory="x")))
-def wait_at_the_end_of_setup(found: Finding, seen: Seen) -> str:
-    return _SETUP if found.cause == "left_by_setup" else ""
 
 
 _TOO_EARLY = {"line": 19, "recorded": 15, "stream": [2, 0], "too_early": True}
 
 
-@rule("missing_wait", example=Example(_race(wait=_TOO_EARLY)))
+@rule("missing_wait", example=_race(wait=_TOO_EARLY))
 def event_recorded_too_early(found: Finding, seen: Seen) -> str:
     """There is a wait, for an event of the right stream that was recorded before the operation was queued."""
     wait = found.facts.get("wait")
@@ -97,13 +92,13 @@ def event_recorded_too_early(found: Finding, seen: Seen) -> str:
     return f"{_there_is_a_wait(found, wait)} {early}{_or_else(found)}"
 
 
-@rule("missing_wait", example=Example(_race(wait=_TOO_EARLY | {"stream": [3, 0], "too_early": False})))
+@rule("missing_wait", example=_race(wait=_TOO_EARLY | {"stream": [3, 0], "too_early": False}))
 def event_of_another_stream(found: Finding, seen: Seen) -> str:
     """There is a wait, for an event of another stream."""
     wait = found.facts.get("wait")
     if wait is None or wait["too_early"]:
         return ""
-    other = f"not on {stream_of(found.places[1])} behind {_first(found)}: wait for one that is recorded there"
+    other = f"not on {stream_of(found.places[1])} after {_first(found)}: wait for one that is recorded there"
     return f"{_there_is_a_wait(found, wait)}, {other}{_or_else(found)}"
 
 
@@ -121,14 +116,14 @@ def _line(number: int | None, time: str = "") -> str:
     return f" (line {number}{time})" if number else ""
 
 
-@rule("missing_wait", example=Example(_race("both_write", _op("fill", ""), on=0)))
+@rule("missing_wait", example=_race("both_write", _op("fill", ""), on=0))
 def record_an_event(found: Finding, seen: Seen) -> str:
     first, second = found.facts["first"], found.facts["operation"]
-    event = f"an event on {stream_of(found.places[1])} behind {noun(first)}{_line(found.places[1].line)}"
+    event = f"an event on {stream_of(found.places[1])} after {noun(first)}{_line(found.places[1].line)}"
     other = stream_of(found.places[0])
     # From outside, only a whole graph can be waited for, or wait; the streams inside of it are those of its capture.
     if first["in_graph"] and not second["in_graph"]:
-        event = "an event behind the launch of the graph, on the stream of that launch,"
+        event = "an event after the launch of the graph, on the stream of that launch,"
     if second["in_graph"] and not first["in_graph"]:
         other = "the stream that launches the graph"
     return f"record {event} and let {other} wait for it first (`stream.wait_event(event)`){_or_else(found)}"
@@ -147,74 +142,11 @@ def _or_else(found: Finding) -> str:
     return hint
 
 
-@rule("unfinished", example=Example(_about("unfinished", "writes", _op("to_host", "out"), others=0)))
-def wait_at_the_end_of_run(found: Finding, seen: Seen) -> str:
-    return (
-        "wait at the end of run(), once: `stream.synchronize()` for each stream that still has work, or for an event "
-        "behind all of it"
-    )
-
-
-@rule(
-    "host_conflict", example=Example(_about("host_conflict", "changed_before_read", _op("to_device", "x"), memory="x"))
-)
-def wait_before_the_host_writes(found: Finding, seen: Seen) -> str:
-    if found.cause == "changed_before_read":
-        return (
-            "memory of the host is read when the operation is done, not when it is queued: wait for it before you "
-            "write there again (an event behind it, `event.synchronize()`), or take another buffer"
-        )
-    return (
-        "memory of the host is written when the operation is done, not when it is queued, so that either may come "
-        "last: wait for it before you write there (an event behind it, `event.synchronize()`), or take another buffer"
-    )
-
-
-# --------------------------------------------------------------------------------------------------------------- memory
-
-
-_GONE: dict[str, Any] = {"memory": "the device copy of x", "gone_at": 12}
-
-
-@rule("use_after_free", example=Example(_about("use_after_free", "dropped", _op(in_graph=True), **_GONE)))
-def keep_the_array(found: Finding, seen: Seen) -> str:
-    if found.cause != "dropped":
-        return ""
-    if found.facts["operation"]["in_graph"]:
-        return (
-            "a graph keeps the addresses with which it was captured, but not the arrays: keep those beside the graph. "
-            "CuPy gives memory that nobody holds to the next array"
-        )
-    return "keep the array as long as something uses its address: CuPy gives memory that nobody holds to the next array"
-
-
-@rule("use_after_free", example=Example(_about("use_after_free", "unpinned", _op("to_device", "x"), **_GONE)))
-def leave_it_pinned(found: Finding, seen: Seen) -> str:
-    wait = "hostUnregister need not wait for queued copies: wait for them first, or leave the array pinned"
-    return wait if found.cause == "unpinned" else ""
-
-
-@rule("use_after_free", example=Example(_about("use_after_free", "freed", _op(), **_GONE)))
-def wait_before_freeing(found: Finding, seen: Seen) -> str:
-    wait = (
-        "freeing need not wait for queued work, so wait for what uses the memory first. A graph keeps the addresses "
-        "with which it was captured"
-    )
-    return wait if found.cause == "freed" else ""
-
-
-@rule("cuda_error", example=Example(_about("cuda_error", "other_device", _op(), memory="the copy of x", owner=1)))
+@rule("cuda_error", example=_about("cuda_error", "other_device", _op(), memory="the copy of x", owner=1),
+      cause="other_device")  # fmt: skip
 def let_its_kernels_in(found: Finding, seen: Seen) -> str:
-    if found.cause != "other_device":
-        return ""
     owner, device = found.facts["owner"], found.places[0].device
     return f"let its kernels in: deviceEnablePeerAccess({owner}) while device {device} is current"
-
-
-@rule("cuda_error", example=Example(_about("cuda_error", "ordinary_memory", _op(), memory="x")))
-def pin_it(found: Finding, seen: Seen) -> str:
-    pin = "pin it first (hostRegister), and pass the devicePointer that pointerGetAttributes tells"
-    return pin if found.cause == "ordinary_memory" else ""
 
 
 _MISREAD: dict[str, Any] = {
@@ -223,11 +155,10 @@ _MISREAD: dict[str, Any] = {
 }  # fmt: skip
 
 
-@rule("argument_type", example=Example(Finding("argument_type", "misread", FILE, 14, "k", facts=_MISREAD)))
+@rule("argument_type", example=Finding("argument_type", "misread", FILE, 14, "k", facts=_MISREAD), cause="misread")
 def exact_type(found: Finding, seen: Seen) -> str:
     element, name = found.facts["element"], found.facts["name"]
-    wrap = f"np.{_NUMPY.get(element, 'int64')}({name or '…'})"
-    return f"a launch copies bytes and converts nothing: pass {wrap}" if found.cause == "misread" else ""
+    return f"a launch copies bytes and converts nothing: pass np.{_NUMPY.get(element, 'int64')}({name or '…'})"
 
 
 _NUMPY = {
@@ -236,49 +167,16 @@ _NUMPY = {
 }  # fmt: skip
 
 
-_ADDRESS = _MISREAD | {"given": "array", "seen": "", "value": "", "is_python": False}
-
-
-@rule("argument_type", example=Example(Finding("argument_type", "address", FILE, 14, "k", facts=_ADDRESS)))
-def order_of_the_parameters(found: Finding, seen: Seen) -> str:
-    return "pass the arguments in the order of the kernel's parameters" if found.cause == "address" else ""
-
-
 # ---------------------------------------------------------------------------------------------------------------- notes
 
 
-@rule("read_too_early", example=Example(_about("read_too_early", "", _op(), memory="x", result="`y`")))
-def wait_for_the_kernel(found: Finding, seen: Seen) -> str:
-    return "wait for the kernel before the host reads what it writes: `stream.synchronize()`"
-
-
-@rule("not_captured", example=Example(_about("not_captured", "", _op(), captured=2, begun=14)))
+@rule("not_captured", example=_about("not_captured", "", _op(), captured=2, begun=14))
 def capture_it(found: Finding, seen: Seen) -> str:
     return _captured_instead(found.facts["operation"])
 
 
-@rule("still_capturing", example=Example(_at("still_capturing", stream=1)))
-def end_the_capture(found: Finding, seen: Seen) -> str:
-    return "end the capture in setup(), and keep what `stream.end_capture()` returns: it is the graph"
-
-
-@rule("no_kernel_in_graph", example=Example(_at("no_kernel_in_graph", begun=10, nodes=2)))
-def launch_inside_the_capture(found: Finding, seen: Seen) -> str:
-    return "a launch becomes part of the graph inside `with stream:`, between begin_capture() and end_capture()"
-
-
-_FRESH: dict[str, Any] = {"memory": "the device copy of out", "bytes": 4096, "allocated_at": 9, "has_name": True}
-
-
-@rule("unwritten_copy", example=Example(_about("unwritten_copy", "", _op("to_host", "out"), **_FRESH)))
-def a_kernel_writes_first(found: Finding, seen: Seen) -> str:
-    return "a kernel has to write that memory first: see that it is launched before the copy, and gets this array"
-
-
-@rule(
-    "brought_elsewhere",
-    example=Example(_about("brought_elsewhere", "", _op("to_host", ""), bytes=4096, array="out")),
-)
+@rule("brought_elsewhere",
+      example=_about("brought_elsewhere", "", _op("to_host", ""), bytes=4096, array="out"))  # fmt: skip
 def into_the_given_array(found: Finding, seen: Seen) -> str:
     out = found.array
     return (
@@ -287,26 +185,10 @@ def into_the_given_array(found: Finding, seen: Seen) -> str:
     )
 
 
-_PAGES: dict[str, Any] = {"parameter": "x", "bytes": 1 << 20, "allocated_at": 9}
-_WHY = {"line": 14, "more": 0, "covered": 1 << 18}
-
-
-@rule("page_faults", example=Example(_about("page_faults", "in_part", _op(), why=_WHY, kernel="k", **_PAGES)))
-def prefetch_once_all_is_there(found: Finding, seen: Seen) -> str:
-    return _PREFETCH.get(found.cause, "")
-
-
-_PREFETCH = {
-    "host_wrote": "move the prefetch after the host's writing: pages that the host writes to go back to it",
-    "sent_back": "prefetch to the GPU: the number of the device, not cudaCpuDeviceId (-1)",
-    "in_part": "prefetch all that the kernel uses: the size counts bytes (`nbytes`)",
-}
-
-
 _ORDER = {"cause": "stage_by_stage", "before": "to_device", "count": 2, "lines": [20, 22]}
 
 
-@rule("no_overlap", example=Example(_at("no_overlap", "stage_by_stage", causes=[_ORDER])))
+@rule("no_overlap", example=_at("no_overlap", "stage_by_stage", causes=[_ORDER]))
 def side_by_side(found: Finding, seen: Seen) -> str:
     """About the first cause only: nobody is told to do what is done already."""
     if found.cause != "default_stream":
@@ -327,3 +209,65 @@ _SIDE_BY_SIDE = {
     "few_pieces": "cut the work into a few dozen chunks",
     "busy_host": "make fewer and larger chunks: each call costs the host some microseconds",
 }
+
+# --------------------------------------------------------------------------------------- what is always said of a cause
+
+_GONE: dict[str, Any] = {"memory": "the device copy of x", "gone_at": 12}
+_FRESH: dict[str, Any] = {"memory": "the device copy of out", "bytes": 4096, "allocated_at": 9, "has_name": True}
+_PAGES: dict[str, Any] = {
+    "parameter": "x", "bytes": 1 << 20, "allocated_at": 9, "why": {"line": 14, "more": 0, "covered": 1 << 18},
+}  # fmt: skip
+_WAIT = "wait for it before you write there (an event after it, `event.synchronize()`), or take another buffer"
+_ADDRESS = _MISREAD | {"given": "array", "seen": "", "value": "", "is_python": False}
+
+
+def _pages(cause: str) -> Finding:
+    return _about("page_faults", cause, _op(), kernel="k", **_PAGES)
+
+
+table(
+    "hostfile",
+    ("wait_at_the_end_of_run", "unfinished", "", _about("unfinished", "writes", _op("to_host", "out"), others=0),
+     "wait at the end of run(), once: `stream.synchronize()` for each stream that still has work, or for an event "
+     "after all of it"),
+    ("wait_at_the_end_of_setup", "host_conflict", "left_by_setup",
+     _about("host_conflict", "left_by_setup", _op(), memory="x"), _SETUP),
+    ("wait_before_the_host_writes", "host_conflict", "changed_before_read",
+     _about("host_conflict", "changed_before_read", _op("to_device", "x"), memory="x"),
+     f"memory of the host is read when the operation is done, not when it is queued: {_WAIT}"),
+    ("wait_for_what_writes_there", "host_conflict", "",
+     _about("host_conflict", "changed_before_written", _op("to_host", "x"), memory="x"),
+     "memory of the host is written when the operation is done, not when it is queued, so that either may come last: "
+     f"{_WAIT}"),
+    ("keep_arrays_of_the_graph", "use_after_free", "dropped",
+     _about("use_after_free", "dropped", _op(in_graph=True), **_GONE),
+     "a graph keeps the addresses with which it was captured, but not the arrays: keep those beside the graph. CuPy "
+     "gives memory that nobody holds to the next array", lambda found: found.facts["operation"]["in_graph"]),
+    ("keep_the_array", "use_after_free", "dropped", _about("use_after_free", "dropped", _op(), **_GONE),
+     "keep the array as long as something uses its address: CuPy gives memory that nobody holds to the next array"),
+    ("leave_it_pinned", "use_after_free", "unpinned",
+     _about("use_after_free", "unpinned", _op("to_device", "x"), **_GONE),
+     "hostUnregister need not wait for queued copies: wait for them first, or leave the array pinned"),
+    ("wait_before_freeing", "use_after_free", "freed", _about("use_after_free", "freed", _op(), **_GONE),
+     "freeing need not wait for queued work, so wait for what uses the memory first. A graph keeps the addresses with "
+     "which it was captured"),
+    ("pin_it", "cuda_error", "ordinary_memory", _about("cuda_error", "ordinary_memory", _op(), memory="x"),
+     "pin it first (hostRegister), and pass the devicePointer that pointerGetAttributes returns"),
+    ("order_of_the_parameters", "argument_type", "address",
+     Finding("argument_type", "address", FILE, 14, "k", facts=_ADDRESS),
+     "pass the arguments in the order of the kernel's parameters"),
+    ("wait_for_the_kernel", "read_too_early", "", _about("read_too_early", "", _op(), memory="x", result="`y`"),
+     "wait for the kernel before the host reads what it writes: `stream.synchronize()`"),
+    ("end_the_capture", "still_capturing", "", _at("still_capturing", stream=1),
+     "end the capture in setup(), and keep what `stream.end_capture()` returns: it is the graph"),
+    ("launch_inside_the_capture", "no_kernel_in_graph", "", _at("no_kernel_in_graph", begun=10, nodes=2),
+     "a launch becomes part of the graph inside `with stream:`, between begin_capture() and end_capture()"),
+    ("a_kernel_writes_first", "unwritten_copy", "", _about("unwritten_copy", "", _op("to_host", "out"), **_FRESH),
+     "a kernel has to write that memory first: see that it is launched before the copy, and gets this array"),
+    ("prefetch_after_the_host", "page_faults", "host_wrote", _pages("host_wrote"),
+     "move the prefetch after the host's writing: pages that the host writes to go back to it"),
+    ("prefetch_to_the_gpu", "page_faults", "sent_back", _pages("sent_back"),
+     "prefetch to the GPU: the number of the device, not cudaCpuDeviceId (-1)"),
+    ("prefetch_all_of_it", "page_faults", "in_part", _pages("in_part"),
+     "prefetch all that the kernel uses: the size counts bytes (`nbytes`)"),
+)  # fmt: skip

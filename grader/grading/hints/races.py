@@ -5,15 +5,10 @@ from __future__ import annotations
 from grader.compile.parsing import Part
 from grader.findings.record import Finding
 from grader.findings.sentences.words import Words
-from grader.grading.hints.rules import Example, Seen, access, race, rule
+from grader.grading.hints.rules import Seen, access, kernel, race, rule, table
 
 _WRITE_READ = (access("write", 49, 4), access("read", 5, 6))
 _OTHER_BLOCK = (access("write", 5, 4, block=1), access("read", 5, 6))
-
-
-def _kernel(*body: str) -> str:
-    """A kernel whose body begins in line 4."""
-    return "\n".join(["", "", "__global__ void k(float* src) {", *body, "}"])
 
 
 # ------------------------------------------------------------------------------------------- what the source shows
@@ -33,7 +28,7 @@ def _lines(found: Finding, seen: Seen) -> tuple[int, int] | None:
 def _weak_barrier(found: Finding, seen: Seen) -> Part | None:
     """The first barrier that is not called, or orders one warp where there are two.
 
-    It stands between the two lines, or next behind both in a loop that comes back to the upper one.
+    It stands between the two lines, or next after both in a loop that comes back to the upper one.
     """
     lines = _lines(found, seen)
     if lines is None:
@@ -47,7 +42,7 @@ def _weak_barrier(found: Finding, seen: Seen) -> Part | None:
     return next(weak, None)
 
 
-@rule("race", example=Example(race("within_block", *_WRITE_READ), _kernel("part[t] = 1;", "__syncthreads;", "")))
+@rule("race", example=race("within_block", *_WRITE_READ), seen=kernel("part[t] = 1;", "__syncthreads;"))
 def barrier_that_is_not_called(found: Finding, seen: Seen) -> str:
     weak = _weak_barrier(found, seen)
     if weak is None or weak.kind == "call":
@@ -55,15 +50,13 @@ def barrier_that_is_not_called(found: Finding, seen: Seen) -> str:
     return f"line {weak.line} says `{weak.name}` without (), which calls nothing: write `{weak.name}();`"
 
 
-@rule("race", example=Example(race("within_block", *_WRITE_READ), _kernel("part[t] = 1;", "__syncwarp();", "")))
+@rule("race", example=race("within_block", *_WRITE_READ), seen=kernel("part[t] = 1;", "__syncwarp();"))
 def barrier_of_one_warp(found: Finding, seen: Seen) -> str:
     weak = _weak_barrier(found, seen)
     if weak is None:
         return ""
-    return (
-        f"the __syncwarp() in line {weak.line} orders the lanes of one warp only: between warps it takes "
-        "__syncthreads()"
-    )
+    lanes = f"the __syncwarp() in line {weak.line} orders the lanes of one warp only"
+    return f"{lanes}: between warps it takes __syncthreads()"
 
 
 def _passed_by(found: Finding, seen: Seen) -> tuple[int, int, int] | None:
@@ -75,11 +68,11 @@ def _passed_by(found: Finding, seen: Seen) -> tuple[int, int, int] | None:
     return (*lines, whole[0]) if whole else None
 
 
-@rule(
-    "race",
-    example=Example(race("within_block", access("write", 49, 4), access("read", 5, 7)),
-                    _kernel("part[t] = 1;", "if (t > 9) return;", "__syncthreads();", "x = part[t ^ 1];")),
-)  # fmt: skip
+_WRITE_READ_7 = race("within_block", access("write", 49, 4), access("read", 5, 7))
+
+
+@rule("race", example=_WRITE_READ_7,
+      seen=kernel("part[t] = 1;", "if (t > 9) return;", "__syncthreads();", "x = part[t ^ 1];"))  # fmt: skip
 def return_before_the_barrier(found: Finding, seen: Seen) -> str:
     passed = _passed_by(found, seen)
     left = seen.source.first_return(passed[0], passed[2]) if passed else None
@@ -92,24 +85,19 @@ def return_before_the_barrier(found: Finding, seen: Seen) -> str:
     )
 
 
-_LOOP = ("for (;;) {", "    part[t] = 1;", "    __syncthreads();", "    x = part[t ^ 1];", "}")
-
-
-@rule("race", example=Example(race("within_block", access("read", 49, 7), access("write", 5, 5)), _kernel(*_LOOP)))
+@rule("race", example=race("within_block", access("read", 49, 7), access("write", 5, 5)),
+      seen=kernel("for (;;) {", "    part[t] = 1;", "    __syncthreads();", "    x = part[t ^ 1];", "}"))  # fmt: skip
 def barrier_of_one_round(found: Finding, seen: Seen) -> str:
     passed = _passed_by(found, seen)
     loop = seen.source.loop(passed[0], passed[1]) if passed else None
     if passed is None or loop is None:
         return ""
-    orders = f"the __syncthreads() in line {passed[2]} orders one round of the loop in line {loop.line}"
-    return f"{orders}, but not the next round after it: end the loop's body with a __syncthreads() too"
+    orders = f"the __syncthreads() in line {passed[2]} orders one iteration of the loop in line {loop.line}"
+    return f"{orders}, but not the next iteration after it: end the loop's body with a __syncthreads() too"
 
 
-@rule(
-    "race",
-    example=Example(race("within_block", access("write", 49, 4), access("read", 5, 7)),
-                    _kernel("part[t] = 1;", "if (t > 9)", "    __syncthreads();", "x = part[t ^ 1];")),
-)  # fmt: skip
+@rule("race", example=_WRITE_READ_7,
+      seen=kernel("part[t] = 1;", "if (t > 9)", "    __syncthreads();", "x = part[t ^ 1];"))  # fmt: skip
 def way_around_the_barrier(found: Finding, seen: Seen) -> str:
     passed = _passed_by(found, seen)
     if passed is None:
@@ -117,11 +105,13 @@ def way_around_the_barrier(found: Finding, seen: Seen) -> str:
     return f"the __syncthreads() in line {passed[2]} does not order these two: is there a way around it?"
 
 
-@rule(
-    "race",
-    example=Example(race("one_line", access("write", 9, 5), access("read", 5, 5)),
-                    _kernel("if (t < 32)", "    part[t] += part[t + 4];")),
-)  # fmt: skip
+_NOT_IN_STEP = (
+    "both threads are lanes of one warp, and the lanes of a warp do not run in step: put a __syncwarp() between"
+)
+
+
+@rule("race", example=race("one_line", access("write", 9, 5), access("read", 5, 5)),
+      seen=kernel("if (t < 32)", "    part[t] += part[t + 4];"))  # fmt: skip
 def step_of_one_warp(found: Finding, seen: Seen) -> str:
     lines = _of_one_warp(found, seen)
     if lines is None or lines[0] != lines[1] or not _of_two_elements(found, seen, lines[0]):
@@ -132,16 +122,8 @@ def step_of_one_warp(found: Finding, seen: Seen) -> str:
     )
 
 
-_NOT_IN_STEP = (
-    "both threads are lanes of one warp, and the lanes of a warp do not run in step: put a __syncwarp() between"
-)
-
-
-@rule(
-    "race",
-    example=Example(race("within_block", access("write", 9, 5), access("read", 5, 6)),
-                    _kernel("if (t < 32) {", "    part[t] = 1;", "    x = part[t + 4];", "}")),
-)  # fmt: skip
+@rule("race", example=race("within_block", access("write", 9, 5), access("read", 5, 6)),
+      seen=kernel("if (t < 32) {", "    part[t] = 1;", "    x = part[t + 4];", "}"))  # fmt: skip
 def steps_of_one_warp(found: Finding, seen: Seen) -> str:
     lines = _of_one_warp(found, seen)
     return "" if lines is None or lines[0] == lines[1] else f"{_NOT_IN_STEP} the two accesses"
@@ -169,215 +151,131 @@ def _in_one_warp(found: Finding) -> bool:
 
 def _of_two_elements(found: Finding, seen: Seen, line: int) -> bool:
     """Whether a line names two elements of the array, as a step of a tree does."""
-    names = found.names or (found.array or "",)
-    return len({one.texts for one in seen.source.elements(line) if one.name == names[-1]}) > 1
+    name = found.names[-1] if found.names else found.array
+    return len({one.texts for one in seen.source.elements(line) if one.name == name}) > 1
 
 
-@rule(
-    "race",
-    example=Example(race("one_line", access("write", 49, 5), access("read", 5, 5)),
-                    _kernel("for (int s = 64; s > 0; s /= 2)", "    part[t] += part[t + s];")),
-)  # fmt: skip
+@rule("race", example=race("one_line", access("write", 49, 5), access("read", 5, 5)),
+      seen=kernel("for (int s = 64; s > 0; s /= 2)", "    part[t] += part[t + s];"))  # fmt: skip
 def no_barrier_before_the_next_round(found: Finding, seen: Seen) -> str:
-    """One line of a loop reads one element of an array and writes another, and no barrier parts its rounds."""
+    """One line of a loop reads one element of an array and writes another, and no barrier separates its iterations."""
     lines = _lines(found, seen)
     loop = seen.source.loop(*lines) if lines and lines[0] == lines[1] else None
     if lines is None or loop is None or not _of_two_elements(found, seen, lines[0]):
         return ""
-    inside = (one.name for one in seen.source.barriers(loop.line, loop.last))
+    inside = [one.name for one in seen.source.barriers(loop.line, loop.last)]
     if "__syncthreads" in inside or not seen.source.is_clear(loop.line, loop.last):
         return ""
     return (
-        f"line {lines[0]} runs again in the next round of the loop in line {loop.line}, on what other threads have "
+        f"line {lines[0]} runs again in the next iteration of the loop in line {loop.line}, on what other threads have "
         "just written: end the loop's body with __syncthreads()"
     )
 
 
-# -------------------------------------------------------------------------------------------- between blocks
+# ------------------------------------------------------------------------------------ what the accesses themselves show
 
 
 @rule(
     "race",
-    example=Example(
-        race("between_blocks", access("write", 0, 4, block=1), access("write", 0, 4), space="global", index=0)
-    ),
+    example=race("between_blocks", access("write", 0, 4, block=1), access("write", 0, 4), space="global", index=0),
+    cause="between_blocks",
 )
 def one_element_of_all_blocks(found: Finding, seen: Seen) -> str:
-    if found.cause != "between_blocks" or found.index != 0:
-        return ""
     first, second = found.places
-    if not (first.role == second.role == "write" and first.line == second.line):
+    if found.index != 0 or not (first.role == second.role == "write" and first.line == second.line):
         return ""
     meant = f"did each block mean {Words(found).name}[blockIdx.x]? "
     return f"{meant}If the element is meant for all of them: use an atomic, or a second launch"
 
 
-@rule(
-    "race",
-    example=Example(race("between_blocks", *_OTHER_BLOCK, space="global", names=("src", "dst"))),
-)  # fmt: skip
+@rule("race", cause="between_blocks within_block",
+      example=race("between_blocks", *_OTHER_BLOCK, space="global", names=("src", "dst")))  # fmt: skip
 def one_array_for_two_parameters(found: Finding, seen: Seen) -> str:
-    names = found.names
-    if len(names) != 2 or found.cause not in ("between_blocks", "within_block"):
+    if len(found.names) != 2:
         return ""
-    return f"the kernel's {names[0]} and {names[1]} are the same memory here: pass two arrays that take turns"
+    first, second = found.names
+    return f"the kernel's {first} and {second} are the same memory here: pass two arrays that take turns"
 
 
-@rule(
-    "race", example=Example(race("between_blocks", *_OTHER_BLOCK, space="global", facts={"grid_sync": "grid.sync()"}))
-)
-def grid_sync_between_blocks(found: Finding, seen: Seen) -> str:
-    if found.cause != "between_blocks" or not found.facts.get("grid_sync"):
-        return ""
-    return "put a grid.sync() between the two accesses: it orders all blocks, __syncthreads() only its own"
+def _has(role: str, found: Finding) -> bool:
+    return any(place.role == role for place in found.places)
 
 
-@rule("race", example=Example(race("between_blocks", *_OTHER_BLOCK, space="global", facts={"cooperative": True})))
-def all_blocks_wait(found: Finding, seen: Seen) -> str:
-    within = found.cause == "within_block" and found.space != "shared" and not found.facts.get("grid_sync")
-    copies = any(place.role == "copy" for place in found.places)
-    if not found.facts.get("cooperative") or not (found.cause == "between_blocks" or (within and not copies)):
-        return ""
-    return (
-        "put a cooperative_groups::this_grid().sync() between the two accesses: it orders all blocks, __syncthreads() "
-        "only its own"
-    )
-
-
-@rule("race", example=Example(race("between_blocks", *_OTHER_BLOCK, space="global")))
-def read_and_write_of_blocks(found: Finding, seen: Seen) -> str:
-    if found.cause != "between_blocks" or "read" not in [place.role for place in found.places]:
-        return ""
-    return (
-        "blocks run in any order: write to another array than the one that is read, or use a second launch; where "
-        "all blocks change one element, an atomic"
-    )
-
-
-@rule(
-    "race",
-    example=Example(race("between_blocks", access("write", 0, 4, block=1), access("write", 0, 6), space="global")),
-)
-def writes_of_blocks(found: Finding, seen: Seen) -> str:
-    return "blocks run in any order: use an atomic, or a second launch" if found.cause == "between_blocks" else ""
-
-
-# ---------------------------------------------------------------------------------------------- within a block
-
-
-@rule("race", example=Example(race("one_index", access("write", 49, 4), access("write", 5, 4))))
-def same_index_twice(found: Finding, seen: Seen) -> str:
-    if found.cause != "one_index":
-        return ""
-    return "give every thread an element of its own: two of them compute the same index"
-
-
-@rule("race", example=Example(race("one_line", access("write", 49, 4), access("read", 5, 4))))
-def one_line_in_shared(found: Finding, seen: Seen) -> str:
-    if found.cause not in ("one_line", "several_readers") or found.space != "shared":
-        return ""
-    return "one line does both: in a loop, end its body with __syncthreads(); else let one thread do it, or atomicAdd"
-
-
-@rule("race", example=Example(race("one_line", access("write", 49, 4), access("read", 5, 4), space="global")))
-def one_line(found: Finding, seen: Seen) -> str:
-    if found.cause not in ("one_line", "several_readers"):
-        return ""
-    return (
-        "one line does both: if the element is meant for all of them, use atomicAdd; if threads read what others "
-        "write, write to another array than the one that is read"
-    )
+def _is_for_the_grid(found: Finding) -> bool:
+    """Whether a cooperative launch has no barrier of the grid between accesses of several blocks, most likely."""
+    within = found.space != "shared" and not found.facts.get("grid_sync") and not _has("copy", found)
+    return bool(found.facts.get("cooperative")) and (found.cause == "between_blocks" or within)
 
 
 def _copy_meets_read(found: Finding) -> bool:
-    return found.space == "shared" and any(place.role == "copy" for place in found.places)
-
-
-@rule("race", example=Example(race("within_block", access("read", 49, 4), access("copy", 5, 6))))
-def copy_overwrites(found: Finding, seen: Seen) -> str:
-    return (
-        "the copy overwrites what other threads may still need: put a __syncthreads() between their last use and "
-        "the copy"
-        if _copy_meets_read(found) and _copy_is_below(found)
-        else ""
-    )
+    return found.space == "shared" and _has("copy", found)
 
 
 def _copy_is_below(found: Finding) -> bool:
     first, second = found.places
     copy, other = (first, second) if first.role == "copy" else (second, first)
-    return (copy.line or 0) > (other.line or 0)
+    return _copy_meets_read(found) and (copy.line or 0) > (other.line or 0)
 
 
-@rule("race", example=Example(race("within_block", access("copy", 49, 4), access("read", 5, 6))))
-def copy_of_another_thread(found: Finding, seen: Seen) -> str:
-    if not _copy_meets_read(found):
-        return ""
-    return (
-        "a wait is for the thread's own copies only: put a __syncthreads() after it. In a loop the copy of the next "
-        "round must not start, either, before every thread is done with what it overwrites"
-    )
+_BETWEEN = race("between_blocks", *_OTHER_BLOCK, space="global")
+_GRID_SYNC, _COOPERATIVE = {"grid_sync": "grid.sync()"}, {"cooperative": True}
+_SAME_LINE = (access("write", 49, 4), access("read", 5, 4))
 
-
-@rule("race", example=Example(race("within_block", *_WRITE_READ, space="global", facts={"grid_sync": "grid.sync()"})))
-def grid_sync_or_barrier(found: Finding, seen: Seen) -> str:
-    if not found.facts.get("grid_sync"):
-        return ""
-    return "put a grid.sync() between the two accesses, or a __syncthreads() if other blocks never touch them"
-
-
-@rule("race", example=Example(race("within_block", *_WRITE_READ)))
-def barrier_of_the_block(found: Finding, seen: Seen) -> str:
-    if found.space == "shared" or any(place.role == "copy" for place in found.places):
-        return "put a __syncthreads() between the two accesses"
-    return ""
-
-
-@rule("race", example=Example(race("within_block", *_WRITE_READ, space="global")))
-def within_one_launch(found: Finding, seen: Seen) -> str:
-    """Shared memory is the block's alone; whoever races in global memory most likely does so with other blocks too."""
-    return (
-        "if no other block touches these elements, put a __syncthreads() between the two accesses; else write to "
-        "another array than the one that is read, or use a second launch"
-    )
-
-
-# ------------------------------------------------------------------------------------ fences, harmless ones
-
-
-@rule(
-    "missing_fence",
-    example=Example(race("", *_OTHER_BLOCK, kind="missing_fence", space="global", facts={"cooperative": True})),
-)
-def barrier_of_ones_own(found: Finding, seen: Seen) -> str:
-    if not found.facts.get("cooperative"):
-        return ""
-    return (
-        "let all blocks wait with cooperative_groups::this_grid().sync(). A barrier of your own needs a "
-        "__threadfence() before its atomic and behind its wait, and a counter that begins anew in each launch"
-    )
-
-
-@rule("missing_fence", example=Example(race("", *_OTHER_BLOCK, kind="missing_fence", space="global")))
-def fence_before_the_signal(found: Finding, seen: Seen) -> str:
-    return "if an atomic tells the other block that the value is there, put a __threadfence() before that atomic"
-
-
-@rule(
-    "same_value_write",
-    example=Example(race("", access("write", 49, 4), access("write", 5, 4), kind="same_value_write")),
-)
-def one_writer_is_enough(found: Finding, seen: Seen) -> str:
-    return "harmless here, but one writer is enough"
-
-
-@rule("uninitialised_read", example=Example(race("", access("read", 5, 4), kind="uninitialised_read")))
-def write_before_the_read(found: Finding, seen: Seen) -> str:
-    return "write every element before it is read"
-
+table(
+    "races",
+    ("grid_sync_between_blocks", "race", "between_blocks",
+     race("between_blocks", *_OTHER_BLOCK, space="global", facts=_GRID_SYNC),
+     "put a grid.sync() between the two accesses: it orders all blocks, __syncthreads() only its own",
+     lambda found: found.facts.get("grid_sync")),
+    ("all_blocks_wait", "race", "between_blocks within_block",
+     race("between_blocks", *_OTHER_BLOCK, space="global", facts=_COOPERATIVE),
+     "put a cooperative_groups::this_grid().sync() between the two accesses: it orders all blocks, __syncthreads() "
+     "only its own", _is_for_the_grid),
+    ("read_and_write_of_blocks", "race", "between_blocks", _BETWEEN,
+     "blocks run in any order: write to another array than the one that is read, or use a second launch; where all "
+     "blocks change one element, an atomic", lambda found: _has("read", found)),
+    ("writes_of_blocks", "race", "between_blocks",
+     race("between_blocks", access("write", 0, 4, block=1), access("write", 0, 6), space="global"),
+     "blocks run in any order: use an atomic, or a second launch"),
+    ("same_index_twice", "race", "one_index", race("one_index", access("write", 49, 4), access("write", 5, 4)),
+     "give every thread an element of its own: two of them compute the same index"),
+    ("one_line_in_shared", "race", "one_line several_readers", race("one_line", *_SAME_LINE),
+     "one line does both: in a loop, end its body with __syncthreads(); else let one thread do it, or atomicAdd",
+     lambda found: found.space == "shared"),
+    ("one_line", "race", "one_line several_readers", race("one_line", *_SAME_LINE, space="global"),
+     "one line does both: if the element is meant for all of them, use atomicAdd; if threads read what others write, "
+     "write to another array than the one that is read"),
+    ("copy_overwrites", "race", "", race("within_block", access("read", 49, 4), access("copy", 5, 6)),
+     "the copy overwrites what other threads may still need: put a __syncthreads() between their last use and the copy",
+     _copy_is_below),
+    ("copy_of_another_thread", "race", "", race("within_block", access("copy", 49, 4), access("read", 5, 6)),
+     "a wait is for the thread's own copies only: put a __syncthreads() after it. In a loop the copy of the next "
+     "iteration must not start, either, before every thread is done with what it overwrites", _copy_meets_read),
+    ("grid_sync_or_barrier", "race", "", race("within_block", *_WRITE_READ, space="global", facts=_GRID_SYNC),
+     "put a grid.sync() between the two accesses, or a __syncthreads() if other blocks never touch them",
+     lambda found: found.facts.get("grid_sync")),
+    ("barrier_of_the_block", "race", "", race("within_block", *_WRITE_READ),
+     "put a __syncthreads() between the two accesses", lambda found: found.space == "shared" or _has("copy", found)),
+    # Shared memory is the block's alone; whoever races in global memory most likely does so with other blocks too.
+    ("within_one_launch", "race", "", race("within_block", *_WRITE_READ, space="global"),
+     "if no other block touches these elements, put a __syncthreads() between the two accesses; else write to another "
+     "array than the one that is read, or use a second launch"),
+    ("barrier_of_ones_own", "missing_fence", "",
+     race("", *_OTHER_BLOCK, kind="missing_fence", space="global", facts=_COOPERATIVE),
+     "let all blocks wait with cooperative_groups::this_grid().sync(). A barrier of your own needs a __threadfence() "
+     "before its atomic and after its wait, and a counter that begins anew in each launch",
+     lambda found: found.facts.get("cooperative")),
+    ("fence_before_the_signal", "missing_fence", "", race("", *_OTHER_BLOCK, kind="missing_fence", space="global"),
+     "if an atomic tells the other block that the value is there, put a __threadfence() before that atomic"),
+    ("one_writer_is_enough", "same_value_write", "",
+     race("", access("write", 49, 4), access("write", 5, 4), kind="same_value_write"),
+     "harmless here, but one writer is enough"),
+    ("write_before_the_read", "uninitialised_read", "", race("", access("read", 5, 4), kind="uninitialised_read"),
+     "write every element before it is read"),
+)  # fmt: skip
 
 OF_ALL_BLOCKS = tuple(
-    f"races.{look.__name__}"
-    for look in (fence_before_the_signal, read_and_write_of_blocks, writes_of_blocks, within_one_launch)
+    f"races.{name}"
+    for name in ("fence_before_the_signal", "read_and_write_of_blocks", "writes_of_blocks", "within_one_launch")
 )
 """Rules that speak of blocks which race: where a step's kernel is to wait for its whole grid, that is what it lacks."""

@@ -1,7 +1,9 @@
 """What a rule of advice is: a function that looks at a finding and says what to do, with an example that is executed.
 
-    @rule("race", example=Example(finding("race", "one_line", …)))
+    @rule("race", example=race("one_line", …), cause="one_line")
     def one_line(found, seen): return "one line does both: …"
+
+    table("faults", ("print_from_one_thread", "print_limit", "", finding("print_limit"), "print from one thread only"))
 
 The rules are asked in the order in which they stand; the first that speaks is the one whose name the record carries.
 """
@@ -10,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from grader.findings.record import Dims, Finding
@@ -19,9 +22,6 @@ from grader.verdict import Place
 
 if TYPE_CHECKING:
     from grader.launch.source import Misread
-
-Look = Callable[["Finding", "Seen"], str]
-"""What a rule does: the hint, "" where it has nothing to say."""
 
 
 @dataclass(frozen=True)
@@ -34,43 +34,58 @@ class Seen:
     host: bool = False  # of a host exercise, whose file may be at fault as well as the kernel
 
 
-@dataclass(frozen=True)
-class Example:
-    """A finding for which the rule speaks, with the source and the launches that it needs."""
-
-    found: Finding
-    source: str = ""
-    plan: LaunchPlan = field(default_factory=lambda: LaunchPlan(()))
-    misread: Sequence[Misread] = ()
-    host: bool = False
-
-    @property
-    def seen(self) -> Seen:
-        return Seen(SourceView(self.source), self.plan, self.misread, self.host)
+NOTHING_SEEN = Seen()
+Look = Callable[[Finding, Seen], str]
+"""What a rule does: the hint, "" where it has nothing to say."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """``name`` is its module's and its function's: ``races.one_line``. Without ``kinds`` it looks at all findings."""
+    """``name`` is its module's and its function's: ``races.one_line``; ``example`` is a finding for which it speaks.
+
+    Without ``kinds`` it looks at all findings, with ``causes`` at those of these causes alone.
+    """
 
     name: str
     kinds: tuple[str, ...]
+    causes: tuple[str, ...]
     look: Look
-    example: Example
+    example: Finding
+    seen: Seen = NOTHING_SEEN  # of the example
 
     def speaks(self, found: Finding, seen: Seen) -> str:
-        return self.look(found, seen) if not self.kinds or found.kind in self.kinds else ""
+        of_kind, of_cause = found.kind in self.kinds or not self.kinds, found.cause in self.causes or not self.causes
+        return self.look(found, seen) if of_kind and of_cause else ""
 
 
-def rule(*kinds: str, example: Example) -> Callable[[Look], Look]:
+def rule(*kinds: str, example: Finding, seen: Seen = NOTHING_SEEN, cause: str = "") -> Callable[[Look], Look]:
     """Register the decorated function in its module's list `RULES_OF`."""
 
     def register(look: Look) -> Look:
         module = look.__module__.rpartition(".")[2]
-        RULES_OF.setdefault(module, []).append(Rule(f"{module}.{look.__name__}", kinds, look, example))
+        own = Rule(f"{module}.{look.__name__}", kinds, tuple(cause.split()), look, example, seen)
+        RULES_OF.setdefault(module, []).append(own)
         return look
 
     return register
+
+
+Row = tuple[str, str, str, Finding, str] | tuple[str, str, str, Finding, str, Callable[[Finding], object]]
+
+
+def table(module: str, *rows: Row) -> None:
+    """Register rules that always say the same.
+
+    A row is name, kinds and causes (with blanks between them; "": any), example, hint, and perhaps a condition.
+    """
+    for name, kinds, causes, example, hint, *when in rows:
+        look = partial(_says, hint, when[0] if when else lambda found: True)
+        own = Rule(f"{module}.{name}", tuple(kinds.split()), tuple(causes.split()), look, example)
+        RULES_OF.setdefault(module, []).append(own)
+
+
+def _says(hint: str, when: Callable[[Finding], object], found: Finding, seen: Seen) -> str:
+    return hint if when(found) else ""
 
 
 RULES_OF: dict[str, list[Rule]] = {}
@@ -78,6 +93,11 @@ RULES_OF: dict[str, list[Rule]] = {}
 
 
 # ------------------------------------------------------------------------------------------------------- for examples
+
+
+def kernel(*body: str) -> Seen:
+    """The source of a kernel whose body begins in line 4."""
+    return Seen(SourceView("\n".join(["", "", "__global__ void k(float* src) {", *body, "}"])))
 
 
 def finding(

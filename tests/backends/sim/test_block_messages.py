@@ -25,14 +25,14 @@ def test_a_deadlock_of_blocks_says_who_waits_where_for_what() -> None:
     found = found_in(run(source, {"x": X}, grid=2))
     assert (found.kind, found.cause, found.line) == ("deadlock", "memory", 5)
     assert (found.array, found.index, found.thread, found.block) == ("x", 1, (0, 0, 0), (0, 0, 0))
-    assert rule_of(found) == "waits.who_should_write_it"
+    assert rule_of(found) == "faults.who_should_write_it"
 
 
 def test_a_wait_for_a_block_that_is_not_resident_names_it_and_how_many_can_be() -> None:
     source = body("if (t == 0) { atomicAdd(x, 1); while (((volatile int*)x)[0] < gridDim.x) ; }", "int* x")
     found = found_in(run(source, {"x": X}, grid=220, block=1024))
     assert (found.cause, found.index, found.facts["detail"]) == ("memory", 0, (216, 220, 219))
-    assert rule_of(found) == "waits.blocks_that_have_started"
+    assert rule_of(found) == "faults.blocks_that_have_started"
 
 
 def test_a_grid_sync_that_blocks_never_reach_is_called_by_its_name() -> None:

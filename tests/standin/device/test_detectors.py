@@ -226,39 +226,39 @@ def test_the_words_of_every_detector() -> None:
     assert "\n\n".join(_shown(name, told(found(name), Seen())) for name in EXAMPLES) == snapshot("""\
 missing_wait.read_before_written: kernel twice on stream 2 (k_host.py:11) reads the device copy of x before
   the copy on stream 1 (k_host.py:10) that fills it; no event between them
-→ hostfile.record_an_event: record an event on stream 1 behind the copy (line 10) and let stream 2 wait for
+→ hostfile.record_an_event: record an event on stream 1 after the copy (line 10) and let stream 2 wait for
   it first (`stream.wait_event(event)`); or put both on one stream
 
 missing_wait.overwritten_before_read: the copy on stream 2 (k_host.py:10) overwrites the device copy of x
   before kernel twice on stream 1 (k_host.py:11) has read it; no event between them
-→ hostfile.record_an_event: record an event on stream 1 behind kernel twice (line 11) and let stream 2 wait
+→ hostfile.record_an_event: record an event on stream 1 after kernel twice (line 11) and let stream 2 wait
   for it first (`stream.wait_event(event)`); or put both on one stream; or give each a buffer of its own
 
 missing_wait.both_write: the fill on stream 2 (k_host.py:11) writes memory allocated at line 3, which the
   fill on stream 1 (k_host.py:10) writes too: either may come last; no event between them
-→ hostfile.record_an_event: record an event on stream 1 behind the fill (line 10) and let stream 2 wait for
+→ hostfile.record_an_event: record an event on stream 1 after the fill (line 10) and let stream 2 wait for
   it first (`stream.wait_event(event)`); or put both on one stream; or give each a buffer of its own
 
 unfinished.writes: run() returned while the copy of out on stream 1 (k_host.py:11) was still queued; it
   writes the host's memory, and nothing waited for it
 → hostfile.wait_at_the_end_of_run: wait at the end of run(), once: `stream.synchronize()` for each stream
-  that still has work, or for an event behind all of it
+  that still has work, or for an event after all of it
 
 unfinished.reads: run() returned while the copy of x on stream 1 (k_host.py:10) was still queued; it reads
   the host's memory, and nothing waited for it
 → hostfile.wait_at_the_end_of_run: wait at the end of run(), once: `stream.synchronize()` for each stream
-  that still has work, or for an event behind all of it
+  that still has work, or for an event after all of it
 
 host_conflict.changed_before_read: the host changed x before the copy on stream 1 (k_host.py:10) had read
   it: it was queued, and nothing waited for it
 → hostfile.wait_before_the_host_writes: memory of the host is read when the operation is done, not when it
-  is queued: wait for it before you write there again (an event behind it, `event.synchronize()`), or take
-  another buffer
+  is queued: wait for it before you write there (an event after it, `event.synchronize()`), or take another
+  buffer
 
 host_conflict.changed_before_written: the host changed out before the copy on stream 1 (k_host.py:11) had
   written it: it was queued, and nothing waited for it
-→ hostfile.wait_before_the_host_writes: memory of the host is written when the operation is done, not when
-  it is queued, so that either may come last: wait for it before you write there (an event behind it,
+→ hostfile.wait_for_what_writes_there: memory of the host is written when the operation is done, not when it
+  is queued, so that either may come last: wait for it before you write there (an event after it,
   `event.synchronize()`), or take another buffer
 
 use_after_free.freed: the copy on stream 1 (k_host.py:10) uses the device copy of x, which was freed on line
@@ -273,7 +273,7 @@ use_after_free.unpinned: the copy on stream 1 (k_host.py:10) uses x, which was u
 
 cuda_error.ordinary_memory: cudaErrorIllegalAddress: kernel twice on the default stream (k_host.py:10) uses
   x, which is ordinary host memory: a GPU cannot reach it
-→ hostfile.pin_it: pin it first (hostRegister), and pass the devicePointer that pointerGetAttributes tells
+→ hostfile.pin_it: pin it first (hostRegister), and pass the devicePointer that pointerGetAttributes returns
 
 argument_type.address: argument 2 of add_one (k_host.py:10) is an address of 8 bytes, and the parameter is
   an integer of 4
@@ -317,19 +317,18 @@ page_faults.: the most came when kernel twice on the default stream (k_host.py:1
 page_faults.host_wrote: the most came when kernel twice on the default stream (k_host.py:12) touched 512 KiB
   of managed memory, allocated at line 5, whose pages were on the host: the host wrote there after the
   prefetch on line 11
-→ hostfile.prefetch_once_all_is_there: move the prefetch after the host's writing: pages that the host
-  writes to go back to it
+→ hostfile.prefetch_after_the_host: move the prefetch after the host's writing: pages that the host writes
+  to go back to it
 
 page_faults.sent_back: the most came when kernel twice on the default stream (k_host.py:12) touched 512 KiB
   of managed memory, allocated at line 5, whose pages were on the host: the prefetch on line 11 sent them
   there
-→ hostfile.prefetch_once_all_is_there: prefetch to the GPU: the number of the device, not cudaCpuDeviceId
-  (-1)
+→ hostfile.prefetch_to_the_gpu: prefetch to the GPU: the number of the device, not cudaCpuDeviceId (-1)
 
 page_faults.in_part: the most came when kernel twice on the default stream (k_host.py:12) touched 512 KiB of
   managed memory, allocated at line 5, whose pages were on the host: the prefetch on line 11 covers 64 KiB
   of 512 KiB
-→ hostfile.prefetch_once_all_is_there: prefetch all that the kernel uses: the size counts bytes (`nbytes`)
+→ hostfile.prefetch_all_of_it: prefetch all that the kernel uses: the size counts bytes (`nbytes`)
 
 staged.: the host itself moved 3.86 KiB in run(): to pinned allocations, or to outputs. A processor core is
   slower at that than the link; the arrays themselves can be pinned, once, in setup (hostRegister)

@@ -1,0 +1,140 @@
+"""Accesses that may not be, what ends a kernel at once, and threads that wait for ever, in words. Pure."""
+
+from __future__ import annotations
+
+from grader.findings.sentences.words import Words, elements, lanes
+
+UNKNOWN = -1  # no block is known that the awaited change depends on
+
+PLAIN = {
+    "null": "{w.who} uses a null pointer at {w.here}",
+    "use_after_free": "{w.who} uses {w.array} at {w.here}, which has been freed",
+    "read_only": "{w.who} writes to constant memory ({w.array}) at {w.here}",
+    "misaligned": "{w.who} makes a misaligned access of {facts[width]} bytes to {w.array} at {w.here}",
+    "trap": "{w.who} stops the kernel with a trap at {w.here}",
+    "assert": "assertion failed: {facts[text]} ({w.who}, {w.here})",
+    "print_limit": "printf at {w.here} wrote more than the limit of 64 kB",
+    "not_cooperative": "grid.sync() needs a cooperative launch: {w.who} stops the kernel at {w.here}",
+    "inactive_lane": "{w.who} reads lane {facts[detail][0]} at {w.here}, which does not take part: the value is "
+    "undefined",
+    "bad_mask": "{w.who} executes {facts[instruction]} at {w.here} with a mask that does not name it",
+    "uninitialised_read": "{w.who} reads {w.array} at {w.here} before anything wrote it",
+}
+"""Sentences of kinds that need no more than the thread, the place and a fact."""
+
+
+def out_of_bounds(w: Words) -> str:
+    verb = {"write": "writes", "atomic": "updates"}.get(w.found.places[0].role if w.found.places else "read", "reads")
+    what = {"too_wide": _too_wide, "beyond_launch_line": _beyond_launch_line, "": _nowhere}.get(w.found.cause, _beyond)
+    return f"{w.who} {verb} {what(w)}, at {w.here}"
+
+
+def _nowhere(w: Words) -> str:
+    return w.array
+
+
+def _beyond(w: Words) -> str:
+    count = w.fact("array_bytes") // w.fact("element_bytes")
+    return f"{w.array}, but {w.name} has {elements(count)}" + (f" (0 to {count - 1})" if count > 1 else "")
+
+
+def _too_wide(w: Words) -> str:
+    """One access to several elements, of which at least one is not there."""
+    wide, size, holds, offset = w.fact("width"), w.fact("element_bytes"), w.fact("array_bytes"), w.fact("offset")
+    first, last = offset // size, (offset + wide - 1) // size
+    of = f" of {w.other_name}" if w.other_name else ""
+    ends = f" and ends after {holds} bytes" if holds == size else ""
+    return (
+        f"{wide} bytes at {w.element} (elements {first} {'to' if last > first + 1 else 'and'} {last}{of}), "
+        f"but {w.name} has {elements(holds // size)}{ends}"
+    )
+
+
+def _beyond_launch_line(w: Words) -> str:
+    """Beyond the shared memory that the launch line asked for."""
+    holds, offset = w.fact("array_bytes"), w.fact("offset")
+    gives = f"the launch line's shared= gives {holds} bytes" if holds else "the launch line has no shared="
+    return f"{w.array}, bytes {offset} to {offset + w.fact('width') - 1}, but {gives}"
+
+
+def instruction_budget(w: Words) -> str:
+    if w.found.cause == "case":
+        where = f" ({w.who} was at {w.here})" if w.found.line else ""
+        return f"{w.found.kernel} used up the simulator's budget of instructions for one case{where}"
+    return (
+        f"endless or far too long: {w.who} is still in the loop at {w.here} when its block has "
+        "run as many instructions as the simulator allows a block (its instruction budget)"
+    )
+
+
+def launch_limit(w: Words) -> str:
+    """A launch that the simulator does not run, or CUDA would not."""
+    text = w.fact("text")
+    if w.found.cause == "cooperative":
+        return f"{text}: {w.found.kernel} cannot start"
+    return f"the simulator does not run this launch of {w.found.kernel}: {text}"
+
+
+# ------------------------------------------------------------------------------------------------------- endless waits
+
+
+def barrier_divergence(w: Words) -> str:
+    first, second = w.found.places
+    if w.found.cause == "left":
+        return (
+            f"barrier divergence: the barrier at {w.here} stands in a branch; {w.thread(second.thread)} waits there, "
+            f"{w.thread(first.thread)} of the same warp never comes, so the kernel never ends"
+        )
+    return (
+        f"barrier divergence: threads of one block wait at different barriers, {w.thread(first.thread)} at "
+        f"{w.at(first.line)} and {w.thread(second.thread)} at {w.at(second.line)}, so the kernel never ends"
+    )
+
+
+def deadlock(w: Words) -> str:
+    if w.found.cause == "lanes":
+        return missing_lanes(w)
+    says = {"barrier": _at_barrier, "memory": _for_memory, "grid_sync": _at_grid_sync, "unset_object": _at_unset_object}
+    return f"deadlock: {w.who} waits {says.get(w.found.cause, _at_object)(w)}"
+
+
+def _at_barrier(w: Words) -> str:
+    barrier, arrived, expected = w.fact("detail")
+    of = f"; {arrived} of {expected} threads have come to barrier {barrier}" if expected else ""
+    return f"at {w.here} for threads that never come{of}; so the kernel never ends"
+
+
+def _at_unset_object(w: Words) -> str:
+    return f"at {w.here} for the barrier object {w.name}, which nothing has initialised"
+
+
+def _at_object(w: Words) -> str:
+    arrived, expected = w.fact("detail")
+    came = f"{arrived} of the {expected} arrivals that it expects have come, and no more do"
+    return f"at {w.here} for a phase of the barrier object {w.name} that never ends; {came}"
+
+
+def _at_grid_sync(w: Words) -> str:
+    return f"in grid.sync() at {w.here} for blocks that never come to it"
+
+
+def _for_memory(w: Words) -> str:
+    """A thread waits for a change of memory, and so does every block that is resident."""
+    resident, blocks, other = w.fact("detail")
+    waits = f"at {w.here} for a change of {w.array}"
+    if blocks <= resident or other == UNKNOWN:
+        only = f"; only {resident} of the {blocks} blocks can be resident at once, and" if blocks > resident else ";"
+        return f"{waits}{only} nobody who could write it is running"
+    at_once = f"but only {resident} of the launch's {blocks} blocks can be resident at once"
+    return f"{waits}, which depends on block {other}; {at_once}"
+
+
+def missing_lanes(w: Words) -> str:
+    missing = w.fact("detail")[0] & 0xFFFFFFFF
+    if w.fact("matrix"):
+        opcode = w.fact("instruction").partition(".")[0]
+        return (
+            f"{opcode} at {w.here} needs all 32 lanes of the warp, but {lanes(missing)} "
+            f"{'does' if missing.bit_count() == 1 else 'do'} not take part, seen by {w.who}"
+        )
+    return f"the mask at {w.here} names lanes that never arrive ({lanes(missing)}), seen by {w.who}"
