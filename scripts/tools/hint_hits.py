@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from grader.dev.laboratory import Laboratory
+from grader.dev.grading import CourseGrader
 
 from grader.catalog.courses import CourseExercise
 from grader.catalog.exercises import load_catalog
@@ -42,7 +42,7 @@ def main() -> int:
     end = time.monotonic() + 60 * arguments.minutes
     hits: dict[str, list[str]] = defaultdict(list)
     graded = left = 0
-    with Laboratory(workers=1) as laboratory:
+    with CourseGrader(workers=1) as course:
         for entry in load_catalog().exercises:
             if arguments.names and entry.name not in arguments.names:
                 continue
@@ -51,7 +51,7 @@ def main() -> int:
                     left += 1
                     continue
                 if key not in known:
-                    verdict = laboratory.simulated(entry, file).result()
+                    verdict = course.simulated(entry, file).result()
                     known[key] = sorted({found.rule for found in verdict.diagnostics if found.rule})
                     arguments.known.write_text(json.dumps(known))
                 graded += 1
