@@ -17,10 +17,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from grader.dev.grading import CourseGrader
-
 from grader.catalog.courses import CourseExercise
 from grader.catalog.exercises import load_catalog
+from grader.dev.grading import CourseGrader
 from grader.dev.wrong import WrongAnswer, wrong_answers
 from grader.grading.hints import RULES
 
