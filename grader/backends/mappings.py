@@ -68,6 +68,13 @@ class SharedFile:
         self._mappings.append(mapping)
         return view(mapping, span.size, dtype)
 
+    def clear(self) -> None:
+        """Take everything back: all bytes are 0 again, and arrays from before are not to be used."""
+        self._mappings.clear()
+        self._next = 0
+        with mmap.mmap(self.fd, self.size) as whole:
+            whole.madvise(mmap.MADV_REMOVE)
+
     def close(self) -> None:
         """Close the file. Its memory goes with the last mapping, here or in the child."""
         if self.fd >= 0:

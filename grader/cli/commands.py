@@ -23,12 +23,6 @@ NAME = click.argument("name", shell_complete=complete_names)
 OPTIONAL_NAME = click.argument("name", required=False, metavar="[NAME]", shell_complete=complete_names)
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 NO_COLOR = click.option("--no-color", is_flag=True, help="Print without colours (also: NO_COLOR=1).")
-MINUTES = click.option(
-    "--minutes",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="N",
-    help="A slice: go on where the last one stopped, changed exercises first; exit 3 while some are left.",
-)
 DEVICE = click.option("--device", type=click.IntRange(min=0), default=0, metavar="N", help="Which GPU, from 0.")
 BACKEND = click.option("--backend", type=click.Choice(BACKENDS), default="auto", help="Where it runs.")
 
@@ -315,15 +309,12 @@ def tune(**options: Any) -> int:
 @click.option(
     "--output", type=click.Path(path_type=Path), metavar="FILE", help="Also write the table as Markdown, and FILE.json."
 )
-@MINUTES
 @COURSE
-def bench(
-    names: tuple[str, ...], device: int, output: Path | None, minutes: float | None, courses: tuple[Path, ...]
-) -> int:
+def bench(names: tuple[str, ...], device: int, output: Path | None, courses: tuple[Path, ...]) -> int:
     """Time the solutions on this GPU, with the library's time beside each."""
     from grader.cli.bench import run_bench
 
-    return run_bench(names, courses, device=device, output=output, minutes=minutes)
+    return run_bench(names, courses, device=device, output=output)
 
 
 @cli.command()
@@ -364,7 +355,12 @@ def new(name: str, chapter: str, course: Path | None) -> int:
 @dev.command()
 @click.argument("names", nargs=-1, metavar="[NAME…]", shell_complete=complete_names)
 @click.option("--gpu", is_flag=True, help="Also check what is expected on a GPU.")
-@MINUTES
+@click.option(
+    "--minutes",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="N",
+    help="A slice: go on where the last one stopped, changed exercises first; exit 3 while some are left.",
+)
 @DEVICE
 @COURSE
 def check(names: tuple[str, ...], gpu: bool, minutes: float | None, device: int, courses: tuple[Path, ...]) -> int:

@@ -1,7 +1,8 @@
 """Grades the files of a course, several at once, through the pipeline of the command ``grade``.
 
 A simulator child that has run one program well serves the next: importing LLVM and NumPy takes a child longer than most
-kernels run. What is graded here is the course's own, so submissions need no separation from one another.
+kernels run. What is graded here is the course's own, so submissions need no separation from one another. The two
+children of a host exercise serve its files one after another, each file in a fork.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
+from threading import Lock
 from typing import TYPE_CHECKING
 from zlib import crc32
 
+from grader.backends.sim.hostfile.backend import Pair
 from grader.backends.sim.session import SimBackend, SimSession
 from grader.backends.starting import simulator_child
 from grader.catalog.exercises import CourseExercise
@@ -30,6 +33,7 @@ from grader.verdict import Verdict
 if TYPE_CHECKING:
     from grader.backends.base import Limits
     from grader.compile import Program
+    from grader.exercise import Exercise
     from grader.process.child import Child
 
 PROGRAMS = 25
@@ -50,6 +54,7 @@ class CourseGrader(Closing):
         self._gpu_worker = ThreadPoolExecutor(1, thread_name_prefix="grading-gpu")
         self._device = device
         self._children = simulator_children()
+        self._pairs = PairPool()
         self._compilers = ExitStack()
         self._compilers.enter_context(compilers_kept())
         self._folder = TemporaryDirectory(prefix="warpgrade-wrong-")
@@ -71,8 +76,9 @@ class CourseGrader(Closing):
     def _on_simulator(self, entry: CourseExercise, file: Path | WrongAnswer) -> Verdict:
         asked = self._request(entry, file, "sim")
         services, submission = asked.services, asked.submission
-        if entry.exercise.host and services.simulator is not None:  # its children share a file, and serve one program
-            services = replace(services, simulator=simulator(entry, submission, threads=self._threads))
+        if entry.exercise.host and services.simulator is not None:
+            backend = simulator(entry, submission, threads=self._threads, pairs=self._pairs.take)
+            services = replace(services, simulator=backend)
         elif services.simulator is not None:
             services = replace(services, simulator=PooledSimulator(self._children, threads=self._threads))
         return grade(replace(asked, services=services))
@@ -82,6 +88,7 @@ class CourseGrader(Closing):
         self._workers.shutdown(cancel_futures=True)
         self._gpu_worker.shutdown(cancel_futures=True)
         self._children.close()
+        self._pairs.close()
         self._compilers.close()
         self._folder.cleanup()
 
@@ -145,3 +152,43 @@ class _PooledSession(SimSession):
             super().close()
         elif give_back is not None:
             give_back()
+
+
+# ----------------------------------------------------------------------------------- a host exercise's children, reused
+
+
+class PairPool(Closing):
+    """Pairs of children that wait for a file of the same exercise. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._idle: list[tuple[Exercise, Pair]] = []
+        self._lock = Lock()
+        # A child ends with the thread that started it, so all are started by one that stays.
+        self._starter = ThreadPoolExecutor(1, thread_name_prefix="kept-pairs")
+
+    def take(self, exercise: Exercise, courses: tuple[Path, ...], *, sandbox: bool) -> Pair:
+        """An idle pair, or a new one. Those of other exercises end: mostly nothing is left of these."""
+        with self._lock:
+            others = [pair for known, pair in self._idle if known is not exercise]
+            idle = [pair for known, pair in self._idle if known is exercise]
+            self._idle = [(exercise, pair) for pair in idle[1:]]
+        for other in others:
+            other.give_back = None
+            other.close()
+        if idle:
+            return idle[0]
+        pair = self._starter.submit(Pair.start, exercise, courses, sandbox=sandbox, forks=True).result()
+        pair.give_back = lambda: self._give_back(exercise, pair)
+        return pair
+
+    def _give_back(self, exercise: Exercise, pair: Pair) -> None:
+        with self._lock:
+            self._idle.append((exercise, pair))
+
+    def close(self) -> None:
+        """End the pairs that wait."""
+        for _, pair in self._idle:
+            pair.give_back = None
+            pair.close()
+        self._idle.clear()
+        self._starter.shutdown()

@@ -20,6 +20,7 @@ from grader.grading.records import Request, Services, Submission, Texts
 
 if TYPE_CHECKING:
     from grader.backends.base import Backend
+    from grader.backends.sim.hostfile.backend import StartPair
     from grader.catalog.exercises import CourseExercise
     from grader.exercise import Exercise
     from grader.gpus.detect import Gpu
@@ -139,8 +140,11 @@ class Hardware:
         return "sm_{}{}".format(*here) if capability(requires) <= here else requires
 
 
-def simulator(entry: CourseExercise, submission: Submission, *, sandbox: bool = True, threads: int = 0) -> Backend:
-    """The simulator for kernels, or for a host exercise's file; ``threads`` is for the latter."""
+def simulator(
+    entry: CourseExercise, submission: Submission, *, sandbox: bool = True, threads: int = 0,
+    pairs: StartPair | None = None,
+) -> Backend:  # fmt: skip
+    """The simulator for kernels, or for a host exercise's file; ``threads`` and ``pairs`` are for the latter."""
     if not submission.exercise.host:
         from grader.backends.sim.session import SimBackend
 
@@ -149,7 +153,7 @@ def simulator(entry: CourseExercise, submission: Submission, *, sandbox: bool = 
 
     courses = (entry.course.exercises, entry.course.solutions, entry.course.kernels_ref)
     return HostfileSimBackend(
-        entry.exercise, *_host_file(submission), threads=threads, sandbox=sandbox, courses=courses
+        entry.exercise, *_host_file(submission), threads=threads, sandbox=sandbox, courses=courses, pairs=pairs
     )
 
 

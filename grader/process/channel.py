@@ -111,6 +111,7 @@ class Channel:
         self._read_fd = read_fd
         self._write_fd = write_fd
         self._broken = False
+        self.forks = False  # whether each session runs in a fork (`grader.process.forking`)
         self._stopper = Stopper.current
         for fd in (read_fd, write_fd):
             os.set_blocking(fd, False)
@@ -136,9 +137,10 @@ class Channel:
         }
         text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
         deadline = _deadline(timeout_s)
-        self._write(_PREFIX.pack(MAGIC, len(text)) + text, deadline)
-        for blob in blobs.values():
-            self._write(blob, deadline)
+        parts = [_PREFIX.pack(MAGIC, len(text)) + text, *blobs.values()]
+        # In one piece: the other side would wake up for the first one, and go to sleep again.
+        for part in [b"".join(parts)] if sum(map(len, parts)) <= _CHUNK else parts:
+            self._write(part, deadline)
         for array in arrays.values():
             if array.size:  # an empty array has no memory to show
                 self._write(_bytes_of(array), deadline)
@@ -235,6 +237,7 @@ def attach() -> tuple[Channel, Sandbox]:
     die_with_parent(parent)
     channel = Channel(read_fd, write_fd)
     message, _ = channel.receive(None)
+    channel.forks = bool(message["forks"])
     return channel, Sandbox(**message["sandbox"])
 
 

@@ -21,7 +21,7 @@ from typing import IO, Self
 
 from grader.errors import GraderFault
 from grader.paths import PACKAGE
-from grader.process.channel import Channel, ChannelClosed
+from grader.process.channel import Channel, ChannelClosed, ChannelError
 from grader.process.sandbox import Sandbox
 
 ENVIRONMENT = {
@@ -35,6 +35,7 @@ ENVIRONMENT = {
 INHERITED = ("LD_LIBRARY_PATH",)  # else an interpreter or driver library that was found here is not found there
 TAIL_BYTES = 64 << 10  # of standard output and standard error, each
 PIPE_BYTES = 1 << 20
+SESSION_END_S = 2.0
 _OF_A_PROCESS = 2  # of a clock's number, beside the process's: its threads' processor time together (Linux)
 
 # The child's first lines. -I and -S keep the environment, the current folder and *.pth code out; the search path is
@@ -67,7 +68,7 @@ class Child(Closing):
 
     def __init__(self, process: subprocess.Popen[bytes], channel: Channel) -> None:
         self.channel = channel
-        self.pid = process.pid
+        self.pid = process.pid  # of who works: a fork of the process says so when it is ready
         # Both are known once it has ended: resident memory, where that was its own, and user and kernel time.
         self.peak_memory_bytes: int | None = None
         self.cpu_s: float | None = None
@@ -122,6 +123,17 @@ class Child(Closing):
         except OSError:  # also where a thread ends meanwhile
             return False
 
+    def ended_session(self) -> bool:
+        """End the session of a child that forks, and wait for it; False where the child does not do that."""
+        try:
+            self.channel.send({"do": "end"})
+            while self.channel.receive(SESSION_END_S)[0].get("is") != "ended":
+                pass
+        except ChannelError:
+            return False
+        self.pid = self._process.pid
+        return True
+
     def wait(self, timeout_s: float | None = None) -> int | None:
         """Wait until it has ended; its return code, or None when ``timeout_s`` seconds were not enough."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
@@ -138,9 +150,9 @@ class Child(Closing):
         if self._process.returncode is None:
             # Not yet reaped, so the number cannot belong to another process group by now.
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.pid, signal.SIGKILL)
+                os.killpg(self._process.pid, signal.SIGKILL)
             with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGKILL)
+                os.kill(self._process.pid, signal.SIGKILL)
         self.wait()
 
     def close(self) -> None:
@@ -154,11 +166,11 @@ class Child(Closing):
         if self._process.returncode is not None:
             return True
         # First a look that leaves it unreaped: while it is a zombie its process group's number is still ours to kill.
-        if os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | (0 if block else os.WNOHANG)) is None:
+        if os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT | (0 if block else os.WNOHANG)) is None:
             return False
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)
-        _, status, usage = os.wait4(self.pid, 0)
+            os.killpg(self._process.pid, signal.SIGKILL)
+        _, status, usage = os.wait4(self._process.pid, 0)
         self._process.returncode = os.waitstatus_to_exitcode(status)
         peak_bytes = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
         if peak_bytes > self._inherited_bytes:  # a fork begins with its parent's memory, and Linux remembers that
@@ -209,12 +221,13 @@ def spawn(
     env: Mapping[str, str] | None = None,
     pass_fds: Iterable[int] = (),
     cwd: str = "/",
+    forks: bool = False,
 ) -> Child:
     """Start ``main()`` of ``module`` in a child process of its own session, with a channel to it.
 
     ``env`` is added to the few variables of `ENVIRONMENT`; nothing else of this process's environment is passed on.
-    ``pass_fds`` stay open in the child under the same numbers (for shared mappings). Raises GraderFault when no process
-    can be started.
+    ``pass_fds`` stay open in the child under the same numbers (for shared mappings). With ``forks`` a module that calls
+    `grader.process.forking` serves one session after another. Raises GraderFault when no process can be started.
     """
     root = str(PACKAGE.parent)
     search_path = [root, *(str(Path(folder).absolute()) for folder in sys.path if folder and folder != root)]
@@ -244,7 +257,7 @@ def spawn(
         os.close(child_write)
     child = Child(process, Channel(parent_read, parent_write))
     with contextlib.suppress(ChannelClosed):  # a child that is dead already: its user finds out when it receives
-        child.channel.send({"sandbox": (sandbox or Sandbox()).to_dict()})
+        child.channel.send({"sandbox": (sandbox or Sandbox()).to_dict(), "forks": forks})
     return child
 
 

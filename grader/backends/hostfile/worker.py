@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import errno
 import mmap
+import os
 import traceback
 import warnings
 from collections.abc import Callable, Mapping
@@ -152,5 +153,5 @@ def apply_sandbox(channel: Channel, inner: Sandbox) -> bool:
     except Exception as error:
         channel.send({"error": f"the host file's sandbox could not be closed: {error}"})
         return False
-    channel.send({"ready": True, "sandbox": closed})
+    channel.send({"ready": True, "sandbox": closed, "pid": os.getpid()})
     return True

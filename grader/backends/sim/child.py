@@ -5,10 +5,12 @@ Machine code crosses the pipe both ways, because this process has no files: ``wa
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from grader.process.channel import Channel, ChannelClosed, attach
+from grader.process.forking import end_session, fork_for_each_session
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,6 +36,7 @@ def main(start_device: StartDevice | None = None) -> None:
     """Serve one parent until it goes away. ``start_device`` makes the GPU of a host file, where one is asked for."""
     channel, sandbox = attach()
     _open_everything()
+    fork_for_each_session(channel)
     server = _Server(channel, sandbox.apply(), start_device)
     try:
         while True:
@@ -47,7 +50,8 @@ def _open_everything() -> None:
     """Import, read and load whatever is needed later: the sandbox closes all files."""
     from importlib import import_module
 
-    from grader.simt.engine.code_cache import engine_key, warm_up
+    from grader.simt.engine.code_cache import engine_key
+    from grader.simt.engine.jit import warm_up
 
     for name in ("traceback", "numpy.random", "grader.backends.sim.results", "grader.simt.simulate"):
         import_module(name)
@@ -70,7 +74,9 @@ class _Server:
         from grader.simt.ptx import PtxSyntaxError
 
         try:
-            if message["do"] == "load":
+            if message["do"] == "end":
+                end_session(self.channel)
+            elif message["do"] == "load":
                 self._load(message)
             elif message["do"] == "start_device":
                 self._start_device(message)
@@ -97,7 +103,8 @@ class _Server:
             self.channel.send({"is": "fault", "message": f"{error!r}\n{traceback.format_exc(limit=-6)}"})
 
     def _load(self, message: dict[str, Any]) -> None:
-        from grader.simt.engine.code_cache import CodeCache, why_unusable
+        from grader.simt.engine.code_cache import CodeCache
+        from grader.simt.engine.jit import why_unusable
         from grader.simt.ptx import parse
 
         if reason := why_unusable():
@@ -106,7 +113,7 @@ class _Server:
         self.program = message
         self.module = parse(message["ptx"], message["name"])
         self.cache = CodeCache(message["key"], self._want, self._keep)
-        self.channel.send({"is": "ready", "sandbox": self.sandbox})
+        self.channel.send({"is": "ready", "sandbox": self.sandbox, "pid": os.getpid()})
 
     def _start_device(self, message: dict[str, Any]) -> None:
         """Play the GPU of a host file from now on."""

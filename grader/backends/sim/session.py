@@ -105,6 +105,7 @@ class SimSession(Closing):
         }
         self._send(request)
         ready, _ = self._await(START_S)
+        self._child.pid = int(ready["pid"])
         self.sandbox = str(ready.get("sandbox", "none"))
         self._ends = time.monotonic() + self._limits.total_s  # importing LLVM is not the submission's time
 

@@ -17,7 +17,10 @@ Stamps = npt.NDArray[np.uint64]
 Intervals = npt.NDArray[np.int64]
 """Rows [start, end), sorted and disjoint."""
 
+NO_INTERVALS: Intervals = np.zeros((0, 2), np.int64)
+
 ALIGNMENT = 64
+MANY_CELLS = 1 << 21
 SOME_TIME = np.uint64(1)
 """A stamp of a write that is over: of block serial 0, and serials begin with 1."""
 
@@ -74,23 +77,21 @@ class Shadows:
         self._writes = self._grown(self._writes)
         return self._intervals(self._part(self._writes, start, size) == 0, start, size)
 
-    def written_since(self, serial: int, start: int, size: int) -> Intervals:
-        """Which bytes blocks wrote that have this serial or a later one."""
-        self._writes = self._grown(self._writes)
-        return self._intervals(_since(self._part(self._writes, start, size), serial), start, size)
+    def since(self, serial: int, start: int, size: int) -> tuple[Intervals, Intervals, Intervals]:
+        """Which bytes blocks read, wrote, and wrote atomically (or as volatile) that have this serial or a later one.
 
-    def atomics_since(self, serial: int, start: int, size: int) -> Intervals:
-        """The part of what such blocks wrote that they wrote atomically (or as volatile), as far as the last write."""
+        Reads are those of any thread; whether a cell was written atomically says its last write.
+        """
         self._writes = self._grown(self._writes)
-        stamps = self._part(self._writes, start, size)
-        return self._intervals(_since(stamps, serial) & (stamps & _ATOMIC != 0), start, size)
-
-    def read_since(self, serial: int, start: int, size: int) -> Intervals:
-        """Which bytes such blocks read, on whatever thread."""
         self._reads = [self._grown(reads) for reads in self._reads]  # the last launch may have had fewer threads
         parts = [_since(self._part(reads, start, size), serial) for reads in self._reads]
-        together = np.logical_or.reduce(parts) if parts else np.zeros(0, np.bool_)
-        return self._intervals(together, start, size)
+        read = np.logical_or.reduce(parts) if len(parts) > 1 else parts[0] if parts else np.zeros(0, np.bool_)
+        stamps = self._part(self._writes, start, size)
+        written = _since(stamps, serial)
+        reads, writes = self._intervals(read, start, size), self._intervals(written, start, size)
+        if not len(writes) or not np.bitwise_or.reduce(stamps) & _ATOMIC:
+            return reads, writes, NO_INTERVALS
+        return reads, writes, self._intervals(written & (stamps & _ATOMIC != 0), start, size)
 
     def _part(self, stamps: Stamps, start: int, size: int) -> Stamps:
         """The cells of some bytes, the first and the last perhaps in part."""
@@ -100,15 +101,22 @@ class Shadows:
         needed = self.bytes // self.granule + 8
         if stamps.size >= needed:
             return stamps
-        larger = np.zeros(max(needed, 2 * stamps.size), np.uint64)
+        larger = np.zeros(max(needed, 2 * stamps.size, MANY_CELLS), np.uint64)  # what nobody touches takes no memory
         larger[: stamps.size] = stamps
         return larger
 
     def _intervals(self, cells: npt.NDArray[np.bool_], start: int, size: int) -> Intervals:
         """Runs of cells as bytes from ``start`` on."""
-        changes = np.flatnonzero(cells[1:] != cells[:-1]) + 1  # comparing booleans is much quicker than np.diff
-        first, last = cells[:1].nonzero()[0], cells[-1:].nonzero()[0] + cells.size
-        edges = np.concatenate((first, changes, last))
+        count = np.count_nonzero(cells)
+        if not count:
+            return NO_INTERVALS
+        begin = int(cells.argmax())
+        if cells[begin : begin + count].all():  # mostly they are one run
+            edges = np.array([begin, begin + count])
+        else:
+            changes = np.flatnonzero(cells[1:] != cells[:-1]) + 1  # comparing booleans is much quicker than np.diff
+            first, last = cells[:1].nonzero()[0], cells[-1:].nonzero()[0] + cells.size
+            edges = np.concatenate((first, changes, last))
         rows = edges.astype(np.int64).reshape(-1, 2) * self.granule - start % self.granule
         clipped: Intervals = rows.clip(0, size)
         return clipped

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from grader.simt.engine import ir
 from grader.simt.engine.builder import Builder
-from grader.simt.engine.layout import BLOCK_COUNTERS, SITE_COUNTERS, WARP, WORKER, WORST
+from grader.simt.engine.layout import WARP, WORKER, WORST
+from grader.simt.engine.sites import BLOCK_COUNTERS, SITE_COUNTERS
 from grader.simt.engine.values import I32, I64, PTR, VOID, Value, vec
 from grader.simt.observers.base import Access
 

@@ -1,7 +1,6 @@
 """Pairs of operations that nothing orders and that touch the same bytes, one of them writing. Pure.
 
-A run of a thousand operations has half a million pairs, of which few touch the same memory. So each operation has a set
-of the cells that it touches (some bytes of memory each), and only pairs with a cell in common are looked at closely.
+A run of a thousand operations has half a million pairs; happens-before leaves few of them to be looked at.
 `mistaken_wait` finds the wait that was meant to order a pair, and is for something else.
 """
 
@@ -11,19 +10,12 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-
-import numpy as np
 
 from grader.standin.device.operations import AwaitedEvent, StreamOperation
-from grader.standin.device.spans import Footprint, Spans, clash, total, union
+from grader.standin.device.spans import clash
 
 MOST_FOUND = 500
 """Conflicts of one run: a file without any wait has one for each two operations, and two or three tell it all."""
-PAGE = 4096
-MOST_CELLS = 1_000_000
-"""Of all operations together; their size follows from it."""
-SMALLEST = 64  # bytes of a cell
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,94 +31,29 @@ class Conflict:
 
 def conflicts(operations: Sequence[StreamOperation], since: int) -> Iterator[Conflict]:
     """Those in which the second was issued as number ``since`` or later; by the second, then by the first."""
-    cell = _cell_bytes([op.footprint for op in operations if op.footprint is not None])
-    chains: dict[int, list[_Placed]] = defaultdict(list)
+    chains: dict[int, list[StreamOperation]] = defaultdict(list)
     left = MOST_FOUND
     for op in sorted(operations, key=lambda o: o.number):
         if op.footprint is None:
             continue
-        placed = _Placed(op, op.footprint, cell)
         for earlier in _unordered(op, chains) if op.number >= since else ():
-            if earlier.touched.isdisjoint(placed.touched) or not earlier.meets(placed):
-                continue
-            found = clash(earlier.footprint, op.footprint)
+            found = clash(earlier.footprint, op.footprint) if earlier.footprint is not None else None
             if found is not None:
-                yield Conflict(earlier.op, found[0], op, found[1], found[2])
+                yield Conflict(earlier, found[0], op, found[1], found[2])
                 left -= 1
             if not left:
                 return
-        chains[op.chain].append(placed)
+        chains[op.chain].append(op)
 
 
-@dataclass(eq=False)
-class _Placed:
-    """An operation with the cells of what it does."""
-
-    op: StreamOperation
-    footprint: Footprint
-    cell: int
-
-    @cached_property
-    def touched(self) -> frozenset[int]:
-        return self.reads | self.writes | self.atomics
-
-    @cached_property
-    def reads(self) -> frozenset[int]:
-        return _cells(self.footprint.reads, self.cell)
-
-    @cached_property
-    def writes(self) -> frozenset[int]:
-        return _cells(self.footprint.writes, self.cell)
-
-    @cached_property
-    def atomics(self) -> frozenset[int]:
-        return _cells(self.footprint.atomics, self.cell)
-
-    def meets(self, other: _Placed) -> bool:
-        """Whether both have a cell that one of them writes; two atomic updates do not meet."""
-        return not (
-            self.writes.isdisjoint(other.reads)
-            and self.writes.isdisjoint(other.writes)
-            and self.reads.isdisjoint(other.writes)
-            and self.reads.isdisjoint(other.atomics)
-            and self.writes.isdisjoint(other.atomics)
-            and self.atomics.isdisjoint(other.reads)
-            and self.atomics.isdisjoint(other.writes)
-        )
-
-
-def _unordered(op: StreamOperation, chains: dict[int, list[_Placed]]) -> list[_Placed]:
+def _unordered(op: StreamOperation, chains: dict[int, list[StreamOperation]]) -> list[StreamOperation]:
     """Operations issued before ``op`` that need not have ended when it begins."""
     found = []
     for chain, there in chains.items():
         known = op.clock.get(chain, 0)
-        if chain != op.chain and there[-1].op.index > known:
-            found += there[bisect_right(there, known, key=lambda o: o.op.index) :]
-    return sorted(found, key=lambda o: o.op.number)
-
-
-def _cell_bytes(footprints: Sequence[Footprint]) -> int:
-    """A power of two, so that there are not too many cells."""
-    pages = sum(
-        total(_whole(spans, PAGE)) * PAGE for each in footprints for spans in (each.reads, each.writes, each.atomics)
-    )
-    size = SMALLEST
-    while size * MOST_CELLS < pages:
-        size *= 2
-    return size
-
-
-def _cells(spans: Spans, size: int) -> frozenset[int]:
-    rows = _whole(spans, size)
-    return frozenset(np.concatenate([np.arange(first, end) for first, end in rows]).tolist()) if len(rows) else NO_CELLS
-
-
-NO_CELLS: frozenset[int] = frozenset()
-
-
-def _whole(spans: Spans, size: int) -> Spans:
-    """The cells of ``size`` bytes in which spans lie: first and last (exclusive), joined."""
-    return union([np.stack([spans[:, 0] // size, -(-spans[:, 1] // size)], axis=1)])
+        if chain != op.chain and there[-1].index > known:
+            found += there[bisect_right(there, known, key=lambda o: o.index) :]
+    return sorted(found, key=lambda o: o.number)
 
 
 def mistaken_wait(conflict: Conflict, history: Sequence[StreamOperation], since: int) -> AwaitedEvent | None:

@@ -129,9 +129,10 @@ class DeviceCore:
         """Execute what nobody waited for, to see what it touches; the host's memory stays as it was."""
         late = [op for op in missing(self.streams.queued) if op.task is not None]
         if late:
-            kept = self.space.shared.copy()
+            before = [(part, part.copy()) for part in self.space.host_parts()]
             self._execute(self.streams.queued)
-            self.space.shared[:] = kept
+            for part, content in before:
+                part[:] = content
         return sorted(late, key=lambda op: op.number)
 
     def _find_conflicts(self) -> None:
@@ -223,6 +224,7 @@ class DeviceCore:
         self.executor.watch.forget()
         self.asked.clear()
         self.streams.forget_history()
+        self.clock.changed()
 
     # -- issuing and waiting ----------------------------------------------------------------------------------------
     def issue(self, task: StreamTask, stream: DeviceStream) -> StreamOperation | None:
@@ -282,6 +284,7 @@ class DeviceCore:
         for op in latest_first(wanted):
             self.executor.execute(op)
             worked = worked or op.task is not None
+        self.clock.changed()
         self.streams.forget_done()
         return worked
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from grader.simt.counters import Counters, Request, count, worst_requests
+from grader.simt.counters import Counters, count
 from grader.simt.engine.code_cache import CodeCache
 from grader.simt.engine.device import Device
-from grader.simt.engine.flatten import plain_name
-from grader.simt.engine.launch import Launched
+from grader.simt.engine.launch import Launched, TooLarge
 from grader.simt.engine.layout import RUNNING
 from grader.simt.engine.printing import render
-from grader.simt.engine.residents import TooLarge
 from grader.simt.events import Event, explain, too_large
 from grader.simt.ptx import Module
+from grader.simt.requests import Request, worst_requests
 from grader.simt.simulate import RECORD_ROOM, Call, Options
+from grader.simt.symbols import plain_name
 from grader.standin.device.arguments import POINTER_BYTES
 from grader.standin.device.memory import MemoryRegion
 from grader.standin.device.operations import KernelLaunch
@@ -66,6 +66,7 @@ class SimulatedGpu:
         )  # fmt: skip
         self._regions: dict[str, MemoryRegion] = {}
         self._keys: dict[MemoryRegion, str] = {}
+        self._counted: dict[tuple[str, bytes, bytes], Counters] = {}  # by kernel and what its blocks and sites counted
 
     # -- memory -----------------------------------------------------------------------------------------------------
     def add(self, region: MemoryRegion) -> None:
@@ -126,12 +127,19 @@ class SimulatedGpu:
         return LaunchResult(
             tuple(replace(e, array=self.array_name(e.array, names)) for e in events),
             self._call(kernel, names),
-            count(launched) if self.counting else NOTHING_COUNTED,
+            self._count(kernel.name, launched) if self.counting else NOTHING_COUNTED,
             tuple(replace(w, array=self.array_name(w.array, names)) for w in worst),
             *self._touched(),
             render(launched.printed, self._device.text, self.options.printf_bytes),
             launched.status == RUNNING,
         )
+
+    def _count(self, kernel: str, launched: Launched) -> Counters:
+        """The counters of a launch; chunks of one size count alike."""
+        key = kernel, launched.blocks.tobytes(), launched.sites.tobytes()
+        if key not in self._counted:
+            self._counted[key] = count(launched)
+        return self._counted[key]
 
     def _launch(self, kernel: KernelLaunch, hidden: Callable[[MemoryRegion], bool]) -> Launched:
         unseen = {key for region, key in self._keys.items() if hidden(region)}

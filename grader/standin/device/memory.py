@@ -92,6 +92,7 @@ class Space:
         self._regions: list[MemoryRegion] = []  # live, by address
         self._starts: list[int] = []
         self._next = FIRST_DEVICE_ADDRESS
+        self._pool = pool[0] if pool[0] < pool[1] else shared.size
         self._free = [pool] if pool[0] < pool[1] else []  # of the pool: (begin, end), sorted
 
     def bind(self, arrays: Arrays) -> None:
@@ -236,6 +237,11 @@ class Space:
     def pinned(self) -> list[MemoryRegion]:
         """All live pinned memory."""
         return [region for region in self._regions if region.kind == "pinned"]
+
+    def host_parts(self) -> list[Bytes]:
+        """The shared file as far as it is in use: what lies in front of the pool, and what was given out of it."""
+        given = [region.data for region in self._regions if region.is_host and region.start >= HOST_BASE + self._pool]
+        return [self.shared[: self._pool], *given]
 
     def array_at(self, address: int) -> HostArray | None:
         """The exercise's array that holds an address of the host."""

@@ -129,23 +129,33 @@ class Clock:
     model: Model
     host_s: float = 0.0
     log: list[HostCall] = field(default_factory=list)
+    _through_s: float | None = None  # when the host was through with the log, where that has been computed
 
     def call(self, *issued: StreamOperation) -> None:
         """A call that queued these."""
         self.log.append(HostCall(self.model.call_s, issued=issued))
+        self.changed()
 
     def wait(self, awaited: Iterable[StreamOperation]) -> None:
         """A call that waited for these."""
         self.log.append(HostCall(self.model.wait_s, awaited=tuple(awaited)))
+        self.changed()
+
+    def changed(self) -> None:
+        """Times follow from other operations now: some were queued, executed, or forgotten."""
+        self._through_s = None
 
     def compute(self) -> float:
         """Give every operation of the log its times; when the host was through with the log."""
-        return _Replay(self.log, self.host_s).run()
+        if self._through_s is None:
+            self._through_s = _Replay(self.log, self.host_s).run()
+        return self._through_s
 
     def restart(self) -> None:
         """A new log, which begins where this one ended."""
         self.host_s = self.compute()
         self.log = []
+        self.changed()
 
     def timeline(self) -> Timeline:
         """The log's operations, those included that came too late to count."""
@@ -281,5 +291,6 @@ def _useful(operations: Iterable[StreamOperation]) -> Iterator[StreamOperation]:
     for op in sorted(operations, key=lambda one: -one.number):
         prints = op.footprint
         if prints is not None and (op.job.kind == "to_host" or common(prints.changed, needed) is not None):
-            needed = union((needed, prints.reads, prints.atomics))
+            read = (spans for spans in (prints.reads, prints.atomics) if len(spans) and spans[0, 0] < HOST_BASE)
+            needed = union((needed, *read))
             yield op

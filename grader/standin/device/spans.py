@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +24,10 @@ def span(start: int, size: int) -> Spans:
 
 def union(parts: Iterable[Spans]) -> Spans:
     """All of them, joined where they touch."""
-    rows = np.concatenate([NONE, *parts])
+    filled = [spans for spans in parts if len(spans)]
+    if not filled:
+        return NONE
+    rows = np.concatenate(filled) if len(filled) > 1 else filled[0]
     if len(rows) < 2:
         return rows
     rows = rows[np.argsort(rows[:, 0], kind="stable")]
@@ -82,29 +86,39 @@ class Footprint:
     writes: Spans = field(default_factory=lambda: NONE)
     atomics: Spans = field(default_factory=lambda: NONE)
 
-    @property
+    @cached_property
     def touched(self) -> Spans:
         return union((self.reads, self.writes, self.atomics))
 
-    @property
+    @cached_property
     def changed(self) -> Spans:
         return union((self.writes, self.atomics))
 
+    @cached_property
+    def parts(self) -> tuple[tuple[int, int, str, Spans], ...]:
+        """Reads, writes and atomics, as far as there are any: the first address, the end, the kind, and the spans."""
+        named = (("reads", self.reads), ("writes", self.writes), ("atomics", self.atomics))
+        return tuple((int(spans[0, 0]), int(spans[-1, 1]), kind, spans) for kind, spans in named if len(spans))
+
+
+_CLASHES = (
+    ("writes", "reads"), ("atomics", "reads"), ("reads", "writes"), ("reads", "atomics"), ("writes", "writes"),
+    ("writes", "atomics"), ("atomics", "writes"),
+)  # fmt: skip
+"""What goes wrong for a person comes first: what the second reads of the first. Two atomic updates do not clash."""
+
 
 def clash(a: Footprint, b: Footprint) -> tuple[str, str, int] | None:
-    """How ``a`` and ``b`` touch the same byte, one of them writing: ("writes", "reads", address).
-
-    What the second reads of the first comes first, for that is what goes wrong for a person. Two atomic updates do not
-    clash.
-    """
-    pairs = (
-        ("writes", "reads", a.writes, b.reads), ("writes", "reads", a.atomics, b.reads),
-        ("reads", "writes", a.reads, b.writes), ("reads", "writes", a.reads, b.atomics),
-        ("writes", "writes", a.writes, b.writes), ("writes", "writes", a.writes, b.atomics),
-        ("writes", "writes", a.atomics, b.writes),
-    )  # fmt: skip
-    for first, second, left, right in pairs:
-        address = common(left, right)
+    """How ``a`` and ``b`` touch the same byte, one of them writing: ("writes", "reads", address)."""
+    near = {
+        (first, second): (left, right)
+        for start, end, first, left in a.parts
+        for other_start, other_end, second, right in b.parts
+        if start < other_end and other_start < end
+    }
+    for kinds in _CLASHES if near else ():
+        address = common(*near[kinds]) if kinds in near else None
         if address is not None:
-            return first, second, address
+            did, does = ("writes" if kind == "atomics" else kind for kind in kinds)
+            return did, does, address
     return None

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from grader.backends.base import Backend
 from grader.backends.hostfile.case import shared_bytes
@@ -29,6 +29,8 @@ from grader.process.child import spawn
 from grader.process.sandbox import Sandbox
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from grader.backends.base import Limits
     from grader.compile import Program
     from grader.exercise import Exercise
@@ -48,31 +50,46 @@ class Pair:
     ) -> None:
         self.host, self.device, self.shared, self.pool = host, device, shared, pool
         self.files, self.inner = files, inner
+        self.has_ended = False
+        self.give_back: Callable[[], None] | None = None  # of a pair that serves another file after this one
 
     @classmethod
-    def start(cls, exercise: Exercise, courses: tuple[Path, ...], *, sandbox: bool) -> Self:
-        """Start both; neither is waited for."""
+    def start(cls, exercise: Exercise, courses: tuple[Path, ...], *, sandbox: bool, forks: bool = False) -> Self:
+        """Start both; neither is waited for. With ``forks`` they serve one session after another."""
         arrays = shared_bytes(replace(exercise, timed=None), PAGE, gap=GAP_BYTES)
         shared = SharedFile(arrays + pages(max(POOL_BYTES, POOL_CASES * arrays)))
         closed = Sandbox(files=True, processes=False, network=False, memory_bytes=ADDRESS_SPACE + shared.size)
         device = spawn(
-            "grader.backends.sim.hostfile.device_child", sandbox=closed if sandbox else None, pass_fds=(shared.fd,)
-        )
+            "grader.backends.sim.hostfile.device_child", sandbox=closed if sandbox else None, pass_fds=(shared.fd,),
+            forks=forks,
+        )  # fmt: skip
         inner = _inner_sandbox(courses, shared.size) if sandbox else Sandbox()
         files = ChildFiles()
-        host = spawn("grader.backends.sim.hostfile.client_child", pass_fds=(shared.fd, *files.fds))
+        host = spawn("grader.backends.sim.hostfile.client_child", pass_fds=(shared.fd, *files.fds), forks=forks)
         return cls(host, device, shared, (arrays, shared.size), files, inner)
 
     def end(self) -> None:
         """End both; ending twice is fine."""
+        self.has_ended = True
         self.host.close()
         self.device.close()
         self.shared.close()
 
     def close(self) -> None:
-        """End both, and drop what they left; closing twice is fine."""
+        """End both, and drop what they left, or keep them for another file; closing twice is fine."""
+        if self.give_back is not None and not self.has_ended and self._cleared():
+            self.give_back()
+            return
         self.end()
         self.files.close()
+
+    def _cleared(self) -> bool:
+        """End the session of both, and drop what it left; False where one of them does not end it."""
+        if not (self.host.ended_session() and self.device.ended_session()):
+            return False
+        self.shared.clear()
+        self.files.clear()
+        return True
 
 
 def _inner_sandbox(courses: tuple[Path, ...], shared_size: int) -> Sandbox:
@@ -85,7 +102,10 @@ def _inner_sandbox(courses: tuple[Path, ...], shared_size: int) -> Sandbox:
     )  # fmt: skip
 
 
-__all__ = ["HostfileSimBackend", "HostfileSimSession"]
+class StartPair(Protocol):
+    """`Pair.start`, or what takes a pair that was kept."""
+
+    def __call__(self, exercise: Exercise, courses: tuple[Path, ...], *, sandbox: bool) -> Pair: ...
 
 
 class HostfileSimBackend(Backend):
@@ -96,7 +116,7 @@ class HostfileSimBackend(Backend):
 
     def __init__(
         self, exercise: Exercise, source: bytes, name: str, *, threads: int = 0, sandbox: bool = True,
-        courses: tuple[Path, ...] = (),
+        courses: tuple[Path, ...] = (), pairs: StartPair | None = None,
     ) -> None:  # fmt: skip
         self.exercise = exercise
         self._source = source
@@ -104,12 +124,13 @@ class HostfileSimBackend(Backend):
         self._threads = threads
         self._sandbox = sandbox
         self._courses = courses
+        self._pairs = pairs or Pair.start
         self._started: Pair | None = None
 
     def start(self) -> None:
         """Start the next session's children now, without waiting for them."""
         if self._started is None:
-            self._started = Pair.start(self.exercise, self._courses, sandbox=self._sandbox)
+            self._started = self._pairs(self.exercise, self._courses, sandbox=self._sandbox)
 
     def open(self, program: Program, limits: Limits) -> HostfileSimSession:
         """Load program and host file in children of their own.

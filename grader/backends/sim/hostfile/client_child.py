@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 def main() -> None:
     """Serve one parent; called by `grader.process.child.spawn`."""
     from grader.process.channel import attach
+    from grader.process.forking import end_session, fork_for_each_session
     from grader.process.sandbox import Sandbox
 
     channel, _ = attach()
@@ -31,7 +32,10 @@ def main() -> None:
     from grader.standin.client import connection, namespaces
     from grader.standin.client.connection import HOST
 
+    fork_for_each_session(channel)
     message, _ = channel.receive(None)
+    if message["do"] == "end":
+        end_session(channel)
     printed = Printed(int(message["printf_bytes"]), int(message["printed"]))
     HOST.map(int(message["fd"]), int(message["size"]))
     connection.connect(_asking(channel), str(message["name"]))
@@ -61,7 +65,10 @@ class ClientWorker(HostfileWorker):
     """A `HostfileWorker` whose arrays lie in one mapping of the whole file, and who knows the stand-in's errors."""
 
     def __init__(self, channel: Channel, told: dict[str, Any], printed: Printed) -> None:
+        from grader.process.forking import end_session
+
         super().__init__(channel, told, printed, _module)
+        self._actions["end"] = lambda _: end_session(channel)
         self._is_first_run = False
 
     def answer(self, action: Callable[[], dict[str, Any]]) -> dict[str, Any]:

@@ -103,6 +103,7 @@ class HostfileSimSession(Closing):
         self._graded = False
         self._stopped: WarpgradeError | None = None
         self._name = ""
+        self._is_closed = False
         self.program = program
         self.sandbox = "none"
 
@@ -129,6 +130,7 @@ class HostfileSimSession(Closing):
             raise self._stop(GraderFault(f"the host file's process does not start: {tail[0]}")) from None
         if "error" in ready:
             raise self._stop(GraderFault(str(ready["error"])))
+        self._pair.host.pid = int(ready["pid"])
         both = {self._device.sandbox, ready.get("sandbox")}
         self.sandbox = "landlock" if both == {"landlock"} else "none"
 
@@ -302,4 +304,6 @@ class HostfileSimSession(Closing):
 
     def close(self) -> None:
         """End both children at once; closing twice is fine."""
-        self._pair.close()
+        if not self._is_closed:
+            self._is_closed = True
+            self._pair.close()

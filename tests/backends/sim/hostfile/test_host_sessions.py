@@ -12,6 +12,7 @@ from grader.backends.base import Buffer, CaseRun, Limits
 from grader.backends.sim.hostfile.backend import HostfileSimBackend
 from grader.compile import compile_source
 from grader.compile.toolchain import find_toolchain
+from grader.dev.grading import PairPool
 from grader.errors import SubmissionError, Unsupported
 from grader.exercise import Array, Exercise, Tolerance, Work
 from grader.inputs import is_poison
@@ -750,3 +751,51 @@ def run(): ...
     assert (execution.failure, error.line) == ("crash", 5)
     assert "CUDA refused: cudaErrorInvalidValue" in error.message
     assert (refused.kind, refused.severity, refused.line) == ("refused", "warning", 9)
+
+
+# ------------------------------------------------------------------------------------ one file after another: a course
+
+
+LEAVES_MUCH = """
+import sys, threading, time
+import cupy, numpy as np
+def setup(m, x, out):
+    cupy.left = sys.modules["left"] = threading
+    held = cupy.cuda.alloc_pinned_memory(4096)
+    np.frombuffer(held, np.uint8, 4096)[:] = 7
+    threading.Thread(target=time.sleep, args=(1e6,), daemon=True).start()
+    print("left")
+def run(): pass
+"""
+FINDS_NOTHING = """
+import sys, threading
+import cupy, numpy as np
+def setup(m, x, out):
+    held = np.frombuffer(cupy.cuda.alloc_pinned_memory(4096), np.uint8, 4096)
+    print(hasattr(cupy, "left"), "left" in sys.modules, held.any(), threading.active_count())
+def run(): pass
+"""
+
+
+def test_a_pair_of_children_serves_one_file_after_another_that_finds_nothing_of_the_one_before(session):
+    with PairPool() as pool:
+        printed = []
+        for source in (LEAVES_MUCH, FINDS_NOTHING):
+            execution = (one := session(source, pairs=pool.take)).run(case())
+            one.close()
+            printed.append(execution.printed)
+        run = case()
+        honest = session(HONEST, pairs=pool.take)
+        assert is_right(honest.run(run), run)
+        honest.close()
+        assert len(pool._idle) == 1
+    assert printed == ["left\n", "False False False 1\n"]
+
+
+@pytest.mark.parametrize("death", ["os._exit(0)", "os.abort()", "os.kill(os.getpid(), 9)"])
+def test_a_file_that_ends_its_process_ends_the_pair_too(session, death):
+    with PairPool() as pool:
+        dying = session(f"import os\ndef setup(m, x, out): {death}\ndef run(): pass\n", pairs=pool.take)
+        assert dying.run(case()).failure in ("crash", "timeout")
+        dying.close()
+        assert pool._idle == []
