@@ -5,13 +5,11 @@
 
 `LaunchScript` keeps expressions and line numbers; `LaunchPlan` is what one case runs, numbers only.
 
-    records.py     both, and the lines, launches, arrays and tensor maps in them
-    source.py      pieces of text that know their place; comment lines at file scope, integer constants, signatures
-    parse.py       comment lines to a LaunchScript; near misses
-    resolve.py     LaunchScript and sizes to LaunchPlan
-    maps.py        the numbers of tensor maps, and what TMA wants of them
-    checks.py      a launch against the device's limits and the compiled program
-    parameters.py  a kernel's parameters as its file declares them
+    records.py   both, and the lines, launches, arrays and tensor maps in them
+    source.py    pieces of text that know their place; comment lines, integer constants, a kernel's parameters
+    parse.py     comment lines to a LaunchScript; near misses
+    resolve.py   LaunchScript and sizes to LaunchPlan
+    checks.py    a launch against the device's limits and the compiled program; tensor maps against TMA's rules
 """
 
 from __future__ import annotations

@@ -63,18 +63,20 @@ class _Form:
     nearly: re.Pattern[str]
     needs: tuple[str, ...]
     example: str
-    read: Callable[[Fragment, _Form], list[Line]]
+    read: Callable[[Fragment, re.Match[str], _Form], list[Line]]
 
     def matches(self, text: str) -> bool:
         return bool(self.shape.match(text) or self.nearly.match(text))
 
 
 _NAME = r"[A-Za-z_]\w*+"
+_NAMES = rf"{_NAME}(?:\s*,\s*{_NAME})*+"
+_TYPE = r"(?:(?:unsigned|signed|float|double|int|half|char|short|long|bool|__half|u?int\d+_t)\b\s*){1,3}"
 _WITHOUT_WORD = re.compile(rf"{_NAME}\s*\((?>.*?\)\s*:)(?>.*?\b(?:grid|block)\s*=)")
 
 
 def _read(fragment: Fragment, in_function: bool) -> list[Line]:
-    word = _first_word(fragment)
+    word = re.split(r"\W", fragment.text, maxsplit=1)[0]
     form = _FORMS.get(word)
     if form is None:
         if not in_function:
@@ -84,25 +86,16 @@ def _read(fragment: Fragment, in_function: bool) -> list[Line]:
         raise invalid(f"a launch line of {len(fragment.text)} characters; at most {MAX_LINE} are allowed", fragment)
     if not form.matches(fragment.text):
         return []
-    if in_function:
-        return _only_remark(fragment, word)
+    if in_function:  # a remark, unless nobody would write such a remark
+        if word in ("launch", "passes", "tensor_map") and "=" in fragment.text:
+            raise invalid("a launch line inside a function", fragment, hint="write it above the kernel, at file scope")
+        return []
     if "\n" in fragment.text:
         raise invalid("a launch line goes on in the next line", fragment, hint="write it in one line, without the \\")
-    if not form.shape.match(fragment.text):
+    match = form.shape.match(fragment.text)
+    if match is None:
         raise _near_miss(fragment, form)
-    return form.read(fragment, form)
-
-
-def _first_word(fragment: Fragment) -> str:
-    match = re.match(r"\w+", fragment.text)
-    return match[0] if match else ""
-
-
-def _only_remark(fragment: Fragment, word: str) -> list[Line]:
-    """A line inside a function is a remark, unless nobody would write such a remark."""
-    if word in ("launch", "passes", "tensor_map") and "=" in fragment.text:
-        raise invalid("a launch line inside a function", fragment, hint="write it above the kernel, at file scope")
-    return []
+    return form.read(fragment, match, form)
 
 
 def _raise_if_misspelt(fragment: Fragment, word: str) -> None:
@@ -149,10 +142,6 @@ def _fault(text: str, form: _Form) -> str:
 # ------------------------------------------------------------------------------------------------------- reading a line
 
 
-def _read_launch(fragment: Fragment, form: _Form) -> list[Line]:
-    return [_launch(fragment.part(len("launch")), fragment, form)]
-
-
 def _launch(call: Fragment, at: Fragment, form: _Form) -> LaunchLine:
     """``KERNEL(ARGS): OPTIONS``."""
     opening = call.text.index("(")
@@ -173,100 +162,82 @@ def _launch(call: Fragment, at: Fragment, form: _Form) -> LaunchLine:
     )
 
 
-_PASSES = re.compile(
-    rf"passes\s+(?P<variable>{_NAME})\s*=(?>(?P<start>.*?)\buntil\b)(?>(?P<until>.*?)\bby\b)(?>(?P<by>.*?):)"
-    rf"\s*(?P<call>{_NAME}\s*\((?>.*?\)\s*:).*)\Z"
-)
+def _passes(at: Fragment, match: re.Match[str], form: _Form) -> list[Line]:
+    variable, start, until, by, call = (at.group(match, key) for key in ("variable", "start", "until", "by", "call"))
+    return [PassesLine(variable, start, until, by, _launch(call, at, form), at)]
 
 
-def _read_passes(fragment: Fragment, form: _Form) -> list[Line]:
-    match = _PASSES.match(fragment.text)
-    assert match is not None  # it is the form's shape
-    launch = _launch(fragment.group(match, "call"), fragment, form)
-    variable, start, until, by = (fragment.group(match, key) for key in ("variable", "start", "until", "by"))
-    return [PassesLine(variable, start, until, by, launch, fragment)]
+def _scratch(at: Fragment, match: re.Match[str], form: _Form) -> list[Line]:
+    names, kind, count = (at.group(match, key) for key in ("names", "type", "count"))
+    return [ScratchLine(name, kind, count, at) for name in names.split(",")]
 
 
-def _read_scratch(fragment: Fragment, form: _Form) -> list[Line]:
-    colon, bracket = fragment.text.index(":"), fragment.text.index("[")
-    names = fragment.part(len("scratch"), colon).split(",")
-    kind, count = fragment.part(colon + 1, bracket), fragment.part(bracket + 1, fragment.text.rindex("]"))
-    return [ScratchLine(name, kind, count, fragment) for name in names]
-
-
-def _read_zero(fragment: Fragment, form: _Form) -> list[Line]:
-    return [ZeroLine(array, fragment) for array in fragment.part(len("zero")).split(",")]
-
-
-def _read_constant(fragment: Fragment, form: _Form) -> list[Line]:
-    equals = fragment.text.index("=")
-    return [ConstantLine(fragment.part(len("constant"), equals), fragment.part(equals + 1), fragment)]
-
-
-def _read_tensor_map(fragment: Fragment, form: _Form) -> list[Line]:
-    equals, colon = fragment.text.index("="), fragment.text.index(":")
-    options, _ = read_options(fragment.part(colon + 1), fragment, form.example, OF_MAP)
+def _tensor_map(at: Fragment, match: re.Match[str], form: _Form) -> list[Line]:
+    options, _ = read_options(at.part(match.end()), at, form.example, OF_MAP)
     shape, box, strides = (
         dimensions(options[key], MAX_RANK) if key in options else () for key in ("shape", "box", "strides")
     )
-    name, array = fragment.part(len("tensor_map"), equals), fragment.part(equals + 1, colon)
-    return [TensorMapLine(name, array, shape, box, strides, options.get("swizzle"), options.get("promotion"), fragment)]
+    name, array = at.group(match, "name"), at.group(match, "array")
+    return [TensorMapLine(name, array, shape, box, strides, options.get("swizzle"), options.get("promotion"), at)]
 
-
-_NAMES = rf"{_NAME}(?:\s*,\s*{_NAME})*+"
-_TYPE = r"(?:(?:unsigned|signed|float|double|int|half|char|short|long|bool|__half|u?int\d+_t)\b\s*){1,3}"
 
 _FORMS: Mapping[str, _Form] = {
-    "launch": _Form(
-        "launch",
-        re.compile(rf"launch\s+{_NAME}\s*\((?>.*?\)\s*:)"),
-        re.compile(rf"launch\b.*\b(?:grid|block)\s*=|launch\s+{_NAME}\s*(?:<<<|\(.*\)\s*\Z)"),
-        ("(", ")", ":"),
-        "// launch kernel(a, b, n): grid=cdiv(n, 256) block=256",
-        _read_launch,
-    ),
-    "passes": _Form(
-        "passes",
-        _PASSES,
-        re.compile(r"passes\b(?=.*=)(?=.*\b(?:until|by|grid|block)\b)"),
-        ("=", "until", "by", ":", "(", ")"),
-        "// passes m=n until 1 by cdiv(m, 256): kernel(src, dst, m): grid=cdiv(m, 256) block=256",
-        _read_passes,
-    ),
-    "scratch": _Form(
-        "scratch",
-        re.compile(rf"scratch\s+{_NAMES}\s*:[\w\s:]*\[.*\]\s*\Z"),
-        re.compile(
-            rf"scratch\s+{_NAMES}\s*[:=]?\s*{_TYPE}\s*(?:\[.*)?\Z|scratch\s+{_TYPE}{_NAME}\s*\[|scratch\s*:.*\["
+    form.word: form
+    for form in (
+        _Form(
+            "launch",
+            re.compile(rf"launch\s+{_NAME}\s*\((?>.*?\)\s*:)"),
+            re.compile(rf"launch\b.*\b(?:grid|block)\s*=|launch\s+{_NAME}\s*(?:<<<|\(.*\)\s*\Z)"),
+            ("(", ")", ":"),
+            "// launch kernel(a, b, n): grid=cdiv(n, 256) block=256",
+            lambda at, match, form: [_launch(at.part(len("launch")), at, form)],
         ),
-        (":", "[", "]"),
-        "// scratch ping, pong: float[cdiv(n, 256)]",
-        _read_scratch,
-    ),
-    "zero": _Form(
-        "zero",
-        re.compile(rf"zero\s+{_NAMES}\s*\Z"),
-        re.compile(rf"zero\s*[:=]\s*{_NAMES}\s*\Z"),
-        (),
-        "// zero count",
-        _read_zero,
-    ),
-    "constant": _Form(
-        "constant",
-        re.compile(rf"constant\s+{_NAME}\s*=\s*{_NAME}\s*\Z"),
-        re.compile(rf"constant\s+{_NAME}(?:\[\w*\])?\s*(?::?=|<-)\s*{_NAME}\S*\s*\Z"),
-        ("=",),
-        "// constant WEIGHTS = weights",
-        _read_constant,
-    ),
-    "tensor_map": _Form(
-        "tensor_map",
-        re.compile(rf"tensor_map\s+{_NAME}\s*=\s*{_NAME}\s*:"),
-        re.compile(rf"tensor_map\b.*\b(?:shape|box|swizzle)\s*=|tensor_map\s+{_NAME}\s*(?:=|\()"),
-        ("=", ":"),
-        "// tensor_map a_tiles = a: shape=(rows, cols) box=(64, 32) swizzle=128",
-        _read_tensor_map,
-    ),
+        _Form(
+            "passes",
+            re.compile(
+                rf"passes\s+(?P<variable>{_NAME})\s*=(?>(?P<start>.*?)\buntil\b)(?>(?P<until>.*?)\bby\b)"
+                rf"(?>(?P<by>.*?):)\s*(?P<call>{_NAME}\s*\((?>.*?\)\s*:).*)\Z"
+            ),
+            re.compile(r"passes\b(?=.*=)(?=.*\b(?:until|by|grid|block)\b)"),
+            ("=", "until", "by", ":", "(", ")"),
+            "// passes m=n until 1 by cdiv(m, 256): kernel(src, dst, m): grid=cdiv(m, 256) block=256",
+            _passes,
+        ),
+        _Form(
+            "scratch",
+            re.compile(rf"scratch\s+(?P<names>{_NAMES})\s*:(?P<type>[\w\s:]*)\[(?P<count>.*)\]\s*\Z"),
+            re.compile(
+                rf"scratch\s+{_NAMES}\s*[:=]?\s*{_TYPE}\s*(?:\[.*)?\Z|scratch\s+{_TYPE}{_NAME}\s*\[|scratch\s*:.*\["
+            ),
+            (":", "[", "]"),
+            "// scratch ping, pong: float[cdiv(n, 256)]",
+            _scratch,
+        ),
+        _Form(
+            "zero",
+            re.compile(rf"zero\s+(?P<names>{_NAMES})\s*\Z"),
+            re.compile(rf"zero\s*[:=]\s*{_NAMES}\s*\Z"),
+            (),
+            "// zero count",
+            lambda at, match, form: [ZeroLine(array, at) for array in at.group(match, "names").split(",")],
+        ),
+        _Form(
+            "constant",
+            re.compile(rf"constant\s+(?P<symbol>{_NAME})\s*=\s*(?P<array>{_NAME})\s*\Z"),
+            re.compile(rf"constant\s+{_NAME}(?:\[\w*\])?\s*(?::?=|<-)\s*{_NAME}\S*\s*\Z"),
+            ("=",),
+            "// constant WEIGHTS = weights",
+            lambda at, match, form: [ConstantLine(at.group(match, "symbol"), at.group(match, "array"), at)],
+        ),
+        _Form(
+            "tensor_map",
+            re.compile(rf"tensor_map\s+(?P<name>{_NAME})\s*=\s*(?P<array>{_NAME})\s*:"),
+            re.compile(rf"tensor_map\b.*\b(?:shape|box|swizzle)\s*=|tensor_map\s+{_NAME}\s*(?:=|\()"),
+            ("=", ":"),
+            "// tensor_map a_tiles = a: shape=(rows, cols) box=(64, 32) swizzle=128",
+            _tensor_map,
+        ),
+    )
 }
 
 
@@ -297,35 +268,22 @@ def read_options(
     ends = [*(match.start() for match in found[1:]), len(text.text)]
     options: dict[str, Fragment] = {}
     for match, end in zip(found, ends, strict=False):
-        key, value = match[1] or match[0], text.part(match.end(), end)
+        place, key, value = text.group(match, 0), match[1] or match[0], text.part(match.end(), end)
         value = value.part(0, -1) if value.text.endswith(",") else value
-        _check_option(text.group(match, 0), key, value, options, allowed, with_equals=match[1] is not None)
+        if key not in allowed.keys:
+            hint = did_you_mean(key, allowed.keys) or f"the options are {', '.join(allowed.keys)}"
+            raise invalid(f"a {allowed.line} has no option {key!r}", place, hint=hint)
+        if key in options:
+            raise invalid(f"{key} is given twice", place)
+        if key == "cooperative" and (match[1] or value.text):
+            raise invalid("cooperative stands alone, without a value", place, hint="write it as the last word")
+        if key != "cooperative" and not value.text:
+            raise invalid(f"{key}= has no value", place)
         options[key] = value
     for key in allowed.required:
         if key not in options:
             raise invalid(f"the {allowed.line} has no {key}=", at, hint=f"write it like {example}")
     return options, options.pop("cooperative", None) is not None
-
-
-def _check_option(
-    place: Fragment,
-    key: str,
-    value: Fragment,
-    before: Mapping[str, Fragment],
-    allowed: LineOptions,
-    *,
-    with_equals: bool,
-) -> None:
-    if key not in allowed.keys:
-        hint = did_you_mean(key, allowed.keys) or f"the options are {', '.join(allowed.keys)}"
-        raise invalid(f"a {allowed.line} has no option {key!r}", place, hint=hint)
-    if key in before:
-        raise invalid(f"{key} is given twice", place)
-    if key == "cooperative":
-        if with_equals or value.text:
-            raise invalid("cooperative stands alone, without a value", place, hint="write it as the last word")
-    elif not value.text:
-        raise invalid(f"{key}= has no value", place)
 
 
 def dimensions(value: Fragment, most: int = 3) -> tuple[Fragment, ...]:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, cast
 from grader.c_types import DTYPE_BYTES, ELEMENTS
 from grader.errors import SubmissionError
 from grader.expressions import ExpressionError, Number, did_you_mean, evaluate, evaluate_integer
-from grader.launch.checks import check_constant, check_limits, fit_arguments
-from grader.launch.maps import Viewed, tensor_map
+from grader.launch.checks import Viewed, check_constant, check_limits, fit_arguments, tensor_map
 from grader.launch.records import (
     Constant,
     ConstantLine,
