@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 import grader
-from grader.catalog.exercises import built_in_course, load_catalog
+from grader.catalog.courses import built_in_course
+from grader.catalog.exercises import load_catalog
 from grader.compile.toolchain import find_toolchain
 
 WHEEL, SOURCE = os.environ.get("WARPGRADE_WHEEL"), os.environ.get("WARPGRADE_SOURCE")

@@ -34,7 +34,7 @@ from grader.gpus.models import simulable
 
 if TYPE_CHECKING:
     from grader.backends.base import CaseRun
-    from grader.catalog.exercises import CourseExercise
+    from grader.catalog.courses import CourseExercise
     from grader.exercise import Exercise
     from grader.verdict import LaunchRecord
 

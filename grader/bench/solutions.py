@@ -21,7 +21,7 @@ from grader.backends.gpu.reference import baseline_source, ceiling_data, cubin, 
 from grader.backends.gpu.setup import prepare, sized
 from grader.backends.gpu.wire import Shape
 from grader.bench.report import BenchReport, BenchRow, CeilingRow, LibraryTime, rows_from_json, time_in_words
-from grader.catalog.references import resolve_reference
+from grader.catalog.courses import resolve_reference
 from grader.compile import compile_source, read_submission
 from grader.dev.slices import StoredResults, slice_of
 from grader.errors import WarpgradeError
@@ -35,7 +35,7 @@ from grader.timing.pass_lines import lines_on, with_line
 if TYPE_CHECKING:
     from grader.backends.gpu import GpuBackend
     from grader.backends.gpu.session import GpuSession
-    from grader.catalog.exercises import CourseExercise
+    from grader.catalog.courses import CourseExercise
     from grader.compile import Program
     from grader.exercise import Target
     from grader.gpus.detect import Gpu

@@ -7,33 +7,19 @@ A broken ``exercise.py`` is kept as the error it is, so that the others can stil
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.catalog.courses import (
     Broken,
-    Course,
     CourseExercise,
     built_in_course,
     course_at,
     exercise_files,
     read_exercise,
 )
-from grader.catalog.references import resolve_reference
 from grader.errors import UsageError
-
-__all__ = [
-    "Broken",
-    "Catalog",
-    "Course",
-    "CourseExercise",
-    "built_in_course",
-    "course_at",
-    "is_number",
-    "load_catalog",
-    "resolve_reference",
-]
 
 
 @dataclass(frozen=True)
@@ -53,19 +39,24 @@ class Catalog:
         A number is the one that `list` shows (``Exercise.order``: 403), and never a part of a name. Raises UsageError
         with the candidates; for another number these are the exercises of its chapter.
         """
-        self._raise_if_broken(text)
-        wanted = text.strip()
-        found = next((hits for rule in _RULES if (hits := rule(self.exercises, wanted))), ())
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise _ambiguous(text, found)
-        raise self._unknown(text)
-
-    def _raise_if_broken(self, text: str) -> None:
         for broken in self.broken:
             if broken.name == text and all(entry.name != text for entry in self.exercises):
                 raise broken.error
+        wanted = text.strip()
+        part = "" if is_number(wanted) else wanted.casefold()
+        rules: tuple[Callable[[CourseExercise], bool], ...] = (
+            lambda entry: entry.name == wanted,
+            lambda entry: str(entry.number) == wanted,
+            lambda entry: bool(part) and part in entry.name.casefold(),
+        )
+        found = next((hits for rule in rules if (hits := list(filter(rule, self.exercises)))), [])
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            raise self._unknown(text)
+        names = ", ".join(entry.name for entry in found)
+        message = f"{text!r} may mean {len(found)} exercises: {names}"
+        raise UsageError(message, code="ambiguous_exercise", hint="write one of these names")
 
     @property
     def names(self) -> list[str]:
@@ -116,10 +107,8 @@ def _with_inheritance(exercises: Sequence[CourseExercise]) -> Iterator[CourseExe
 
 
 def same_ladder(entry: CourseExercise, other: CourseExercise) -> bool:
-    return bool(entry.exercise.ladder) and (entry.course, entry.exercise.ladder) == (
-        other.course,
-        other.exercise.ladder,
-    )
+    ladder = entry.exercise.ladder
+    return bool(ladder) and entry.course == other.course and ladder == other.exercise.ladder
 
 
 def _without_twins(loaded: Sequence[CourseExercise]) -> tuple[list[CourseExercise], list[Broken]]:
@@ -135,32 +124,5 @@ def _without_twins(loaded: Sequence[CourseExercise]) -> tuple[list[CourseExercis
     return list(first.values()), twins
 
 
-# ------------------------------------------------------------------------------------------------------------- finding
-
-
-def _by_name(exercises: Sequence[CourseExercise], text: str) -> list[CourseExercise]:
-    return [entry for entry in exercises if entry.name == text]
-
-
-def _by_number(exercises: Sequence[CourseExercise], text: str) -> list[CourseExercise]:
-    return [entry for entry in exercises if str(entry.number) == text]
-
-
 def is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= 9  # more digits are nobody's chapter
-
-
-def _by_part(exercises: Sequence[CourseExercise], text: str) -> list[CourseExercise]:
-    if not text or is_number(text):
-        return []
-    return [entry for entry in exercises if text.casefold() in entry.name.casefold()]
-
-
-_RULES = (_by_name, _by_number, _by_part)
-
-
-def _ambiguous(text: str, found: Sequence[CourseExercise]) -> UsageError:
-    names = ", ".join(entry.name for entry in found)
-    return UsageError(
-        f"{text!r} may mean {len(found)} exercises: {names}", code="ambiguous_exercise", hint="write one of these names"
-    )

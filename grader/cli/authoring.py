@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.catalog.courses import CourseExercise, exercise_files
-from grader.catalog.exercises import Course, built_in_course, course_at, load_catalog
+from grader.catalog.courses import Course, CourseExercise, built_in_course, course_at, exercise_files
+from grader.catalog.exercises import load_catalog
 from grader.cli.course import find, load
 from grader.errors import UsageError
 from grader.grading.advice import shown
@@ -149,7 +149,7 @@ def refresh_wrong(entry: CourseExercise) -> int:
 
 def run_check(names: Sequence[str], courses: Sequence[Path], *, gpu: bool, device: int, minutes: float | None) -> int:
     """Check the course; the exit code is that of `grader.dev.check.run`."""
-    from grader.catalog.exercises import built_in_course
+    from grader.catalog.courses import built_in_course
     from grader.dev.check import run
 
     catalog = load(courses)

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from grader.bench.profile import LaunchFacts, Row, SubmissionProfile
     from grader.bench.report import BenchReport, BenchRow
-    from grader.catalog.exercises import Catalog, CourseExercise
+    from grader.catalog.courses import CourseExercise
+    from grader.catalog.exercises import Catalog
 
 # --------------------------------------------------------------------------------------------------------------- bench
 

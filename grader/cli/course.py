@@ -10,7 +10,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from grader.catalog.exercises import Broken, Catalog, CourseExercise, built_in_course, is_number, load_catalog
+from grader.catalog.courses import Broken, CourseExercise, built_in_course
+from grader.catalog.exercises import Catalog, is_number, load_catalog
 from grader.cli.routing import COMMANDS, HELP, reserved
 from grader.errors import UsageError
 from grader.output import print_json, print_line, print_text, screen, wrapped

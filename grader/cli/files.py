@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from grader.catalog.exercises import CourseExercise
+from grader.catalog.courses import CourseExercise
 from grader.cli.course import files_of, find, load, missing_here, named, to_edit
 from grader.errors import UsageError
 from grader.output import print_line, print_text, say, screen, wrapped

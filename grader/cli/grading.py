@@ -12,7 +12,8 @@ from threading import Thread
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from grader.catalog.exercises import Catalog, CourseExercise, built_in_course
+from grader.catalog.courses import CourseExercise, built_in_course
+from grader.catalog.exercises import Catalog
 from grader.cli.course import find, load, of_a_file
 from grader.errors import UsageError
 from grader.grading.records import Texts

@@ -185,7 +185,8 @@ def _cache() -> str:
 
 
 def _course() -> str:
-    from grader.catalog.exercises import built_in_course, load_catalog
+    from grader.catalog.courses import built_in_course
+    from grader.catalog.exercises import load_catalog
 
     catalog = load_catalog()
     if not catalog.exercises:
@@ -216,7 +217,7 @@ def show_device(index: int, *, as_json: bool) -> int:
     """Print a GPU's peaks and its measured ceilings. Raises Unsupported where there is no such GPU."""
     from grader.backends.gpu import GpuBackend
     from grader.bench.solutions import measured_ceilings
-    from grader.catalog.exercises import built_in_course
+    from grader.catalog.courses import built_in_course
     from grader.gpus.detect import detect
     from grader.timing.roofline import peaks
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from grader.catalog.exercises import Catalog, CourseExercise
+from grader.catalog.courses import CourseExercise
+from grader.catalog.exercises import Catalog
 from grader.cli.course import (
     chapter_title,
     find,

@@ -17,7 +17,7 @@ from grader.errors import Unsupported, UsageError
 from grader.output import print_json, print_line, screen, wrapped, write_file
 
 if TYPE_CHECKING:
-    from grader.catalog.exercises import CourseExercise
+    from grader.catalog.courses import CourseExercise
     from grader.gpus.detect import Gpu
     from grader.render.tuning import Tuned
     from grader.tune.build import Machine, Variant

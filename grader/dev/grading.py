@@ -21,7 +21,7 @@ from zlib import crc32
 from grader.backends.sim.hostfile.backend import Pair
 from grader.backends.sim.session import SimBackend, SimSession
 from grader.backends.starting import simulator_child
-from grader.catalog.exercises import CourseExercise
+from grader.catalog.courses import CourseExercise
 from grader.compile.kept import compilers_kept
 from grader.dev.wrong import WrongAnswer
 from grader.grading.grade import grade

@@ -107,7 +107,7 @@ def _line(entry: CourseExercise) -> Iterator[str]:
 
 def _comparison(entry: CourseExercise) -> Iterator[str]:
     """The oracle exists, and the comparison rejects what other courses accept."""
-    from grader.catalog.references import resolve_reference
+    from grader.catalog.courses import resolve_reference
     from grader.compare import self_test
 
     oracle = resolve_reference(entry.exercise.oracle, entry.course)

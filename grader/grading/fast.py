@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from grader.backends.gpu import GpuBackend
     from grader.backends.gpu.session import GpuSession
     from grader.backends.gpu.wire import RawSamples
-    from grader.catalog.exercises import CourseExercise
+    from grader.catalog.courses import CourseExercise
     from grader.exercise import Target
     from grader.verdict import Measurement
 

@@ -21,7 +21,7 @@ from grader.grading.records import Request, Services, Submission, Texts
 if TYPE_CHECKING:
     from grader.backends.base import Backend
     from grader.backends.sim.hostfile.backend import StartPair
-    from grader.catalog.exercises import CourseExercise
+    from grader.catalog.courses import CourseExercise
     from grader.exercise import Exercise
     from grader.gpus.detect import Gpu
     from grader.grading.records import Oracle
@@ -184,6 +184,6 @@ def _with_gpu(
 
 
 def _oracle(entry: CourseExercise) -> Oracle:
-    from grader.catalog.references import resolve_reference
+    from grader.catalog.courses import resolve_reference
 
     return resolve_reference(entry.exercise.oracle, entry.course)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from grader.catalog.exercises import Catalog, CourseExercise, built_in_course
+from grader.catalog.courses import CourseExercise, built_in_course
+from grader.catalog.exercises import Catalog
 from grader.gpus.models import simulable
 from grader.output import tell_once
 from grader.paths import data_folder

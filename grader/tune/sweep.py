@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from grader.backends.base import Limits
     from grader.backends.gpu import GpuBackend
     from grader.backends.gpu.session import GpuSession
-    from grader.catalog.exercises import CourseExercise
+    from grader.catalog.courses import CourseExercise
     from grader.compile import Program
     from grader.gpus.detect import Gpu
     from grader.grading.cases import CaseBook
@@ -236,7 +236,7 @@ class GpuTimer:
     def _expected_values(self) -> CaseBook:
         """Inputs and expected outputs, made once for all variants."""
         if self._book is None:
-            from grader.catalog.references import resolve_reference
+            from grader.catalog.courses import resolve_reference
             from grader.grading.cases import CaseBook
 
             oracle = resolve_reference(self.entry.exercise.oracle, self.entry.course)

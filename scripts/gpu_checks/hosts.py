@@ -48,7 +48,7 @@ class Told:
 def host_case(backend: GpuBackend, host_source: str, limits: Limits = LIMITS, name: str = "zero_copy") -> Told:
     """One small case of the exercise, and its timed runs where that is right."""
     from grader.backends.gpu.hostfile.backend import HostfileBackend
-    from grader.catalog.references import resolve_reference
+    from grader.catalog.courses import resolve_reference
     from grader.grading.fast_hostfile import HostfileSpeedTest
 
     one = courses()[name]

@@ -24,7 +24,8 @@ from ladder_pages import write_page, write_statements
 from ladder_steps import Report, step_of
 
 from grader.bench.report import table as markdown_table
-from grader.catalog.exercises import CourseExercise, load_catalog
+from grader.catalog.courses import CourseExercise
+from grader.catalog.exercises import load_catalog
 from grader.dev.grading import CourseGrader
 from grader.dev.ladders import Cell, Launches, ladders, matrix
 from grader.exercise import Expect

@@ -10,16 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grader.catalog.courses import exercise_files, read_exercise
-from grader.catalog.exercises import (
-    Catalog,
+from grader.catalog.courses import (
     Course,
     CourseExercise,
     built_in_course,
     course_at,
-    load_catalog,
+    exercise_files,
+    read_exercise,
     resolve_reference,
 )
+from grader.catalog.exercises import Catalog, load_catalog
 from grader.errors import Unsupported, UsageError
 
 COURSE = Path(__file__).parents[1] / "course"

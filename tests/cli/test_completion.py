@@ -55,7 +55,7 @@ def test_nothing_is_offered_where_nothing_belongs(words):
 
 
 def test_names_of_another_course_are_offered_and_a_missing_course_is_no_error():
-    from grader.catalog.exercises import built_in_course
+    from grader.catalog.courses import built_in_course
 
     mini = built_in_course().exercises.parent / "tests" / "course"
     if mini.is_dir():

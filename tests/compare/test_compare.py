@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.catalog.exercises import load_catalog, resolve_reference
+from grader.catalog.courses import resolve_reference
+from grader.catalog.exercises import load_catalog
 from grader.compare import chain_error, compare, rejects, self_test
 from grader.errors import GraderFault, UsageError
 from grader.exercise import Array, Exercise, Tolerance, Values

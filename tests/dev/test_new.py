@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.catalog.exercises import Course, load_catalog
+from grader.catalog.courses import Course
+from grader.catalog.exercises import load_catalog
 from grader.cli import main
 from grader.dev.check import run
 from grader.dev.new import new_exercise

@@ -11,8 +11,7 @@ import numpy.typing as npt
 import pytest
 
 from grader.backends.gpu.reference import ceiling_data, device_data
-from grader.catalog.courses import built_in_course
-from grader.catalog.references import resolve_reference
+from grader.catalog.courses import built_in_course, resolve_reference
 from grader.exercise import Array, Values
 from grader.expressions import cdiv, evaluate, evaluate_integer
 from grader.gpus import detect as device

@@ -12,7 +12,8 @@ import pytest
 
 from grader.api import grade
 from grader.backends.hostfile.case import warm_up_inputs
-from grader.catalog.exercises import built_in_course, load_catalog, resolve_reference
+from grader.catalog.courses import built_in_course, resolve_reference
+from grader.catalog.exercises import load_catalog
 from grader.dev.wrong import wrong_answer
 from grader.findings.record import Finding
 from grader.grading.cases import CaseBook

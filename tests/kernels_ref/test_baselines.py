@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.catalog.exercises import built_in_course, load_catalog, resolve_reference
+from grader.catalog.courses import built_in_course, resolve_reference
+from grader.catalog.exercises import load_catalog
 
 COURSE = built_in_course()
 BASELINES = COURSE.kernels_ref / "baselines"

@@ -13,8 +13,7 @@ import numpy.typing as npt
 import pytest
 
 from grader.backends.gpu.reference import device_data
-from grader.catalog.courses import built_in_course
-from grader.catalog.references import resolve_reference
+from grader.catalog.courses import built_in_course, resolve_reference
 from grader.compile.toolchain import find_toolchain
 from grader.expressions import evaluate_integer
 

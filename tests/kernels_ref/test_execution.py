@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from grader.catalog.exercises import built_in_course, resolve_reference
+from grader.catalog.courses import built_in_course, resolve_reference
 from grader.compile import assembly, compile_source
 from grader.compile.ptxas import Resources
 from grader.compile.toolchain import find_toolchain

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from grader.catalog.exercises import built_in_course, load_catalog, resolve_reference
+from grader.catalog.courses import built_in_course, resolve_reference
+from grader.catalog.exercises import load_catalog
 from grader.compare.tolerance import right
 from grader.compile import compile_source
 from grader.compile.toolchain import find_toolchain

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from grader.catalog.exercises import built_in_course, resolve_reference
+from grader.catalog.courses import built_in_course, resolve_reference
 
 RANDOM = np.random.default_rng(20261121)
 

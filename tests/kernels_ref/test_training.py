@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from grader.catalog.courses import built_in_course
-from grader.catalog.references import resolve_reference
+from grader.catalog.courses import built_in_course, resolve_reference
 
 Reals = npt.NDArray[Any]
 

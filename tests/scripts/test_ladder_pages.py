@@ -15,8 +15,7 @@ import ladders as module
 import pytest
 from ladder_steps import LIBRARIES, Step, libraries, row_of, step_of
 
-from grader.catalog.courses import Course, CourseExercise
-from grader.catalog.exercises import built_in_course, resolve_reference
+from grader.catalog.courses import Course, CourseExercise, built_in_course, resolve_reference
 from grader.dev import ladders as dev
 from grader.exercise import AlsoTimed, Array, Exercise, Expect, Target, Work
 from grader.render.console import statement_text

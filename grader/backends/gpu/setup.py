@@ -16,7 +16,7 @@ from grader.inputs import derive_seed, element_count
 from grader.timing import roofline
 
 if TYPE_CHECKING:
-    from grader.catalog.exercises import CourseExercise
+    from grader.catalog.courses import CourseExercise
     from grader.compile import Program
     from grader.exercise import Exercise, Size
     from grader.gpus.detect import Gpu
