@@ -49,12 +49,6 @@ def self_test(exercise: Exercise, size: Size, oracle: Oracle, *, seeds: tuple[in
     return [f"at {where}: {words}" for words in (*problems, *(words for words, passes in passed.items() if passes))]
 
 
-def rejects(exercise: Exercise, size: Size, values: Kind, expected: Arrays, inputs: Arrays, forged: Arrays) -> bool:
-    """Whether one case rejects ``forged``; outputs that it does not hold are the right ones."""
-    honest = {array.name: rounded_to(expected[array.name], np.dtype(array.dtype)) for array in exercise.outputs}
-    return compare(exercise, size, values, honest | dict(forged), expected, inputs) is not None
-
-
 @dataclass(frozen=True, eq=False)
 class TrialCase:
     """One case of the self-test. ``coarse`` is the oracle's answer from inputs in the next lower format."""
@@ -67,7 +61,11 @@ class TrialCase:
     coarse: Arrays
 
     def rejects(self, forged: Arrays) -> bool:
-        return rejects(self.exercise, self.size, self.values, self.expected, self.inputs, forged)
+        """Whether the case rejects ``forged``; outputs that it does not hold are the right ones."""
+        outputs = self.exercise.outputs
+        honest = {array.name: rounded_to(self.expected[array.name], np.dtype(array.dtype)) for array in outputs}
+        mixed = honest | dict(forged)
+        return compare(self.exercise, self.size, self.values, mixed, self.expected, self.inputs) is not None
 
 
 def _case(exercise: Exercise, size: Size, values: Kind, seed: int, oracle: Oracle) -> TrialCase:

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from grader.catalog.courses import resolve_reference
 from grader.catalog.exercises import load_catalog
-from grader.compare import chain_error, compare, rejects, self_test
+from grader.compare import chain_error, compare, self_test
+from grader.compare.self_test import TrialCase
 from grader.errors import GraderFault, UsageError
 from grader.exercise import Array, Exercise, Tolerance, Values
 from grader.findings.record import Finding
@@ -343,5 +344,6 @@ def test_a_copy_may_be_right_where_the_exercise_says_so() -> None:
 def test_rejects_fills_in_the_right_answer_for_other_outputs() -> None:
     of = replace(SCALE, arrays=(*SCALE.arrays, Array("z", "float32", "n", role="out")))
     expected = {"y": np.ones(3), "z": np.ones(3)}
-    assert not rejects(of, {"n": 3}, "exact", expected, {}, {"y": floats(1, 1, 1)})
-    assert rejects(of, {"n": 3}, "exact", expected, {}, {"z": floats(1, 1, 2)})
+    case = TrialCase(of, {"n": 3}, "exact", inputs={}, expected=expected, coarse={})
+    assert not case.rejects({"y": floats(1, 1, 1)})
+    assert case.rejects({"z": floats(1, 1, 2)})

@@ -12,7 +12,7 @@ COURSE = "tests/test_course.py::test_stub_solution_and_wrong_answers_are_as_the_
 @pytest.mark.parametrize(
     ("changed", "tested"),
     [
-        ("grader/compare/guesses.py", ["tests/compare"]),
+        ("grader/compare/mismatch.py", ["tests/compare"]),
         ("grader/backends/sim/child.py", ["tests/backends/sim"]),
         ("grader/api.py", ["tests/test_api.py"]),
         ("kernels_ref/reduction.py", ["tests/kernels_ref"]),
