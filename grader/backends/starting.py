@@ -48,38 +48,28 @@ def end_early() -> None:
 
 def simulator_child(*, sandbox: bool = True) -> Child:
     """A child that gets ready to simulate: the one that was started early, or a new one."""
-    return (_early.pop("sim", None) if sandbox else None) or _new_simulator(sandbox)
-
-
-def gpu_child(device: int, *, sandbox: bool = True) -> Child:
-    """A child that makes its context on GPU number ``device`` at once: the one that was started early, or a new one."""
-    return (_early.pop(f"gpu {device}", None) if sandbox else None) or _new_on_gpu(device, sandbox)
-
-
-def _new_simulator(sandbox: bool) -> Child:
+    if sandbox and "sim" in _early:
+        return _early.pop("sim")
     closed = Sandbox(files=True, processes=False, network=False, memory_bytes=ADDRESS_SPACE)
     return spawn("grader.backends.sim.child", sandbox=closed if sandbox else None)
 
 
-def _new_on_gpu(device: int, sandbox: bool) -> Child:
+def gpu_child(device: int, *, sandbox: bool = True) -> Child:
+    """A child that makes its context on GPU number ``device`` at once: the one that was started early, or a new one.
+
+    What CUDA needs of the file system is open to it; home folders stay closed, but for where Python, its packages and
+    the grader lie.
+    """
     from grader.process.channel import ChannelClosed
 
-    child = spawn("grader.backends.gpu.child", sandbox=gpu_sandbox() if sandbox else None, env=environment())
+    if sandbox and f"gpu {device}" in _early:
+        return _early.pop(f"gpu {device}")
+    python = (sys.prefix, sys.base_prefix, str(PACKAGE), *(str(Path(p).absolute()) for p in sys.path if p))
+    closed = Sandbox(files=True, read=(*_SYSTEM, *python), write=(*_WRITABLE, "/tmp", tempfile.gettempdir()))
+    child = spawn("grader.backends.gpu.child", sandbox=closed if sandbox else None, env=environment())
     with contextlib.suppress(ChannelClosed):  # the session that waits for the child says what happened
         child.channel.send({"do": "start", "device": device, "printf_bytes": PRINTF_BYTES})
     return child
-
-
-def gpu_sandbox() -> Sandbox:
-    """What CUDA needs of the file system; home folders stay closed, but for where Python and its packages lie."""
-    write = (*_WRITABLE, "/tmp", tempfile.gettempdir())
-    return Sandbox(files=True, read=(*_SYSTEM, *python_folders()), write=write)
-
-
-def python_folders() -> tuple[str, ...]:
-    """Where this Python, its packages and the grader lie: a child may read them."""
-    package = str(PACKAGE)
-    return (sys.prefix, sys.base_prefix, package, *(str(Path(folder).absolute()) for folder in sys.path if folder))
 
 
 def environment(scratch: str | None = None) -> dict[str, str]:

@@ -229,7 +229,7 @@ class GpuTimer:
         else:
             from grader.compile import assemble
 
-            self._session.load_another(program, assemble(program, self.machine.arch))
+            self._session.load(program, assemble(program, self.machine.arch))
         self._loaded = variant
         return self._session
 

@@ -66,13 +66,13 @@ class GpuBackend(Backend):
         self.start()
         child, self._started = self._started, None
         assert child is not None
-        session = GpuSession(child, program, limits)
+        session = GpuSession(child, limits)
         try:
             session.prepare(support_cubin(self.gpu))
             if program is None:
                 session.wait_ready()
             else:
-                session.load(assemble(program, self.gpu.arch_for(program.target)))
+                session.load(program, assemble(program, self.gpu.arch_for(program.target)))
         except BaseException:
             session.close()
             raise

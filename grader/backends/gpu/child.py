@@ -185,7 +185,7 @@ class Worker:
             "inputs_changed": list(outcome.inputs_changed),
             "elapsed_s": outcome.elapsed_s,
         }
-        return answer | self._done(), outcome.outputs
+        return answer | self._done(), dict(outcome.outputs)
 
     def _time(self, message: dict[str, Any], _: Arrays) -> Answer:
         assert self._program is not None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
+from grader.backends.base import Execution
 from grader.backends.gpu.arena import Arena
 from grader.backends.gpu.cuda import Cuda, CudaError, Function, Module
 from grader.backends.gpu.faults import stray_diagnostic
@@ -19,7 +19,6 @@ from grader.backends.plans import resolve
 from grader.compile import Entry
 from grader.errors import SubmissionError
 from grader.launch import Constant, LaunchPlan, TensorMap, Zero
-from grader.verdict import Diagnostic
 
 
 class LoadedProgram:
@@ -128,14 +127,6 @@ class LoadedProgram:
         return snapshot, f"copies of {len(snapshot)} variables"
 
 
-@dataclass(frozen=True, eq=False)
-class CaseOutcome:
-    outputs: dict[str, npt.NDArray[np.generic]]
-    diagnostics: tuple[Diagnostic, ...]
-    inputs_changed: tuple[str, ...]
-    elapsed_s: float
-
-
 def run_case(
     device: Cuda,
     arena: Arena,
@@ -143,7 +134,7 @@ def run_case(
     plan: LaunchPlan,
     shapes: tuple[Shape, ...],
     data: Mapping[str, npt.NDArray[np.generic]],
-) -> CaseOutcome:
+) -> Execution:
     """Run the plan once: fresh arrays, the launches in order, then everything that may have gone wrong.
 
     Raises CudaError where a kernel or launch failed, SubmissionError for bad arguments.
@@ -165,7 +156,7 @@ def run_case(
     strays = arena.strays()
     kernel = only_kernel(plan)
     given = [s for s in shapes if s.role == "in" and s.name in data]
-    return CaseOutcome(
+    return Execution(
         outputs={s.name: arena.download(s.name, s.dtype) for s in shapes if s.role == "out"},
         diagnostics=tuple(stray_diagnostic(stray, kernel) for stray in strays),
         inputs_changed=tuple(

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 def device_data(course: Course) -> ModuleType:
     """`kernels_ref/device` of the course, else of the built-in one."""
-    return _load(_folder(course, "device"))
+    return _load(trusted_file(course, "device/__init__.py").parent)
 
 
 def ceiling_data(course: Course) -> ModuleType:
     """`kernels_ref/ceilings` of the course, else of the built-in one."""
-    return _load(_folder(course, "ceilings"))
+    return _load(trusted_file(course, "ceilings/__init__.py").parent)
 
 
 def find(course: Course, folder: str, table: str, name: str) -> tuple[Any, Path] | None:
@@ -35,7 +35,7 @@ def find(course: Course, folder: str, table: str, name: str) -> tuple[Any, Path]
 
     The course's own table is looked at first, then the built-in one.
     """
-    for root in roots(course):
+    for root in _roots(course):
         place = root / folder
         if (place / "__init__.py").is_file():
             entry = getattr(_load(place), table).get(name)
@@ -46,26 +46,29 @@ def find(course: Course, folder: str, table: str, name: str) -> tuple[Any, Path]
 
 def baseline_source(course: Course, module: str) -> str:
     """The text of a module of `kernels_ref/baselines`, which runs in the GPU child."""
-    for root in roots(course):
-        file = root / "baselines" / f"{module}.py"
-        if module.isidentifier() and file.is_file():
-            return file.read_text()
-    raise GraderFault(f"the course has no kernels_ref/baselines/{module}.py")
+    if not module.isidentifier():
+        raise GraderFault(f"{module!r} is no module of kernels_ref/baselines")
+    return trusted_file(course, f"baselines/{module}.py").read_text()
 
 
-def roots(course: Course | None) -> tuple[Path, ...]:
-    """The `kernels_ref` of the course, where one is given, then the built-in one."""
+def trusted_file(course: Course | None, *names: str, why: str = "") -> Path:
+    """The first of these files of `kernels_ref`: the course's own, where one is given, before the built-in one.
+
+    Raises GraderFault where there is none, which ends with ``why`` one is needed.
+    """
+    places = (root / name for name in names for root in _roots(course))
+    found = next((place for place in places if place.is_file()), None)
+    if found is None:
+        wanted = " or ".join(f"kernels_ref/{name}" for name in dict.fromkeys(names))
+        raise GraderFault(f"the course has no {wanted}{why}")
+    return found
+
+
+def _roots(course: Course | None) -> tuple[Path, ...]:
     from grader.catalog.courses import built_in_course
 
     own = () if course is None else (course.kernels_ref,)
     return tuple(dict.fromkeys((*own, built_in_course().kernels_ref)))
-
-
-def _folder(course: Course, name: str) -> Path:
-    for root in roots(course):
-        if (root / name / "__init__.py").is_file():
-            return root / name
-    raise GraderFault(f"the course has no kernels_ref/{name}")
 
 
 @cache

@@ -33,12 +33,12 @@ SETTLE_S = 2.0  # what a case needs beside its launches: copies, checks
 class ChildSession(Closing):
     """One submission in one child. A context manager; on exit the child is gone, with whatever it still ran."""
 
-    def __init__(self, child: Child, program: Program | None, limits: Limits) -> None:
+    def __init__(self, child: Child, limits: Limits) -> None:
         self._child = child
         self.limits = limits
         self._ends = time.monotonic() + limits.total_s
         self._stopped: WarpgradeError | None = None
-        self._program = program
+        self._program: Program | None = None
         self._ready = False
         self.sandbox = "none"
 
@@ -50,7 +50,7 @@ class ChildSession(Closing):
 
     def wait_ready(self) -> None:
         """Wait until the child's context is up. Raises GraderFault where it does not start."""
-        ready, _ = self._await(START_S, starting=True)
+        ready, _ = self._await(START_S)
         self._ready = True
         self.sandbox = str(ready.get("sandbox", "none"))
         self.begin(LOAD_S)
@@ -85,17 +85,17 @@ class ChildSession(Closing):
         try:
             self._child.channel.send(request, arrays)
         except ChannelClosed:
-            raise self._stop(self._died(starting=not self._ready)) from None
+            raise self._stop(self._died()) from None
 
-    def _await(self, timeout_s: float, *, starting: bool = False, keep_fault: bool = False) -> Answer:
+    def _await(self, timeout_s: float, *, keep_fault: bool = False) -> Answer:
         """The next answer; a fault is raised unless it is wanted as it is."""
-        allowed_s = timeout_s if starting else self._allowed(timeout_s)
+        allowed_s = self._allowed(timeout_s)
         try:
             answer, arrays = self._child.channel.receive(allowed_s)
         except ChannelTimeout:
-            raise self._stop(self._hung(allowed_s, starting)) from None
+            raise self._stop(self._hung(allowed_s)) from None
         except ChannelClosed:
-            raise self._stop(self._died(starting)) from None
+            raise self._stop(self._died()) from None
         except ChannelBroken:
             message = "the process that ran the submission answered with something that is no answer"
             raise self._stop(SubmissionError("crash", message)) from None
@@ -103,8 +103,8 @@ class ChildSession(Closing):
         return answer, arrays
 
     def _allowed(self, timeout_s: float) -> float:
-        """``timeout_s``, or what is left of the session's time."""
-        return max(0.0, min(timeout_s, self._ends - time.monotonic()))
+        """``timeout_s``, or once the child is ready what is left of the session's time."""
+        return max(0.0, min(timeout_s, self._ends - time.monotonic())) if self._ready else timeout_s
 
     def _raise_if_bad(self, answer: dict[str, Any], keep_fault: bool) -> None:
         if "error" in answer:
@@ -128,8 +128,8 @@ class ChildSession(Closing):
         self._child.close()
         return error
 
-    def _hung(self, seconds: float, starting: bool) -> WarpgradeError:
-        if starting:
+    def _hung(self, seconds: float) -> WarpgradeError:
+        if not self._ready:
             return GraderFault(f"the GPU process did not start within {seconds:.0f} s", hint="try `grade doctor`")
         message = self._too_long("the kernel", seconds)
         more = f"if the kernel only has much to do, `--timeout {math.ceil(2 * self.limits.total_s)}` gives it more time"
@@ -143,10 +143,10 @@ class ChildSession(Closing):
             return f"all runs together did not finish within {self.limits.total_s:.3g} s"
         return f"{who} did not finish within {seconds:.3g} s"
 
-    def _died(self, starting: bool) -> WarpgradeError:
+    def _died(self) -> WarpgradeError:
         self._child.wait(2.0)
         how = self._child.signal_name or f"exit status {self._child.returncode}"
-        if starting:
+        if not self._ready:
             tail = self._child.stderr.strip().splitlines()[-1:] or ["it said nothing"]
             return GraderFault(f"the GPU process ended while starting ({how}): {tail[0]}", hint="try `grade doctor`")
         message = f"the process that ran the kernel died ({how})"
@@ -165,15 +165,13 @@ class GpuSession(ChildSession):
         """Hand over the grader's own kernels, without waiting for the context."""
         self._send({"do": "prepare", "support": support})
 
-    def load(self, cubin: bytes) -> None:
-        """Hand the assembled program over. Raises GraderFault, SubmissionError (``limit``)."""
-        entries = [asdict(entry) for entry in self.program.entries]
-        self.restored_by = str(self._load({"do": "load", "cubin": cubin, "entries": entries}).get("restored_by", ""))
-
-    def load_another(self, program: Program, cubin: bytes) -> None:
-        """Load a program in place of the last one: another variant of one submission. Raises what `load` raises."""
+    def load(self, program: Program, cubin: bytes) -> None:
+        """Hand the assembled program over, in place of the last one where there is one: another variant of one
+        submission. Raises GraderFault, SubmissionError (``limit``).
+        """
         self._program = program
-        self.load(cubin)
+        entries = [asdict(entry) for entry in program.entries]
+        self.restored_by = str(self._load({"do": "load", "cubin": cubin, "entries": entries}).get("restored_by", ""))
 
     def run(self, run: CaseRun) -> Execution:
         """Run one case on fresh buffers.

@@ -82,33 +82,53 @@ def make(message: Mapping[str, Any]) -> Measured:
     return LinkCopies(int(message.get("into", 0)), int(message.get("out_of", 0)))
 
 
+class _Buffer:
+    """Memory of the device, with its pinned counterpart on the host."""
+
+    def __init__(self, runtime: Any, size: int) -> None:
+        self._runtime, self._size = runtime, size
+        self.device, self._host = runtime.malloc(size), runtime.hostAlloc(size, runtime.hostAllocMapped)
+
+    def fill(self, dtype: str, bounds: Sequence[float]) -> None:
+        """Fill both with values of a range."""
+        memory = memoryview((ctypes.c_char * self._size).from_address(self._host)).cast("B")
+        _fill(np.frombuffer(memory, dtype=dtype), bounds)
+        self._runtime.memcpy(self.device, self._host, self._size, self._runtime.memcpyHostToDevice)
+
+    def copy(self, role: str, stream: Any) -> None:
+        """Queue the copy of an input (``in``) to the device, or of an output (``out``) to the host."""
+        to, source, kind = self.device, self._host, self._runtime.memcpyHostToDevice
+        if role == "out":
+            to, source, kind = source, to, self._runtime.memcpyDeviceToHost
+        self._runtime.memcpyAsync(to, source, self._size, kind, stream.ptr)
+
+    def free(self) -> None:
+        self._runtime.free(self.device)
+        self._runtime.freeHost(self._host)
+
+
 class LinkCopies:
     """Copies of so many bytes into the device and out of it, in pinned memory, at once on two streams."""
 
     def __init__(self, into: int, out_of: int) -> None:
         from cupy.cuda import Stream, runtime
 
-        self._runtime = runtime
-        directions = ((into, runtime.memcpyHostToDevice), (out_of, runtime.memcpyDeviceToHost))
         self._copies = []
-        for size, kind in directions:
+        for role, size in (("in", into), ("out", out_of)):
             if size:
-                host, device = runtime.hostAlloc(size, runtime.hostAllocMapped), runtime.malloc(size)
-                runtime.memset(device, 0, size)
-                ends = (device, host) if kind == runtime.memcpyHostToDevice else (host, device)
-                self._copies.append((*ends, size, kind, Stream(non_blocking=True)))
+                buffer = _Buffer(runtime, size)
+                runtime.memset(buffer.device, 0, size)
+                self._copies.append((buffer, role, Stream(non_blocking=True)))
 
     def run(self) -> None:
-        for to, source, size, kind, stream in self._copies:
-            self._runtime.memcpyAsync(to, source, size, kind, stream.ptr)
+        for buffer, role, stream in self._copies:
+            buffer.copy(role, stream)
         for *_, stream in self._copies:
             stream.synchronize()
 
     def free(self) -> None:
-        for to, source, _, kind, _ in self._copies:
-            device, host = (to, source) if kind == self._runtime.memcpyHostToDevice else (source, to)
-            self._runtime.free(device)
-            self._runtime.freeHost(host)
+        for buffer, *_ in self._copies:
+            buffer.free()
         self._copies.clear()
 
 
@@ -166,18 +186,22 @@ class Kernels:
     def __init__(self, message: Mapping[str, Any]) -> None:
         from cupy.cuda import Stream, runtime
 
-        self._runtime, self._stream = runtime, Stream(non_blocking=True)
+        self._stream = Stream(non_blocking=True)
         plan = from_json(LaunchPlan, message["plan"])
         entries = {entry.name: entry for entry in from_json(tuple[Entry, ...], message["entries"])}
         scratch = [
             {"name": s.name, "dtype": s.dtype, "count": s.count, "role": "scratch", "range": [0, 1, 0, 1]}
             for s in plan.scratch
         ]
-        self._buffers = [_Buffer(runtime, array) for array in [*message["arrays"], *scratch]]
-        addresses = {buffer.name: buffer.device for buffer in self._buffers}
-        module = load_module(
-            bytes(message["cubin"]), plan.launches[0].kernel, cooperative=any(x.cooperative for x in plan.launches)
-        )
+        addresses = {}
+        self._buffers: list[tuple[_Buffer, str]] = []  # with the roles of the arrays
+        for array in [*message["arrays"], *scratch]:
+            buffer = _Buffer(runtime, int(array["count"]) * np.dtype(array["dtype"]).itemsize)
+            buffer.fill(array["dtype"], array["range"])
+            self._buffers.append((buffer, str(array["role"])))
+            addresses[str(array["name"])] = buffer.device
+        cooperative = any(x.cooperative for x in plan.launches)
+        module = load_module(bytes(message["cubin"]), plan.launches[0].kernel, cooperative=cooperative)
         launches = []
         for launch in plan.launches:
             kernel = module.get_function(launch.kernel)
@@ -187,48 +211,23 @@ class Kernels:
             launches.append((kernel, launch.grid, launch.block, args, launch.shared_bytes))
         rounds = int(message["rounds"])
         self._launches = tuple(islice(cycle(launches), rounds or len(launches)))
-        self._copied = self._buffers if rounds else []
+        copied = self._buffers if rounds else []
+        self._before, self._after = ([b for b, own in copied if own == role] for role in ("in", "out"))
 
     def run(self) -> None:
         stream = self._stream
         with stream:
-            for buffer in self._copied:
+            for buffer in self._before:
                 buffer.copy("in", stream)
             for kernel, grid, block, args, shared_bytes in self._launches:
                 kernel(grid, block, args, shared_mem=shared_bytes)
-            for buffer in self._copied:
+            for buffer in self._after:
                 buffer.copy("out", stream)
             stream.synchronize()
 
     def free(self) -> None:
-        for buffer in self._buffers:
+        for buffer, _ in self._buffers:
             buffer.free()
-
-
-class _Buffer:
-    """One array on the device, filled, with its pinned counterpart on the host."""
-
-    def __init__(self, runtime: Any, array: Mapping[str, Any]) -> None:
-        self._runtime = runtime
-        self.name, self.role = str(array["name"]), str(array["role"])
-        self.size = int(array["count"]) * np.dtype(array["dtype"]).itemsize
-        self.device = runtime.malloc(self.size)
-        self._host = runtime.hostAlloc(self.size, runtime.hostAllocMapped)
-        memory = memoryview((ctypes.c_char * self.size).from_address(self._host)).cast("B")
-        _fill(np.frombuffer(memory, dtype=array["dtype"]), array["range"])
-        runtime.memcpy(self.device, self._host, self.size, runtime.memcpyHostToDevice)
-
-    def copy(self, role: str, stream: Any) -> None:
-        """Queue the copy of an input to the device, or of an output to the host."""
-        to, source, kind = self.device, self._host, self._runtime.memcpyHostToDevice
-        if role == "out":
-            to, source, kind = source, to, self._runtime.memcpyDeviceToHost
-        if self.role == role:
-            self._runtime.memcpyAsync(to, source, self.size, kind, stream.ptr)
-
-    def free(self) -> None:
-        self._runtime.free(self.device)
-        self._runtime.freeHost(self._host)
 
 
 def _fill(values: npt.NDArray[np.generic], bounds: Sequence[float]) -> None:

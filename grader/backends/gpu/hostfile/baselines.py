@@ -15,10 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grader.backends.gpu.reference import roots, target_of
+from grader.backends.gpu.reference import target_of, trusted_file
 from grader.errors import GraderFault, SubmissionError
 from grader.gpus.models import capability
 from grader.inputs import element_count
@@ -117,7 +116,10 @@ def _kernels(exercise: Exercise, size: Size, where: BaselineSetup) -> dict[str, 
     from grader.compile import assemble, compile_source
     from grader.launch import parse_launches, resolve_launches
 
-    file = _file(exercise, where.course)
+    assert exercise.target is not None
+    names = [name for name in (exercise.target.ceiling, exercise.name) if name and name != PLAIN_LOOP]
+    why = f", against which {exercise.name} is timed"
+    file = trusted_file(where.course, *(f"host/{name}.cu" for name in names), why=why)
     target = max(target_of(where.gpu), exercise.requires, key=capability)
     try:
         program = compile_source(file.read_bytes(), file.name, target=target)
@@ -140,14 +142,3 @@ def _kernels(exercise: Exercise, size: Size, where: BaselineSetup) -> dict[str, 
             for array in exercise.arrays
         ],
     }
-
-
-def _file(exercise: Exercise, course: Course | None) -> Path:
-    assert exercise.target is not None
-    names = [name for name in (exercise.target.ceiling, exercise.name) if name and name != PLAIN_LOOP]
-    places = [root / "host" / f"{name}.cu" for name in names for root in roots(course)]
-    found = next((place for place in places if place.is_file()), None)
-    if found is None:
-        wanted = " or ".join(f"kernels_ref/host/{name}.cu" for name in dict.fromkeys(names))
-        raise GraderFault(f"the course has no {wanted}, against which {exercise.name} is timed")
-    return found

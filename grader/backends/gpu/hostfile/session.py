@@ -19,7 +19,7 @@ from grader.backends.gpu.session import LOAD_S, SETTLE_S, START_S, ChildSession
 from grader.backends.hostfile.case import is_cooperative, run_case, shared_bytes
 from grader.backends.hostfile.child_files import ChildFiles, where
 from grader.backends.hostfile.faults import error_of, printed_of, printed_too_much, process_died, process_hung
-from grader.backends.mappings import PAGE, SharedFile, Span
+from grader.backends.mappings import PAGE, SharedFile
 from grader.errors import GraderFault, SubmissionError, WarpgradeError
 
 if TYPE_CHECKING:
@@ -59,9 +59,9 @@ class HostfileSession(ChildSession):
         self._watched = False
         self._name = ""  # of the host file, once it is read
         self._files = ChildFiles()
-        self._mapped: list[tuple[str, Span, str]] = []  # of the last `set_up`: name, place, dtype
+        self._mapped: dict[str, dict[str, Any]] = {}  # of the last `set_up`: place and dtype by name
         self.baselines_s: dict[str, tuple[float, ...]] = {}
-        super().__init__(start(self._shared, self._files, self._folder.name, limits), None, limits)
+        super().__init__(start(self._shared, self._files, self._folder.name, limits), limits)
 
     def load(
         self, program: Program, cubin: bytes, source: bytes, name: str, baselines: tuple[Baseline, ...] = ()
@@ -114,19 +114,16 @@ class HostfileSession(ChildSession):
     def set_up(self, data: Arrays) -> dict[str, Values]:
         """Share copies of ``data`` with the child and call its `setup`; returns the parent's view of them."""
         shared = {}
-        self._mapped = []
+        self._mapped = {}
         for name, values in data.items():
             span = self._shared.reserve(values.nbytes)
             shared[name] = self._shared.array(span, values.dtype.name)
             shared[name][:] = values
-            self._mapped.append((name, span, values.dtype.name))
-        self._send({"do": "setup", "arrays": self._places()})
+            self._mapped[name] = {"offset": span.offset, "size": span.size, "dtype": values.dtype.name}
+        self._send({"do": "setup", "arrays": list(self._mapped.values())})
         self._await(self.limits.launch_s + SETTLE_S)
         self._watched = True
         return shared
-
-    def _places(self) -> list[dict[str, Any]]:
-        return [{"offset": span.offset, "size": span.size, "dtype": dtype} for _, span, dtype in self._mapped]
 
     def go(self) -> float:
         """One timed run: seconds by the parent's clock, from the call to the child's answer.
@@ -139,15 +136,14 @@ class HostfileSession(ChildSession):
         """The timeline of one run more, of the host file read once more over the same arrays. It is only drawn: None
         where anything about it went wrong. Afterwards the session is of no more use.
         """
-        names = [name for name, _, _ in self._mapped]
         allowed_s = self.limits.launch_s + SETTLE_S
         try:
-            self.call({"do": "trace", "arrays": self._places()}, allowed_s)
+            self.call({"do": "trace", "arrays": list(self._mapped.values())}, allowed_s)
             self.call({"do": "traced"}, allowed_s)  # the first run may have to make what others find
             answer = self.call({"do": "traced"}, allowed_s)
         except WarpgradeError:
             return None
-        return timeline_of(answer.get("timeline"), names, device)
+        return timeline_of(answer.get("timeline"), list(self._mapped), device)
 
     def _call(self, timeout_s: float) -> float:
         if self._stopped is not None:
@@ -157,19 +153,19 @@ class HostfileSession(ChildSession):
         number = self._signals.call()
         while (ended := self._signals.watch(number)) is None:
             if time.perf_counter() - start > allowed_s:
-                raise self._stop(self._hung(allowed_s, starting=False))
+                raise self._stop(self._hung(allowed_s))
             if self._child.wait(0.0) is not None:
-                raise self._stop(self._died(starting=False))
+                raise self._stop(self._died())
         seconds = time.perf_counter() - start
         if not ended:
             self._await(SETTLE_S)  # raises what went wrong
             raise self._stop(SubmissionError("crash", "the process that ran the host file failed and does not say how"))
         return seconds
 
-    def _hung(self, seconds: float, starting: bool) -> WarpgradeError:
+    def _hung(self, seconds: float) -> WarpgradeError:
         """As for a kernel, in a host file's words and with its line."""
-        if starting or not self._name:
-            return super()._hung(seconds, starting)
+        if not self._name:
+            return super()._hung(seconds)
         hint = (
             "look for a loop that does not end, in it or in a kernel, and for a wait for what nobody has queued; if it "
             f"only has much to do, `--timeout {math.ceil(2 * self.limits.total_s)}` gives it more time"
@@ -177,9 +173,9 @@ class HostfileSession(ChildSession):
         message = self._too_long(self._name, seconds)
         return process_hung(self._name, where(self._child, self._files, self._name), message, hint)
 
-    def _died(self, starting: bool) -> WarpgradeError:
-        if starting or not self._name:
-            return super()._died(starting)
+    def _died(self) -> WarpgradeError:
+        if not self._name:
+            return super()._died()
         child = self._child
         child.wait(2.0)
         line = where(child, self._files, self._name)

@@ -13,7 +13,6 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from types import FrameType, SimpleNamespace
 from typing import Any
@@ -22,20 +21,6 @@ from grader.verdict import Operation, Timeline
 
 MOST_OPERATIONS = 2000
 _HOST, _UNREGISTERED = 1, 0  # cudaMemoryType
-
-
-@dataclass(frozen=True)
-class TracedOperation:
-    """One operation between its events."""
-
-    kind: str
-    name: str | int | None  # a kernel's; of an array the number, which the parent knows by name
-    stream: int
-    device: int
-    size: int
-    line: int | None
-    start: Any
-    stop: Any
 
 
 class Tracer:
@@ -48,7 +33,9 @@ class Tracer:
         self._file = file
         self._arrays: list[tuple[int, int]] = []
         self._numbers: dict[int, int] = {0: 0, 1: 0, 2: 0}  # handles of the default streams
-        self._bars: list[TracedOperation] = []
+        # Of each operation kind, name and stream; its events; bytes, line and device. The name is a kernel's; of an
+        # array it is the number, which the parent knows by name.
+        self._bars: list[tuple[tuple[str, str | int | None, int], tuple[Any, Any], tuple[int, int | None, int]]] = []
         # The runtime's own functions, as they are before anything is put around them.
         self._calls = SimpleNamespace(**{name: getattr(cuda.runtime, name) for name in _NEEDED})
         self.on = False
@@ -61,8 +48,8 @@ class Tracer:
         result = call()
         stop = self._mark(stream) if start is not None else None
         if start is not None and stop is not None:
-            place = self.number(stream), self._calls.getDevice()
-            self._bars.append(TracedOperation(kind, name, *place, size, self._line(), start, stop))
+            where = size, self._line(), self._calls.getDevice()
+            self._bars.append(((kind, name, self.number(stream)), (start, stop), where))
         return result
 
     def _mark(self, stream: int) -> Any:
@@ -141,12 +128,11 @@ class Tracer:
             with self._cuda.Device(device):
                 self._calls.deviceSynchronize()
         operations = []
-        for bar in self._bars:
-            if bar.device in origins:
-                origin, happened = origins[bar.device]
-                since_origin_ms = [self._calls.eventElapsedTime(origin.ptr, e.ptr) for e in (bar.start, bar.stop)]
-                times = [happened - began + 1e-3 * float(ms) for ms in since_origin_ms]
-                operations.append([bar.kind, bar.name, bar.stream, *times, bar.size, bar.line, bar.device])
+        for what, events, (*where, device) in self._bars:
+            if device in origins:
+                origin, happened = origins[device]
+                since_ms = [float(self._calls.eventElapsedTime(origin.ptr, event.ptr)) for event in events]
+                operations.append([*what, *(happened - began + 1e-3 * ms for ms in since_ms), *where, device])
         return {"elapsed_s": elapsed_s, "operations": operations}
 
     def _origins(self, devices: int) -> dict[int, tuple[Any, float]]:
