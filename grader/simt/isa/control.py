@@ -29,12 +29,8 @@ def brx(e: BlockEmitter, m: Match, i: Instruction) -> None:
 
 
 @form("ret{.uni}", raw=True, tags=("exit",))
-def ret(e: BlockEmitter, m: Match, i: Instruction) -> None:
-    e.exit()
-
-
 @form("exit", raw=True, tags=("exit",))
-def exit_(e: BlockEmitter, m: Match, i: Instruction) -> None:
+def ret(e: BlockEmitter, m: Match, i: Instruction) -> None:
     e.exit()
 
 
@@ -46,13 +42,9 @@ def trap(e: BlockEmitter, m: Match, i: Instruction) -> None:
 
 
 @form("brkpt", raw=True)
-def brkpt(e: BlockEmitter, m: Match, i: Instruction) -> None:
-    """A breakpoint: nobody is debugging."""
-
-
 @form("nanosleep.u32 a", raw=True)
-def nanosleep(e: BlockEmitter, m: Match, i: Instruction) -> None:
-    """A hint to wait; the scheduler is fair without it."""
+def nothing(e: BlockEmitter, m: Match, i: Instruction) -> None:
+    """A breakpoint: nobody is debugging. A hint to wait: the scheduler is fair without it."""
 
 
 @form("call.vprintf d, a, b", raw=True, tags=("slow",))

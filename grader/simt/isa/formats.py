@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from grader.simt.engine import ir
-from grader.simt.engine.builder import Builder
+from grader.simt.engine.builder import Builder, generated_once
 from grader.simt.engine.values import F32, F64, I16, I32, VOID, Value, mangle
 from grader.simt.isa.registry import ELEMENT, WIDTH
 
@@ -239,22 +239,19 @@ def arithmetic(f: Builder, operation: str, rounding: str, *operands: Value) -> V
     """
     if rounding not in DIRECTED:
         return _NEAREST[operation](f, *operands)
-    name = f"{operation}_{rounding}_{mangle(operands[0].type)}"
-    return f.call(f.module.globals.get(name) or _directed(f.module, name, operation, rounding, operands), *operands)
+    kind = operands[0].type
 
+    def build(g: Builder) -> None:
+        """The mode holds from the function's first instruction to its last, and nothing is moved across it."""
+        g.intrinsic("llvm.set.rounding", VOID, g.const(I32, DIRECTED[rounding]))
+        constrained = f"llvm.experimental.constrained.{operation}.{mangle(kind)}"
+        result = g.intrinsic(constrained, kind, *g.args, g.metadata("round.dynamic"), g.metadata("fpexcept.ignore"))
+        g.intrinsic("llvm.set.rounding", VOID, g.const(I32, NEAREST))
+        g.ret(result)
 
-def _directed(module: ir.Module, name: str, operation: str, rounding: str, like: tuple[Value, ...]) -> ir.Function:
-    """The outlined function: the mode holds from its first instruction to its last, and nothing is moved across it."""
-    kind = like[0].type
-    f = Builder(module, name, kind, [kind] * len(like))
-    f.fn.attributes.add("noinline")
-    f.fn.attributes.add("strictfp")
-    f.intrinsic("llvm.set.rounding", VOID, f.const(I32, DIRECTED[rounding]))
-    intrinsic = f"llvm.experimental.constrained.{operation}.{mangle(kind)}"
-    result = f.intrinsic(intrinsic, kind, *f.args, f.metadata("round.dynamic"), f.metadata("fpexcept.ignore"))
-    f.intrinsic("llvm.set.rounding", VOID, f.const(I32, NEAREST))
-    f.ret(result)
-    return f.finish()
+    name = f"{operation}_{rounding}_{mangle(kind)}"
+    directed = generated_once(f.module, name, kind, [kind] * len(operands), build, "noinline strictfp")
+    return f.call(directed, *operands)
 
 
 def extremum(f: Builder, operation: str, a: Value, b: Value, *, propagate_nan: bool = False) -> Value:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from grader.simt.engine import ir
-from grader.simt.engine.builder import Builder
+from grader.simt.engine.builder import Builder, generated, generated_once
 from grader.simt.engine.values import F16, F32, I16, I32, I64, PTR, VOID, Value, vec
 from grader.simt.isa.fragments import Fragment, Shape, accumulator, operand
 from grader.simt.isa.registry import WIDTH
@@ -55,14 +55,7 @@ class Product:
 
 def function(module: ir.Module, product: Product) -> ir.Function:
     """``(a, b, c, d)``: addresses of each operand's registers, 128 bytes each, 64-byte aligned; writes ``d``'s."""
-    existing = module.globals.get(product.name)
-    if existing is not None:
-        return existing
-    f = Builder(module, product.name, VOID, [PTR] * 4)
-    f.fn.attributes.add("noinline")
-    _Multiplication(f, product).build()
-    f.ret()
-    return f.finish()
+    return generated_once(module, product.name, VOID, [PTR] * 4, lambda f: _Multiplication(f, product).build())
 
 
 class _Multiplication:
@@ -195,15 +188,9 @@ def _riffled(a: Value, b: Value, width: int) -> tuple[Value, Value]:
     return a.shuffle(order[:width], b), a.shuffle(order[width:], b)
 
 
-def transpose_function(module: ir.Module) -> ir.Function:
+@generated("transpose_8x8", vec(I32), vec(I32))
+def transpose_function(module: ir.Module, f: Builder) -> None:
     """``<32 x i32> -> <32 x i32>``: an 8×8 block of 16-bit elements, transposed between the lanes (`movmatrix`)."""
-    name = "transpose_8x8"
-    existing = module.globals.get(name)
-    if existing is not None:
-        return existing
-    f = Builder(module, name, vec(I32), [vec(I32)])
-    f.fn.attributes.add("noinline")
     block = f.args[0].reinterpret(vec(I16, 64))
     whole = _joined(_transposed([block.shuffle(range(8 * r, 8 * r + 8)) for r in range(8)], 8))
     f.ret(whole.reinterpret(vec(I32)))
-    return f.finish()

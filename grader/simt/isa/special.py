@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from grader.simt.engine.builder import Builder
+from grader.simt.engine.builder import Builder, generated_once
 from grader.simt.engine.values import F32, F64, I64, Value, mangle
 from grader.simt.isa.formats import canonical, flush
 from grader.simt.isa.registry import Emitter, Example, Match, form
@@ -122,14 +122,11 @@ FUNCTIONS: dict[str, Body] = {
 
 def special(f: Builder, function: str, x: Value) -> Value:
     """``ex2 lg2 sin cos tanh`` of a vector of f32; the outlined function is built at the module's first use."""
-    name = f"{function}_{mangle(x.type)}"
-    fn = f.module.globals.get(name)
-    if fn is None:
-        g = Builder(f.module, name, x.type, [x.type])
-        g.fn.attributes.add("noinline")
+
+    def build(g: Builder) -> None:
         g.ret(canonical(FUNCTIONS[function](g, g.args[0].fpext(F64)).fptrunc(F32)))
-        fn = g.finish()
-    return f.call(fn, x)
+
+    return f.call(generated_once(f.module, f"{function}_{mangle(x.type)}", x.type, [x.type], build), x)
 
 
 @form(

@@ -41,24 +41,15 @@ def _of_worker(name: str) -> Callable[[OperandEmitter], Value]:
 def _clock(e: OperandEmitter) -> Value:
     """Instructions of the block so far: the simulator has no time, but something that grows."""
     f = e.f
-    spent = WORKER.load(f, e.worker, "block_started_with") - WORKER.load(f, e.worker, "block_budget")
-    return f.splat(spent)
+    return f.splat(WORKER.load(f, e.worker, "block_started_with") - WORKER.load(f, e.worker, "block_budget"))
+
+
+def _half(read: Callable[[OperandEmitter], Value], *, upper: bool) -> Callable[[OperandEmitter], Value]:
+    return lambda e: (read(e) >> 32 if upper else read(e)).trunc(I32)
 
 
 def _constant(value: int) -> Callable[[OperandEmitter], Value]:
     return lambda e: e.f.const(vec(I32), value)
-
-
-def _total_shared(e: OperandEmitter) -> Value:
-    return e.f.splat(WORKER.load(e.f, e.worker, "shared_bytes").trunc(I32))
-
-
-def _workspace(e: OperandEmitter) -> Value:
-    return e.f.splat(WORKER.load(e.f, e.worker, "workspace"))
-
-
-def _warp_index(e: OperandEmitter) -> Value:
-    return e.f.splat(WARP.load(e.f, e.warp, "index"))
 
 
 READERS: dict[str, Callable[[OperandEmitter], Value]] = {
@@ -67,7 +58,7 @@ READERS: dict[str, Callable[[OperandEmitter], Value]] = {
     **{f"%ctaid.{a}": _axis("ctaid", i) for i, a in enumerate(AXES)},
     **{f"%nctaid.{a}": _axis("grid", i) for i, a in enumerate(AXES)},
     "%laneid": lambda e: e.f.iota(I32),
-    "%warpid": _warp_index,
+    "%warpid": lambda e: e.f.splat(WARP.load(e.f, e.warp, "index")),
     "%nwarpid": _of_worker("warp_count"),
     "%smid": _constant(0),
     "%nsmid": _constant(SM_COUNT),
@@ -77,16 +68,16 @@ READERS: dict[str, Callable[[OperandEmitter], Value]] = {
     "%lanemask_le": _lane_bits(lambda bit: bit | (bit - 1)),
     "%lanemask_gt": _lane_bits(lambda bit: ~(bit | (bit - 1))),
     "%lanemask_ge": _lane_bits(lambda bit: ~(bit - 1)),
-    "%clock": lambda e: _clock(e).trunc(I32),
-    "%clock_hi": lambda e: (_clock(e) >> 32).trunc(I32),
+    "%clock": _half(_clock, upper=False),
+    "%clock_hi": _half(_clock, upper=True),
     "%clock64": _clock,
     "%globaltimer": _clock,
-    "%globaltimer_lo": lambda e: _clock(e).trunc(I32),
-    "%globaltimer_hi": lambda e: (_clock(e) >> 32).trunc(I32),
+    "%globaltimer_lo": _half(_clock, upper=False),
+    "%globaltimer_hi": _half(_clock, upper=True),
     "%dynamic_smem_size": _of_worker("dynamic_shared"),
-    "%total_smem_size": _total_shared,
-    "%envreg1": lambda e: (_workspace(e) >> 32).trunc(I32),
-    "%envreg2": lambda e: _workspace(e).trunc(I32),
+    "%total_smem_size": lambda e: e.f.splat(WORKER.load(e.f, e.worker, "shared_bytes").trunc(I32)),
+    "%envreg1": _half(_of_worker("workspace"), upper=True),
+    "%envreg2": _half(_of_worker("workspace"), upper=False),
 }
 
 

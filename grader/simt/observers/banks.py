@@ -15,10 +15,9 @@ and bank conflicts (which are the excess), come out of these rules for every one
 from __future__ import annotations
 
 from grader.simt.engine import ir
-from grader.simt.engine.builder import Builder
+from grader.simt.engine.builder import Builder, generated_once
 from grader.simt.engine.values import I32, I64, LANES, Value, vec
 from grader.simt.observers.base import Access, Observer
-from grader.simt.observers.counting import add_site, note_worst
 
 BANKS = 32
 WORD_BYTES = 4
@@ -30,48 +29,43 @@ class Banks(Observer):
         if access.space != "shared":
             return
         f = access.f
-        lanes = f.popcount(access.mask)
-        add_site(access, "requests", 1)
-        add_site(access, "lanes", lanes)
-        add_site(access, "bytes", lanes * access.width)
+        access.count_request()
         words = max(1, access.width // WORD_BYTES)
         if words == 1 and access.base is not None:  # at most 32 words that follow each other: every bank at most once
-            add_site(access, "wavefronts", 1)
-            add_site(access, "ideal_wavefronts", 1)
+            access.add("wavefronts", 1)
+            access.add("ideal_wavefronts", 1)
             return
         units = (access.address >> (WORD_BYTES * words).bit_length() - 1).trunc(I32)
-        packed = f.call(wavefronts(f.module, words, doubles=words > 1 and access.kind == "load"), units, access.mask)
+        packed = f.call(_wavefronts(f.module, words, doubles=words > 1 and access.kind == "load"), units, access.mask)
         taken, groups = packed & 0xFFFF, packed >> 16
-        add_site(access, "wavefronts", taken)
-        add_site(access, "ideal_wavefronts", groups)
-        note_worst(access, taken, groups)
+        access.add("wavefronts", taken)
+        access.add("ideal_wavefronts", groups)
+        access.note_worst(taken, groups)
 
 
-def wavefronts(module: ir.Module, words: int, *, doubles: bool) -> ir.Function:
+def _wavefronts(module: ir.Module, words: int, *, doubles: bool) -> ir.Function:
     """wavefronts(<32 x i32> units, mask) -> wavefronts | groups << 16.
 
     A unit is what one lane wants: ``words`` aligned words, so that it fills ``words`` neighbouring banks alone and
     32 / words of such groups of banks can be treated as banks of units.
     """
+
+    def build(f: Builder) -> None:
+        units, mask = f.args
+        span = f.const(I32, BANKS // words)  # lanes of a group
+        if doubles:
+            span = span << _partners_agree(f, units, mask).zext(I32)
+        first_group = f.const(I32, -1) >> (32 - span)
+        taken, groups, rest = f.var(f.const(I32, 0)), f.var(f.const(I32, 0)), f.var(mask)
+        with f.while_(lambda: rest.get().ne(0)):
+            lanes = rest.get() & (first_group << (f.first_lane(rest.get()) & (0 - span)))
+            taken.set(taken.get() + _busiest(f, units, lanes, BANKS // words))
+            groups.set(groups.get() + 1)
+            rest.set(rest.get() & ~lanes)
+        f.ret(taken.get() | (groups.get() << 16))
+
     name = f"wavefronts_{words}{'_doubles' if doubles else ''}"
-    existing = module.globals.get(name)
-    if existing is not None:
-        return existing
-    f = Builder(module, name, I32, [vec(I32), I32])
-    units, mask = f.args
-    span = f.const(I32, BANKS // words)  # lanes of a group
-    if doubles:
-        span = span << _partners_agree(f, units, mask).zext(I32)
-    first_group = f.const(I32, -1) >> (32 - span)
-    taken, groups, rest = f.var(f.const(I32, 0)), f.var(f.const(I32, 0)), f.var(mask)
-    with f.while_(lambda: rest.get().ne(0)):
-        lanes = rest.get() & (first_group << (f.first_lane(rest.get()) & (0 - span)))
-        taken.set(taken.get() + _busiest(f, units, lanes, BANKS // words))
-        groups.set(groups.get() + 1)
-        rest.set(rest.get() & ~lanes)
-    f.ret(taken.get() | (groups.get() << 16))
-    f.fn.attributes.add("noinline")
-    return f.finish()
+    return generated_once(module, name, I32, [vec(I32), I32], build)
 
 
 def _partners_agree(f: Builder, units: Value, mask: Value) -> Value:

@@ -1,23 +1,20 @@
 """What an observer is: code that it compiles into the event sites, and (elsewhere) a pure judge of what it counted.
 
-The engine offers these events; an observer overrides the ones it needs, and one that is off costs nothing:
-
-    block(e, i)         a warp enters basic block i            before(access)   a request, before its data moves
-    predicated(e, i)    lanes are switched off by a predicate  after(access)    the same, afterwards
-    diverged(e, i)      a branch goes both ways                barrier(e, i)    lanes arrive at a barrier
-    warp_sync(e, mask)  named lanes have synchronised      executed(e, op, p)  instruction p of its block has run
-    fenced(e)           a fence of the device              acquired(e)         a load acquires
+The methods of `Observer` are the events that the engine offers; an observer overrides the ones it needs, and one that
+is off costs nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Concatenate, ParamSpec
 
 from grader.simt.engine import ir
-from grader.simt.engine.builder import Builder
-from grader.simt.engine.values import Value
+from grader.simt.engine.builder import Builder, generated
+from grader.simt.engine.layout import WARP, WORKER, WORST
+from grader.simt.engine.sites import SITE_COUNTERS
+from grader.simt.engine.values import I32, I64, PTR, VOID, Value, vec
 
 if TYPE_CHECKING:
     from grader.simt.engine.block_emitter import BlockEmitter
@@ -58,6 +55,41 @@ class Access:
     def width(self) -> int:
         """Bytes of each lane."""
         return self.bits * self.count // 8
+
+    def add(self, counter: str, amount: Value | int) -> None:
+        """Add to a counter of the site."""
+        given = amount.zext(I64) if isinstance(amount, Value) else amount
+        self.f.add_to(self.counters, 8 * SITE_COUNTERS.index(counter), given)
+
+    def count_request(self) -> None:
+        """Count the request, its lanes and its bytes."""
+        lanes = self.f.popcount(self.mask)
+        self.add("requests", 1)
+        self.add("lanes", lanes)
+        self.add("bytes", lanes * self.width)
+
+    def note_worst(self, taken: Value, least: Value) -> None:
+        """Keep the site's request that took the most, the first of equals: the same one on any number of threads."""
+        f = self.f
+        worst = f.load(I64, self.counters, 8 * SITE_COUNTERS.index("worst"))
+        with f.if_(worst.ult(taken.zext(I64)), likely=False):
+            shared = f.const(I32, self.space == "shared")
+            f.call(_keep_worst(f.module), self.worker, self.warp, self.counters, self.site, self.address, self.mask,
+                   taken, least, shared)  # fmt: skip
+
+
+@generated("keep_worst", VOID, PTR, PTR, PTR, I32, vec(I64), I32, I32, I32, I32, attributes="noinline cold")
+def _keep_worst(module: ir.Module, f: Builder) -> None:
+    """keep_worst(worker, warp, counters, site, addresses, lanes, taken, least, shared): write the site's record."""
+    worker, warp, counters, site, addresses, lanes, taken, least, shared = f.args
+    f.store(taken.zext(I64), counters, 8 * SITE_COUNTERS.index("worst"))
+    record = f.at(WORKER.load(f, worker, "worst"), site.zext(I64) * WORST.size)
+    f.store(addresses, WORST.at(f, record, "address"), align=64)
+    block = WORKER.load(f, worker, "serial") - WORKER.load(f, worker, "serial_base")
+    given = (("block", block), ("taken", taken), ("least", least), ("lanes", lanes),
+             ("warp", WARP.load(f, warp, "index")), ("shared", shared))  # fmt: skip
+    for name, value in given:
+        WORST.store(f, record, name, value)
 
 
 @dataclass(frozen=True)
@@ -111,52 +143,31 @@ class Observer:
         """What was just loaded acquires."""
 
 
+P = ParamSpec("P")
+
+
+def _all(event: Callable[Concatenate[Observer, P], None]) -> Callable[Concatenate[ObserverSet, P], None]:
+    def tell(self: ObserverSet, /, *args: P.args, **kwargs: P.kwargs) -> None:
+        for observer in self.observers:
+            getattr(observer, event.__name__)(*args, **kwargs)
+
+    return tell
+
+
 class ObserverSet(Observer):
     """Several observers as one."""
 
     def __init__(self, observers: tuple[Observer, ...]) -> None:
         self.observers = observers
 
-    def block(self, e: BlockEmitter, index: int) -> None:
-        for observer in self.observers:
-            observer.block(e, index)
-
-    def predicated(self, e: BlockEmitter, index: int) -> None:
-        for observer in self.observers:
-            observer.predicated(e, index)
-
-    def diverged(self, e: BlockEmitter, index: int) -> None:
-        for observer in self.observers:
-            observer.diverged(e, index)
-
-    def barrier(self, e: BlockEmitter, index: int) -> None:
-        for observer in self.observers:
-            observer.barrier(e, index)
-
-    def warp_sync(self, e: BlockEmitter, members: Value) -> None:
-        for observer in self.observers:
-            observer.warp_sync(e, members)
-
-    def executed(self, e: BlockEmitter, op: Op, position: int) -> None:
-        for observer in self.observers:
-            observer.executed(e, op, position)
-
-    def before(self, access: Access) -> None:
-        for observer in self.observers:
-            observer.before(access)
-
-    def after(self, access: Access) -> None:
-        for observer in self.observers:
-            observer.after(access)
-
-    def copied(self, copy: Completion) -> None:
-        for observer in self.observers:
-            observer.copied(copy)
-
-    def fenced(self, e: OperandEmitter) -> None:
-        for observer in self.observers:
-            observer.fenced(e)
-
-    def acquired(self, e: OperandEmitter) -> None:
-        for observer in self.observers:
-            observer.acquired(e)
+    block = _all(Observer.block)
+    predicated = _all(Observer.predicated)
+    diverged = _all(Observer.diverged)
+    barrier = _all(Observer.barrier)
+    warp_sync = _all(Observer.warp_sync)
+    executed = _all(Observer.executed)
+    before = _all(Observer.before)
+    after = _all(Observer.after)
+    copied = _all(Observer.copied)
+    fenced = _all(Observer.fenced)
+    acquired = _all(Observer.acquired)

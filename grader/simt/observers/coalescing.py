@@ -15,11 +15,10 @@ Lanes in rising order count where the sector changes; everything else counts dis
 from __future__ import annotations
 
 from grader.simt.engine import ir
-from grader.simt.engine.builder import Builder
+from grader.simt.engine.builder import Builder, generated
 from grader.simt.engine.layout import ALLOCATION, COPY
 from grader.simt.engine.values import I1, I32, I64, Value, vec
 from grader.simt.observers.base import Access, Observer
-from grader.simt.observers.counting import add_site, note_worst
 
 SECTOR_SHIFT = 5
 LINE_SHIFT = 7
@@ -32,14 +31,11 @@ class Coalescing(Observer):
         if access.space != "global":
             return
         f = access.f
-        lanes = f.popcount(access.mask)
-        add_site(access, "requests", 1)
-        add_site(access, "lanes", lanes)
-        add_site(access, "bytes", lanes * access.width)
-        sectors = f.call(distinct(f.module), _fetched(access), access.mask)
-        add_site(access, "sectors", sectors)
+        access.count_request()
+        sectors = f.call(_distinct(f.module), _fetched(access), access.mask)
+        access.add("sectors", sectors)
         f.add_to(ALLOCATION.at(f, access.allocation, "sectors"), 0, sectors.zext(I64))
-        note_worst(access, sectors, f.const(I32, 0))
+        access.note_worst(sectors, f.const(I32, 0))
 
 
 def _fetched(access: Access) -> Value:
@@ -50,12 +46,9 @@ def _fetched(access: Access) -> Value:
     return ((access.address >> LINE_SHIFT) << PIECE_BITS) | (piece & ((1 << PIECE_BITS) - 1))
 
 
-def distinct(module: ir.Module) -> ir.Function:
-    """distinct(<32 x i64> keys, mask) -> how many different keys the lanes of the mask have (0 for an empty mask)."""
-    existing = module.globals.get("distinct")
-    if existing is not None:
-        return existing
-    f = Builder(module, "distinct", I32, [vec(I64), I32])
+@generated("distinct", I32, vec(I64), I32)
+def _distinct(module: ir.Module, f: Builder) -> None:
+    """distinct(keys, mask) -> how many different keys the lanes of the mask have (0 for an empty mask)."""
     keys, mask = f.args
     first = keys.lane(f.first_lane(mask))
     run = mask >> f.first_lane(mask)
@@ -74,5 +67,3 @@ def distinct(module: ir.Module) -> ir.Function:
         rest.set(rest.get() & ~keys.eq(f.splat(key)).as_mask())
         count.set(count.get() + 1)
     f.ret(count.get())
-    f.fn.attributes.add("noinline")
-    return f.finish()

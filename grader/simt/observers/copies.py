@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from grader.simt.engine import ir
-from grader.simt.engine.builder import Builder
+from grader.simt.engine.builder import Builder, generated_once
 from grader.simt.engine.layout import COPY, COPY_QUEUE, COPY_QUEUE_BYTES, WARP, WORKER, Stamp
 from grader.simt.engine.values import I1, I32, I64, PTR, Value, vec
 from grader.simt.observers.base import Completion
@@ -44,15 +44,12 @@ def landed(copy: Completion) -> None:
     now = stamps_at(f, copy.warp, copy.worker, copy.clock, COPY.load(f, copy.slot, "line"))
     for side, space, which in (("target", "shared", "writes"), ("source", "global", "reads")):
         with f.loop(copy.size.zext(I64).udiv(copy.granule[space])) as k:
-            places = _places(f, copy.worker, COPY.row(f, copy.slot, f"{side}_cell") + k, f"{space}_{which}")
+            shadow = f.address(WORKER.load(f, copy.worker, f"{space}_{which}"))
+            places = f.pointer((COPY.row(f, copy.slot, f"{side}_cell") + k << 3) + shadow)
             if side == "target":
                 f.scatter(now, places, copy.lanes.as_lanes(), 8)
             else:
                 _end_reads(copy, places, now, k)
-
-
-def _places(f: Builder, worker: Value, cells: Value, shadow: str) -> Value:
-    return f.pointer((cells << 3) + f.address(WORKER.load(f, worker, shadow)))
 
 
 def _end_reads(copy: Completion, places: Value, now: Value, k: Value) -> None:
@@ -72,10 +69,13 @@ def as_started(module: ir.Module, granule: int) -> ir.Function:
     Where the start itself is not ordered before this access, it is a barrier that is missing and not a wait: then the
     stamp gets the start's own clock, and looks like any other write.
     """
-    existing = module.globals.get("as_started")
-    if existing is not None:
-        return existing
-    f = Builder(module, "as_started", vec(I64), [PTR, PTR, vec(I64), vec(I64), I32])
+    return generated_once(
+        module, "as_started", vec(I64), [PTR, PTR, vec(I64), vec(I64), I32], lambda f: _build_as_started(f, granule),
+        "noinline cold",
+    )  # fmt: skip
+
+
+def _build_as_started(f: Builder, granule: int) -> None:
     warp, worker, cells, stamps, lanes = f.args
     places, table = f.array(I64, 32), f.array(I64, 32)
     f.store(cells, places, align=64)
@@ -92,9 +92,6 @@ def as_started(module: ir.Module, granule: int) -> ir.Function:
         told = (stamp & ~UNDER_WAY["shared"]) | (clock.zext(I64) << Stamp.CLOCK)
         f.store(unordered.select(told, stamp), f.at(table, at))
     f.ret(f.load(vec(I64), table, align=64))
-    for attribute in ("noinline", "cold"):
-        f.fn.attributes.add(attribute)
-    return f.finish()
 
 
 def _started(f: Builder, worker: Value, stamp: Value, cell: Value, granule: int) -> Value:

@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from grader.simt.engine import ir
-from grader.simt.engine.builder import Builder
+from grader.simt.engine.builder import Builder, generated
 from grader.simt.engine.layout import COPY_BARRIERS, COPY_GROUPS, WARP, WORKER
 from grader.simt.engine.sites import SITE_COUNTERS
 from grader.simt.engine.values import I32, I64, PTR, VOID, Value
@@ -79,12 +79,9 @@ def _end(e: BlockEmitter, began: Value, position: int) -> None:
     f.call(_fetch_end(f.module), e.worker, e.warp, began, _now(e, position), site)
 
 
-def _fetch_end(module: ir.Module) -> ir.Function:
+@generated("fetch_end", VOID, PTR, PTR, I32, I32, I64)
+def _fetch_end(module: ir.Module, f: Builder) -> None:
     """fetch_end(worker, warp, began, now, site's counters): count what was executed since and is not counted yet."""
-    existing = module.globals.get("fetch_end")
-    if existing is not None:
-        return existing
-    f = Builder(module, "fetch_end", VOID, [PTR, PTR, I32, I32, I64])
     worker, warp, began, now, site = f.args
     with f.if_(began.ne(0)):
         counted = WARP.load(f, warp, "counted")
@@ -94,9 +91,6 @@ def _fetch_end(module: ir.Module) -> ir.Function:
         f.add_to(counters, 8 * SITE_COUNTERS.index("fetching"), (now - WARP.load(f, warp, "spanned")).zext(I64))
         WARP.store(f, warp, "counted", now - 1)
         WARP.store(f, warp, "spanned", now)
-    f.ret()
-    f.fn.attributes.add("noinline")
-    return f.finish()
 
 
 # ------------------------------------------------------------------------------------------------- asynchronous copies

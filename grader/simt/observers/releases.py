@@ -12,35 +12,16 @@ that are not kept: a race may be missed so, but none is made up.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from grader.simt.engine import ir
 from grader.simt.engine.barriers import make_room
-from grader.simt.engine.builder import Builder
+from grader.simt.engine.builder import Builder, generated, generated_once
 from grader.simt.engine.layout import FENCES_BYTES, KEPT_RELEASES, RELEASES, ROW, WARP, WORKER, Stamp
 from grader.simt.engine.values import I32, I64, PTR, VOID, Value, vec
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
-
-def _outlined(module: ir.Module, name: str, arguments: list[ir.Type], build: Callable[[Builder], None],
-              result: ir.Type = VOID) -> ir.Function:  # fmt: skip
-    existing = module.globals.get(name)
-    if existing is not None:
-        return existing
-    f = Builder(module, name, result, arguments)
-    build(f)
-    f.fn.attributes.add("noinline")
-    return f.finish()
-
-
-def fence(module: ir.Module) -> ir.Function:
+@generated("fence", VOID, PTR, PTR)
+def fence(module: ir.Module, f: Builder) -> None:
     """fence(worker, warp): of the device. What the warp did and knows can be released, what it observed is acquired."""
-    return _outlined(module, "fence", [PTR, PTR], _build_fence)
-
-
-def _build_fence(f: Builder) -> None:
     worker, warp = f.args
     f.call(make_room(f.module), worker, warp)
     clock = WARP.load(f, warp, "clock") + 1
@@ -55,7 +36,6 @@ def _build_fence(f: Builder) -> None:
     together = f.at(fences, 32 * ROW)
     f.store(f.overloaded("llvm.umax", _row(f, together), _row(f, own)), together, align=64)
     acquire(f, warp)
-    f.ret()
 
 
 def acquire(f: Builder, warp: Value) -> None:
@@ -66,18 +46,17 @@ def acquire(f: Builder, warp: Value) -> None:
 
 def publish(module: ir.Module, kind: str) -> ir.Function:
     """publish_KIND(worker, warp): an atomic, which also acquires, or a volatile store."""
-    return _outlined(module, f"publish_{kind}", [PTR, PTR], lambda f: _build_publish(f, kind))
 
+    def build(f: Builder) -> None:
+        worker, warp = f.args
+        now = WORKER.load(f, worker, "sequence") + 1
+        WORKER.store(f, worker, "sequence", now)
+        if kind == "atomic":
+            WARP.store(f, warp, "acquired", now)
+        with f.if_(WORKER.load(f, worker, "fenced").ne(0)):
+            _release(f, worker, warp, now)
 
-def _build_publish(f: Builder, kind: str) -> None:
-    worker, warp = f.args
-    now = WORKER.load(f, worker, "sequence") + 1
-    WORKER.store(f, worker, "sequence", now)
-    if kind == "atomic":
-        WARP.store(f, warp, "acquired", now)
-    with f.if_(WORKER.load(f, worker, "fenced").ne(0)):
-        _release(f, worker, warp, now)
-    f.ret()
+    return generated_once(module, f"publish_{kind}", VOID, [PTR, PTR], build)
 
 
 def _release(f: Builder, worker: Value, warp: Value, now: Value) -> None:
@@ -101,12 +80,9 @@ def _release(f: Builder, worker: Value, warp: Value, now: Value) -> None:
         RELEASES.store(f, ring, "count", count + 1)
 
 
-def is_ordered(module: ir.Module) -> ir.Function:
+@generated("ordered", I32, PTR, PTR, I64)
+def is_ordered(module: ir.Module, f: Builder) -> None:
     """ordered(worker, warp, stamp) -> whether an access of another block of the launch happened before now."""
-    return _outlined(module, "ordered", [PTR, PTR, I64], _build_ordered, I32)
-
-
-def _build_ordered(f: Builder) -> None:
     worker, warp, stamp = f.args
     acquired = WARP.load(f, warp, "acquired")
     ring, order = _ring(f, worker, stamp >> Stamp.SERIAL)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from grader.simt.engine import findings, ir
 from grader.simt.engine.barriers import make_room
-from grader.simt.engine.builder import Builder
+from grader.simt.engine.builder import Builder, generated, generated_once
 from grader.simt.engine.layout import ALLOCATION, COPY, INITIALISED, READ_MARK, WARP, WORKER, WRITE_MARK, Stamp
 from grader.simt.engine.values import I1, I32, I64, PTR, VOID, Value, vec
 from grader.simt.observers import copies, releases
@@ -41,7 +41,8 @@ class Shadow(Observer):
             return
         if access.space == "global":
             _mark_cells(access)
-        if self.uninitialised and access.kind != "store" and not _is_target(access):
+        is_target = access.kind == "copy" and access.space == "shared"
+        if self.uninitialised and access.kind != "store" and not is_target:
             self._uninitialised(access)
         for cell in _cells(access):
             self._watch(cell.access, cell)
@@ -49,7 +50,8 @@ class Shadow(Observer):
             _signal(access)
 
     def _watch(self, access: Access, cell: _Cells) -> None:
-        mine = _stamp(access)
+        clock = WARP.load(access.f, access.warp, "clock")
+        mine = copies.stamps_at(access.f, access.warp, access.worker, clock, access.line) | int(access.strong)
         written = cell.load("writes")
         if access.kind == "copy":
             mine = mine | copies.UNDER_WAY[access.space]
@@ -76,24 +78,12 @@ class Shadow(Observer):
             bad = f.call(_unordered(f.module, access.space), access.warp, access.worker, other, suspects)
             with f.if_(bad.ne(0), likely=False):
                 if access.copies and access.space == "shared":
-                    other = f.call(
-                        copies.as_started(f.module, access.granule),
-                        access.warp,
-                        access.worker,
-                        cell.index(),
-                        other,
-                        bad,
-                    )
+                    as_started = copies.as_started(f.module, access.granule)
+                    other = f.call(as_started, access.warp, access.worker, cell.index(), other, bad)
                 if kind == findings.RACE_WRITE_WRITE and _one_value(access):
-                    self._split_same_value(access, bad, other)
+                    _report_writes(access, bad, _by_lane(access, bad, lambda memory, mine, _: memory.eq(mine)), other)
                 else:
                     _report(access, kind, bad, other)
-
-    def _split_same_value(self, access: Access, bad: Value, other: Value) -> None:
-        """Two writes of the same value are a warning, not a race."""
-        same = _memory_equals(access, bad)
-        _report(access, findings.SAME_VALUE_WRITE, bad & same, other)
-        _report(access, findings.RACE_WRITE_WRITE, bad & ~same, other)
 
     def _collisions(self, access: Access, cell: _Cells, mine: Value) -> None:
         """Lanes of one store that hit the same cell: the last one's stamp is there."""
@@ -104,8 +94,7 @@ class Shadow(Observer):
             same = _values_agree(access, lost, there) if _one_value(access) else f.const(I32, 0)
             if access.kind == "copy":  # of one request: none of its copies waits for another
                 there = there & ~copies.UNDER_WAY["shared"]
-            _report(access, findings.SAME_VALUE_WRITE, lost & same, there)
-            _report(access, findings.RACE_WRITE_WRITE, lost & ~same, there)
+            _report_writes(access, lost, same, there)
 
     def _uninitialised(self, access: Access) -> None:
         """Report a read of memory that nobody wrote; what it gives is the poison that lies there."""
@@ -123,10 +112,8 @@ class Shadow(Observer):
                 _report(access, findings.UNINITIALISED, never, f.const(vec(I64), 0))
 
     def warp_sync(self, e: BlockEmitter, members: Value) -> None:
-        f = e.f
-        for_group = _warp_order(f.module)
-        with f.each_group(members, e.mask) as group:
-            f.call(for_group, e.warp, e.worker, group)
+        with e.f.each_group(members, e.mask) as group:
+            e.f.call(_warp_order(e.f.module), e.warp, e.worker, group)
 
     def copied(self, copy: Completion) -> None:
         copies.landed(copy)
@@ -141,11 +128,6 @@ class Shadow(Observer):
 def _one_value(access: Access) -> bool:
     """Whether each lane stores one element, whose value is known."""
     return access.kind == "store" and access.count == 1
-
-
-def _is_target(access: Access) -> bool:
-    """Whether this is where an asynchronous copy writes."""
-    return access.kind == "copy" and access.space == "shared"
 
 
 class _Cells:
@@ -204,12 +186,6 @@ def _reaching(access: Access, start: int) -> Access:
     return replace(access, mask=access.mask & wants)
 
 
-def _stamp(access: Access) -> Value:
-    """This access as stamps of 32 lanes."""
-    clock = WARP.load(access.f, access.warp, "clock")
-    return copies.stamps_at(access.f, access.warp, access.worker, clock, access.line) | int(access.strong)
-
-
 def _suspects(access: Access, mine: Value, other: Value) -> Value:
     """Quick test: another thread of this launch (shared memory: block) did it, and not both accesses are atomic."""
     f = access.f
@@ -231,11 +207,11 @@ def _same_thread(one: Value, other: Value) -> Value:
 
 def _unordered(module: ir.Module, space: str) -> ir.Function:
     """unordered(warp, worker, stamps, lanes) -> the lanes whose stamp does not happen before now."""
-    name = f"unordered_{space}"
-    existing = module.globals.get(name)
-    if existing is not None:
-        return existing
-    f = Builder(module, name, I32, [PTR, PTR, vec(I64), I32])
+    arguments = [PTR, PTR, vec(I64), I32]
+    return generated_once(module, f"unordered_{space}", I32, arguments, lambda f: _build_unordered(f, space))
+
+
+def _build_unordered(f: Builder, space: str) -> None:
     warp, worker, stamps, lanes = f.args
     table, knows = f.array(I64, 32), f.array(I32, 1)
     f.store(stamps, table, align=64)
@@ -255,11 +231,9 @@ def _unordered(module: ir.Module, space: str) -> ir.Function:
                 bad.set(bad.get() | late.select(bit, f.const(I32, 0)))
             with other:
                 if space == "global":
-                    ordered = f.call(releases.is_ordered(module), worker, warp, stamp)
+                    ordered = f.call(releases.is_ordered(f.module), worker, warp, stamp)
                     bad.set(bad.get() | ordered.ne(0).select(f.const(I32, 0), bit))
     f.ret(bad.get())
-    f.fn.attributes.add("noinline")
-    return f.finish()
 
 
 def _know_by_lane(
@@ -294,11 +268,6 @@ def _never_written(access: Access, stamps: Value) -> Value:
     return (stamps >> Stamp.SERIAL).ne(access.f.splat(serial)).as_mask()
 
 
-def _memory_equals(access: Access, lanes: Value) -> Value:
-    """The lanes that are about to store what is already there."""
-    return _by_lane(access, lanes, lambda memory, mine, _: memory.eq(mine))
-
-
 def _values_agree(access: Access, lanes: Value, stamps: Value) -> Value:
     """The lanes whose value equals that of the lane whose stamp stands in their cell."""
     f = access.f
@@ -314,6 +283,7 @@ def _values_agree(access: Access, lanes: Value, stamps: Value) -> Value:
 
 
 def _by_lane(access: Access, lanes: Value, test: Callable[[Value, Value, Value], Value]) -> Value:
+    """The lanes that pass a test of what lies in memory, what the lane stores there, and the lane's number."""
     f = access.f
     kind = ir.IntType(access.bits)
     places = f.array(I64, 32)
@@ -334,6 +304,12 @@ def _report(access: Access, kind: int, lanes: Value, other: Value) -> None:
         thread = WARP.load(f, access.warp, "index") * 32 + lane
         f.call(access.report, access.worker, f.const(I32, kind), access.site, thread, lanes, access.address.lane(lane),
                other.lane(lane))  # fmt: skip
+
+
+def _report_writes(access: Access, lanes: Value, same: Value, other: Value) -> None:
+    """Two writes of the same value are a warning, not a race."""
+    _report(access, findings.SAME_VALUE_WRITE, lanes & same, other)
+    _report(access, findings.RACE_WRITE_WRITE, lanes & ~same, other)
 
 
 def _mark_cells(access: Access) -> None:
@@ -367,12 +343,9 @@ def _signal(access: Access) -> None:
         f.call(releases.publish(f.module, access.kind), access.worker, access.warp)
 
 
-def _warp_order(module: ir.Module) -> ir.Function:
+@generated("warp_order", VOID, PTR, PTR, I32)
+def _warp_order(module: ir.Module, f: Builder) -> None:
     """warp_order(warp, worker, lanes): these lanes have synchronised. All of them: the warp's clock and row move on."""
-    existing = module.globals.get("warp_order")
-    if existing is not None:
-        return existing
-    f = Builder(module, "warp_order", VOID, [PTR, PTR, I32])
     warp, worker, lanes = f.args
     index = WARP.load(f, warp, "index").zext(I64)
     f.call(make_room(module), worker, warp)
@@ -384,9 +357,6 @@ def _warp_order(module: ir.Module) -> ir.Function:
             f.store(clock, f.at(WORKER.load(f, worker, "known"), index * 128 + index * 4))
         with some_lanes:
             _partial(f, worker, f.at(WORKER.load(f, worker, "lane_known"), index * 4096), lanes, clock)
-    f.ret()
-    f.fn.attributes.add("noinline")
-    return f.finish()
 
 
 def _partial(f: Builder, worker: Value, table: Value, lanes: Value, clock: Value) -> None:
