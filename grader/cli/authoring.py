@@ -5,66 +5,50 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from grader.catalog.courses import Course, CourseExercise, built_in_course, course_at, exercise_files
 from grader.catalog.exercises import load_catalog
 from grader.cli.course import find, load
 from grader.errors import UsageError
 from grader.grading.advice import shown
-from grader.output import print_line, print_text, screen, wrapped
-
-if TYPE_CHECKING:
-    from grader.dev.wrong import WrongAnswer
+from grader.output import print_line, print_text, say
 
 
 def make_exercise(name: str, chapter: str, folder: Path | None) -> int:
     """Write a new exercise into ``folder``, else into the clone that this package stands in."""
-    from grader.dev.new import new_exercise
-
-    _refuse_commands(name)
-    course = _course(folder)
-    catalog = load_catalog((folder,) if folder is not None and exercise_files(course.exercises) else ())
-    existing = [entry for entry in catalog.exercises if entry.course == course]
-    files = new_exercise(name, chapter, course, existing)
-    for path in files:
-        print_line(f"  {shown(path)}")
-    option = f" --course {shown(folder)}" if folder is not None else ""
-    closing = (
-        "It adds two arrays, and everything in it holds together. Change it into yours; "
-        f"`grade dev check {name}{option}` says whether it still does."
-    )
-    print_line("\n" + wrapped(closing, width=screen().width))
-    return 0
-
-
-def _refuse_commands(name: str) -> None:
     from grader.cli.routing import reserved
+    from grader.dev.new import new_exercise
 
     if name in reserved():
         raise UsageError(f"{name!r} is a command", code="bad_name", hint="give the exercise another name")
+    course = _course(folder)
+    catalog = load_catalog((folder,) if folder is not None and exercise_files(course.exercises) else ())
+    existing = [entry for entry in catalog.exercises if entry.course == course]
+    for path in new_exercise(name, chapter, course, existing):
+        print_line(f"  {shown(path)}")
+    option = f" --course {shown(folder)}" if folder is not None else ""
+    print_line("")
+    say(
+        "It adds two arrays, and everything in it holds together. Change it into yours; "
+        f"`grade dev check {name}{option}` says whether it still does."
+    )
+    return 0
 
 
 def _course(folder: Path | None) -> Course:
     """The course at ``folder``, which may be new or empty; without one, the built-in course of a clone."""
     if folder is None:
-        return _clone()
+        course = built_in_course()
+        if "_course" in course.exercises.parts:
+            hint = "--course DIR makes the exercise in a folder of yours"
+            raise UsageError("the built-in course is inside the installed package", code="bad_course", hint=hint)
+        return course
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file", code="bad_course", hint="--course names a folder")
     if exercise_files(folder) or exercise_files(folder / "exercises"):
         return course_at(folder)
     root = folder.resolve()
     return Course(root / "exercises", root / "solutions", root / "kernels_ref")
-
-
-def _clone() -> Course:
-    course = built_in_course()
-    if "_course" in course.exercises.parts:
-        raise UsageError(
-            "the built-in course is inside the installed package", code="bad_course",
-            hint="--course DIR makes the exercise in a folder of yours",
-        )  # fmt: skip
-    return course
 
 
 # ------------------------------------------------------------------------------------------------------- wrong answers
@@ -86,7 +70,16 @@ def list_wrong(entry: CourseExercise) -> int:
 
 def print_wrong(entry: CourseExercise, name: str, into: Path | None) -> int:
     """Print the files that are graded for a wrong answer, or write them ``into`` a folder."""
-    answer = _wrong_answer(entry, name)
+    from grader.dev.edits import BadWrongAnswer
+    from grader.dev.wrong import wrong_answer
+
+    try:
+        answer = wrong_answer(entry, name)
+    except FileNotFoundError:
+        hint = f"`grade dev wrong {entry.name}` lists them"
+        raise UsageError(f"{entry.name} has no wrong answer {name!r}", code="not_found", hint=hint) from None
+    except BadWrongAnswer as error:
+        raise UsageError(f"{shown(entry.folder / 'wrong')}: {name}: {error}", code="bad_wrong_answer") from None
     if into is None:
         for file, text in answer.texts.items():
             print_text(text if len(answer.texts) == 1 else f"==> {file} <==\n{text}")
@@ -99,19 +92,6 @@ def print_wrong(entry: CourseExercise, name: str, into: Path | None) -> int:
     for path in paths:
         print_line(shown(path))
     return 0
-
-
-def _wrong_answer(entry: CourseExercise, name: str) -> WrongAnswer:
-    from grader.dev.edits import BadWrongAnswer
-    from grader.dev.wrong import wrong_answer
-
-    try:
-        return wrong_answer(entry, name)
-    except FileNotFoundError:
-        hint = f"`grade dev wrong {entry.name}` lists them"
-        raise UsageError(f"{entry.name} has no wrong answer {name!r}", code="not_found", hint=hint) from None
-    except BadWrongAnswer as error:
-        raise UsageError(f"{shown(entry.folder / 'wrong')}: {name}: {error}", code="bad_wrong_answer") from None
 
 
 def edit_wrong(entry: CourseExercise, name: str, files: Sequence[Path]) -> int:
@@ -149,7 +129,6 @@ def refresh_wrong(entry: CourseExercise) -> int:
 
 def run_check(names: Sequence[str], courses: Sequence[Path], *, gpu: bool, device: int, minutes: float | None) -> int:
     """Check the course; the exit code is that of `grader.dev.check.run`."""
-    from grader.catalog.courses import built_in_course
     from grader.dev.check import run
 
     catalog = load(courses)

@@ -5,6 +5,7 @@ Modules that a command needs are imported inside it: ``grade --help`` and ``grad
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -15,16 +16,19 @@ from grader import __version__
 from grader.backends.base import BACKENDS, MAX_SEED
 from grader.cli.routing import SHELLS, GradeGroup, complete_names
 
-COURSE = click.option(
-    "--course", "courses", multiple=True, type=click.Path(path_type=Path), metavar="DIR",
-    help="Also use the exercises in this folder; may be given several times.",
-)  # fmt: skip
-NAME = click.argument("name", shell_complete=complete_names)
-OPTIONAL_NAME = click.argument("name", required=False, metavar="[NAME]", shell_complete=complete_names)
-AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
-NO_COLOR = click.option("--no-color", is_flag=True, help="Print without colours (also: NO_COLOR=1).")
-DEVICE = click.option("--device", type=click.IntRange(min=0), default=0, metavar="N", help="Which GPU, from 0.")
-BACKEND = click.option("--backend", type=click.Choice(BACKENDS), default="auto", help="Where it runs.")
+Declared = Callable[[Callable[..., Any]], Callable[..., Any]]
+"""What declares an option or an argument of a command."""
+
+
+def path_option(*names: str, metavar: str = "FILE", **more: Any) -> Declared:
+    return click.option(*names, type=click.Path(path_type=Path), metavar=metavar, **more)
+
+
+def graded_file(verb: str) -> Declared:
+    """The options that say which file is meant: one of one's own, or the course's solution."""
+    file = path_option("--file", metavar="PATH", help=f"{verb} this file.")
+    solution = click.option("--solution", is_flag=True, help=f"{verb} the course's own solution.")
+    return lambda command: file(solution(command))
 
 
 def _finite(_: click.Context, option: click.Parameter, value: float | None) -> float | None:
@@ -34,16 +38,25 @@ def _finite(_: click.Context, option: click.Parameter, value: float | None) -> f
     return value
 
 
+COURSE = path_option(
+    "--course", "courses", multiple=True, metavar="DIR",
+    help="Also use the exercises in this folder; may be given several times.",
+)  # fmt: skip
+NAME = click.argument("name", shell_complete=complete_names)
+OPTIONAL_NAME = click.argument("name", required=False, metavar="[NAME]", shell_complete=complete_names)
+NAMES = click.argument("names", nargs=-1, metavar="[NAME…]", shell_complete=complete_names)
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+NO_COLOR = click.option("--no-color", is_flag=True, help="Print without colours (also: NO_COLOR=1).")
+DEVICE = click.option("--device", type=click.IntRange(min=0), default=0, metavar="N", help="Which GPU, from 0.")
+BACKEND = click.option("--backend", type=click.Choice(BACKENDS), default="auto", help="Where it runs.")
 TIMEOUT = click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    callback=_finite,
-    metavar="SECONDS",
+    "--timeout", type=click.FloatRange(min=0, min_open=True), callback=_finite, metavar="SECONDS",
     help="Stop a submission after this long.",
-)
+)  # fmt: skip
 NO_SANDBOX = click.option(
     "--no-sandbox", is_flag=True, help="Run a host file with your own rights where files cannot be closed."
 )
+OUTPUT = path_option("--output", help="Also write the table as Markdown, and FILE.json.")
 
 
 @click.group(cls=GradeGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -60,21 +73,17 @@ def cli() -> None:
 
 @cli.command("grade", hidden=True)
 @click.argument("names", nargs=-1, required=True, metavar="NAME…", shell_complete=complete_names)
-@click.option("--file", type=click.Path(path_type=Path), metavar="PATH", help="Grade this file.")
-@click.option("--solution", is_flag=True, help="Grade the course's own solution.")
+@graded_file("Grade")
 @BACKEND
 @DEVICE
 @click.option("--seed", type=click.IntRange(0, MAX_SEED), metavar="N", help="Use the inputs of an earlier run.")
 @TIMEOUT
 @NO_SANDBOX
-@click.option(
-    "--junitxml", "junit", type=click.Path(path_type=Path), metavar="FILE",
-    help="Also write the results as JUnit XML, for continuous integration.",
-)  # fmt: skip
-@click.option(
-    "--html", type=click.Path(path_type=Path), metavar="FILE",
+@path_option("--junitxml", "junit", help="Also write the results as JUnit XML, for continuous integration.")
+@path_option(
+    "--html",
     help="Also write the report as a web page: the source with its counters, pictures, the roofline.",
-)  # fmt: skip
+)
 @click.option("--no-record", is_flag=True, help="Leave this run out of your progress.")
 @AS_JSON
 @NO_COLOR
@@ -120,7 +129,7 @@ def start(name: str, force: bool, courses: tuple[Path, ...]) -> int:
 
     Of a host exercise that is two files: one that is missing is copied, one that is here stays as it is.
     """
-    from grader.cli.files import start_exercise
+    from grader.cli.practice import start_exercise
 
     return start_exercise(name, courses, force=force)
 
@@ -168,12 +177,12 @@ def interview(name: str, answers: bool, no_color: bool, courses: tuple[Path, ...
 @cli.command()
 @NAME
 @click.option("--spoil", is_flag=True, help="Show it before you have passed.")
-@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write it to a new file instead.")
+@path_option("--output", help="Write it to a new file instead.")
 @NO_COLOR
 @COURSE
 def solution(name: str, spoil: bool, output: Path | None, no_color: bool, courses: tuple[Path, ...]) -> int:
     """Show the solution of an exercise that you have passed."""
-    from grader.cli.files import show_solution
+    from grader.cli.practice import show_solution
 
     return show_solution(name, courses, spoil=spoil, output=output, no_color=no_color)
 
@@ -183,7 +192,7 @@ def solution(name: str, spoil: bool, output: Path | None, no_color: bool, course
 @COURSE
 def reset(name: str, courses: tuple[Path, ...]) -> int:
     """Put the stub back, and keep what you wrote as NAME.cu.bak."""
-    from grader.cli.files import reset_exercise
+    from grader.cli.practice import reset_exercise
 
     return reset_exercise(name, courses)
 
@@ -208,7 +217,7 @@ def watch(name: str | None, courses: tuple[Path, ...], **options: Any) -> int:
 
 
 @cli.command()
-@click.option("--export", type=click.Path(path_type=Path), metavar="FILE", help="Write it to a .json or .csv file.")
+@path_option("--export", help="Write it to a .json or .csv file.")
 @AS_JSON
 @COURSE
 def progress(export: Path | None, as_json: bool, courses: tuple[Path, ...]) -> int:
@@ -250,9 +259,8 @@ def device(
     if any(given is not None for given in (block, registers, shared, arch)):
         from grader.cli.machine import OccupancyQuestion, show_occupancy
 
-        return show_occupancy(
-            OccupancyQuestion(arch, block or 256, registers or 32, shared or 0), device, as_json=as_json
-        )
+        question = OccupancyQuestion(arch, block or 256, registers or 32, shared or 0)
+        return show_occupancy(question, device, as_json=as_json)
     from grader.cli.machine import show_device
 
     return show_device(device, as_json=as_json)
@@ -260,19 +268,16 @@ def device(
 
 @cli.command()
 @NAME
-@click.option("--file", type=click.Path(path_type=Path), metavar="PATH", help="Profile this file.")
-@click.option("--solution", is_flag=True, help="Profile the course's own solution.")
+@graded_file("Profile")
 @click.option("--ncu", metavar="PATH", help="Nsight Compute, where it is not found by itself.")
 @DEVICE
 @AS_JSON
 @COURSE
-def profile(
-    name: str, file: Path | None, solution: bool, ncu: str | None, device: int, as_json: bool, courses: tuple[Path, ...]
-) -> int:
+def profile(**options: Any) -> int:
     """Count with Nsight Compute what the simulator counted."""
     from grader.cli.bench import show_profile
 
-    return show_profile(name, file, courses, solution=solution, device=device, ncu=ncu, as_json=as_json)
+    return show_profile(**options)
 
 
 @cli.command()
@@ -281,14 +286,11 @@ def profile(
     "--set", "sets", multiple=True, metavar="NAME=V,V…",
     help="Try these values of an integer of the file; given several times, all combinations.",
 )  # fmt: skip
-@click.option("--file", type=click.Path(path_type=Path), metavar="PATH", help="Tune this file.")
-@click.option("--solution", is_flag=True, help="Tune the course's own solution.")
+@graded_file("Tune")
 @DEVICE
 @click.option("--arch", metavar="sm_XY", help="Only say what fits on this architecture; no GPU is needed.")
 @click.option("--write", is_flag=True, help="Write the fastest values into the file.")
-@click.option(
-    "--output", type=click.Path(path_type=Path), metavar="FILE", help="Also write the table as Markdown, and FILE.json."
-)
+@OUTPUT
 @AS_JSON
 @COURSE
 def tune(**options: Any) -> int:
@@ -304,11 +306,9 @@ def tune(**options: Any) -> int:
 
 
 @cli.command()
-@click.argument("names", nargs=-1, metavar="[NAME…]", shell_complete=complete_names)
+@NAMES
 @DEVICE
-@click.option(
-    "--output", type=click.Path(path_type=Path), metavar="FILE", help="Also write the table as Markdown, and FILE.json."
-)
+@OUTPUT
 @COURSE
 def bench(names: tuple[str, ...], device: int, output: Path | None, courses: tuple[Path, ...]) -> int:
     """Time the solutions on this GPU, with the library's time beside each."""
@@ -318,10 +318,10 @@ def bench(names: tuple[str, ...], device: int, output: Path | None, courses: tup
 
 
 @cli.command()
-@click.argument("names", nargs=-1, metavar="[NAME…]", shell_complete=complete_names)
+@NAMES
 @DEVICE
-@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the profile here instead.")
-@click.option("--use", "profile", type=click.Path(path_type=Path), metavar="FILE", help="Take over this profile.")
+@path_option("--output", help="Write the profile here instead.")
+@path_option("--use", "profile", help="Take over this profile.")
 @COURSE
 def calibrate(
     names: tuple[str, ...], device: int, output: Path | None, profile: Path | None, courses: tuple[Path, ...]
@@ -344,7 +344,7 @@ def dev() -> None:
 @dev.command()
 @click.argument("name")
 @click.option("--chapter", default="", metavar="NN_NAME", help="The folder above it; default: the course's last one.")
-@click.option("--course", type=click.Path(path_type=Path), metavar="DIR", help="The course; default: this clone's.")
+@path_option("--course", metavar="DIR", help="The course; default: this clone's.")
 def new(name: str, chapter: str, course: Path | None) -> int:
     """Make the folder of a new exercise, complete and small, to be changed into what you want."""
     from grader.cli.authoring import make_exercise
@@ -353,14 +353,12 @@ def new(name: str, chapter: str, course: Path | None) -> int:
 
 
 @dev.command()
-@click.argument("names", nargs=-1, metavar="[NAME…]", shell_complete=complete_names)
+@NAMES
 @click.option("--gpu", is_flag=True, help="Also check what is expected on a GPU.")
 @click.option(
-    "--minutes",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="N",
+    "--minutes", type=click.FloatRange(min=0, min_open=True), metavar="N",
     help="A slice: go on where the last one stopped, changed exercises first; exit 3 while some are left.",
-)
+)  # fmt: skip
 @DEVICE
 @COURSE
 def check(names: tuple[str, ...], gpu: bool, minutes: float | None, device: int, courses: tuple[Path, ...]) -> int:
@@ -376,8 +374,8 @@ def check(names: tuple[str, ...], gpu: bool, minutes: float | None, device: int,
 @dev.command()
 @NAME
 @click.argument("answer", required=False, metavar="[M]")
-@click.option("--edit", "files", multiple=True, type=click.Path(path_type=Path), metavar="FILE", help="Write M.diff.")
-@click.option("--into", type=click.Path(path_type=Path), metavar="DIR", help="Write the result there, to change it.")
+@path_option("--edit", "files", multiple=True, help="Write M.diff.")
+@path_option("--into", metavar="DIR", help="Write the result there, to change it.")
 @click.option("--refresh", is_flag=True, help="Move all edits to the changed solution.")
 @COURSE
 def wrong(
@@ -395,9 +393,9 @@ def wrong(
         raise click.UsageError(
             "--edit and --into need M and cannot be used together; --refresh takes neither, and no M"
         )
-    one = find(load(courses), name)
+    entry = find(load(courses), name)
     if refresh:
-        return authoring.refresh_wrong(one)
+        return authoring.refresh_wrong(entry)
     if answer is None:
-        return authoring.list_wrong(one)
-    return authoring.edit_wrong(one, answer, files) if files else authoring.print_wrong(one, answer, into)
+        return authoring.list_wrong(entry)
+    return authoring.edit_wrong(entry, answer, files) if files else authoring.print_wrong(entry, answer, into)

@@ -1,4 +1,4 @@
-"""``grade list``, ``grade show`` and ``grade start``: the course as a person walks through it."""
+"""``grade list`` and ``grade show``: the exercises, how they are found by a name, and their files in this folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from grader.catalog.courses import Broken, CourseExercise, built_in_course
+from grader.catalog.courses import CourseExercise, built_in_course
 from grader.catalog.exercises import Catalog, is_number, load_catalog
 from grader.cli.routing import COMMANDS, HELP, reserved
 from grader.errors import UsageError
@@ -26,11 +26,8 @@ def load(courses: Sequence[Path]) -> Catalog:
     taken = reserved()
     clash = next((entry for entry in catalog.exercises if entry.name in taken), None)
     if clash is not None:
-        raise UsageError(
-            f"the exercise in {clash.folder} is called {clash.name!r}, which is a command",
-            code="bad_exercise",
-            hint="give it another name",
-        )
+        message = f"the exercise in {clash.folder} is called {clash.name!r}, which is a command"
+        raise UsageError(message, code="bad_exercise", hint="give it another name")
     return catalog
 
 
@@ -39,6 +36,8 @@ def find(catalog: Catalog, text: str) -> CourseExercise:
 
     Where there is none, a command with nearly that name is offered too.
     """
+    from difflib import get_close_matches
+
     from grader.expressions import did_you_mean
 
     if (owner := of_a_file(catalog, Path(text))) is not None:
@@ -46,28 +45,20 @@ def find(catalog: Catalog, text: str) -> CourseExercise:
     try:
         return catalog.find(text)
     except UsageError as error:
-        visible = [name for name, command in COMMANDS.items() if not command.hidden]
-        meant = _command_meant(text.strip().lower(), [*visible, HELP])
-        certain = text.strip().lower() in {meant, *_OTHER_WORDS}
-        if error.code == "unknown_exercise" and meant and (certain or not did_you_mean(text, catalog.names)):
-            raise UsageError(error.message, code=error.code, hint=f"did you mean `grade {meant}`?") from None
+        word = text.strip().lower()
+        visible = [name for name, command in COMMANDS.items() if not command.hidden] + [HELP]
+        meant = word if word in visible else OTHER_WORDS.get(word)
+        close = meant or "".join(get_close_matches(word, visible, n=1))
+        if error.code == "unknown_exercise" and close and (meant or not did_you_mean(text, catalog.names)):
+            raise UsageError(error.message, code=error.code, hint=f"did you mean `grade {close}`?") from None
         raise
 
 
-_OTHER_WORDS = {
+OTHER_WORDS = {
     "version": "--version", "man": HELP, "usage": HELP, "commands": HELP, "ls": "list", "exercises": "list",
     "explain": "show", "begin": "start", "init": "start", "status": "progress", "questions": "interview",
 }  # fmt: skip
-"""What other tools call it, and people type first."""
-
-
-def _command_meant(word: str, commands: Sequence[str]) -> str:
-    """The command that somebody who typed ``word`` may have had in mind, or ""."""
-    from difflib import get_close_matches
-
-    if word in commands:
-        return word
-    return _OTHER_WORDS.get(word) or "".join(get_close_matches(word, commands, n=1))
+"""The words of other tools, which people type first."""
 
 
 # ---------------------------------------------------------------------------------------------------------------- list
@@ -77,57 +68,46 @@ def show_list(courses: Sequence[Path], *, chapter: str | None = None, as_json: b
     """Print all exercises, chapter by chapter, or those of one chapter."""
     catalog = load(courses)
     if chapter is not None:
-        catalog = _only(catalog, chapter)
+        members = catalog.chapter(int(chapter)) if is_number(chapter) else ()
+        if not members:
+            numbers = dict.fromkeys(entry.number // 100 for entry in catalog.exercises)
+            hint = f"the chapters are {', '.join(map(str, numbers))}; `grade list` shows them all"
+            raise UsageError(f"there is no chapter {chapter!r}", code="unknown_chapter", hint=hint)
+        catalog = Catalog(members)
     if as_json:
         print_json(list_document(catalog))
         return 0
-    for line in list_lines(catalog, screen().width, passed=_passed(catalog), whole=chapter is None):
-        print_line(line)
-    return 0
-
-
-def _only(catalog: Catalog, chapter: str) -> Catalog:
-    """One chapter of the catalog. Raises UsageError where there is no such chapter."""
-    members = catalog.chapter(int(chapter)) if is_number(chapter) else ()
-    if not members:
-        numbers = dict.fromkeys(entry.number // 100 for entry in catalog.exercises)
-        hint = f"the chapters are {', '.join(map(str, numbers))}; `grade list` shows them all"
-        raise UsageError(f"there is no chapter {chapter!r}", code="unknown_chapter", hint=hint)
-    return Catalog(members)
-
-
-def _passed(catalog: Catalog) -> frozenset[str]:
-    """The names of the exercises that the person has passed."""
     from grader.practice.history import key_of, progress
 
     keys = progress().passed()
-    return frozenset(entry.name for entry in catalog.exercises if key_of(entry) in keys) if keys else frozenset()
+    passed = {entry.name for entry in catalog.exercises if keys and key_of(entry) in keys}
+    for line in list_lines(catalog, screen().width, passed=passed, whole=chapter is None):
+        print_line(line)
+    return 0
 
 
 def list_document(catalog: Catalog) -> dict[str, Any]:
     """Return the document ``warpgrade/list/1``."""
     return {
         "schema": LIST_SCHEMA,
-        "exercises": [_record(entry) for entry in catalog.exercises],
+        "exercises": [
+            {
+                "name": entry.name,
+                "number": entry.number,
+                "chapter": entry.chapter,
+                "idea": entry.exercise.idea,
+                "requires": entry.exercise.requires,
+                "host": entry.exercise.host,
+                "timed": entry.exercise.timed is not None and entry.exercise.target is not None,
+                "technique": bool(entry.graded.technique),
+                "points": dict(zip(("correct", "technique", "fast"), entry.exercise.points, strict=True)),
+                "has_solution": entry.solution is not None,
+            }
+            for entry in catalog.exercises
+        ],
         "broken": [
             {"name": entry.name, "path": str(entry.path), "message": entry.error.message} for entry in catalog.broken
         ],
-    }
-
-
-def _record(entry: CourseExercise) -> dict[str, Any]:
-    exercise = entry.exercise
-    return {
-        "name": entry.name,
-        "number": entry.number,
-        "chapter": entry.chapter,
-        "idea": exercise.idea,
-        "requires": exercise.requires,
-        "host": exercise.host,
-        "timed": exercise.timed is not None and exercise.target is not None,
-        "technique": bool(entry.graded.technique),
-        "points": dict(zip(("correct", "technique", "fast"), exercise.points, strict=True)),
-        "has_solution": entry.solution is not None,
     }
 
 
@@ -155,7 +135,9 @@ def list_lines(catalog: Catalog, width: int = 80, *, passed: Collection[str] = (
             mark = "✔" if entry.name in passed else " "
             line = f"{mark} {entry.number:>4}  {entry.name:<{widest}}  {entry.exercise.idea}{note}"
             yield wrapped(line, width=width, indent=" " * (widest + 10))
-    yield from _broken_lines(catalog.broken)
+    if catalog.broken:
+        yield from ("", "cannot be read:")
+    yield from (f"  {entry.name}: {entry.error.message}" for entry in catalog.broken)
     yield ""
     closing = "`grade show NAME` explains one, `grade start NAME` puts its stub here, `grade NAME` grades it."
     yield wrapped(closing, width=width)
@@ -173,21 +155,13 @@ def missing_chapters(catalog: Catalog) -> str:
     gaps = [str(number) for number in range(1, max(here, default=0)) if number not in here]
     if not gaps:
         return ""
-    which = f"Chapter {gaps[0]} is" if len(gaps) == 1 else f"Chapters {', '.join(gaps[:-1])} and {gaps[-1]} are"
+    which = f"Chapter {gaps[0]} is" if len(gaps) == 1 else f"Chapters {listed(gaps)} are"
     return f"{which} not written yet: nothing is missing from your installation."
 
 
 def chapter_title(chapter: str) -> str:
     number, _, title = chapter.partition("_")
     return f"{int(number)} · {title.replace('_', ' ')}" if number.isdigit() and title else chapter or "exercises"
-
-
-def _broken_lines(broken: Sequence[Broken]) -> Iterator[str]:
-    if broken:
-        yield ""
-        yield "cannot be read:"
-    for entry in broken:
-        yield f"  {entry.name}: {entry.error.message}"
 
 
 # ---------------------------------------------------------------------------------------------------------------- show
@@ -203,20 +177,24 @@ def show_statement(name: str, courses: Sequence[Path], *, no_color: bool) -> int
     page = entry.ladder_page if steps else entry.statement
     if page is None or not page.is_file():
         raise UsageError(f"{entry.name} has no statement at {entry.statement}", code="bad_exercise")
+    statement = shown_statement(page.read_text(encoding="utf-8", errors="replace"), no_color=no_color)
+    print_paged(statement, f"`grade show {entry.name}` explains its first step." if steps else _how_to_go_on(entry))
+    return 0
+
+
+def shown_statement(markdown: str, *, no_color: bool) -> str:
+    """Return a text of the course as standard output shows it."""
     from grader.render.console import statement_text
 
     shown = screen(no_color=no_color)
-    text = page.read_text(encoding="utf-8", errors="replace")
-    statement = statement_text(text, width=shown.width, color=shown.color, unicode=shown.unicode)
-    closing = f"`grade show {entry.name}` explains its first step." if steps else _how_to_go_on(entry)
-    print_paged(statement, wrapped(closing, width=shown.width))
-    return 0
+    return statement_text(markdown, width=shown.width, color=shown.color, unicode=shown.unicode)
 
 
 def print_paged(text: str, closing: str) -> None:
     """Print both; through the person's pager where they are more than the terminal's screen."""
     import click
 
+    closing = wrapped(closing, width=screen().width)
     lines = text.count("\n") + closing.count("\n") + 1
     if sys.stdin.isatty() and sys.stdout.isatty() and lines >= shutil.get_terminal_size((80, 24)).lines:
         click.echo_via_pager(f"{text}{closing}\n")  # it strips colours where the pager does not show them
@@ -226,14 +204,13 @@ def print_paged(text: str, closing: str) -> None:
 
 
 def _how_to_go_on(entry: CourseExercise) -> str:
-    start = f"`grade start {entry.name}` puts the stub here"
-    first = start if missing_here(entry) else f"Edit {named(to_edit(entry))}"
-    hints = f" `grade hint {entry.name}` gives a hint." if entry.hints.is_file() else ""
-    questions = (
-        f" `grade interview {entry.name}` asks what interviewers ask about it." if entry.interview.is_file() else ""
-    )
-    ladder = f" `grade show {entry.exercise.ladder}` tells of the whole ladder." if entry.ladder_page else ""
-    return f"{first}; `grade {entry.name}` grades it.{hints}{questions}{ladder}"
+    stub = f"`grade start {entry.name}` puts the stub here" if missing_here(entry) else f"Edit {named(to_edit(entry))}"
+    words = f"{stub}; `grade {entry.name}` grades it."
+    if entry.hints.is_file():
+        words += f" `grade hint {entry.name}` gives a hint."
+    if entry.interview.is_file():
+        words += f" `grade interview {entry.name}` asks what interviewers ask about it."
+    return words + (f" `grade show {entry.exercise.ladder}` tells of the whole ladder." if entry.ladder_page else "")
 
 
 def of_a_file(catalog: Catalog, path: Path) -> CourseExercise | None:

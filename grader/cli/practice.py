@@ -1,36 +1,189 @@
-"""``grade hint``, ``grade reset`` and ``grade solution``: what people ask for between two gradings."""
+"""What people ask for between two gradings: a stub, a hint, questions, the solution, the next exercise, progress."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import shutil
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from grader.catalog.courses import CourseExercise
 from grader.catalog.exercises import Catalog
 from grader.cli.course import (
     chapter_title,
+    files_of,
     find,
     load,
     missing_here,
     named,
     print_paged,
+    shown_statement,
     to_edit,
 )
-from grader.cli.files import start_exercise
 from grader.errors import UsageError
-from grader.output import print_json, print_line, print_text, say, screen, wrapped, write_file
+from grader.output import print_json, print_line, print_text, say, screen, write_file
 from grader.practice.history import Following, gradable_here, key_of, next_exercise, progress
-from grader.practice.progress import Run, local_day
-from grader.practice.standings import Place, Summary, progress_document, runs_csv, summary, table_lines
+from grader.practice.progress import local_day
+from grader.practice.standings import Place, progress_document, runs_csv, summary, table_lines
+
+# --------------------------------------------------------------------------------------------------------------- start
+
+
+def start_exercise(name: str, courses: Sequence[Path], *, force: bool) -> int:
+    """Copy the stub, and a host exercise's Python file, into this folder."""
+    entry = find(load(courses), name)
+    files, missing = files_of(entry), missing_here(entry)
+    if not missing and not force:
+        hint = f"`grade reset {entry.name}` puts the stub back and keeps what you wrote; --force overwrites it"
+        if len(files) > 1:
+            hint = (
+                f"`grade reset {entry.name}` puts both stubs back and keeps what you wrote; for one stub alone, rename "
+                f"your file and run `grade start {entry.name}`; --force overwrites both"
+            )
+        there = f"{named(files)} {'is' if len(files) == 1 else 'are'} already here"
+        raise UsageError(there, code="exists", hint=hint)
+    for path in files if force else missing:
+        try:
+            shutil.copyfile(path, path.name)
+        except OSError as error:
+            hint = "go to a folder of your own"
+            message = f"cannot write ./{path.name}: {error.strerror}"
+            raise UsageError(message, code="cannot_write", hint=hint) from None
+    if not force and len(missing) < len(files):
+        unchanged = named(path for path in files if path not in missing)
+        say(f"{unchanged} was here and stays as it is; {named(missing)} was missing, and is the stub.")
+    complete = "".join(
+        f"\n     ./{path.name} belongs to it; it is complete, and you may change it."
+        for path in files
+        if path not in to_edit(entry)
+    )
+    say(f"{entry.name}: {entry.exercise.idea}.")
+    print_line(
+        f"  1. `grade show {entry.name}` explains the task.\n"
+        f"  2. Open {named(to_edit(entry))} and do that where it says YOUR CODE.{complete}\n"
+        f"  3. `grade {entry.name}` grades it."
+    )
+    return 0
+
+
+# --------------------------------------------------------------------------------------------------------------- reset
+
+MOST_KEPT = 1000  # earlier texts of one exercise, beside each other
+
+
+def reset_exercise(name: str, courses: Sequence[Path]) -> int:
+    """Put the stub back over the file here, and a host exercise's Python file; what was there is kept beside it."""
+    entry = find(load(courses), name)
+    for path in files_of(entry):
+        _check_resettable(entry, path)
+    for path in files_of(entry):
+        print_line(_reset(path))
+    return 0
+
+
+def _check_resettable(entry: CourseExercise, source: Path) -> None:
+    here = Path(source.name)
+    if not here.exists():
+        kept = named(path for path in files_of(entry) if Path(path.name).exists())
+        hint = f"`grade start {entry.name}` puts the stub here" + (f", and keeps your {kept}" if kept else "")
+        raise UsageError(f"there is no {here} in this folder", code="no_submission", hint=hint)
+    if not here.is_file():
+        raise UsageError(f"./{here} is no file", code="is_a_directory")
+    if here.samefile(source):
+        hint = f"`git checkout {here}` brings it back"
+        raise UsageError(f"./{here} is the course's own stub", code="is_the_stub", hint=hint)
+
+
+def _reset(source: Path) -> str:
+    """Reset one file, and return what was done in words."""
+    here = Path(source.name)
+    try:
+        stub, mine = source.read_bytes(), here.read_bytes()
+        if mine == stub:
+            return f"./{here} is the untouched stub already."
+        kept = _keep(here, mine)
+        here.write_bytes(stub)
+    except OSError as error:
+        where = error.filename or here
+        raise UsageError(f"cannot write {where}: {error.strerror}", code="cannot_write") from None
+    return f"./{here} is the stub again; what you wrote is in ./{kept}."
+
+
+def _keep(path: Path, content: bytes) -> Path:
+    """Write ``content`` beside ``path``, under a name that is free: ``.bak``, ``.bak.2`` …"""
+    for number in range(1, MOST_KEPT):
+        kept = path.with_name(f"{path.name}.bak" + (f".{number}" if number > 1 else ""))
+        try:
+            with kept.open("xb") as file:
+                file.write(content)
+        except FileExistsError:
+            continue
+        return kept
+    raise UsageError(f"{MOST_KEPT - 1} earlier texts are kept beside {path}", code="exists", hint="delete some *.bak")
+
+
+# ------------------------------------------------------------------------------------------------------------ solution
+
+
+def show_solution(name: str, courses: Sequence[Path], *, spoil: bool, output: Path | None, no_color: bool) -> int:
+    """Print the course's solution, or write it to ``output``, once the exercise was passed."""
+    entry = find(load(courses), name)
+    if entry.solution is None:
+        raise UsageError(f"the course has no solution of {entry.name}", code="no_solution")
+    if not spoil and key_of(entry) not in progress().passed():
+        raise UsageError(
+            f"you have not passed {entry.name} yet, and the solution is worth more afterwards", code="not_passed",
+            hint=f"`grade hint {entry.name}` helps; `grade solution {entry.name} --spoil` shows it all the same",
+        )  # fmt: skip
+    files = [path for path in (entry.solution, entry.solution_host_file) if path is not None]
+    if output is not None:
+        for source, path in zip(files, (output, output.with_name(f"{output.stem}_host.py")), strict=False):
+            _write_new(path, source.read_bytes())
+        return 0
+    for path in files:
+        text = path.read_text(encoding="utf-8", errors="replace")
+        if len(files) > 1:
+            comment = "#" if path.suffix == ".py" else "//"
+            text = f"{comment} {path.name}\n\n{text}" + ("" if path == files[-1] else "\n")
+        print_text(_for_people(text, path, no_color=no_color) if sys.stdout.isatty() else text)
+    return 0
+
+
+def _write_new(path: Path, content: bytes) -> None:
+    try:
+        with path.open("xb") as file:
+            file.write(content)
+    except FileExistsError:
+        raise UsageError(f"{path} is already here", code="exists", hint="give --output another name") from None
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}", code="cannot_write") from None
+    print_line(f"The solution is in {path}.")
+
+
+def _for_people(text: str, path: Path, *, no_color: bool) -> str:
+    """The text coloured, or else with control characters made visible; a program gets the file as it is."""
+    from grader.render.console import source_text
+    from grader.text import safe
+
+    return source_text(text, path.suffix) if screen(no_color=no_color).color else safe(text, lines=True)
+
 
 # ---------------------------------------------------------------------------------------------------------------- hint
 
 
 def show_hint(name: str | None, courses: Sequence[Path], *, again: bool, no_color: bool) -> int:
-    """Print the next hint; with ``again``, those that were shown."""
+    """Print the next hint, by default of the exercise graded last; with ``again``, those that were shown."""
     catalog = load(courses)
     entry = find(catalog, name) if name is not None else _graded_last(catalog)
-    (repeat_hints if again else give_hint)(entry, no_color=no_color)
+    if not again:
+        give_hint(entry, no_color=no_color)
+        return 0
+    hints = _hints_of(entry)
+    seen = min(progress().hints_seen().get(key_of(entry), 0), len(hints))
+    for number in range(1, seen + 1):
+        _print_hint(entry, hints, number, no_color=no_color)
+    none_yet = f"{entry.name}: no hint yet; `grade hint {entry.name}` shows one."
+    say(_after_hint(entry, seen, len(hints)) if seen else none_yet)
     return 0
 
 
@@ -47,42 +200,33 @@ def give_hint(entry: CourseExercise, *, no_color: bool) -> None:
         return
     number = seen + 1
     _print_hint(entry, hints, number, no_color=no_color)
-    kept = history.saw_hint(*key, number)
-    say(_after_hint(entry, number, len(hints)) if kept else f"All hints are in {entry.hints}.")
-
-
-def repeat_hints(entry: CourseExercise, *, no_color: bool) -> None:
-    """Print the hints of an exercise that were shown before."""
-    hints = _hints_of(entry)
-    seen = min(progress().hints_seen().get(key_of(entry), 0), len(hints))
-    for number in range(1, seen + 1):
-        _print_hint(entry, hints, number, no_color=no_color)
-    say(
-        _after_hint(entry, seen, len(hints))
-        if seen
-        else f"{entry.name}: no hint yet; `grade hint {entry.name}` shows one."
-    )
+    remembered = history.saw_hint(*key, number)
+    say(_after_hint(entry, number, len(hints)) if remembered else f"All hints are in {entry.hints}.")
 
 
 def _hints_of(entry: CourseExercise) -> tuple[str, ...]:
     from grader.practice.pages import hints_in
 
-    try:
-        hints = hints_in(entry.hints.read_text(encoding="utf-8", errors="replace"))
-    except OSError:
-        hints = ()
+    hints = hints_in(_page(entry.hints))
     if not hints:
-        hint = f"`grade show {entry.name}` explains the task"
-        raise UsageError(f"{entry.name} has no hints", code="no_hints", hint=hint)
+        raise UsageError(f"{entry.name} has no hints", code="no_hints", hint=_EXPLAINED.format(entry.name))
     return hints
 
 
-def _print_hint(entry: CourseExercise, hints: Sequence[str], number: int, *, no_color: bool) -> None:
-    from grader.render.console import statement_text
+_EXPLAINED = "`grade show {}` explains the task"
 
-    shown = screen(no_color=no_color)
+
+def _page(path: Path) -> str:
+    """The text of a page; "" where there is none."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _print_hint(entry: CourseExercise, hints: Sequence[str], number: int, *, no_color: bool) -> None:
     print_line(f"{entry.name}, hint {number} of {len(hints)}\n")
-    print_text(statement_text(hints[number - 1], width=shown.width, color=shown.color, unicode=shown.unicode) + "\n")
+    print_text(shown_statement(hints[number - 1], no_color=no_color) + "\n")
 
 
 def _after_hint(entry: CourseExercise, number: int, count: int) -> str:
@@ -94,20 +238,42 @@ def _after_hint(entry: CourseExercise, number: int, count: int) -> str:
 
 def _to_the_solution(entry: CourseExercise) -> str:
     if entry.solution is None:
-        return f"`grade show {entry.name}` explains the task"
+        return _EXPLAINED.format(entry.name)
     spoil = "" if key_of(entry) in progress().passed() else " --spoil"
     return f"`grade solution {entry.name}{spoil}` shows the solution"
 
 
 def _graded_last(catalog: Catalog) -> CourseExercise:
     last = progress().last()
-    found = [entry for entry in catalog.exercises if last is not None and key_of(entry) == (last.course, last.exercise)]
-    if not found:
-        what = (
-            "nothing was graded yet" if last is None else f"{last.exercise}, graded last, is in a course not named here"
-        )
-        raise UsageError(f"a hint for which exercise? {what}", code="usage", hint="`grade hint NAME` says which")
-    return found[0]
+    if last is None:
+        why = "nothing was graded yet"
+    else:
+        for entry in catalog.exercises:
+            if key_of(entry) == (last.course, last.exercise):
+                return entry
+        why = f"{last.exercise}, graded last, is in a course not named here"
+    raise UsageError(f"a hint for which exercise? {why}", code="usage", hint="`grade hint NAME` says which")
+
+
+def show_interview(name: str, courses: Sequence[Path], *, answers: bool, no_color: bool) -> int:
+    """Print the questions of one exercise, numbered; with ``answers``, each with its answer."""
+    from grader.practice.pages import questions_in
+
+    entry = find(load(courses), name)
+    questions = questions_in(_page(entry.interview))
+    if not questions:
+        hint = _EXPLAINED.format(entry.name)
+        raise UsageError(f"{entry.name} has no interview questions", code="no_questions", hint=hint)
+    page = "\n\n".join(
+        f"**{number}.** {question.text}" + (f"\n\n{question.answer}" if answers else "")
+        for number, question in enumerate(questions, start=1)
+    )
+    closing = f"Answer aloud first; `grade interview {entry.name} --answers` shows what a good answer has."
+    print_paged(shown_statement(f"# {entry.name}: interview\n\n{page}", no_color=no_color), "" if answers else closing)
+    return 0
+
+
+# ------------------------------------------------------------------------------------------------------------ progress
 
 
 def show_next(courses: Sequence[Path], *, start: bool) -> int:
@@ -133,8 +299,6 @@ def show_next(courses: Sequence[Path], *, start: bool) -> int:
 
 def why_next(found: Following) -> str:
     """Why an exercise is the next one, in a sentence or two."""
-    from grader.practice.progress import local_day
-
     if found.after is None:
         return "Next is the first exercise that you have not passed."
     words = f"Next after {found.after.exercise}, which you passed on {local_day(found.after.at)}."
@@ -151,81 +315,30 @@ def all_passed(catalog: Catalog) -> str:
     return "You have passed every exercise that needs no GPU; `grade list` marks those that need one."
 
 
-def show_interview(name: str, courses: Sequence[Path], *, answers: bool, no_color: bool) -> int:
-    """Print the questions of one exercise, numbered; with ``answers``, each with its answer."""
-    from grader.practice.pages import questions_in
-    from grader.render.console import statement_text
-
-    entry = find(load(courses), name)
-    try:
-        questions = questions_in(entry.interview.read_text(encoding="utf-8", errors="replace"))
-    except OSError:
-        questions = ()
-    if not questions:
-        hint = f"`grade show {entry.name}` explains the task"
-        raise UsageError(f"{entry.name} has no interview questions", code="no_questions", hint=hint)
-    shown = screen(no_color=no_color)
-    page = "\n\n".join(
-        f"**{number}.** {question.text}" + (f"\n\n{question.answer}" if answers else "")
-        for number, question in enumerate(questions, start=1)
-    )
-    title = f"# {entry.name}: interview\n\n"
-    text = statement_text(title + page, width=shown.width, color=shown.color, unicode=shown.unicode)
-    closing = (
-        "" if answers else f"Answer aloud first; `grade interview {entry.name} --answers` shows what a good answer has."
-    )
-    print_paged(text, wrapped(closing, width=shown.width))
-    return 0
-
-
 def show_progress(courses: Sequence[Path], *, as_json: bool, export: Path | None) -> int:
-    """Print the progress as a table or as one JSON document, or write it to a file."""
+    """Print the progress as a table or as one JSON document, or write it to a file: JSON or CSV, as its name ends."""
+    from grader.render.json import dumps
+    from grader.text import counted
+
     catalog, history = load(courses), progress()
     runs = history.runs()
-    found = summary(_places(catalog), runs, history.hints_seen())
-    if export is not None:
-        _export(export, found, runs)
-    if as_json:
-        print_json(progress_document(found, runs))
-    elif export is not None:
-        count = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
-        print_line(f"{count} written to {export}.")
-    else:
-        _print_table(found, history.path, any_runs=bool(runs))
-    return 0
-
-
-def _places(catalog: Catalog) -> list[Place]:
-    return [Place(*key_of(entry), number=entry.number, chapter=entry.chapter) for entry in catalog.exercises]
-
-
-def _print_table(found: Summary, path: Path, *, any_runs: bool) -> None:
-    for line in table_lines(found, title=chapter_title, day=local_day):
-        print_line(line)
-    closing = (
-        f"Kept in {path}." if any_runs else "`grade start NAME` begins with an exercise; `grade next` proposes one."
-    )
-    print_line(wrapped(closing, width=screen().width))
-
-
-def _json_text(found: Summary, runs: Sequence[Run]) -> str:
-    from grader.render.json import dumps
-
-    return dumps(progress_document(found, runs)) + "\n"
-
-
-_FORMATS: Mapping[str, Callable[[Summary, Sequence[Run]], str]] = {
-    ".json": _json_text,
-    ".csv": lambda found, runs: runs_csv(runs),
-}
-
-
-def _export(path: Path, found: Summary, runs: Sequence[Run]) -> None:
-    """Write the file in the format that its name ends with; an earlier export is replaced."""
-    make = _FORMATS.get(path.suffix.lower())
-    if make is None:
+    places = [Place(*key_of(entry), number=entry.number, chapter=entry.chapter) for entry in catalog.exercises]
+    found = summary(places, runs, history.hints_seen())
+    document = progress_document(found, runs)
+    if export is not None and export.suffix.lower() not in (".json", ".csv"):
         raise UsageError(
-            f"--export writes JSON or CSV, and {str(path)!r} does not say which", code="usage",
+            f"--export writes JSON or CSV, and {str(export)!r} does not say which", code="usage",
             hint="end the name with .json (everything) or .csv (every run)",
         )  # fmt: skip
-    write_file(path, make(found, runs))
+    if export is not None:
+        write_file(export, runs_csv(runs) if export.suffix.lower() == ".csv" else dumps(document) + "\n")
+    if as_json:
+        print_json(document)
+    elif export is not None:
+        print_line(f"{counted(len(runs), 'run')} written to {export}.")
+    else:
+        for line in table_lines(found, title=chapter_title, day=local_day):
+            print_line(line)
+        none_yet = "`grade start NAME` begins with an exercise; `grade next` proposes one."
+        say(f"Kept in {history.path}." if runs else none_yet)
+    return 0

@@ -22,9 +22,8 @@ from typing import Any
 from grader.catalog.exercises import Catalog
 from grader.cli import BROKEN_PIPE, guarded
 from grader.cli.course import load, missing_here, named, show_list, to_edit
-from grader.cli.files import start_exercise
 from grader.cli.grading import Options, grade_all, tasks_of
-from grader.cli.practice import all_passed, give_hint, why_next
+from grader.cli.practice import all_passed, give_hint, start_exercise, why_next
 from grader.errors import UsageError
 from grader.grading.services import Task
 from grader.output import print_line, print_text, say

@@ -284,16 +284,16 @@ def test_course_without_a_solution_says_so(run, course):
 
 
 def test_solution_on_a_terminal_is_coloured_and_nothing_in_it_is_a_command(run, monkeypatch, tmp_path):
-    from grader.cli.files import _for_people
+    from grader.cli.practice import _for_people
 
     path = tmp_path / "x.cu"
     text = "\tint a; // \x1b[2J " + "long " * 40 + "\n\nint b;\n"
-    monkeypatch.setattr("grader.cli.files.screen", lambda **how: Screen(40, True, True))
+    monkeypatch.setattr("grader.cli.practice.screen", lambda **how: Screen(40, True, True))
     colored = _for_people(text, path, no_color=False)
     assert "\x1b[" in colored
     assert "\x1b[2J" not in colored
     assert colored.count("\n") == text.count("\n")
-    monkeypatch.setattr("grader.cli.files.screen", lambda **how: Screen(40, False, True))
+    monkeypatch.setattr("grader.cli.practice.screen", lambda **how: Screen(40, False, True))
     assert _for_people(text, path, no_color=True) == text.replace("\t", "    ").replace("\x1b", "\\x1b")
 
 

@@ -30,7 +30,7 @@ def test_the_files_to_edit_are_those_in_which_something_is_left_to_write(one: Co
 
 
 def test_start_names_the_file_to_edit_and_the_complete_one_beside_it(tmp_path, monkeypatch, capsys):
-    from grader.cli.files import start_exercise
+    from grader.cli.practice import start_exercise
 
     one = next(one for one in HOST if [path.suffix for path in to_edit(one)] == [".py"])
     monkeypatch.chdir(tmp_path)
@@ -43,7 +43,7 @@ def test_start_names_the_file_to_edit_and_the_complete_one_beside_it(tmp_path, m
 
 def test_show_names_the_file_to_edit(tmp_path, monkeypatch, capsys):
     from grader.cli.course import show_statement
-    from grader.cli.files import start_exercise
+    from grader.cli.practice import start_exercise
 
     one = next(one for one in HOST if [path.suffix for path in to_edit(one)] == [".py"])
     monkeypatch.chdir(tmp_path)
@@ -57,7 +57,7 @@ def test_show_names_the_file_to_edit(tmp_path, monkeypatch, capsys):
 
 @pytest.fixture
 def pinned(tmp_path, monkeypatch):
-    from grader.cli.files import start_exercise
+    from grader.cli.practice import start_exercise
 
     monkeypatch.chdir(tmp_path)
     start_exercise("pinned_copy", (), force=False)
