@@ -26,16 +26,28 @@ if TYPE_CHECKING:
 # --------------------------------------------------------------------------------------------------------------- bench
 
 
-def run_bench(names: Sequence[str], courses: Sequence[Path], *, device: int, output: Path | None) -> int:
-    """Time the solutions of the named exercises (default: all). Exit 1 where one does not pass its line."""
+def run_bench(
+    names: Sequence[str], courses: Sequence[Path], *, device: int, output: Path | None, minutes: float | None
+) -> int:
+    """Time the solutions of the named exercises (default: all). Exit 1 where one does not pass its line.
+
+    With ``minutes`` it is a slice: exit 3, and no file, while exercises are left.
+    """
     from grader.backends.gpu import GpuBackend
     from grader.bench.report import to_json, to_markdown
     from grader.bench.solutions import bench
+    from grader.dev.slices import LEFT
 
     catalog = load(courses)
     exercises = [find(catalog, name) for name in names] or list(catalog.exercises)
-    report = bench(exercises, GpuBackend(device), secrets.randbits(53), lambda name: print_line(name, to_stderr=True))
+    report = bench(
+        exercises, GpuBackend(device), secrets.randbits(53), lambda name: print_line(name, to_stderr=True),
+        limit_s=None if minutes is None else 60 * minutes,
+    )  # fmt: skip
     print_table(bench_table(report))
+    if report.left:
+        print_line(f"\n{report.left} exercises are left: the same command goes on with them")
+        return LEFT
     if output is not None:
         write_file(output, to_markdown(report))
         write_file(output.with_suffix(".json"), to_json(report))

@@ -47,6 +47,10 @@ OPTIONAL_NAME = click.argument("name", required=False, metavar="[NAME]", shell_c
 NAMES = click.argument("names", nargs=-1, metavar="[NAME…]", shell_complete=complete_names)
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 NO_COLOR = click.option("--no-color", is_flag=True, help="Print without colours (also: NO_COLOR=1).")
+MINUTES = click.option(
+    "--minutes", type=click.FloatRange(min=0, min_open=True), metavar="N",
+    help="A slice: go on where the last one stopped, changed exercises first; exit 3 while some are left.",
+)  # fmt: skip
 DEVICE = click.option("--device", type=click.IntRange(min=0), default=0, metavar="N", help="Which GPU, from 0.")
 BACKEND = click.option("--backend", type=click.Choice(BACKENDS), default="auto", help="Where it runs.")
 TIMEOUT = click.option(
@@ -309,12 +313,15 @@ def tune(**options: Any) -> int:
 @NAMES
 @DEVICE
 @OUTPUT
+@MINUTES
 @COURSE
-def bench(names: tuple[str, ...], device: int, output: Path | None, courses: tuple[Path, ...]) -> int:
+def bench(
+    names: tuple[str, ...], device: int, output: Path | None, minutes: float | None, courses: tuple[Path, ...]
+) -> int:
     """Time the solutions on this GPU, with the library's time beside each."""
     from grader.cli.bench import run_bench
 
-    return run_bench(names, courses, device=device, output=output)
+    return run_bench(names, courses, device=device, output=output, minutes=minutes)
 
 
 @cli.command()
@@ -355,10 +362,7 @@ def new(name: str, chapter: str, course: Path | None) -> int:
 @dev.command()
 @NAMES
 @click.option("--gpu", is_flag=True, help="Also check what is expected on a GPU.")
-@click.option(
-    "--minutes", type=click.FloatRange(min=0, min_open=True), metavar="N",
-    help="A slice: go on where the last one stopped, changed exercises first; exit 3 while some are left.",
-)  # fmt: skip
+@MINUTES
 @DEVICE
 @COURSE
 def check(names: tuple[str, ...], gpu: bool, minutes: float | None, device: int, courses: tuple[Path, ...]) -> int:

@@ -154,7 +154,7 @@ def _package(name: str) -> Callable[[], str]:
 
 def _simulator() -> str:
     try:
-        from grader.simt.engine.jit import why_unusable
+        from grader.simt.engine.code_cache import why_unusable
     except ImportError:
         raise LookupError("llvmlite is not installed") from None
     if reason := why_unusable():

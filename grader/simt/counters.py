@@ -1,5 +1,8 @@
 """What a profiler would count, from the engine's raw counters: for each launch, and for each source line. Pure.
 
+And the worst requests of a launch, lane by lane: what pictures are drawn from. A site keeps the request that touched
+the most sectors or took the most wavefronts, the first of equals.
+
 Names are explained in docs/counters.md. Requests, sectors and wavefronts are those of PTX instructions; the
 sectors of atomics are counted apart, as profilers do. `active_lanes` is the mean number of lanes of an executed
 instruction.
@@ -8,17 +11,22 @@ instruction.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from grader.simt.engine.codegen import Kernel
+from grader.simt.engine.device import Device, Dim3
+from grader.simt.engine.flatten import plain_name
 from grader.simt.engine.launch import Launched
-from grader.simt.engine.sites import BLOCK_COUNTERS, SITE_COUNTERS, Site
+from grader.simt.engine.layout import BLOCK_COUNTERS, SITE_COUNTERS, WORST
+from grader.simt.engine.operands import PARAMETER_BASE
+from grader.simt.engine.shadows import Bytes
+from grader.simt.engine.sites import Site
 
 SECTOR_BYTES = 32
+LANES = 32
 BARRIERS = ("bar.sync", "bar.cta", "bar.red", "bar.arrive", "barrier")  # of a block: not `bar.warp.sync`
 KINDS = ("load", "store", "atomic")
-SPACES = ("global", "shared")
 
 
 @dataclass(frozen=True)
@@ -64,6 +72,10 @@ def _add_block(by_line: Mapping[int, dict[str, int]], kernel: Kernel, index: int
         by_line[lines[-1]]["thread_instructions"] -= row["predicated_off"]
 
 
+def _is_counted(site: Site) -> bool:
+    return site.kind in KINDS and site.space in ("global", "shared", "generic")
+
+
 def _add_site(raw: dict[str, int], site: Site, row: Mapping[str, int]) -> None:
     if site.kind == "copy":  # where an asynchronous copy writes; its reads are a load's
         for name in ("requests", "bytes", "wavefronts"):
@@ -71,7 +83,7 @@ def _add_site(raw: dict[str, int], site: Site, row: Mapping[str, int]) -> None:
         raw["_excess"] += row["wavefronts"] - row["ideal_wavefronts"]
     raw["overlapped_instructions"] += row["overlapped"]
     raw["fetching_instructions"] += row["fetching"]
-    if site.kind not in KINDS or site.space not in (*SPACES, "generic"):
+    if not _is_counted(site):
         return
     space = site.space if site.space != "generic" else ("shared" if row["wavefronts"] else "global")
     prefix = f"{space}_{site.kind}"
@@ -120,3 +132,88 @@ def derive(raw: Mapping[str, int]) -> dict[str, float]:
     if of("instructions"):
         out["active_lanes"] = of("thread_instructions") / of("instructions")
     return {name: value for name, value in out.items() if value or name in ("sector_efficiency", "excess_wavefronts")}
+
+
+# ------------------------------------------------------------------------------------------------------------- requests
+KEPT = 4
+"""Requests of each launch, those that waste most."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """One warp's request. ``offsets`` are bytes from the start of ``array``, None for a lane that takes no part;
+    ``base`` is where that array starts in the block's shared memory (0 in global memory, where arrays are aligned).
+    """
+
+    line: int
+    space: str  # global | shared
+    kind: str  # load | store | atomic
+    array: str | None
+    base: int
+    block: Dim3
+    warp: int
+    bytes_per_lane: int
+    offsets: tuple[int | None, ...]
+    taken: int  # sectors or wavefronts
+    least: int  # as few as would do for the same bytes
+
+    @property
+    def waste(self) -> int:
+        return self.taken - self.least
+
+
+def worst_requests(device: Device, launched: Launched, grid: Dim3, dynamic_shared: int) -> tuple[Request, ...]:
+    """The worst request of each line, kind and space: at most KEPT, those first that waste most."""
+    found: dict[tuple[int, str, str], Request] = {}
+    for site, record in zip(launched.kernel.sites, launched.worst, strict=True):
+        if not _is_counted(site) or not site.line or not WORST.read(record, "taken"):
+            continue
+        request = _request(device, launched.kernel, site, record, grid, dynamic_shared)
+        if request is None:
+            continue
+        place = (site.line, request.space, request.kind)
+        if place not in found or request.waste > found[place].waste:
+            found[place] = request
+    return tuple(sorted(found.values(), key=lambda r: (-r.waste, -r.taken, r.line))[:KEPT])
+
+
+def _request(
+    device: Device, kernel: Kernel, site: Site, record: Bytes, grid: Dim3, dynamic_shared: int
+) -> Request | None:
+    shared, lanes, block = bool(WORST.read(record, "shared")), WORST.read(record, "lanes"), WORST.read(record, "block")
+    addresses = [WORST.read(record, "address", lane) for lane in range(LANES)]
+    active = [address for lane, address in enumerate(addresses) if lanes >> lane & 1]
+    if not active or (not shared and active[0] >= PARAMETER_BASE):
+        return None
+    name, start, base = "", 0, 0
+    if shared:
+        rows = [(at, name) for name, at, size in kernel.shared
+                if at <= min(active) < at + (size if size >= 0 else dynamic_shared)]  # fmt: skip
+        if not rows:
+            return None
+        start, name = max(rows)
+        base = start
+    elif found := device.locate(active[0]):
+        name, start = found[0].name, found[0].address
+    else:
+        return None
+    offsets = tuple(a - start if lanes >> lane & 1 else None for lane, a in enumerate(addresses))
+    return Request(
+        line=site.line,
+        space="shared" if shared else "global",
+        kind=site.kind,
+        array=plain_name(name),
+        base=base,
+        block=(block % grid[0], block // grid[0] % grid[1], block // (grid[0] * grid[1])),
+        warp=WORST.read(record, "warp"),
+        bytes_per_lane=site.bytes,
+        offsets=offsets,
+        taken=WORST.read(record, "taken"),
+        least=WORST.read(record, "least") if shared else least_sectors(offsets, site.bytes),
+    )
+
+
+def least_sectors(offsets: Sequence[int | None], width: int) -> int:
+    """How many sectors hold as many bytes as the lanes ask for, each counted once."""
+    distinct = {offset for offset in offsets if offset is not None}
+    return -(-len(distinct) * width // SECTOR_BYTES)

@@ -9,13 +9,13 @@ from grader.simt.engine import findings as kinds
 from grader.simt.engine.barrier_objects import COUNT, COUNT_BITS
 from grader.simt.engine.device import Device
 from grader.simt.engine.findings import Finding
+from grader.simt.engine.flatten import plain_name
 from grader.simt.engine.launch import Dim3, Launched
 from grader.simt.engine.layout import TIMED_OUT, Stamp
 from grader.simt.engine.memory import SHARED_BASE, SPACES
 from grader.simt.engine.operands import PARAMETER_BASE
 from grader.simt.engine.residents import NotResident, TooLarge
 from grader.simt.engine.sites import Site
-from grader.simt.symbols import plain_name
 
 NAMES = {
     kinds.OUT_OF_BOUNDS: "out_of_bounds", kinds.READ_ONLY: "read_only", kinds.MISALIGNED: "misaligned",

@@ -81,18 +81,29 @@ def occupancy(arch: str, *, threads: int, registers: int, shared_bytes: int = 0)
     0 blocks: not even one fits. Raises NotPossible for an unknown architecture and for what no block can have.
     """
     has = multiprocessor(arch)
-    _check("threads in a block", threads, 1, MOST_THREADS)
-    _check("registers for each thread", registers, 1, MOST_REGISTERS)
-    _check("bytes of shared memory", shared_bytes, 0, 1 << 30)
+    for what, value, least, most in (
+        ("threads in a block", threads, 1, MOST_THREADS),
+        ("registers for each thread", registers, 1, MOST_REGISTERS),
+        ("bytes of shared memory", shared_bytes, 0, 1 << 30),
+    ):
+        if not least <= value <= most:
+            raise NotPossible(f"{value} {what}: {least} to {most} are possible", code="bad_option")
     warps = -(-threads // WARP)
+    of_warp = -(-registers * WARP // REGISTER_UNIT) * REGISTER_UNIT
     limits = {
         "warps": has.warps // warps,
         "blocks": has.blocks,
-        "registers": _by_registers(has, warps, registers),
+        "registers": has.registers // of_warp // WARP_UNIT * WARP_UNIT // warps,
         "shared memory": _by_shared_memory(has, shared_bytes),
     }
     blocks = min(limits.values())
     return Occupancy(blocks, blocks * warps, has.warps, limits)
+
+
+def resident_without_registers(arch: str, threads: int, shared_bytes: int) -> int:
+    """Resident blocks as far as PTX tells: it does not say how many registers a thread will have."""
+    has = multiprocessor(arch)
+    return min(has.warps // -(-threads // WARP), has.blocks, _by_shared_memory(has, shared_bytes))
 
 
 class NotPossible(ValueError):
@@ -110,17 +121,6 @@ def multiprocessor(arch: str) -> Multiprocessor:
         known = ", ".join(MULTIPROCESSORS)
         raise NotPossible(f"nothing is known of {arch!r}", code="unknown_architecture", hint=f"known are {known}")
     return MULTIPROCESSORS[plain]
-
-
-def _check(what: str, value: int, least: int, most: int) -> None:
-    if not least <= value <= most:
-        raise NotPossible(f"{value} {what}: {least} to {most} are possible", code="bad_option")
-
-
-def _by_registers(has: Multiprocessor, warps: int, registers: int) -> int:
-    of_warp = -(-registers * WARP // REGISTER_UNIT) * REGISTER_UNIT
-    resident = has.registers // of_warp // WARP_UNIT * WARP_UNIT
-    return resident // warps
 
 
 def _by_shared_memory(has: Multiprocessor, shared_bytes: int) -> int:

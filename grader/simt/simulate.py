@@ -14,16 +14,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from grader.simt.counters import Counters, count
+from grader.simt.counters import Counters, Request, count, worst_requests
 from grader.simt.engine.code_cache import CodeCache
 from grader.simt.engine.device import Device, Dim3
-from grader.simt.engine.launch import Launched, TooLarge
+from grader.simt.engine.launch import Launched
 from grader.simt.engine.layout import RUNNING
 from grader.simt.engine.printing import render
+from grader.simt.engine.residents import TooLarge
 from grader.simt.events import Event, explain, merge, too_large
 from grader.simt.observers import OBSERVERS
 from grader.simt.ptx import Module
-from grader.simt.requests import Request, worst_requests
 
 Bytes = npt.NDArray[np.uint8]
 

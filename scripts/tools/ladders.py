@@ -1,9 +1,10 @@
 """Write the generated parts of the ladders' pages, and the matrix of every step's solution under every later step.
 
-python scripts/tools/ladders.py [--bench docs/results/h200.json docs/results/h200-gemm.json]
+python scripts/tools/ladders.py [--bench docs/results/h200.json docs/results/h200-gemm.json] [--minutes N]
 
 Times and fractions are those that `grade bench [NAME…] --output docs/results/h200.md` measured; counters are the
-simulator's, at each step's simulated size, from the solutions as they are now. What was not measured says so. Writes
+simulator's, at each step's simulated size, from the solutions as they are now. What was not measured says so. With
+``--minutes`` the solutions are counted in slices: exit 3, and nothing is written, while some are left. Writes
 
     exercises/CHAPTER/LADDER.md          the table and the plot, between their markers; the story is hand-written
     exercises/CHAPTER/LADDER.svg         the plot
@@ -16,7 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,9 +29,12 @@ from grader.catalog.courses import CourseExercise
 from grader.catalog.exercises import load_catalog
 from grader.dev.grading import CourseGrader
 from grader.dev.ladders import Cell, Launches, ladders, matrix
+from grader.dev.report import launches_from_json, launches_to_json
+from grader.dev.slices import LEFT, StoredResults, slice_of
 from grader.exercise import Expect
 from grader.timing.pass_lines import REFERENCE, lines_on
 from grader.timing.roofline import is_rate_of_bytes
+from grader.verdict import LaunchRecord
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results"
@@ -41,10 +45,15 @@ def main() -> int:
     arguments = argparse.ArgumentParser(description="Write the ladders' pages.")
     measured = [RESULTS / "h200.json", RESULTS / "h200-gemm.json"]
     arguments.add_argument("--bench", type=Path, nargs="+", default=measured, help="documents of one GPU model")
+    arguments.add_argument("--minutes", type=float, help="a slice: go on where the last one stopped")
     given = arguments.parse_args()
     report = read_reports(given.bench)
     found = dict(ladders(load_catalog().exercises))
-    launches = counted([one for steps in found.values() for one in steps])
+    solved = [one for steps in found.values() for one in steps if one.solution]
+    launches = counted(solved, None if given.minutes is None else 60 * given.minutes)
+    if left := len(solved) - len(launches):
+        print(f"{left} solutions are left: the same command goes on with them")
+        return LEFT
     for name, exercises in found.items():
         steps = [step_of(one, report, launches) for one in exercises]
         write_page(name, exercises[0].folder.parent, steps, report)
@@ -73,11 +82,20 @@ def read_report(path: Path) -> Report:
     return report
 
 
-def counted(exercises: Sequence[CourseExercise]) -> Launches:
-    """What each solution does at its simulated size; nothing where the simulator cannot run it."""
-    with CourseGrader() as laboratory:
-        asked = {one.name: laboratory.simulated(asking(one), one.solution) for one in exercises if one.solution}
-        return {name: future.result().launches for name, future in asked.items()}
+def counted(exercises: Sequence[CourseExercise], limit_s: float | None = None) -> Launches:
+    """What each solution does at its simulated size; nothing where the simulator cannot run it.
+
+    With ``limit_s``, of those that are known or can be counted in that time.
+    """
+    stored = StoredResults("ladders", "sim", launches_to_json, launches_from_json)
+    with CourseGrader() as grader:
+
+        def begin(one: CourseExercise) -> Callable[[], tuple[LaunchRecord, ...]]:
+            assert one.solution is not None
+            future = grader.simulated(asking(one), one.solution)
+            return lambda: future.result().launches
+
+        return {one.name: launches for one, launches in slice_of(exercises, begin, stored, limit_s)}
 
 
 def asking(one: CourseExercise) -> CourseExercise:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import nullcontext
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,15 +14,17 @@ import pytest
 from grader.backends.gpu.faults import size_in_words
 from grader.backends.gpu.libraries import SAMPLES, time_host_library, time_library
 from grader.bench import solutions as module
-from grader.bench.report import BenchReport, BenchRow, to_json, to_markdown
+from grader.bench.report import BenchReport, BenchRow, LibraryTime, to_json, to_markdown
 from grader.bench.solutions import bench
 from grader.catalog.exercises import load_catalog
+from grader.cli import main
+from grader.dev import slices
 from grader.errors import GraderFault
 from grader.exercise import AlsoTimed, Target, Work
 from grader.gpus.detect import Gpu
 from grader.launch import DeviceLimits
 from grader.timing.roofline import line_in_words, work_of
-from grader.verdict import Measurement
+from grader.verdict import Measurement, Roof
 
 GPU = Gpu(0, "NVIDIA H200", (9, 0), 132, 1.98e9, 3.2e9, 6016, 60 << 20, 141 << 30, DeviceLimits())
 ADD = load_catalog().find("vector_add")
@@ -217,3 +220,51 @@ def test_the_document_holds_every_row_and_no_number_that_json_lacks():
     document = json.loads(to_json(BenchReport(GPU, (("driver", "580"),), "2026-01-01", (row,))))
     assert (document["schema"], document["rows"][0]["exercise"]) == ("warpgrade/bench/1", "vector_add")
     assert document["rows"][0]["reach"] is None
+
+
+# -------------------------------------------------------------------------------------------------------------- slices
+
+
+@pytest.fixture
+def minutes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
+    """Each solution takes a minute to measure; holds the names of those that were measured."""
+    monkeypatch.setenv("WARPGRADE_CACHE", str(tmp_path / "cache"))
+    measured: list[str] = []
+
+    def row(one, backend, seed):
+        measured.append(one.name)
+        found = replace(measured_on_a_host("B", 1e-3, 1e9, 0.5, "overlap").measured, roof=Roof(0.1, 1e9, 2e9, 3e9, "B"))
+        return BenchRow(one.name, "n = 1", "pass", found, libraries=(LibraryTime("elementwise:add", 1e-3, 0.5),))
+
+    monkeypatch.setattr(module, "_kernel_row", row)
+    monkeypatch.setattr(slices, "perf_counter", lambda: 60.0 * len(measured))
+    monkeypatch.setattr(slices, "AHEAD", 1)
+    monkeypatch.setattr("grader.backends.gpu.GpuBackend", lambda device: BACKEND)
+    return measured
+
+
+def test_a_slice_goes_on_where_the_last_one_stopped(minutes):
+    both = [ADD, load_catalog().find("reduce_v3")]
+    first = bench(both, BACKEND, 1, limit_s=30)
+    assert ([row.exercise for row in first.rows], first.left) == (["vector_add"], 1)
+    second = bench(both, BACKEND, 1, limit_s=30)
+    assert second.rows[0] == first.rows[0]
+    assert ([row.exercise for row in second.rows], second.left) == (["vector_add", "reduce_v3"], 0)
+    assert minutes == ["vector_add", "reduce_v3"]
+    bench(both, BACKEND, 1)
+    assert len(minutes) == 4  # without a limit everything is measured again
+
+
+def test_rows_of_another_gpu_are_measured_anew(minutes):
+    bench([ADD], BACKEND, 1, limit_s=30)
+    bench([ADD], SimpleNamespace(gpu=replace(GPU, name="NVIDIA H100 PCIe")), 1, limit_s=30)
+    assert minutes == ["vector_add"] * 2
+
+
+def test_a_slice_writes_no_file_until_nothing_is_left(minutes, tmp_path, capsys):
+    command = ["bench", "vector_add", "reduce_v3", "--minutes", "0.5", "--output", str(tmp_path / "h200.md")]
+    assert main(command) == 3
+    assert "1 exercises are left: the same command goes on with them" in capsys.readouterr().out
+    assert not (tmp_path / "h200.md").exists()
+    assert main(command) == 0
+    assert "reduce_v3" in (tmp_path / "h200.md").read_text()

@@ -118,7 +118,7 @@ def test_doctor_names_the_command_that_installs_what_is_missing():
 
 
 def test_doctor_tells_of_an_llvm_that_miscompiles(monkeypatch):
-    monkeypatch.setattr("grader.simt.engine.jit.BROKEN_LLVM", (tuple(llvmlite.binding.llvm_version_info),))
+    monkeypatch.setattr("grader.simt.engine.code_cache.BROKEN_LLVM", (tuple(llvmlite.binding.llvm_version_info),))
     (check,) = (check for check in checks() if check.name == "simulator")
     assert (check.state, check.remedy) == ("missing", "pip install 'llvmlite<0.48'")
     assert "miscompiles" in check.detail

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import ladder_pages as pages
@@ -16,7 +17,9 @@ import pytest
 from ladder_steps import LIBRARIES, Step, libraries, row_of, step_of
 
 from grader.catalog.courses import Course, CourseExercise, built_in_course, resolve_reference
+from grader.catalog.exercises import load_catalog
 from grader.dev import ladders as dev
+from grader.dev import slices
 from grader.exercise import AlsoTimed, Array, Exercise, Expect, Target, Work
 from grader.render.console import statement_text
 from grader.timing.pass_lines import Line
@@ -381,3 +384,35 @@ def test_a_later_solution_that_misses_an_earlier_line_is_shouted(monkeypatch):
     page = module.matrix_page({"sum": dev.matrix([V1, V2], {})}, {"sum": [V1, V2]}, REPORT)
     assert "| `sum_v2` | **SLOW** | **pass** |" in page
     assert "| `sum_v1` | **pass** | – |" in page
+
+
+# -------------------------------------------------------------------------------------------------------------- slices
+
+
+def test_solutions_are_counted_in_slices(monkeypatch, tmp_path):
+    monkeypatch.setenv("WARPGRADE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(slices, "AHEAD", 1)
+    course = built_in_course()
+    steps = dict(dev.ladders(load_catalog().exercises))["reduce"][:2]
+    graded: list[str] = []
+
+    class Grader:
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def simulated(self, one, file):
+            assert course.solutions in file.parents
+            graded.append(one.name)
+            launch = LaunchRecord(one.name, (4, 1, 1), (256, 1, 1), 0, {"sectors": 8.0})
+            return SimpleNamespace(result=lambda: SimpleNamespace(launches=(launch,)))
+
+    monkeypatch.setattr(module, "CourseGrader", Grader)
+    monkeypatch.setattr(slices, "perf_counter", lambda: 60.0 * len(graded))
+    first = module.counted(steps, 30)
+    assert (list(first), graded) == ([steps[0].name], [steps[0].name])
+    second = module.counted(steps, 30)
+    assert (list(second), graded) == ([step.name for step in steps], [step.name for step in steps])
+    assert second[steps[0].name] == first[steps[0].name]

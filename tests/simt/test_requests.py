@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from grader.simt.counters import KEPT, Request, least_sectors
 from grader.simt.observers import WATCHING
-from grader.simt.requests import KEPT, Request, least_sectors
 from tests.simt.kernels import Ran, body, run
 
 X = np.arange(4096, dtype=np.float32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.simt.symbols import LONGEST, plain_name
+from grader.simt.engine.flatten import LONGEST_NAME, plain_name
 
 
 @pytest.mark.parametrize(
@@ -29,4 +29,4 @@ def test_a_symbol_has_its_own_name(symbol: str, name: str) -> None:
 
 
 def test_a_name_that_nobody_wrote_is_cut() -> None:
-    assert len(plain_name("_Z" + "N1a" * LONGEST)) == LONGEST + 1
+    assert len(plain_name("_Z" + "N1a" * LONGEST_NAME)) == LONGEST_NAME + 1

@@ -7,9 +7,8 @@ import pytest
 
 from grader.compile import compile_source
 from grader.simt.engine.codegen import generate
-from grader.simt.engine.residency import SM
 from grader.simt.observers import observer_set
-from grader.simt.occupancy import SM_COUNT
+from grader.simt.occupancy import SM_COUNT, multiprocessor
 from grader.simt.ptx import parse
 from tests.simt.kernels import NAME, Ran, body, run
 
@@ -125,7 +124,7 @@ def test_a_block_that_waits_for_one_that_is_not_resident_is_told_which() -> None
         "if (t == 0) ((volatile int*)x)[blockIdx.x] = 1;",
         "int* x",
     )
-    resident = SM_COUNT * SM.warps // 32
+    resident = SM_COUNT * multiprocessor("sm_80").warps // 32
     ran = run(source, {"x": np.zeros(400, np.int32)}, grid=resident + 10, block=1024)
     first = ran.events[0]
     assert (first.kind, first.line, first.block[0], first.array) == ("block_deadlock", 5, resident - 1, "x")
@@ -136,7 +135,7 @@ def test_a_block_that_waits_for_one_that_is_not_resident_is_told_which() -> None
 
 def test_small_blocks_are_resident_up_to_the_limit_of_blocks() -> None:
     source = body("if (t == 0) { atomicAdd(x, 1); while (((volatile int*)x)[0] < gridDim.x) ; }", "int* x")
-    most = SM_COUNT * SM.blocks
+    most = SM_COUNT * multiprocessor("sm_80").blocks
     assert run(source, {"x": np.zeros(1, np.int32)}, grid=most, block=32).kinds == []
     ran = run(source, {"x": np.zeros(1, np.int32)}, grid=most + 1, block=32)
     assert ran.events[0].kind == "block_deadlock"

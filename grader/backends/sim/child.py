@@ -50,8 +50,7 @@ def _open_everything() -> None:
     """Import, read and load whatever is needed later: the sandbox closes all files."""
     from importlib import import_module
 
-    from grader.simt.engine.code_cache import engine_key
-    from grader.simt.engine.jit import warm_up
+    from grader.simt.engine.code_cache import engine_key, warm_up
 
     for name in ("traceback", "numpy.random", "grader.backends.sim.results", "grader.simt.simulate"):
         import_module(name)
@@ -103,8 +102,7 @@ class _Server:
             self.channel.send({"is": "fault", "message": f"{error!r}\n{traceback.format_exc(limit=-6)}"})
 
     def _load(self, message: dict[str, Any]) -> None:
-        from grader.simt.engine.code_cache import CodeCache
-        from grader.simt.engine.jit import why_unusable
+        from grader.simt.engine.code_cache import CodeCache, why_unusable
         from grader.simt.ptx import parse
 
         if reason := why_unusable():

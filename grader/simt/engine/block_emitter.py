@@ -11,13 +11,12 @@ from grader.simt.engine.flatten import UnsupportedPtx
 from grader.simt.engine.layout import DEADLOCKED, RUNNING, TIMED_OUT, TRAPPED, WARP, WORKER
 from grader.simt.engine.operands import OperandEmitter
 from grader.simt.engine.schedule import QUANTUM, lanes_at
-from grader.simt.engine.spinning import gives_way, waits_on_jump
 from grader.simt.engine.values import I1, I32, I64, Value, vec
+from grader.simt.engine.waiting import gives_way, waits_on_jump
 from grader.simt.ptx import Operand, Vector
 
 if TYPE_CHECKING:
-    from grader.simt.engine.codegen import Generator
-    from grader.simt.engine.regions import Region
+    from grader.simt.engine.codegen import Generator, Region
 
 
 MISFITS = (AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from grader.simt.engine.flatten import Flat, UnsupportedPtx
 from grader.simt.engine.layout import MAX_BLOCKS
@@ -32,6 +33,31 @@ class Op:
     form: Form
     match: Match
 
+    @property
+    def line(self) -> int:
+        """Of the source; 0 where it is not known."""
+        return self.instruction.line.line if self.instruction.line else 0
+
+    @cached_property
+    def writes(self) -> frozenset[str]:
+        """Registers that the instruction writes."""
+        return self._registers(written=True)
+
+    @cached_property
+    def reads(self) -> frozenset[str]:
+        """Registers that the instruction reads. A guarded write keeps old lanes, so it reads too."""
+        guard = self.instruction.guard
+        return self._registers(written=False) | (self.writes | {guard.name} if guard else set())
+
+    def _registers(self, *, written: bool) -> frozenset[str]:
+        names = self.form.operands
+        chosen = {"%cc"} if "carry" in self.form.tags else set()
+        for i, operand in enumerate(self.instruction.operands):
+            is_write = i < len(names) and names[i].startswith("d") and not isinstance(operand, Address)
+            if is_write == written:
+                chosen.update(registers_in(operand))
+        return frozenset(chosen)
+
 
 @dataclass
 class Block:
@@ -51,7 +77,21 @@ class Graph:
     targets: dict[str, int]  # label -> block
     registers: dict[str, str]
     tables: dict[str, tuple[str, ...]] = field(default_factory=dict)  # label of a `.branchtargets` -> its labels
-    read: frozenset[str] = frozenset()  # registers that some instruction reads
+
+    @cached_property
+    def ops(self) -> tuple[Op, ...]:
+        """All instructions, in program order."""
+        return tuple(op for block in self.blocks for op in block.ops)
+
+    @cached_property
+    def tags(self) -> frozenset[str]:
+        """Of all instructions."""
+        return frozenset(tag for op in self.ops for tag in op.form.tags)
+
+    @cached_property
+    def read(self) -> frozenset[str]:
+        """Registers that some instruction reads."""
+        return frozenset(name for op in self.ops for name in op.reads)
 
     def labels(self, operand: Operand) -> tuple[str, ...]:
         """The labels that a branch's operand stands for: its own name, or those of its table."""
@@ -63,7 +103,6 @@ def build(flat: Flat) -> Graph:
     graph = Graph(*_cut(flat), flat.registers, flat.tables)
     if len(graph.blocks) > MAX_BLOCKS:
         raise UnsupportedPtx(f"a kernel with more than {MAX_BLOCKS} basic blocks")
-    graph.read = frozenset(name for b in graph.blocks for op in b.ops for name in reads_and_writes(op)[0])
     _liveness(graph)
     return graph
 
@@ -84,7 +123,8 @@ def _cut(flat: Flat) -> tuple[list[Block], dict[str, int]]:
             continue
         found = find(item)
         if found is None or not found[0].takes(len(item.operands)):
-            raise UnsupportedPtx(f"the instruction {item.name}", item.line, hint=_newer(item.name))
+            newer = item.name.startswith(SM_90) or "_tx." in item.name
+            raise UnsupportedPtx(f"the instruction {item.name}", item.line, hint=NEEDS_SM_90 if newer else "")
         op = Op(count, item, *found)
         count += 1
         if "sync" in op.form.tags:
@@ -105,11 +145,6 @@ def _cut(flat: Flat) -> tuple[list[Block], dict[str, int]]:
         assert found is not None
         blocks[-1].ops.append(Op(count, end, *found))
     return blocks, targets
-
-
-def _newer(name: str) -> str:
-    """Why an instruction is not there that newer GPUs than the simulated one have; "" for others."""
-    return NEEDS_SM_90 if any(name.startswith(begin) for begin in SM_90) or "_tx." in name else ""
 
 
 COSTS = {"memory": 32, "barrier": 16, "sync": 16, "slow": 64, "object": 64, "special": 16, "matrix": 256}
@@ -133,22 +168,6 @@ def registers_in(operand: Operand) -> Iterator[str]:
         yield operand.base.name
 
 
-def reads_and_writes(op: Op) -> tuple[set[str], set[str]]:
-    """Registers that an instruction reads and writes. A guarded write keeps old lanes, so it reads too."""
-    names = op.form.operands
-    writes: set[str] = set()
-    reads: set[str] = set()
-    for i, operand in enumerate(op.instruction.operands):
-        is_write = i < len(names) and names[i].startswith("d") and not isinstance(operand, Address)
-        (writes if is_write else reads).update(registers_in(operand))
-    if op.instruction.guard:
-        reads |= {op.instruction.guard.name} | writes
-    if "carry" in op.form.tags:
-        reads.add("%cc")
-        writes.add("%cc")
-    return reads, writes
-
-
 def successors(graph: Graph, block: Block) -> set[int]:
     """Blocks that may follow."""
     last = block.ops[-1] if block.ops else None
@@ -165,21 +184,20 @@ def successors(graph: Graph, block: Block) -> set[int]:
 def _liveness(graph: Graph) -> None:
     """Fill in `Block.live_out`. Sets of registers are the bits of integers while they grow."""
     index: dict[str, int] = {}
+
+    def bits(names: frozenset[str]) -> int:
+        return sum(1 << index.setdefault(name, len(index)) for name in names)
+
     uses, defs = [], []
     for block in graph.blocks:
         read = written = 0
         for op in block.ops:
-            r, w = (_bits(names, index) for names in reads_and_writes(op))
-            read |= r & ~written
-            written |= w
+            read |= bits(op.reads) & ~written
+            written |= bits(op.writes)
         uses.append(read)
         defs.append(written)
     for block, live in zip(graph.blocks, _live_out(graph, uses, defs), strict=True):
         block.live_out = frozenset(name for name, bit in index.items() if live >> bit & 1)
-
-
-def _bits(names: set[str], index: dict[str, int]) -> int:
-    return sum(1 << index.setdefault(name, len(index)) for name in names)
 
 
 def _live_out(graph: Graph, uses: list[int], defs: list[int]) -> list[int]:

@@ -1,7 +1,8 @@
 """A kernel as one LLVM module: each basic block becomes code over 32-lane vectors.
 
-    warp ─▶ dispatch ─▶ block 0 … block n-1 ─▶ dispatch │ return to the block scheduler
-                 ▲___________________________│
+    warp(warp, worker) ─▶ region 0 … region n-1 ─▶ 0: no lane can run │ 1: the warp gives way │ 2+i: block i is next
+    region ─▶ dispatch ─▶ block 0 … block m-1 ─▶ dispatch │ return
+                  ▲____________________________│
 
 Registers live in the warp's state; a basic block loads what it reads, computes on values, and stores, under its lane
 mask, what is alive at its end. A block whose lanes all go the same way jumps there directly when no other lanes wait.
@@ -9,36 +10,37 @@ mask, what is alive at its end. A block whose lanes all go the same way jumps th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from grader.simt.engine import ir
-from grader.simt.engine.accesses import narrowest, seeds_of_swaps
 from grader.simt.engine.barrier_objects import BarrierObjectCode
 from grader.simt.engine.block_emitter import BlockEmitter
-from grader.simt.engine.blocks import Block, Graph, Op, build, registers_in
+from grader.simt.engine.blocks import Block, Graph, build, registers_in
+from grader.simt.engine.builder import Builder
 from grader.simt.engine.copies import CopyCode
-from grader.simt.engine.fetches import Fetches, fetches
-from grader.simt.engine.findings import report_function
-from grader.simt.engine.flatten import Flat, UnsupportedPtx, flatten
-from grader.simt.engine.layout import header_bytes
+from grader.simt.engine.flatten import Flat, UnsupportedPtx, flatten, storage_bytes, symbols_in
+from grader.simt.engine.layout import header_bytes, rounded
 from grader.simt.engine.memory import MemoryCode
-from grader.simt.engine.regions import Region, warp_function
 from grader.simt.engine.schedule import Schedule
-from grader.simt.engine.sites import Site, SiteTable
-from grader.simt.engine.spinning import kept_bytes
-from grader.simt.engine.waiting import waits
+from grader.simt.engine.sites import Fetches, Site, SiteTable, fetches, narrowest
+from grader.simt.engine.values import I32, PTR
+from grader.simt.engine.waiting import carried_bytes, waits
 from grader.simt.isa.special_registers import WORKSPACE
 from grader.simt.observers.base import ObserverSet
-from grader.simt.ptx import Address, Instruction, Module, Operand, Symbol, Vector
-from grader.simt.ptx.reader import type_size
+from grader.simt.occupancy import SIMULATED, resident_without_registers
+from grader.simt.ptx import Instruction, Module
 
 LOCAL_GUARD = 64
 MAX_PARAMETER_BYTES = 32 << 10
 """CUDA's limit is 4 kB, and 32764 bytes since CUDA 12.1."""
 BANK_ROW = 128
 """Bytes that one row of the 32 banks holds."""
+REGION = 96
+"""Basic blocks of one region; most kernels have fewer in all."""
+LEAVE, GIVE_UP, BLOCK = 0, 1, 2
+"""What a region returns: no lane can run, the warp gives way, or (added to its index) which block is next."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,18 @@ class Kernel:
     waits: bool = False  # blocks may wait for each other: several are resident at once
     grid_sync: bool = False  # it asks for the workspace of a cooperative launch
 
+    @property
+    def declared_shared_bytes(self) -> int:
+        """As the compiler lays shared arrays out: without the gaps that the simulator puts between them."""
+        return self.shared_bytes - BANK_ROW * max(0, len(self.shared) - 1)
+
+    def blocks_per_sm(self, threads: int, dynamic_shared: int) -> int:
+        """How many blocks of so many threads one multiprocessor of the simulated device holds.
+
+        A block that waits for one that is not resident waits for ever.
+        """
+        return resident_without_registers(SIMULATED, threads, self.declared_shared_bytes + dynamic_shared)
+
 
 def generate(module: Module, entry_name: str, observers: ObserverSet) -> tuple[ir.Module, Kernel]:
     """IR and description of one entry. Raises UnsupportedPtx, with the source line."""
@@ -73,158 +87,195 @@ def generate(module: Module, entry_name: str, observers: ObserverSet) -> tuple[i
 
 def cell_bytes(module: Module) -> int:
     """How many bytes of global memory a shadow cell stands for; all kernels of a module share the cells."""
-    return narrowest(_instructions(module))
-
-
-def _instructions(module: Module) -> Iterator[Instruction]:
-    return (i for f in module.functions.values() for i in f.body or () if isinstance(i, Instruction))
+    return narrowest(i for f in module.functions.values() for i in f.body or () if isinstance(i, Instruction))
 
 
 class Generator:
+    """Makes one kernel; ``run`` gives it. `BlockEmitter` and the forms find here what belongs to the whole kernel."""
+
     def __init__(self, module: Module, flat: Flat, graph: Graph, observers: ObserverSet) -> None:
         self.ptx = module
         self.flat = flat
         self.graph = graph
         self.observers = observers
         self.ir = ir.Module()
-        self.waits = dict(waits(graph))
+        self.waits = waits(graph)
         self.slots = self._register_slots()
-        self.shared, self.shared_bytes = self._place_shared()
-        self.local, self.local_bytes = self._place_local()
-        granule = {
-            "global": cell_bytes(module),
-            "shared": narrowest(o.instruction for b in graph.blocks for o in b.ops),
-        }
-        self.sites = SiteTable(graph, granule, seeds_of_swaps(graph))
-        self.report = report_function(self.ir)
+        self._place_variables()
+        shared_cell = narrowest(op.instruction for op in graph.ops)
+        self.sites = SiteTable(graph, {"global": cell_bytes(module), "shared": shared_cell})
+        self.copies, self.has_objects = "copy_queue" in graph.tags, "object" in graph.tags
         exits = [
             b.index
             for b in graph.blocks
             if len(b.ops) == 1 and b.ops[0].form.tags == {"exit"} and not b.ops[0].instruction.guard
         ]
-        tags = {tag for b in graph.blocks for o in b.ops for tag in o.form.tags}
-        self.copies, self.has_objects = "copy_queue" in tags, "object" in tags
-        self.schedule = Schedule(
-            self.ir, exits,
-            copies=self.copies, objects=self.has_objects, waits=bool(self.waits),
-        )  # fmt: skip
-        self.memory = MemoryCode(
-            self.ir, self.report, observers, self.sites,
-            copies=self.copies, waits=bool(self.waits),
-        )  # fmt: skip
+        self.schedule = Schedule(self.ir, exits, copies=self.copies, objects=self.has_objects, waits=bool(self.waits))
+        self.memory = MemoryCode(self.ir, observers, self.sites, copies=self.copies, waits=bool(self.waits))
         self.copy = CopyCode(self.ir, self.memory, observers)
-        self.objects = BarrierObjectCode(self.ir, self.schedule, self.copy, tracks="tracks" in tags)
+        self.objects = BarrierObjectCode(self.ir, self.schedule, self.copy, tracks="tracks" in graph.tags)
         self.symbols: list[str] = []
-        self.parameters, self.parameter_bytes = self._place_parameters()
 
     @cached_property
     def fetches(self) -> Fetches:
         return fetches(self.graph)
 
+    def symbol_index(self, name: str) -> int:
+        """Where a module variable's address stands in the table that the launch fills."""
+        if name not in self.symbols:
+            self.symbols.append(name)
+        return self.symbols.index(name)
+
+    # -- places -----------------------------------------------------------------------------------------------------
     def _register_slots(self) -> dict[str, int]:
         """Byte offset of each register in the warp's state, behind its header."""
         at = header_bytes(len(self.graph.blocks))
         slots = {}
         self.graph.registers["%cc"] = "pred"
         for name, kind in self.graph.registers.items():
-            size = 64 if kind == "pred" else 32 * max(2, type_size(kind))
             slots[name] = at
-            at += size
-        self.kept_at = at
-        self.warp_bytes = (at + kept_bytes(self.waits, self.graph.registers) + 63) // 64 * 64
+            at += 64 if kind == "pred" else 32 * storage_bytes(kind)
+        self.carried_at = at
+        self.warp_bytes = rounded(at + carried_bytes(self.waits, self.graph.registers), 64)
         return slots
 
-    def _place_shared(self) -> tuple[dict[str, int], int]:
-        """Offsets of shared arrays: as the compiler packs them, but each moved on by whole rows of banks.
+    def _place_variables(self) -> None:
+        """Offsets of shared arrays, as the compiler packs them, but each moved on by whole rows of banks; of local
+        arrays, with a gap behind each; and of parameters, as in a C struct.
 
         The gaps catch an index that runs over an array's end; a multiple of 128 bytes leaves elements in their banks.
         """
         used = [v for v in (*self.ptx.variables.values(), *self.flat.variables.values()) if v.space == "shared"]
-        named = self._names_used()
-        places: dict[str, int] = {}
+        named = {name for op in self.graph.ops for name in symbols_in(op.instruction.operands)}
+        self.shared_variables = {v.name: v for v in used}
+        self.shared: dict[str, int] = {}
         at = 0
         for variable in sorted((v for v in used if v.name in named), key=lambda v: v.size < 0):
-            at = (at + variable.align - 1) // variable.align * variable.align + BANK_ROW * bool(places)
-            places[variable.name] = at
+            at = rounded(at, variable.align) + BANK_ROW * bool(self.shared)
+            self.shared[variable.name] = at
             at += max(variable.size, 0)
-        self.shared_variables = {v.name: v for v in used}
-        return places, at
-
-    def _place_local(self) -> tuple[dict[str, int], int]:
-        places: dict[str, int] = {}
+        self.shared_bytes = at
+        self.local: dict[str, int] = {}
         at = 0
         for variable in self.flat.variables.values():
             if variable.space == "local":
-                at = (at + variable.align - 1) // variable.align * variable.align
-                places[variable.name] = at
+                self.local[variable.name] = at = rounded(at, variable.align)
                 at += variable.size + LOCAL_GUARD
-        return places, (at + 63) // 64 * 64
-
-    def _place_parameters(self) -> tuple[dict[str, int], int]:
-        """Offsets as in a C struct."""
-        places: dict[str, int] = {}
+        self.local_bytes = rounded(at, 64)
+        self.parameters: dict[str, int] = {}
         at = 0
         for parameter in self.flat.parameters:
-            at = (at + parameter.align - 1) // parameter.align * parameter.align
-            places[parameter.name] = at
+            self.parameters[parameter.name] = at = rounded(at, parameter.align)
             at += max(parameter.size, 0)
         if at > MAX_PARAMETER_BYTES:
             raise UnsupportedPtx(f"{at} bytes of kernel parameters")
-        return places, at
+        self.parameter_bytes = at
 
-    def _names_used(self) -> set[str]:
-        names: set[str] = set()
-        for block in self.graph.blocks:
-            for op in block.ops:
-                stack: list[Operand] = list(op.instruction.operands)
-                while stack:
-                    operand = stack.pop()
-                    if isinstance(operand, Symbol):
-                        names.add(operand.name)
-                    elif isinstance(operand, Vector):
-                        stack.extend(operand.items)
-                    elif isinstance(operand, Address) and operand.base is not None:
-                        stack.append(operand.base)
-        return names
-
+    # -- functions --------------------------------------------------------------------------------------------------
     def run(self) -> tuple[ir.Module, Kernel]:
-        def emit(region: Region, block: Block) -> None:
-            BlockEmitter(self, region, block).run()
-
-        self.schedule.build_run(warp_function(self.ir, self.schedule, self.graph.blocks, emit))
+        blocks = self.graph.blocks
+        regions = [self._region(blocks[i : i + REGION]) for i in range(0, len(blocks), REGION)]
+        self.schedule.build_run(self._warp_function(regions))
         return self.ir, self._kernel()
 
-    def symbol_index(self, name: str) -> int:
-        if name not in self.symbols:
-            self.symbols.append(name)
-        return self.symbols.index(name)
+    def _region(self, blocks: Sequence[Block]) -> ir.Function:
+        region = Region(self.ir, self.schedule, blocks)
+        for block in blocks:
+            BlockEmitter(self, region, block).run()
+        return region.finish()
+
+    def _warp_function(self, regions: Sequence[ir.Function]) -> ir.Function:
+        """warp(warp, worker): run the warp until it waits, ends (0) or gives way to others (1)."""
+        f = Builder(self.ir, "warp", I32, [PTR, PTR], public=True)
+        warp, worker = f.args
+        code = f.var(f.call(self.schedule.next_block(), warp) + BLOCK)
+        done = f.block("done")
+        with f.if_(code.get().eq(BLOCK - 1)):  # no lane can run
+            f.ret(f.const(I32, LEAVE))
+            f.enter(f.block("unreached"))
+        with f.while_(lambda: code.get().uge(BLOCK)):
+            index = code.get() - BLOCK
+            nowhere, after = f.block("nowhere"), f.block("after")
+            targets = [f.block(f"in{i}_") for i in range(len(regions))]
+            f.switch(index.udiv(REGION), nowhere, list(enumerate(targets)))
+            f.enter(nowhere)
+            f.ret(f.const(I32, LEAVE))
+            for target, region in zip(targets, regions, strict=True):
+                f.enter(target)
+                code.set(f.call(region, warp, worker, index))
+                f.goto(after)
+            f.enter(after)
+        f.goto(done)
+        f.enter(done)
+        f.ret(code.get())
+        return f.finish()
 
     def _kernel(self) -> Kernel:
-        parameters = tuple((p.name, p.size, p.align) for p in self.flat.parameters)
-        lines = tuple(
-            tuple(op.instruction.line.line if op.instruction.line else 0 for op in b.ops) for b in self.graph.blocks
-        )
-        tags = {t for b in self.graph.blocks for op in b.ops for t in op.form.tags}
-        shared = tuple((n, o, self.shared_variables[n].size) for n, o in self.shared.items())
-        ordered = bool(self.waits) or "fence" in tags or any(s.orders_blocks for s in self.sites.sites)
+        blocks, ops = self.graph.blocks, self.graph.ops
+        registers = {name for op in ops for operand in op.instruction.operands for name in registers_in(operand)}
         return Kernel(
-            self.flat.name, parameters, self.parameter_bytes, shared, self.shared_bytes, self.local_bytes,
-            self.warp_bytes,
-            tuple(self.sites.sites), lines, self._opcodes(), tuple(self.sites.lines), tuple(self.symbols), ordered,
-            self.sites.granule, self.copies, self.has_objects, bool(self.waits), self._reads_workspace(),
-        )  # fmt: skip
+            name=self.flat.name,
+            parameters=tuple((p.name, p.size, p.align) for p in self.flat.parameters),
+            parameter_bytes=self.parameter_bytes,
+            shared=tuple((n, o, self.shared_variables[n].size) for n, o in self.shared.items()),
+            shared_bytes=self.shared_bytes,
+            local_bytes=self.local_bytes,
+            warp_bytes=self.warp_bytes,
+            sites=tuple(self.sites.sites),
+            block_lines=tuple(tuple(op.line for op in b.ops) for b in blocks),
+            block_ops=tuple(tuple(_opcode(op.instruction) for op in b.ops) for b in blocks),
+            lines=tuple(self.sites.lines),
+            symbols=tuple(self.symbols),
+            global_order=bool(self.waits)
+            or "fence" in self.graph.tags
+            or any(s.orders_blocks for s in self.sites.sites),
+            granule=self.sites.granule,
+            copies=self.copies,
+            objects=self.has_objects,
+            waits=bool(self.waits),
+            grid_sync=not registers.isdisjoint(WORKSPACE),
+        )
 
-    def _reads_workspace(self) -> bool:
-        operands = (o for b in self.graph.blocks for op in b.ops for o in op.instruction.operands)
-        return any(name in WORKSPACE for operand in operands for name in registers_in(operand))
 
-    def _opcodes(self) -> tuple[tuple[str, ...], ...]:
-        def name(op: Op) -> str:
-            first = op.instruction.modifiers[:1]
-            return (
-                ".".join((op.instruction.opcode, *first))
-                if op.instruction.opcode in ("wmma", "mma", "bar")
-                else op.instruction.opcode
-            )
+def _opcode(instruction: Instruction) -> str:
+    first = instruction.modifiers[:1] if instruction.opcode in ("wmma", "mma", "bar") else ()
+    return ".".join((instruction.opcode, *first))
 
-        return tuple(tuple(name(op) for op in b.ops) for b in self.graph.blocks)
+
+class Region:
+    """One function under construction: some dozens of basic blocks, because LLVM's time grows with their square.
+
+    Within its region a block jumps to another directly when no other lanes wait; into another one it goes by the queue.
+    """
+
+    def __init__(self, module: ir.Module, schedule: Schedule, blocks: Sequence[Block]) -> None:
+        first = blocks[0].index
+        self.f = f = Builder(module, f"region{first}", I32, [PTR, PTR, I32], public=True)
+        self.warp, self.worker, start = f.args
+        self.code = {b.index: f.block(f"b{b.index}_") for b in blocks}
+        self.masks = {index: f.phi(I32, block) for index, block in self.code.items()}
+        self.dispatch, self.give_up = f.block("dispatch"), f.block("yield")
+        # Run the block that comes next, or return what must happen elsewhere.
+        take, some, elsewhere = f.block("take"), f.block("some"), f.block("elsewhere")
+        entered = f.here
+        f.goto(take)
+        f.enter(self.dispatch)
+        following = f.call(schedule.next_block(), self.warp)
+        f.goto(take)
+        f.enter(take)
+        index = f.phi(I32)
+        index.add_incoming(start, entered)
+        index.add_incoming(following, self.dispatch)
+        f.branch((index - first).ult(len(blocks)), some, elsewhere)
+        f.enter(some)
+        mask = schedule.take(f, self.warp, index)
+        f.switch(index, elsewhere, list(self.code.items()))
+        for phi in self.masks.values():
+            phi.add_incoming(mask, some)
+        f.enter(elsewhere)
+        f.ret(index.eq(-1).select(f.const(I32, LEAVE), index + BLOCK))
+
+    def finish(self) -> ir.Function:
+        self.f.enter(self.give_up)
+        self.f.ret(self.f.const(I32, GIVE_UP))
+        return self.f.finish()

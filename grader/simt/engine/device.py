@@ -38,8 +38,8 @@ from grader.simt.engine.codegen import MAX_PARAMETER_BYTES, cell_bytes
 from grader.simt.engine.flatten import UnsupportedPtx
 from grader.simt.engine.launch import Dim3, Launch, Launched
 from grader.simt.engine.layout import Stamp
-from grader.simt.engine.residency import resident_blocks
 from grader.simt.engine.shadows import Bytes, Intervals, Shadows
+from grader.simt.occupancy import SM_COUNT
 from grader.simt.ptx import Module, Variable
 
 __all__ = ["Array", "Device", "Dim3", "Launched", "Touched"]
@@ -276,7 +276,7 @@ class Device:
     def resident(self, name: str, block: Dim3, dynamic_shared: int) -> int:
         """How many blocks of a kernel the device holds at once, as far as PTX tells. Raises UnsupportedPtx."""
         kernel = self.cache.get(self.module, name, self.observed).kernel
-        return resident_blocks(kernel, max(1, block[0] * block[1] * block[2]), dynamic_shared)
+        return SM_COUNT * kernel.blocks_per_sm(max(1, block[0] * block[1] * block[2]), dynamic_shared)
 
     def touched(self) -> list[Touched]:
         """What the last launch did, array by array, by address."""

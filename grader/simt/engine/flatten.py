@@ -6,7 +6,8 @@ cannot be inlined (recursion, calls through pointers, unknown externals) is `Uns
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from grader.simt.ptx import (
@@ -24,7 +25,6 @@ from grader.simt.ptx import (
 )
 from grader.simt.ptx.model import Label
 from grader.simt.ptx.reader import SIZES, type_size
-from grader.simt.symbols import plain_name
 
 MAX_INSTRUCTIONS = 20_000
 """After inlining. LLVM needs up to a millisecond for each; whole unrolled kernels of a course have a few thousand."""
@@ -121,7 +121,7 @@ class _Inliner:
         assert isinstance(slot.base, Symbol)
         for i, item in enumerate(items):
             name = f"{slot.base.name}+{slot.offset + i * type_size(kind)}"
-            width = f"b{8 * max(2, type_size(kind))}"
+            width = f"b{8 * storage_bytes(kind)}"
             if self.flat.registers.setdefault(name, width) != width:
                 raise UnsupportedPtx("a call parameter that is read in another width than written", instruction.line)
             pair = (item, Register(name)) if loading else (Register(name), item)
@@ -195,15 +195,29 @@ def _call_parts(call: Instruction) -> tuple[tuple[Operand, ...], Operand, tuple[
 def _registers_of(instruction: Instruction) -> Iterator[str]:
     if instruction.guard:
         yield instruction.guard.name
-    stack: list[Operand] = list(instruction.operands)
+    yield from (part.name for part in _parts(instruction.operands) if isinstance(part, Register))
+
+
+def symbols_in(operands: Sequence[Operand]) -> set[str]:
+    """Names of the symbols that operands mention."""
+    return {part.name for part in _parts(operands) if isinstance(part, Symbol)}
+
+
+def _parts(operands: Sequence[Operand]) -> Iterator[Operand]:
+    """Operands, and what vectors and addresses among them consist of."""
+    stack = list(operands)
     while stack:
         operand = stack.pop()
-        if isinstance(operand, Register):
-            yield operand.name
-        elif isinstance(operand, Vector):
+        yield operand
+        if isinstance(operand, Vector):
             stack.extend(operand.items)
         elif isinstance(operand, Address) and operand.base is not None:
             stack.append(operand.base)
+
+
+def storage_bytes(kind: str) -> int:
+    """Bytes that a register of this type takes for each lane in the warp's state; a predicate is one mask."""
+    return max(2, type_size(kind))
 
 
 class _Names:
@@ -248,3 +262,37 @@ class _Names:
         guard = self.register(instruction.guard) if instruction.guard else None
         operands = tuple(self.operand(o) for o in instruction.operands)
         return Instruction(instruction.opcode, instruction.modifiers, operands, guard, instruction.line)
+
+
+LONGEST_NAME = 1000
+_COPY = re.compile(r"@\d+\.")
+"""What marks the names of an inlined copy of a function, and of an inner scope."""
+_NESTED = re.compile(r"N[KVRO]*(?=\d)")
+
+
+def plain_name(symbol: str) -> str:
+    """A C++ symbol's own name: ``_ZZ6reducePKfE7partial`` is ``partial``, ``_ZN1A1fEi`` is ``f``."""
+    if len(symbol) > LONGEST_NAME:  # nobody's name; and the search below takes the square of it
+        return symbol[:LONGEST_NAME] + "…"
+    symbol = _COPY.sub("", symbol)
+    if not symbol.startswith("_Z"):
+        return symbol
+    plain = re.match(r"_Z(\d+)", symbol)  # a function of no namespace: its parameters' types follow
+    if plain:
+        return symbol[plain.end() :][: int(plain.group(1))]
+    best = symbol
+    for match in re.finditer(r"(\d+)(?=[A-Za-z_])", symbol):
+        for start in range(match.start(1), match.end(1)):
+            size, name = int(symbol[start : match.end(1)]), symbol[match.end(1) :]
+            if len(name) >= size > 0 and name[size:] in ("", "E", "_0", "_1", "_2", "_3"):
+                best = name[:size]
+    if best != symbol:
+        return best
+    for match in _NESTED.finditer(symbol):  # a member function, after whose name its parameters' types stand
+        name, at = "", match.end()
+        while length := re.compile(r"\d{1,4}").match(symbol, at):
+            at = length.end() + int(length[0])
+            name = symbol[length.end() : at]
+        if name and symbol[at : at + 1] == "E":
+            return name
+    return symbol

@@ -1,4 +1,4 @@
-"""One launch: its tables, its share for each CPU thread, and what came of it.
+"""One launch: its tables, its share for each CPU thread, and the result.
 
 A launch runs on several threads unless its blocks need the fixed order. If a run on several threads found anything, ran
 out of budget, or two threads touched the same memory, only a run of everything on one gives the reference result.
@@ -6,6 +6,7 @@ out of budget, or two threads touched the same memory, only a run of everything 
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,21 +15,30 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from grader.simt.engine import layout
+from grader.simt.engine.barriers import RANKS
 from grader.simt.engine.code_cache import Loaded
 from grader.simt.engine.codegen import Kernel
 from grader.simt.engine.findings import Finding
-from grader.simt.engine.layout import ALLOCATION, INITIALISED, READ_MARK, READ_ONLY, RUNNING, USED, Stamp
+from grader.simt.engine.layout import (
+    ALLOCATION,
+    BLOCK_COUNTERS,
+    FINDING,
+    RELEASES,
+    RUNNING,
+    SITE_COUNTERS,
+    USED,
+    WORKER,
+    WORST,
+)
+from grader.simt.engine.memory import CACHE_SLOTS
 from grader.simt.engine.operands import PARAMETER_BASE
-from grader.simt.engine.residents import NotResident, TooLarge, aligned
+from grader.simt.engine.residents import NotResident, Residents, TooLarge, aligned, block_memory
 from grader.simt.engine.shadows import Bytes
-from grader.simt.engine.sites import BLOCK_COUNTERS, SITE_COUNTERS
-from grader.simt.engine.worker import Worker
 from grader.simt.occupancy import SM_COUNT
 
 if TYPE_CHECKING:
     from grader.simt.engine.device import Array, Device
-
-__all__ = ["Dim3", "Launch", "Launched", "TooLarge"]
 
 Dim3 = tuple[int, int, int]
 
@@ -41,7 +51,7 @@ WORKER_BYTES = 1 << 30
 WORKERS_BYTES = 2 << 30
 """Largest memory of all workers together; with fewer workers it is less."""
 
-MAX_BLOCKS = Stamp.MAX_SERIAL - 1
+MAX_BLOCKS = layout.Stamp.MAX_SERIAL - 1
 """Of one launch: each has a serial of its own in the shadow stamps."""
 
 BLOCK_COST, WARP_COST, BYTES_PER_COST = 64, 16, 64
@@ -180,7 +190,7 @@ class Launch:
             met = [w.marks_of(*cells) for w in runs if w.met(i)]
             for k, mine in enumerate(met):
                 # The product of two marks is above 1 where one of the two is a write.
-                if any(np.any(mine * other > READ_MARK) for other in met[:k]):
+                if any(np.any(mine * other > layout.READ_MARK) for other in met[:k]):
                     return True
         return False
 
@@ -188,7 +198,7 @@ class Launch:
         out = aligned(max(self.kernel.parameter_bytes, 1) + 64)
         at = 0
         for (_, size, align), given in zip(self.kernel.parameters, arguments, strict=True):
-            at = (at + align - 1) // align * align
+            at = layout.rounded(at, align)
             out[at : at + len(given)] = np.frombuffer(given, np.uint8)
             at += size
         return out
@@ -206,29 +216,20 @@ class Launch:
         granule = self.kernel.granule["global"]
         rows = [
             (a.address, a.data.size, a.data.ctypes.data, a.shadow // granule,
-             INITIALISED * a.initialised | READ_ONLY * a.read_only)
+             layout.INITIALISED * a.initialised | layout.READ_ONLY * a.read_only)
             for a in self.arrays
         ]  # fmt: skip
         size = max(self.kernel.parameter_bytes, 1)
-        rows.append((PARAMETER_BASE, size, self.params.ctypes.data, 0, INITIALISED | READ_ONLY))
+        rows.append((PARAMETER_BASE, size, self.params.ctypes.data, 0, layout.INITIALISED | layout.READ_ONLY))
         return _table(rows)
 
     def _shared_table(self) -> Bytes:
         granule = self.kernel.granule["shared"]
-        rows = []
-        for _, offset, size in sorted(self.kernel.shared, key=lambda s: (s[1], s[2])):
-            rows.append((offset, size if size >= 0 else self.dynamic, offset, offset // granule, 0))
-        if self.dynamic and not any(size < 0 for _, _, size in self.kernel.shared):
-            rows.append(
-                (
-                    self.kernel.shared_bytes,
-                    self.dynamic,
-                    self.kernel.shared_bytes,
-                    self.kernel.shared_bytes // granule,
-                    0,
-                )
-            )
-        return _table([r for r in rows if r[1] > 0])
+        arrays = sorted((offset, size) for _, offset, size in self.kernel.shared)
+        if not any(size < 0 for _, size in arrays):
+            arrays.append((self.kernel.shared_bytes, -1))  # no name for what the launch adds
+        rows = [(at, size if size >= 0 else self.dynamic, at, at // granule, 0) for at, size in arrays]
+        return _table([row for row in rows if row[1] > 0])
 
 
 def _table(rows: Sequence[tuple[int, int, int, int, int]]) -> Bytes:
@@ -236,3 +237,100 @@ def _table(rows: Sequence[tuple[int, int, int, int, int]]) -> Bytes:
     for i, row in enumerate(rows):
         out[i * ALLOCATION.size : i * ALLOCATION.size + 40].view(np.uint64)[:] = np.array(row, np.uint64)
     return out[: len(rows) * ALLOCATION.size] if rows else out[:0]
+
+
+class Worker:
+    """One CPU thread's share of a launch: a contiguous range of blocks, with memory of its own for all but the data."""
+
+    def __init__(self, launch: Launch, index: int, count: int, serial: int) -> None:
+        self.launch = launch
+        kernel = launch.kernel
+        n = launch.block_count
+        self.first, self.last = n * index // count, n * (index + 1) // count
+        sites = len(kernel.sites)
+        cells = launch.device.shadows.bytes // kernel.granule["global"]
+        self.counters = np.zeros(len(BLOCK_COUNTERS) * len(kernel.block_lines) + len(SITE_COUNTERS) * sites, np.uint64)
+        self.worst = aligned(WORST.size * sites).reshape(sites, WORST.size)
+        self.findings_table = aligned(layout.MAX_FINDINGS * FINDING.size)
+        self.printed_bytes = aligned(launch.device.printf_bytes + 64)
+        self.marks = aligned(cells + 2 * layout.MARKS_MARGIN)
+        self.own = block_memory(launch)
+        rings = min(n, layout.RINGS) if kernel.global_order else 1
+        self.memory: dict[str, npt.NDArray[np.generic]] = {
+            "site_cache": aligned(8 * CACHE_SLOTS * sites + 64), "ranks": aligned(4 * RANKS),
+            "releases": aligned(RELEASES.size * rings), "marks": self.marks[layout.MARKS_MARGIN:],
+        }  # fmt: skip
+        self.table = aligned(launch.table.size)
+        self.table[:] = launch.table
+        writes, reads = launch.device.shadows.of_worker(index)
+        self.memory |= {"global_writes": writes, "global_reads": reads}
+        self.state = aligned(WORKER.size)
+        # On several threads each gets a share: a case that may run out must be judged on one thread anyway.
+        self.budget = launch.budget if count == 1 else launch.budget // count
+        self.waiting: list[Finding] = []
+        self._fill(count, serial)
+
+    def _fill(self, count: int, serial: int) -> None:
+        launch, kernel = self.launch, self.launch.kernel
+        pointers = {name: a.ctypes.data for name, a in (*self.memory.items(), *self.own.items())}
+        pointers |= {
+            "params": launch.params.ctypes.data, "tids": launch.tids.ctypes.data, "symbols": launch.symbols.ctypes.data,
+            "allocations": self.table.ctypes.data, "shared_allocations": launch.shared_table.ctypes.data,
+            "local_allocations": launch.local_table.ctypes.data, "counters": self.counters.ctypes.data,
+            "site_counters": self.counters[len(BLOCK_COUNTERS) * len(kernel.block_lines) :].ctypes.data,
+            "findings": self.findings_table.ctypes.data, "printed": self.printed_bytes.ctypes.data,
+            "stop": launch.stop.ctypes.data, "worst": self.worst.ctypes.data,
+        }  # fmt: skip
+        numbers = {
+            "allocation_count": launch.table.size // ALLOCATION.size,
+            "shared_allocation_count": launch.shared_table.size // ALLOCATION.size,
+            "local_allocation_count": launch.local_table.size // ALLOCATION.size,
+            "shared_bytes": launch.shared_bytes, "local_bytes": kernel.local_bytes,
+            "next_block": self.first, "last_block": self.last, "workspace": launch.workspace, "serial_base": serial,
+            "budget_per_block": launch.budget_per_block, "budget": self.budget, "block_cost": launch.block_cost,
+            "printed_limit": launch.device.printf_bytes, "sequence": 1,
+            "global_cells": self.memory["global_writes"].size,
+            "object_rows": self.own["objects"].size // layout.ROW if kernel.objects else 0,
+            "warp_bytes": kernel.warp_bytes, "header_bytes": layout.header_bytes(len(kernel.block_lines)),
+            "rings": self.memory["releases"].size // RELEASES.size,
+            "shared_cells": self.own["shared_writes"].size // 8,
+            "threads": launch.threads, "warp_count": launch.warps, "dynamic_shared": launch.dynamic,
+            "multi_worker": int(count > 1),
+        }  # fmt: skip
+        for name, value in (pointers | numbers).items():
+            WORKER.write(self.state, name, value)
+        WORKER.write(self.state, "grid", *launch.grid)
+        WORKER.write(self.state, "block", *launch.block)
+
+    def run(self) -> None:
+        """All of its blocks, or up to a fault."""
+        if self.launch.kernel.waits:
+            self.waiting = Residents(self.launch, self.state, self.own, self.first, self.last).run()
+        else:
+            self.launch.code.function("run", [ctypes.c_void_p])(self.state.ctypes.data)
+
+    def met(self, allocation: int) -> bool:
+        """Whether its blocks touched this line of the table."""
+        return bool(ALLOCATION.read(self.table[allocation * ALLOCATION.size :], "flags") & USED)
+
+    def marks_of(self, first: int, count: int) -> Bytes:
+        """What its blocks did with these cells of global memory: READ_MARK, WRITE_MARK, both or none."""
+        return self.marks[layout.MARKS_MARGIN + first :][:count]
+
+    @property
+    def spent(self) -> int:
+        left = WORKER.read(self.state, "budget")
+        return self.budget - (left - (left >> 63 << 64))  # it may be below 0
+
+    @property
+    def status(self) -> int:
+        return WORKER.read(self.state, "status")
+
+    def findings(self) -> list[Finding]:
+        rows = self.findings_table.reshape(-1, FINDING.size)[: WORKER.read(self.state, "finding_count")]
+        names = ("kind", "site", "thread", "lanes", "block", "address", "other")
+        found = [Finding(*(FINDING.read(row, name) for name in names)) for row in rows]
+        return [*found, *self.waiting]
+
+    def printed(self) -> bytes:
+        return self.printed_bytes[: WORKER.read(self.state, "printed_bytes")].tobytes()

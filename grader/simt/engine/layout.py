@@ -11,9 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
+
 from grader.simt.engine import ir
 from grader.simt.engine.builder import Builder
 from grader.simt.engine.values import I32, I64, PTR, Value, bits_of, vec
+
+
+def rounded(size: int, unit: int) -> int:
+    """The next multiple of ``unit``."""
+    return -(-size // unit) * unit
 
 
 class Layout:
@@ -25,10 +33,10 @@ class Layout:
         at = 0
         for name, kind, *count in fields:
             size = bits_of(kind) // 8
-            at = (at + size - 1) // size * size
+            at = rounded(at, size)
             self.offset[name], self.kind[name] = at, kind
             at += size * (count[0] if count else 1)
-        self.size = (at + 63) // 64 * 64
+        self.size = rounded(at, 64)
 
     def at(self, f: Builder, base: Value, name: str, index: Value | None = None) -> Value:
         """Address of a field, or of one element of an array field (``index`` i32 or i64)."""
@@ -36,6 +44,18 @@ class Layout:
         if index is None:
             return place
         return f.at(place, index.zext(I64) * (bits_of(self.kind[name]) // 8))
+
+    def read(self, raw: npt.NDArray[np.uint8], name: str, index: int = 0) -> int:
+        """A field, or an element of one, of such a structure in memory, as an unsigned integer."""
+        size = bits_of(self.kind[name]) // 8
+        at = self.offset[name] + size * index
+        return int.from_bytes(raw[at : at + size].tobytes(), "little")
+
+    def write(self, raw: npt.NDArray[np.uint8], name: str, *values: int) -> None:
+        """Set a field, or the first elements of one, of such a structure in memory."""
+        size, at = bits_of(self.kind[name]) // 8, self.offset[name]
+        packed = b"".join(value.to_bytes(size, "little") for value in values)
+        raw[at : at + len(packed)] = np.frombuffer(packed, np.uint8)
 
     def load(self, f: Builder, base: Value, name: str, index: Value | None = None) -> Value:
         return f.load(self.kind[name], self.at(f, base, name, index))
@@ -114,7 +134,7 @@ BLOCK_LANES = 8
 
 def header_bytes(blocks: int) -> int:
     """Bytes of a warp's state before its registers, in a kernel of so many basic blocks."""
-    return (LANES_AT + BLOCK_LANES * blocks + 63) // 64 * 64
+    return rounded(LANES_AT + BLOCK_LANES * blocks, 64)
 
 
 ALLOCATION = Layout([("low", I64), ("size", I64), ("host", I64), ("shadow", I64), ("flags", I64), ("sectors", I64)])
@@ -166,6 +186,12 @@ COPY = Layout(
 """A slot: one request's lanes that are in flight. Host addresses, shadow cells, bytes that come from the source."""
 COPY_SLOTS = 64
 COPY_QUEUE_BYTES = COPY_QUEUE.size + COPY_SLOTS * COPY.size
+
+BLOCK_COUNTERS = ("executions", "active_lanes", "predicated_off", "predicated", "divergent")
+SITE_COUNTERS = (
+    "requests", "bytes", "sectors", "wavefronts", "ideal_wavefronts", "worst", "lanes", "overlapped", "fetching",
+)  # fmt: skip
+"""Counters lie in one array of u64 for each worker: the ones for each basic block, then the others for each site."""
 
 COMMON = ("budget", "finding_count", "printed_bytes", "sequence", "global_changes")
 """Fields of WORKER, one after the other, that the blocks of a launch share which are resident at once."""

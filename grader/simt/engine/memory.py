@@ -9,26 +9,27 @@ Generic addresses: shared memory at SHARED_BASE, local memory at LOCAL_BASE, eve
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from grader.simt.engine import findings, ir
-from grader.simt.engine.builder import Builder, Cell
-from grader.simt.engine.layout import ALLOCATION, COPY, FATAL, READ_ONLY, RUNNING, USED, WARP, WORKER
-from grader.simt.engine.sites import SITE_COUNTERS, SiteTable
+from grader.simt.engine.builder import Builder, Cell, generated, generated_once
+from grader.simt.engine.layout import ALLOCATION, COPY, FATAL, READ_ONLY, RUNNING, SITE_COUNTERS, USED, WARP, WORKER
 from grader.simt.engine.values import I32, I64, LANES, PTR, VOID, Value, vec
 from grader.simt.observers.base import Access, ObserverSet
 
 if TYPE_CHECKING:
-    from grader.simt.engine.blocks import Op
-    from grader.simt.engine.operands import OperandEmitter
+    from grader.simt.engine.sites import SiteTable
 
 SHARED_BASE = 0x0000_7F00_0000_0000
 LOCAL_BASE = 0x0000_7F10_0000_0000
 WINDOW = 1 << 24
 SPACES = {"global": 0, "shared": 1, "local": 2}
 CACHE_SLOTS = len(SPACES)
+
+Combine = Callable[[Builder, Value, Sequence[Value]], Value]
+"""``combine(f, old, operands) -> new`` of a read-modify-write, on integers."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,9 @@ class Shape:
     kind: str
     bits: int
     count: int
-    strong: bool
-    atomic: tuple[str, object, int] | None
-    used: int
+    strong: bool = False
+    atomic: tuple[str, Combine, int] | None = None  # name, combination, operands
+    used: int = 0
     bypass: bool = False  # an asynchronous copy that goes past L1
 
     @property
@@ -53,68 +54,16 @@ class Shape:
 
 
 class MemoryCode:
-    """Builds and remembers the request functions of one kernel."""
+    """Builds the request functions of one kernel."""
 
     def __init__(
-        self, module: ir.Module, report: ir.Function, observers: ObserverSet, sites: SiteTable,
-        *, copies: bool = False, waits: bool = False,
-    ) -> None:  # fmt: skip
+        self, module: ir.Module, observers: ObserverSet, sites: SiteTable, *, copies: bool, waits: bool
+    ) -> None:
         self.module = module
-        self.report = report
         self.observers = observers
         self.sites = sites
         self.copies = copies  # whether memory may have asynchronous copies in flight
         self.waits = waits  # whether changes of memory are counted, because somebody may wait for them
-
-    # -- what forms call --------------------------------------------------------------------------------------------
-    def load(
-        self, e: OperandEmitter, op: Op, space: str, address: Value, bits: int, count: int, mask: Value, ordered: str,
-        used: int,
-    ) -> list[Value]:  # fmt: skip
-        f = e.f
-        kind = ir.IntType(bits)
-        out = f.array(vec(kind), count)
-        if op.index in self.sites.seeds:
-            ordered = "relaxed"
-        self._call(e, op, space, "load", address, bits, count, mask, out, ordered, used=used)
-        return [f.load(vec(kind), out, i * 4 * bits, align=4 * bits) for i in range(count)]
-
-    def store(
-        self, e: OperandEmitter, op: Op, space: str, address: Value, values: Sequence[Value], bits: int, mask: Value,
-        ordered: str,
-    ) -> None:  # fmt: skip
-        f = e.f
-        out = f.array(vec(ir.IntType(bits)), len(values))
-        for i, value in enumerate(values):
-            f.store(value.bitcast(ir.IntType(bits)), out, i * 4 * bits, align=4 * bits)
-        self._call(e, op, space, "store", address, bits, len(values), mask, out, ordered)
-
-    def atomic(
-        self, e: OperandEmitter, op: Op, space: str, address: Value, bits: int, combine: object, name: str,
-        operands: Sequence[Value], mask: Value,
-    ) -> Value:  # fmt: skip
-        """``combine(f, old, operands) -> new`` on integers of ``bits`` bits; ``name`` tells combinations apart."""
-        f = e.f
-        kind = vec(ir.IntType(bits))
-        out = f.array(kind, 1 + len(operands))
-        for i, value in enumerate(operands):
-            f.store(value.bitcast(ir.IntType(bits)), out, (i + 1) * 4 * bits, align=4 * bits)
-        self._call(e, op, space, "atomic", address, bits, 1, mask, out, "atomic", (name, combine, len(operands)))
-        return f.load(kind, out, align=4 * bits)
-
-    def _call(
-        self, e: OperandEmitter, op: Op, space: str, kind: str, address: Value, bits: int, count: int, mask: Value,
-        out: Value, ordered: str, atomic: tuple[str, object, int] | None = None, used: int = -1,
-    ) -> None:  # fmt: skip
-        f = e.f
-        named, space = space, {"const": "global", "param": "global"}.get(space, space)
-        # A volatile store orders nothing by itself: in a kernel without fences, one to shared memory is a plain one.
-        plain = ordered == "volatile" and kind == "store" and space == "shared" and not self.sites.has_fences
-        strong = bool(ordered) and not plain
-        site = self.sites.request(op, named, kind, bits * count // 8, orders_blocks=strong and space != "shared")
-        line = self.sites.line_index(site)
-        fn = self._function(Shape(space, kind, bits, count, strong, atomic, used & ((1 << count) - 1)))
-        f.call(fn, e.warp, e.worker, address, mask, f.const(I32, site), f.const(I32, line), out)
 
     def copy_side(self, space: str, size: int, *, partial: bool, bypass: bool) -> ir.Function:
         """One side of an asynchronous copy: checks it and notes where it is in the copy's slot, but moves nothing.
@@ -123,27 +72,23 @@ class MemoryCode:
         """
         kind = "part" if partial and space == "global" else "copy"
         words = size // 4
-        used = (1 << words) - 1
-        return self._function(Shape(space, kind, 32, words, strong=False, atomic=None, used=used, bypass=bypass))
+        return self.request(Shape(space, kind, 32, words, used=(1 << words) - 1, bypass=bypass))
 
-    # -- functions --------------------------------------------------------------------------------------------------
-    def _function(self, shape: Shape) -> ir.Function:
-        existing = self.module.globals.get(shape.name)
-        if existing is not None:
-            return existing
-        if shape.space == "generic":
-            return self._generic(shape)
-        f = Builder(self.module, shape.name, VOID, [PTR, PTR, vec(I64), I32, I32, I32, PTR])
-        _Request(self, f, shape).build()
-        f.ret()
-        f.fn.attributes.add("noinline")
-        return f.finish()
+    def request(self, shape: Shape) -> ir.Function:
+        """request(warp, worker, addresses, lanes, site, line's index, out): ``out`` has the elements, lane by lane."""
 
-    def _generic(self, shape: Shape) -> ir.Function:
+        def build(f: Builder) -> None:
+            if shape.space == "generic":
+                self._generic(f, shape)
+            else:
+                _Request(self, f, shape).build()
+
+        return generated_once(self.module, shape.name, VOID, (PTR, PTR, vec(I64), I32, I32, I32, PTR), build)
+
+    def _generic(self, f: Builder, shape: Shape) -> None:
         """Sort the lanes by the window that their address lies in."""
         spaces = [s for s in SPACES if not (shape.atomic and s == "local")]
-        parts = {space: self._function(replace(shape, space=space)) for space in spaces}
-        f = Builder(self.module, shape.name, VOID, [PTR, PTR, vec(I64), I32, I32, I32, PTR])
+        parts = {space: self.request(replace(shape, space=space)) for space in spaces}
         warp, worker, address, mask, site, line, out = f.args
         rest = f.var(mask)
         for space, base in (("shared", SHARED_BASE), ("local", LOCAL_BASE)):
@@ -154,33 +99,26 @@ class MemoryCode:
                     f.call(parts[space], warp, worker, address - base, inside, site, line, out)
         with f.if_(rest.get().ne(0)):
             f.call(parts["global"], warp, worker, address, rest.get(), site, line, out)
-        f.ret()
-        f.fn.attributes.add("noinline")
-        return f.finish()
 
-    def find(self) -> ir.Function:
-        """find(table, count, address) -> the allocation that holds the address, or null."""
-        existing = self.module.globals.get("find")
-        if existing is not None:
-            return existing
-        f = Builder(self.module, "find", PTR, [PTR, I64, I64])
-        table, count, address = f.args
-        low, high = f.var(f.const(I64, 0)), f.var(count)
-        with f.while_(lambda: low.get().ult(high.get())):
-            middle = (low.get() + high.get()) >> 1
-            starts = ALLOCATION.load(f, f.at(table, middle * ALLOCATION.size), "low")
-            below = starts.ule(address)
-            low.set(below.select(middle + 1, low.get()))
-            high.set(below.select(high.get(), middle))
-        row = f.at(table, (low.get() - 1) * ALLOCATION.size)
-        found = f.var(f.const(I32, 0))
-        with f.if_(low.get().ne(0)):
-            inside = (address - ALLOCATION.load(f, row, "low")).ult(ALLOCATION.load(f, row, "size"))
-            found.set(inside.zext(I32))
-        null = f.pointer(f.const(I64, 0))
-        f.ret(found.get().ne(0).select(row, null))
-        f.fn.attributes.add("noinline")
-        return f.finish()
+
+@generated("find", PTR, PTR, I64, I64)
+def _find(_: ir.Module, f: Builder) -> None:
+    """find(table, count, address) -> the allocation that holds the address, or null."""
+    table, count, address = f.args
+    low, high = f.var(f.const(I64, 0)), f.var(count)
+    with f.while_(lambda: low.get().ult(high.get())):
+        middle = (low.get() + high.get()) >> 1
+        starts = ALLOCATION.load(f, f.at(table, middle * ALLOCATION.size), "low")
+        below = starts.ule(address)
+        low.set(below.select(middle + 1, low.get()))
+        high.set(below.select(high.get(), middle))
+    row = f.at(table, (low.get() - 1) * ALLOCATION.size)
+    found = f.var(f.const(I32, 0))
+    with f.if_(low.get().ne(0)):
+        inside = (address - ALLOCATION.load(f, row, "low")).ult(ALLOCATION.load(f, row, "size"))
+        found.set(inside.zext(I32))
+    null = f.pointer(f.const(I64, 0))
+    f.ret(found.get().ne(0).select(row, null))
 
 
 class _Request:
@@ -243,7 +181,7 @@ class _Request:
             prefix = {"global": "", "shared": "shared_", "local": "local_"}[self.space]
             table = WORKER.load(f, self.worker, f"{prefix}allocations")
             count = WORKER.load(f, self.worker, f"{prefix}allocation_count")
-            found.set(f.call(self.code.find(), table, count, first))
+            found.set(f.call(_find(f.module), table, count, first))
             f.store(found.get(), place)
             with f.if_(f.address(found.get()).ne(0)):  # each site meets each allocation here before it uses it
                 ALLOCATION.store(f, found.get(), "flags", ALLOCATION.load(f, found.get(), "flags") | USED)
@@ -254,7 +192,9 @@ class _Request:
         f = self.f
         low = ALLOCATION.load(f, allocation, "low")
         offset = self.address - low
-        room = f.splat(ALLOCATION.load(f, allocation, "size")) - self._reach()
+        size = f.splat(ALLOCATION.load(f, allocation, "size"))
+        partial = self.shape.kind == "part"  # then the slot says how many bytes each lane reads
+        room = size - (COPY.row(f, self.out, "bytes").zext(I64) if partial else self.width)
         inside = offset.ule(room).as_mask() & room.sge(0).as_mask()
         group = f.var(rest.get() & inside)
         straddles = group.get().eq(0)
@@ -275,10 +215,6 @@ class _Request:
                 group.set(f.const(I32, 0))
         with f.if_(group.get().ne(0)):
             self._perform(allocation, offset, group.get())
-
-    def _reach(self) -> Value | int:
-        """Bytes of each lane's access."""
-        return self.width if self.shape.kind != "part" else COPY.row(self.f, self.out, "bytes").zext(I64)
 
     def _report(self, kind: int, lanes: Value, address: Value) -> None:
         f = self.f
@@ -313,7 +249,8 @@ class _Request:
             f=self.f, warp=self.warp, worker=self.worker, site=self.site, line=self.line,
             space=self.space, kind=self.kind,
             bits=self.bits, count=self.count, strong=self.shape.strong, mask=group, address=self.address, offset=offset,
-            allocation=allocation, base=base, counters=counters, out=self.out, report=self.code.report,
+            allocation=allocation, base=base, counters=counters, out=self.out,
+            report=findings.report_function(self.f.module),
             host=self._host(allocation), granule=self.code.sites.granule.get(self.space, 4),
             copies=self.code.copies, partial=self.shape.kind == "part", used=self.shape.used,
             bypass=self.shape.bypass,
@@ -412,7 +349,6 @@ class _Request:
         f = self.f
         assert self.shape.atomic is not None
         _, combine, operand_count = self.shape.atomic
-        assert callable(combine)
         kind, size = ir.IntType(self.bits), self.bits // 8
         table = f.array(I64, LANES)
         f.store(places, table, align=64)
@@ -429,6 +365,3 @@ class _Request:
             f.store(old, f.at(self.out, at * size))
         if self.code.waits:
             self._changed(changed.get())
-
-
-__all__ = ["CACHE_SLOTS", "LOCAL_BASE", "SHARED_BASE", "MemoryCode"]

@@ -7,12 +7,14 @@ the block's end.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from grader.simt.engine import findings, ir
 from grader.simt.engine.blocks import Block, Op
-from grader.simt.engine.flatten import UnsupportedPtx
+from grader.simt.engine.flatten import UnsupportedPtx, storage_bytes
 from grader.simt.engine.layout import WORKER
+from grader.simt.engine.memory import Combine, Shape
 from grader.simt.engine.values import I1, I32, I64, Value, bits_of, vec
 from grader.simt.isa import special_registers
 from grader.simt.isa.registry import ELEMENT, PACKED, Emitter, is_signed
@@ -20,8 +22,7 @@ from grader.simt.ptx import Address, Immediate, Line, Operand, Register, Symbol
 from grader.simt.ptx.reader import type_size
 
 if TYPE_CHECKING:
-    from grader.simt.engine.codegen import Generator
-    from grader.simt.engine.regions import Region
+    from grader.simt.engine.codegen import Generator, Region
 
 PARAMETER_BASE = 0x0000_7E00_0000_0000
 """Where kernel parameters lie in the generic address space: above all arrays."""
@@ -121,7 +122,7 @@ class OperandEmitter(Emitter):
         if value.type == vec(target):
             return value
         raw = value.bitcast(ir.IntType(value.bits)) if value.is_float else value
-        bits = ir.IntType(8 * max(2, type_size(stored)))
+        bits = ir.IntType(8 * storage_bytes(stored))
         return raw.resize(bits, signed=is_signed(kind)).bitcast(target)
 
     def read_carry(self) -> Value:
@@ -199,30 +200,50 @@ class OperandEmitter(Emitter):
         ``used`` has a bit for each element that matters: whether the others were written, and when, does not.
         """
         assert self.op is not None
-        lanes = self.mask if mask is None else mask
-        return self.g.memory.load(self, self.op, space, address, bits, count, lanes, ordered, used)
+        kind = vec(ir.IntType(bits))
+        out = self.f.array(kind, count)
+        if self.op.index in self.g.sites.seeds:
+            ordered = "relaxed"
+        shape = Shape(space, "load", bits, count, bool(ordered), used=used & ((1 << count) - 1))
+        self._request(shape, address, self.mask if mask is None else mask, out)
+        return [self.f.load(kind, out, i * 4 * bits, align=4 * bits) for i in range(count)]
 
     def store_memory(
-        self,
-        space: str,
-        address: Value,
-        values: Sequence[Value],
-        bits: int,
-        *,
-        mask: Value | None = None,
+        self, space: str, address: Value, values: Sequence[Value], bits: int, *, mask: Value | None = None,
         ordered: str = "",
-    ) -> None:
+    ) -> None:  # fmt: skip
         """One warp request: each lane writes its ``values`` (integers of ``bits`` bits) from ``address`` on."""
-        assert self.op is not None
-        lanes = self.mask if mask is None else mask
-        self.g.memory.store(self, self.op, space, address, values, bits, lanes, ordered)
+        out = self.f.array(vec(ir.IntType(bits)), len(values))
+        for i, value in enumerate(values):
+            self.f.store(value.bitcast(ir.IntType(bits)), out, i * 4 * bits, align=4 * bits)
+        # A volatile store orders nothing by itself: in a kernel without fences, one to shared memory is a plain one.
+        plain = ordered == "volatile" and space == "shared" and not self.g.sites.has_fences
+        shape = Shape(space, "store", bits, len(values), bool(ordered) and not plain, used=(1 << len(values)) - 1)
+        self._request(shape, address, self.mask if mask is None else mask, out)
 
     def atomic_memory(
-        self, space: str, address: Value, bits: int, combine: object, name: str, operands: Sequence[Value]
+        self, space: str, address: Value, bits: int, combine: Combine, name: str, operands: Sequence[Value]
     ) -> Value:
-        """One warp request of read-modify-writes, lane by lane; gives the old values. See `MemoryCode.atomic`."""
+        """One warp request of read-modify-writes, lane by lane; gives the old values.
+
+        ``combine`` has integers of ``bits`` bits; ``name`` tells combinations apart.
+        """
+        kind = vec(ir.IntType(bits))
+        out = self.f.array(kind, 1 + len(operands))
+        for i, value in enumerate(operands):
+            self.f.store(value.bitcast(ir.IntType(bits)), out, (i + 1) * 4 * bits, align=4 * bits)
+        shape = Shape(space, "atomic", bits, 1, True, (name, combine, len(operands)), used=1)
+        self._request(shape, address, self.mask, out)
+        return self.f.load(kind, out, align=4 * bits)
+
+    def _request(self, shape: Shape, address: Value, mask: Value, out: Value) -> None:
         assert self.op is not None
-        return self.g.memory.atomic(self, self.op, space, address, bits, combine, name, operands, self.mask)
+        f, sites, space = self.f, self.g.sites, shape.space
+        orders = shape.strong and space != "shared"
+        site = sites.request(self.op, space, shape.kind, shape.bits * shape.count // 8, orders_blocks=orders)
+        line = sites.line_index(site)
+        fn = self.g.memory.request(replace(shape, space="global") if space in ("const", "param") else shape)
+        f.call(fn, self.warp, self.worker, address, mask, f.const(I32, site), f.const(I32, line), out)
 
     def fence(self, scope: str) -> None:
         if scope != "cta":

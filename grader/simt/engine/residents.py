@@ -78,12 +78,6 @@ def block_memory(launch: Launch) -> dict[str, Bytes]:
     }  # fmt: skip
 
 
-def number(state: Bytes, name: str, width: int = 8) -> int:
-    """A field of a WORKER."""
-    at = WORKER.offset[name]
-    return int.from_bytes(state[at : at + width].tobytes(), "little")
-
-
 @dataclass(eq=False)
 class Resident:
     """One place for a block: a WORKER, and what it points to that no other block uses."""
@@ -92,22 +86,22 @@ class Resident:
     memory: dict[str, Bytes]
 
     @property
-    def block(self) -> int:
-        return number(self.state, "serial") - number(self.state, "serial_base")
+    def index(self) -> int:
+        return WORKER.read(self.state, "serial") - WORKER.read(self.state, "serial_base")
 
     @property
     def status(self) -> int:
-        return number(self.state, "status", 4)
+        return WORKER.read(self.state, "status")
 
     @property
     def asleep(self) -> bool:
         """Whether only a change of memory can wake the block that has been suspended."""
-        return bool(number(self.state, "asleep", 4))
+        return bool(WORKER.read(self.state, "asleep"))
 
     @property
     def changes(self) -> int:
         """How often global memory had changed when the block had its last turn."""
-        return number(self.state, "global_changes")
+        return WORKER.read(self.state, "global_changes")
 
 
 class Residents:
@@ -126,25 +120,26 @@ class Residents:
         """Run until all blocks have ended, or one is at fault; a deadlock's findings."""
         found: list[Finding] = []
         while self._enter() and self.suspended:
-            if all(self._sleeps(one) for one in self.suspended):
+            if all(self._sleeps(block) for block in self.suspended):
                 found = self._deadlock()
                 break
             if not self._resume():
                 break
-        self._give_back()
+        self.first.state[_COMMON] = self.current.state[_COMMON]
+        WORKER.write(self.first.state, "status", self.current.status)
         return found
 
     def _enter(self) -> bool:
         """Let new blocks in, as many as fit; False where one ended the launch."""
         while self.next < self.last and len(self.suspended) < self.limit:
-            one = self._place()
-            self._set(one, "next_block", self.next)
-            status = self._turn("run", one)
-            self.next = number(one.state, "next_block")
+            block = self._place()
+            WORKER.write(block.state, "next_block", self.next)
+            status = self._turn("run", block)
+            self.next = WORKER.read(block.state, "next_block")
             if status == SUSPENDED:
-                self.suspended.append(one)
+                self.suspended.append(block)
             else:
-                self.idle.append(one)
+                self.idle.append(block)
                 if status != RUNNING:
                     return False
         return True
@@ -152,34 +147,34 @@ class Residents:
     def _resume(self) -> bool:
         """A turn for each block that may go on; False where one ended the launch."""
         still: list[Resident] = []
-        for i, one in enumerate(self.suspended):
-            status = SUSPENDED if self._sleeps(one) else self._turn("resume", one)
+        for i, block in enumerate(self.suspended):
+            status = SUSPENDED if self._sleeps(block) else self._turn("resume", block)
             if status == SUSPENDED:
-                still.append(one)
+                still.append(block)
             elif status == RUNNING:
-                self.idle.append(one)
+                self.idle.append(block)
             else:
                 self.suspended = still + self.suspended[i:]
                 return False
         self.suspended = still
         return True
 
-    def _sleeps(self, one: Resident) -> bool:
-        return one.asleep and one.changes == self.current.changes
+    def _sleeps(self, block: Resident) -> bool:
+        return block.asleep and block.changes == self.current.changes
 
-    def _turn(self, name: str, one: Resident) -> int:
-        if one is not self.current:
-            one.state[_COMMON] = self.current.state[_COMMON]
-        self.current = one
-        self.call[name](one.state.ctypes.data)
-        return one.status
+    def _turn(self, name: str, block: Resident) -> int:
+        if block is not self.current:
+            block.state[_COMMON] = self.current.state[_COMMON]
+        self.current = block
+        self.call[name](block.state.ctypes.data)
+        return block.status
 
     def _place(self) -> Resident:
         """An idle place, or a new one. Raises TooLarge where so many blocks wait that there is no memory for it."""
         if self.idle:
-            one = self.idle.pop()
-            self._set(one, "status", RUNNING, 4)
-            return one
+            block = self.idle.pop()
+            WORKER.write(block.state, "status", RUNNING)
+            return block
         if len(self.suspended) >= self.most:
             most = MOST_BYTES >> 30
             raise TooLarge(
@@ -187,55 +182,44 @@ class Residents:
             )
         state, memory = aligned(WORKER.size), block_memory(self.launch)
         state[:] = self.first.state
-        one = Resident(state, memory)
+        block = Resident(state, memory)
         for name, array in memory.items():
-            self._set(one, name, array.ctypes.data)
-        self._set(one, "status", RUNNING, 4)
-        return one
-
-    @staticmethod
-    def _set(one: Resident, name: str, value: int, width: int = 8) -> None:
-        at = WORKER.offset[name]
-        one.state[at : at + width] = np.frombuffer(value.to_bytes(width, "little"), np.uint8)
-
-    def _give_back(self) -> None:
-        """The common fields, and how it ended, to the first place."""
-        self.first.state[_COMMON] = self.current.state[_COMMON]
-        self._set(self.first, "status", self.current.status, 4)
+            WORKER.write(block.state, name, array.ctypes.data)
+        WORKER.write(block.state, "status", RUNNING)
+        return block
 
     # -- deadlocks --------------------------------------------------------------------------------------------------
     def _deadlock(self) -> list[Finding]:
         """Every resident block waits, and nobody is left who could change what it waits for."""
-        found = [self._finding(one, warp) for one in self.suspended for warp in self._sleeping(one)]
+        found = [self._finding(block, warp) for block in self.suspended for warp in self._sleeping(block)]
         found.sort(key=lambda f: f.address >= SHARED_BASE)  # those first that wait for other blocks, not for their own
         if self.next < self.last:
-            numbers = {one: one.block for one in self.suspended}
+            numbers = {block: block.index for block in self.suspended}
             pair = self._who_is_waited_for()
             if pair is not None:
                 waiting, other = numbers[pair[0]], pair[1]
                 found = [replace(f, other=other + 1) for f in found if f.block == waiting][:1]
-        self._set(self.current, "status", DEADLOCKED, 4)
+        WORKER.write(self.current.state, "status", DEADLOCKED)
         return found[:TOLD]
 
-    def _sleeping(self, one: Resident) -> Iterator[Bytes]:
+    def _sleeping(self, block: Resident) -> Iterator[Bytes]:
         """The WARPs of a block that wait for a change of memory."""
-        stride = self.launch.kernel.warp_bytes
-        for i in range(self.launch.warps):
-            warp = one.memory["warps"][i * stride : i * stride + WARP.size]
-            if _field(warp, "pending") and _field(warp, "spun"):
-                yield warp
+        return (w for w in self._warps(block) if WARP.read(w, "pending") and WARP.read(w, "spun"))
 
-    def _finding(self, one: Resident, warp: Bytes) -> Finding:
-        lanes, index = _field(warp, "spun"), _field(warp, "index")
+    def _warps(self, block: Resident) -> Iterator[Bytes]:
+        stride = self.launch.kernel.warp_bytes
+        return (block.memory["warps"][i * stride : i * stride + WARP.size] for i in range(self.launch.warps))
+
+    def _finding(self, block: Resident, warp: Bytes) -> Finding:
+        lanes, index = WARP.read(warp, "spun"), WARP.read(warp, "index")
         thread = index * 32 + (lanes & -lanes).bit_length() - 1
-        of_object = int(one.state[WORKER.offset["waits_at"] + 4 * index :][:4].view(np.uint32)[0])
-        if of_object:
-            at = int(one.state[WORKER.offset["waits_for"] + 4 * index :][:4].view(np.uint32)[0]) & ~7
-            state = int(one.memory["shared"][at : at + 8].view(np.uint64)[0])
-            return Finding(findings.OBJECT_DEADLOCK, of_object - 1, thread, lanes, one.block, at, state)
-        which = "read" if _field(warp, "read_address", 8) else "own"
-        address, site = _field(warp, f"{which}_address", 8), _field(warp, f"{which}_site")
-        return Finding(findings.BLOCK_DEADLOCK, site, thread, lanes, one.block, address, 0)
+        if of_object := WORKER.read(block.state, "waits_at", index):
+            at = WORKER.read(block.state, "waits_for", index) & ~7
+            state = int(block.memory["shared"][at : at + 8].view(np.uint64)[0])
+            return Finding(findings.OBJECT_DEADLOCK, of_object - 1, thread, lanes, block.index, at, state)
+        which = "read" if WARP.read(warp, "read_address") else "own"
+        address, site = WARP.read(warp, f"{which}_address"), WARP.read(warp, f"{which}_site")
+        return Finding(findings.BLOCK_DEADLOCK, site, thread, lanes, block.index, address, 0)
 
     def _who_is_waited_for(self) -> tuple[Resident, int] | None:
         """A waiting block, and the first block that would let it go on if it could be resident.
@@ -244,66 +228,58 @@ class Residents:
         """
         kept = self.current.state[_COMMON].copy()
         asked = {*self.suspended[:ASKED], *self.suspended[-ASKED:]}
-        waiting = {one: self._watched(one) for one in self.suspended if one in asked}
+        waiting = {block: self._watched(block) for block in self.suspended if block in asked}
         found = None
         for late in self._late_turns():
-            changed = (one for one, (places, before) in waiting.items() if _bytes_at(places) != before)
-            one = next((one for one in changed if self._goes_on(one)), None)
-            if one is not None:
-                found = one, late
+            for block, (places, before) in waiting.items():
+                if _bytes_at(places) != before:  # does a turn bring it further?
+                    posture = self._posture(block)
+                    if self._turn("resume", block) != SUSPENDED or not block.asleep or self._posture(block) != posture:
+                        found = block, late
+                        break
+            if found:
                 break
         self.current.state[_COMMON] = kept
         return found
 
     def _late_turns(self) -> Iterator[int]:
-        """Turns of the blocks that were not resident, in order, round after round: each one's number."""
+        """Turns of the blocks that were not resident, in order, round after round: each block's number."""
         late: list[Resident] = []
         self.idle = []
         for _ in range(MORE_TURNS):
             if self.next < self.last:
                 if len(self.suspended) + len(late) >= self.most:
                     return
-                one, call = self._place(), "run"
-                self._set(one, "next_block", self.next)
-                self._set(one, "last_block", self.next + 1)
+                block, call = self._place(), "run"
+                WORKER.write(block.state, "next_block", self.next)
+                WORKER.write(block.state, "last_block", self.next + 1)
                 self.next += 1
             else:
                 awake = next((i for i, other in enumerate(late) if not self._sleeps(other)), None)
                 if awake is None:
                     return
-                one, call = late.pop(awake), "resume"
-            status = self._turn(call, one)
+                block, call = late.pop(awake), "resume"
+            status = self._turn(call, block)
             if status not in (RUNNING, SUSPENDED):
                 return
             if status == SUSPENDED:
-                late.append(one)
-            yield one.block
+                late.append(block)
+            yield block.index
 
-    def _watched(self, one: Resident) -> tuple[list[Bytes], list[bytes]]:
+    def _watched(self, block: Resident) -> tuple[list[Bytes], list[bytes]]:
         """The global memory that a block's sleeping warps looked at last, and what is there now."""
         places = []
-        for warp in self._sleeping(one):
-            address = _field(warp, "read_address", 8)
+        for warp in self._sleeping(block):
+            address = WARP.read(warp, "read_address")
             found = [a for a in self.launch.arrays if a.holds(address)]
             places += [a.data[address - a.address :][:8] for a in found]
         return places, _bytes_at(places)
 
-    def _goes_on(self, one: Resident) -> bool:
-        """Whether a turn brings a waiting block further."""
-        before = self._posture(one)
-        return self._turn("resume", one) != SUSPENDED or not one.asleep or self._posture(one) != before
-
-    def _posture(self, one: Resident) -> list[tuple[int, ...]]:
+    def _posture(self, block: Resident) -> list[tuple[int, ...]]:
         """What the block's warps wait for."""
-        stride, fields = self.launch.kernel.warp_bytes, ("alive", "pending", "spun", "waits", "read_site")
-        warps = (one.memory["warps"][i * stride : i * stride + WARP.size] for i in range(self.launch.warps))
-        return [(*(_field(w, name) for name in fields), _field(w, "read_address", 8)) for w in warps]
+        fields = ("alive", "pending", "spun", "waits", "read_site", "read_address")
+        return [tuple(WARP.read(warp, name) for name in fields) for warp in self._warps(block)]
 
 
 def _bytes_at(places: list[Bytes]) -> list[bytes]:
     return [place.tobytes() for place in places]
-
-
-def _field(warp: Bytes, name: str, width: int = 4) -> int:
-    at = WARP.offset[name]
-    return int.from_bytes(warp[at : at + width].tobytes(), "little")

@@ -1,30 +1,19 @@
-"""Event sites: the places in a kernel that observers look at, numbered, with their source lines.
-
-Counters lie in one array of u64 for each worker: BLOCK_COUNTERS for each basic block, then SITE_COUNTERS for each site.
-"""
+"""Event sites: a kernel's numbered places that observers look at, and what is known of its accesses beforehand."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from grader.simt.engine.layout import Stamp
+from grader.simt.engine.blocks import Graph, Op, registers_in
+from grader.simt.engine.layout import FETCHES, Stamp
+from grader.simt.isa.registry import FORMS
+from grader.simt.ptx import Address, Instruction, Operand, Register, Symbol
+from grader.simt.ptx.reader import SIZES
 
-if TYPE_CHECKING:
-    from grader.simt.engine.blocks import Graph, Op
-
-BLOCK_COUNTERS = ("executions", "active_lanes", "predicated_off", "predicated", "divergent")
-SITE_COUNTERS = (
-    "requests",
-    "bytes",
-    "sectors",
-    "wavefronts",
-    "ideal_wavefronts",
-    "worst",
-    "lanes",
-    "overlapped",
-    "fetching",
-)
+WIDEST = 4
+"""Bytes of a shadow cell at most."""
 
 
 @dataclass(frozen=True)
@@ -45,30 +34,24 @@ class Site:
 class SiteTable:
     """Numbers the instructions that may report or count; memory requests add themselves as they are generated."""
 
-    def __init__(self, graph: Graph, granule: dict[str, int], seeds: frozenset[int]) -> None:
+    def __init__(self, graph: Graph, granule: dict[str, int]) -> None:
         self.sites: list[Site] = []
         self.lines: list[int] = []
         self._by_op: dict[int, int] = {}
         self._block_of = {op.index: b.index for b in graph.blocks for op in b.ops}
         self.granule = granule  # bytes of a shadow cell, by space
-        self.seeds = seeds  # plain loads that count as relaxed, by the index of their instruction
-        self.has_fences = any("fence" in op.form.tags for b in graph.blocks for op in b.ops)
+        self.seeds = seeds_of_swaps(graph)  # plain loads that count as relaxed, by the index of their instruction
+        self.has_fences = "fence" in graph.tags
 
     def of_op(self, op: Op) -> int:
         """The site of an instruction that reports something but makes no memory request."""
-        if op.index not in self._by_op:
-            self._by_op[op.index] = self.request(op, "", "", 0)
-        return self._by_op[op.index]
+        return self._by_op[op.index] if op.index in self._by_op else self.request(op, "", "", 0)
 
     def request(self, op: Op, space: str, kind: str, bytes_: int, *, orders_blocks: bool = False) -> int:
         """A new site for one memory request of an instruction."""
-        line = op.instruction.line.line if op.instruction.line else 0
-        index = len(self.sites)
-        self.sites.append(
-            Site(
-                index, op.index, self._block_of[op.index], line, op.instruction.name, space, kind, bytes_, orders_blocks
-            )
-        )
+        index, block = len(self.sites), self._block_of[op.index]
+        name = op.instruction.name
+        self.sites.append(Site(index, op.index, block, op.line, name, space, kind, bytes_, orders_blocks))
         self._by_op.setdefault(op.index, index)
         return index
 
@@ -78,3 +61,165 @@ class SiteTable:
         if line not in self.lines and len(self.lines) < Stamp.MAX_LINE:
             self.lines.append(line)
         return self.lines.index(line) if line in self.lines else Stamp.MAX_LINE
+
+
+def narrowest(instructions: Iterable[Instruction]) -> int:
+    """Bytes that one shadow cell stands for: the narrowest access (4 at most), so that no two share a cell in part.
+
+    Global memory's cells outlive a launch, so that all kernels of a module must agree on theirs.
+    """
+    kinds = {(i.opcode, i.modifiers[-1:]) for i in instructions}
+    widths = (
+        SIZES.get("".join(last), WIDEST)
+        for opcode, last in kinds
+        if opcode in FORMS and any("memory" in f.tags for f in FORMS[opcode])
+    )
+    return min(WIDEST, *widths, WIDEST)
+
+
+# ----------------------------------------------------------------------------------------------- compare-and-swap loops
+def seeds_of_swaps(graph: Graph) -> frozenset[int]:
+    """Indices of the plain loads whose value an `atom.cas` on the same address compares with.
+
+    The programming guide seeds its compare-and-swap loops with one, and a stale value only costs one more iteration:
+
+        old = *address; do { assumed = old; old = atomicCAS(address, assumed, f(assumed)); } while (assumed != old);
+
+    So such a load counts as a relaxed one, and races with nothing atomic.
+    """
+    if "swap" not in graph.tags:
+        return frozenset()
+    definitions: dict[str, list[Op]] = defaultdict(list)
+    for op in graph.ops:
+        for name in op.writes:
+            definitions[name].append(op)
+    found: set[int] = set()
+    for swap in (op for op in graph.ops if "swap" in op.form.tags):
+        _, address, compared, _ = swap.instruction.operands
+        place = _place(address, definitions)
+        loads = _sources(compared, definitions)
+        found |= {op.index for op in loads if _place(op.instruction.operands[1], definitions) == place}
+    return frozenset(found)
+
+
+def _sources(operand: Operand, definitions: dict[str, list[Op]]) -> list[Op]:
+    """The loads that an operand's value may come from, through copies."""
+    work = [operand.name] if isinstance(operand, Register) else []
+    seen = set(work)
+    loads = []
+    while work:
+        for op in definitions[work.pop()]:
+            source = op.instruction.operands[-1]
+            if "load" in op.form.tags:
+                loads.append(op)
+            elif "copy" in op.form.tags and isinstance(source, Register) and source.name not in seen:
+                seen.add(source.name)
+                work.append(source.name)
+    return loads
+
+
+def _place(operand: Operand, definitions: dict[str, list[Op]]) -> tuple[str, int] | None:
+    """Base register, followed back through copies, and offset of an address."""
+    if not isinstance(operand, Address) or not isinstance(operand.base, Register | Symbol):
+        return None
+    name = operand.base.name
+    for _ in range(8):
+        of_name = definitions.get(name, [])
+        if len(of_name) != 1 or "copy" not in of_name[0].form.tags:
+            break
+        source = of_name[0].instruction.operands[-1]
+        if not isinstance(source, Register):
+            break
+        name = source.name
+    return name, operand.offset
+
+
+# -------------------------------------------------------------------------------------------------------------- fetches
+LOCAL = "%local memory"
+"""Stands for all local arrays, through which a value may go as through a register."""
+_ASYNC = {
+    "cp.async.ca.": "issue", "cp.async.cg.": "issue", "cp.async.commit_group": "commit",
+    "cp.async.mbarrier.arrive": "arrive", "cp.async.wait_group": "wait", "cp.async.wait_all": "wait_all",
+    "mbarrier.test_wait": "test", "mbarrier.try_wait": "test",
+}  # fmt: skip
+"""What instructions do to the asynchronous copies, by the beginning of their names."""
+
+
+@dataclass(frozen=True)
+class Fetches:
+    """What fetches tiles for shared memory: global loads whose values are stored there, and asynchronous copies.
+
+    `grader.simt.observers.overlap` counts with it; that of a kernel without any is empty.
+    """
+
+    loads: Mapping[int, int] = field(default_factory=dict)  # index of the instruction -> slot
+    stores: Mapping[int, frozenset[int]] = field(default_factory=dict)  # -> the slots that it takes from
+    copies: Mapping[int, str] = field(default_factory=dict)  # -> a value of `_ASYNC`
+
+    def __bool__(self) -> bool:
+        return bool(self.loads or self.copies)
+
+
+def fetches(graph: Graph) -> Fetches:
+    """What of a kernel fetches: loads have slots in program order, as far as there are slots."""
+    kinds = (
+        (op, next((k for begin, k in _ASYNC.items() if op.instruction.name.startswith(begin)), "")) for op in graph.ops
+    )
+    copies = {op.index: kind for op, kind in kinds if kind}
+    stores = [op for op in graph.ops if op.instruction.opcode == "st" and _space(op) in ("shared", "generic")]
+    loads = [op for op in graph.ops if _is_load(op) and _space(op) in ("global", "generic")]
+    if not stores or not loads:
+        return Fetches(copies=copies if "issue" in copies.values() else {})
+    came_from = _origins(graph, loads)
+    reached = {op.index: 0 for op in stores}
+    for op in stores:
+        for name in registers_in(op.instruction.operands[1]):
+            reached[op.index] |= came_from.get(name, 0)
+    wanted = [i for i in range(len(loads)) if any(mask >> i & 1 for mask in set(reached.values()))]
+    slots = {i: rank * FETCHES // max(FETCHES, len(wanted)) for rank, i in enumerate(wanted)}
+    taken = {
+        index: frozenset(slot for i, slot in slots.items() if mask >> i & 1) for index, mask in reached.items() if mask
+    }
+    return Fetches({loads[i].index: slot for i, slot in slots.items()}, taken, copies)
+
+
+def _origins(graph: Graph, loads: Sequence[Op]) -> dict[str, int]:
+    """For each register the loads (bits) whose value may be in it: through copies, conversions and arithmetic."""
+    origins: dict[str, int] = defaultdict(int)
+    leads_to: dict[str, set[str]] = defaultdict(set)
+    for op in graph.ops:
+        for source, target in _flows(graph, op):
+            leads_to[source].add(target)
+    for bit, op in enumerate(loads):
+        for name in registers_in(op.instruction.operands[0]):
+            origins[name] |= 1 << bit
+    work = list(origins)
+    while work:
+        name = work.pop()
+        for target in leads_to[name]:
+            if origins[name] & ~origins[target]:
+                origins[target] |= origins[name]
+                work.append(target)
+    return origins
+
+
+def _flows(graph: Graph, op: Op) -> Iterator[tuple[str, str]]:
+    """Pairs of registers: a value goes from the one to the other. Predicates carry none, nor does an address."""
+    if "memory" in op.form.tags:
+        if _space(op) == "local" and op.instruction.opcode in ("ld", "st"):
+            to, source = op.instruction.operands[:2]
+            for name in registers_in(to if _is_load(op) else source):
+                yield (LOCAL, name) if _is_load(op) else (name, LOCAL)
+        return
+    carried = {name for name in op.reads | op.writes if graph.registers.get(name) != "pred"}
+    for before in op.reads & carried:
+        yield from ((before, after) for after in op.writes & carried)
+
+
+def _is_load(op: Op) -> bool:
+    return op.instruction.opcode in ("ld", "ldu")
+
+
+def _space(op: Op) -> str:
+    named = (word.partition("::")[0] for word in op.instruction.modifiers)
+    return next((word for word in named if word in ("global", "shared", "local", "param", "const")), "generic")

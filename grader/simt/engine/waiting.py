@@ -11,9 +11,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from grader.simt.engine.blocks import Block, Graph, Op, reads_and_writes, registers_in, successors
+from grader.simt.engine import ir
+from grader.simt.engine.blocks import Block, Graph, Op, registers_in, successors
+from grader.simt.engine.flatten import storage_bytes
+from grader.simt.engine.layout import WARP, WORKER
+from grader.simt.engine.values import I1, I32, Value, vec
 from grader.simt.ptx import Immediate, Register
+
+if TYPE_CHECKING:
+    from grader.simt.engine.block_emitter import BlockEmitter
 
 READS = ("ld", "ldu", "atom")
 OWN = frozenset({"param", "param::entry", "param::func", "const", "local"})
@@ -42,7 +50,7 @@ class Wait:
 
 def waits(graph: Graph) -> Mapping[int, Wait]:
     """By the index of the jump's basic block; nothing for a kernel whose blocks cannot signal each other."""
-    if not any(_signals(op) for block in graph.blocks for op in block.ops):
+    if not any(map(_signals, graph.ops)):
         return {}
     found = {}
     for block in graph.blocks:
@@ -99,11 +107,10 @@ def _carried(loop: list[Block]) -> tuple[str, ...]:
     read: set[str] = set()
     written: set[str] = set()
     for op in loop[0].ops:
-        r, w = reads_and_writes(op)
-        read |= r - written
-        written |= w
+        read |= op.reads - written
+        written |= op.writes
     alive = read | (loop[0].live_out - written)
-    every = {name for block in loop for op in block.ops for name in reads_and_writes(op)[1]}
+    every = {name for block in loop for op in block.ops for name in op.writes}
     return tuple(sorted(alive & every))
 
 
@@ -113,7 +120,7 @@ def _counts(graph: Graph, loop: list[Block], carried: tuple[str, ...]) -> bool:
     definitions: dict[str, list[tuple[Block, Op]]] = defaultdict(list)
     for block in loop:
         for op in block.ops:
-            for name in reads_and_writes(op)[1]:
+            for name in op.writes:
                 definitions[name].append((block, op))
     varies = _varying(loop, carried)
     of_varying = {name: places for name, places in definitions.items() if name in varies}
@@ -126,9 +133,8 @@ def _varying(loop: list[Block], carried: tuple[str, ...]) -> set[str]:
     while len(varies) > before:
         before = len(varies)
         for op in (op for block in loop for op in block.ops):
-            read, written = reads_and_writes(op)
-            if read & varies or op.form.tags & {"memory", "sync", "object"}:
-                varies |= written
+            if op.reads & varies or op.form.tags & {"memory", "sync", "object"}:
+                varies |= op.writes
     return varies
 
 
@@ -163,12 +169,74 @@ def _always(graph: Graph, loop: list[Block], block: Block) -> bool:
         return True
     seen, work = {first}, [first]
     while work:
-        for following in _within(graph, work.pop(), first, last):
-            if following != block.index and following not in seen:
+        for following in successors(graph, graph.blocks[work.pop()]):
+            if first <= following <= last and following != block.index and following not in seen:
                 seen.add(following)
                 work.append(following)
     return last not in seen
 
 
-def _within(graph: Graph, index: int, first: int, last: int) -> Iterator[int]:
-    return (s for s in successors(graph, graph.blocks[index]) if first <= s <= last)
+# ---------------------------------------------------------------------------------------------------------------- code
+def waits_on_jump(e: BlockEmitter, lanes: Value | None) -> Value:
+    """On the backward jump of ``lanes``: whether they will do the same again until somebody else changes memory.
+
+    That is so if the warp's last backward jump was this one, of the same lanes with the same registers, and no memory
+    has changed since.
+    """
+    f, wait = e.f, e.g.waits.get(e.block.index)
+    if wait is None or not wait.exact or lanes is None:
+        WARP.store(f, e.warp, "edge", 0)
+        return f.const(I1, 0)
+    edge, changes = e.block.index + 1, WORKER.load(f, e.worker, "changes")
+    again = WARP.load(f, e.warp, "edge").eq(edge) & WARP.load(f, e.warp, "edge_lanes").eq(lanes)
+    again = again & WARP.load(f, e.warp, "edge_changes").eq(changes)
+    same = f.var(again.zext(I32))
+    if wait.carried:
+        with f.if_(again):
+            differs = f.var(f.const(I32, 0))
+            for now, last in _registers(e, wait):
+                before = f.load(now.type, last, align=4)
+                differs.set(differs.get() | (now ^ before if now.type == I32 else now.ne(before).as_mask()))
+            same.set((differs.get() & lanes).eq(0).zext(I32))
+    with f.if_(same.get().eq(0)):
+        for name, value in (("edge", f.const(I32, edge)), ("edge_lanes", lanes), ("edge_changes", changes)):
+            WARP.store(f, e.warp, name, value)
+        WARP.store(f, e.warp, "read_address", 0)  # what a round reads, the next one will tell
+        for now, last in _registers(e, wait):
+            f.store(now, last, align=4)
+    return same.get().ne(0)
+
+
+def gives_way(e: BlockEmitter, waits: Value, lanes: Value | None) -> None:
+    """A warp yields on a backward jump: note whether it waits, or may be waiting, or has something to do."""
+    f, wait = e.f, e.g.waits.get(e.block.index)
+    if wait is None or not wait.polls:
+        with f.if_(waits ^ 1):
+            WORKER.store(f, e.worker, "restless", 1)
+    if wait is None or not wait.exact or lanes is None:
+        return
+    changes = WORKER.load(f, e.worker, "changes")
+    with f.if_(waits):
+        kept = WARP.load(f, e.warp, "spun_changes").eq(changes).select(WARP.load(f, e.warp, "spun"), 0)
+        WARP.store(f, e.warp, "spun", kept | lanes)
+        WARP.store(f, e.warp, "spun_changes", changes)
+
+
+def carried_bytes(waits: Mapping[int, Wait], registers: Mapping[str, str]) -> int:
+    """Room that a warp needs for the registers of its last jump."""
+    sizes = [sum(_size(registers[name]) for name in wait.carried) for wait in waits.values()]
+    return max(sizes, default=0)
+
+
+def _size(kind: str) -> int:
+    return 4 if kind == "pred" else 32 * storage_bytes(kind)
+
+
+def _registers(e: BlockEmitter, wait: Wait) -> Iterator[tuple[Value, Value]]:
+    """Each carried register's value as integers (a predicate: its mask), and where that of the last jump is kept."""
+    at = e.g.carried_at
+    for name in wait.carried:
+        kind = e.g.graph.registers[name]
+        whole = I32 if kind == "pred" else vec(ir.IntType(8 * storage_bytes(kind)))
+        yield e.f.load(whole, e.f.at(e.warp, e.g.slots[name]), align=4), e.f.at(e.warp, at)
+        at += _size(kind)

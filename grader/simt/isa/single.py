@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from grader.simt.engine import ir
 from grader.simt.engine.builder import Builder
-from grader.simt.engine.jit import compile_module
+from grader.simt.engine.code_cache import compile_module
 from grader.simt.engine.values import I8, I32, PTR, VOID, Value, vec
 from grader.simt.isa.registry import FORMS, PACKED, Emitter, Form, Match, find, vector_type
 from grader.simt.ptx import Instruction

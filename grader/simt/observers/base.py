@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec
 
 from grader.simt.engine import ir
 from grader.simt.engine.builder import Builder, generated
-from grader.simt.engine.layout import WARP, WORKER, WORST
-from grader.simt.engine.sites import SITE_COUNTERS
+from grader.simt.engine.layout import SITE_COUNTERS, WARP, WORKER, WORST
 from grader.simt.engine.values import I32, I64, PTR, VOID, Value, vec
 
 if TYPE_CHECKING:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from grader.simt.engine.layout import WORKER
-from grader.simt.engine.sites import BLOCK_COUNTERS
+from grader.simt.engine.layout import BLOCK_COUNTERS, WORKER
 from grader.simt.engine.values import I64, Value
 from grader.simt.observers.base import Observer
 

@@ -5,7 +5,7 @@ first `cp.async` of a group and ends at the wait that the group may not outlast 
 its next test that succeeds). Counted are the instructions strictly between, each one once however many fetches are
 in flight; and, to compare with, all instructions of the warp up to the end of its last fetch.
 
-Which stores take their values from which loads is known before the kernel runs (`grader.simt.engine.fetches`). At run
+Which stores take their values from which loads is known before the kernel runs (`grader.simt.engine.sites`). At run
 time a warp keeps a clock of its instructions and the time at which each fetch began; kernels that fetch nothing pay
 nothing.
 """
@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING
 
 from grader.simt.engine import ir
 from grader.simt.engine.builder import Builder, generated
-from grader.simt.engine.layout import COPY_BARRIERS, COPY_GROUPS, WARP, WORKER
-from grader.simt.engine.sites import SITE_COUNTERS
+from grader.simt.engine.layout import COPY_BARRIERS, COPY_GROUPS, SITE_COUNTERS, WARP, WORKER
 from grader.simt.engine.values import I32, I64, PTR, VOID, Value
 from grader.simt.observers.base import Observer
 from grader.simt.ptx import Address, Immediate, Register

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from grader.simt.engine.codegen import Kernel as Code
-from grader.simt.engine.residency import blocks_per_sm, static_shared_bytes
 from grader.simt.occupancy import SIMULATED, occupancy
 from grader.simt.ptx import Function
 from grader.standin.device import findings as say
@@ -49,7 +48,7 @@ class StandinDevice(MemoryCalls):
     def kernel_attributes(self, kernel: str) -> Mapping[str, Any]:
         entry, code = self._entry(kernel), self._code(kernel)
         return {
-            "parameters": [[p.element, p.size] for p in entry.parameters], "shared_bytes": static_shared_bytes(code),
+            "parameters": [[p.element, p.size] for p in entry.parameters], "shared_bytes": code.declared_shared_bytes,
             "max_threads": self.model.attributes["MaxThreadsPerBlock"],
             "registers": self.registers.get(kernel, ASSUMED_REGISTERS), "local_bytes": code.local_bytes,
         }  # fmt: skip
@@ -58,10 +57,10 @@ class StandinDevice(MemoryCalls):
         code = self._code(kernel)
         if not 1 <= block_threads <= self.model.attributes["MaxThreadsPerBlock"] or shared_bytes < 0:
             raise CudaRefusal(INVALID, f"blocks of {block_threads} threads with {shared_bytes} bytes of shared memory")
-        static = static_shared_bytes(code)
+        static = code.declared_shared_bytes
         if static + shared_bytes > self.model.attributes["MaxSharedMemoryPerBlockOptin"]:
             return 0
-        blocks = blocks_per_sm(code, block_threads, shared_bytes)
+        blocks = code.blocks_per_sm(block_threads, shared_bytes)
         if kernel not in self.registers:  # nobody assembled it
             return blocks
         registers = self.registers[kernel]
@@ -107,7 +106,7 @@ class StandinDevice(MemoryCalls):
         threads, most = math.prod(block), self.model.attributes["MaxThreadsPerBlock"]
         if threads > most:
             raise CudaRefusal(SHAPE, f"block={block} is {threads} threads; a block has {most} at most")
-        static, limit = static_shared_bytes(self._code(kernel)), self.model.attributes["MaxSharedMemoryPerBlockOptin"]
+        static, limit = self._code(kernel).declared_shared_bytes, self.model.attributes["MaxSharedMemoryPerBlockOptin"]
         if shared_bytes < 0 or static + shared_bytes > limit:
             raise CudaRefusal(
                 INVALID, f"{static + shared_bytes} bytes of shared memory in each block of {kernel}; {limit} at most"

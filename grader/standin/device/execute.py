@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from grader.findings.sentences.hostfile import location
-from grader.simt.counters import SECTOR_BYTES, Counters
+from grader.simt.counters import SECTOR_BYTES, Counters, Request
 from grader.simt.events import Event, merge
-from grader.simt.requests import Request
 from grader.simt.simulate import Call, Outcome
 from grader.standin.device import findings as say
 from grader.standin.device.arguments import launched, parameters_of

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from grader.simt.counters import Counters, count
+from grader.simt.counters import Counters, Request, count, worst_requests
 from grader.simt.engine.code_cache import CodeCache
 from grader.simt.engine.device import Device
-from grader.simt.engine.launch import Launched, TooLarge
+from grader.simt.engine.flatten import plain_name
+from grader.simt.engine.launch import Launched
 from grader.simt.engine.layout import RUNNING
 from grader.simt.engine.printing import render
+from grader.simt.engine.residents import TooLarge
 from grader.simt.events import Event, explain, too_large
 from grader.simt.ptx import Module
-from grader.simt.requests import Request, worst_requests
 from grader.simt.simulate import RECORD_ROOM, Call, Options
-from grader.simt.symbols import plain_name
 from grader.standin.device.arguments import POINTER_BYTES
 from grader.standin.device.memory import MemoryRegion
 from grader.standin.device.operations import KernelLaunch

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from grader.simt.engine import ir
 from grader.simt.engine.builder import Builder
-from grader.simt.engine.jit import compile_module
+from grader.simt.engine.code_cache import compile_module
 from grader.simt.engine.values import I32, I64, PTR, VOID, Value, vec
 from grader.simt.isa.registry import ELEMENT, Emitter, find
 from grader.simt.ptx import Address, Instruction, Operand, Register, Vector
