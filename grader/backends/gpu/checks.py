@@ -8,12 +8,11 @@ The conventions are those of `kernels_ref/device`; here names become numbers, an
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from grader.backends.gpu.wire import Trusted, Variant
 from grader.c_types import DTYPE_BYTES
-from grader.exercise import Array, Exercise, Size
+from grader.exercise import Exercise, Size
 from grader.expressions import cdiv, evaluate_integer
 from grader.inputs import element_count, stream
 
@@ -21,84 +20,65 @@ FINDINGS, EXPLANATION, COUNTS = 0, 24, 64
 _BLOCK = 256
 
 
-@dataclass(frozen=True)
-class Plan:
-    """How one timed size is generated and checked, but for the secret seed."""
+def variants(
+    exercise: Exercise, size: Size, seed: int, check: Any, types: Mapping[str, str]
+) -> tuple[tuple[Variant, ...], int]:
+    """How one timed size is generated and checked, but for the sample's number, and the bytes of the work area.
 
-    exercise: Exercise
-    size: Size
-    seed: int
-    check: Any  # kernels_ref.device.Check
-    types: Mapping[str, str]  # dtype -> type in the generator's names
+    Three variants are of real values to one of exact ones, where exact ones make sense; else it is real ones alone.
+    ``seed`` is secret, ``check`` is a `kernels_ref.device.Check`, and ``types`` are the generator's names of dtypes.
+    """
+    at = _up(COUNTS + 8 * len(exercise.inputs))
+    places = {}
+    fill = []  # random integers for projections, drawn after the launch from streams of their own
+    for scratch in check.scratch:
+        count = evaluate_integer(scratch.count, size)
+        places[scratch.name] = ("work", at)
+        if scratch.integers:
+            low, high = scratch.integers
+            args = (
+                ("work", at), ("u64", count), ("u64", seed), ("u64", stream(f"check {scratch.name}")),
+                ("sample", 0), ("i64", low), ("u64", high - low + 1),
+            )  # fmt: skip
+            fill.append(_flat(f"generate_exact_{types[scratch.dtype]}", count, args))
+        at = _up(at + DTYPE_BYTES[scratch.dtype] * count)
 
-    def variants(self) -> tuple[Variant, ...]:
-        """Three of real values to one of exact ones, where exact ones make sense; else real ones alone."""
-        real = self._variant("real")
-        return (self._variant("exact"), real, real, real) if self.exercise.exact else (real,)
-
-    @property
-    def work_bytes(self) -> int:
-        return self._scratch_places()[1]
-
-    def _variant(self, kind: str) -> Variant:
-        places, _ = self._scratch_places()
-        names = self._names(kind, places)
+    def variant(kind: str) -> Variant:
         generate, unchanged = [], []
-        for position, array in enumerate(self.exercise.inputs):
-            kernel, args, count = self._stream(array, kind)
-            generate.append(_flat(f"generate_{kernel}", count, (("buffer", array.name), *args)))
-            told = ("work", COUNTS + 8 * position)
-            unchanged.append(_flat(f"unchanged_{kernel}", count, (("buffer", array.name), *args, told)))
-        fill = [self._fill_scratch(s, places[s.name]) for s in self.check.scratch if s.integers]
-        steps = [self._step(step, names) for step in self.check.steps]
-        return Variant(kind, tuple(generate), (*unchanged, *fill, *steps), (self._step(self.check.explain, names),))
-
-    def _stream(self, array: Array, kind: str) -> tuple[str, tuple[tuple[str, Any], ...], int]:
-        """Kernel suffix, the arguments from ``count`` on, and the count."""
-        count, values = element_count(array, self.size), array.values
-        common = (("u64", count), ("u64", self.seed), ("u64", stream(array.name)), ("sample", 0))
-        if kind == "exact" or not array.dtype.startswith("float"):
-            span = values.exact_high - values.exact_low + 1
-            return f"exact_{self.types[array.dtype]}", (*common, ("i64", values.exact_low), ("u64", span)), count
-        return f"real_{self.types[array.dtype]}", (*common, ("f64", values.low), ("f64", values.high)), count
-
-    def _scratch_places(self) -> tuple[dict[str, int], int]:
-        at = _up(COUNTS + 8 * len(self.exercise.inputs))
-        places = {}
-        for scratch in self.check.scratch:
-            places[scratch.name] = at
-            at = _up(at + DTYPE_BYTES[scratch.dtype] * evaluate_integer(scratch.count, self.size))
-        return places, at
-
-    def _fill_scratch(self, scratch: Any, place: int) -> Trusted:
-        """Random integers for a projection, drawn after the launch from a stream of their own."""
-        low, high = scratch.integers
-        count = evaluate_integer(scratch.count, self.size)
-        args = (
-            ("work", place), ("u64", count), ("u64", self.seed), ("u64", stream(f"check {scratch.name}")),
-            ("sample", 0), ("i64", low), ("u64", high - low + 1),
-        )  # fmt: skip
-        return _flat(f"generate_exact_{self.types[scratch.dtype]}", count, args)
-
-    def _names(self, kind: str, places: Mapping[str, int]) -> dict[str, tuple[str, Any]]:
-        """What an argument of a check may be called, as kind and value."""
-        relative, absolute = _bounds(self.exercise, self.size, kind)
-        sizes = {name: ("i64", value) for name, value in self.size.items()}
-        arrays = {array.name: ("buffer", array.name) for array in self.exercise.arrays}
-        work = {name: ("work", place) for name, place in places.items()}
-        scalars = {name: ("f64", value) for name, value in self.exercise.scalars.items()}
-        own = {
+        for position, array in enumerate(exercise.inputs):
+            count, values = element_count(array, size), array.values
+            args: tuple[tuple[str, Any], ...] = (
+                ("buffer", array.name), ("u64", count), ("u64", seed), ("u64", stream(array.name)), ("sample", 0),
+            )  # fmt: skip
+            if kind == "exact" or not array.dtype.startswith("float"):
+                kernel = f"exact_{types[array.dtype]}"
+                args += (("i64", values.exact_low), ("u64", values.exact_high - values.exact_low + 1))
+            else:
+                kernel = f"real_{types[array.dtype]}"
+                args += (("f64", values.low), ("f64", values.high))
+            generate.append(_flat(f"generate_{kernel}", count, args))
+            unchanged.append(_flat(f"unchanged_{kernel}", count, (*args, ("work", COUNTS + 8 * position))))
+        relative, absolute = _bounds(exercise, size, kind)
+        names: dict[str, tuple[str, Any]] = {  # what an argument of a check may be called, as kind and value
+            **{name: ("f64", value) for name, value in exercise.scalars.items()},
+            **{name: ("i64", value) for name, value in size.items()},
+            **{array.name: ("buffer", array.name) for array in exercise.arrays},
+            **places,
             "findings": ("work", FINDINGS),
             "explanation": ("work", EXPLANATION),
             "relative": ("f64", relative),
             "absolute": ("f64", absolute),
         }
-        return {**scalars, **sizes, **arrays, **work, **own}
+        steps = []
+        for step in (*check.steps, check.explain):
+            given = tuple(names[arg] if arg in names else ("i64", int(arg)) for arg in step.args)
+            grid = evaluate_integer(step.grid, size)
+            steps.append(Trusted("check", step.kernel, (grid, 1, 1), (step.block, 1, 1), given))
+        *checking, explain = steps
+        return Variant(kind, tuple(generate), (*unchanged, *fill, *checking), (explain,))
 
-    def _step(self, step: Any, names: Mapping[str, tuple[str, Any]]) -> Trusted:
-        args = tuple(names[arg] if arg in names else ("i64", int(arg)) for arg in step.args)
-        grid = evaluate_integer(step.grid, self.size)
-        return Trusted("check", step.kernel, (grid, 1, 1), (step.block, 1, 1), args)
+    real = variant("real")
+    return ((variant("exact"), real, real, real) if exercise.exact else (real,)), at
 
 
 def _bounds(exercise: Exercise, size: Size, kind: str) -> tuple[float, float]:

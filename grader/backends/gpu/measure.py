@@ -135,17 +135,15 @@ class _Log:
         return self.mismatch is not None or bool(self.diagnostics)
 
 
+@dataclass
 class Stopwatch:
     """Times one program on one device. ``support`` is the module of support.cu, ``modules`` the checks' cubins."""
 
-    def __init__(
-        self, device: Cuda, arena: Arena, program: LoadedProgram, support: Module, modules: dict[str, bytes]
-    ) -> None:
-        self._device = device
-        self._arena = arena
-        self._program = program
-        self._support = support
-        self._modules = modules
+    device: Cuda
+    arena: Arena
+    program: LoadedProgram
+    support: Module
+    modules: Mapping[str, bytes]
 
     def run(self, run: TimedRun, l2_bytes: int, tell: Callable[[int], None]) -> RawSamples:
         """Warm up, then take the samples; ``tell`` is called after each launch sequence, so that the parent can wait.
@@ -178,16 +176,16 @@ class Stopwatch:
         self._l2.free()
         for address in (self._work, self._ceiling):
             if address:
-                self._device.free(address)
+                self.device.free(address)
         times = (tuple(log.seconds), tuple(log.ceiling_s), tuple(log.control_s))
         return RawSamples(*times, warm_ups, log.mismatch, log.diagnostics)
 
     def _prepare(self, run: TimedRun, l2_bytes: int) -> None:
-        device = self._device
+        device = self.device
         self._timed = run
-        self._arena.lay_out(run.shapes)
+        self.arena.lay_out(run.shapes)
         self._work = device.allocate(run.work_bytes)
-        self._l2 = L2(device, self._support, l2_bytes)
+        self._l2 = L2(device, self.support, l2_bytes)
         self._ceiling = 0
         if run.ceiling:
             try:
@@ -197,21 +195,21 @@ class Stopwatch:
             else:
                 device.fill8(self._ceiling, 0, run.ceiling_bytes)  # written once
         areas = {"work": self._work, "ceiling": self._ceiling}
-        self._kernels = TrustedKernels(device, self._modules, self._arena, areas)
-        self._program.prepare(run.plan)
+        self._kernels = TrustedKernels(device, self.modules, self.arena, areas)
+        self.program.prepare(run.plan)
         self._kernels.prepare([*run.ceiling, *(t for v in run.variants for t in (*v.generate, *v.check, *v.explain))])
         self._events: list[Event] = [device.event() for _ in range(4)]
         device.synchronise()
 
     def _take(self, sample: int, log: _Log, *, ceiling: bool) -> None:
         """One sample, verified. A wrong output or a stray write is noted in the log; a fault raises CudaError."""
-        device = self._device
+        device = self.device
         variant = self._timed.variants[sample % len(self._timed.variants)]
         control_start, control_stop, start, stop = self._events
         self._queue(sample, variant)
         device.synchronise()
         kernel = only_kernel(self._timed.plan)
-        log.diagnostics = tuple(stray_diagnostic(stray, kernel) for stray in self._arena.strays())
+        log.diagnostics = tuple(stray_diagnostic(stray, kernel) for stray in self.arena.strays())
         if log.diagnostics:
             return
         log.mismatch = self._verify(sample, variant)
@@ -228,24 +226,24 @@ class Stopwatch:
             log.ceiling_s.append(device.elapsed_s(start, stop))
 
     def _queue(self, sample: int, variant: Variant) -> None:
-        run, device = self._timed, self._device
+        run, device = self._timed, self.device
         control_start, control_stop, start, stop = self._events
         self._kernels.queue(variant.generate, sample)
         for shape in run.shapes:
             if shape.role != "in":
-                self._arena.poison_array(shape.name)
-        self._program.restore()
-        self._program.set_constants(run.plan.constants, self._arena)
+                self.arena.poison_array(shape.name)
+        self.program.restore()
+        self.program.set_constants(run.plan.constants, self.arena)
         device.fill8(self._work, 0, run.work_bytes)
         self._l2.control(control_start, control_stop)
         self._l2.empty()
         device.record(start)
-        self._program.queue(run.plan, self._arena)
+        self.program.queue(run.plan, self.arena)
         device.record(stop)
 
     def _verify(self, sample: int, variant: Variant) -> Mismatch | None:
         """Run the checks on what the launch left; None where all is right."""
-        run, device = self._timed, self._device
+        run, device = self._timed, self.device
         device.fill8(self._work, 0, run.work_bytes)
         device.fill8(self._work + 8, 0xFF, 8)  # findings begin as {0, ~0, 0}
         self._kernels.queue(variant.check, sample)
@@ -265,7 +263,7 @@ class Stopwatch:
         kind = np.dtype(shape.dtype)
         if not 0 <= index < shape.count:
             return float("nan")
-        content = self._device.download(self._arena.address(shape.name) + index * kind.itemsize, kind.itemsize)
+        content = self.device.download(self.arena.address(shape.name) + index * kind.itemsize, kind.itemsize)
         return float(content.view(kind)[0])
 
 

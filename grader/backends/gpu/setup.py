@@ -81,15 +81,15 @@ def prepare(entry: CourseExercise, program: Program, gpu: Gpu, seed: int, *, sam
     if ceiling_file is not None:
         modules["ceiling"] = cubin(ceiling_file.read_text(), ceiling_file.name, gpu.arch, target_of(gpu))
     secret = derive_seed(seed, "timed", exercise.name)
-    trusted = checks.Plan(exercise, size, secret, check, data.GENERATED_TYPES)
+    variants, work_bytes = checks.variants(exercise, size, secret, check, data.GENERATED_TYPES)
     arrays = [Shape(a.name, a.dtype, element_count(a, size), a.role) for a in exercise.arrays]
     run = TimedRun(
         plan=plan,
         shapes=(*arrays, *(Shape(s.name, s.dtype, s.count, "scratch") for s in plan.scratch)),
-        variants=trusted.variants(),
+        variants=variants,
         inputs=tuple(array.name for array in exercise.inputs),
         judged=exercise.outputs[0].name,
-        work_bytes=trusted.work_bytes,
+        work_bytes=work_bytes,
         ceiling=ceiling.launches if ceiling else (),
         ceiling_bytes=ceiling.bytes if ceiling else 0,
         samples=samples,

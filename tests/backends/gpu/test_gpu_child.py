@@ -287,8 +287,9 @@ EXERCISE = Exercise(
 
 def timed_run(**more) -> wire.TimedRun:
     data = device_data(built_in_course())
-    plan = checks.Plan(EXERCISE, {"n": N}, 99, data.CHECKS["elementwise:add"], data.GENERATED_TYPES)
-    return wire.TimedRun(PLAN, SHAPES, plan.variants(), ("a", "b"), "c", plan.work_bytes, **more)
+    check = data.CHECKS["elementwise:add"]
+    variants, work_bytes = checks.variants(EXERCISE, {"n": N}, 99, check, data.GENERATED_TYPES)
+    return wire.TimedRun(PLAN, SHAPES, variants, ("a", "b"), "c", work_bytes, **more)
 
 
 def take(kernel, device_and_more=None, **more):

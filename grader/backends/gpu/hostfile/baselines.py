@@ -13,7 +13,7 @@ and sizes, where NAME is what the target names as its ceiling, else the exercise
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -55,57 +55,29 @@ def baselines(exercise: Exercise, where: BaselineSetup) -> tuple[Baseline, ...]:
 
     Raises GraderFault where the course lacks what the target names.
     """
-    target = exercise.target
-    if exercise.timed is None or target is None or target.unit not in _OF_UNIT:
-        return ()
-    return _OF_UNIT[target.unit](exercise, exercise.timed, where)
-
-
-def _link(exercise: Exercise, size: Size, where: BaselineSetup) -> tuple[Baseline, ...]:
-    assert exercise.target is not None
-    name = exercise.target.ceiling
-    if name not in LINKS:
-        raise GraderFault(f"{exercise.name} names the ceiling {name!r}; links are {', '.join(LINKS)}")
-    if name == "link_both_ways":
-        return (_both_ways(exercise, size),)
-    work = int(_work(exercise, size))
-    requests = {"link_to_device": {"into": work}, "link_to_host": {"out_of": work}}
-    return (Baseline(name, requests.get(name, {"each": work, "devices": where.gpus})),)
-
-
-def _both_ways(exercise: Exercise, size: Size) -> Baseline:
     import numpy as np
 
+    target, size = exercise.target, exercise.timed
+    if size is None or target is None or target.unit not in ("transfer", "overlap", "launches"):
+        return ()
+    link = target.ceiling if target.unit == "transfer" else ""
+    if target.unit == "transfer" and link not in LINKS:
+        raise GraderFault(f"{exercise.name} names the ceiling {link!r}; links are {', '.join(LINKS)}")
     total = {"in": 0, "out": 0}
     for array in exercise.arrays:
         total[array.role] += element_count(array, size) * np.dtype(array.dtype).itemsize
-    return Baseline("link_both_ways", {"into": total["in"], "out_of": total["out"]})
-
-
-def _overlap(exercise: Exercise, size: Size, where: BaselineSetup) -> tuple[Baseline, ...]:
-    _work(exercise, size)  # raises where there is none
-    return (_both_ways(exercise, size), Baseline(COMPUTING, _kernels(exercise, size, where) | {"rounds": 0}))
-
-
-def _launches(exercise: Exercise, size: Size, where: BaselineSetup) -> tuple[Baseline, ...]:
-    work = int(_work(exercise, size))
-    return (Baseline(PLAIN_LOOP, _kernels(exercise, size, where) | {"rounds": work}),)
-
-
-_OF_UNIT: Mapping[str, Callable[[Exercise, Size, BaselineSetup], tuple[Baseline, ...]]] = {
-    "transfer": _link,
-    "overlap": _overlap,
-    "launches": _launches,
-}
-
-
-def _work(exercise: Exercise, size: Size) -> float:
-    """The work of the timed size, in what the target's unit counts. Raises GraderFault where there is none."""
-    assert exercise.target is not None
-    work = roofline.work_of(exercise, size)
+    both_ways = Baseline("link_both_ways", {"into": total["in"], "out_of": total["out"]})
+    if link == both_ways.name:
+        return (both_ways,)
+    work = int(roofline.work_of(exercise, size))
     if work < 1:
-        raise GraderFault(f"{exercise.name} is timed in {exercise.target.unit}, but its work counts none")
-    return work
+        raise GraderFault(f"{exercise.name} is timed in {target.unit}, but its work counts none")
+    if target.unit == "overlap":
+        return (both_ways, Baseline(COMPUTING, _kernels(exercise, size, where) | {"rounds": 0}))
+    if target.unit == "launches":
+        return (Baseline(PLAIN_LOOP, _kernels(exercise, size, where) | {"rounds": work}),)
+    requests = {"link_to_device": {"into": work}, "link_to_host": {"out_of": work}}
+    return (Baseline(link, requests.get(link, {"each": work, "devices": where.gpus})),)
 
 
 # ------------------------------------------------------------------------------------------------- the trusted kernel
