@@ -76,20 +76,60 @@ def _key(entry: CourseExercise, *texts: str) -> str:
 
 def page(hits: Hits, graded: int) -> str:
     order = sorted((rule.name for rule in RULES), key=lambda name: -len(hits.get(name, ())))
-    rows = (f"| `{name}` | {len(hits.get(name, ()))} | {_some(hits.get(name, ()))} |" for name in order)
+    rows = (f"| `{name}` | {len(hits.get(name, ()))} | {_some(hits, name)} |" for name in order)
     spoken = sum(name in hits for name in order)
     return (
         "# How often each rule of advice speaks\n\n"
         f"Written by `scripts/tools/hint_hits.py`; not edited by hand. {graded} stubs, and wrong answers that do not "
-        f"pass on the simulator; {spoken} of {len(order)} rules speak of one. "
-        "[What a rule is](../design/021-findings-and-hints.md).\n\n"
-        "| rule | submissions | for example |\n|---|---:|---|\n" + "\n".join(rows) + "\n"
+        f"pass on the simulator; {spoken} of {len(order)} rules speak of one. Of the others the table says why they "
+        "stay. [What a rule is](../design/021-findings-and-hints.md).\n\n"
+        "| rule | submissions | for example, or why it stays |\n|---|---:|---|\n" + "\n".join(rows) + "\n"
     )
 
 
-def _some(names: Sequence[str]) -> str:
+def _some(hits: Hits, name: str) -> str:
+    names = hits.get(name, ())
     step = max(1, len(names) // EXAMPLES)
-    return "; ".join(names[::step][:EXAMPLES])
+    return "; ".join(names[::step][:EXAMPLES]) or STAYS.get(name, "**nothing speaks for it**")
+
+
+STAYS: Mapping[str, str] = {
+    rule: reason
+    for reason, rules in {
+        "the line of the launch, of scratch or of shared= is the student's own": (
+            "bounds.scratch_for_fewer_blocks", "bounds.too_little_for_the_block", "bounds.type_of_the_array",
+            "races.one_array_for_two_parameters", "faults.pointer_of_the_launch_line", "faults.smaller_launch",
+            "faults.cooperative_launch_line", "faults.fewer_blocks_with_more_work",
+        ),
+        "a usual slip in any kernel": (
+            "bounds.index_in_the_whole_grid", "bounds.before_the_array", "races.barrier_that_is_not_called",
+            "races.barrier_of_one_warp", "races.return_before_the_barrier", "faults.less_work_in_each_thread",
+            "faults.print_from_one_thread", "faults.own_lane_in_the_mask", "outputs.const_inputs",
+        ),
+        "the general advice for the kind would mislead": ("faults.constant_memory", "faults.barrier_that_counts_more"),
+        "asynchronous copies by a library, or in groups: the course's wrong answers lack the wait as a whole": (
+            "copies.group_that_is_never_closed", "copies.wait_that_leaves_groups", "copies.wait_of_the_group",
+            "copies.wait_of_the_object", "races.copy_overwrites", "faults.object_that_nobody_initialised",
+            "faults.arrivals_of_each_phase",
+        ),
+        "blocks that wait for each other: a wrong answer may hang in one place only": (
+            "races.grid_sync_between_blocks", "races.all_blocks_wait", "faults.blocks_that_have_started",
+            "faults.who_should_write_it", "races.barrier_of_ones_own",
+        ),
+        "tensor cores in a branch": ("faults.whole_warps",),
+        "of host files, which go wrong in more ways than the course's wrong answers": (
+            "hostfile.meant_for_the_graph", "hostfile.wait_at_the_end_of_setup", "hostfile.leave_it_pinned",
+            "hostfile.wait_before_freeing", "hostfile.exact_type", "hostfile.order_of_the_parameters",
+            "hostfile.end_the_capture", "hostfile.a_kernel_writes_first", "hostfile.into_the_given_array",
+            "hostfile.keep_the_array", "hostfile.prefetch_after_the_host", "hostfile.prefetch_to_the_gpu",
+            "hostfile.wait_for_what_writes_there", "faults.pointer_of_the_host_file", "faults.free_it_later",
+            "outputs.who_writes_to_host_memory", "outputs.let_a_kernel_compute", "outputs.launch_a_kernel",
+        ),
+        "its advice is a part of what `outputs.what_stands_in_the_way` says": ("hostfile.side_by_side",),
+    }.items()
+    for rule in rules
+}  # fmt: skip
+"""Why a rule stays that speaks of none: its example shows what students do, and no wrong answer of the course does."""
 
 
 if __name__ == "__main__":

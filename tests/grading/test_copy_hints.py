@@ -11,7 +11,7 @@ from grader.grading.source_view import SourceView
 from grader.verdict import Place
 
 WEAK = "copies.wait_that_leaves_groups"
-GENERAL = ("copies.wait_before_the_access", "copies.every_thread_waits", "copies.wait_before_the_source_changes")
+GENERAL = ("copies.wait_before_the_access", "copies.every_thread_waits")
 
 
 def told(source: str, line: int, space: str = "shared", reader: int = 0, copy: int | None = None) -> tuple[str, str]:

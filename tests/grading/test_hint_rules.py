@@ -63,11 +63,6 @@ bounds.too_little_for_the_block
     k.cu:4
     → shared= is the bytes of one block, and this access needs 68 or more: N elements of 4 bytes are shared=N*4
 
-bounds.more_than_a_block_can_have
-    thread 5 of block 0 writes shared x[1048576], bytes 4194304 to 4194307, but the launch line has no shared=,
-    at k.cu:4
-    → no block can have 4194308 bytes of shared memory: look at the index
-
 bounds.wide_access
     thread 5 of block 0 writes 16 bytes at src[1020] (elements 1020 to 1023 of array x), but src has 1022
     elements, at k.cu:4
@@ -388,11 +383,6 @@ copies.wait_of_the_object
     → cuda::memcpy_async only starts the copy, and its last argument is what to wait for before the access: a
       pipeline with consumer_wait(), a barrier with wait() or arrive_and_wait(). __syncthreads() does not wait
       for it
-
-copies.wait_before_the_source_changes
-    race on x[3]: written by thread 5 at k.cu:6, while the asynchronous copy that thread 49 started at k.cu:4
-    may still read it
-    → wait for the copy before its source changes: __pipeline_wait_prior(0), then __syncthreads()
 
 copies.wait_for_the_first_copy
     race on shared part[3]: a second asynchronous copy into it, by thread 5 at k.cu:6, while the one that thread

@@ -100,19 +100,13 @@ def _starts(found: Finding, seen: Seen, blocks: int) -> str:
 @rule("out_of_bounds", cause="beyond_launch_line",
       example=stray("beyond_launch_line", 16, 16, space="shared", facts={"dynamic": True}))  # fmt: skip
 def too_little_for_the_block(found: Finding, seen: Seen) -> str:
-    """The launch line's shared memory has not an element for every thread."""
+    """The launch line's shared memory has not an element for every thread; a wild index gets the general advice."""
     wide = found.facts["width"]
     needed = found.facts["offset"] + wide
     if needed > LARGEST_SHARED_BYTES:
         return ""
     room = f"shared= is the bytes of one block, and this access needs {needed} or more"
     return f"{room}: N elements of {wide} bytes are shared=N*{wide}"
-
-
-@rule("out_of_bounds", example=stray("beyond_launch_line", 1 << 20, 0, space="shared"), cause="beyond_launch_line")
-def more_than_a_block_can_have(found: Finding, seen: Seen) -> str:
-    needed = found.facts["offset"] + found.facts["width"]
-    return f"no block can have {needed} bytes of shared memory: look at the index"
 
 
 @rule("out_of_bounds", example=stray("too_wide", 1020, 1022, facts={"width": 16}), cause="too_wide")

@@ -102,9 +102,6 @@ _PLAIN_WAIT = (
 
 table(
     "copies",
-    ("wait_before_the_source_changes", _KIND, "source",
-     race("source", access("copy", 49, 4), access("write", 5, 6), kind=_KIND, space="global"),
-     "wait for the copy before its source changes: __pipeline_wait_prior(0), then __syncthreads()"),
     ("wait_for_the_first_copy", _KIND, "second_copy",
      race("second_copy", access("copy", 49, 4), access("copy", 5, 6), kind=_KIND),
      "wait for the first copy, and let all threads read what it brought, before the next one overwrites it"),
