@@ -1,9 +1,9 @@
-"""x"""
+"""``grade bench``, ``grade calibrate`` and ``grade profile``: the solutions timed, pass lines, what ncu counts."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from math import isfinite
 from pathlib import Path
@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 
 from grader.cli.course import find, load
 from grader.errors import UsageError
-from grader.output import print_json, print_line, print_table, screen, table_of, wrapped, write_file
+from grader.output import print_json, print_line, print_table, say, screen, table_of, wrapped, write_file
+from grader.text import counted
 from grader.timing.pass_lines import Line, Profile, Reached, lines_of, own_file, read_profile, save, separated
 from grader.timing.roofline import TOO_FAST, line_in_words
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from grader.bench.profile import LaunchFacts, Row, SubmissionProfile
+    from grader.bench.profile import Row, SubmissionProfile
     from grader.bench.report import BenchReport, BenchRow
     from grader.catalog.courses import CourseExercise
     from grader.catalog.exercises import Catalog
@@ -55,39 +56,33 @@ def run_bench(
 
 
 def bench_table(report: BenchReport) -> Table:
-    """Return one row per solution: its time and rate, and the library beside it."""
-    table = table_of("exercise", "size", "median", "of peak", "of ceiling", "line", "fast", "library", "of peak")
-    for row in report.rows:
-        for cells in _bench_cells(row):
-            table.add_row(*cells)
-    return table
-
-
-def _bench_cells(row: BenchRow) -> list[list[str]]:
-    """The solution beside the first library, then a line for each further library."""
+    """Return one row per solution: its time and rate, and the library beside it; further libraries below."""
     from grader.text import duration
 
-    found = row.measured
-    if found is None:
-        return [[row.exercise, row.size, row.problem]]
-    beside = [[library.name, duration(library.seconds), _part(library.fraction)] for library in row.libraries]
-    line = [found.line, row.word] if found.line_fraction else ["–", "–"]
-    first = [
-        row.exercise, row.size, duration(found.median_s), _part(found.fraction_of_peak),
-        _part(found.fraction_of_ceiling), *line,
-    ]  # fmt: skip
-    rows = [first + _joined(beside[:1])]
-    return rows + [[""] * len(first) + _joined([entry]) for entry in beside[1:]]
-
-
-def _joined(library: list[list[str]]) -> list[str]:
-    return [f"{name} {seconds}" for name, seconds, _ in library] + [part for *_, part in library] or ["–", "–"]
+    table = table_of("exercise", "size", "median", "of peak", "of ceiling", "line", "fast", "library", "of peak")
+    for row in report.rows:
+        found = row.measured
+        if found is None:
+            table.add_row(row.exercise, row.size, row.problem)
+            continue
+        cells = [
+            row.exercise, row.size, duration(found.median_s), _part(found.fraction_of_peak),
+            _part(found.fraction_of_ceiling), *([found.line, row.word] if found.line_fraction else ["–", "–"]),
+        ]  # fmt: skip
+        libraries = [(f"{one.name} {duration(one.seconds)}", _part(one.fraction)) for one in row.libraries]
+        for beside in libraries or [("–", "–")]:
+            table.add_row(*cells, *beside)
+            cells = [""] * len(cells)
+    return table
 
 
 def _part(value: float | None) -> str:
     from grader.text import percent
 
     return "–" if value is None else percent(value)
+
+
+# ----------------------------------------------------------------------------------------------------------- calibrate
 
 
 def calibrate(names: Sequence[str], courses: Sequence[Path], *, device: int, output: Path | None) -> int:
@@ -104,13 +99,15 @@ def calibrate(names: Sequence[str], courses: Sequence[Path], *, device: int, out
     measured = profile_of(report)
     if measured.lines:
         whole = merged(older, measured, catalog)
-        _show_lines(whole, measured.lines)  # before the file, which may not be writable: the figures took minutes
+        new = {name: line for name, line in whole.lines.items() if name in measured.lines}
+        for text in profile_lines(new):  # before the file, which may not be writable: the figures took minutes
+            print_line(text)
         save(whole, path)
         print_line("")
-        _say(f"{path} holds these lines for every {whole.gpu}. `grade calibrate --use FILE` takes them over elsewhere.")
+        say(f"{path} holds these lines for every {whole.gpu}. `grade calibrate --use FILE` takes them over elsewhere.")
     without = [row for row in report.rows if row.exercise not in measured.lines]
     for row in without:
-        _say(f"{row.exercise} has no line: {why_none(row)}")
+        say(f"{row.exercise} has no line: {why_none(row)}")
     return 1 if without else 0
 
 
@@ -150,7 +147,7 @@ def _older(path: Path, gpu: str, *, mine: bool) -> Profile | None:
         older = read_profile(path)
     except UsageError as error:
         if mine:
-            _say(f"{error.message}; a new one takes its place")
+            say(f"{error.message}; a new one takes its place")
             return None
         raise UsageError(error.message, code=error.code, hint="--output names a new file or a profile") from None
     if older.gpu != gpu:
@@ -179,19 +176,12 @@ def why_none(row: BenchRow) -> str:
 def merged(older: Profile | None, newer: Profile, catalog: Catalog) -> Profile:
     """Both profiles in one. Whether a step is separated from the timed one before it is seen over all their lines."""
     both = newer if older is None else older.with_lines(newer)
-    return replace(both, lines=separated(both.lines, _steps_before(both.lines, catalog)))
-
-
-def _steps_before(lines: Mapping[str, Line], catalog: Catalog) -> dict[str, str]:
-    """Each step's predecessor on its ladder, among those that have a line."""
-    lined = [entry for entry in catalog.exercises if entry.name in lines]
-    before = {}
-    for entry in lined:
-        steps = [other.name for other in catalog.ladder(entry) if other.name in lines]
-        at = steps.index(entry.name)
-        if at:
+    before = {}  # each step's predecessor on its ladder, among those that have a line
+    for entry in (entry for entry in catalog.exercises if entry.name in both.lines):
+        steps = [other.name for other in catalog.ladder(entry) if other.name in both.lines]
+        if at := steps.index(entry.name):
             before[entry.name] = steps[at - 1]
-    return before
+    return replace(both, lines=separated(both.lines, before))
 
 
 def use_profile(path: Path) -> int:
@@ -202,18 +192,8 @@ def use_profile(path: Path) -> int:
     target = own_file(profile.gpu)
     older = _older(target, profile.gpu, mine=True)
     save(profile if older is None else older.with_lines(profile), target)
-    count = len(profile.lines)
-    _say(f"{count} pass line{'s' * (count != 1)} for every {profile.gpu}, measured on {profile.date}.")
+    say(f"{counted(len(profile.lines), 'pass line')} for every {profile.gpu}, measured on {profile.date}.")
     return 0
-
-
-def _say(text: str) -> None:
-    print_line(wrapped(text, width=screen().width))
-
-
-def _show_lines(whole: Profile, names: Collection[str]) -> None:
-    for line in profile_lines({name: line for name, line in whole.lines.items() if name in names}):
-        print_line(line)
 
 
 def profile_lines(lines: Mapping[str, Line]) -> Iterator[str]:
@@ -221,36 +201,27 @@ def profile_lines(lines: Mapping[str, Line]) -> Iterator[str]:
     widest = max(map(len, ("exercise", *lines)))
     yield f"{'exercise':<{widest}}  solution    line  of"
     for name, line in lines.items():
-        yield f"{name:<{widest}}  {line.solution:>8.3f}  {line.fraction:>6.3g}  {line.of}{_line_note(line)}"
+        note = "" if line.separated else "   no faster than the step before: technique alone tells them apart"
+        yield f"{name:<{widest}}  {line.solution:>8.3f}  {line.fraction:>6.3g}  {line.of}{note}"
 
 
-def _line_note(line: Line) -> str:
-    return "" if line.separated else "   no faster than the step before: technique alone tells them apart"
-
+# ------------------------------------------------------------------------------------------------------------- profile
 
 PROFILE_SCHEMA = "warpgrade/profiled/1"
 PROFILE_SEED = 1
 
 
 def show_profile(
-    name: str,
-    file: Path | None,
-    courses: Sequence[Path],
-    *,
-    solution: bool,
-    device: int,
-    ncu: str | None,
+    name: str, courses: Sequence[Path], *, file: Path | None, solution: bool, device: int, ncu: str | None,
     as_json: bool,
-) -> int:
+) -> int:  # fmt: skip
     """Profile the file that `grade` would grade. Raises Unsupported without a GPU, ncu, or the right to count."""
     from grader.bench.profile import profiled_submission
-    from grader.cli.grading import Options, file_for
+    from grader.cli.grading import file_for
     from grader.gpus.detect import detect
 
-    if file is not None and solution:
-        raise UsageError("--file and --solution exclude each other", code="file_and_solution", hint="leave one out")
     entry = find(load(courses), name)
-    path = file_for(entry, Options(names=(name,), file=file, solution=solution))
+    path = file_for(entry, file=file, solution=solution)
     profile = profiled_submission(entry, path, detect(device), seed=PROFILE_SEED, courses=courses, ncu=ncu)
     if as_json:
         print_json({"schema": PROFILE_SCHEMA, **asdict(profile)})
@@ -263,27 +234,34 @@ def show_profile(
 
 def profiled_lines(profile: SubmissionProfile) -> Iterator[str]:
     """Yield the comparison in words."""
+    from grader.text import duration, percent
+
     size = ", ".join(f"{name} = {value}" for name, value in profile.size.items())
     yield f"{profile.exercise} at {size}, all launches together:"
     yield ""
     yield f"  {'counter':<24} {'simulator':>13} {profile.gpu.removeprefix('NVIDIA '):>13}  ratio"
-    yield from map(_counter_row, profile.rows)
+    for row in profile.rows:
+        yield f"  {row.counter:<24} {_number(row.simulator):>13} {_number(row.profiler):>13}  {_note(row)}"
     yield ""
     yield "Sectors have to be equal. Instructions and shared requests are the machine's, which ptxas made of the PTX: "
     yield "compare their ratios. docs/counters.md has the profiler's name of each counter."
     yield ""
     yield f"  {'launch':<34} {'time':>9} {'DRAM':>7} {'warps':>7} {'registers':>10}"
-    yield from map(_launch, profile.facts)
+    for facts in profile.facts:
+        # ``256`` for (256, 1, 1), else all three
+        grid, block = (
+            str(size[0] if size[1:] == (1, 1) else size).replace(" ", "") for size in (facts.grid, facts.block)
+        )
+        time = "-" if facts.seconds is None else duration(facts.seconds)
+        dram, warps = ("-" if part is None else percent(part) for part in (facts.dram, facts.warps))
+        shape = f"{facts.kernel}<<<{grid}, {block}>>>"
+        yield f"  {shape:<34} {time:>9} {dram:>7} {warps:>7} {facts.registers or '-':>10}"
     yield ""
     yield "DRAM: bandwidth in use, of the peak. Warps: resident warps, of those that fit. At this small size both are "
     yield "lower than at the timed one."
 
 
-def _counter_row(row: Row) -> str:
-    return f"  {row.counter:<24} {_number(row.simulator):>13} {_number(row.profiler):>13}  {_row_note(row)}"
-
-
-def _row_note(row: Row) -> str:
+def _note(row: Row) -> str:
     if row.profiler == row.simulator:
         return "equal"
     if row.differs:
@@ -295,17 +273,3 @@ def _number(value: float | None) -> str:
     if value is None:
         return "-"
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:.3f}"
-
-
-def _launch(facts: LaunchFacts) -> str:
-    from grader.text import duration, percent
-
-    shape = f"{facts.kernel}<<<{_dim3(facts.grid)}, {_dim3(facts.block)}>>>"
-    time = "-" if facts.seconds is None else duration(facts.seconds)
-    dram, warps = ("-" if part is None else percent(part) for part in (facts.dram, facts.warps))
-    return f"  {shape:<34} {time:>9} {dram:>7} {warps:>7} {facts.registers or '-':>10}"
-
-
-def _dim3(size: tuple[int, int, int]) -> str:
-    """``256`` for (256, 1, 1), else all three."""
-    return str(size[0]) if size[1:] == (1, 1) else str(size).replace(" ", "")

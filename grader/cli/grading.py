@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from threading import Thread
 from time import perf_counter
@@ -18,7 +19,7 @@ from grader.cli.course import find, load, of_a_file
 from grader.errors import UsageError
 from grader.grading.records import Texts
 from grader.grading.services import Task
-from grader.output import print_json, print_line, print_text, screen
+from grader.output import print_json, print_line, print_text, screen, write_file
 from grader.paths import PACKAGE
 from grader.verdict import Verdict
 
@@ -48,7 +49,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Graded:
+class GradedTask:
     """A task with its verdict, and the texts that were graded: the files may have been saved meanwhile."""
 
     task: Task
@@ -81,14 +82,27 @@ def grade_all(options: Options) -> int:
             _print_report(run, options, last=len(runs) == len(tasks))
     verdicts = [run.verdict for run in runs]
     if options.as_json:
-        _print_document(verdicts, perf_counter() - started)
+        from grader.render.json import run_document, versions
+
+        print_json(run_document(verdicts, versions=versions(), elapsed_s=perf_counter() - started))
     if options.junit is not None:
-        _write_junit(options.junit, verdicts)
+        from grader.render.junit import to_junit
+
+        write_file(options.junit, to_junit(verdicts, timestamp=datetime.now(UTC).isoformat(timespec="seconds")))
         print_line(f"The results are in {options.junit}.", to_stderr=True)
     if options.html is not None:
-        _write_html(options.html, catalog, runs)
+        write_file(options.html, _page(catalog, runs))
         print_line(f"The page is in {options.html}: open it in a browser.", to_stderr=True)
     return max(verdict.exit_code for verdict in verdicts)
+
+
+def _import_the_rest() -> None:
+    """Import rich and the database while the children work."""
+    for name in ("grader.render.terminal", "rich.console", "rich.table", "grader.practice.progress", "sqlite3"):
+        import_module(name)
+
+
+# ------------------------------------------------------------------------------------------------------------ the files
 
 
 def tasks_of(catalog: Catalog, options: Options) -> list[Task]:
@@ -98,8 +112,6 @@ def tasks_of(catalog: Catalog, options: Options) -> list[Task]:
             "--file names one file, but there are several exercises", code="file_for_several",
             hint="grade them one by one, or leave --file out: ./NAME.cu is graded for each NAME",
         )  # fmt: skip
-    if options.file is not None and options.solution:
-        raise UsageError("--file and --solution exclude each other", code="file_and_solution", hint="leave one out")
     return [_task(catalog, name, options) for name in options.names]
 
 
@@ -107,16 +119,19 @@ def _task(catalog: Catalog, name: str, options: Options) -> Task:
     """One name's task. ``vector_add.cu``, what the Tab key makes of it, is the file and the exercise of its name."""
     if "/" not in name and not name.endswith((".cu", HOST_ENDING)):
         entry = find(catalog, name)
-        return _of_file(entry, file_for(entry, options))
+        return _of_file(entry, file_for(entry, file=options.file, solution=options.solution))
     path = Path(name)
     meant = of_a_file(catalog, Path(path.name))
     if meant is not None and path.is_file() and options.file is None and not options.solution:
         return _of_file(meant, path)
-    raise UsageError(
-        f"{name!r} is a file, and an exercise is wanted" if path.exists() else f"there is no file {name!r}",
-        code="file_as_name",
-        hint=_how_to_grade(meant, path),
-    )
+    if path.exists():
+        exercise = "NAME" if meant is None else meant.name
+        hint = f"`grade {exercise} --file {shlex.quote(str(path))}` grades it for the exercise {exercise}"
+        raise UsageError(f"{name!r} is a file, and an exercise is wanted", code="file_as_name", hint=hint)
+    hint = "`grade list` shows the exercises"
+    if meant is not None:
+        hint = f"`grade start {meant.name}` puts the stub here, and `grade {meant.name}` grades it"
+    raise UsageError(f"there is no file {name!r}", code="file_as_name", hint=hint)
 
 
 HOST_ENDING = "_host.py"
@@ -136,21 +151,17 @@ def _of_file(entry: CourseExercise, path: Path) -> Task:
     return Task(entry, beside, path)
 
 
-def _how_to_grade(meant: CourseExercise | None, path: Path) -> str:
-    if meant is not None and not path.exists():
-        return f"`grade start {meant.name}` puts the stub here, and `grade {meant.name}` grades it"
-    if not path.exists():
-        return "`grade list` shows the exercises"
-    name = "NAME" if meant is None else meant.name
-    return f"`grade {name} --file {shlex.quote(str(path))}` grades it for the exercise {name}"
-
-
-def file_for(entry: CourseExercise, options: Options) -> Path:
+def file_for(entry: CourseExercise, *, file: Path | None = None, solution: bool = False) -> Path:
     """The file that these options mean. Raises UsageError where there is none."""
-    if options.file is not None:
-        return options.file
-    if options.solution:
-        return _solution(entry)
+    if file is not None and solution:
+        raise UsageError("--file and --solution exclude each other", code="file_and_solution", hint="leave one out")
+    if file is not None:
+        return file
+    if solution:
+        if entry.solution is None:
+            message = f"the course has no solution of {entry.name}"
+            raise UsageError(message, code="no_solution", hint="grade a file of yours")
+        return entry.solution
     here = Path(f"{entry.name}.cu")
     if here.exists() or here.is_symlink():
         return here
@@ -165,21 +176,16 @@ def file_for(entry: CourseExercise, options: Options) -> Path:
     )  # fmt: skip
 
 
-def _solution(entry: CourseExercise) -> Path:
-    if entry.solution is None:
-        raise UsageError(
-            f"the course has no solution of {entry.name}", code="no_solution", hint="grade a file of yours"
-        )
-    return entry.solution
-
-
 def in_a_clone(entry: CourseExercise) -> bool:
     """Whether the stub is the person's own to edit: not the copy inside an installed package."""
     packaged = PACKAGE / "_course"
     return entry.stub.is_file() and not (entry.course == built_in_course() and packaged.is_dir())
 
 
-def _graded(catalog: Catalog, tasks: Sequence[Task], options: Options) -> Iterator[Graded]:
+# ---------------------------------------------------------------------------------------------------------- in order
+
+
+def _graded(catalog: Catalog, tasks: Sequence[Task], options: Options) -> Iterator[GradedTask]:
     from grader.backends import starting
 
     _start_early(tasks[0], options)
@@ -189,7 +195,7 @@ def _graded(catalog: Catalog, tasks: Sequence[Task], options: Options) -> Iterat
         starting.end_early()
 
 
-def _in_order(catalog: Catalog, tasks: Sequence[Task], options: Options) -> Iterator[Graded]:
+def _in_order(catalog: Catalog, tasks: Sequence[Task], options: Options) -> Iterator[GradedTask]:
     from grader.grading.advice import is_untouched
     from grader.grading.grade import grade
     from grader.grading.services import Hardware
@@ -205,9 +211,13 @@ def _in_order(catalog: Catalog, tasks: Sequence[Task], options: Options) -> Iter
         record = recorder(task.entry, task.path)
         with waiting(task.entry.name, quiet=options.as_json) as tell:
             verdict = grade(replace(request, tell=tell))
+        shown = verdict
+        if is_untouched(request):  # a stub leaves its variables unused, which is no news to anybody
+            errors = tuple(found for found in verdict.diagnostics if found.severity == "error")
+            shown = replace(verdict, diagnostics=errors)
         try:
-            yield Graded(task, _without_notes(verdict) if is_untouched(request) else verdict, request.submission.texts)
-        finally:  # behind the report, which need not wait for the disk
+            yield GradedTask(task, shown, request.submission.texts)
+        finally:  # after the report, which need not wait for the disk
             if not (options.solution or options.no_record):
                 record(verdict)
 
@@ -227,21 +237,10 @@ def _start_early(task: Task, options: Options) -> None:
     start_early(simulator=options.backend != "gpu" and simulable(exercise.requires), gpu=gpu)
 
 
-def _without_notes(verdict: Verdict) -> Verdict:
-    """The verdict on an untouched stub: that it leaves its variables unused is no news to anybody."""
-    kept = tuple(found for found in verdict.diagnostics if found.severity == "error")
-    return replace(verdict, diagnostics=kept)
+# -------------------------------------------------------------------------------------------------------------- reports
 
 
-def _import_the_rest() -> None:
-    """Import rich and the database while the children work."""
-    from importlib import import_module
-
-    for name in ("grader.render.terminal", "rich.console", "rich.table", "grader.practice.progress", "sqlite3"):
-        import_module(name)
-
-
-def _print_report(run: Graded, options: Options, *, last: bool) -> None:
+def _print_report(run: GradedTask, options: Options, *, last: bool) -> None:
     from grader.render.terminal import to_terminal
 
     shown = screen(no_color=options.no_color)
@@ -261,39 +260,16 @@ def _which_file(task: Task, options: Options) -> str:
     return f"{shown(task.path)} (there is no ./{task.path.name} here)"
 
 
-def _print_document(verdicts: Sequence[Verdict], elapsed_s: float) -> None:
-    from grader.render.json import run_document, versions
-
-    print_json(run_document(verdicts, versions=versions(), elapsed_s=elapsed_s))
-    sys.stdout.flush()
-
-
-def _write_junit(path: Path, verdicts: Sequence[Verdict]) -> None:
-    from datetime import UTC, datetime
-
-    from grader.output import write_file
-    from grader.render.junit import to_junit
-
-    write_file(path, to_junit(verdicts, timestamp=datetime.now(UTC).isoformat(timespec="seconds")))
-
-
-def _write_html(path: Path, catalog: Catalog, runs: Sequence[Graded]) -> None:
-    from grader.output import write_file
-    from grader.render.html import Graded as Drawn
-    from grader.render.html import to_html
+def _page(catalog: Catalog, runs: Sequence[GradedTask]) -> str:
+    from grader.render.html import Graded, to_html
     from grader.render.json import versions
 
-    graded = [
-        Drawn(
-            run.verdict,
-            run.text,
-            run.task.entry.exercise.idea,
-            ladder_points(catalog, run.task.entry, run.verdict),
-            run.beside,
-        )
-        for run in runs
-    ]
-    write_file(path, to_html(graded, versions=versions()))
+    graded = []
+    for run in runs:
+        entry = run.task.entry
+        points = ladder_points(catalog, entry, run.verdict)
+        graded.append(Graded(run.verdict, run.text, entry.exercise.idea, points, run.beside))
+    return to_html(graded, versions=versions())
 
 
 def ladder_points(catalog: Catalog, entry: CourseExercise, verdict: Verdict) -> tuple[Point, ...]:

@@ -1,16 +1,17 @@
-"""``grade device``, ``grade bench`` and ``grade dev check``: what the machine reaches, and whether the course holds."""
+"""``grade doctor`` and ``grade device``: what is installed here, what the GPU reaches, and how many blocks fit."""
 
 from __future__ import annotations
 
-import platform
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata
+from platform import machine, python_version, system
 from typing import TYPE_CHECKING, Any, Literal
 
 from grader.errors import Unsupported, UsageError, WarpgradeError
 from grader.output import print_json, print_line, print_table, print_text, screen, table_of, wrapped
+from grader.paths import cache_folder
 from grader.simt.occupancy import SIMULATED, NotPossible, Occupancy, multiprocessor, occupancy
 
 if TYPE_CHECKING:
@@ -71,18 +72,15 @@ def conclusion(found: Sequence[Check]) -> list[str]:
 
 def to_text(found: Sequence[Check], *, color: bool, unicode: bool) -> str:
     """Return the table of checks."""
-    from io import StringIO
-
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    from grader.text import safe, to_ascii
+    from grader.render.console import rendered
+    from grader.text import safe
 
     table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
+    for _ in range(3):
+        table.add_column(no_wrap=True)
     room = WIDTH - 5 - max(len(check.name) for check in found)
     for check in found:
         symbol, style = _SYMBOLS[check.state]
@@ -90,20 +88,13 @@ def to_text(found: Sequence[Check], *, color: bool, unicode: bool) -> str:
         if check.remedy:
             detail.append("\n" + wrapped(f"→ {safe(check.remedy)}", width=room, indent="  "), style="cyan")
         table.add_row(Text(symbol, style=style), Text(check.name), detail)
-    file = StringIO()
-    Console(file=file, width=UNBROKEN, force_terminal=color, no_color=not color, highlight=False).print(table)
-    text = "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
-    return text if unicode else to_ascii(text)
+    return rendered([table], width=UNBROKEN, color=color, unicode=unicode)
 
 
 _SYMBOLS = {"ok": ("✔", "green"), "missing": ("✘", "bold red"), "optional": ("○", "yellow")}
 
 
 # ------------------------------------------------------------------------------------------------------------ the looks
-
-
-def _python() -> str:
-    return f"{platform.python_version()} on {platform.system()} {platform.machine()}, {sys.executable}"
 
 
 def _compiler() -> str:
@@ -138,18 +129,14 @@ def _release(version: tuple[int, int] | None) -> str:
     return "?" if version is None else "{}.{}".format(*version)
 
 
-def _package(name: str) -> Callable[[], str]:
-    """A look at an installed package; any of several names."""
-
-    def look() -> str:
-        for candidate in name.split("|"):
-            try:
-                return f"{candidate} {metadata.version(candidate)}"
-            except metadata.PackageNotFoundError:
-                continue
-        raise LookupError(f"none of {name.replace('|', ', ')} is installed")
-
-    return look
+def _package(*names: str) -> str:
+    """An installed package: the first of these names."""
+    for name in names:
+        try:
+            return f"{name} {metadata.version(name)}"
+        except metadata.PackageNotFoundError:
+            continue
+    raise LookupError(f"none of {', '.join(names)} is installed")
 
 
 def _simulator() -> str:
@@ -178,12 +165,6 @@ def _gpu() -> str:
     return f"{gpu.name}, {gpu.arch}, {memory}, driver {gpu.driver or 'unknown'} (CUDA {gpu.cuda_driver})"
 
 
-def _cache() -> str:
-    from grader.paths import cache_folder
-
-    return str(cache_folder())
-
-
 def _course() -> str:
     from grader.catalog.courses import built_in_course
     from grader.catalog.exercises import load_catalog
@@ -195,20 +176,22 @@ def _course() -> str:
 
 
 _CHECKS: tuple[tuple[str, Callable[[], str], State, str], ...] = (
-    ("Python", _python, "missing", ""),
+    ("Python", lambda: f"{python_version()} on {system()} {machine()}, {sys.executable}", "missing", ""),
     ("course", _course, "missing", "reinstall warpgrade"),
     ("compiler", _compiler, "missing", ""),
     ("headers", _headers, "optional", INSTALL),
     ("assembler", _assembler, "optional", INSTALL),
     ("simulator", _simulator, "missing", "pip install 'llvmlite<0.48'"),
-    ("CuPy", _package("cupy-cuda12x|cupy-cuda13x|cupy"), "optional", INSTALL),
-    ("CUDA bindings", _package("cuda-bindings"), "optional", INSTALL),
+    ("CuPy", lambda: _package("cupy-cuda12x", "cupy-cuda13x", "cupy"), "optional", INSTALL),
+    ("CUDA bindings", lambda: _package("cuda-bindings"), "optional", INSTALL),
     ("GPU", _gpu, "optional", "on a machine with an NVIDIA GPU, install its driver; elsewhere the simulator grades"),
     ("sandbox", _sandbox, "optional", "a Linux kernel from 5.13 on has Landlock"),
-    ("cache", _cache, "optional", ""),
+    ("cache", lambda: str(cache_folder()), "optional", ""),
 )
 """Name, look, what its failure means, remedy ("" for the error's own hint)."""
 
+
+# -------------------------------------------------------------------------------------------------------------- device
 
 DEVICE_SCHEMA = "warpgrade/device/1"
 
@@ -238,7 +221,7 @@ def device_document(gpu: Gpu, limits: Peaks, rows: Sequence[CeilingRow]) -> dict
     from grader.render.json import plain
 
     document = {"device": asdict(gpu), "peaks": asdict(limits), "ceilings": [asdict(row) for row in rows]}
-    return {"schema": DEVICE_SCHEMA, **{name: plain(value) for name, value in document.items()}}
+    return {"schema": DEVICE_SCHEMA, **plain(document)}
 
 
 def device_lines(gpu: Gpu, limits: Peaks) -> list[str]:
@@ -263,11 +246,12 @@ def ceiling_table(rows: Sequence[CeilingRow]) -> Table:
 
     table = table_of("ceiling", "what", "reached", "of peak")
     for row in rows:
-        table.add_row(
-            row.name, row.what, rate(row.rate, row.unit), "–" if row.fraction is None else percent(row.fraction)
-        )
+        of_peak = "–" if row.fraction is None else percent(row.fraction)
+        table.add_row(row.name, row.what, rate(row.rate, row.unit), of_peak)
     return table
 
+
+# ----------------------------------------------------------------------------------------------------------- occupancy
 
 OCCUPANCY_SCHEMA = "warpgrade/occupancy/1"
 CELLS = 40
@@ -285,7 +269,16 @@ class OccupancyQuestion:
 
 def show_occupancy(asked: OccupancyQuestion, device: int, *, as_json: bool) -> int:
     """Answer in words, or as ``warpgrade/occupancy/1``. Raises UsageError for what no block can have."""
-    arch, name = (asked.arch, asked.arch) if asked.arch else _here(device)
+    from grader.gpus.detect import detect
+
+    if asked.arch:
+        arch = name = asked.arch
+    else:
+        try:
+            gpu = detect(device)
+            arch, name = gpu.arch, f"{gpu.name} ({gpu.arch})"
+        except Unsupported:
+            arch, name = SIMULATED, f"the simulated A100 ({SIMULATED})"
     try:
         found = occupancy(arch, threads=asked.threads, registers=asked.registers, shared_bytes=asked.shared_bytes)
     except NotPossible as error:
@@ -302,16 +295,6 @@ def show_occupancy(asked: OccupancyQuestion, device: int, *, as_json: bool) -> i
     return 0
 
 
-def _here(device: int) -> tuple[str, str]:
-    from grader.gpus.detect import detect
-
-    try:
-        gpu = detect(device)
-    except Unsupported:
-        return SIMULATED, f"the simulated A100 ({SIMULATED})"
-    return gpu.arch, f"{gpu.name} ({gpu.arch})"
-
-
 def occupancy_lines(
     asked: OccupancyQuestion, found: Occupancy, arch: str, name: str, *, unicode: bool = True
 ) -> Iterator[str]:
@@ -322,7 +305,10 @@ def occupancy_lines(
         f"shared memory, on one multiprocessor of {name}:"
     )
     yield ""
-    yield f"  {_bar(found, unicode)}  {found.warps} of {found.most_warps} warps: {found.fraction:.1%}"
+    full, empty = ("█", "░") if unicode else ("#", ".")
+    cells = min(found.most_warps, CELLS)
+    held = round(cells * found.fraction)
+    yield f"  {full * held}{empty * (cells - held)}  {found.warps} of {found.most_warps} warps: {found.fraction:.1%}"
     yield ""
     yield f"  {'resource':<14} {'there is':<34} blocks"
     there = {
@@ -337,10 +323,3 @@ def occupancy_lines(
     if not found.blocks:
         yield ""
         yield f"Not one block fits: it needs more {' and '.join(found.limiters)} than it can get, so no launch works."
-
-
-def _bar(found: Occupancy, unicode: bool) -> str:
-    full, empty = ("█", "░") if unicode else ("#", ".")
-    width = min(found.most_warps, CELLS)
-    held = round(width * found.fraction)
-    return full * held + empty * (width - held)

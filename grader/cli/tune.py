@@ -77,42 +77,29 @@ def tune(options: TuneOptions) -> int:
 
 
 def _job(options: TuneOptions) -> _Job:
-    """Everything that can be wrong with the command is found here, before anything is compiled."""
+    """Everything that can be wrong with the command is found here, before anything is compiled.
+
+    Raises UsageError for what cannot be tuned, SubmissionError for a file that cannot be graded.
+    """
+    from grader.cli.grading import file_for
+    from grader.compile import read_submission
+    from grader.compile.source import checked_source
     from grader.tune.settings import parse_settings, places_of
 
     settings = parse_settings(options.sets)
-    entry, path = _exercise_and_file(options)
-    source = _read(path)
-    places = places_of(source, path.name, settings)
-    here = _look(options, entry.exercise.requires)
-    machine = _machine(entry.exercise.requires, here.gpu, options.arch)
-    return _Job(entry, path, source, settings, places, here, machine)
-
-
-def _exercise_and_file(options: TuneOptions) -> tuple[CourseExercise, Path]:
-    """Raises UsageError for what cannot be tuned."""
-    from grader.cli.grading import Options as GradingOptions
-    from grader.cli.grading import file_for
-
-    if options.file is not None and options.solution:
-        raise UsageError("--file and --solution exclude each other", code="file_and_solution", hint="leave one out")
     if options.solution and options.write:
         hint = f"`grade solution {options.name} --output FILE` makes a copy that is yours"
         raise UsageError("--write changes a file of yours, not the course's solution", code="usage", hint=hint)
     entry = find(load(options.courses), options.name)
-    if entry.exercise.host or entry.exercise.timed is None or entry.exercise.target is None:
-        what = "is about the host file" if entry.exercise.host else "has no timed size"
+    exercise = entry.exercise
+    if exercise.host or exercise.timed is None or exercise.target is None:
+        what = "is about the host file" if exercise.host else "has no timed size"
         raise UsageError(f"{entry.name} {what}: there is no kernel's time to compare", code="not_timed")
-    grading = GradingOptions(names=(options.name,), file=options.file, solution=options.solution)
-    return entry, file_for(entry, grading)
-
-
-def _read(path: Path) -> str:
-    """The file's text, as grading reads it. Raises UsageError, SubmissionError."""
-    from grader.compile import read_submission
-    from grader.compile.source import checked_source
-
-    return checked_source(read_submission(path), path.name)
+    path = file_for(entry, file=options.file, solution=options.solution)
+    source = checked_source(read_submission(path), path.name)
+    places = places_of(source, path.name, settings)
+    here = _look(options, exercise.requires)
+    return _Job(entry, path, source, settings, places, here, _machine(exercise.requires, here.gpu, options.arch))
 
 
 def _look(options: TuneOptions, requires: str) -> _Here:

@@ -235,16 +235,16 @@ def test_ctrl_c_is_one_line_and_130(run, monkeypatch):
 def test_file_here_comes_before_the_courses_stub(here, monkeypatch):
     monkeypatch.setattr("grader.cli.grading.in_a_clone", lambda one: True)
     one = load_catalog().find("vector_add")
-    assert file_for(one, Options(("vector_add",))) == one.stub
+    assert file_for(one) == one.stub
     (here / "vector_add.cu").write_text("x")
-    assert file_for(one, Options(("vector_add",))) == Path("vector_add.cu")
+    assert file_for(one) == Path("vector_add.cu")
 
 
 def test_file_option_and_solution_option_come_before_both(here):
     one = load_catalog().find("vector_add")
     (here / "vector_add.cu").write_text("x")
-    assert file_for(one, Options(("vector_add",), file=Path("other.cu"))) == Path("other.cu")
-    assert file_for(one, Options(("vector_add",), solution=True)) == one.solution
+    assert file_for(one, file=Path("other.cu")) == Path("other.cu")
+    assert file_for(one, solution=True) == one.solution
 
 
 def test_grading_the_courses_stub_for_want_of_a_file_here_is_said(here):
@@ -269,13 +269,13 @@ def test_without_a_gpu_the_next_exercise_is_one_that_needs_none(tmp_path, monkey
 
 def test_broken_link_here_is_the_file_that_is_meant(here):
     (here / "vector_add.cu").symlink_to(here / "gone.cu")
-    assert file_for(load_catalog().find("vector_add"), Options(("vector_add",))) == Path("vector_add.cu")
+    assert file_for(load_catalog().find("vector_add")) == Path("vector_add.cu")
 
 
 def test_installed_package_never_grades_its_own_stub(here, monkeypatch):
     monkeypatch.setattr("grader.cli.grading.in_a_clone", lambda one: False)
     with pytest.raises(UsageError, match=r"there is no vector_add\.cu") as caught:
-        file_for(load_catalog().find("vector_add"), Options(("vector_add",)))
+        file_for(load_catalog().find("vector_add"))
     assert "grade start vector_add" in caught.value.hint
 
 
@@ -411,7 +411,7 @@ def test_start_puts_the_missing_one_of_two_files_and_keeps_the_other(run, here, 
     (here / kept).write_text("mine")
     one = load_catalog().find("pinned_copy")
     with pytest.raises((UsageError, SubmissionError)) as grading:
-        require_host_file(Hardware.found("sim", 0).request(Task(one, file_for(one, Options((one.name,))))))
+        require_host_file(Hardware.found("sim", 0).request(Task(one, file_for(one))))
     leads = f"`grade start pinned_copy` puts the stub here, and keeps your ./{kept}"
     assert leads in grading.value.hint
     assert leads in run("reset", "pinned_copy")[2]
@@ -437,7 +437,7 @@ def test_host_file_here_is_not_passed_over_for_the_stubs_of_a_clone(here, monkey
     monkeypatch.setattr("grader.cli.grading.in_a_clone", lambda one: True)
     (here / "pinned_copy_host.py").write_text("mine")
     with pytest.raises(UsageError, match=r"there is no pinned_copy\.cu") as caught:
-        file_for(load_catalog().find("pinned_copy"), Options(("pinned_copy",)))
+        file_for(load_catalog().find("pinned_copy"))
     assert "keeps your ./pinned_copy_host.py" in caught.value.hint
 
 
