@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -32,7 +32,11 @@ MAP_BYTES, MAP_ALIGN = 128, 64
 def check_limits(launch: Launch, line: LaunchLine, limits: DeviceLimits, program: Program | None, where: str) -> None:
     """Raises SubmissionError if the device cannot launch this; ``where`` is the case ("at n=1")."""
     _check_dimensions("grid", launch.grid, line.grid, limits.max_grid, limits, where)
-    _check_threads(launch, line, limits, where)
+    threads = math.prod(launch.block)
+    if min(launch.block) >= 1 and threads > limits.max_threads_per_block:
+        what = f"{_said('block', line.block)} asks for {threads} threads{_at(where, *line.block)}"
+        most = f"a block holds at most {limits.max_threads_per_block}"
+        raise invalid(f"{what}; {most}", line.block[0], hint="take more blocks of fewer threads")
     _check_dimensions("block", launch.block, line.block, limits.max_block, limits, where)
     _check_cluster(launch, line, where)
     if line.shared is not None:
@@ -51,18 +55,8 @@ def _check_dimensions(
             hint = "cdiv(n, 256) divides and rounds up" if "/" in text.text else ""
             raise invalid(f"{said}; {_LEAST[key]}", text, hint=hint)
         if value > highest:
-            what = (
-                f"{key} is {value} in {axis}{_at(where, text)}; a {key} of the {limits.name} goes up to {highest} there"
-            )
-            raise invalid(what, text)
-
-
-def _check_threads(launch: Launch, line: LaunchLine, limits: DeviceLimits, where: str) -> None:
-    threads = math.prod(launch.block)
-    if min(launch.block) >= 1 and threads > limits.max_threads_per_block:
-        what = f"{_said('block', line.block)} asks for {threads} threads{_at(where, *line.block)}"
-        most = f"a block holds at most {limits.max_threads_per_block}"
-        raise invalid(f"{what}; {most}", line.block[0], hint="take more blocks of fewer threads")
+            up_to = f"a {key} of the {limits.name} goes up to {highest} there"
+            raise invalid(f"{key} is {value} in {axis}{_at(where, text)}; {up_to}", text)
 
 
 def _said(key: str, texts: Sequence[Fragment]) -> str:
@@ -81,17 +75,15 @@ def _check_cluster(launch: Launch, line: LaunchLine, where: str) -> None:
         if wide % size:
             raise invalid(f"a grid of {wide} blocks in {axis} is no whole number of clusters of {size}{where}", text)
     if math.prod(launch.cluster) > MAX_CLUSTER:
-        what = (
-            f"{_said('cluster', line.cluster)} asks for {math.prod(launch.cluster)} blocks{_at(where, *line.cluster)}"
-        )
-        raise invalid(f"{what}; a cluster holds at most {MAX_CLUSTER}", line.cluster[0])
+        asked = f"asks for {math.prod(launch.cluster)} blocks{_at(where, *line.cluster)}"
+        what = f"{_said('cluster', line.cluster)} {asked}; a cluster holds at most {MAX_CLUSTER}"
+        raise invalid(what, line.cluster[0])
 
 
 def _check_shared(launch: Launch, text: Fragment, limits: DeviceLimits, program: Program | None, where: str) -> None:
     if launch.shared_bytes < 0:
-        raise invalid(
-            f"shared={text.text} is {launch.shared_bytes} bytes{_at(where, text)}; it cannot be negative", text
-        )
+        what = f"shared={text.text} is {launch.shared_bytes} bytes{_at(where, text)}"
+        raise invalid(f"{what}; it cannot be negative", text)
     entry = program.entry(launch.kernel) if program else None
     static = entry.static_shared_bytes if entry else 0
     if launch.shared_bytes + static > limits.max_shared_bytes:
@@ -105,7 +97,7 @@ def _check_shared(launch: Launch, text: Fragment, limits: DeviceLimits, program:
 
 
 def fit_arguments(
-    launch: Launch, line: LaunchLine, program: Program, text: SourceText, maps: frozenset[str] = frozenset()
+    launch: Launch, line: LaunchLine, program: Program, text: SourceText, maps: Collection[str] = ()
 ) -> Launch:
     """The launch with its arguments as the kernel's parameters want them; ``maps`` are the names of tensor maps.
 
@@ -116,16 +108,20 @@ def fit_arguments(
     if entry is None:
         raise _no_kernel(line.kernel, program)
     declared = _declared(entry, text)
+    order = f"the launch line's arguments stand in the kernel's order: {line.kernel.text}({', '.join(declared)})"
     if len(launch.args) != len(entry.parameters):
-        raise _wrong_count(launch, line, declared)
+        passed = ", ".join(arg.text for arg in line.args) or "nothing"
+        takes = f"{launch.kernel} takes {counted(len(declared), 'parameter')} ({', '.join(declared)})"
+        what = f"{takes}, but the launch line passes {len(launch.args)} ({passed})"
+        raise invalid(what, line.kernel, hint=order)
     fitted = []
     for i, (arg, parameter) in enumerate(zip(launch.args, entry.parameters, strict=True)):
         of_map = isinstance(arg, str) and arg in maps
         reason = _misfit_map(arg, parameter, declared[i]) if of_map else _misfit(arg, parameter, declared[i])
         if reason:
             what = f"parameter {i + 1} of {launch.kernel} is `{declared[i]}`, but the launch line passes {reason}"
-            hint = _map_hint(arg) if of_map else _order_hint(line, declared)
-            raise invalid(what, line.args[i], hint=hint)
+            as_map = f"declare the parameter as const __grid_constant__ CUtensorMap {arg}, and include <cuda.h>"
+            raise invalid(what, line.args[i], hint=as_map if of_map else order)
         fitted.append(float(arg) if parameter.type.startswith("f") and isinstance(arg, int) else arg)
     return replace(launch, args=tuple(fitted))
 
@@ -172,10 +168,6 @@ def _misfit_map(arg: str | int | float, parameter: Parameter, declared: str) -> 
     return ""
 
 
-def _map_hint(arg: str | int | float) -> str:
-    return f"declare the parameter as const __grid_constant__ CUtensorMap {arg}, and include <cuda.h>"
-
-
 def _holds_map(parameter: Parameter) -> bool:
     """A ``CUtensorMap``: 128 bytes on a boundary of 64."""
     return parameter.type == "b8" and parameter.bytes == MAP_BYTES and parameter.align >= MAP_ALIGN
@@ -201,34 +193,20 @@ def _type_words(parameter: Parameter) -> str:
     return f"{8 * parameter.bytes}-bit {kind}"
 
 
-def _wrong_count(launch: Launch, line: LaunchLine, declared: Sequence[str]) -> SubmissionError:
-    passed = ", ".join(arg.text for arg in line.args) or "nothing"
-    takes = f"{len(declared)} parameter{'s' * (len(declared) != 1)}"
-    what = f"{launch.kernel} takes {takes} ({', '.join(declared)}), but the launch line passes {len(launch.args)}"
-    return invalid(f"{what} ({passed})", line.kernel, hint=_order_hint(line, declared))
-
-
-def _order_hint(line: LaunchLine, declared: Sequence[str]) -> str:
-    return f"the launch line's arguments stand in the kernel's order: {line.kernel.text}({', '.join(declared)})"
-
-
 def _no_kernel(name: Fragment, program: Program) -> SubmissionError:
-    mangled = next((entry for entry in program.entries if _is_mangled(entry, name.text)), None)
-    if mangled is not None:
-        what = f'the kernel {name.text} is not extern "C": the compiler named it {mangled.name}'
-        return invalid(what, name, hint=f'write extern "C" __global__ void {name.text}(…)')
     names = [entry.name for entry in program.entries]
+    # The C++ name of a function holds its plain name after that name's length (Itanium C++ ABI, 5.1).
+    plain = re.compile(rf"_Z.*(?<!\d){len(name.text)}{re.escape(name.text)}")
+    mangled = next(filter(plain.match, names), None)
+    if mangled is not None:
+        what = f'the kernel {name.text} is not extern "C": the compiler named it {mangled}'
+        return invalid(what, name, hint=f'write extern "C" __global__ void {name.text}(…)')
     if not names:
         hint = f'a kernel begins with extern "C" __global__ void {name.text}(…)'
         return invalid(f"{program.name} holds no kernel, and the launch line starts {name.text}", name, hint=hint)
     only = f"did you mean {names[0]!r}?" if len(names) == 1 else f"the kernels are {', '.join(names)}"
     hint = did_you_mean(name.text, names) or only
     return invalid(f"there is no kernel {name.text} in {program.name}", name, hint=hint)
-
-
-def _is_mangled(entry: Entry, name: str) -> bool:
-    """The C++ name of a function holds its plain name after that name's length (Itanium C++ ABI, 5.1)."""
-    return entry.name.startswith("_Z") and re.search(rf"(?<!\d){len(name)}{re.escape(name)}", entry.name) is not None
 
 
 # ------------------------------------------------------------------------------------------------------------ constants
@@ -283,47 +261,41 @@ class Viewed:
     dtype: str
     count: int
 
-    @property
-    def element_bytes(self) -> int:
-        return DTYPE_BYTES[self.dtype]
-
 
 def tensor_map(line: TensorMapLine, viewed: Viewed, integer: Evaluate, where: str) -> TensorMap:
     """The map with its numbers. Raises SubmissionError (``invalid``) for one that TMA does not have; ``where`` is the
     case (" at n=1").
     """
-    made = TensorMap(
-        name=line.name.text,
-        buffer=viewed.buffer,
-        dtype=viewed.dtype,
-        shape=_shape(line, integer, where),
-        strides=(),
-        box=tuple(integer(one) for one in line.box),
-        swizzle=_choice("swizzle", line.swizzle, integer, SWIZZLES, 0),
-        promotion=_choice("promotion", line.promotion, integer, PROMOTIONS, 128),
-        line=line.at.line,
-    )
-    _check_box(line, made, viewed)
-    in_elements = _strides(line, made.shape, integer)
-    _check_strides(line, in_elements, viewed, where)
-    _check_reach(line, made.shape, in_elements, viewed, where)
-    strides = tuple(stride * viewed.element_bytes for stride in in_elements)
-    return TensorMap(**{**vars(made), "strides": strides})
-
-
-def _shape(line: TensorMapLine, integer: Evaluate, where: str) -> tuple[int, ...]:
-    shape = tuple(integer(one) for one in line.shape)
+    shape = tuple(map(integer, line.shape))
     for text, extent in zip(line.shape, shape, strict=True):
         if not 1 <= extent <= MAX_EXTENT:
             raise invalid(f"an extent of shape= is {_number(text, extent)}{where}; it goes from 1 to 2^32", text)
-    return shape
+    box = tuple(map(integer, line.box))
+    swizzle = _choice("swizzle", line.swizzle, integer, SWIZZLES, 0)
+    promotion = _choice("promotion", line.promotion, integer, PROMOTIONS, 128)
+    _check_box(line, shape, box, swizzle, DTYPE_BYTES[viewed.dtype])
+    in_elements = _strides(line, shape, integer)
+    strides = tuple(stride * DTYPE_BYTES[viewed.dtype] for stride in in_elements)
+    for i, size in enumerate(strides):
+        if size % UNIT or not 0 < size < MAX_STRIDE:
+            what = f"the rows along dimension {i + 1} lie {size} bytes apart{where}"
+            hint = "an array whose rows do not begin on 16 bytes cannot be copied by TMA"
+            text = line.strides[i] if line.strides else line.shape[i + 1]
+            raise invalid(f"{what}; TMA wants a multiple of {UNIT}, less than 2^40", text, hint=hint)
+    # TMA reads nothing outside of the map's shape: a shape inside of the array keeps every copy inside.
+    last = sum((extent - 1) * stride for extent, stride in zip(shape, (*in_elements, 1), strict=True))
+    if last >= viewed.count:
+        what = f"the tensor map {line.name.text} reaches element {last} of {viewed.buffer}{where}"
+        hint = "shape= and strides= count elements, from the outermost dimension to the innermost"
+        raise invalid(f"{what}, which has {viewed.count}", line.shape[0], hint=hint)
+    return TensorMap(
+        line.name.text, viewed.buffer, viewed.dtype, shape, strides, box, swizzle, promotion, line.at.line
+    )  # fmt: skip
 
 
 def _choice(key: str, text: Fragment | None, integer: Evaluate, choices: tuple[int, ...], default: int) -> int:
-    if text is None:
-        return default
-    value = integer(text)
-    if value not in choices:
+    value = default if text is None else integer(text)
+    if text is not None and value not in choices:
         words = ", ".join(map(str, choices))
         raise invalid(f"{key}= is {_number(text, value)}; TMA has {words} bytes", text, hint="0 means none")
     return value
@@ -334,21 +306,23 @@ def _number(text: Fragment, value: int) -> str:
     return str(value) if text.text == str(value) else f"{value} ({text.text})"
 
 
-def _check_box(line: TensorMapLine, made: TensorMap, viewed: Viewed) -> None:
-    if len(made.box) != len(made.shape):
-        what = f"box= has {counted(len(made.box), 'dimension')}, and shape= has {len(made.shape)}"
+def _check_box(
+    line: TensorMapLine, shape: tuple[int, ...], box: tuple[int, ...], swizzle: int, element_bytes: int
+) -> None:
+    if len(box) != len(shape):
+        what = f"box= has {counted(len(box), 'dimension')}, and shape= has {len(shape)}"
         raise invalid(what, line.box[0], hint="one number for each dimension, in the same order")
-    for text, extent in zip(line.box, made.box, strict=True):
+    for text, extent in zip(line.box, box, strict=True):
         if not 1 <= extent <= MAX_BOX:
             what = f"a side of box= is {_number(text, extent)}; it goes from 1 to {MAX_BOX} elements"
             raise invalid(what, text, hint="copy a larger tile as several boxes")
-    text, inner = line.box[-1], made.box[-1] * viewed.element_bytes
-    said = f"a row of the box is {made.box[-1]} elements of {viewed.element_bytes} bytes, {inner} bytes"
+    text, inner = line.box[-1], box[-1] * element_bytes
+    row = f"a row of the box is {box[-1]} elements of {element_bytes} bytes, {inner} bytes"
     if inner % UNIT:
-        raise invalid(f"{said}; TMA wants a multiple of {UNIT}", text)
-    if made.swizzle and inner > made.swizzle:
-        hint = f"swizzle={made.swizzle} goes with {made.swizzle // viewed.element_bytes} elements at most"
-        raise invalid(f"{said}, more than the {made.swizzle} that its swizzle spans", text, hint=hint)
+        raise invalid(f"{row}; TMA wants a multiple of {UNIT}", text)
+    if swizzle and inner > swizzle:
+        hint = f"swizzle={swizzle} goes with {swizzle // element_bytes} elements at most"
+        raise invalid(f"{row}, more than the {swizzle} that its swizzle spans", text, hint=hint)
 
 
 def _strides(line: TensorMapLine, shape: tuple[int, ...], integer: Evaluate) -> tuple[int, ...]:
@@ -363,24 +337,3 @@ def _strides(line: TensorMapLine, shape: tuple[int, ...], integer: Evaluate) -> 
     for extent in reversed(shape[1:]):
         strides.insert(0, extent * (strides[0] if strides else 1))
     return tuple(strides)
-
-
-def _check_strides(line: TensorMapLine, strides: tuple[int, ...], viewed: Viewed, where: str) -> None:
-    for i, stride in enumerate(strides):
-        text = line.strides[i] if line.strides else line.shape[i + 1]
-        size = stride * viewed.element_bytes
-        if size % UNIT or not 0 < size < MAX_STRIDE:
-            what = f"the rows along dimension {i + 1} lie {size} bytes apart{where}"
-            hint = "an array whose rows do not begin on 16 bytes cannot be copied by TMA"
-            raise invalid(f"{what}; TMA wants a multiple of {UNIT}, less than 2^40", text, hint=hint)
-
-
-def _check_reach(
-    line: TensorMapLine, shape: tuple[int, ...], strides: tuple[int, ...], viewed: Viewed, where: str
-) -> None:
-    """TMA reads nothing outside of the map's shape: a shape inside of the array keeps every copy inside."""
-    last = sum((extent - 1) * stride for extent, stride in zip(shape, (*strides, 1), strict=True))
-    if last >= viewed.count:
-        what = f"the tensor map {line.name.text} reaches element {last} of {viewed.buffer}{where}"
-        hint = "shape= and strides= count elements, from the outermost dimension to the innermost"
-        raise invalid(f"{what}, which has {viewed.count}", line.shape[0], hint=hint)
