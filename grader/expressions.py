@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import math
+import operator
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -111,41 +112,38 @@ def _parse(text: str) -> ast.expr:
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         position = max(0, (getattr(error, "offset", None) or 1) - 1)
         raise ExpressionError(f"{_quoted(text)} is not an expression", text=text, position=position) from None
-    _refuse_other_nodes(text, tree)
-    return tree
-
-
-def _to_python(text: str) -> str:
-    """C's spellings as Python's, each in as many characters, so that positions stay true."""
-    text = _SIZEOF.sub(_sizeof, text)
-    for suffixed in (_INTEGER_SUFFIX, _FLOAT_SUFFIX):
-        text = suffixed.sub(lambda match: str(match[1]).ljust(len(match[0])), text)
-    return text
-
-
-def _sizeof(match: re.Match[str]) -> str:
-    size = SIZEOF.get(" ".join(match[1].split()))
-    return match[0] if size is None else str(size).ljust(len(match[0]))
-
-
-def _refuse_other_nodes(text: str, tree: ast.expr) -> None:
-    """Only what `_ALLOWED` lists, numbers among the constants, and plain function names may stand in the tree."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.expr) and (type(node) not in _ALLOWED or not _is_plain(node)):
+        if isinstance(node, ast.expr) and not _is_arithmetic(node):
             raise ExpressionError(
                 f"{_place(node, text)} is {_WORDS.get(type(node), 'not arithmetic')}",
                 text=text,
                 position=node.col_offset,
                 hint="a launch line computes with + - * / % << >> & |, parentheses, cdiv, min and max",
             )
+    return tree
 
 
-def _is_plain(node: ast.expr) -> bool:
-    if isinstance(node, ast.Constant):
-        return type(node.value) in (int, float)
-    if isinstance(node, ast.Call):
-        return isinstance(node.func, ast.Name) and not node.keywords
-    return True
+def _is_arithmetic(node: ast.expr) -> bool:
+    """Whether a node may stand in the tree: numbers, names, operators, and calls of plain names."""
+    match node:
+        case ast.Constant(value=value):
+            return type(value) in (int, float)
+        case ast.Call(func=ast.Name(), keywords=[]) | ast.Name() | ast.UnaryOp() | ast.BinOp():
+            return True
+    return False
+
+
+def _to_python(text: str) -> str:
+    """C's spellings as Python's, each in as many characters, so that positions stay true."""
+
+    def size(match: re.Match[str]) -> str:
+        known = SIZEOF.get(" ".join(match[1].split()))
+        return match[0] if known is None else str(known).ljust(len(match[0]))
+
+    text = _SIZEOF.sub(size, text)
+    for suffixed in (_INTEGER_SUFFIX, _FLOAT_SUFFIX):
+        text = suffixed.sub(lambda match: str(match[1]).ljust(len(match[0])), text)
+    return text
 
 
 # ------------------------------------------------------------------------------------------------ what may be computed
@@ -175,24 +173,26 @@ def _power(base: Number, exponent: Number) -> Number:
     return float(value)
 
 
-def _integers(operation: Callable[[int, int], int]) -> Callable[[Number, Number], int]:
-    def bitwise(a: Number, b: Number) -> int:
+def _on_integers(operation: Callable[[int, int], int], refusal: str) -> Callable[[Number, Number], int]:
+    def integral(a: Number, b: Number) -> int:
         if isinstance(a, float) or isinstance(b, float):
-            raise ValueError("only integers have bits to combine")
+            raise ValueError(refusal)
         return operation(a, b)
 
-    return bitwise
+    return integral
+
+
+def _bitwise(operation: Callable[[int, int], int]) -> Callable[[Number, Number], int]:
+    return _on_integers(operation, "only integers have bits to combine")
 
 
 def _shift(direction: Callable[[int, int], int]) -> Callable[[Number, Number], int]:
-    def shift(value: Number, count: Number) -> int:
-        if isinstance(value, float) or isinstance(count, float):
-            raise ValueError("only integers can be shifted")
+    def shift(value: int, count: int) -> int:
         if not 0 <= count <= 62:
             raise ValueError(f"a shift by {count}; 0 to 62 are possible")
         return direction(value, count)
 
-    return shift
+    return _on_integers(shift, "only integers can be shifted")
 
 
 def _extreme(pick: Callable[[list[Number]], Number], name: str) -> Callable[..., Number]:
@@ -205,21 +205,21 @@ def _extreme(pick: Callable[[list[Number]], Number], name: str) -> Callable[...,
 
 
 _OPERATORS: Mapping[type[ast.AST], Callable[..., Number]] = {
-    ast.Add: lambda a, b: a + b,
-    ast.Sub: lambda a, b: a - b,
-    ast.Mult: lambda a, b: a * b,
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
     ast.Div: _divide,
-    ast.FloorDiv: lambda a, b: a // b,
+    ast.FloorDiv: operator.floordiv,
     ast.Mod: _remainder,
     ast.Pow: _power,
-    ast.LShift: _shift(lambda a, b: a << b),
-    ast.RShift: _shift(lambda a, b: a >> b),
-    ast.BitAnd: _integers(lambda a, b: a & b),
-    ast.BitOr: _integers(lambda a, b: a | b),
-    ast.BitXor: _integers(lambda a, b: a ^ b),
-    ast.USub: lambda a: -a,
-    ast.UAdd: lambda a: a,
-    ast.Invert: lambda a: ~a,
+    ast.LShift: _shift(operator.lshift),
+    ast.RShift: _shift(operator.rshift),
+    ast.BitAnd: _bitwise(operator.and_),
+    ast.BitOr: _bitwise(operator.or_),
+    ast.BitXor: _bitwise(operator.xor),
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Invert: operator.invert,
 }
 
 _FUNCTIONS: Mapping[str, Callable[..., Number]] = {
@@ -229,8 +229,6 @@ _FUNCTIONS: Mapping[str, Callable[..., Number]] = {
     "sqrt": math.sqrt,
     "log2": math.log2,
 }
-
-_ALLOWED = (ast.Constant, ast.Name, ast.UnaryOp, ast.BinOp, ast.Call)
 
 _WORDS: Mapping[type[ast.AST], str] = {
     ast.Compare: "a comparison, not a number",
@@ -312,7 +310,7 @@ def _compute(node: ast.expr, scope: _Scope) -> Number:
             return _FUNCTIONS[name](*(_value(argument, scope) for argument in args))
         case ast.Call(func=ast.Name(id=name)):
             raise scope.unknown_function(name, node)
-    raise AssertionError(f"{type(node).__name__} passed _refuse_other_nodes")
+    raise AssertionError(f"{type(node).__name__} passed _is_arithmetic")
 
 
 def _place(node: ast.expr, text: str) -> str:

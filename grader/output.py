@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -33,15 +33,9 @@ def screen(*, no_color: bool = False, stream: TextIO | None = None) -> Screen:
     """Look at ``stream`` (default: standard output), NO_COLOR, FORCE_COLOR, TERM and COLUMNS."""
     stream = stream or sys.stdout
     width = shutil.get_terminal_size((80, 24)).columns
-    return Screen(max(NARROWEST, min(WIDEST, width)), not no_color and _colors(stream), _unicode(stream))
-
-
-def _colors(stream: TextIO) -> bool:
-    if os.environ.get("NO_COLOR"):
-        return False
-    if os.environ.get("FORCE_COLOR"):
-        return True
-    return stream.isatty() and os.environ.get("TERM") != "dumb"
+    plain = no_color or os.environ.get("NO_COLOR")
+    shows_color = os.environ.get("FORCE_COLOR") or (stream.isatty() and os.environ.get("TERM") != "dumb")
+    return Screen(max(NARROWEST, min(WIDEST, width)), bool(shows_color and not plain), _unicode(stream))
 
 
 def _unicode(stream: TextIO) -> bool:
@@ -151,7 +145,8 @@ def waiting(
     if quiet or not stream.isatty():
         yield lambda words: None
     elif os.environ.get("TERM", "dumb") == "dumb":
-        _write_line(stream, f"{doing} {name} …\n")
+        with suppress(OSError):  # the terminal has gone; the grading goes on
+            _write(stream, f"{doing} {name} {'…' if _unicode(stream) else '...'}\n")
         yield lambda words: None
     else:
         line = _Line(f"{doing} {name}", stream)
@@ -180,13 +175,3 @@ class _Line:
         with self._lock:
             self._closed = True
             _write(self._stream, ERASE)
-
-
-def _write_line(stream: TextIO, text: str) -> None:
-    encoding = stream.encoding or "ascii"
-    try:
-        shown = text if encoding.lower().startswith("utf") else text.replace("…", "...")
-        stream.write(shown.encode(encoding, "replace").decode(encoding))
-        stream.flush()
-    except OSError:  # the terminal has gone; the grading goes on
-        pass

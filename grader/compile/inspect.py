@@ -211,11 +211,9 @@ def _check_assembly(ptx: str) -> None:
 def _check_origin(module: Module, source: str) -> None:
     """Every entry with a plain name must be a name in the source; pasted names (``##``) cannot be followed."""
     code = without_strings(source)
-    if "##" in code or "%:%:" in code:
-        return
-    words = set(_WORD.findall(code))
-    for name in module.entries:
-        if not name.startswith("_Z") and name not in words:
+    unknown = module.entries.keys() - set(_WORD.findall(code))
+    for name in () if "##" in code or "%:%:" in code else module.entries:
+        if name in unknown and not name.startswith("_Z"):
             raise _Broken(f"the PTX has an entry {name} that the source does not define")
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -98,12 +98,15 @@ def _diagnostic(chunk: list[str], name: str, lines: list[str]) -> Diagnostic:
     return Diagnostic(
         kind="compile_error",
         message=_worded(message, head, inside),
-        severity=_severity(head["kind"]),
+        severity=_SEVERITY.get(head["kind"].split()[-1], "note"),
         file=name,
         line=line,
         column=column,
         source=clean(shown) if shown is not None and len(shown) <= SOURCE_LIMIT else None,
     )
+
+
+_SEVERITY: Mapping[str, Literal["error", "warning"]] = {"error": "error", "warning": "warning"}
 
 
 def _joined(parts: list[str]) -> str:
@@ -137,12 +140,6 @@ def _worded(message: str, head: re.Match[str], inside: str) -> str:
     if inside:
         return f"{text} (in <{clean(inside)[:60]}>)"
     return text + " (at the end of the file)" if head["file"] is None and head[0].startswith("At end") else text
-
-
-def _severity(kind: str) -> Literal["error", "warning", "note"]:
-    if "error" in kind:
-        return "error"
-    return "warning" if kind == "warning" else "note"
 
 
 def _with_notes(messages: list[Diagnostic]) -> Iterator[Diagnostic]:
@@ -232,27 +229,20 @@ class Advisor:
             return self._include(match[1])
         if match := _UNDEFINED.search(message):
             return self._on_identifier(match[1])
-        return next(
-            (hint for pattern, look in _BY_LINE if pattern.search(message) and (hint := look(self, line[:_LOOKED_AT]))),
-            "",
-        )
+        return self.on_line(message, line[:_LOOKED_AT])
 
-    def on_dim3(self, line: str) -> str:
-        """blockDim without .x: three numbers where one is wanted."""
-        match = _DIM3_ALONE.search(line)
-        return f"did you mean `{match[1]}.x`? {match[1]} has three parts, .x, .y and .z" if match else ""
-
-    def on_const(self, line: str) -> str:
-        """Assigning through a pointer to const, as inputs are."""
-        names = dict.fromkeys(match[1] for match in _ASSIGNED.finditer(line))
-        const = (name for name in names if name in self._to_const)
-        return next(
-            (f"`{n}` points to const: inputs must not be changed, so store the result elsewhere" for n in const), ""
-        )
-
-    def on_pointer(self, line: str) -> str:
-        """``s =* 2`` is ``s = *2``."""
-        return "did you mean `*=`?" if re.search(r"=\*", line) else ""
+    def on_line(self, message: str, line: str) -> str:
+        """What the line itself shows of the cause."""
+        if re.search(r"\b(?:dim3|uint3)\b", message) and (match := _DIM3_ALONE.search(line)):
+            return f"did you mean `{match[1]}.x`? {match[1]} has three parts, .x, .y and .z"
+        if "must be a modifiable lvalue" in message:  # a pointer to const, as inputs are
+            names = (match[1] for match in _ASSIGNED.finditer(line) if match[1] in self._to_const)
+            const = next(names, None)
+            if const is not None:
+                return f"`{const}` points to const: inputs must not be changed, so store the result elsewhere"
+        if "must be a pointer" in message and "=*" in line:  # ``s =* 2`` is ``s = *2``
+            return "did you mean `*=`?"
+        return ""
 
     def _on_namespace(self, path: str) -> str:
         """``path`` is what stands there: ``wmma::fragment``, ``cuda::std::atomic``, ``cg``."""
@@ -308,13 +298,6 @@ class Advisor:
     def _uses_nvcuda(self) -> bool:
         return _USING.search(self._code) is not None
 
-
-_BY_LINE = (
-    (re.compile(r"\b(?:dim3|uint3)\b"), Advisor.on_dim3),
-    (re.compile(r"must be a modifiable lvalue"), Advisor.on_const),
-    (re.compile(r"must be a pointer"), Advisor.on_pointer),
-)
-"""What a message says, and where to look for its cause in the line."""
 
 _PATH = re.compile(r"\w+(?:\s*::\s*\w+)*")
 _LOOKED_AT = 300  # characters of a line

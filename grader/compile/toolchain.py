@@ -71,13 +71,13 @@ def find_toolchain() -> Toolchain:
     library = next(_libraries(), None) or _pathfinder_library()
     ptxas = _ptxas(library)
     folders, absent = _include_dirs(library)
-    return Toolchain(
-        nvrtc_version=None if library is None else _nvrtc_version(library),
-        nvrtc_library=library,
-        ptxas=ptxas,
-        include_dirs=folders,
-        missing=tuple(_missing(library, ptxas, absent)),
-    )
+    missing = [f"{name}: {INSTALL}" for name in absent]
+    if ptxas is None:
+        missing.insert(0, f"ptxas, the assembler (only needed with a GPU): {INSTALL}")
+    if library is None:
+        missing.insert(0, f"NVRTC, the compiler: {INSTALL}")
+    version = None if library is None else _nvrtc_version(library)
+    return Toolchain(version, library, ptxas, folders, tuple(missing))
 
 
 def require_nvrtc(toolchain: Toolchain) -> Path:
@@ -142,23 +142,14 @@ def _nvrtc_version(library: Path) -> Version | None:
 
 def _ptxas(library: Path | None) -> Path | None:
     """The assembler: the first that is not older than NVRTC, else the first; scripts that call one come last."""
-    found = sorted(_assemblers(), key=is_script)
+    named = shutil.which("ptxas")
+    inside = [(folder / "bin" / "ptxas").resolve() for folder in (*_wheel_folders(), *_system_folders())]
+    programs = [path for path in inside if os.access(path, os.X_OK)] + ([Path(named).resolve()] if named else [])
+    found = sorted(dict.fromkeys(programs), key=is_script)
     wanted = None if library is None else _nvrtc_version(library)
     if len(found) > 1 and wanted is not None:
         return next((path for path in found if (ptxas_version(path) or (0, 0)) >= wanted), found[0])
     return next(iter(found), None)
-
-
-def _assemblers() -> Iterator[Path]:
-    seen: set[Path] = set()
-    for folder in (*_wheel_folders(), *_system_folders()):
-        ptxas = (folder / "bin" / "ptxas").resolve()
-        if os.access(ptxas, os.X_OK) and ptxas not in seen:
-            seen.add(ptxas)
-            yield ptxas
-    named = shutil.which("ptxas")
-    if named and Path(named).resolve() not in seen:
-        yield Path(named).resolve()
 
 
 def is_script(program: Path) -> bool:
@@ -201,14 +192,6 @@ def _inside(folders: Iterable[Path]) -> Iterator[Path]:
         yield folder / "include"
         yield folder / "include" / "cccl"
         yield folder / "targets" / _TARGET / "include"
-
-
-def _missing(library: Path | None, ptxas: Path | None, absent: list[str]) -> Iterator[str]:
-    if library is None:
-        yield f"NVRTC, the compiler: {INSTALL}"
-    if ptxas is None:
-        yield f"ptxas, the assembler (only needed with a GPU): {INSTALL}"
-    yield from (f"{name}: {INSTALL}" for name in absent)
 
 
 def _pathfinder_library() -> Path | None:
