@@ -5,7 +5,6 @@ What would need a kernel of CuPy's (arithmetic, conversion, strided copies) is o
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from operator import index
 from typing import TYPE_CHECKING, Any
 
@@ -147,21 +146,18 @@ class ndarray(Closed):  # CuPy's name
         return ndarray((*self.shape[:-1], last // wanted.itemsize), wanted, self.data)
 
     def __getitem__(self, key: Any) -> ndarray:
-        offset, shape = self._part(key)
-        return ndarray(shape, self.dtype, self.data + offset)
-
-    def _part(self, key: Any) -> tuple[int, tuple[int, ...]]:
-        """Offset in bytes and shape of a slice without gaps."""
+        """A slice without gaps, as a view."""
         probe: Host = np.ndarray(self.shape, np.dtype(np.uint8), np.zeros(max(1, self.size), np.uint8))
         part = probe[key]
         if not isinstance(part, np.ndarray):
             part = probe[(*key, ...) if isinstance(key, tuple) else (key, ...)]
         if not part.size:
-            return 0, part.shape
+            return ndarray(part.shape, self.dtype, self.data)
         # What a list or a mask picks is a copy, and may be a view of a copy.
         if not np.may_share_memory(part, probe) or not part.flags.c_contiguous:
             raise Outside("cupy.ndarray with a slice that is not contiguous: it")
-        return (part.ctypes.data - probe.ctypes.data) * self.itemsize, part.shape
+        offset = (part.ctypes.data - probe.ctypes.data) * self.itemsize
+        return ndarray(part.shape, self.dtype, self.data + offset)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         part = self[key]
@@ -209,16 +205,12 @@ _OPERATORS = (
 _OTHERS = ("eq", "ne", "lt", "le", "gt", "ge", "neg", "abs", "invert", "bool", "int", "float", "divmod", "index")
 
 
-def _computes(name: str) -> Callable[..., Any]:
-    def refuse(self: ndarray, *others: Any) -> Any:
+for _name in (*(f"__{p}{n}__" for n in _OPERATORS for p in ("", "r", "i")), *(f"__{n}__" for n in _OTHERS)):
+
+    def _refuse(self: ndarray, *others: Any, name: str = _name) -> Any:
         raise Outside(f"cupy.ndarray.{name}")
 
-    refuse.__name__ = name
-    return refuse
-
-
-for _name in (*(f"{p}{n}" for n in _OPERATORS for p in ("", "r", "i")), *_OTHERS):
-    setattr(ndarray, f"__{_name}__", _computes(f"__{_name}__"))
+    setattr(ndarray, _name, _refuse)
 
 
 # ---------------------------------------------------------------------------------------------------------- creation

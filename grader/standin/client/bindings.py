@@ -12,15 +12,10 @@ from typing import Any
 
 from grader.standin.client.connection import HOST, placed
 from grader.standin.client.errors import STATUS, Closed, CUDARuntimeError
-from grader.standin.client.runtime import ALL_ATTRIBUTES, cuda, invalid, native
-
-
-def _enumeration(name: str, members: Mapping[str, int]) -> Any:
-    return IntEnum(name, dict(members), module=__name__)
-
+from grader.standin.client.runtime import ALL_ATTRIBUTES, NUMBERS, PERSISTING_L2, cuda, invalid, native
 
 ENUMERATIONS: Mapping[str, Any] = {
-    name: _enumeration(name, members)
+    name: IntEnum(name, dict(members), module=__name__)
     for name, members in {
         "cudaError_t": STATUS,
         "cudaAccessProperty": {
@@ -34,13 +29,8 @@ ENUMERATIONS: Mapping[str, Any] = {
             "cudaLaunchAttributePriority": 8,
         },
         "cudaLimit": {
-            "cudaLimitStackSize": 0,
-            "cudaLimitPrintfFifoSize": 1,
-            "cudaLimitMallocHeapSize": 2,
-            "cudaLimitDevRuntimeSyncDepth": 3,
-            "cudaLimitDevRuntimePendingLaunchCount": 4,
-            "cudaLimitMaxL2FetchGranularity": 5,
-            "cudaLimitPersistingL2CacheSize": 6,
+            **{name: number for name, number in NUMBERS.items() if name.startswith("cudaLimit")},
+            "cudaLimitPersistingL2CacheSize": PERSISTING_L2,
         },
         "cudaDeviceAttr": {f"cudaDevAttr{name}": number for name, number in ALL_ATTRIBUTES.items()},
     }.items()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -163,6 +163,27 @@ def _address(mem: Any) -> int:
 # --------------------------------------------------------------------------------------------- the pool of a device
 
 
+class _Pool:
+    """Memory that was used once, by what it is good for."""
+
+    def __init__(self) -> None:
+        self._free: dict[Any, list[Any]] = {}
+        self._lock = threading.RLock()
+
+    def _take(self, place: Any, more: Callable[[], Any]) -> Any:
+        with self._lock:
+            waiting = self._free.get(place)
+            return waiting.pop() if waiting else more()
+
+    def _take_back(self, place: Any, mem: Any) -> None:
+        with self._lock:
+            mem._dropped_at = here()
+            self._free.setdefault(place, []).append(mem)
+
+    def n_free_blocks(self) -> int:
+        return sum(map(len, self._free.values()))
+
+
 class PooledMemory(BaseMemory):
     """Memory of the pool, to which it returns."""
 
@@ -177,24 +198,20 @@ class PooledMemory(BaseMemory):
             self._pool._take_back(self._place, self._mem)
 
 
-class MemoryPool(Closed):
+class MemoryPool(_Pool, Closed):
     """Device memory that was used once, by device, stream and size; ``allocator`` gives more."""
 
     _full_name = "cupy.cuda.MemoryPool"
 
     def __init__(self, allocator: Any = None) -> None:
+        super().__init__()
         self._allocator = _malloc if allocator is None else allocator
-        self._free: dict[tuple[int, int, int], list[BaseMemory]] = {}
         self._total = 0
-        self._lock = threading.RLock()
 
     def malloc(self, size: int) -> MemoryPointer:
         """``size`` bytes on the current device, for the current stream first."""
         place = (cuda.getDevice(), pointer_of(None), int(size))
-        with self._lock:
-            waiting = self._free.get(place)
-            mem = waiting.pop() if waiting else self._more(int(size))
-        return MemoryPointer(PooledMemory(self, place, mem), 0)
+        return MemoryPointer(PooledMemory(self, place, self._take(place, lambda: self._more(int(size)))), 0)
 
     def _more(self, size: int) -> BaseMemory:
         try:
@@ -209,11 +226,6 @@ class MemoryPool(Closed):
                 raise OutOfMemoryError(size, self._total) from None
         self._total += size
         return mem
-
-    def _take_back(self, place: tuple[int, int, int], mem: BaseMemory) -> None:
-        with self._lock:
-            mem._dropped_at = here()
-            self._free.setdefault(place, []).append(mem)
 
     def free_all_blocks(self, stream: Any = None) -> None:
         """Give what nobody uses back to CUDA, which waits for the device first, and hears of it with the next call."""
@@ -232,9 +244,6 @@ class MemoryPool(Closed):
                 mem.ptr = 0  # it is no longer this object's
             self._total -= self.free_bytes()
             self._free.clear()
-
-    def n_free_blocks(self) -> int:
-        return sum(map(len, self._free.values()))
 
     def free_bytes(self) -> int:
         return sum(size * len(waiting) for (_, _, size), waiting in self._free.items())
@@ -315,35 +324,25 @@ class PooledPinnedMemory:
         return self.ptr
 
     def __del__(self) -> None:
-        self._pool._take_back(self._mem)
+        self._pool._take_back(self.size, self._mem)
 
 
-class PinnedMemoryPool:
+class PinnedMemoryPool(_Pool):
     """Pinned memory that was used once, by size. No stream is waited for before it is given out again."""
 
     def __init__(self, allocator: Any = None) -> None:
         if allocator is not None:
             raise Outside("cupy.cuda.PinnedMemoryPool with an allocator of its own")
-        self._free: dict[int, list[PinnedMemory]] = {}
-        self._lock = threading.RLock()
+        super().__init__()
 
     def malloc(self, size: int) -> PinnedMemoryPointer:
         rounded = -(-int(size) // PINNED_UNIT) * PINNED_UNIT
-        with self._lock:
-            waiting = self._free.get(rounded)
-            mem = waiting.pop() if waiting else PinnedMemory(rounded)
+        mem = self._take(rounded, lambda: PinnedMemory(rounded))
         return PinnedMemoryPointer(PooledPinnedMemory(mem, self), 0)
-
-    def _take_back(self, mem: PinnedMemory) -> None:
-        with self._lock:
-            self._free.setdefault(mem.size, []).append(mem)
 
     def free_all_blocks(self) -> None:
         """Give what nobody uses back to the system."""
         self._free.clear()
-
-    def n_free_blocks(self) -> int:
-        return sum(map(len, self._free.values()))
 
 
 class PinnedMemoryPointer(np.ndarray[Any, Any]):
