@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 from grader.simt.engine.values import F32, I16, Value
 from grader.simt.isa.formats import flush, scalar_name, widen
@@ -17,10 +18,11 @@ PAIRS = ("f16x2", "bf16x2")
 NAN = 0x7FFFFFFF
 INF = float("inf")
 
-EQUALITY = ("eq", "ne")
-SIGNED_METHODS = {"eq": "eq", "ne": "ne", "lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge"}
-UNSIGNED_METHODS = {"eq": "eq", "ne": "ne", "lt": "ult", "le": "ule", "gt": "ugt", "ge": "uge",
-                    "lo": "ult", "ls": "ule", "hi": "ugt", "hs": "uge"}  # fmt: skip
+Test = Callable[[Value, Value], Value]
+EQUALITY: dict[str, Test] = {"eq": Value.eq, "ne": Value.ne}
+SIGNED_ORDER = EQUALITY | {"lt": Value.slt, "le": Value.sle, "gt": Value.sgt, "ge": Value.sge}
+UNSIGNED_ORDER = EQUALITY | {"lt": Value.ult, "le": Value.ule, "gt": Value.ugt, "ge": Value.uge}
+UNSIGNED_ORDER |= {"lo": Value.ult, "ls": Value.ule, "hi": Value.ugt, "hs": Value.uge}
 SYMBOLS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "num": "ord", "nan": "uno"}
 FLOAT_ORDER = (*SYMBOLS, "equ", "neu", "ltu", "leu", "gtu", "geu")
 """Comparison operators of floats; those that end in ``u`` are true when an operand is NaN, ``num`` asks for no NaN."""
@@ -29,8 +31,7 @@ FLOAT_ORDER = (*SYMBOLS, "equ", "neu", "ltu", "leu", "gtu", "geu")
 def _compare(m: Match, a: Value, b: Value) -> Value:
     """``a m.CMP b`` for values of PTX type ``m.TYPE`` (64 answers for packed pairs)."""
     if m.TYPE not in FLOATS + PAIRS:
-        methods = SIGNED_METHODS if is_signed(m.TYPE) else UNSIGNED_METHODS
-        return getattr(a, methods[m.CMP])(b)  # type: ignore[no-any-return]  # the methods of the tables give values
+        return (SIGNED_ORDER if is_signed(m.TYPE) else UNSIGNED_ORDER)[m.CMP](a, b)
     kind = scalar_name(m.TYPE)
     sides = [flush(x, kind) if m.ftz else x for x in (a, b)]
     left, right = (x if x.bits == 64 else widen(x, kind, F32) for x in sides)
@@ -43,8 +44,9 @@ def _combined(m: Match, answer: Value, c: Value | None) -> Value:
     return answer if c is None else BITWISE[m.BOOL](answer, c)
 
 
-SCALARS = ((BITS, EQUALITY, ""), (UNSIGNED, tuple(UNSIGNED_METHODS), ""), (SIGNED, tuple(SIGNED_METHODS), ""),
-           (FLOATS, FLOAT_ORDER, "{.ftz}"))  # fmt: skip
+Kinds = Sequence[tuple[Sequence[str], Collection[str], str]]
+SCALARS: Kinds = ((BITS, EQUALITY, ""), (UNSIGNED, UNSIGNED_ORDER, ""), (SIGNED, SIGNED_ORDER, ""),
+                  (FLOATS, FLOAT_ORDER, "{.ftz}"))  # fmt: skip
 """What can be compared: types, their comparisons, and whether subnormal numbers may count as zero."""
 
 
@@ -52,9 +54,9 @@ def comparison(
     opcode: str,
     operands: str,
     *examples: Example,
-    kinds: tuple[tuple[tuple[str, ...], tuple[str, ...], str], ...] = SCALARS,
-    to: tuple[str, ...] = (),
-) -> Callable[[Callable[..., Value | tuple[Value, ...]]], Callable[..., Value | tuple[Value, ...]]]:
+    kinds: Kinds = SCALARS,
+    to: Sequence[str] = (),
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Forms for each row of ``kinds``, without a predicate that the answer is combined with and with one.
 
     ``to``: types of the destination, which is a predicate without them.
@@ -64,7 +66,7 @@ def comparison(
     if strangers := [x.text for x in examples if x.text.rpartition(".")[2] not in of_kinds]:
         raise ValueError(f"no comparison takes the examples {strangers}")
 
-    def register(build: Callable[..., Value | tuple[Value, ...]]) -> Callable[..., Value | tuple[Value, ...]]:
+    def register(build: Callable[..., Any]) -> Callable[..., Any]:
         target = {"d": "DTYPE", "c": "pred"} if to else {"d": "pred", "dq": "pred", "c": "pred"}
         for types, order, ftz in kinds:
             own = [x for x in examples if x.text.rpartition(".")[2] in types]

@@ -67,7 +67,7 @@ def magnitude(value: Value, kind: str = "") -> Value:
 
 
 def is_nan(value: Value, kind: str = "") -> Value:
-    """Whether a value of the format is not a number, told from its bits."""
+    """Whether a value of the format is not a number, by its bits."""
     kind = kind or _kind_of(value)
     return magnitude(value, kind).ugt(_infinity_bits(kind))
 

@@ -71,7 +71,17 @@ def _high_product(a: Value, b: Value, kind: str) -> Value:
 
 
 def _product(m: Match, a: Value, b: Value) -> Value:
-    return a * b if m.HALF == "lo" else _high_product(a, b, m.TYPE)
+    """The half of the product that the form names, or all of it.
+
+    The operands of ``mul24`` are their lower 24 bits; its ``.hi`` is bits 16 to 47.
+    """
+    if m.OPCODE.endswith("24"):
+        a, b = ((x << 8).ashr(8) if is_signed(m.TYPE) else x & 0xFFFFFF for x in (a, b))
+    if m.HALF == "lo":
+        return a * b
+    if m.OPCODE.endswith("24"):
+        return (_wide(a, m.TYPE) * _wide(b, m.TYPE) >> 16).trunc(I32)
+    return _wide(a, m.TYPE) * _wide(b, m.TYPE) if m.wide else _high_product(a, b, m.TYPE)
 
 
 @form(
@@ -92,11 +102,6 @@ def _product(m: Match, a: Value, b: Value) -> Value:
     HALF=HALVES,
     TYPE=INTS,
 )
-def mad(e: Emitter, m: Match, a: Value, b: Value, c: Value | None = None) -> Value:
-    product = _product(m, a, b)
-    return product if c is None else product + c
-
-
 @form(
     "mul.wide.TYPE d, a, b",
     Example("mul.wide.s32", ([-2], [3]), [-6]),
@@ -110,19 +115,6 @@ def mad(e: Emitter, m: Match, a: Value, b: Value, c: Value | None = None) -> Val
     TYPE=NARROW,
     operands={"d": "wide:TYPE", "c": "wide:TYPE"},
 )
-def mad_wide(e: Emitter, m: Match, a: Value, b: Value, c: Value | None = None) -> Value:
-    product = _wide(a, m.TYPE) * _wide(b, m.TYPE)
-    return product if c is None else product + c
-
-
-def _product24(m: Match, a: Value, b: Value) -> Value:
-    """``.lo``: bits 0 to 31 of the product of the operands' lower 24 bits; ``.hi``: bits 16 to 47."""
-    sides = [(x << 8).ashr(8) if is_signed(m.TYPE) else x & 0xFFFFFF for x in (a, b)]
-    if m.HALF == "lo":
-        return sides[0] * sides[1]
-    return (_wide(sides[0], m.TYPE) * _wide(sides[1], m.TYPE) >> 16).trunc(I32)
-
-
 @form(
     "mul24.HALF.TYPE d, a, b",
     Example("mul24.lo.s32", ([0xFFFFFF, 0x1000003], [5]), [-5, 15]),
@@ -137,8 +129,8 @@ def _product24(m: Match, a: Value, b: Value) -> Value:
     HALF=HALVES,
     TYPE=WORDS,
 )
-def mad24(e: Emitter, m: Match, a: Value, b: Value, c: Value | None = None) -> Value:
-    product = _product24(m, a, b)
+def mul_mad(e: Emitter, m: Match, a: Value, b: Value, c: Value | None = None) -> Value:
+    product = _product(m, a, b)
     return product if c is None else product + c
 
 
@@ -151,8 +143,7 @@ def mad24(e: Emitter, m: Match, a: Value, b: Value, c: Value | None = None) -> V
     TYPE=("s32",),
 )
 def mad_sat(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
-    product = _product(m, a, b) if m.OPCODE == "mad" else _product24(m, a, b)
-    return e.f.overloaded("llvm.sadd.sat", product, c)
+    return e.f.overloaded("llvm.sadd.sat", _product(m, a, b), c)
 
 
 @form(

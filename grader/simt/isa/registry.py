@@ -145,7 +145,7 @@ class Form:
 FORMS: dict[str, list[Form]] = defaultdict(list)
 """Every form by opcode; filled by importing the chapters (`grader.simt.isa`)."""
 
-_SLOT = re.compile(r"\{\.([\w:]+)\}|\.([\w:]+)")
+_SLOT = re.compile(r"(\{?)\.([\w:]+)")
 
 
 def form(
@@ -169,9 +169,8 @@ def form(
     first = re.split(r"[.{]", head, maxsplit=1)[0]
     known = {**(also or {}), **choices}
     slots = []
-    for match in _SLOT.finditer(head[len(first) :]):
-        name, optional = match.group(1) or match.group(2), match.group(1) is not None
-        slots.append(Slot(name, frozenset(known.get(name, (name,))), optional))
+    for brace, name in _SLOT.findall(head[len(first) :]):
+        slots.append(Slot(name, frozenset(known.get(name, (name,))), bool(brace)))
     names = tuple(part.strip(" {}") for part in tail.split(",")) if tail.strip() else ()
     usual = next((slot.name for slot in reversed(slots) if slot.name in WIDTH), "")
     types = {"*": "TYPE" if "TYPE" in known else usual, **(operands or {})}

@@ -129,8 +129,8 @@ class _Single(Emitter):
         return self.carry.get().as_lanes()
 
     def write_carry(self, value: Value) -> None:
-        kept = self.carry.get() & ~self.mask
-        self.carry.set(kept | (value.as_mask() & self.mask))
+        others = self.carry.get() & ~self.mask
+        self.carry.set(others | (value.as_mask() & self.mask))
 
 
 def _module(form: Form, match: Match, sources: Sequence[str], destinations: Sequence[str]) -> ir.Module:

@@ -38,6 +38,7 @@ RESULTS = {  # A with B as s32: halves saturated, halves summed onto 5, bytes sa
 }
 ARITHMETIC = {f"{name}{count}": RESULTS[name][at : at + 2] for name in OPERATIONS for count, at in (("2", 0), ("4", 2))}
 """Instructions with the results of their examples, side by side and summed."""
+KINDS = {"DTYPE": WORDS, "ATYPE": WORDS, "BTYPE": WORDS, "CMP": COMPARISONS}
 
 
 def _parts(m: Match, a: Value, b: Value) -> tuple[list[Value], int]:
@@ -53,9 +54,7 @@ def _parts(m: Match, a: Value, b: Value) -> tuple[list[Value], int]:
     "OPCODE.DTYPE.ATYPE.BTYPE{.sat} d, a, b, c",
     *[Example(f"{name}.s32.s32.s32.sat", ([A], [B], [5]), [packed]) for name, (packed, _) in ARITHMETIC.items()],
     OPCODE=ARITHMETIC,
-    DTYPE=WORDS,
-    ATYPE=WORDS,
-    BTYPE=WORDS,
+    also=KINDS,
     operands=ALL_B32,
 )
 @form(
@@ -63,9 +62,7 @@ def _parts(m: Match, a: Value, b: Value) -> tuple[list[Value], int]:
     Example("vset2.u32.u32.ge", ([0x05FF8001], [0x0501FF02], [5]), [0x00010000]),
     Example("vset4.u32.u32.ge", ([0x05FF8001], [0x0501FF02], [5]), [0x01010000]),
     OPCODE=("vset2", "vset4"),
-    ATYPE=WORDS,
-    BTYPE=WORDS,
-    CMP=COMPARISONS,
+    also=KINDS,
     operands=ALL_B32,
 )
 def side_by_side(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
@@ -81,9 +78,7 @@ def side_by_side(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
     "OPCODE.DTYPE.ATYPE.BTYPE.add d, a, b, c",
     *[Example(f"{name}.s32.s32.s32.add", ([A], [B], [5]), [total]) for name, (_, total) in ARITHMETIC.items()],
     OPCODE=ARITHMETIC,
-    DTYPE=WORDS,
-    ATYPE=WORDS,
-    BTYPE=WORDS,
+    also=KINDS,
     operands=ALL_B32,
 )
 @form(
@@ -91,9 +86,7 @@ def side_by_side(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
     Example("vset2.u32.u32.ge.add", ([0x05FF8001], [0x0501FF02], [5]), [6]),
     Example("vset4.u32.u32.ge.add", ([0x05FF8001], [0x0501FF02], [5]), [7]),
     OPCODE=("vset2", "vset4"),
-    ATYPE=WORDS,
-    BTYPE=WORDS,
-    CMP=COMPARISONS,
+    also=KINDS,
     operands=ALL_B32,
 )
 def summed(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:

@@ -102,7 +102,7 @@ def _longest_list(f: Builder, units: Value, lanes: Value, banks: int) -> Value:
         bank = (unit & (banks - 1)).zext(I64)
         row, place = f.at(lists, bank * (4 * LANES)), f.at(lengths, bank << 2)
         length = f.load(I32, place)
-        f.store(unit, row, length.zext(I64) << 2)  # behind the list, so that the search always ends
+        f.store(unit, row, length.zext(I64) << 2)  # after the list's end, so that the search always ends
         at = f.var(f.const(I32, 0))
         with f.while_(lambda: f.load(I32, row, at.get().zext(I64) << 2).ne(unit)):
             at.set(at.get() + 1)

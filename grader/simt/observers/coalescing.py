@@ -53,9 +53,9 @@ def _distinct(module: ir.Module, f: Builder) -> None:
     first = keys.lane(f.first_lane(mask))
     run = mask >> f.first_lane(mask)
     last = keys.lane(f.const(I32, 31) - f.intrinsic("llvm.ctlz.i32", I32, mask, f.const(I1, 0)))
-    # Idle lanes before the first active one repeat its key, those behind it the last one's: right for one run of lanes.
-    behind = f.iota(I32).ugt(f.splat(f.first_lane(mask)))
-    filled = mask.as_lanes().select(keys, behind.select(f.splat(last), f.splat(first)))
+    # Idle lanes before the first active one repeat its key, those after it the last one's: right for one run of lanes.
+    later = f.iota(I32).ugt(f.splat(f.first_lane(mask)))
+    filled = mask.as_lanes().select(keys, later.select(f.splat(last), f.splat(first)))
     previous = filled.shuffle([0, *range(31)])
     rising = filled.ult(previous).as_mask().eq(0)
     with f.if_(rising & (run & (run + 1)).eq(0)):

@@ -15,19 +15,19 @@ from grader.simt.engine.layout import COPY, COPY_QUEUE, COPY_QUEUE_BYTES, WARP, 
 from grader.simt.engine.values import I1, I32, I64, PTR, Value, vec
 from grader.simt.observers.base import Completion
 
-UNDER_WAY: Mapping[str, int] = {
+IN_FLIGHT: Mapping[str, int] = {
     "global": Stamp.MAX_CLOCK << Stamp.CLOCK,
     "shared": Stamp.MAX_CLOCK << Stamp.CLOCK | 1 << Stamp.SEVERAL,
 }
 """What marks the stamps of an asynchronous copy until its wait. No warp's clock is so high, so that no access comes
 after the copy; and "several" makes a conflict of an access to its target by its own thread, too. A source cannot say
-so with that bit, which there tells of other readers (see `is_under_way`).
+so with that bit, which there tells of other readers (see `is_in_flight`).
 """
 
 
-def is_under_way(stamps: Value) -> Value:
+def is_in_flight(stamps: Value) -> Value:
     """Whether stamps are those of copies in flight."""
-    return (stamps & UNDER_WAY["global"]).eq(UNDER_WAY["global"])
+    return (stamps & IN_FLIGHT["global"]).eq(IN_FLIGHT["global"])
 
 
 def stamps_at(f: Builder, warp: Value, worker: Value, clock: Value, line: Value) -> Value:
@@ -59,7 +59,7 @@ def _end_reads(copy: Completion, places: Value, now: Value, k: Value) -> None:
     lanes = copy.lanes & COPY.row(f, copy.slot, "bytes").ugt(start).as_mask()
     old = f.gather(vec(I64), places, lanes.as_lanes(), f.const(vec(I64), 0), 8)
     flag = old & (1 << Stamp.SEVERAL)
-    own = (old ^ flag).eq(now | UNDER_WAY["global"]).as_mask() & lanes
+    own = (old ^ flag).eq(now | IN_FLIGHT["global"]).as_mask() & lanes
     f.scatter(now | flag, places, own.as_lanes(), 8)
 
 
@@ -81,16 +81,16 @@ def _build_as_started(f: Builder, granule: int) -> None:
     f.store(cells, places, align=64)
     f.store(stamps, table, align=64)
     known = f.at(WORKER.load(f, worker, "known"), WARP.load(f, warp, "index").zext(I64) * 128)
-    under_way = (stamps & UNDER_WAY["shared"]).eq(UNDER_WAY["shared"]).as_mask()
-    with f.each_lane(lanes & under_way) as lane:
+    in_flight = (stamps & IN_FLIGHT["shared"]).eq(IN_FLIGHT["shared"]).as_mask()
+    with f.each_lane(lanes & in_flight) as lane:
         at = lane.zext(I64) * 8
         stamp = f.load(I64, f.at(table, at))
         clock = _started(f, worker, stamp, f.load(I64, f.at(places, at)), granule)
         of_warp = (stamp >> (Stamp.THREAD + 5)) & 31
         own = ((stamp >> Stamp.THREAD) & 1023).eq(WARP.load(f, warp, "index").zext(I64) * 32 + lane.zext(I64))
         unordered = clock.uge(f.load(I32, f.at(known, of_warp * 4))) & ~own
-        told = (stamp & ~UNDER_WAY["shared"]) | (clock.zext(I64) << Stamp.CLOCK)
-        f.store(unordered.select(told, stamp), f.at(table, at))
+        earlier = (stamp & ~IN_FLIGHT["shared"]) | (clock.zext(I64) << Stamp.CLOCK)
+        f.store(unordered.select(earlier, stamp), f.at(table, at))
     f.ret(f.load(vec(I64), table, align=64))
 
 

@@ -153,7 +153,7 @@ def _test(e: BlockEmitter, op: Op, position: int) -> None:
 
 
 def _slot(e: BlockEmitter, op: Op) -> Value:
-    """Where the beginning of an mbarrier's copies is kept: mbarriers that lie together have slots of their own."""
+    """The slot for the beginning of an mbarrier's copies: mbarriers that lie together have slots of their own."""
     address = next(operand for operand in op.instruction.operands if isinstance(operand, Address))
     first = e.address_of(address).lane(e.f.first_lane(e.mask))
     return (first.trunc(I32) >> 3) & (COPY_BARRIERS - 1)

@@ -1,4 +1,4 @@
-"""What orders blocks: fences, and the atomic and volatile accesses behind and before them.
+"""What orders blocks: fences, and the atomic and volatile accesses after and before them.
 
 A *release* is a fence and then an atomic, or a volatile store, of the same warp. It covers what came before the fence,
 and what the warp knows of other warps' fences. A block keeps what it has released as rows of its warps' clocks, each
@@ -7,7 +7,7 @@ and then a fence: the warp learns the time, and with it all that was released be
 
 An access of another block is ordered before now if the first release that covers it is no later than what the warp has
 acquired; barriers hand that on. A block keeps its last few releases and the time of its first one, which stands for all
-that are not kept: a race may be missed so, but none is made up.
+that are not kept: a race may be missed so, but no false race is reported.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ def _release(f: Builder, worker: Value, warp: Value, now: Value) -> None:
         f.memset(ring, 0, f.const(I64, RELEASES.size))
         RELEASES.store(f, ring, "owner", order + 1)
     count = RELEASES.load(f, ring, "count")
-    last = _row(f, _kept(f, ring, count - 1))  # before the first one: zeros
+    last = _row(f, _release_row(f, ring, count - 1))  # before the first one: zeros
     row = f.overloaded("llvm.umax", covered, last)
     with f.if_(row.ne(last).as_mask().ne(0)):
-        f.store(row, _kept(f, ring, count), align=64)
+        f.store(row, _release_row(f, ring, count), align=64)
         RELEASES.store(f, ring, "times", now, count & (KEPT_RELEASES - 1))
         with f.if_(count.eq(0)):
             RELEASES.store(f, ring, "first", now)
@@ -100,7 +100,7 @@ def is_ordered(module: ir.Module, f: Builder) -> None:
     first = f.var(f.const(I64, -1))
     with f.loop(count.ult(most).select(count, most)) as i:
         k = count - 1 - i
-        covers = f.load(I32, f.at(_kept(f, ring, k), of_warp * 4)).ugt(clock)
+        covers = f.load(I32, f.at(_release_row(f, ring, k), of_warp * 4)).ugt(clock)
         time = RELEASES.load(f, ring, "times", k & (KEPT_RELEASES - 1))
         oldest = (i + 1).eq(most) & count.ugt(most)
         first.set(covers.select(oldest.select(RELEASES.load(f, ring, "first"), time), first.get()))
@@ -111,7 +111,7 @@ def _row(f: Builder, place: Value) -> Value:
     return f.load(vec(I32), place, align=64)
 
 
-def _kept(f: Builder, ring: Value, k: Value) -> Value:
+def _release_row(f: Builder, ring: Value, k: Value) -> Value:
     """Where a block's ``k``-th release lies."""
     return f.at(RELEASES.at(f, ring, "rows"), (k & (KEPT_RELEASES - 1)) * ROW)
 

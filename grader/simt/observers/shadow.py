@@ -5,7 +5,7 @@ one block are ordered when the later warp knows the earlier warp's clock: barrie
 a warp (`.sync`) move its own row on. Accesses of different blocks of one launch are ordered only by what one of them
 has released and the other acquired (see `grader.simt.observers.releases`). A cell with several unordered readers keeps
 one of them and a flag: the first, unless that is the thread that wrote the cell last. It is likely to be the next
-writer too, and a race is better told with another thread's read.
+writer too, and a report with another thread's read says more.
 
 The same stamps say whether memory was ever written: shared memory in this block, global memory since it was allocated.
 """
@@ -54,7 +54,7 @@ class Shadow(Observer):
         mine = copies.stamps_at(access.f, access.warp, access.worker, clock, access.line) | int(access.strong)
         written = cell.load("writes")
         if access.kind == "copy":
-            mine = mine | copies.UNDER_WAY[access.space]
+            mine = mine | copies.IN_FLIGHT[access.space]
         if access.kind == "load" or (access.kind == "copy" and access.space == "global"):
             if self.races:
                 self._conflict(access, cell, mine, written, findings.RACE_WRITE_READ)
@@ -72,7 +72,7 @@ class Shadow(Observer):
         f = access.f
         found = _suspects(access, mine, other)
         if access.copies and access.space == "global" and kind == findings.RACE_READ_WRITE:
-            found = found | (_same_thread(mine, other) & copies.is_under_way(other))
+            found = found | (_same_thread(mine, other) & copies.is_in_flight(other))
         suspects = found.as_mask() & access.mask
         with f.if_(suspects.ne(0), likely=False):
             bad = f.call(_unordered(f.module, access.space), access.warp, access.worker, other, suspects)
@@ -93,7 +93,7 @@ class Shadow(Observer):
         with f.if_(lost.ne(0), likely=False):
             same = _values_agree(access, lost, there) if _one_value(access) else f.const(I32, 0)
             if access.kind == "copy":  # of one request: none of its copies waits for another
-                there = there & ~copies.UNDER_WAY["shared"]
+                there = there & ~copies.IN_FLIGHT["shared"]
             _report_writes(access, lost, same, there)
 
     def _uninitialised(self, access: Access) -> None:
@@ -256,8 +256,8 @@ def _merge_reader(access: Access, mine: Value, old: Value, written: Value) -> Va
     others = _suspects(access, mine, old).as_mask() & access.mask
     with f.if_(others.ne(0)):
         unordered = f.call(_unordered(f.module, access.space), access.warp, access.worker, old, others)
-        kept = _same_thread(old, written).select(mine, old)
-        merged.set(unordered.as_lanes().select(kept | (1 << Stamp.SEVERAL), mine))
+        reader = _same_thread(old, written).select(mine, old)
+        merged.set(unordered.as_lanes().select(reader | (1 << Stamp.SEVERAL), mine))
     return merged.get()
 
 
