@@ -13,7 +13,7 @@ from grader.cli.course import find, load
 from grader.errors import UsageError
 from grader.output import print_json, print_line, print_table, say, screen, table_of, wrapped, write_file
 from grader.text import counted
-from grader.timing.pass_lines import Line, Profile, Reached, lines_of, own_file, read_profile, save, separated
+from grader.timing.pass_lines import Line, Profile, line_below, own_file, read_profile, save, separated
 from grader.timing.roofline import TOO_FAST, line_in_words
 
 if TYPE_CHECKING:
@@ -158,8 +158,8 @@ def _older(path: Path, gpu: str, *, mine: bool) -> Profile | None:
 
 def profile_of(report: BenchReport) -> Profile:
     """The profile that a bench report gives, of those rows that can be believed."""
-    reached = [Reached(row.exercise, row.fraction or 0.0, row.of) for row in report.rows if not why_none(row)]
-    return Profile(report.gpu.name, report.date, dict(report.versions), lines_of(reached))
+    lines = {row.exercise: line_below(row.fraction or 0.0, row.of) for row in report.rows if not why_none(row)}
+    return Profile(report.gpu.name, report.date, dict(report.versions), lines)
 
 
 def why_none(row: BenchRow) -> str:

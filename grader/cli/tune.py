@@ -163,11 +163,11 @@ def _machine(requires: str, gpu: Gpu | None, arch: str | None) -> Machine:
 def _measured(
     job: _Job, variants: Sequence[Variant], tell: Callable[[str], None], stopped: Callable[[], bool]
 ) -> Sweep:
-    from grader.tune.sweep import sweep, unmeasured
+    from grader.tune.sweep import Sweep, sweep
 
     gpu = job.here.gpu
     if gpu is None:
-        return replace(unmeasured(variants), interrupted=stopped())
+        return Sweep(tuple(variants), stopped())
     from grader.backends.base import Limits
     from grader.backends.gpu import GpuBackend
     from grader.tune.sweep import GpuTimer
@@ -235,9 +235,9 @@ def _write(job: _Job, tuned: Tuned) -> None:
     if before.removeprefix(BOM_UTF8) != job.source.encode():
         hint = "run it again, or change the lines yourself"
         raise UsageError(f"{job.path} was changed while it was tuned: nothing is written", code="changed", hint=hint)
-    after = rewritten(job.source, job.places, best.variant.choice).encode()
+    after = rewritten(job.source, job.places, best.choice).encode()
     _replace(job.path, before[: len(before) - len(job.source.encode())] + after)
-    print_line(f"{job.path} has {in_words(best.variant.choice)} now.", to_stderr=True)
+    print_line(f"{job.path} has {in_words(best.choice)} now.", to_stderr=True)
 
 
 def _replace(path: Path, content: bytes) -> None:

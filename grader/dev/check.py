@@ -20,6 +20,7 @@ from grader.dev.static import fact_problems, source_problems, text_problems
 from grader.dev.verdicts import Graded, assembly_problems, claim_problems, verdict_problems
 from grader.dev.wrong import WrongAnswer, wrong_answers
 from grader.gpus.models import simulable
+from grader.text import counted
 from grader.verdict import Verdict
 
 ALONE = {"race", "technique"}
@@ -66,7 +67,7 @@ def run(
         found = tuple(ladder_problems(steps, launches))
         show(Report(f"ladder {name}", found, f"{len(steps)} steps, each told from the one before" * (not found)))
     spent = f"{perf_counter() - started:.0f} s"
-    print_line(f"\n{len(checked)} exercises, {problems} problem{'s' * (problems != 1)}, {spent}")
+    print_line(f"\n{len(checked)} exercises, {counted(problems, 'problem')}, {spent}")
     if left:
         print_line(f"{left} exercises are left: the same command goes on with them")
     return LEFT if left else 1 if problems else 0

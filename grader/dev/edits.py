@@ -61,15 +61,10 @@ def written(head: Sequence[str], files: Mapping[str, tuple[str, str]]) -> str:
         difference = list(difflib.unified_diff(lines_of(old), lines_of(new), n=CONTEXT))
         if difference:
             out += [f"--- {name}", f"+++ {name}"]
-            out += [printed for line in difference[2:] for printed in _printed(line)]
+            for line in difference[2:]:  # empty context stays without its blank, which editors remove
+                out.append("" if line == " \n" else line.removesuffix("\n"))
+                out += [_NO_NEWLINE] * (not line.endswith("\n"))
     return "\n".join(out) + "\n"
-
-
-def _printed(line: str) -> list[str]:
-    """A line of a difference without its newline; empty context stays without its blank, which editors remove."""
-    if not line.endswith("\n"):
-        return [line, _NO_NEWLINE]
-    return ["" if line == " \n" else line[:-1]]
 
 
 def lines_of(text: str) -> list[str]:
@@ -88,23 +83,17 @@ def read_edit(text: str, names: Iterable[str]) -> Edit:
     files: dict[str, tuple[Hunk, ...]] = {}
     at = 2
     while at < len(lines):
-        name = _name(lines, at, names)
+        name = next((name for name in names if lines[at] == f"--- {name}"), None)
+        if name is None:
+            raise BadWrongAnswer(f"line {at + 1} must be `--- {' or '.join(names)}`, not {lines[at][:80]!r}")
+        if lines[at + 1 : at + 2] != [f"+++ {name}"]:
+            raise BadWrongAnswer(f"line {at + 2} must be `+++ {name}`")
         if name in files:
             raise BadWrongAnswer(f"line {at + 1}: a second section of {name}")
         files[name], at = _hunks(lines, at + 2)
     if not files:
         raise BadWrongAnswer(f"its third line must be `--- {' or '.join(names)}`: it edits nothing")
     return Edit((lines[0], lines[1]), files)
-
-
-def _name(lines: Sequence[str], at: int, names: Sequence[str]) -> str:
-    """The file that the two lines from ``at`` name."""
-    name = next((name for name in names if lines[at] == f"--- {name}"), None)
-    if name is None:
-        raise BadWrongAnswer(f"line {at + 1} must be `--- {' or '.join(names)}`, not {lines[at][:80]!r}")
-    if lines[at + 1 : at + 2] != [f"+++ {name}"]:
-        raise BadWrongAnswer(f"line {at + 2} must be `+++ {name}`")
-    return name
 
 
 def _hunks(lines: Sequence[str], at: int) -> tuple[tuple[Hunk, ...], int]:

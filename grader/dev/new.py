@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +34,20 @@ def new_exercise(name: str, chapter: str, course: Course, existing: Sequence[Cou
     that is taken or cannot be written to.
     """
     _check_name(name, existing)
-    chapter = chapter or _last_chapter(existing)
+    if not chapter:  # those without a number, as a plain course has them, do not count
+        numbered = [(int(found[1]), found[0]) for entry in existing if (found := _CHAPTER.fullmatch(entry.chapter))]
+        chapter = max(numbered, default=(0, FIRST_CHAPTER))[1]
     facts = {"name": name, "order": _order(chapter, existing)}
     files = dict(_files(name, chapter, course, facts))
-    taken = [path for path in (course.exercises / chapter / name, *files) if _is_there(path)]
-    if taken:
-        raise UsageError(f"{taken[0]} is already there", code="exists", hint="choose another name")
-    _write(files)
+    for path in (course.exercises / chapter / name, *files):
+        with _writing(path):
+            if path.exists() or path.is_symlink():  # a link that leads nowhere too
+                raise UsageError(f"{path} is already there", code="exists", hint="choose another name")
+    for path, text in files.items():
+        with _writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("x", encoding="utf-8") as file:
+                file.write(text)
     return tuple(files)
 
 
@@ -57,12 +65,6 @@ def _check_name(name: str, existing: Sequence[CourseExercise]) -> None:
     twin = next((entry for entry in existing if entry.name == name), None)
     if twin is not None:
         raise UsageError(f"{twin.folder} is already there", code="exists", hint="choose another name")
-
-
-def _last_chapter(existing: Sequence[CourseExercise]) -> str:
-    """The chapter with the largest number; chapters without one, as a plain course has them, do not count."""
-    numbered = [(int(found[1]), found[0]) for entry in existing if (found := _CHAPTER.fullmatch(entry.chapter))]
-    return max(numbered, default=(0, FIRST_CHAPTER))[1]
 
 
 def _order(chapter: str, existing: Sequence[CourseExercise]) -> int:
@@ -94,24 +96,10 @@ def _files(name: str, chapter: str, course: Course, facts: Mapping[str, Any]) ->
             yield course.solutions / chapter / f"{name}.cu", text.render(facts, solution=True)
 
 
-def _is_there(path: Path) -> bool:
-    """Whether something is at ``path``, a link that leads nowhere too."""
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
     try:
-        return path.exists() or path.is_symlink()
+        yield
     except OSError as error:
-        raise _cannot_write(path, error) from None
-
-
-def _write(files: Mapping[Path, str]) -> None:
-    for path, text in files.items():
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("x", encoding="utf-8") as file:
-                file.write(text)
-        except OSError as error:
-            raise _cannot_write(path, error) from None
-
-
-def _cannot_write(path: Path, error: OSError) -> UsageError:
-    hint = "--course DIR names another place"
-    return UsageError(f"cannot write {path}: {error.strerror}", code="cannot_write", hint=hint)
+        hint = "--course DIR names another place"
+        raise UsageError(f"cannot write {path}: {error.strerror}", code="cannot_write", hint=hint) from None

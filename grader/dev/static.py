@@ -14,6 +14,7 @@ from pathlib import Path
 from grader.catalog.courses import CourseExercise
 from grader.dev.report import Problem
 from grader.errors import WarpgradeError
+from grader.text import counted
 from grader.timing.pass_lines import REFERENCE, lines_on, with_line
 from grader.verdict import STAGES, VERDICTS
 
@@ -186,7 +187,7 @@ def _hints(_: CourseExercise, text: str) -> Iterator[str]:
     if numbers != list(range(1, len(numbers) + 1)):
         yield f"the hints are numbered {', '.join(map(str, numbers))}, not 1, 2, 3 …"
     if len(numbers) < HINTS:
-        yield f"{_counted(len(numbers), 'hint')}; an exercise has {HINTS} or more, each a step further than the last"
+        yield f"{counted(len(numbers), 'hint')}; an exercise has {HINTS} or more, each a step further than the last"
     yield from (f"hint {title} is empty" for title, body in _sections(text) if not body.strip())
 
 
@@ -194,14 +195,10 @@ def _interview(_: CourseExercise, text: str) -> Iterator[str]:
     """A question is a heading, its answer what stands below it."""
     sections = _sections(text)
     if len(sections) < QUESTIONS:
-        yield f"{_counted(len(sections), 'question')}; an exercise has {QUESTIONS} or more, with answers"
+        yield f"{counted(len(sections), 'question')}; an exercise has {QUESTIONS} or more, with answers"
     for title, body in sections:
         if not re.sub(r"^#+ .*$", "", body, flags=re.MULTILINE).strip():
             yield f"the question {title!r} has no answer"
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def _sections(text: str) -> list[tuple[str, str]]:

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grader.errors import Unsupported
-from grader.gpus.models import real, serves
+from grader.gpus.models import serves
+from grader.text import counted
 
 if TYPE_CHECKING:
     from grader.launch import DeviceLimits
@@ -63,7 +64,8 @@ class Gpu:
 
     def arch_for(self, target: str) -> str:
         """What to assemble PTX of ``target`` for: ``sm_90a`` for PTX that only this generation runs."""
-        return real(self.compute_capability, target)
+        suffix = target[-1] if target[-1].isalpha() and serves(self.compute_capability, target) else ""
+        return self.arch + suffix
 
     def why_not(self, requires: str) -> str:
         """Why this GPU cannot run what ``requires`` names, "" if it can."""
@@ -84,7 +86,7 @@ def detect(index: int = 0) -> Gpu:
     """GPU number ``index``. Raises Unsupported where it, the driver or cuda-bindings is missing."""
     available = int(_call("cuDeviceGetCount"))
     if not 0 <= index < available:
-        shown = "no GPU" if available == 0 else "1 GPU" if available == 1 else f"{available} GPUs"
+        shown = counted(available, "GPU") if available else "no GPU"
         raise Unsupported(f"there is no GPU number {index}: the driver shows {shown}", hint=_NO_GPU_HINT)
     device = _call("cuDeviceGet", index)
     keys = _driver().CUdevice_attribute

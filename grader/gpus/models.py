@@ -36,12 +36,6 @@ def serves(here: Capability, architecture: str) -> bool:
     return here >= wanted and (not architecture.endswith("f") or here[0] == wanted[0])
 
 
-def real(here: Capability, target: str) -> str:
-    """What ptxas assembles PTX of ``target`` for, on a device of capability ``here``: ``sm_90``, or ``sm_90a``."""
-    suffix = target[-1] if target[-1].isalpha() and serves(here, target) else ""
-    return f"sm_{here[0]}{here[1]}{suffix}"
-
-
 def in_words(architecture: str) -> str:
     """E.g. "a GPU of compute capability 9.0 (no older one, and no newer one)"."""
     which = {"a": " (no older one, and no newer one)", "f": " or newer of its family"}

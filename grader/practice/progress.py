@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -162,11 +162,18 @@ def using(path: Path, work: Callable[[sqlite3.Connection], T], *, write: bool, t
 
     Raises Unavailable for everything else that can go wrong with a file.
     """
-    before = _identity(path)
+
+    def identity() -> tuple[int, int] | None:
+        with suppress(OSError):
+            found = path.stat()
+            return found.st_dev, found.st_ino
+        return None
+
+    before = identity()
     try:
         return _once(path, work, write=write)
     except _Damaged as damage:
-        if _identity(path) == before:  # else another process has just set it aside
+        if identity() == before:  # else another process has just set it aside
             aside = _set_aside(path)
             tell(f"{path} is damaged ({damage}): it is kept as {aside.name}, and a new one is begun")
     try:
@@ -197,14 +204,6 @@ def _once(path: Path, work: Callable[[sqlite3.Connection], T], *, write: bool) -
         if damaged or (code == sqlite3.SQLITE_ERROR and any(words in str(error) for words in tables)):
             raise _Damaged(str(error)) from None
         raise Unavailable(f"{path}: {error}") from None
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 @contextmanager

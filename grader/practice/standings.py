@@ -12,6 +12,7 @@ from itertools import groupby
 from typing import Any, Literal
 
 from grader.practice.progress import COLUMNS, Run
+from grader.text import counted, percent
 
 State = Literal["passed", "tried", "new"]
 _MEASURED = frozenset({"pass", "slow", "inconclusive"})  # verdicts whose measured fraction can be believed
@@ -113,12 +114,12 @@ def table_lines(found: Summary, *, title: Callable[[str], str], day: Callable[[s
         passed = sum(one.state == "passed" for one in group)
         yield f"{title(chapter)}: {passed} of {len(group)} passed"
         yield from (_line(one, widest, day).rstrip() for one in group)
-    words = f"{found.count('passed')} of {_plural(len(found.standings), 'exercise', 'exercises')} passed"
+    words = f"{found.count('passed')} of {counted(len(found.standings), 'exercise')} passed"
     if tried := found.count("tried"):
         words += f", {tried} tried"
-    words += f", {_plural(found.tries, 'run', 'runs')}"
+    words += f", {counted(found.tries, 'run')}"
     if found.elsewhere:
-        more = _plural(found.elsewhere, "exercise", "exercises")
+        more = counted(found.elsewhere, "exercise")
         words += f"; {more} of other courses: --course DIR shows them"
     yield ""
     yield words + "."
@@ -126,18 +127,14 @@ def table_lines(found: Summary, *, title: Callable[[str], str], day: Callable[[s
 
 def _line(one: Standing, widest: int, day: Callable[[str], str]) -> str:
     when = day(one.passed_at) if one.passed_at else f"not yet, last tried {day(one.last_at)}" if one.last_at else ""
-    tries = _plural(one.tries, "try", "tries") if one.tries else ""
+    tries = f"{one.tries} {'try' if one.tries == 1 else 'tries'}" if one.tries else ""
     points = f"{one.best.score} of {one.best.max_score}" if one.best is not None else ""
     fraction = one.fastest.fraction_of_peak if one.fastest is not None else None
-    speed = f"{100 * fraction:.1f} % of peak" if fraction is not None else ""
+    speed = f"{percent(fraction)} of peak" if fraction is not None else ""
     return (
         f"{MARKS[one.state]} {one.place.number:>4}  {one.place.name:<{widest}}  "
         f"{points:>10}  {speed:<13}  {tries:<8}  {when}"
     )
-
-
-def _plural(count: int, one: str, many: str) -> str:
-    return f"{count} {one if count == 1 else many}"
 
 
 # ------------------------------------------------------------------------------------------------------ for other tools

@@ -9,8 +9,8 @@
                 message, arrays = channel.receive(None)
 
 One message is a JSON header with a length before it, followed by raw bytes: nothing that arrives is ever unpickled
-or evaluated, and every length is checked against a limit before memory is taken. Standard output and standard error
-of a child are something else: they are drained into bounded tails that nobody parses.
+or evaluated, and every length is checked against a limit before memory is taken. Standard output
+of a child goes nowhere, and standard error into a bounded tail that nobody parses.
 
     ChannelError (a GraderFault, so that one nobody caught ends as verdict ``error``)
     ├── ChannelClosed    the other side is gone
@@ -159,7 +159,7 @@ class Channel:
         magic, length = _PREFIX.unpack(self._read(_PREFIX.size, deadline))
         if magic != MAGIC or length > HEADER_LIMIT:
             raise ChannelBroken("what arrived is not a message")
-        message, blobs, arrays = _checked(_parsed(self._read(length, deadline)))
+        message, blobs, arrays = _checked(self._read(length, deadline))
         for name, size in blobs:
             message[name] = bytes(self._read(size, deadline))
         received = {}
@@ -267,17 +267,12 @@ def _bytes_of(array: npt.NDArray[np.generic]) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
-def _parsed(text: bytearray) -> Any:
+def _checked(text: bytearray) -> tuple[dict[str, Any], list[tuple[str, int]], list[tuple[str, str, tuple[int, ...]]]]:
+    """The header's three parts, once every name, type and size in it is known to be harmless."""
     try:
-        return json.loads(bytes(text).decode("utf-8", "surrogatepass"))
+        header = json.loads(bytes(text).decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError):
         raise ChannelBroken("what arrived is not a message: no JSON") from None
-
-
-def _checked(
-    header: Any,
-) -> tuple[dict[str, Any], list[tuple[str, int]], list[tuple[str, str, tuple[int, ...]]]]:
-    """The header's three parts, once every name, type and size in it is known to be harmless."""
     try:
         message = dict(header["message"])
         blobs = [(str(name), _size(size)) for name, size in header["blobs"]]

@@ -33,7 +33,7 @@ ENVIRONMENT = {
     "MKL_NUM_THREADS": "1",
 }
 INHERITED = ("LD_LIBRARY_PATH",)  # else an interpreter or driver library that was found here is not found there
-TAIL_BYTES = 64 << 10  # of standard output and standard error, each
+TAIL_BYTES = 64 << 10  # of standard error
 PIPE_BYTES = 1 << 20
 SESSION_END_S = 2.0
 _OF_A_PROCESS = 2  # of a clock's number, beside the process's: its threads' processor time together (Linux)
@@ -61,7 +61,7 @@ class Closing(ABC):
 
 
 class Child(Closing):
-    """A running child: its channel, the ends of its output, and its end.
+    """A running child: its channel, the end of its standard error, and its own end.
 
     As a context manager it is killed on exit, with its whole process group, and reaped.
     """
@@ -73,24 +73,15 @@ class Child(Closing):
         self.peak_memory_bytes: int | None = None
         self.cpu_s: float | None = None
         self._process = process
-        self._output = _Tail(process.stdout)
         self._errors = _Tail(process.stderr)
         self._inherited_bytes = _peak_bytes()
 
     @property
-    def stdout(self) -> str:
-        """The last 64 kB of what it wrote to standard output so far; all of its last words once it has ended."""
-        return self._text(self._output)
-
-    @property
     def stderr(self) -> str:
         """The last 64 kB of what it wrote to standard error so far; all of its last words once it has ended."""
-        return self._text(self._errors)
-
-    def _text(self, tail: _Tail) -> str:
         if self._process.returncode is not None:
-            tail.join()  # the pipe may still hold what it wrote before it died
-        return tail.text()
+            self._errors.join()  # the pipe may still hold what it wrote before it died
+        return self._errors.text()
 
     @property
     def returncode(self) -> int | None:
@@ -159,7 +150,6 @@ class Child(Closing):
         """Kill it and close the channel."""
         self.kill()
         self.channel.close()
-        self._output.join()
         self._errors.join()
 
     def _reaped(self, *, block: bool) -> bool:
@@ -240,7 +230,7 @@ def spawn(
         process = subprocess.Popen(
             [sys.executable, *flags, "-c", _BOOT, json.dumps(search_path), module, *map(str, numbers)],
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             bufsize=0,
             pass_fds=(child_read, child_write, *pass_fds),

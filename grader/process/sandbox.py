@@ -103,7 +103,7 @@ def restrict(*, read: Iterable[str] = (), write: Iterable[str] = (), execute: It
         for rights, paths in ((_READ, read), (_ALL_RIGHTS & ~_EXECUTE, write), (_READ | _EXECUTE, execute)):
             for path in paths:
                 _allow(ruleset, path, rights & handled)
-        no_new_privileges()
+        _prctl(_PR_SET_NO_NEW_PRIVS, 1)
         _syscall(_RESTRICT_SELF, ruleset, 0)
     finally:
         os.close(ruleset)
@@ -128,12 +128,6 @@ def limit(*, memory_bytes: int | None = None, cpu_s: int | None = None, file_byt
         # One second between SIGXCPU, which says what happened, and SIGKILL.
         hard = soft + 1 if kind == resource.RLIMIT_CPU and (most == resource.RLIM_INFINITY or soft < most) else soft
         resource.setrlimit(kind, (soft, hard))
-
-
-def no_new_privileges() -> None:
-    """Give up gaining privileges by starting programs, for good."""
-    if sys.platform == "linux":
-        _prctl(_PR_SET_NO_NEW_PRIVS, 1)
 
 
 def die_with_parent(parent: int) -> None:
@@ -199,7 +193,7 @@ def forbid(*, processes: bool, network: bool) -> bool:
         return False
     import ctypes
 
-    no_new_privileges()
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
     program = _filter(processes=processes, network=network)
     instructions = b"".join(struct.pack("<HBBI", *instruction) for instruction in program)
     buffer = ctypes.create_string_buffer(instructions, len(instructions))

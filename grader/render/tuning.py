@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from grader.text import cut, duration, percent, safe
 from grader.tune.settings import Place, changed_lines, in_words, is_now
-from grader.tune.sweep import NOT_MEASURED, RIGHT, Result, Sweep
+from grader.tune.sweep import NOT_MEASURED, RIGHT, Sweep
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from grader.tune.build import Needs
+    from grader.tune.build import Needs, Variant
     from grader.tune.settings import Setting
 
 SCHEMA = "warpgrade/tuned/1"
@@ -42,7 +42,7 @@ class Tuned:
     peak: float | None
     sweep: Sweep
 
-    def fraction(self, one: Result) -> float | None:
+    def fraction(self, one: Variant) -> float | None:
         """Of the peak."""
         if one.summary is None or not self.peak:
             return None
@@ -52,15 +52,15 @@ class Tuned:
     def new_lines(self) -> tuple[tuple[int, str], ...]:
         """The lines to write for the best combination; none where the file is as fast already."""
         best = self.sweep.best
-        if best is None or any(one.variant.now for one in (best, *self.sweep.ties)):
+        if best is None or any(one.now for one in (best, *self.sweep.ties)):
             return ()
-        return changed_lines(self.source, self.places, best.variant.choice)
+        return changed_lines(self.source, self.places, best.choice)
 
 
-def in_order(sweep: Sweep) -> tuple[Result, ...]:
+def in_order(sweep: Sweep) -> tuple[Variant, ...]:
     """The measured ones, the fastest first; then those that could run; then the others."""
     rest = [one for one in sweep.results if one.summary is None]
-    return (*sweep.ranked, *(one for one in rest if not one.variant.word), *(one for one in rest if one.variant.word))
+    return (*sweep.ranked, *sorted(rest, key=lambda one: one.program is None))
 
 
 # --------------------------------------------------------------------------------------------------------------- table
@@ -74,15 +74,15 @@ def headings(tuned: Tuned) -> list[str]:
 
 
 def _any_spill(tuned: Tuned) -> bool:
-    return any(one.variant.needs is not None and one.variant.needs.spill_bytes for one in tuned.sweep.results)
+    return any(one.needs is not None and one.needs.spill_bytes for one in tuned.sweep.results)
 
 
-def cells(tuned: Tuned, one: Result) -> list[str]:
+def cells(tuned: Tuned, one: Variant) -> list[str]:
     """One combination's row."""
-    values = [str(value) for _, value in one.variant.choice]
+    values = [str(value) for _, value in one.choice]
     timed = _timed(tuned, one) if tuned.measured else []
-    now = "now" if one.variant.now else ""
-    return [*values, now, *_needed(one.variant.needs, spill=_any_spill(tuned)), *timed, WORDS.get(one.word, one.word)]
+    now = "now" if one.now else ""
+    return [*values, now, *_needed(one.needs, spill=_any_spill(tuned)), *timed, WORDS.get(one.word, one.word)]
 
 
 def _needed(needs: Needs | None, *, spill: bool) -> list[str]:
@@ -95,7 +95,7 @@ def _needed(needs: Needs | None, *, spill: bool) -> list[str]:
     return [str(needs.threads), str(needs.registers), *spilled, f"{needs.shared_bytes} B", *resident]
 
 
-def _timed(tuned: Tuned, one: Result) -> list[str]:
+def _timed(tuned: Tuned, one: Variant) -> list[str]:
     if one.summary is None:
         return ["–", "–", "–"]
     fraction = tuned.fraction(one)
@@ -132,7 +132,7 @@ def after_lines(tuned: Tuned) -> Iterator[str]:
     if tuned.measured:
         yield "±: half the 95 % interval of the median."
     yield from _reasons(tuned.sweep)
-    if any(one.variant.now and one.reason for one in tuned.sweep.results):
+    if any(one.now and one.reason for one in tuned.sweep.results):
         yield ""
         yield f"The file does not work as it is now: `grade {tuned.exercise}` says more."
     if tuned.sweep.interrupted:
@@ -148,7 +148,7 @@ def _reasons(sweep: Sweep) -> Iterator[str]:
     by_reason: dict[str, list[str]] = {}
     for one in sweep.results:
         if one.reason:
-            by_reason.setdefault(one.reason, []).append(in_words(one.variant.choice))
+            by_reason.setdefault(one.reason, []).append(in_words(one.choice))
     for reason, choices in list(by_reason.items())[:MOST_REASONS]:
         yield ""
         yield f"{_listed(choices)}: {cut(safe(reason), 400)}"
@@ -169,16 +169,16 @@ def _best(tuned: Tuned) -> Iterator[str]:
         return
     fraction = tuned.fraction(best)
     of_peak = f", {percent(fraction)} of peak" if fraction is not None else ""
-    yield f"The fastest is {in_words(best.variant.choice)}: {duration(best.summary.median_s)}{of_peak}{_gain(sweep)}."
+    yield f"The fastest is {in_words(best.choice)}: {duration(best.summary.median_s)}{of_peak}{_gain(sweep)}."
     if sweep.ties:
-        told = _listed([in_words(one.variant.choice) for one in sweep.ties])
+        told = _listed([in_words(one.choice) for one in sweep.ties])
         yield f"As fast, as far as this run can tell (the 95 % intervals overlap): {told}."
     yield from _to_write(tuned)
 
 
 def _gain(sweep: Sweep) -> str:
     """How much faster than the file as it is, where that was measured and is another combination."""
-    now = next((one for one in sweep.ranked if one.variant.now), None)
+    now = next((one for one in sweep.ranked if one.now), None)
     best = sweep.best
     if now is None or best is None or now is best or now.summary is None or best.summary is None:
         return ""
@@ -225,19 +225,19 @@ def document(tuned: Tuned) -> dict[str, Any]:
         "size": dict(tuned.size),
         "settings": {setting.name: list(setting.values) for setting in tuned.settings},
         "now": {name: place.value for name, place in tuned.places.items()},
-        "best": dict(best.variant.choice) if best is not None else None,
-        "ties": [dict(one.variant.choice) for one in tuned.sweep.ties],
+        "best": dict(best.choice) if best is not None else None,
+        "ties": [dict(one.choice) for one in tuned.sweep.ties],
         "lines": [{"line": number, "text": text} for number, text in tuned.new_lines],
         "rows": [_row(tuned, one) for one in in_order(tuned.sweep)],
     }
 
 
-def _row(tuned: Tuned, one: Result) -> dict[str, Any]:
-    needs, summary = one.variant.needs, one.summary
+def _row(tuned: Tuned, one: Variant) -> dict[str, Any]:
+    needs, summary = one.needs, one.summary
     resident = needs.resident if needs is not None else None
     return {
-        "settings": dict(one.variant.choice),
-        "now": is_now(tuned.places, one.variant.choice),
+        "settings": dict(one.choice),
+        "now": is_now(tuned.places, one.choice),
         "verdict": one.word or None,
         "reason": one.reason,
         "kernel": needs.kernel if needs else None,

@@ -13,9 +13,10 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from decimal import ROUND_DOWN, Context
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,27 +61,13 @@ class Profile:
         return replace(newer, lines={**self.lines, **newer.lines})
 
 
-@dataclass(frozen=True)
-class Reached:
-    """What a solution reached. ``before`` is the name of the step before it on its ladder, "" for a first step."""
-
-    name: str
-    fraction: float
-    of: str = "peak"
-    before: str = ""
-
-
-def lines_of(reached: Sequence[Reached]) -> dict[str, Line]:
-    """Draw the lines: 5 % below each solution. A step is separated where the one before would be ``slow`` on it."""
-    lines = {
-        one.name: Line(rounded_down(BELOW_SOLUTION * one.fraction), float(f"{one.fraction:.4g}"), one.of)
-        for one in reached
-    }
-    return separated(lines, {one.name: one.before for one in reached})
+def line_below(solution: float, of: str = "peak") -> Line:
+    """The line of a solution that reached this fraction: 5 % below it."""
+    return Line(rounded_down(BELOW_SOLUTION * solution), float(f"{solution:.4g}"), of)
 
 
 def separated(lines: Mapping[str, Line], before: Mapping[str, str]) -> dict[str, Line]:
-    """The lines with their ``separated`` set anew. ``before`` is each step's predecessor, where it has one."""
+    """The lines with ``separated`` set anew; ``before`` is each step's predecessor, where it has one."""
 
     def apart(line: Line, earlier: Line | None) -> bool:
         return earlier is None or earlier.of != line.of or earlier.solution < SLOW_BELOW * line.fraction
@@ -92,8 +79,7 @@ def rounded_down(value: float) -> float:
     """``value`` with three significant digits, never more than it is; 0 for what is no amount."""
     if not (math.isfinite(value) and value > 0):
         return 0.0
-    unit = 10.0 ** (math.floor(math.log10(value)) - DIGITS + 1)
-    return float(f"{math.floor(value / unit * (1 + 1e-12)) * unit:.{DIGITS}g}")
+    return float(Context(prec=DIGITS, rounding=ROUND_DOWN).create_decimal(f"{value:.12g}"))
 
 
 # ----------------------------------------------------------------------------------------------------------- choosing

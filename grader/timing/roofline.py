@@ -36,11 +36,6 @@ class Peaks:
     published: bool
     int8: float | None = None
 
-    @property
-    def tf32_tensor(self) -> float | None:
-        """Dense TF32, half of fp16 where the GPU has it (8.0, 9.0, 10.0); callers ask only there."""
-        return None if self.fp16_tensor is None else self.fp16_tensor / 2
-
 
 # Dense fp16 tensor flop per SM and clock with fp32 accumulation, by compute capability; 512 on GeForce.
 _TENSOR = {

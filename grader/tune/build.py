@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from grader.compile.ptxas import Assembly
     from grader.exercise import Exercise, Size
     from grader.launch import DeviceLimits, Launch, LaunchPlan
+    from grader.timing.samples import Summary
 
 STATIC_SHARED_BYTES = 48 << 10
 """Of `__shared__` arrays with a size in the source; dynamic shared memory goes further."""
@@ -54,7 +55,10 @@ class Needs:
 
 @dataclass(frozen=True)
 class Variant:
-    """One combination. ``word`` is "" where it can run, else a verdict or `DOES_NOT_FIT`, and ``reason`` says why."""
+    """One combination. ``word`` is "" where it can run, else a verdict or `DOES_NOT_FIT`, and ``reason`` says why.
+
+    Once it has been timed ``word`` is what came of that, and ``summary`` has its times if it is right.
+    """
 
     choice: Choice
     now: bool
@@ -62,6 +66,8 @@ class Variant:
     word: str = ""
     reason: str = ""
     program: Program | None = field(default=None, repr=False, compare=False)
+    summary: Summary | None = None
+    final: bool = False  # timed again beside the best
 
 
 @dataclass(frozen=True)

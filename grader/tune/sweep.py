@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from grader.errors import SubmissionError
-from grader.timing.samples import Summary, steady, summarise
+from grader.timing.samples import steady, summarise
 from grader.tune.build import Machine, Variant
 
 if TYPE_CHECKING:
@@ -42,45 +42,29 @@ class Sampled:
 
 
 @dataclass(frozen=True)
-class Result:
-    """One variant with what was found; ``word`` is "" where it was not asked (no GPU)."""
-
-    variant: Variant
-    word: str = ""
-    reason: str = ""
-    summary: Summary | None = None
-    final: bool = False  # timed again beside the best
-
-
-@dataclass(frozen=True)
 class Sweep:
     """All results in the order of the combinations."""
 
-    results: tuple[Result, ...]
+    results: tuple[Variant, ...]
     interrupted: bool = False
 
     @property
-    def ranked(self) -> tuple[Result, ...]:
+    def ranked(self) -> tuple[Variant, ...]:
         """The measured ones, the fastest first; a finalist before those that were timed once."""
         timed = [(not one.final, one.summary.median_s, at) for at, one in enumerate(self.results) if one.summary]
         return tuple(self.results[at] for _, _, at in sorted(timed))
 
     @property
-    def best(self) -> Result | None:
+    def best(self) -> Variant | None:
         return next(iter(self.ranked), None)
 
     @property
-    def ties(self) -> tuple[Result, ...]:
+    def ties(self) -> tuple[Variant, ...]:
         """Those that cannot be told from the best: their intervals overlap."""
         intervals = [(one, one.summary.interval_s) for one in self.ranked if one.summary]
         return tuple(
             one for one, (low, high) in intervals[1:] if low <= intervals[0][1][1] and intervals[0][1][0] <= high
         )
-
-
-def unmeasured(variants: Sequence[Variant]) -> Sweep:
-    """What is known without a GPU."""
-    return Sweep(tuple(Result(variant, variant.word, variant.reason) for variant in variants))
 
 
 def sweep(
@@ -93,22 +77,19 @@ def sweep(
     results = []
     for number, variant in enumerate(variants, 1):
         tell(f"variant {number} of {len(variants)}")
-        if variant.word:
-            results.append(Result(variant, variant.word, variant.reason))
-        elif stopped():
-            results.append(Result(variant, NOT_MEASURED))
-        else:
-            results.append(_first(variant, timer))
+        if not variant.word:
+            variant = replace(variant, word=NOT_MEASURED) if stopped() else _first(variant, timer)
+        results.append(variant)
     return _again(Sweep(tuple(results), stopped()), timer, tell, stopped)
 
 
-def _first(variant: Variant, timer: GpuTimer) -> Result:
+def _first(variant: Variant, timer: GpuTimer) -> Variant:
     found = timer.check(variant)
     if found.word == RIGHT:
         found = timer.time(variant, FIRST_SAMPLES)
-    if found.word != RIGHT or not found.seconds:
-        return Result(variant, found.word if found.word != RIGHT else NOT_MEASURED, found.reason)
-    return Result(variant, RIGHT, summary=summarise(found.seconds))
+    if found.word == RIGHT and found.seconds:
+        return replace(variant, word=RIGHT, summary=summarise(found.seconds))
+    return replace(variant, word=found.word if found.word != RIGHT else NOT_MEASURED, reason=found.reason)
 
 
 def _again(first: Sweep, timer: GpuTimer, tell: Callable[[str], None], stopped: Callable[[], bool]) -> Sweep:
@@ -122,16 +103,16 @@ def _again(first: Sweep, timer: GpuTimer, tell: Callable[[str], None], stopped: 
             if stopped():
                 return replace(first, interrupted=True)
             tell(f"the best {len(finalists)} again, round {number + 1} of {ROUNDS}")
-            rounds[id(one)].append(timer.time(one.variant, ROUND_SAMPLES))
+            rounds[id(one)].append(timer.time(one, ROUND_SAMPLES))
     return replace(first, results=tuple(_final(one, rounds.get(id(one))) for one in first.results))
 
 
-def _final(one: Result, rounds: list[Sampled] | None) -> Result:
+def _final(one: Variant, rounds: list[Sampled] | None) -> Variant:
     """A finalist with the times of its rounds; a round in which the machine was not steady is left out if it can be."""
     if rounds is None:
         return one
     if failed := next((found for found in rounds if found.word != RIGHT), None):
-        return Result(one.variant, failed.word, failed.reason)
+        return replace(one, word=failed.word, reason=failed.reason, summary=None)
     kept = [found for found in rounds if found.steady] or rounds
     seconds = [time for found in kept for time in found.seconds]
     return replace(one, summary=summarise(seconds), final=True) if seconds else one
@@ -163,7 +144,7 @@ class GpuTimer:
     seed: int
     limits: Limits
     _session: GpuSession | None = None
-    _loaded: Variant | None = None
+    _loaded: Program | None = None
     _book: CaseBook | None = field(default=None, repr=False)
 
     def close(self) -> None:
@@ -221,16 +202,16 @@ class GpuTimer:
 
     def _open(self, variant: Variant) -> GpuSession:
         """The process with this variant loaded."""
-        if self._session is not None and self._loaded is variant:
-            return self._session
         program = _program(variant)
+        if self._session is not None and self._loaded is program:
+            return self._session
         if self._session is None:
             self._session = self.backend.open(program, self.limits)
         else:
             from grader.compile import assemble
 
             self._session.load(program, assemble(program, self.machine.arch))
-        self._loaded = variant
+        self._loaded = program
         return self._session
 
     def _expected_values(self) -> CaseBook:

@@ -48,7 +48,7 @@ def told(found: Sweep) -> dict[str, str]:
     """The fastest first, then the others."""
     rows = {}
     for one in (*found.ranked, *(one for one in found.results if one.summary is None)):
-        values = " ".join(f"{name}={value}" for name, value in one.variant.choice)
+        values = " ".join(f"{name}={value}" for name, value in one.choice)
         if one.summary is None:
             rows[values] = f"{one.word}: {one.reason}"
         else:
@@ -77,7 +77,7 @@ def tune_goes_on_behind_variants_that_fail(backend: GpuBackend) -> Any:
     found = swept(backend, "vector_add", "vector_add.cu", BAD, "MODE=0,1,2,3,4,5")
     words = [one.word for one in found.results]
     expect(words == [RIGHT, "wrong", "wrong", "out_of_bounds", "timeout", RIGHT], told(found))
-    expect({0, 5} == {one.variant.choice[0][1] for one in found.ranked}, told(found))
+    expect({0, 5} == {one.choice[0][1] for one in found.ranked}, told(found))
     return {"ties of the same program twice": len(found.ties), **told(found)}
 
 

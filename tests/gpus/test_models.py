@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from grader.gpus.models import MODELS, SIMULATED, capability, in_words, published, real, serves
+from grader.gpus.detect import Gpu
+from grader.gpus.models import MODELS, SIMULATED, capability, in_words, published, serves
 from grader.launch import DeviceLimits
 from grader.standin.client import runtime
 from grader.standin.device import A100
@@ -16,6 +17,10 @@ from grader.timing.pass_lines import REFERENCE
 @pytest.mark.parametrize("name", [SIMULATED.name, REFERENCE, "Tesla V100-SXM2-16GB", "NVIDIA A100 80GB PCIe"])
 def test_a_name_that_a_driver_reports_has_one_row(name: str) -> None:
     assert sum(re.fullmatch(row.names, name) is not None for row in MODELS) == 1
+
+
+def gpu(compute_capability: tuple[int, int]) -> Gpu:
+    return Gpu(0, "a GPU", compute_capability, 1, 1e9, 1e9, 64, 1, 1, DeviceLimits())
 
 
 def test_an_unknown_model_has_no_row() -> None:
@@ -44,8 +49,8 @@ def test_a_letter_keeps_a_program_to_its_generation(here: tuple[int, int], archi
 
 
 def test_ptxas_is_asked_for_the_letter_only_where_the_program_has_it() -> None:
-    assert [real((9, 0), target) for target in ("sm_80", "sm_90", "sm_90a")] == ["sm_90", "sm_90", "sm_90a"]
-    assert real((10, 0), "sm_90a") == "sm_100"
+    assert [gpu((9, 0)).arch_for(target) for target in ("sm_80", "sm_90", "sm_90a")] == ["sm_90", "sm_90", "sm_90a"]
+    assert gpu((10, 0)).arch_for("sm_90a") == "sm_100"
 
 
 def test_names_are_told_in_words() -> None:

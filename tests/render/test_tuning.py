@@ -9,13 +9,14 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
+from grader.compile import Program
 from grader.render.json import dumps
 from grader.render.tuning import Tuned, after_lines, before_lines, document, to_markdown, to_table
 from grader.simt.occupancy import occupancy
 from grader.timing.samples import Summary
 from grader.tune.build import DOES_NOT_FIT, Needs, Variant
 from grader.tune.settings import parse_settings, places_of
-from grader.tune.sweep import NOT_MEASURED, RIGHT, Result, Sweep, unmeasured
+from grader.tune.sweep import NOT_MEASURED, RIGHT, Sweep
 
 FILE = "#define BM 64\n#define BN 8 // columns\n"
 SETTINGS = parse_settings(["BM=64,128", "BN=8,16"])
@@ -27,15 +28,14 @@ def result(
     """One row; ``median`` in ms, its interval 1 % to each side."""
     resident = occupancy("sm_90", threads=256, registers=64, shared_bytes=bm * bn * 4)
     needs = Needs("k", 256, 64, spill, bm * bn * 4, resident)
-    runs = word in (RIGHT, NOT_MEASURED)
-    variant = Variant(
-        (("BM", bm), ("BN", bn)), (bm, bn) == (64, 8), needs, "" if runs else word, "" if runs else reason
-    )
+    runs = word in (RIGHT, NOT_MEASURED, "")
+    program = Program("k.cu", FILE, "", "sm_90", (), "key") if runs else None
     summary = Summary(median / 1e3, (0.99e-3 * median, 1.01e-3 * median), 30) if median else None
-    return Result(variant, word, reason, summary, final and summary is not None)
+    now, final = (bm, bn) == (64, 8), final and summary is not None
+    return Variant((("BM", bm), ("BN", bn)), now, needs, word, reason, program, summary, final)
 
 
-def tuned(*results: Result, measured: bool = True, **fields) -> Tuned:
+def tuned(*results: Variant, measured: bool = True, **fields) -> Tuned:
     places = places_of(FILE, "k.cu", SETTINGS)
     sweep = Sweep(results)
     made = Tuned(
@@ -99,7 +99,7 @@ def test_spilled_bytes_have_a_column_only_where_something_spills():
 
 
 def test_without_a_gpu_there_are_no_times_and_no_best():
-    sweep = unmeasured([result(64, 8).variant, result(128, 8, word=DOES_NOT_FIT, reason="why").variant])
+    sweep = Sweep((result(64, 8, word=""), result(128, 8, word=DOES_NOT_FIT, reason="why")))
     made = tuned(measured=False, sweep=sweep)
     assert "median" not in shown(made)
     assert "can run" in shown(made)

@@ -13,11 +13,11 @@ from grader.timing import pass_lines as profiles
 from grader.timing.pass_lines import (
     Line,
     Profile,
-    Reached,
-    lines_of,
+    line_below,
     read_profile,
     rounded_down,
     save,
+    separated,
     to_json,
     with_line,
 )
@@ -46,7 +46,7 @@ def exercise(name: str, fraction: float = 0.5) -> Exercise:
 
 
 def test_a_line_lies_five_percent_below_the_solution():
-    assert lines_of([Reached("a", 0.72)]) == {"a": Line(0.684, 0.72)}
+    assert line_below(0.72) == Line(0.684, 0.72)
 
 
 @pytest.mark.parametrize(("value", "line"), [(0.8455, 0.845), (0.02651, 0.0265), (0.5, 0.5), (0.9999, 0.999), (0, 0)])
@@ -54,14 +54,14 @@ def test_a_line_is_rounded_down_to_three_digits(value, line):
     assert rounded_down(value) == line
 
 
-@pytest.mark.parametrize(("before", "separated"), [(0.184, True), (0.66, True), (0.675, False), (0.75, False)])
-def test_a_step_is_separated_where_the_one_before_would_be_slow_on_it(before, separated):
-    lines = lines_of([Reached("v1", before), Reached("v2", 0.72, before="v1")])
-    assert (lines["v1"].separated, lines["v2"].separated) == (True, separated)
+@pytest.mark.parametrize(("before", "apart"), [(0.184, True), (0.66, True), (0.675, False), (0.75, False)])
+def test_a_step_is_separated_where_the_one_before_would_be_slow_on_it(before, apart):
+    lines = separated({"v1": line_below(before), "v2": line_below(0.72)}, {"v2": "v1"})
+    assert (lines["v1"].separated, lines["v2"].separated) == (True, apart)
 
 
 def test_fractions_of_different_things_are_not_compared():
-    lines = lines_of([Reached("v1", 0.9, of="ceiling"), Reached("v2", 0.7, before="v1")])
+    lines = separated({"v1": line_below(0.9, of="ceiling"), "v2": line_below(0.7)}, {"v2": "v1"})
     assert lines["v2"].separated
 
 

@@ -188,10 +188,6 @@ def test_the_ceiling_is_work_over_its_median_time():
     assert roofline.ceiling(1e9, ()) is None
 
 
-def test_tf32_is_half_of_fp16():
-    assert roofline.peaks(H200).tf32_tensor == pytest.approx(494.7e12)
-
-
 def test_the_drivers_numbers_become_a_gpu():
     values = {
         "major": 9, "minor": 0, "sm_count": 132, "clock_khz": 1980000, "memory_clock_khz": 3201000,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from grader.tune.build import Variant
-from grader.tune.sweep import FIRST_SAMPLES, NOT_MEASURED, RIGHT, ROUND_SAMPLES, ROUNDS, Sampled, sweep, unmeasured
+from grader.tune.sweep import FIRST_SAMPLES, NOT_MEASURED, RIGHT, ROUND_SAMPLES, ROUNDS, Sampled, Sweep, sweep
 
 
 def variants(count: int) -> list[Variant]:
@@ -35,7 +35,7 @@ class Hand:
 
 
 def numbers(results) -> list[int]:
-    return [one.variant.choice[0][1] for one in results]
+    return [one.choice[0][1] for one in results]
 
 
 def test_the_best_three_are_timed_again_in_turns():
@@ -122,6 +122,6 @@ def test_a_single_combination_is_timed_once():
 
 
 def test_without_a_gpu_nothing_is_the_best():
-    found = unmeasured([Variant((("BM", 1),), False), Variant((("BM", 2),), False, word="invalid", reason="why")])
+    found = Sweep((Variant((("BM", 1),), False), Variant((("BM", 2),), False, word="invalid", reason="why")))
     assert [(one.word, one.reason) for one in found.results] == [("", ""), ("invalid", "why")]
     assert (found.best, found.ties) == (None, ())
