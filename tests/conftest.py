@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from grader.compile.kept import compilers_kept
+from grader.compile.nvrtc import compilers_kept
 from tests.quick import Quick, changed_files
 
 # One cache for the whole run, child processes included, and none of the person's own: a test must not pass because of

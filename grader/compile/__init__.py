@@ -3,7 +3,7 @@
 source ──NVRTC in a child──▶ PTX ──inspect──▶ Program ──ptxas──▶ cubin (GPU only)
 
 source.py     reading a submission, and refusing what is no CUDA C;  lexical.py  comments, literals, directives, braces
-nvrtc.py      bytes to a Program;  child.py  NVRTC itself;  kept.py  children that stay;  log.py  errors, and advice
+nvrtc.py      bytes to a Program;  child.py  NVRTC itself;  log.py  errors, and advice
 inspect.py    what the PTX declares, and what of it is refused
 ptxas.py      PTX to a cubin;  tool.py  its child
 parsing.py    the parsed view of a source;  toolchain.py, cache.py

@@ -22,7 +22,7 @@ from grader.backends.sim.hostfile.backend import Pair
 from grader.backends.sim.session import SimBackend, SimSession
 from grader.backends.starting import simulator_child
 from grader.catalog.courses import CourseExercise
-from grader.compile.kept import compilers_kept
+from grader.compile.nvrtc import compilers_kept
 from grader.dev.wrong import WrongAnswer
 from grader.grading.grade import grade
 from grader.grading.records import Request

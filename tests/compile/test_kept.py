@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from grader.compile import Program, compile_source, nvrtc
-from grader.compile.kept import compilers_kept, slow_headers
+from grader.compile.nvrtc import compilers_kept, slow_headers
 from grader.compile.toolchain import find_toolchain
 from grader.errors import SubmissionError
 from grader.process.child import Used

@@ -6,7 +6,7 @@ import pytest
 
 from grader.catalog.exercises import load_catalog
 from grader.exercise import Array, Exercise
-from grader.grading.crash_hints import ROWS, advice_for
+from grader.grading.advice import CRASHES, advice_for
 
 EXERCISE = Exercise(
     name="streams", order=903, idea="overlap", oracle="fake:twice", small=({"n": 1},), simulated={"n": 64}, host=True,
@@ -45,7 +45,7 @@ def test_a_plain_cause_has_its_advice(message, words):
 
 def test_every_row_of_the_table_is_tried_here():
     rows = [advice_for(message, EXERCISE, "streams_host.py", SOURCE) for message, _ in PLAIN]
-    assert len(set(rows)) == len(ROWS)
+    assert len(set(rows)) == len(CRASHES)
 
 
 @pytest.mark.parametrize(

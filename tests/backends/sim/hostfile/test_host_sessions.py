@@ -307,7 +307,7 @@ def test_an_array_of_the_host_as_an_argument_is_refused_at_its_line(session):
     source = HONEST.replace('(held["there"], held["sums"]', '(held["x"], held["sums"]')
     found = fails(session(source).run(case()), "crash")
     assert found.message.startswith("TypeError: You are trying to pass a numpy.ndarray of shape (192,)")
-    assert (found.line, found.hint) == (10, "")  # what to pass instead depends on the exercise: crash_hints.py
+    assert (found.line, found.hint) == (10, "")  # what to pass instead depends on the exercise: grading/advice.py
 
 
 def test_a_number_of_another_type_is_told_beside_what_comes_of_it(session):
