@@ -1,21 +1,24 @@
-"""The page's drawings as SVG: a request's sectors or banks, the bar with the pass line, the roofline. Pure.
+"""The page's drawings as SVG: a request's sectors or banks, the pass line, the roofline, the timeline. Pure.
 
-Each has a title and a description, takes its colours from the page's style sheet, and is readable at 330 pixels.
+Each has a title and a description, takes its colours from the page's style sheet, and is readable at 330 pixels; but a
+timeline is as wide as a page on a desk, and scrolls sideways on a phone. Its bars say what they are under a pointer.
 `Markup.format` escapes everything that is filled in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
+from typing import Any
 
 from markupsafe import Markup
 
 from grader.render.access import CELLS, GROUP, busiest_bank, lane_words, shown_rows, summary, title
 from grader.render.evidence import lined_fraction
-from grader.text import percent, rate, safe
-from grader.verdict import Measurement, Roof, WorstRequest
+from grader.render.timeline import ENGINES, RETURNED, Chart, Lane, Marked, chart_of
+from grader.text import counted, duration, percent, rate, safe
+from grader.verdict import Measurement, Roof, Timeline, WorstRequest
 
 WIDTH = 332
 
@@ -28,6 +31,10 @@ _RECT = Markup('<rect x="{x:g}" y="{y:g}" width="{w:g}" height="{h:g}" class="{k
 _LINE = Markup('<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}" class="{kind}"></line>')
 _DOT = Markup('<circle cx="{x:.1f}" cy="{y:.1f}" r="{r}" class="{kind}"></circle>')
 _PATH = Markup('<polyline points="{points}" class="roof"></polyline>')
+_BAR = Markup(
+    '<g class="{kind}"><title>{title}</title>'
+    '<rect x="{x:.1f}" y="{y}" width="{w:.1f}" height="{h}" rx="2"></rect>{label}</g>'
+)
 
 
 def svg(
@@ -207,3 +214,122 @@ def _spread(heights: Sequence[float]) -> list[float]:
         placed[i] = min(placed[i], room)
         room = placed[i] - LABEL_HEIGHT
     return placed
+
+
+# ------------------------------------------------------------------------------------------------------- the timeline
+
+CHART_WIDTH = 680
+CHART_RIGHT = CHART_WIDTH - 6
+LANE, BAR, SAID = 26, 18, 14  # a row, the bar in it, and the room below a row for what a finding says
+CHARACTER = 6.2  # pixels, about, of a name's letter
+FINENESS = (300, 150, 80, 40, 20)  # cells of a chart, the finest first
+BARS_SHOWN = 120
+BARS_SPOKEN = 6  # bars of a row that the description names
+ROWS_SHOWN = 60
+SHADES: Mapping[str, str] = {
+    "to_device": "in", "kernel": "run", "to_host": "out", "peer": "peer", "prefetch": "aside", "on_device": "aside",
+    "on_host": "aside", "fill": "aside",
+}  # fmt: skip
+
+
+def timeline_picture(
+    timeline: Timeline | None, name: str, marks: Sequence[Marked] = (), remark: str = ""
+) -> dict[str, Any] | None:
+    """Return the drawing, its legend (class and words), sentences below it, and the same as a table.
+
+    ``name`` is unique on the page, ``remark`` is the last sentence. None where there is nothing to draw.
+    """
+    if timeline is None:
+        return None
+    charts = (chart_of(timeline, cells=cells, marks=marks) for cells in FINENESS)
+    # the finest that has no more bars than a page should carry
+    chart = next((c for c in charts if c is None or len(c.bars) <= BARS_SHOWN or c.cells == FINENESS[-1]), None)
+    if chart is None:
+        return None
+    rows = [*_rows(chart)]
+    legend: dict[str, list[str]] = {}
+    for kind in chart.kinds:
+        legend.setdefault(SHADES[kind], []).append(ENGINES[kind])
+    left_out = f"{counted(chart.left_out, 'more row')} not drawn." if chart.left_out else ""
+    shares = " · ".join(chart.shares_words).replace(" %", "\N{NO-BREAK SPACE}%")
+    return {
+        "drawing": _timeline_svg(chart, name),
+        "legend": [(shade, ", ".join(words)) for shade, words in legend.items()],
+        "words": [words for words in (shares, " · ".join(chart.caption), left_out, remark) if words],
+        "rows": rows[:ROWS_SHOWN],
+        "more_rows": max(0, len(rows) - ROWS_SHOWN),
+    }
+
+
+def _timeline_svg(chart: Chart, name: str) -> Markup:
+    left = 12 + CHARACTER * max(len(lane.label) for lane in chart.lanes)
+    body: list[Markup] = []
+    y = 6.0
+    for lane in chart.lanes:
+        body += [text(0, y + 13, lane.label, "label"), line(left, y + BAR + 3.5, CHART_RIGHT, y + BAR + 3.5, "grid")]
+        body += _bars(lane, left, y)
+        said = [*_said(lane, left, y + BAR + 14)]
+        body += said
+        y += LANE + SAID * bool(said)
+    if chart.returned is not None:
+        x = _time_x(chart.returned, left)
+        body.append(line(x, 2, x, y + 2, "returned"))
+        body.append(text(x, y + 12, RETURNED, "mark end" if x > CHART_WIDTH / 2 else "mark"))
+        y += SAID
+    axis = [*_time_axis(chart, left, y)]
+    told = "; ".join(f"{lane.label or 'beside it'}: {_spoken(lane)}" for lane in chart.lanes)
+    described = f"{told}. {', '.join(chart.shares_words)}. {', '.join(chart.caption)}."
+    title = f"Timeline of {counted(len(chart.lanes), 'row')}, {duration(chart.elapsed_s)}"
+    return svg("timeline", name, y + 18, title, described, [*axis, *body], width=CHART_WIDTH)
+
+
+def _spoken(lane: Lane) -> str:
+    """A row in words, as much of it as anybody would listen to."""
+    names = [bar.name if bar.count > 1 else f"{ENGINES[bar.kinds[0]]} {bar.name}" for bar in lane.bars[:BARS_SPOKEN]]
+    return ", ".join(names) + (f" and {len(lane.bars) - BARS_SPOKEN} more" if len(lane.bars) > BARS_SPOKEN else "")
+
+
+def _time_x(place: float, left: float) -> float:
+    return left + place * (CHART_RIGHT - left)
+
+
+def _bars(lane: Lane, left: float, y: float) -> Iterator[Markup]:
+    for bar in lane.bars:
+        x, end = _time_x(bar.left, left), _time_x(bar.right, left)
+        width = max(1.5, end - x - 0.6)  # a hair's breadth between two bars
+        fits = len(bar.name) * CHARACTER + 6 <= width
+        label = text(x + 4, y + 13, bar.name, "name") if fits else Markup("")
+        shade = SHADES[bar.kinds[0]] if len(bar.kinds) == 1 else "mixed"
+        kind = f"bar-{shade}" + (" marked-bar" if bar.mark else "")
+        title = safe(f"{bar.words}: {bar.mark}" if bar.mark else bar.words)
+        x = min(x, CHART_RIGHT - width)
+        yield _BAR.format(kind=kind, title=title, x=x, y=f"{y:g}", w=width, h=BAR, label=label)
+
+
+def _said(lane: Lane, left: float, y: float) -> Iterator[Markup]:
+    """What the finding says of a bar, below it."""
+    for bar in lane.bars:
+        if bar.mark:
+            x = _time_x((bar.left + bar.right) / 2, left)
+            words = f"▲ {bar.mark}{bar.lines_words}"
+            fits = x + len(words) * CHARACTER <= CHART_RIGHT
+            yield text(x - 4, y, words, "mark") if fits else text(x + 4, y, f"{words[2:]} ▲", "mark end")
+
+
+def _time_axis(chart: Chart, left: float, y: float) -> Iterator[Markup]:
+    for place, label in chart.ticks:
+        x = _time_x(place, left)
+        yield line(x, 2, x, y, "grid")
+        yield text(min(x, CHART_RIGHT), y + 12, label, "label end" if place > 0.97 else "label middle")
+
+
+def _rows(chart: Chart) -> Iterator[tuple[str, ...]]:
+    """Every bar in words, for the table: stream, what, from, for, bytes, line."""
+    stream = ""
+    for lane in chart.lanes:
+        stream = lane.label or stream
+        for bar in lane.bars:
+            what = f"{' and '.join(ENGINES[kind] for kind in bar.kinds)}: {bar.name}"
+            what += f" ({bar.mark})" if bar.mark else ""
+            start = duration(bar.start_s) if bar.start_s else "0"
+            yield stream, what, start, duration(bar.end_s - bar.start_s), bar.moved, bar.lines_shown

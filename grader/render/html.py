@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from grader.counters import HOST_COUNTERS, amount
 from grader.render.access import busiest_bank, picture_for, summary, title
-from grader.render.drawing import Point, access_svg, roofline_svg, speed_bar
+from grader.render.drawing import Point, access_svg, roofline_svg, speed_bar, timeline_picture
 from grader.render.evidence import (
     COUNTED,
     RUN_TWICE,
@@ -36,7 +36,6 @@ from grader.render.evidence import (
     timeline_remark,
 )
 from grader.render.source import CHARACTERS_SHOWN, GAP, Listing, lines_around, listing, source_lines
-from grader.render.timeline_drawing import timeline_picture
 from grader.text import counted, cut, safe, size_words
 from grader.verdict import Diagnostic, Verdict, WorstRequest
 

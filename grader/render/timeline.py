@@ -1,6 +1,6 @@
 """Where the bars of a timeline stand: a row for each stream, runs of short operations merged, axis, busy engines. Pure.
 
-    chart_of(timeline, cells=60) -> Chart | None        positions from 0 to 1, for timeline_text and timeline_drawing
+    chart_of(timeline, cells=60) -> Chart | None        positions from 0 to 1, for timeline_text and drawing
 
 ``cells`` is how many places side by side the drawing can tell apart: what is narrower is merged with its neighbours.
 """

@@ -13,7 +13,7 @@ from grader.tune.sweep import NOT_MEASURED, RIGHT, Sweep
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from grader.tune.build import Needs, Variant
+    from grader.tune.build import Variant
     from grader.tune.settings import Setting
 
 SCHEMA = "warpgrade/tuned/1"
@@ -66,42 +66,36 @@ def in_order(sweep: Sweep) -> tuple[Variant, ...]:
 # --------------------------------------------------------------------------------------------------------------- table
 
 
-def headings(tuned: Tuned) -> list[str]:
-    names = [setting.name for setting in tuned.settings]
-    spill = ["spilled"] if _any_spill(tuned) else []
+def table_rows(tuned: Tuned) -> list[list[str]]:
+    """Return the headings and a row for each combination, the fastest first; – where nothing is known."""
+    results = in_order(tuned.sweep)
+    spills = any(one.needs is not None and one.needs.spill_bytes for one in results)
     timed = ["median", "±", "of peak"] if tuned.measured else []
-    return [*names, "", "threads", "registers", *spill, "shared", "blocks", "warps", *timed, "verdict"]
+    columns = ["threads", "registers", *(["spilled"] if spills else []), "shared", "blocks", "warps", *timed]
+    rows = [[*(setting.name for setting in tuned.settings), "", *columns, "verdict"]]
+    for one in results:
+        values = [str(value) for _, value in one.choice]
+        found = _figures(tuned, one)
+        now = "now" if one.now else ""
+        rows.append([*values, now, *(found.get(name, "–") for name in columns), WORDS.get(one.word, one.word)])
+    return rows
 
 
-def _any_spill(tuned: Tuned) -> bool:
-    return any(one.needs is not None and one.needs.spill_bytes for one in tuned.sweep.results)
-
-
-def cells(tuned: Tuned, one: Variant) -> list[str]:
-    """One combination's row."""
-    values = [str(value) for _, value in one.choice]
-    timed = _timed(tuned, one) if tuned.measured else []
-    now = "now" if one.now else ""
-    return [*values, now, *_needed(one.needs, spill=_any_spill(tuned)), *timed, WORDS.get(one.word, one.word)]
-
-
-def _needed(needs: Needs | None, *, spill: bool) -> list[str]:
-    if needs is None:
-        return ["–"] * (6 if spill else 5)
-    spilled = [f"{needs.spill_bytes} B"] if spill else []
-    resident = ["–", "–"]
-    if needs.resident is not None:
-        resident = [str(needs.resident.blocks), percent(needs.resident.fraction)]
-    return [str(needs.threads), str(needs.registers), *spilled, f"{needs.shared_bytes} B", *resident]
-
-
-def _timed(tuned: Tuned, one: Variant) -> list[str]:
-    if one.summary is None:
-        return ["–", "–", "–"]
-    fraction = tuned.fraction(one)
-    low, high = one.summary.interval_s
-    around = percent((high - low) / 2 / one.summary.median_s)
-    return [duration(one.summary.median_s), around, "–" if fraction is None else percent(fraction)]
+def _figures(tuned: Tuned, one: Variant) -> dict[str, str]:
+    """What is known of one combination, by heading."""
+    needs, summary, fraction = one.needs, one.summary, tuned.fraction(one)
+    found: dict[str, str] = {}
+    if needs is not None:
+        found |= {"threads": str(needs.threads), "registers": str(needs.registers)}
+        found |= {"spilled": f"{needs.spill_bytes} B", "shared": f"{needs.shared_bytes} B"}
+        if needs.resident is not None:
+            found |= {"blocks": str(needs.resident.blocks), "warps": percent(needs.resident.fraction)}
+    if summary is not None:
+        low, high = summary.interval_s
+        found |= {"median": duration(summary.median_s), "±": percent((high - low) / 2 / summary.median_s)}
+    if fraction is not None:
+        found["of peak"] = percent(fraction)
+    return found
 
 
 def to_table(tuned: Tuned) -> Table:
@@ -109,11 +103,12 @@ def to_table(tuned: Tuned) -> Table:
     from rich import box
     from rich.table import Table
 
+    headings, *rows = table_rows(tuned)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in headings(tuned):
+    for heading in headings:
         table.add_column(heading, no_wrap=True, justify="left" if heading in ("", "verdict") else "right")
-    for one in in_order(tuned.sweep):
-        table.add_row(*(safe(cell) for cell in cells(tuned, one)))
+    for row in rows:
+        table.add_row(*map(safe, row))
     return table
 
 
@@ -169,23 +164,12 @@ def _best(tuned: Tuned) -> Iterator[str]:
         return
     fraction = tuned.fraction(best)
     of_peak = f", {percent(fraction)} of peak" if fraction is not None else ""
-    yield f"The fastest is {in_words(best.choice)}: {duration(best.summary.median_s)}{of_peak}{_gain(sweep)}."
+    now = next((one.summary for one in sweep.ranked if one.now and one is not best), None)
+    gain = f", {now.median_s / best.summary.median_s:.2f} times as fast as now" if now is not None else ""
+    yield f"The fastest is {in_words(best.choice)}: {duration(best.summary.median_s)}{of_peak}{gain}."
     if sweep.ties:
-        told = _listed([in_words(one.choice) for one in sweep.ties])
-        yield f"As fast, as far as this run can tell (the 95 % intervals overlap): {told}."
-    yield from _to_write(tuned)
-
-
-def _gain(sweep: Sweep) -> str:
-    """How much faster than the file as it is, where that was measured and is another combination."""
-    now = next((one for one in sweep.ranked if one.now), None)
-    best = sweep.best
-    if now is None or best is None or now is best or now.summary is None or best.summary is None:
-        return ""
-    return f", {now.summary.median_s / best.summary.median_s:.2f} times as fast as now"
-
-
-def _to_write(tuned: Tuned) -> Iterator[str]:
+        ties = _listed([in_words(one.choice) for one in sweep.ties])
+        yield f"As fast, as far as this run can tell (the 95 % intervals overlap): {ties}."
     lines = tuned.new_lines
     if not lines:
         yield "The file has it already, or what is as fast: nothing to change."
@@ -200,15 +184,11 @@ def _to_write(tuned: Tuned) -> Iterator[str]:
 
 def to_markdown(tuned: Tuned) -> str:
     """The table and the sentences as a page."""
-    names = [heading or "file" for heading in headings(tuned)]
-    rows = [names, ["---"] * len(names), *(cells(tuned, one) for one in in_order(tuned.sweep))]
-    table = ["| " + " | ".join(_cell(cell) for cell in row) + " |" for row in rows]
+    headings, *rows = table_rows(tuned)
+    page = [[heading or "file" for heading in headings], ["---"] * len(headings), *rows]
+    cells = ([" ".join(safe(text).split()).replace("|", "\\|") for text in row] for row in page)
+    table = ["| " + " | ".join(row) + " |" for row in cells]
     return "\n".join([*before_lines(tuned), "", *table, "", *after_lines(tuned)]) + "\n"
-
-
-def _cell(text: str) -> str:
-    """A text inside a table of Markdown."""
-    return " ".join(safe(text).split()).replace("|", "\\|")
 
 
 def document(tuned: Tuned) -> dict[str, Any]:
@@ -235,16 +215,13 @@ def document(tuned: Tuned) -> dict[str, Any]:
 def _row(tuned: Tuned, one: Variant) -> dict[str, Any]:
     needs, summary = one.needs, one.summary
     resident = needs.resident if needs is not None else None
+    needed = ("kernel", "threads", "registers", "spill_bytes", "shared_bytes")
     return {
         "settings": dict(one.choice),
         "now": is_now(tuned.places, one.choice),
         "verdict": one.word or None,
         "reason": one.reason,
-        "kernel": needs.kernel if needs else None,
-        "threads": needs.threads if needs else None,
-        "registers": needs.registers if needs else None,
-        "spill_bytes": needs.spill_bytes if needs else None,
-        "shared_bytes": needs.shared_bytes if needs else None,
+        **{name: getattr(needs, name, None) for name in needed},
         "blocks": resident.blocks if resident else None,
         "occupancy": resident.fraction if resident else None,
         "limiters": list(resident.limiters) if resident else [],
