@@ -27,7 +27,9 @@ makes every later wait of its run raise ``cudaErrorIllegalAddress`` or its like,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any, Protocol
 
 HOST_BASE = 0x5000_0000_0000
@@ -143,7 +145,7 @@ class DeviceCalls(Protocol):
         arguments: Sequence[bytes], kinds: Sequence[str], stream: int, cooperative: bool, device: int,
     ) -> None:  # fmt: skip
         """``arguments`` are bytes, of which each parameter takes as many as it has; ``kinds`` says what they are
-        (`device.arguments`). ``device`` is the current one. Raises CudaRefusal for a stream of another device, for a
+        (`device.gpu`). ``device`` is the current one. Raises CudaRefusal for a stream of another device, for a
         shape that the device does not have, and ``cudaErrorCooperativeLaunchTooLarge`` where not all blocks of a
         cooperative launch can be resident."""
 
@@ -196,3 +198,81 @@ def answer(device: DeviceCalls, call: Mapping[str, Any]) -> dict[str, Any]:
         return {"error": error.name, "message": error.message}
     except (TypeError, ValueError, OverflowError) as error:
         return {"error": "cudaErrorInvalidValue", "message": str(error)}
+
+
+Check = Callable[[Any], bool]
+
+
+def pack(name: str, arguments: Sequence[Any]) -> dict[str, Any]:
+    """One call as a message."""
+    blobs: dict[str, bytes] = {}
+
+    def packed(value: Any) -> Any:
+        if isinstance(value, bytes):
+            blobs[f"b{len(blobs)}"] = value
+            return {"blob": f"b{len(blobs) - 1}"}
+        return [packed(one) for one in value] if isinstance(value, list | tuple) else value
+
+    return {"is": "call", "name": name, "arguments": [packed(one) for one in arguments], **blobs}
+
+
+def relayed(message: Mapping[str, Any]) -> dict[str, Any]:
+    """A call as the parent hands it on: what is called, and byte strings, but no word that the simulator acts on."""
+    blobs = {name: value for name, value in message.items() if isinstance(value, bytes)}
+    call = {name: message.get(name) for name in ("name", "arguments")}
+    return {"do": "call", "call": call} | {f"blob:{name}": value for name, value in blobs.items()}
+
+
+def unpack(message: Mapping[str, Any]) -> dict[str, Any]:
+    """The call that `relayed` made of a message: ``name`` and ``arguments``, as `protocol.answer` takes them.
+
+    What is no call, by its name or by the kinds of its arguments, has None for both.
+    """
+    call = message["call"]
+    name, told = call["name"], call["arguments"]
+
+    def unpacked(value: Any) -> Any:
+        is_blob = isinstance(value, dict) and [*value] == ["blob"]
+        return message.get(f"blob:{value['blob']}") if is_blob else value
+
+    if not isinstance(told, list):
+        return {"name": None, "arguments": None}
+    arguments = [[unpacked(one) for one in value] if isinstance(value, list) else unpacked(value) for value in told]
+    return {"name": name, "arguments": arguments} if _fits(name, arguments) else {"name": None, "arguments": None}
+
+
+def _fits(name: Any, arguments: list[Any]) -> bool:
+    """Whether there is such a call, with arguments of these kinds."""
+    if not isinstance(name, str) or name not in CALLS:
+        return False
+    checks = _checks(name)
+    return len(checks) == len(arguments) and all(check(one) for check, one in zip(checks, arguments, strict=True))
+
+
+@cache
+def _checks(name: str) -> tuple[Check, ...]:
+    """A check for each argument, by its annotation in the protocol."""
+    parameters = list(inspect.signature(getattr(DeviceCalls, name)).parameters.values())[1:]
+    return tuple(_KINDS[str(parameter.annotation)] for parameter in parameters)
+
+
+def _whole(value: Any) -> bool:
+    return type(value) is int and abs(value) < MOST
+
+
+MOST = 1 << 63
+"""No number is as large: addresses and sizes are taken for 64-bit integers."""
+
+
+_KINDS: Mapping[str, Check] = {
+    "int": _whole,
+    "bool": lambda value: type(value) is bool,
+    "str": lambda value: isinstance(value, str),
+    "int | bytes": lambda value: _whole(value) or isinstance(value, bytes),
+    "Sequence[str]": lambda value: isinstance(value, list) and all(isinstance(one, str) for one in value),
+    "Sequence[int]": lambda value: isinstance(value, list) and all(map(_whole, value)),
+    "Sequence[bytes]": lambda value: isinstance(value, list) and all(isinstance(one, bytes) for one in value),
+    "Mapping[str, float]": lambda value: (
+        isinstance(value, dict) and all(type(n) in (int, float) and -MOST < n < MOST for n in value.values())
+    ),
+}

@@ -1,4 +1,4 @@
-"""What both backends do with a host file: the runs of one case, and what its module and its memory need.
+"""What both backends do with a host file: the runs of one case, what its module and its memory need, and its faults.
 
 In every case `setup` sees warm-up inputs, one run on other warm-up inputs follows that nobody looks at, and only then
 come the case's inputs. So a result that was computed in `setup`, last time's result, and a graph that holds old
@@ -11,10 +11,13 @@ import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from grader.errors import SubmissionError
 from grader.exercise import SECRET_SIZES
+from grader.findings.kinds import word_of_kind
 from grader.inputs import derive_seed, element_count, make_array, poison
+from grader.verdict import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 
     Values = npt.NDArray[np.generic]
     Arrays = Mapping[str, Values]
+
 
 _GRID_SYNC = re.compile(r"%envreg2\b")
 
@@ -157,3 +161,96 @@ def too_few_gpus(exercise: Exercise, count: int) -> str:
     if count >= exercise.gpus:
         return ""
     return f"{exercise.name} needs {exercise.gpus} GPUs; this machine has {count or 'no GPU'}"
+
+
+# ------------------------------------------------------------------------------------------ what went wrong in a process
+#
+# The host file can write to its process's channel. So a word is taken only where it does not help the file, and a place
+# only in the file itself.
+
+
+FAULTS = ("invalid", "unsupported", "out_of_bounds", "timeout", "limit", "crash")
+"""The verdict words that an exception of a host file, or a refusal of CUDA's, may end in; any other is a crash."""
+
+LONGEST = 4000  # characters of a message
+MOST = 16  # findings
+
+
+def error_of(answer: Mapping[str, Any], file: str) -> SubmissionError:
+    """The error in an answer with ``fault``: of the host file ``file``, with its findings there."""
+    listed = answer.get("diagnostics")
+    given = [entry for entry in listed[:MOST] if isinstance(entry, dict)] if isinstance(listed, list) else []
+    found = tuple(_finding(entry, file) for entry in given)
+    word = answer.get("fault")
+    message = str(answer.get("message", ""))[:LONGEST]
+    return SubmissionError(word if word in FAULTS else "crash", message, diagnostics=found)
+
+
+def printed_of(answer: Mapping[str, Any], limit_bytes: int) -> tuple[str, bool]:
+    """What it says that was printed, cut at the limit, and whether that was more."""
+    return str(answer.get("printed", ""))[:limit_bytes], answer.get("too_much") is True
+
+
+def printed_too_much(who: str, file: str, limit_bytes: int) -> Diagnostic:
+    """The finding of who printed more than the limit."""
+    message = f"{who} printed more than {limit_bytes >> 10} kB"
+    return Diagnostic("limit", message, file=file, hint="print less: setup() and run() are called for each case")
+
+
+def _finding(entry: Mapping[str, Any], file: str) -> Diagnostic:
+    kind, message, hint = (str(entry.get(name, ""))[:LONGEST] for name in ("kind", "message", "hint"))
+    line = entry.get("line")
+    own = entry.get("file") == file
+    return Diagnostic(
+        kind if word_of_kind(kind) in FAULTS else "crash",
+        message,
+        file=file if own else None,
+        line=line if own and type(line) is int and line > 0 else None,
+        hint=hint,
+    )
+
+
+def process_died(
+    file: str, line: int | None, signal: str | None, status: int | None, otherwise: str = ""
+) -> SubmissionError:
+    """The process ended by ``signal``, or else with ``status``, while ``line`` was executed, where that is known.
+
+    ``otherwise`` is the next step where the signal itself says nothing.
+    """
+    how = f"exit status {status}" if signal is None else _MEANS.get(signal, signal)
+    message = f"the process of {file} ended in the middle of it: {how}{_place(file, line)}"
+    at = f" at line {line}" if line else ""
+    hint = _MUST_RETURN if signal is None else _NEXT.get(signal, otherwise or _MUST_RETURN)
+    found = Diagnostic("crash", message, file=file, line=line, hint=hint.format(at=at))
+    return SubmissionError("crash", message, diagnostics=(found,), hint=found.hint)
+
+
+def process_hung(file: str, line: int | None, message: str, hint: str, busy: str = "") -> SubmissionError:
+    """``message`` says which limit was passed, ``line`` where the host file is, and ``busy`` that the machine is."""
+    message += _place(file, line) + busy
+    found = Diagnostic("timeout", message, file=file, line=line, hint=hint)
+    return SubmissionError("timeout", message, diagnostics=(found,), hint=hint)
+
+
+def _place(file: str, line: int | None) -> str:
+    return f" ({file}:{line})" if line else ""
+
+
+_MEANS: Mapping[str, str] = {
+    "SIGSEGV": "SIGSEGV, a wrong address",
+    "SIGBUS": "SIGBUS, a wrong address",
+    "SIGABRT": "SIGABRT, a library gave up",
+}
+_MUST_RETURN = "setup() and run() must return: take out what ends the process{at}"
+_ADDRESS = (
+    "check what was passed{at}: one of the addresses is not in the host's memory, or more bytes were asked for than "
+    "there are"
+)
+_NEXT: Mapping[str, str] = {
+    "SIGSEGV": _ADDRESS,
+    "SIGBUS": _ADDRESS,
+    "SIGABRT": "look at what was printed before, and at what was passed{at}: mostly something was written beyond the "
+    "end of its memory",
+    "SIGKILL": "let it take less memory: the system ends a process like this when there is no more",
+}
+"""The next step, by the signal."""

@@ -8,18 +8,24 @@ The child is started before it is needed (`start`), because importing LLVM takes
 
 from __future__ import annotations
 
+import contextlib
 import math
+import re
+import tempfile
 import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grader.backends.base import Backend, CaseRun, Execution, Limits
 from grader.backends.patience import Patience
-from grader.backends.plans import dim3
-from grader.backends.sim import store
+from grader.backends.plans import dim3, scalar
 from grader.backends.starting import simulator_child
 from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeError
 from grader.findings.record import from_json
-from grader.launch import DeviceLimits
+from grader.launch import DeviceLimits, Launch, Zero
+from grader.launch.source import parameter_names
+from grader.paths import cache_folder
 from grader.process.channel import ChannelClosed, ChannelTimeout
 from grader.process.child import Closing
 from grader.verdict import Diagnostic, LaunchRecord, LineCounters, Operation, Timeline, WorstRequest
@@ -32,6 +38,7 @@ if TYPE_CHECKING:
     from grader.process.child import Child
 
     Arrays = dict[str, npt.NDArray[np.generic]]
+
 
 START_S = 60.0
 COMPILE_S = 120.0  # native code for a large kernel takes seconds; this only catches a compiler that hangs
@@ -115,7 +122,6 @@ class SimSession(Closing):
         What the kernel does wrong is an Execution with ``failure``. Raises SubmissionError (``timeout``, ``crash``) for
         what ends the session, Unsupported with the instruction and its line, GraderFault.
         """
-        from grader.backends.sim.request import case_request
         from grader.inputs import poison
 
         request = case_request(run, self.program)
@@ -155,11 +161,11 @@ class SimSession(Closing):
                 self._end()
             kind = answer.get("is")
             if kind == "want":
-                kept = store.load(answer["keys"])
+                kept = stored_code(answer["keys"])
                 self._child.channel.send(kept)
                 patience = patience if kept else Patience(self._child, COMPILE_S)
             elif kind == "keep":
-                store.save({key: code for key, code in answer.items() if isinstance(code, bytes)})
+                store_code({key: code for key, code in answer.items() if isinstance(code, bytes)})
                 patience = self._patience(timeout_s)
             elif kind == "unsupported":
                 raise self._stop(_unsupported(answer, self.program.name))
@@ -255,3 +261,72 @@ def as_timeline(data: dict[str, Any] | None) -> Timeline | None:
 
 def _worst(kernel: str, data: dict[str, Any]) -> WorstRequest:
     return WorstRequest(kernel, **(data | {"block": dim3(data["block"]), "offsets": tuple(data["offsets"])}))
+
+
+# -------------------------------------------------------------------------------------------- machine code that is kept
+
+
+_KEY = re.compile(r"[0-9a-f]{64}")
+LARGEST = 64 << 20
+
+
+def stored_code(keys: Iterable[str]) -> dict[str, bytes]:
+    """What was kept under these keys."""
+    found = {}
+    for key in keys:
+        if _KEY.fullmatch(key):
+            with contextlib.suppress(OSError):
+                found[key] = (cache_folder("sim") / key).read_bytes()
+    return found
+
+
+def store_code(codes: Mapping[str, bytes]) -> None:
+    """Keep machine code; a folder that cannot be written is no error."""
+    folder = cache_folder("sim")
+    with contextlib.suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        for key, code in codes.items():
+            if _KEY.fullmatch(key) and len(code) <= LARGEST:
+                with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
+                    file.write(code)
+                Path(file.name).replace(folder / key)
+
+
+# -------------------------------------------------------------------------------------------------- a case as a request
+
+
+def case_request(run: CaseRun, program: Program) -> dict[str, Any]:
+    """Steps in order with every parameter's bytes (hexadecimal), or the name of the buffer whose address it is.
+
+    Raises Unsupported for tensor maps.
+    """
+    for tensor_map in run.plan.tensor_maps:
+        message = (
+            f"the simulator has no tensor maps ({program.name}:{tensor_map.line}): they need compute capability 9.0"
+        )
+        hint = "it simulates an A100, which is 8.0; run it on a newer GPU with --backend gpu"
+        found = Diagnostic(kind="unsupported", message=message, file=program.name, line=tensor_map.line, hint=hint)
+        raise Unsupported(message, diagnostics=(found,), hint=hint)
+    steps: list[dict[str, Any]] = [{"do": "upload", "symbol": c.symbol, "buffer": c.buffer} for c in run.plan.constants]
+    for step in run.plan.steps:
+        if isinstance(step, Zero):
+            steps.append({"do": "fill", "buffer": step.buffer})
+        else:
+            steps.append(_call(step, program))
+    roles = {b.name: b.role for b in run.buffers}
+    return {"do": "run", "steps": steps, "roles": roles, "counters": run.counters}
+
+
+def _call(launch: Launch, program: Program) -> dict[str, Any]:
+    entry = program.entry(launch.kernel)
+    if entry is None:
+        raise GraderFault(f"the plan launches {launch.kernel}, which the program does not have")
+    return {
+        "do": "call", "kernel": launch.kernel, "grid": launch.grid, "block": launch.block,
+        "shared_bytes": launch.shared_bytes,
+        "arguments": [
+            {"buffer": value} if isinstance(value, str) else {"bytes": scalar(value, parameter).tobytes().hex()}
+            for value, parameter in zip(launch.args, entry.parameters, strict=True)
+        ],
+        "parameters": parameter_names(program.source, launch.kernel), "cooperative": launch.cooperative,
+    }  # fmt: skip

@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from grader.standin.client.errors import HOSTFILE, CUDARuntimeError, here
-from grader.standin.messages import pack
-from grader.standin.protocol import HOST_BASE
+from grader.standin.protocol import HOST_BASE, pack
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,22 +13,18 @@ wait for, to learn what it touches, and then puts the host's memory back as it w
     device.py        calls on kernels, streams, events and graphs, and all that wait
     memory_calls.py  calls on memory
     core.py          what the calls share: issuing, waiting, and a run from begin to end
-    operations.py    one operation: what it is, what comes before it, which is executed next
-    streams.py       streams, events and happens-before
-    graphs.py        capture and replay
+    operations.py    one operation: what it is, what comes before it, which is executed next; those that nothing orders
+    streams.py       streams, events, graphs and happens-before
     memory.py        the address space: device, pinned, managed and pageable memory
     managed.py       where pages of managed memory are
     spans.py         which bytes an operation read and wrote
     execute.py       copies, fills and kernels, one at a time
-    gpu.py           the simulator, on which kernels run
-    arguments.py     arguments of a launch: those that their parameters misread, and all in words
-    conflicts.py     operations that nothing orders, and that touch the same bytes
+    gpu.py           the simulator, on which kernels run; the arguments of a launch
     host_writes.py   what the host wrote: under queued operations, to outputs, to pinned memory
     persisting.py    what access-policy windows keep in the L2 cache
-    no_overlap.py    what keeps the engines from working side by side
     findings.py      what was found, in words
     modelled_time.py figures of the modelled GPU, the modelled clock, how well the engines overlapped
-    report.py        what a run comes back as; host counters
+    report.py        what a run comes back as; host counters; what keeps the engines from working side by side
 
 **Free.** `free` is cudaFree without its wait. CuPy's memory pool gives memory back to itself, not to CUDA, and gives it
 out again on the same stream: a stand-in for the pool must do the same, and call `free` for none of it. What it gives

@@ -9,17 +9,24 @@ from grader.simt.engine.code_cache import CodeCache
 from grader.simt.ptx import Module
 from grader.simt.simulate import Options
 from grader.standin.device import findings as say
-from grader.standin.device.conflicts import conflicts, mistaken_wait
 from grader.standin.device.execute import Executor
 from grader.standin.device.findings import Findings
 from grader.standin.device.gpu import SimulatedGpu
 from grader.standin.device.managed import Managed
 from grader.standin.device.memory import Arrays, Bytes, Kind, MemoryRegion, Space
 from grader.standin.device.modelled_time import A100, Clock, Model
-from grader.standin.device.no_overlap import IssuedRun, why_no_overlap
-from grader.standin.device.operations import KernelLaunch, Prefetch, StreamOperation, StreamTask, latest_first, missing
+from grader.standin.device.operations import (
+    KernelLaunch,
+    Prefetch,
+    StreamOperation,
+    StreamTask,
+    conflicts,
+    latest_first,
+    missing,
+    mistaken_wait,
+)
 from grader.standin.device.persisting import SetAside
-from grader.standin.device.report import RunReport
+from grader.standin.device.report import IssuedRun, RunReport, why_no_overlap
 from grader.standin.device.spans import Footprint, Spans
 from grader.standin.device.streams import DeviceStream, Streams
 from grader.standin.protocol import CudaRefusal

@@ -13,7 +13,7 @@ from grader.simt.engine.codegen import Kernel as Code
 from grader.simt.occupancy import SIMULATED, occupancy
 from grader.simt.ptx import Function
 from grader.standin.device import findings as say
-from grader.standin.device.arguments import mismatch
+from grader.standin.device.gpu import mismatch
 from grader.standin.device.memory_calls import MemoryCalls
 from grader.standin.device.operations import Dim3, KernelLaunch, StreamOperation, StreamTask, missing
 from grader.standin.device.persisting import Policy, Window
@@ -182,20 +182,20 @@ class StandinDevice(MemoryCalls):
     # -- events -----------------------------------------------------------------------------------------------------
     def event_create(self, where: int, device: int, timing: bool) -> int:
         self.check_device(device)
-        return self.streams.create_event(device, timing=timing)
+        return self.streams.events.add(DeviceEvent(device, timing))
 
     def event_destroy(self, event: int) -> None:
-        self.streams.destroy_event(event)
+        self.streams.events.destroy(event)
 
     def event_record(self, where: int, event: int, stream: int) -> None:
-        self.mark(self.streams.record(self.streams.event(event), self.streams.stream(stream), where))
+        self.mark(self.streams.record(self.streams.events[event], self.streams.stream(stream), where))
 
     def stream_wait_event(self, where: int, stream: int, event: int) -> None:
-        self.mark(self.streams.wait(self.streams.stream(stream), self.streams.event(event), where))
+        self.mark(self.streams.wait(self.streams.stream(stream), self.streams.events[event], where))
 
     def elapsed_ms(self, first: int, last: int) -> float:
         marks = [self._timed(handle) for handle in (first, last)]
-        devices = [self.streams.event(handle).device for handle in (first, last)]
+        devices = [self.streams.events[handle].device for handle in (first, last)]
         if devices[0] != devices[1]:
             message = f"the events are of devices {devices[0]} and {devices[1]}: each has a clock of its own"
             raise CudaRefusal("cudaErrorInvalidResourceHandle", message)
@@ -206,7 +206,7 @@ class StandinDevice(MemoryCalls):
         return 1e3 * (ended - begun)
 
     def _timed(self, handle: int) -> StreamOperation:
-        event = self.streams.event(handle)
+        event = self.streams.events[handle]
         if not event.timing:
             raise CudaRefusal("cudaErrorInvalidResourceHandle", "the event was made with disable_timing=True")
         if event.mark is None:
@@ -233,7 +233,7 @@ class StandinDevice(MemoryCalls):
     def _awaited(self, what: str, handle: int, doing: str) -> list[StreamOperation]:
         """The operations that must be done. Raises CudaRefusal for what is being captured."""
         if what == "event":
-            return self._of_event(self.streams.event(handle))
+            return self._of_event(self.streams.events[handle])
         if what == "device":
             self.check_device(handle)
             self.refuse_while_capturing(doing, self.streams.capturing())
@@ -260,7 +260,7 @@ class StandinDevice(MemoryCalls):
 
     def capture_end(self, where: int, stream: int) -> int:
         self.mark()
-        return self.streams.add_graph(self.streams.end(self.streams.stream(stream)))
+        return self.streams.graphs.add(self.streams.end(self.streams.stream(stream)))
 
     def is_capturing(self, stream: int) -> bool:
         return self.streams.stream(stream).capture is not None
@@ -270,7 +270,7 @@ class StandinDevice(MemoryCalls):
         if queue.capture is not None:
             message = "the stand-in knows no graph within a graph: launch it outside of the capture, or grade on a GPU"
             raise queue.capture.break_off("cudaErrorStreamCaptureUnsupported", message)
-        launched, tally = self.streams.graph(graph), self.executor.tally
+        launched, tally = self.streams.graphs[graph], self.executor.tally
         ops = self.streams.replay(launched, queue)
         self.issued(ops)
         if not any(isinstance(node.task.work, KernelLaunch) for node in launched.nodes):
@@ -282,4 +282,4 @@ class StandinDevice(MemoryCalls):
             tally.add("cooperative_launches", isinstance(work, KernelLaunch) and work.cooperative)
 
     def graph_destroy(self, graph: int) -> None:
-        self.streams.destroy_graph(graph)
+        self.streams.graphs.destroy(graph)

@@ -12,9 +12,8 @@ from grader.simt.counters import SECTOR_BYTES, Counters, Request
 from grader.simt.events import Event, merge
 from grader.simt.simulate import Call, Outcome
 from grader.standin.device import findings as say
-from grader.standin.device.arguments import launched, parameters_of
 from grader.standin.device.findings import Findings, Records
-from grader.standin.device.gpu import LaunchResult, SimulatedGpu
+from grader.standin.device.gpu import LaunchResult, SimulatedGpu, launched, parameters_of
 from grader.standin.device.host_writes import HostWriteWatch, Outputs, Staged, changed_under
 from grader.standin.device.managed import Managed, PageFault
 from grader.standin.device.memory import HostArray, MemoryRegion, Space

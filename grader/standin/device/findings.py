@@ -11,13 +11,12 @@ from typing import Any
 
 from grader.findings.kinds import RANKS
 from grader.findings.record import Finding
-from grader.standin.device.arguments import ArgumentMismatch
-from grader.standin.device.conflicts import Conflict
-from grader.standin.device.graphs import Capture, CapturedGraph
+from grader.standin.device.gpu import ArgumentMismatch
 from grader.standin.device.managed import PageFault
 from grader.standin.device.memory import Space
-from grader.standin.device.operations import AwaitedEvent, Copy, Occurrences, StreamOperation
+from grader.standin.device.operations import AwaitedEvent, Conflict, Copy, Occurrences, StreamOperation
 from grader.standin.device.spans import common, span
+from grader.standin.device.streams import Capture, CapturedGraph
 from grader.verdict import Place
 
 MOST_FINDINGS = 20

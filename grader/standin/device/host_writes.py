@@ -18,7 +18,7 @@ from math import gcd
 import numpy as np
 import numpy.typing as npt
 
-from grader.standin.device.arguments import POINTER_BYTES
+from grader.standin.device.gpu import POINTER_BYTES
 from grader.standin.device.memory import Bytes, HostArray, MemoryRegion, Space
 from grader.standin.device.operations import Copy, KernelLaunch, Memset, StreamOperation
 from grader.standin.device.spans import NONE, Footprint, Spans, clip, common, span, total, union, without

@@ -1,14 +1,22 @@
-"""What a run of a host file comes back as: launches, findings, counters, and a timeline by the modelled clock."""
+"""What a run of a host file comes back as: launches, findings, counters, and a timeline by the modelled clock.
+
+`why_no_overlap` says what keeps the engines of a run from working side by side, as far as the order of its calls tells.
+The causes are facts of this run, with their lines, and the hint is about the first of them only: nobody is told to do
+what is done already. The judge puts them beside an overlap that is too small.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from grader.counters import HOST_COUNTERS
 from grader.findings.record import Finding
 from grader.simt.simulate import Outcome
+from grader.standin.device.findings import Records
+from grader.standin.device.modelled_time import COUNTED
 from grader.standin.device.operations import Copy, StreamOperation
 from grader.verdict import Timeline
 
@@ -60,3 +68,107 @@ class Tally:
     def waited(self, line: int) -> None:
         """A call on this line of the host file waited for something."""
         self._waits.append(line)
+
+
+FEW_KERNELS = 8  # with fewer pieces, the first copy in and the last copy out weigh too much
+BUSY_HOST = 0.8  # of the elapsed time: the host hardly keeps up with the GPU
+
+
+@dataclass(frozen=True)
+class IssuedRun:
+    """One run: its operations as they were issued, the lines of the host's waits, and chains of ordinary streams."""
+
+    operations: Sequence[StreamOperation]
+    waits: Mapping[int, int]  # line -> how often
+    blocking: Collection[int]
+    host_part: float  # of the elapsed time, what the host's calls take
+
+    def of(self, kind: str) -> list[StreamOperation]:
+        return [op for op in self.operations if op.job.kind == kind]
+
+
+@dataclass(frozen=True)
+class OverlapCause:
+    """One thing that is in the way; ``line`` is the one to look at."""
+
+    name: str
+    facts: Mapping[str, Any]
+    line: int = 0
+
+
+def why_no_overlap(run: IssuedRun, records: Records) -> Finding | None:
+    """Return a note with all that was found, the first one's line; None where nothing stands out."""
+    found = [cause for look in _LOOKS if (cause := look(run)) is not None]
+    if not found:
+        return None
+    causes = [{"cause": one.name, **one.facts} for one in found]
+    return records.at("no_overlap", found[0].line, found[0].name, causes=causes)
+
+
+def _default_stream(run: IssuedRun) -> OverlapCause | None:
+    """Operations of the default stream, and ordinary streams beside it."""
+    mine = [op for op in run.operations if op.job.kind in COUNTED]
+    there = [op for op in mine if op.stream == 0]
+    if not there or not any(op.stream and op.chain in run.blocking for op in mine):
+        return None
+    counts = Counter(op.job.kind for op in there)
+    return OverlapCause("default_stream", {"counts": counts, "lines": _lines(there)}, there[0].job.where)
+
+
+def _waits(run: IssuedRun) -> OverlapCause | None:
+    count = sum(run.waits.values())
+    lines = [line for line, _ in Counter(run.waits).most_common() if line]
+    return OverlapCause("host_waits", {"count": count, "lines": lines}, lines[0] if lines else 0) if count else None
+
+
+def _one_stream(run: IssuedRun) -> OverlapCause | None:
+    there = [op for op in run.operations if op.job.kind in COUNTED]
+    if len(there) < 2 or len({(op.job.device, op.stream) for op in there}) > 1 or any(op.in_graph for op in there):
+        return None
+    return OverlapCause("one_stream", {})
+
+
+def _order(run: IssuedRun) -> OverlapCause | None:
+    """Streams that hold all copies in before the first kernel, or all kernels before the first copy out."""
+    streams: dict[int, list[StreamOperation]] = defaultdict(list)
+    for op in run.operations:
+        streams[op.chain].append(op)
+    for before, after in (("to_device", "kernel"), ("kernel", "to_host")):
+        first = (_first_after_all(queue, before, after) for queue in streams.values())
+        late = [op for op in first if op is not None]
+        if late:
+            facts = {"before": before, "count": len(late), "lines": _lines(late)}
+            return OverlapCause("stage_by_stage", facts, late[0].job.where)
+    return None
+
+
+def _first_after_all(queue: Sequence[StreamOperation], before: str, after: str) -> StreamOperation | None:
+    """The first operation of kind ``after`` in a stream, where two or more of ``before`` all come earlier."""
+    kinds = [op.job.kind for op in queue]
+    if min(kinds.count(before), kinds.count(after)) < 2:
+        return None
+    first = kinds.index(after)
+    return queue[first] if before not in kinds[first:] else None
+
+
+def _few_pieces(run: IssuedRun) -> OverlapCause | None:
+    kernels = run.of("kernel")
+    if not 0 < len(kernels) < FEW_KERNELS or not run.of("to_device") or not run.of("to_host"):
+        return None
+    return OverlapCause("few_pieces", {"kernels": len(kernels)}, kernels[0].job.where)
+
+
+def _busy_host(run: IssuedRun) -> OverlapCause | None:
+    if run.host_part < BUSY_HOST:
+        return None
+    return OverlapCause("busy_host", {"operations": len(run.operations), "part": min(1.0, run.host_part)})
+
+
+_LOOKS: tuple[Callable[[IssuedRun], OverlapCause | None], ...] = (
+    _one_stream, _default_stream, _waits, _order, _few_pieces, _busy_host,
+)  # fmt: skip
+"""What weighs most comes first."""
+
+
+def _lines(operations: Iterable[StreamOperation]) -> list[int]:
+    return [*dict.fromkeys(op.job.where for op in operations if op.job.where)]

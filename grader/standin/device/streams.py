@@ -1,4 +1,4 @@
-"""Streams and events: what each operation comes after.
+"""Streams, events and graphs: what each operation comes after.
 
 An operation comes after what its stream holds. The legacy default stream and the blocking streams of its device wait
 for each other at every operation; a stream made with ``non_blocking`` waits for its events only. An event is a place
@@ -7,10 +7,11 @@ in a stream: recording it again moves it, and who waited before still waits for 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TypeVar
 
-from grader.standin.device.graphs import Capture, CapturedGraph
 from grader.standin.device.operations import AwaitedEvent, Chains, StreamOperation, StreamTask
 from grader.standin.device.persisting import Window
 from grader.standin.protocol import CudaRefusal
@@ -44,17 +45,45 @@ class DeviceEvent:
     captured: tuple[Capture, tuple[int, ...]] | None = None
 
 
+Thing = TypeVar("Thing")
+
+
+class Handles(dict[int, Thing]):
+    """Things of one kind by their handles. ``numbers`` gives the next handle, of any kind.
+
+    What is not there raises CudaRefusal.
+    """
+
+    def __init__(self, kind: str, numbers: Iterator[int]) -> None:
+        super().__init__()
+        self._kind, self._numbers = kind, numbers
+
+    def add(self, thing: Thing) -> int:
+        """Its new handle."""
+        handle = next(self._numbers)
+        self[handle] = thing
+        return handle
+
+    def __missing__(self, handle: int) -> Thing:
+        raise CudaRefusal(INVALID, f"there is no {self._kind} {handle}, or it was destroyed")
+
+    def destroy(self, handle: int) -> None:
+        """The handle is gone; what is queued is still done."""
+        _ = self[handle]
+        del self[handle]
+
+
 class Streams:
     """All streams and events. ``queued`` holds what was issued, in that order, until `forget_done`."""
 
     def __init__(self, devices: int) -> None:
         self.chains = Chains()
         self.queued: list[StreamOperation] = []
-        self._handles: dict[int, DeviceStream] = {}
+        numbers = count(FIRST_HANDLE)
+        self.events: Handles[DeviceEvent] = Handles("event", numbers)
+        self.graphs: Handles[CapturedGraph] = Handles("graph", numbers)
+        self._handles: Handles[DeviceStream] = Handles("stream", numbers)
         self._all: list[DeviceStream] = []
-        self._events: dict[int, DeviceEvent] = {}
-        self._graphs: dict[int, CapturedGraph] = {}
-        self._next = FIRST_HANDLE
         self._first: int | None = None  # how many streams there were before the first `setup`
         self._old = 0  # and before the last one
         self._defaults = [self._new(d, 0, blocking=True, is_default=True) for d in range(devices)]
@@ -69,37 +98,26 @@ class Streams:
 
     def create(self, device: int, *, blocking: bool) -> int:
         """A new stream's handle."""
-        self._handles[self._handle()] = self._new(device, self._number(), blocking=blocking)
-        return self._next - 1
+        number = (self._first or 0) + self._made() - self._old + 1
+        return self._handles.add(self._new(device, number, blocking=blocking))
 
     def _made(self) -> int:
         return sum(not stream.is_default for stream in self._all)
-
-    def _number(self) -> int:
-        return (self._first or 0) + self._made() - self._old + 1
 
     def renumber(self) -> None:
         """Number streams that are made from now on from 1 again, behind those that were there before any `setup`."""
         self._old = self._made()
         self._first = self._old if self._first is None else self._first
 
-    def _handle(self) -> int:
-        self._next += 1
-        return self._next - 1
-
     def stream(self, handle: int) -> DeviceStream:
         """The stream of a handle. Raises CudaRefusal."""
-        found = self._handles.get(handle)
-        if found is None:
-            raise CudaRefusal(INVALID, f"there is no stream {handle}, or it was destroyed")
-        return found
+        return self._handles[handle]
 
     def destroy(self, handle: int) -> None:
         """The handle is gone; what is queued is still done."""
         if handle < FIRST_HANDLE:
             raise CudaRefusal(INVALID, "a default stream cannot be destroyed")
-        self.stream(handle)
-        del self._handles[handle]
+        self._handles.destroy(handle)
 
     def windows(self) -> list[tuple[DeviceStream, Window]]:
         """Streams that were given an access-policy window, also one of 0 bytes; those made last come last."""
@@ -160,28 +178,12 @@ class Streams:
     def forget_history(self) -> None:
         """Everything is done: the last operations need not hold on to those before them."""
         self.forget_done()
-        marks = [event.mark for event in self._events.values()]
-        for op in (*(stream.tail for stream in self._all), *marks, *(graph.last for graph in self._graphs.values())):
+        marks = [event.mark for event in self.events.values()]
+        for op in (*(stream.tail for stream in self._all), *marks, *(graph.last for graph in self.graphs.values())):
             if op is not None:
                 op.before = ()
 
     # -- events -----------------------------------------------------------------------------------------------------
-    def create_event(self, device: int, *, timing: bool) -> int:
-        handle = self._handle()
-        self._events[handle] = DeviceEvent(device, timing)
-        return handle
-
-    def event(self, handle: int) -> DeviceEvent:
-        """The event of a handle. Raises CudaRefusal."""
-        found = self._events.get(handle)
-        if found is None:
-            raise CudaRefusal(INVALID, f"there is no event {handle}, or it was destroyed")
-        return found
-
-    def destroy_event(self, handle: int) -> None:
-        self.event(handle)
-        del self._events[handle]
-
     def record(self, event: DeviceEvent, stream: DeviceStream, where: int = 0) -> StreamOperation | None:
         """The event is now this place in the stream, a mark. Raises CudaRefusal where that is another device's."""
         if event.device != stream.device:
@@ -275,19 +277,94 @@ class Streams:
         graph.last = self._queue(self.chains.place(None, stream.chain, (begin, *ends), stream.number), stream)
         return [begin, *made, graph.last]
 
-    def add_graph(self, graph: CapturedGraph) -> int:
-        """A new graph's handle."""
-        handle = self._handle()
-        self._graphs[handle] = graph
-        return handle
 
-    def graph(self, handle: int) -> CapturedGraph:
-        """The graph of a handle. Raises CudaRefusal."""
-        found = self._graphs.get(handle)
-        if found is None:
-            raise CudaRefusal(INVALID, f"there is no graph {handle}, or it was destroyed")
+MOST_NODES = 100_000
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """One task; ``after`` are nodes. ``lane`` is the captured stream, 0 the one where the capture began."""
+
+    task: StreamTask
+    after: tuple[int, ...]
+    lane: int
+    stream: int  # that stream, as the host file counts them
+
+
+@dataclass(eq=False)
+class CapturedGraph:
+    """What a capture gave. Launches of one graph come one after another, as on a GPU."""
+
+    nodes: tuple[Node, ...]
+    lanes: int
+    where: int = 0  # the line where the capture began
+    chains: list[int] = field(default_factory=list)  # one for each lane, from the first launch on
+    last: StreamOperation | None = None  # the end of its last launch
+
+    @property
+    def leaves(self) -> list[int]:
+        """Nodes that nothing comes after."""
+        inner = {i for node in self.nodes for i in node.after}
+        return [i for i in range(len(self.nodes)) if i not in inner]
+
+
+class Capture:
+    """Streams that are being captured together, from `begin` on ``origin`` to `finish`."""
+
+    def __init__(self, origin: DeviceStream, where: int, *, relaxed: bool) -> None:
+        self.origin = origin
+        self.where = where  # the line where it began
+        self.relaxed = relaxed  # whether memory may be allocated meanwhile
+        self.nodes: list[Node] = []
+        self.ends: dict[DeviceStream, tuple[int, ...]] = {origin: ()}
+        self.broken = ""  # why it cannot become a graph any more
+
+    def add(self, stream: DeviceStream, task: StreamTask) -> None:
+        """A task in one of its streams."""
+        if len(self.nodes) >= MOST_NODES:
+            raise CudaRefusal("cudaErrorMemoryAllocation", f"a graph of more than {MOST_NODES} operations")
+        lane = list(self.ends).index(stream)
+        self.nodes.append(Node(task, self.ends[stream], lane, stream.number))
+        self.ends[stream] = (len(self.nodes) - 1,)
+
+    def break_off(self, name: str, message: str) -> CudaRefusal:
+        """The error of what a capture forbids, to be raised: no graph comes of this one any more."""
+        self.broken = self.broken or message
+        return CudaRefusal(name, message)
+
+    @property
+    def begun(self) -> str:
+        """``begin_capture on line 14 was not ended yet``."""
+        return f"begin_capture{f' on line {self.where}' if self.where else ''} was not ended yet"
+
+    def join(self, stream: DeviceStream, after: Iterable[int]) -> None:
+        """The stream waits for these nodes, and is captured too from now on."""
+        self.ends[stream] = tuple(sorted({*self.ends.get(stream, ()), *after}))
+
+    def finish(self) -> CapturedGraph:
+        """The graph. Raises CudaRefusal where a stream that joined was never waited for."""
+        reached = self._before(self.ends[self.origin])
+        for stream, ends in self.ends.items():
+            lost = [i for i in ends if i not in reached]
+            if lost:
+                raise CudaRefusal("cudaErrorStreamCaptureUnjoined", self._unjoined(stream, lost[-1]))
+        return CapturedGraph(tuple(self.nodes), len(self.ends), self.where)
+
+    def _unjoined(self, stream: DeviceStream, node: int) -> str:
+        line = self.nodes[node].task.where
+        place = f" (its last operation is on line {line})" if line else ""
+        return (
+            f"stream {stream.number} takes part in the capture{place}, and nothing joins it to stream "
+            f"{self.origin.number} again: record an event on it and let stream {self.origin.number} wait for the event "
+            "before the capture ends"
+        )
+
+    def _before(self, ends: Iterable[int]) -> set[int]:
+        found = set(ends)
+        stack = list(found)
+        while stack:
+            for i in self.nodes[stack.pop()].after:
+                if i not in found:
+                    found.add(i)
+                    stack.append(i)
         return found
-
-    def destroy_graph(self, handle: int) -> None:
-        self.graph(handle)
-        del self._graphs[handle]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.backends.hostfile.faults import FAULTS, LONGEST, MOST, error_of
+from grader.backends.hostfile.case import FAULTS, LONGEST, MOST, error_of
 from grader.findings.kinds import word_of_kind
 
 

@@ -119,7 +119,7 @@ def test_the_sandbox_is_told() -> None:
 
 def test_a_fault_of_the_simulator_is_not_the_submissions(monkeypatch: pytest.MonkeyPatch) -> None:
     with session(GOOD) as one:
-        monkeypatch.setattr("grader.backends.sim.request.case_request", lambda run, program: {"do": "run"})
+        monkeypatch.setattr("grader.backends.sim.session.case_request", lambda run, program: {"do": "run"})
         with pytest.raises(GraderFault, match="simulator failed"):
             one.run(case())
 

@@ -14,8 +14,7 @@ import pytest
 from grader.backends.mappings import SharedFile, Span
 from grader.standin.client import connection, memory, namespaces, runtime, streams
 from grader.standin.client.connection import HOST
-from grader.standin.messages import relayed, unpack
-from grader.standin.protocol import CALLS, HOST_BASE, CudaRefusal, DeviceCalls, answer
+from grader.standin.protocol import CALLS, HOST_BASE, CudaRefusal, DeviceCalls, answer, relayed, unpack
 
 FILE_BYTES = 1 << 20
 POOL = FILE_BYTES // 2  # where pinned and managed memory begins

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grader.standin.device.arguments import mismatch
+from grader.standin.device.gpu import mismatch
 from tests.standin.device.rig import Rig, integer, pointer
 
 SCALE = """

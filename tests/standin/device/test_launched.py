@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from grader.standin.device.arguments import launched, parameters_of
+from grader.standin.device.gpu import launched, parameters_of
 from grader.standin.device.operations import KernelLaunch
 from tests.standin.device.rig import FILE, Rig, integer, pointer
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grader.standin.messages import pack, relayed, unpack
-from grader.standin.protocol import CudaRefusal, answer
+from grader.standin.protocol import CudaRefusal, answer, pack, relayed, unpack
 from tests.standin.device.rig import FILE, Rig, integer, pointer
 
 

@@ -19,7 +19,7 @@ from grader.backends.base import Backend, Limits
 from grader.backends.gpu.hostfile.baselines import Baseline, BaselineSetup, baselines
 from grader.backends.gpu.hostfile.session import HostfileSession
 from grader.backends.hostfile.case import on_gpus, too_few_gpus
-from grader.backends.hostfile.sandbox_rules import readable, require_sandbox
+from grader.backends.hostfile.child_files import readable, require_sandbox
 from grader.backends.starting import environment
 from grader.errors import Unsupported
 from grader.process.channel import ChannelClosed

@@ -16,9 +16,17 @@ from grader.backends.base import CaseRun, Execution, Limits
 from grader.backends.gpu.hostfile.signals import Signals, undisturbed
 from grader.backends.gpu.hostfile.timeline import timeline_of
 from grader.backends.gpu.session import LOAD_S, SETTLE_S, START_S, ChildSession
-from grader.backends.hostfile.case import is_cooperative, run_case, shared_bytes
+from grader.backends.hostfile.case import (
+    error_of,
+    is_cooperative,
+    printed_of,
+    printed_too_much,
+    process_died,
+    process_hung,
+    run_case,
+    shared_bytes,
+)
 from grader.backends.hostfile.child_files import ChildFiles, where
-from grader.backends.hostfile.faults import error_of, printed_of, printed_too_much, process_died, process_hung
 from grader.backends.mappings import PAGE, SharedFile
 from grader.errors import GraderFault, SubmissionError, WarpgradeError
 

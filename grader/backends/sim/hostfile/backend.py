@@ -94,7 +94,7 @@ class Pair:
 
 def _inner_sandbox(courses: tuple[Path, ...], shared_size: int) -> Sandbox:
     """Closed before any of the host file's code: it reads Python and its packages, and writes nothing."""
-    from grader.backends.hostfile.sandbox_rules import readable
+    from grader.backends.hostfile.child_files import readable
 
     return Sandbox(
         files=True, read=readable(courses), write=("/dev/null",), processes=False, network=False,
@@ -138,7 +138,7 @@ class HostfileSimBackend(Backend):
         Raises Unsupported where files cannot be closed to them (unless ``sandbox=False``), SubmissionError where the
         host file is no Python, lacks a function, or fails when it is read.
         """
-        from grader.backends.hostfile.sandbox_rules import require_sandbox
+        from grader.backends.hostfile.child_files import require_sandbox
 
         if self._sandbox:
             require_sandbox()

@@ -42,8 +42,7 @@ class DeviceServer:
         return {"is": "done"}
 
     def _call(self, message: dict[str, Any]) -> dict[str, Any]:
-        from grader.standin.messages import unpack
-        from grader.standin.protocol import answer
+        from grader.standin.protocol import answer, unpack
 
         return {"is": "answer", **answer(self._device, unpack(message))}
 
@@ -97,7 +96,7 @@ def _device(message: Mapping[str, Any], module: Module, cache: CodeCache, option
 
 NEEDED = (
     "grader.backends.sim.results", "grader.findings.kinds", "grader.findings.sentences", "grader.standin.device",
-    "grader.standin.messages", "grader.standin.protocol",
+    "grader.standin.protocol", "grader.standin.protocol",
     "numpy.ma",  # np.unique looks for it when it is called
 )  # fmt: skip
 

@@ -8,9 +8,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from grader.backends.base import CaseRun, Execution, Limits
-from grader.backends.hostfile.case import is_cooperative, run_case
+from grader.backends.hostfile.case import (
+    error_of,
+    is_cooperative,
+    printed_of,
+    printed_too_much,
+    process_died,
+    process_hung,
+    run_case,
+)
 from grader.backends.hostfile.child_files import where
-from grader.backends.hostfile.faults import error_of, printed_of, printed_too_much, process_died, process_hung
 from grader.backends.mappings import PAGE
 from grader.backends.patience import Patience
 from grader.backends.sim.session import START_S, SimSession, as_launches, as_timeline
@@ -197,7 +204,7 @@ class HostfileSimSession(Closing):
     # -- the two children --------------------------------------------------------------------------------------------
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         """One request to the host file's process; on the way its calls go to the device."""
-        from grader.standin.messages import relayed
+        from grader.standin.protocol import relayed
 
         if self._stopped is not None:
             raise self._stopped

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.standin.messages import _checks, pack, relayed, unpack
-from grader.standin.protocol import CALLS
+from grader.standin.protocol import CALLS, _checks, pack, relayed, unpack
 
 NOTHING = {"name": None, "arguments": None}
 

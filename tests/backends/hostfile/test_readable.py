@@ -9,7 +9,7 @@ import pytest
 
 import grader
 from grader.backends.gpu.hostfile.backend import _inner_sandbox
-from grader.backends.hostfile import sandbox_rules
+from grader.backends.hostfile import child_files
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("prefix", "base_prefix", "exec_prefix"):
         monkeypatch.setattr(sys, name, str(tmp_path))
     monkeypatch.setattr(sys, "path", [str(packages.parent), str(packages)])
-    monkeypatch.setattr(sandbox_rules, "SYSTEM", ())
+    monkeypatch.setattr(child_files, "SYSTEM", ())
     return packages
 
 
@@ -32,8 +32,8 @@ def can_read(path: Path, allowed: tuple[str, ...]) -> bool:
 
 
 def test_packages_can_be_read_and_the_grader_in_their_midst_cannot(python, monkeypatch):
-    monkeypatch.setattr(sandbox_rules, "PACKAGE", python / "grader")
-    allowed = sandbox_rules.readable()
+    monkeypatch.setattr(child_files, "PACKAGE", python / "grader")
+    allowed = child_files.readable()
     assert can_read(python / "numpy" / "core.py", allowed)
     assert can_read(python / "scipy.py", allowed)
     assert can_read(python.parent / "json.py", allowed)
@@ -44,18 +44,18 @@ def test_packages_can_be_read_and_the_grader_in_their_midst_cannot(python, monke
 def test_a_clone_on_the_search_path_is_closed(python, tmp_path, monkeypatch):
     clone = tmp_path.parent / "clone"
     monkeypatch.setattr(sys, "path", [*sys.path, str(clone)])
-    assert not can_read(clone / "solutions" / "x.cu", sandbox_rules.readable())
+    assert not can_read(clone / "solutions" / "x.cu", child_files.readable())
 
 
 def test_a_course_inside_of_an_open_folder_is_closed(python):
-    assert not can_read(python / "numpy" / "core.py", sandbox_rules.readable([python / "numpy"]))
-    assert can_read(python / "scipy.py", sandbox_rules.readable([python / "numpy"]))
+    assert not can_read(python / "numpy" / "core.py", child_files.readable([python / "numpy"]))
+    assert can_read(python / "scipy.py", child_files.readable([python / "numpy"]))
 
 
 @pytest.mark.parametrize("folder", ["/usr/lib/python3/dist-packages", "/usr/local/lib/python3/site-packages"])
 def test_beside_a_gpu_the_grader_is_closed_where_it_is_installed_for_all_users(monkeypatch, folder):
     package = Path(folder, "grader")
-    monkeypatch.setattr(sandbox_rules, "PACKAGE", package)
+    monkeypatch.setattr(child_files, "PACKAGE", package)
     allowed = _inner_sandbox("/tmp/its-own", None).read
     assert not can_read(package / "_course" / "solutions" / "x.cu", allowed)
     assert can_read(Path("/usr/share"), allowed)
@@ -65,11 +65,11 @@ def test_beside_a_gpu_the_grader_is_closed_where_it_is_installed_for_all_users(m
 def test_packages_of_a_user_can_be_read(python, tmp_path, monkeypatch):
     theirs = tmp_path.parent / "home" / ".local" / "lib" / "python3" / "site-packages"
     monkeypatch.setattr(sys, "path", [*sys.path, str(theirs)])
-    assert can_read(theirs / "cupy.py", sandbox_rules.readable())
+    assert can_read(theirs / "cupy.py", child_files.readable())
 
 
 def test_here_neither_grader_nor_course_can_be_read():
-    allowed, package = sandbox_rules.readable(), Path(grader.__file__).resolve()
+    allowed, package = child_files.readable(), Path(grader.__file__).resolve()
     assert not can_read(package, allowed)
     assert not can_read(package.parent.parent / "solutions", allowed)
     assert can_read(Path(pytest.__file__).resolve(), allowed)
