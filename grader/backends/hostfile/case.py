@@ -163,7 +163,7 @@ def too_few_gpus(exercise: Exercise, count: int) -> str:
     return f"{exercise.name} needs {exercise.gpus} GPUs; this machine has {count or 'no GPU'}"
 
 
-# ------------------------------------------------------------------------------------------ what went wrong in a process
+# ----------------------------------------------------------------------------------------- what went wrong in a process
 #
 # The host file can write to its process's channel. So a word is taken only where it does not help the file, and a place
 # only in the file itself.

@@ -53,8 +53,8 @@ def test_an_llvm_that_miscompiles_is_refused_with_the_command_that_replaces_it(
         "import llvmlite.binding\nllvmlite.binding.llvm_version_info = (22, 1, 0)\n"
     )
     with monkeypatch.context() as patched:
-        path = child._search_path()
-        patched.setattr(child, "_search_path", lambda: [str(tmp_path), *path])  # before the package's own folder
+        patched.syspath_prepend(child.PACKAGE.parent)
+        patched.setattr(child, "PACKAGE", tmp_path / "grader")  # the folder that a child looks into first
         with pytest.raises(Unsupported, match="miscompiles") as refused:
             session(GOOD)
     assert "`pip install 'llvmlite<0.48'`" in refused.value.hint
