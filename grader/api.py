@@ -49,7 +49,14 @@ def grade(
     from grader.grading.services import Hardware, Task
     from grader.practice.history import next_after, recorder
 
-    _check(backend, device, seed, timeout_s)
+    faults = (  # what click checks for the command
+        (backend not in BACKENDS, f"the backend {backend!r} is none of {', '.join(BACKENDS)}"),
+        (device < 0, f"GPUs are counted from 0, not {device}"),
+        (seed is not None and not 0 <= seed <= MAX_SEED, f"the seed {seed} is not within 0 and 2^53 - 1"),
+        (timeout_s is not None and not 0 < timeout_s < inf, f"a timeout of {timeout_s} s is no time"),
+    )
+    if words := next((words for wrong, words in faults if wrong), ""):
+        raise UsageError(words, code="bad_option")
     if file is not None and source is not None:
         raise UsageError("file and source exclude each other", code="file_and_source", hint="leave one out")
     folders = (courses,) if isinstance(courses, str | PathLike) else courses
@@ -57,38 +64,21 @@ def grade(
     entry = catalog.find(str(name))
 
     def recorded(path: Path) -> Verdict:
-        keep = recorder(entry, path) if record else None
+        keep = recorder(entry, path) if record else lambda verdict: None
         request = Hardware.found(backend, device).request(
             Task(entry, path), seed=seed, timeout_s=timeout_s, next_exercise=partial(next_after, catalog, entry)
         )
         verdict = graded(request)
-        if keep is not None:
-            keep(verdict)
+        keep(verdict)
         return verdict
 
     if source is None:
         return recorded(Path(file or f"{entry.name}.cu"))
     with TemporaryDirectory(prefix="warpgrade-") as folder:
         path = Path(folder) / f"{entry.name}.cu"
-        path.write_bytes(_encoded(source))
+        try:
+            path.write_text(source, encoding="utf-8", newline="")
+        except UnicodeEncodeError as error:
+            message = f"the source cannot be written as UTF-8: {error.reason}"
+            raise UsageError(message, code="not_text") from None
         return replace(recorded(path), file=path.name)
-
-
-def _check(backend: str, device: int, seed: int | None, timeout_s: float | None) -> None:
-    """What click checks for the command."""
-    faults = (
-        (backend not in BACKENDS, f"the backend {backend!r} is none of {', '.join(BACKENDS)}"),
-        (device < 0, f"GPUs are counted from 0, not {device}"),
-        (seed is not None and not 0 <= seed <= MAX_SEED, f"the seed {seed} is not within 0 and 2^53 - 1"),
-        (timeout_s is not None and not 0 < timeout_s < inf, f"a timeout of {timeout_s} s is no time"),
-    )
-    for wrong, words in faults:
-        if wrong:
-            raise UsageError(words, code="bad_option")
-
-
-def _encoded(source: str) -> bytes:
-    try:
-        return source.encode()
-    except UnicodeEncodeError as error:
-        raise UsageError(f"the source cannot be written as UTF-8: {error.reason}", code="not_text") from None

@@ -164,27 +164,14 @@ def is_poison(values: npt.NDArray[np.generic]) -> npt.NDArray[np.bool_]:
 
 def _mapping(array: Array, values: Kind) -> Callable[[_U64], npt.NDArray[np.generic]]:
     """The function from 32-bit words to the array's values, exact in int64 or float64."""
-    if values == "exact" or np.dtype(array.dtype).kind != "f":
-        return _to_integers(array)
-    low = float(array.values.low)
-    scale = float(array.values.high) - low
-    return lambda words: low + scale * ((words >> np.uint64(8)).astype(np.float64) * 2.0**-24)
-
-
-def _to_integers(array: Array) -> Callable[[_U64], npt.NDArray[np.generic]]:
+    if values == "real" and np.dtype(array.dtype).kind == "f":
+        base = float(array.values.low)
+        scale = float(array.values.high) - base
+        return lambda words: base + scale * ((words >> np.uint64(8)).astype(np.float64) * 2.0**-24)
     low, high = array.values.exact_low, array.values.exact_high
     span = high - low + 1
     if not 1 <= span <= 1 << 32:
         raise UsageError(f"array {array.name!r}: no integers between {low} and {high}", code="bad_exercise")
-    _check_fits(array, low, high)
-    return lambda words: ((words * np.uint64(span)) >> _HALF).view(np.int64) + low
-
-
-_WHOLE = {"float16": 1 << 11, "float32": 1 << 24, "float64": 1 << 53}
-"""Every integer up to this size is a value of the dtype."""
-
-
-def _check_fits(array: Array, low: int, high: int) -> None:
     limit = _WHOLE.get(array.dtype)
     bounds = (-limit, limit) if limit else (int(np.iinfo(array.dtype).min), int(np.iinfo(array.dtype).max))
     if low < bounds[0] or high > bounds[1]:
@@ -193,3 +180,8 @@ def _check_fits(array: Array, low: int, high: int) -> None:
             code="bad_exercise",
             hint=f"give it values=Values(exact_low=…, exact_high=…) within {bounds[0]} to {bounds[1]}",
         )
+    return lambda words: ((words * np.uint64(span)) >> _HALF).view(np.int64) + low
+
+
+_WHOLE = {"float16": 1 << 11, "float32": 1 << 24, "float64": 1 << 53}
+"""Every integer up to this size is a value of the dtype."""

@@ -17,6 +17,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, NoReturn
 
+from grader.backends.base import BACKENDS
 from grader.errors import UsageError, WarpgradeError
 from grader.verdict import Verdict
 
@@ -44,7 +45,7 @@ class GradedCell:
 
 @dataclass(frozen=True, repr=False)
 class Refused:
-    """A line that could not be understood, in words."""
+    """A line that could not be understood, in options."""
 
     error: WarpgradeError
 
@@ -61,7 +62,7 @@ def load_ipython_extension(shell: Any) -> None:
 def grade_cell(line: str, cell: str) -> GradedCell | Refused:
     """Grade the cell's text on the exercise that the line names. A wrong line is answered in words, not raised."""
     try:
-        return _graded(_words(line), cell)
+        return _graded(_options(line), cell)
     except WarpgradeError as error:
         return Refused(error)
 
@@ -71,10 +72,10 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(message, code="usage", hint=USAGE)
 
 
-def _words(line: str) -> argparse.Namespace:
+def _options(line: str) -> argparse.Namespace:
     parser = _Parser(prog="%%grade", add_help=False)
     parser.add_argument("name")
-    parser.add_argument("--backend", choices=("auto", "gpu", "sim"), default="auto")
+    parser.add_argument("--backend", choices=BACKENDS, default="auto")
     parser.add_argument("--seed", type=int)
     parser.add_argument("--timeout", type=float)
     parser.add_argument("--device", type=int, default=0)
@@ -86,18 +87,18 @@ def _words(line: str) -> argparse.Namespace:
         raise UsageError(f"{error} in {line!r}", code="usage", hint=USAGE) from None
 
 
-def _graded(words: argparse.Namespace, cell: str) -> GradedCell:
+def _graded(options: argparse.Namespace, cell: str) -> GradedCell:
     from grader.api import grade
     from grader.render import html, terminal
     from grader.render.json import versions
 
     verdict = grade(
-        words.name, source=cell, backend=words.backend, device=words.device, seed=words.seed,
-        timeout_s=words.timeout, courses=words.course, record=True,
+        options.name, source=cell, backend=options.backend, device=options.device, seed=options.seed,
+        timeout_s=options.timeout, courses=options.course, record=True,
     )  # fmt: skip
-    if words.save is not None:
+    if options.save is not None:
         from grader.output import write_file
 
-        write_file(words.save, cell)
+        write_file(options.save, cell)
     page = html.to_html([html.Graded(verdict, cell)], versions=versions())
     return GradedCell(verdict, page, terminal.to_terminal(verdict, cell, width=80, color=False, unicode=True))

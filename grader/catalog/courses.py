@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from grader.errors import Unsupported, UsageError, WarpgradeError
+from grader.errors import Unsupported, UsageError
 from grader.exercise import Array, Exercise, Expect
 from grader.paths import PACKAGE
 
@@ -92,10 +92,6 @@ class CourseExercise:
     def ladder_page(self) -> Path | None:
         """The story of its ladder: ``reduce.md`` in the chapter's folder."""
         return existing(self.folder.parent / f"{self.exercise.ladder}.md") if self.exercise.ladder else None
-
-    @property
-    def kernels_ref(self) -> Path:
-        return self.course.kernels_ref
 
     def is_wrong_answer(self, path: Path) -> bool:
         """Whether the file is one of those that must be rejected; `grader.dev.wrong` reads them."""
@@ -292,13 +288,11 @@ def _reference_module(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except Exception as error:
         del sys.modules[name]
-        raise _broken_reference(path, error) from error
+        if isinstance(error, ModuleNotFoundError):
+            hint = f"install the package that provides {error.name}; `grade doctor` shows what is missing"
+            message = f"{path} needs the module {error.name}, which is not installed"
+            raise Unsupported(message, hint=hint) from error
+        line = line_in(path, error)
+        where = f"{path}:{line}" if line else str(path)
+        raise UsageError(f"{where}: {words_of(error)}", code="bad_exercise") from error
     return module
-
-
-def _broken_reference(path: Path, error: Exception) -> WarpgradeError:
-    if isinstance(error, ModuleNotFoundError):
-        hint = f"install the package that provides {error.name}; `grade doctor` shows what is missing"
-        return Unsupported(f"{path} needs the module {error.name}, which is not installed", hint=hint)
-    line = line_in(path, error)
-    return UsageError(f"{path}{f':{line}' if line else ''}: {words_of(error)}", code="bad_exercise")

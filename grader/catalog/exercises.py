@@ -7,7 +7,7 @@ A broken ``exercise.py`` is kept as the error it is, so that the others can stil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -96,14 +96,12 @@ def load_catalog(courses: Sequence[Path] = ()) -> Catalog:
         by_name |= {entry.name: entry for entry in fine}
         broken += [entry for entry in loaded if isinstance(entry, Broken)] + wrong
     exercises = sorted(by_name.values(), key=lambda entry: (entry.number, entry.name))
-    return Catalog(tuple(_with_inheritance(exercises)), tuple(broken))
-
-
-def _with_inheritance(exercises: Sequence[CourseExercise]) -> Iterator[CourseExercise]:
-    """Each step of a ladder with the technique of the steps before it, nearest first."""
-    for at, entry in enumerate(exercises):
-        earlier = [other for other in exercises[:at] if same_ladder(entry, other)]
-        yield replace(entry, inherited=tuple(e for other in reversed(earlier) for e in other.exercise.technique))
+    inheriting = []
+    for at, entry in enumerate(exercises):  # a step of a ladder has the technique of those before it, nearest first
+        earlier = [other for other in reversed(exercises[:at]) if same_ladder(entry, other)]
+        inherited = tuple(expect for other in earlier for expect in other.exercise.technique)
+        inheriting.append(replace(entry, inherited=inherited))
+    return Catalog(tuple(inheriting), tuple(broken))
 
 
 def same_ladder(entry: CourseExercise, other: CourseExercise) -> bool:

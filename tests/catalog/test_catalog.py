@@ -73,7 +73,6 @@ def test_an_exercise_knows_where_its_files_are(mini: Catalog) -> None:
     assert not scale.is_wrong_answer(scale.stub)
     assert scale.solution == COURSE.resolve() / "solutions" / "01_first" / "scale.cu"
     assert scale.host_file is None
-    assert scale.kernels_ref == COURSE.resolve() / "kernels_ref"
 
 
 def test_a_host_exercise_has_its_host_file() -> None:
