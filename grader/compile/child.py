@@ -14,7 +14,7 @@ from grader.process.channel import ChannelClosed, attach
 
 
 def main() -> None:
-    """Load NVRTC, close the doors, then take sources until the parent asks for no more."""
+    """Load NVRTC, apply the sandbox, then take sources until the parent asks for no more."""
     channel, sandbox = attach()
     setup, _ = channel.receive(None)
     # Both before the sandbox: opened later, they would need the system's library folders to be readable.

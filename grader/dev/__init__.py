@@ -7,7 +7,7 @@ static.py       what needs no grading: exercise.py, stub against solution, state
 verdicts.py     what stub, solution and wrong answers were graded to; figures of a statement, counted again
 wrong.py        the wrong answers of an exercise, whole files and edits of the solution
 edits.py        unified diffs: read, applied exactly, written, moved to a changed text
-ladders.py      steps that share their arrays and sizes, each told from the one before
+ladders.py      steps that share their arrays and sizes, each compared with the one before
 grading.py      grades many files at once, through the pipeline that the command `grade` uses
 new.py          the files of a new exercise
 """

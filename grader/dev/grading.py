@@ -74,14 +74,14 @@ class CourseGrader(Closing):
         return request(entry, path, backend, device, host=more[0] if more else entry.solution_host_file)
 
     def _on_simulator(self, entry: CourseExercise, file: Path | WrongAnswer) -> Verdict:
-        asked = self._request(entry, file, "sim")
-        services, submission = asked.services, asked.submission
+        wanted = self._request(entry, file, "sim")
+        services, submission = wanted.services, wanted.submission
         if entry.exercise.host and services.simulator is not None:
             backend = simulator(entry, submission, threads=self._threads, pairs=self._pairs.take)
             services = replace(services, simulator=backend)
         elif services.simulator is not None:
             services = replace(services, simulator=PooledSimulator(self._children, threads=self._threads))
-        return grade(replace(asked, services=services))
+        return grade(replace(wanted, services=services))
 
     def close(self) -> None:
         """Let what runs end, drop what waits, and end the children."""

@@ -1,4 +1,4 @@
-"""Ladders: steps that share their arrays and sizes, each of which must be told from the one before. Pure.
+"""Ladders: steps that share arrays and sizes; each must differ from the one before in technique or in time. Pure.
 
 A step's solution is graded on the earlier steps' technique by inheritance (`CourseExercise.graded`).
 Here the other direction is checked: the step before must not pass this one, by technique or by time.
@@ -60,7 +60,7 @@ def ladder_problems(steps: Sequence[CourseExercise], launches: Launches) -> Iter
                 yield Problem("exercise.py", f"{step.name} has other {field} than {steps[0].name}")
     for before, step in pairwise(steps):
         cell = compared(before, step, launches)
-        # A step that the simulator cannot run is told from the others by time alone, which somebody has to measure.
+        # A step that the simulator cannot run differs from the others by time alone, which has to be measured.
         unknown = cell is not None and cell.slow is None and not simulable(step.exercise.requires)
         if cell is not None and not cell.rejected and not unknown:
             yield Problem(

@@ -99,21 +99,21 @@ def slice_of(
     waiting = deque(entry for entry in exercises if found.get(id(entry)) is None)
     if limit_s is not None:
         waiting = deque(sorted(waiting, key=stored.rank))
-    begun: deque[tuple[CourseExercise, str, Callable[[], T]]] = deque()
+    in_flight: deque[tuple[CourseExercise, str, Callable[[], T]]] = deque()
     longest_s = 0.0
-    while waiting or begun:
-        while waiting and (limit_s is None or _fits(len(begun), perf_counter() - started, longest_s, limit_s)):
+    while waiting or in_flight:
+        while waiting and (limit_s is None or _fits(len(in_flight), perf_counter() - started, longest_s, limit_s)):
             entry = waiting.popleft()
-            begun.append((entry, digest_of(entry), begin(entry)))
-        if not begun:
+            in_flight.append((entry, digest_of(entry), begin(entry)))
+        if not in_flight:
             return
-        entry, files, finish = begun.popleft()
+        entry, files, finish = in_flight.popleft()
         result = finish()
         stored.store(entry, result, files)
         longest_s, last = max(longest_s, perf_counter() - last), perf_counter()
         yield entry, result
 
 
-def _fits(begun: int, spent_s: float, longest_s: float, limit_s: float) -> bool:
+def _fits(in_flight: int, spent_s: float, longest_s: float, limit_s: float) -> bool:
     """Whether another exercise, after the one in flight, is likely to end in time."""
-    return begun < AHEAD and spent_s + AHEAD * longest_s <= limit_s
+    return in_flight < AHEAD and spent_s + AHEAD * longest_s <= limit_s

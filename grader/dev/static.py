@@ -31,7 +31,7 @@ HINTS = QUESTIONS = 2
 
 _HINT = re.compile(r"^(?:## (\d+)\b.*|(\d+)\. .*)$", re.MULTILINE)
 _KERNEL = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?(\w+)\s*\(")
-_ASKED = re.compile(r"at (?:least|most) (\d+(?:\.\d+)?)(?!\d|\.\d)")
+_LIMIT = re.compile(r"at (?:least|most) (\d+(?:\.\d+)?)(?!\d|\.\d)")
 _FRACTION = re.compile(r"\b0\.\d+\b")
 
 
@@ -149,17 +149,17 @@ def pair_problems(stub: Path, solution: Path) -> Iterator[Problem]:
         yield Problem(stub.name, f"no `{MARKER}` says where to write")
     if any(MARKER in line for line in solved):
         yield Problem(stub.name, f"the solution still has a `{MARKER}`")
-    kept = [line for line in stubbed if line and MARKER not in line]
-    alien = first_alien(kept, solved)
-    if alien is not None:
-        number = stubbed.index(alien) + 1
-        yield Problem(stub.name, f"line {number} is not in the solution, or in another place there: {alien.strip()!r}")
-    elif len(kept) >= len([line for line in solved if line]):
+    given = [line for line in stubbed if line and MARKER not in line]
+    extra = first_foreign(given, solved)
+    if extra is not None:
+        number = stubbed.index(extra) + 1
+        yield Problem(stub.name, f"line {number} is not in the solution, or in another place there: {extra.strip()!r}")
+    elif len(given) >= len([line for line in solved if line]):
         yield Problem(stub.name, "the stub is the whole solution")
 
 
-def first_alien(lines: list[str], among: list[str]) -> str | None:
-    """Return the first of ``lines`` that cannot be found in ``among`` behind the ones before it."""
+def first_foreign(lines: list[str], among: list[str]) -> str | None:
+    """Return the first of ``lines`` that cannot be found in ``among`` after the ones before it."""
     rest = iter(among)
     return next((line for line in lines if line not in rest), None)
 
@@ -224,10 +224,10 @@ def _statement(entry: CourseExercise, text: str) -> Iterator[str]:
 def _parameters(entry: CourseExercise, rows: list[list[str]]) -> Iterator[str]:
     """A row says what some kernel of the stub declares, and every parameter has a row."""
     declared = _declared(entry.stub)
-    told = {(re.sub(r"\s", "", row[1].strip("`")), name) for row in rows for name in re.findall(r"`(\w+)`", row[0])}
-    for kind, name in sorted(told - declared):
+    rows_say = {(re.sub(r"\s", "", row[1].strip("`")), name) for row in rows for name in re.findall(r"`(\w+)`", row[0])}
+    for kind, name in sorted(rows_say - declared):
         yield f"the parameter `{name}` of type `{kind}` is in no kernel of the stub"
-    for kind, name in sorted(declared - told):
+    for kind, name in sorted(declared - rows_say):
         yield f"the stub's parameter `{name}` of type `{kind}` is not in the table of parameters"
 
 
@@ -243,19 +243,19 @@ def _declared(stub: Path) -> set[tuple[str, str]]:
 
 def _graded(entry: CourseExercise, rows: list[list[str]]) -> Iterator[str]:
     """The table of stages: known words, and the figures of exercise.py."""
-    told = {row[0]: row[-1] for row in rows}
-    yield from (f"there is no stage {name!r}" for name in told if name not in STAGES)
-    asked = {value for e in entry.graded.technique for value in (e.at_least, e.at_most) if value is not None}
-    for figure in _ASKED.findall(told.get("technique", "")):
-        if float(figure) not in asked:
+    stages = {row[0]: row[-1] for row in rows}
+    yield from (f"there is no stage {name!r}" for name in stages if name not in STAGES)
+    limits = {value for e in entry.graded.technique for value in (e.at_least, e.at_most) if value is not None}
+    for figure in _LIMIT.findall(stages.get("technique", "")):
+        if float(figure) not in limits:
             yield f"it asks for {figure} under technique, which exercise.py does not"
     target = with_line(entry.exercise, REFERENCE).target
-    for figure in _FRACTION.findall(told.get("fast", ""))[:1]:
+    for figure in _FRACTION.findall(stages.get("fast", ""))[:1]:
         if target is None or float(figure) != target.fraction:
             yield f"its pass line is {figure}, that on an H200 {target.fraction if target else 'none'}"
-    if "secret" in told.get("correct", "") and not entry.exercise.secret:
+    if "secret" in stages.get("correct", "") and not entry.exercise.secret:
         yield "it speaks of secret sizes, of which exercise.py has none"
-    if entry.graded.technique and "technique" not in told:
+    if entry.graded.technique and "technique" not in stages:
         yield "it does not say what technique is graded"
 
 

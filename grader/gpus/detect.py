@@ -36,12 +36,12 @@ _ATTRIBUTES = {
     "grid_y": "MAX_GRID_DIM_Y",
     "grid_z": "MAX_GRID_DIM_Z",
 }
-"""What is asked, by our name; the driver's names begin with ``CU_DEVICE_ATTRIBUTE_``."""
+"""Attributes of a device, by our name; the driver's names begin with ``CU_DEVICE_ATTRIBUTE_``."""
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU as its driver describes it. ``driver`` is the driver's version, "" where it is not told."""
+    """One GPU as its driver describes it. ``driver`` is the driver's version, "" where it is not known."""
 
     index: int
     name: str  # "NVIDIA H200"

@@ -119,12 +119,12 @@ class Progress:
 
 
 def now() -> str:
-    """This moment as it is kept: UTC, to the second."""
+    """This moment as the database has it: UTC, to the second."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def local_day(at: str) -> str:
-    """The day of a kept moment where the person is, ``2026-11-21``."""
+    """The day of such a moment where the person is, ``2026-11-21``."""
     return datetime.strptime(at, "%Y-%m-%dT%H:%M:%S%z").astimezone().date().isoformat()
 
 
@@ -158,7 +158,8 @@ class _Damaged(Exception):
 
 
 def using(path: Path, work: Callable[[sqlite3.Connection], T], *, write: bool, tell: Callable[[str], None]) -> T:
-    """Return ``work(connection)``, done as one transaction. A damaged file is set aside, told of, and begun anew.
+    """Return ``work(connection)``, done as one transaction. A damaged file is renamed, which ``tell``
+    hears, and a new one is started.
 
     Raises Unavailable for everything else that can go wrong with a file.
     """

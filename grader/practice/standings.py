@@ -105,7 +105,7 @@ MARKS: dict[State, str] = {"passed": "✔", "tried": "○", "new": " "}
 
 
 def table_lines(found: Summary, *, title: Callable[[str], str], day: Callable[[str], str]) -> Iterator[str]:
-    """Yield the lines. ``title`` makes a chapter's heading of its folder's name, ``day`` a date of a kept moment."""
+    """Yield the lines. ``title`` makes a chapter's heading of its folder's name, ``day`` a date of a moment."""
     widest = max((len(one.place.name) for one in found.standings), default=0)
     for at, (chapter, members) in enumerate(groupby(found.standings, key=lambda one: one.place.chapter)):
         group = list(members)

@@ -171,7 +171,7 @@ class Saves:
         return newest_first(saved)
 
     def has_new(self, paths: Iterable[Path]) -> bool:
-        """Whether one of the files was saved since the last look; this is no look. From any thread."""
+        """Whether one of the files was saved since the last look, which this is not. From any thread."""
         return any((now := stamp(path)) is not None and now != self._seen.get(path) for path in paths)
 
 

@@ -5,7 +5,7 @@
                 message, arrays = child.channel.receive(20.0)
     child:  def main() -> None:                      # the module named to `grader.process.child.spawn`
                 channel, sandbox = attach()          # first; then import what is heavy, then
-                sandbox.apply()                      # close the doors, then read what is hostile
+                sandbox.apply()                      # apply the limits, then read what is hostile
                 message, arrays = channel.receive(None)
 
 One message is a JSON header with a length before it, followed by raw bytes: nothing that arrives is ever unpickled
@@ -231,7 +231,7 @@ class Channel:
 def attach() -> tuple[Channel, Sandbox]:
     """The child's first call: its end of the channel, and the sandbox that `spawn` was given (still to be applied).
 
-    Also asks the kernel to end this process when its parent dies, so that nothing is left behind a killed grader.
+    Also asks the kernel to end this process when its parent dies, so that a killed grader leaves nothing running.
     """
     read_fd, write_fd, parent = (int(word) for word in sys.argv[1:4])
     die_with_parent(parent)

@@ -1,6 +1,6 @@
 """What a child process may still touch: files (Landlock), sockets and processes (seccomp), memory, time.
 
-The child closes the doors itself, once it has imported what it needs and before it reads anything hostile:
+The child restricts itself, once it has imported what it needs and before it reads anything hostile:
 
     Sandbox(read=("/usr/include",), memory_bytes=2 << 30, cpu_s=20).apply()      # -> "landlock" or "none"
 
@@ -62,7 +62,7 @@ class Sandbox:
         return asdict(self)
 
     def apply(self) -> str:
-        """Close the doors of this process, for good; ``"landlock"`` or ``"none"`` says whether files are closed."""
+        """Restrict this process, for good; ``"landlock"`` or ``"none"`` says whether files are closed."""
         limit(memory_bytes=self.memory_bytes, cpu_s=self.cpu_s, file_bytes=self.file_bytes)
         state = "none"
         if self.files:

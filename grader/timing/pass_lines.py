@@ -76,7 +76,7 @@ def separated(lines: Mapping[str, Line], before: Mapping[str, str]) -> dict[str,
 
 
 def rounded_down(value: float) -> float:
-    """``value`` with three significant digits, never more than it is; 0 for what is no amount."""
+    """``value`` with three significant digits, never more than it is; 0 for what is not a positive number."""
     if not (math.isfinite(value) and value > 0):
         return 0.0
     return float(Context(prec=DIGITS, rounding=ROUND_DOWN).create_decimal(f"{value:.12g}"))

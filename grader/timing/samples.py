@@ -37,7 +37,7 @@ def summarise(samples_s: Sequence[float], *, seed: int = 0) -> Summary:
     """Median and percentile-bootstrap interval of the median; the same samples give the same interval.
 
     Efron's percentile bootstrap: the median of ``RESAMPLES`` resamples with replacement, and the 2.5 % and 97.5 %
-    points of those medians. Raises ValueError where there is no sample, or one that is no positive time.
+    points of those medians. Raises ValueError where there is no sample, or one that is not positive.
     """
     import numpy as np
 

@@ -84,7 +84,7 @@ class Workshop:
     def build_all(
         self, choices: Sequence[Choice], tell: Callable[[str], None], stopped: Callable[[], bool] = lambda: False
     ) -> tuple[Variant, ...]:
-        """Build all of them, in order. Those not yet begun when ``stopped`` are left out."""
+        """Build all of them, in order. Those not yet started when ``stopped`` are left out."""
         done = count(1)
 
         def build(choice: Choice) -> Variant | None:

@@ -60,7 +60,7 @@ class Sweep:
 
     @property
     def ties(self) -> tuple[Variant, ...]:
-        """Those that cannot be told from the best: their intervals overlap."""
+        """Those as fast as the best, as far as can be measured: their intervals overlap."""
         intervals = [(one, one.summary.interval_s) for one in self.ranked if one.summary]
         return tuple(
             one for one, (low, high) in intervals[1:] if low <= intervals[0][1][1] and intervals[0][1][0] <= high
@@ -113,8 +113,8 @@ def _final(one: Variant, rounds: list[Sampled] | None) -> Variant:
         return one
     if failed := next((found for found in rounds if found.word != RIGHT), None):
         return replace(one, word=failed.word, reason=failed.reason, summary=None)
-    kept = [found for found in rounds if found.steady] or rounds
-    seconds = [time for found in kept for time in found.seconds]
+    steady_rounds = [found for found in rounds if found.steady] or rounds
+    seconds = [time for found in steady_rounds for time in found.seconds]
     return replace(one, summary=summarise(seconds), final=True) if seconds else one
 
 

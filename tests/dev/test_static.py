@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from grader.catalog.courses import CourseExercise
-from grader.dev.static import fact_problems, first_alien, pair_problems, source_problems, text_problems
+from grader.dev.static import fact_problems, first_foreign, pair_problems, source_problems, text_problems
 from grader.exercise import Expect, Target, Tolerance
 
 GOOD = Expect("sector_efficiency", at_least=0.99, why="waste", hint="do not")
@@ -85,8 +85,8 @@ def test_a_solution_has_no_marker_left(tmp_path):
 
 
 def test_a_line_counts_once_for_each_time_it_is_there():
-    assert first_alien(["a", "a"], ["a", "b", "a"]) is None
-    assert first_alien(["a", "a"], ["a", "b"]) == "a"
+    assert first_foreign(["a", "a"], ["a", "b", "a"]) is None
+    assert first_foreign(["a", "a"], ["a", "b"]) == "a"
 
 
 def test_a_missing_stub_is_a_problem(scale):

@@ -13,7 +13,7 @@ import pytest
 from grader.catalog.exercises import load_catalog
 from grader.compile.toolchain import find_toolchain
 from grader.dev.grading import PooledSimulator, available_cpus, request, simulator_children
-from grader.dev.static import MARKER, first_alien
+from grader.dev.static import MARKER, first_foreign
 from grader.grading.grade import grade
 from grader.process.child import ChildPool
 from grader.verdict import VERDICTS, Diagnostic, Verdict
@@ -118,5 +118,5 @@ def test_a_kernel_of_the_corpus_states_a_verdict_and_a_line_that_it_has(path: Pa
 def test_a_stub_of_the_ladder_is_its_kernel_minus_lines(kernel: Path) -> None:
     stub = (kernel.parent / "stubs" / kernel.name).read_text(encoding="utf-8").splitlines()
     body = [line for line in stub if line and MARKER not in line and not line.startswith("// ")]
-    assert first_alien(body, kernel.read_text(encoding="utf-8").splitlines()) is None
+    assert first_foreign(body, kernel.read_text(encoding="utf-8").splitlines()) is None
     assert any(MARKER in line for line in stub)

@@ -1,4 +1,4 @@
-"""A child for the tests of the sandbox: closes the doors, then tries what it is asked to and reports what it got."""
+"""A child for the tests of the sandbox: applies its sandbox, then tries what it is asked to and reports the result."""
 
 from __future__ import annotations
 
