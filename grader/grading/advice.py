@@ -55,8 +55,6 @@ def next_step(
         return _untouched(request, word)
     if word == "invalid" and _is_empty(request):
         return _write_the_stub(request)
-    if found is not None and found.launch and found.kind != "null" and _is_given_kernel(request):
-        return _look_at_launch(request, found)
     if found is not None and request.exercise.blocks_race and _is_race_of_blocks(found):
         return f"{request.exercise.blocks_race} {_read_hints(request)}"
     if found is not None and found.hint:
@@ -69,22 +67,13 @@ def next_step(
     )  # fmt: skip
 
 
-def _is_given_kernel(request: Request) -> bool:
-    """Whether the .cu is the course's own, which has nothing left to write in it: it is no kernel's fault then."""
+def is_given_kernel(request: Request) -> bool:
+    """Whether the .cu is the course's own, which has nothing left to write in it: no kernel is at fault then."""
     stub = None if request.submission.stub is None else _content(request.submission.stub)
     return (
         request.exercise.host
         and b"YOUR CODE" not in (stub or b"")
         and _same(request, request.submission.path, request.submission.stub)
-    )
-
-
-def _look_at_launch(request: Request, found: Diagnostic) -> str:
-    """The row "launched" of the report has the arguments."""
-    place = safe(found.launch.partition(" with ")[0])
-    return (
-        f"This kernel is the given one, and right: look at what the launch at {place} passes to it. Is each argument "
-        "in its place, does it count what the kernel counts, and is the memory behind it large enough?"
     )
 
 

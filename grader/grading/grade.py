@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TypeVar
 from grader.errors import SubmissionError, Unsupported, UsageError, WarpgradeError, as_fault
 from grader.gpus.models import in_words, simulable
 from grader.grading import judge
-from grader.grading.advice import is_untouched, next_step
+from grader.grading.advice import is_given_kernel, is_untouched, next_step
 from grader.grading.records import CompiledSubmission, Report, Request
 from grader.launch import LaunchScript, parse_launches, resolve_launches
 from grader.verdict import Diagnostic, StageResult, Verdict
@@ -189,7 +189,7 @@ def _job(request: Request, backend: Backend, compiled: CompiledSubmission, book:
         where = " on the simulator" if backend is request.services.simulator else " on the GPU"
     return Job(
         request.exercise, compiled, book, cases, backend, request.services.limits, timer,
-        tell=lambda words: request.tell(words + where),
+        is_given_kernel(request), tell=lambda words: request.tell(words + where),
     )  # fmt: skip
 
 

@@ -40,7 +40,7 @@ Timer = Callable[["Session"], Speed | None]
 class Job:
     """One submission on one backend. ``timer`` is called in the same session after all cases passed.
 
-    ``tell`` hears which case is next.
+    ``given_kernel`` says that the `.cu` is the course's own; ``tell`` hears which case is next.
     """
 
     exercise: Exercise
@@ -50,6 +50,7 @@ class Job:
     backend: Backend
     limits: Limits
     timer: Timer | None = None
+    given_kernel: bool = False
     tell: Callable[[str], None] = lambda words: None
 
 
@@ -135,7 +136,7 @@ def _told(job: Job, ran: Ran) -> Outcome:
     execution, failed = ran.execution, ran.wrong is not None or ran.word is not None
     explains = ran.wrong is not None or ran.word in MISREAD_SHOWS
     reads = misreads(job.exercise, job.compiled, ran.plan) if explains else ()
-    seen = Seen(SourceView(job.compiled.program.source), ran.plan, reads, job.exercise.host)
+    seen = Seen(SourceView(job.compiled.program.source), ran.plan, reads, job.exercise.host, job.given_kernel)
     found = [about_type(one, seen) for one in execution.diagnostics]
     found += [told(one, seen) for one in execution.findings]
     found += [told(note_on(reads), seen)] if reads else []

@@ -76,6 +76,7 @@ class Event:
     call: int | None = None  # which launch of the case, from 0
     cooperative: bool = False  # in a launch that keeps all blocks resident
     launch: str = ""  # of a host file: the line and the arguments, in words
+    launched_at: str = ""  # of a host file: the line
 
 
 def explain(

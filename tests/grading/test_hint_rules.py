@@ -43,6 +43,11 @@ bounds.type_of_the_array
     the kernel overwrote its input a
     → declare `const float* a`, as the arrays are
 
+bounds.arguments_of_the_launch
+    thread 5 of block 0 writes src[64] (array x), but src has 63 elements (0 to 62), at k.cu:4
+    → this kernel is the given one, and right: look at what the launch at k_host.py:9 passes to it. Is each
+      argument in its place, does it count what the kernel counts, and is the memory behind it large enough?
+
 bounds.uneven_pass
     thread 5 of block 1 writes src[1] (array x), but src has 1 element, at k.cu:4
     → grid= and `by` in line 1 disagree: a pass starts 2 blocks, but `by` leaves 1: both must be the number of

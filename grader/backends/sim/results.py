@@ -126,8 +126,8 @@ def _facts(event: Event, size: int, block_threads: int) -> dict[str, Any]:
     known = {
         "instruction": event.instruction, "width": event.width, "detail": event.detail,
         _TEXTS.get(event.kind, "grid_sync"): event.text,
-        "dynamic": event.dynamic, "cooperative": event.cooperative, "block_threads": block_threads,
-        "element_bytes": size,
+        "dynamic": event.dynamic, "cooperative": event.cooperative, "launched_at": event.launched_at,
+        "block_threads": block_threads, "element_bytes": size,
         "matrix": event.instruction.partition(".")[0] in WHOLE_WARP,
     }  # fmt: skip
     placed = {"array_bytes": event.array_bytes, "offset": event.offset if event.array is not None else None}
@@ -136,7 +136,7 @@ def _facts(event: Event, size: int, block_threads: int) -> dict[str, Any]:
     }
 
 
-_TEXTS = {"assert": "text", "launch_limit": "text", "null": "launched_at"}
+_TEXTS = {"assert": "text", "launch_limit": "text"}
 """What an event's text is; of others it says that the kernel orders its blocks with `grid.sync()`."""
 
 

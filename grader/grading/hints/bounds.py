@@ -25,12 +25,24 @@ _READS = (Misread("k", Parameter("const double* a", "a", "double"), "a", "float3
 def type_of_the_array(found: Finding, seen: Seen) -> str:
     """A kernel's parameter of another type than its array: the likely cause of a wrong output, and of stray accesses.
 
-    It is asked before all others.
+    This rule and the next one are asked before all others.
     """
     arrays = [one.array for one in seen.misread]
     if not arrays or (found.kind not in ("wrong", "parameter_type") and found.array not in arrays):
         return ""
     return f"declare {listed(dict.fromkeys(f'`{one.should_be}`' for one in seen.misread))}, as the arrays are"
+
+
+@rule(example=stray("beyond_end", 64, 63, facts={"launched_at": "k_host.py:9"}), seen=Seen(given_kernel=True))
+def arguments_of_the_launch(found: Finding, seen: Seen) -> str:
+    """Of what goes wrong in a kernel that is given; the row "launched" of the report has the arguments."""
+    place = found.facts.get("launched_at")
+    if not seen.given_kernel or not place or found.kind == "null" or found.severity != "error":
+        return ""
+    return (
+        f"this kernel is the given one, and right: look at what the launch at {place} passes to it. Is each argument "
+        "in its place, does it count what the kernel counts, and is the memory behind it large enough?"
+    )
 
 
 def _launch(blocks: int, leaves: int | None = None, *scratch: Scratch) -> Seen:

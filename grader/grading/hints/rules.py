@@ -32,6 +32,7 @@ class Seen:
     plan: LaunchPlan = field(default_factory=lambda: LaunchPlan(()))
     misread: Sequence[Misread] = ()
     host: bool = False  # of a host exercise, whose file may be at fault as well as the kernel
+    given_kernel: bool = False  # the `.cu` is the course's own, which has nothing left to write in it
 
 
 NOTHING_SEEN = Seen()

@@ -258,12 +258,11 @@ class Executor:
                 self.launches.events.append(self._launched(op, event))
 
     def _launched(self, op: StreamOperation, event: Event) -> Event:
-        """A finding in a kernel comes with its launch, whose arguments may be at fault; so does a null pointer."""
+        """A finding in a kernel comes with its launch, whose arguments may be at fault."""
         name = op.job.name
         parameters = parameters_of(self.gpu.elements(name), self.gpu.parameters(name))
-        told = launched(self.space, op, parameters, location(self.records.place(op)) or self.records.file)
-        place = f"{self.records.file}:{op.job.where}" if op.job.where else self.records.file
-        return replace(event, launch=told, text=place if event.kind == "null" else event.text)
+        place = location(self.records.place(op)) or self.records.file
+        return replace(event, launch=launched(self.space, op, parameters, place), launched_at=place)
 
     def _is_of_host(self, op: StreamOperation, address: int) -> bool:
         region = self.space.at(address)

@@ -54,6 +54,6 @@ def test_one_line_that_reads_and_writes_global_memory_is_no_case_for_a_barrier()
 def test_a_null_pointer_of_a_host_file_names_the_launch_in_it() -> None:
     null = replace(RACE, kind="null", accesses=(READ,))
     assert rule(null) == "faults.pointer_of_the_launch_line"
-    launched = replace(null, text="zero_copy_host.py:35")
+    launched = replace(null, launched_at="zero_copy_host.py:35")
     assert rule(launched) == "faults.pointer_of_the_host_file"
     assert finding(launched, "k.cu", {}).facts["launched_at"] == "zero_copy_host.py:35"
