@@ -15,9 +15,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from grader.simt.engine.codegen import Kernel
-from grader.simt.engine.device import Device, Dim3
+from grader.simt.engine.device import Device
 from grader.simt.engine.flatten import plain_name
-from grader.simt.engine.launch import Launched
+from grader.simt.engine.launch import Dim3, Launched
 from grader.simt.engine.layout import BLOCK_COUNTERS, SITE_COUNTERS, WORST
 from grader.simt.engine.operands import PARAMETER_BASE
 from grader.simt.engine.shadows import Bytes

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from grader.simt.engine import findings as kinds
 from grader.simt.engine.barrier_objects import COUNT, COUNT_BITS
-from grader.simt.engine.device import Device
+from grader.simt.engine.device import Array, Device
 from grader.simt.engine.findings import Finding
 from grader.simt.engine.flatten import plain_name
 from grader.simt.engine.launch import Dim3, Launched
@@ -108,6 +109,11 @@ def merge(events: Sequence[Event]) -> list[Event]:
     return list(merged.values())
 
 
+def _coordinates(linear: int, size: Dim3) -> Dim3:
+    x, y, _ = size
+    return (linear % x, linear // x % y, linear // (x * y))
+
+
 class _Reader:
     def __init__(self, device: Device, launched: Launched, grid: Dim3, block: Dim3, dynamic_shared: int) -> None:
         self.device, self.launched, self.kernel = device, launched, launched.kernel
@@ -115,84 +121,54 @@ class _Reader:
         self.dynamic = dynamic_shared
 
     def event(self, finding: Finding) -> Event:
-        site = self.kernel.sites[finding.site]
+        site, kind = self.kernel.sites[finding.site], finding.kind
         event = Event(
-            NAMES[finding.kind], self.kernel.name, site.line or None, self._thread(finding.thread),
-            self._block(finding.block), site.name, width=site.bytes, lanes=finding.lanes,
+            NAMES[kind], self.kernel.name, site.line or None, _coordinates(finding.thread, self.block),
+            _coordinates(finding.block, self.grid), site.name, width=site.bytes, lanes=finding.lanes,
             cooperative=self.launched.cooperative,
+            text=GRID_SYNC if self.kernel.grid_sync and kind in OF_THE_GRID else "",
         )  # fmt: skip
-        if self.kernel.grid_sync and finding.kind in OF_THE_GRID:
-            event = replace(event, text=GRID_SYNC)
-        if finding.kind in (kinds.OUT_OF_BOUNDS, kinds.READ_ONLY, kinds.MISALIGNED):
+        if kind in (kinds.OUT_OF_BOUNDS, kinds.READ_ONLY, kinds.MISALIGNED):
             return self._stray(event, site, finding)
-        if finding.kind in (
-            kinds.RACE_WRITE_WRITE,
-            kinds.RACE_READ_WRITE,
-            kinds.RACE_WRITE_READ,
-            kinds.SAME_VALUE_WRITE,
-        ):
+        if kind in (kinds.RACE_WRITE_WRITE, kinds.RACE_READ_WRITE, kinds.RACE_WRITE_READ, kinds.SAME_VALUE_WRITE):
             return self._race(event, site, finding)
-        if finding.kind == kinds.UNINITIALISED:
+        if kind == kinds.UNINITIALISED:
             return self._place(event, site.space, finding.address)
-        if finding.kind == kinds.BARRIER_DIVERGENCE:
-            return self._two_barriers(event, finding)
-        if finding.kind == kinds.LEFT_BARRIER:
-            gone = Place("exit", self._thread(finding.address), event.block, None)
-            return replace(event, accesses=(gone, Place("barrier", event.thread, event.block, event.line)))
-        if finding.kind == kinds.DEADLOCK:
+        if kind == kinds.BARRIER_DIVERGENCE:
+            line = self.kernel.sites[finding.other >> 32].line or None
+            other = _coordinates(finding.other & 0xFFFFFFFF, self.block)
+            places = (Place("barrier", other, event.block, line), _at(event, "barrier"))
+            return replace(event, accesses=places)
+        if kind == kinds.LEFT_BARRIER:
+            gone = Place("exit", _coordinates(finding.address, self.block), event.block, None)
+            return replace(event, accesses=(gone, _at(event, "barrier")))
+        if kind == kinds.DEADLOCK:
             return replace(event, detail=(finding.address, finding.other >> 32, finding.other & 0xFFFFFFFF))
-        if finding.kind == kinds.OBJECT_DEADLOCK:
+        if kind == kinds.OBJECT_DEADLOCK:
             expected, pending = finding.other >> COUNT_BITS & COUNT, finding.other & COUNT
             placed = self._place(event, "shared", finding.address)
             return replace(placed, detail=(max(0, expected - pending), expected))
-        if finding.kind == kinds.BLOCK_DEADLOCK:
-            return self._waiting(event, finding)
-        if finding.kind == kinds.TRAP and self.kernel.grid_sync and not self.launched.cooperative:
+        if kind == kinds.BLOCK_DEADLOCK:  # a thread waits for a change of memory which never comes
+            event = replace(event, detail=(self.launched.resident, math.prod(self.grid), finding.other - 1))
+            if self.device.is_workspace(finding.address):
+                return replace(event, text=GRID_SYNC)
+            return self._place(event, "generic", finding.address)
+        if kind == kinds.TRAP and self.kernel.grid_sync and not self.launched.cooperative:
             return replace(event, kind="not_cooperative")
-        if finding.kind == kinds.MISSING_LANES and site.name.startswith("bar"):
-            event = replace(event, kind="warp_barrier_divergence")
-        if finding.kind == kinds.ASSERTION:
+        if kind == kinds.ASSERTION:
             return replace(event, text=self.device.text(finding.address))
+        if kind == kinds.MISSING_LANES and site.name.startswith("bar"):
+            event = replace(event, kind="warp_barrier_divergence")
         return replace(event, detail=(finding.address, finding.other))
 
-    def _waiting(self, event: Event, finding: Finding) -> Event:
-        """A thread that waits for a change of memory which never comes."""
-        blocks = self.grid[0] * self.grid[1] * self.grid[2]
-        event = replace(event, detail=(self.launched.resident, blocks, finding.other - 1))
-        if self.device.is_workspace(finding.address):
-            return replace(event, text=GRID_SYNC)
-        return self._place(event, "generic", finding.address)
-
-    def _thread(self, linear: int) -> Dim3:
-        x, y, _ = self.block
-        return (linear % x, linear // x % y, linear // (x * y))
-
-    def _block(self, linear: int) -> Dim3:
-        x, y, _ = self.grid
-        return (linear % x, linear // x % y, linear // (x * y))
-
     def _stray(self, event: Event, site: Site, finding: Finding) -> Event:
-        space = _SPACE_NAMES[finding.other]
-        if space == "global" and finding.address < NULL_PAGE:
-            return replace(event, kind="null", space=space, address=finding.address, accesses=(self._own(event, site),))
-        placed = self._freed(event, finding.address) if space == "global" else None
-        return replace(placed or self._place(event, space, finding.address), accesses=(self._own(event, site),))
-
-    def _freed(self, event: Event, address: int) -> Event | None:
-        """An access to what was an array once."""
-        gone = self.device.freed_at(address) if event.kind == "out_of_bounds" else None
-        if gone is None:
-            return None
-        return replace(
-            event, kind="use_after_free", space="global", array=plain_name(gone.name), array_bytes=gone.data.size,
-            offset=address - gone.address, address=address,
-        )  # fmt: skip
-
-    def _own(self, event: Event, site: Site) -> Place:
-        word = {"load": "read", "store": "write"}.get(site.kind, site.kind or "read")
-        if site.name.startswith(ASYNC_COPY):
-            word = "copy"
-        return Place(word, event.thread, event.block, event.line)
+        space, address = _SPACE_NAMES[finding.other], finding.address
+        event = replace(event, accesses=(_own(event, site),))
+        if space == "global" and address < NULL_PAGE:
+            return replace(event, kind="null", space=space, address=address)
+        if space == "global" and event.kind == "out_of_bounds" and (gone := self.device.freed_at(address)):
+            return _in_array(replace(event, kind="use_after_free"), space, gone, address - gone.address, address)
+        return self._place(event, space, address)
 
     def _race(self, event: Event, site: Site, finding: Finding) -> Event:
         stamp = finding.other
@@ -200,16 +176,18 @@ class _Reader:
         line = self.kernel.lines[line_index] if line_index < len(self.kernel.lines) else None
         atomic = bool(stamp & (1 << Stamp.ATOMIC))
         word = "read" if finding.kind == kinds.RACE_READ_WRITE else "atomic" if atomic else self._writer(line, site)
-        thread = (stamp >> Stamp.THREAD) & 1023
-        serial = stamp >> Stamp.SERIAL
-        other = Place(word, self._thread(thread), self._block(max(0, serial - self.first_serial)), line or None)
+        thread = _coordinates((stamp >> Stamp.THREAD) & 1023, self.block)
+        block = max(0, (stamp >> Stamp.SERIAL) - self.device.last_serial_base)
+        other = Place(word, thread, _coordinates(block, self.grid), line or None)
         if (stamp >> Stamp.CLOCK) & Stamp.MAX_CLOCK == Stamp.MAX_CLOCK:
             event, other = replace(event, kind="missing_async_wait"), replace(other, kind="copy")
-        if other.block != event.block and event.kind == "race":
-            event = self._between_blocks(event)
+        if other.block != event.block and event.kind == "race" and not self.kernel.grid_sync:
+            # Where blocks signal each other, it is the fence before the signal that is missing.
+            signals = any(s.kind == "atomic" and s.space != "shared" for s in self.kernel.sites)
+            event = replace(event, kind="missing_fence") if signals or self.kernel.waits else event
         if site.space == "shared":
             event = replace(event, text="")
-        own = self._own(event, site)
+        own = _own(event, site)
         known = (other.thread, other.block) != (own.thread, own.block) or event.kind == "missing_async_wait"
         # Else the cell had several readers, and the one that its stamp names is the writer itself: no conflict.
         return replace(self._place(event, site.space, finding.address), accesses=(other, own) if known else (own,))
@@ -220,35 +198,11 @@ class _Reader:
         there = {s.kind for s in self.kernel.sites if s.line == line and s.space in spaces}
         return "copy" if "copy" in there and "store" not in there else "write"
 
-    def _between_blocks(self, event: Event) -> Event:
-        """Where blocks signal each other, it is the fence before the signal that is missing, or else a grid.sync()."""
-        if self.kernel.grid_sync:
-            return event
-        signals = any(site.kind == "atomic" and site.space != "shared" for site in self.kernel.sites)
-        return replace(event, kind="missing_fence") if signals or self.kernel.waits else event
-
-    @property
-    def first_serial(self) -> int:
-        return self.device.last_serial_base
-
-    def _two_barriers(self, event: Event, finding: Finding) -> Event:
-        other_site, other_thread = self.kernel.sites[finding.other >> 32], finding.other & 0xFFFFFFFF
-        return replace(
-            event,
-            accesses=(
-                Place("barrier", self._thread(other_thread), event.block, other_site.line or None),
-                Place("barrier", event.thread, event.block, event.line),
-            ),
-        )
-
     def _place(self, event: Event, space: str, address: int) -> Event:
         """Name the array that an address belongs to, or just misses."""
         if space == "generic":
-            space, address = (
-                ("shared", address - SHARED_BASE)
-                if SHARED_BASE <= address < SHARED_BASE + SHARED_WINDOW
-                else ("global", address)
-            )
+            inside = SHARED_BASE <= address < SHARED_BASE + SHARED_WINDOW
+            space, address = ("shared", address - SHARED_BASE) if inside else ("global", address)
         if space == "shared":
             return self._shared(event, address)
         if space == "local":
@@ -256,17 +210,7 @@ class _Reader:
         if address >= PARAMETER_BASE:
             return replace(event, space="param", address=address)
         found = self.device.locate(address)
-        if found is None:
-            return replace(event, space=space, address=address)
-        array, offset = found
-        return replace(
-            event,
-            space=space,
-            array=plain_name(array.name),
-            array_bytes=array.data.size,
-            offset=offset,
-            address=address,
-        )
+        return _in_array(event, space, *found, address) if found else replace(event, space=space, address=address)
 
     def _shared(self, event: Event, address: int) -> Event:
         rows: Sequence[tuple[str, int, int, bool]] = [
@@ -274,7 +218,9 @@ class _Reader:
         ]
         if not rows:
             return replace(event, space="shared", address=address)
-        address = _signed(address)
+        for bits in (32, 64):  # negative where it was computed so: before the first array
+            if (1 << bits) - SHARED_WINDOW <= address < 1 << bits:
+                address -= 1 << bits
         below = [r for r in rows if r[1] <= address] or [min(rows, key=lambda r: r[1])]
         name, at, size, dynamic = max(below, key=lambda r: (r[1], r[2]))
         return replace(
@@ -283,9 +229,18 @@ class _Reader:
         )  # fmt: skip
 
 
-def _signed(address: int) -> int:
-    """An address in shared memory, negative where it was computed so: before the first array."""
-    for bits in (32, 64):
-        if (1 << bits) - SHARED_WINDOW <= address < 1 << bits:
-            return address - (1 << bits)
-    return address
+def _in_array(event: Event, space: str, array: Array, offset: int, address: int) -> Event:
+    return replace(
+        event, space=space, array=plain_name(array.name), array_bytes=array.data.size, offset=offset,
+        address=address,
+    )  # fmt: skip
+
+
+def _at(event: Event, kind: str) -> Place:
+    """The access that the event is about, as a place."""
+    return Place(kind, event.thread, event.block, event.line)
+
+
+def _own(event: Event, site: Site) -> Place:
+    word = {"load": "read", "store": "write"}.get(site.kind, site.kind or "read")
+    return _at(event, "copy" if site.name.startswith(ASYNC_COPY) else word)

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from grader.simt.counters import Counters, Request, count, worst_requests
 from grader.simt.engine.code_cache import CodeCache
-from grader.simt.engine.device import Device, Dim3
-from grader.simt.engine.launch import Launched
+from grader.simt.engine.device import Device
+from grader.simt.engine.launch import Dim3, Launched
 from grader.simt.engine.layout import RUNNING
 from grader.simt.engine.printing import render
 from grader.simt.engine.residents import TooLarge

@@ -308,9 +308,13 @@ Owner = TypeVar("Owner", bound=ir.Module | _HasModule)
 
 
 def generated_once(
-    module: ir.Module, name: str, result: ir.Type, arguments: Sequence[ir.Type], build: Callable[[Builder], None],
+    module: ir.Module,
+    name: str,
+    result: ir.Type,
+    arguments: Sequence[ir.Type],
+    build: Callable[[Builder], None],
     attributes: str = "noinline",
-) -> ir.Function:  # fmt: skip
+) -> ir.Function:
     """The generated function of that name, built by ``build`` when it is first asked for.
 
     One without a result returns at its end.

@@ -25,7 +25,7 @@ result says ``rerun`` has spoilt the memory: who cannot start afresh makes the d
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from operator import attrgetter
@@ -37,12 +37,10 @@ from grader.simt.engine.code_cache import CodeCache
 from grader.simt.engine.codegen import MAX_PARAMETER_BYTES, cell_bytes
 from grader.simt.engine.flatten import UnsupportedPtx
 from grader.simt.engine.launch import Dim3, Launch, Launched
-from grader.simt.engine.layout import Stamp
+from grader.simt.engine.layout import Stamp, rounded
 from grader.simt.engine.shadows import Bytes, Intervals, Shadows
 from grader.simt.occupancy import SM_COUNT
-from grader.simt.ptx import Module, Variable
-
-__all__ = ["Array", "Device", "Dim3", "Launched", "Touched"]
+from grader.simt.ptx import Module
 
 FIRST_ADDRESS = 0x0000_0001_0000_0000
 GAP = 16 << 20
@@ -80,8 +78,8 @@ class Touched:
     array: Array
     reads: Intervals
     writes: Intervals
-    sectors: int
     atomics: Intervals  # the part of the writes that was atomic
+    sectors: int
 
 
 class Device:
@@ -120,14 +118,12 @@ class Device:
         self._variable_bytes += sum(max(v.size, 1) for v in placed)
         if self._variable_bytes > MAX_VARIABLE_BYTES:
             raise UnsupportedPtx(f"{self._variable_bytes} bytes of __device__ and __constant__ variables")
-        contents: list[tuple[Variable, Bytes]] = []
-        for variable in placed:
-            data = np.zeros(max(variable.size, 1), np.uint8)
+        contents = [np.zeros(max(variable.size, 1), np.uint8) for variable in placed]
+        for variable, data in zip(placed, contents, strict=True):
             data[: len(variable.initial)] = np.frombuffer(variable.initial, np.uint8)
             constant = variable.space == "const"
             self.symbols[variable.name] = self._place(variable.name, data, True, read_only=constant, is_variable=True)
-            contents.append((variable, data))
-        for variable, data in contents:
+        for variable, data in zip(placed, contents, strict=True):
             for offset, symbol in variable.symbols:
                 data[offset : offset + 8].view(np.uint64)[0] = self.symbols.get(symbol.name, 0) + symbol.offset
 
@@ -167,7 +163,7 @@ class Device:
         placed = Array(name, at, data, initialised, read_only, is_variable, self.shadows.place(data.size))
         self.arrays.insert(index, placed)
         if address is None:
-            self._next = (at + data.size + max(GAP, data.size) + 511) // 512 * 512
+            self._next = rounded(at + data.size + max(GAP, data.size), 512)
         return at
 
     def workspace(self) -> int:
@@ -207,10 +203,10 @@ class Device:
         return self.shadows.unwritten(array.shadow + address - array.address, size)
 
     def _holding(self, address: int, size: int) -> Array:
-        for array in self.arrays:
-            if array.address <= address and address + size <= array.end:
-                return array
-        raise KeyError(hex(address))
+        found = next((a for a in self.arrays if a.address <= address and address + size <= a.end), None)
+        if found is None:
+            raise KeyError(hex(address))
+        return found
 
     def array(self, name: str) -> Array:
         """A buffer by name. Raises KeyError."""
@@ -223,10 +219,10 @@ class Device:
         return self._named(name, is_variable=True)
 
     def _named(self, name: str, *, is_variable: bool) -> Array:
-        for array in self.arrays:
-            if array.name == name and array.is_variable == is_variable:
-                return array
-        raise KeyError(name)
+        found = next((a for a in self.arrays if a.name == name and a.is_variable == is_variable), None)
+        if found is None:
+            raise KeyError(name)
+        return found
 
     def mark_initialised(self, name: str) -> None:
         """The host has filled this array: reading it is fine."""
@@ -243,14 +239,12 @@ class Device:
 
     def locate(self, address: int) -> tuple[Array, int] | None:
         """The allocation nearest below an address (or above it), with the byte offset into it."""
-        below = [a for a in self.arrays if a.address <= address]
-        above = [a for a in self.arrays if a.address > address]
-        if below and address - below[-1].address < below[-1].data.size + GAP // 2:
-            return below[-1], address - below[-1].address
-        if above and above[0].address - address <= GAP // 2:
-            return above[0], address - above[0].address
-        if below and address - below[-1].address < below[-1].data.size + GAP:
-            return below[-1], address - below[-1].address
+        index = bisect_right(self.arrays, address, key=attrgetter("address"))
+        below, above = self.arrays[:index][-1:], self.arrays[index : index + 1]
+        for array, distance in (*((a, GAP // 2) for a in (*below, *above)), *((a, GAP) for a in below)):
+            offset = address - array.address
+            if -distance <= offset < array.data.size + distance:
+                return array, offset
         return None
 
     # -- launching --------------------------------------------------------------------------------------------------
@@ -280,13 +274,11 @@ class Device:
 
     def touched(self) -> list[Touched]:
         """What the last launch did, array by array, by address."""
-        since, found = self.last_serial_base, []
-        for array, sectors in self._used:
-            if array is self._workspace:
-                continue
-            reads, writes, atomics = self.shadows.since(since, array.shadow, array.data.size)
-            found.append(Touched(array, reads, writes, sectors, atomics))
-        return found
+        return [
+            Touched(array, *self.shadows.since(self.last_serial_base, array.shadow, array.data.size), sectors)
+            for array, sectors in self._used
+            if array is not self._workspace
+        ]
 
     def serials(self, count: int) -> int:
         """Running numbers for ``count`` blocks; when they run out, numbers of earlier launches are used again."""

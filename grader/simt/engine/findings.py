@@ -61,9 +61,15 @@ def report_function(_: ir.Module, f: Builder) -> None:
 
 
 def report(
-    f: Builder, warp: Value, worker: Value, kind: int, site: Value | int, lanes: Value, address: Value | int = 0,
+    f: Builder,
+    warp: Value,
+    worker: Value,
+    kind: int,
+    site: Value | int,
+    lanes: Value,
+    address: Value | int = 0,
     other: Value | int = 0,
-) -> None:  # fmt: skip
+) -> None:
     """Report a finding for some lanes of a warp, in the name of the first."""
     thread = WARP.load(f, warp, "index") * 32 + f.first_lane(lanes)
     at = site if isinstance(site, Value) else f.const(I32, site)

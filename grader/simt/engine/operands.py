@@ -209,9 +209,15 @@ class OperandEmitter(Emitter):
         return [self.f.load(kind, out, i * 4 * bits, align=4 * bits) for i in range(count)]
 
     def store_memory(
-        self, space: str, address: Value, values: Sequence[Value], bits: int, *, mask: Value | None = None,
+        self,
+        space: str,
+        address: Value,
+        values: Sequence[Value],
+        bits: int,
+        *,
+        mask: Value | None = None,
         ordered: str = "",
-    ) -> None:  # fmt: skip
+    ) -> None:
         """One warp request: each lane writes its ``values`` (integers of ``bits`` bits) from ``address`` on."""
         out = self.f.array(vec(ir.IntType(bits)), len(values))
         for i, value in enumerate(values):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from grader.simt.engine.layout import Stamp
+from grader.simt.engine.layout import Stamp, rounded
 
 Bytes = npt.NDArray[np.uint8]
 Stamps = npt.NDArray[np.uint64]
@@ -32,14 +32,14 @@ class Shadows:
 
     def __init__(self, granule: int, reserved: int) -> None:
         self.granule = granule
-        self.bytes = _rounded(reserved)
+        self.bytes = rounded(reserved, ALIGNMENT)
         self._free: list[tuple[int, int]] = []  # start, size
         self._writes: Stamps = np.zeros(0, np.uint64)
         self._reads: list[Stamps] = []
 
     def place(self, size: int) -> int:
         """Where an array's cells begin; they are empty."""
-        wanted = _rounded(size)
+        wanted = rounded(size, ALIGNMENT)
         for i, (start, room) in enumerate(self._free):
             if room >= wanted:
                 rest = [(start + wanted, room - wanted)] if room > wanted else []
@@ -53,7 +53,7 @@ class Shadows:
 
     def release(self, start: int, size: int) -> None:
         """The array is gone."""
-        self._free.append((start, _rounded(size)))
+        self._free.append((start, rounded(size, ALIGNMENT)))
 
     def of_worker(self, worker: int) -> tuple[Stamps, Stamps]:
         """Cells of writes, which all workers share, and this worker's of reads. Two in one place mean another run."""
@@ -125,7 +125,3 @@ class Shadows:
 def _since(stamps: Stamps, serial: int) -> npt.NDArray[np.bool_]:
     recent: npt.NDArray[np.bool_] = stamps >= np.uint64(serial << Stamp.SERIAL)
     return recent
-
-
-def _rounded(size: int) -> int:
-    return -(-size // ALIGNMENT) * ALIGNMENT
