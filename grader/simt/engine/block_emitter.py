@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from grader.simt.engine import findings
-from grader.simt.engine.blocks import Block, Op, cost
-from grader.simt.engine.flatten import UnsupportedPtx
+from grader.simt.engine.blocks import Op, cost
 from grader.simt.engine.layout import DEADLOCKED, RUNNING, TIMED_OUT, TRAPPED, WARP, WORKER
 from grader.simt.engine.operands import OperandEmitter
 from grader.simt.engine.schedule import QUANTUM, lanes_at
@@ -16,7 +15,7 @@ from grader.simt.engine.waiting import gives_way, waits_on_jump
 from grader.simt.ptx import Operand, Vector
 
 if TYPE_CHECKING:
-    from grader.simt.engine.codegen import Generator, Region
+    pass
 
 
 MISFITS = (AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError)
@@ -31,9 +30,7 @@ def _takes_whole_warp(op: Op) -> bool:
 class BlockEmitter(OperandEmitter):
     """Emits one basic block, and is what its instructions' forms see as ``e``."""
 
-    def __init__(self, g: Generator, region: Region, block: Block) -> None:
-        super().__init__(g, region, block)
-        self.ended = False
+    ended = False
 
     # -- the block --------------------------------------------------------------------------------------------------
     def run(self) -> None:
@@ -42,69 +39,50 @@ class BlockEmitter(OperandEmitter):
         self.block_mask = self.mask = self.region.masks[self.block.index]
         if self.block.is_sync:
             self._wait_for_lanes()
-        self._count_block()
+        charge = sum(cost(op) for op in self.block.ops)
+        WORKER.store(f, self.worker, "block_budget", WORKER.load(f, self.worker, "block_budget") - charge)
+        self.g.observers.block(self, self.block.index)
         for position, op in enumerate(self.block.ops):
             self._instruction(op, position)
         if not self.ended:
             self.jump(self.block.index + 1, self.block_mask)
 
-    def _count_block(self) -> None:
-        """Charge the instruction budget, and let the observers count."""
-        f = self.f
-        charge = sum(cost(op) for op in self.block.ops)
-        WORKER.store(f, self.worker, "block_budget", WORKER.load(f, self.worker, "block_budget") - charge)
-        self.g.observers.block(self, self.block.index)
-
     def _instruction(self, op: Op, position: int) -> None:
         self.op = op
-        f = self.f
         guard = op.instruction.guard
         self.guard, self.mask = None, self.block_mask
         if guard is not None:
             self.guard = self._predicate(guard)
             self.mask = self.block_mask & self.guard.as_mask()
-            if not op.form.tags & {"branch"}:
+            if "branch" not in op.form.tags:
                 self.g.observers.predicated(self, self.block.index)
         if _takes_whole_warp(op):
             self._check_whole_warp()
         try:
-            self._build(op)
+            if op.form.raw:
+                op.form.build(self, op.match, op.instruction)
+            else:
+                self._plain(op)
         except MISFITS as error:
             raise self.unsupported(f"the operands of {op.instruction.name}") from error
         if not self.ended:
             self.g.observers.executed(self, op, position)
         self.guard, self.mask = None, self.block_mask
-        assert f is self.f
-
-    def _build(self, op: Op) -> None:
-        if op.form.raw:
-            op.form.build(self, op.match, op.instruction)
-        else:
-            self._plain(op)
 
     def _plain(self, op: Op) -> None:
         form, operands = op.form, op.instruction.operands
         names = form.operands
         if len(operands) != len(names):
-            raise UnsupportedPtx(
-                f"the instruction {op.instruction.name} with {len(operands)} operands", op.instruction.line
-            )
-        values = [
-            self.read(operand, form.operand_type(name, op.match))
-            for name, operand in zip(names, operands, strict=True)
-            if not name.startswith("d")
-        ]
+            raise self.unsupported(f"the instruction {op.instruction.name} with {len(operands)} operands")
+        values: list[Value] = []
+        targets: list[tuple[str, Operand]] = []
+        for name, operand in zip(names, operands, strict=True):
+            if not name.startswith("d"):
+                values.append(self.read(operand, form.operand_type(name, op.match)))
+            else:
+                parts = operand.items if isinstance(operand, Vector) and "|" in name else (operand,)
+                targets += zip(name.split("|"), parts, strict=True)
         result = form.build(self, op.match, *values)
-        targets = [
-            (part, item)
-            for name, operand in zip(names, operands, strict=True)
-            if name.startswith("d")
-            for part, item in zip(
-                name.split("|"),
-                operand.items if isinstance(operand, Vector) and "|" in name else (operand,),
-                strict=True,
-            )
-        ]
         results = result if isinstance(result, tuple) else (result,)
         for (name, operand), value in zip(targets, results, strict=True):
             self.write(operand, value, form.operand_type(name, op.match))
@@ -140,27 +118,26 @@ class BlockEmitter(OperandEmitter):
         self._store_registers()
         f = self.f
         taken = self.mask
+        self.ended = True
         if self.guard is None:
             self._go(target, taken)
-        else:
-            rest = self.block_mask & ~taken
-            some, none, both = f.block("some"), f.block("none"), f.block("both")
-            check = f.block("check")
-            f.branch(taken.eq(0), none, check)
-            f.enter(check)
-            f.branch(rest.eq(0), some, both)
-            f.enter(none)
-            self._go(self.block.index + 1, self.block_mask)
-            f.enter(some)
-            self._go(target, self.block_mask)
-            f.enter(both)
-            self.g.observers.diverged(self, self.block.index)
-            self._enqueue(target, taken)
-            self._enqueue(self.block.index + 1, rest)
-            if target <= self.block.index:
-                self._tick([], taken)
-            f.goto(self.region.dispatch)
-        self.ended = True
+            return
+        rest = self.block_mask & ~taken
+        some, none, both, check = (f.block(name) for name in ("some", "none", "both", "check"))
+        f.branch(taken.eq(0), none, check)
+        f.enter(check)
+        f.branch(rest.eq(0), some, both)
+        f.enter(none)
+        self._go(self.block.index + 1, self.block_mask)
+        f.enter(some)
+        self._go(target, self.block_mask)
+        f.enter(both)
+        self.g.observers.diverged(self, self.block.index)
+        self._enqueue(target, taken)
+        self._enqueue(self.block.index + 1, rest)
+        if target <= self.block.index:
+            self._tick([], taken)
+        f.goto(self.region.dispatch)
 
     def branch_table(self, index: Value, targets: Sequence[int]) -> None:
         """Each executing lane goes to the block that its ``index`` picks. An index outside the table is a trap."""
@@ -257,11 +234,8 @@ class BlockEmitter(OperandEmitter):
         if self.guard is None:
             f.goto(self.region.dispatch)
         else:
-            rest = self.block_mask & ~self.mask
-            on, none = f.block("on"), f.block("none")
-            f.branch(rest.eq(0), none, on)
-            f.enter(none)
-            f.goto(self.region.dispatch)
+            rest, on = self.block_mask & ~self.mask, f.block("on")
+            f.branch(rest.eq(0), self.region.dispatch, on)
             f.enter(on)
             self._go(self.block.index + 1, rest)
         self.ended = True
@@ -270,7 +244,6 @@ class BlockEmitter(OperandEmitter):
         """The executing lanes arrive at a barrier (``count`` 0: of all threads) and, if it ``waits``, go on with it."""
         self._store_registers()
         f = self.f
-        assert self.op is not None
         after = self.block.index + 1
         with f.if_(self.mask.ne(0)):
             arrive = self.g.schedule.barriers.arrive()
@@ -278,19 +251,17 @@ class BlockEmitter(OperandEmitter):
                    f.const(I32, self.site()), f.const(I32, int(waits)))  # fmt: skip
         self.g.observers.barrier(self, self.block.index)
         rest = self.block_mask & ~self.mask if waits else self.block_mask
-        if self.guard is None and waits:
-            f.goto(self.region.dispatch)
-        else:
+        if self.guard is not None or not waits:
             with f.if_(rest.ne(0)):
                 self._enqueue(after, rest)
-            f.goto(self.region.dispatch)
+        f.goto(self.region.dispatch)
         self.ended = True
 
     # -- waiting lanes ----------------------------------------------------------------------------------------------
     def _wait_for_lanes(self) -> None:
         """Before a ``.sync`` operation: if named lanes are elsewhere, park this group until they come."""
         f = self.f
-        self.op = op = self.block.ops[0]
+        op = self.block.ops[0]
         whole = _takes_whole_warp(op)
         if whole:
             need = f.const(I32, -1)

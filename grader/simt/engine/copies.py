@@ -60,7 +60,6 @@ class CopyCode:
         ``bypass``: past L1.
         """
         f = e.f
-        assert e.op is not None
         sites = self.memory.sites
         from_site = sites.request(e.op, "global", "load", size)
         to_site = sites.request(e.op, "shared", "copy", size)

@@ -9,7 +9,8 @@ Generic addresses: shared memory at SHARED_BASE, local memory at LOCAL_BASE, eve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -227,19 +228,18 @@ class _Request:
         f = self.f
         if self.kind == "copy":
             self._note_copy(allocation, offset, group)
-            return
-        if self.space == "local" or self.kind == "atomic" or self.count > 1:
-            self._scattered(allocation, offset, group)
-            return
-        lane = f.first_lane(group)
-        base = offset.lane(lane) - lane.zext(I64) * self.width
-        line = f.splat(base) + f.iota(I64, self.width)
-        contiguous = (offset.ne(line).as_mask() & group).eq(0)
-        with f.if_else(contiguous) as (yes, no):
-            with yes:
-                self._contiguous(allocation, offset, group, base)
-            with no:
-                self._scattered(allocation, offset, group)
+        elif self.space == "local" or self.kind == "atomic" or self.count > 1:
+            self._move(allocation, offset, group)
+        else:
+            lane = f.first_lane(group)
+            base = offset.lane(lane) - lane.zext(I64) * self.width
+            line = f.splat(base) + f.iota(I64, self.width)
+            contiguous = (offset.ne(line).as_mask() & group).eq(0)
+            with f.if_else(contiguous) as (yes, no):
+                with yes:
+                    self._move(allocation, offset, group, base)
+                with no:
+                    self._move(allocation, offset, group)
 
     def _access(self, allocation: Value, offset: Value, group: Value, base: Value | None) -> Access:
         counters = self.f.at(
@@ -275,27 +275,15 @@ class _Request:
         COPY.store_row(f, slot, f"{side}_cell", cells, group)
         COPY.store(f, slot, "lanes", COPY.load(f, slot, "lanes") | group)
 
-    def _contiguous(self, allocation: Value, offset: Value, group: Value, base: Value) -> None:
+    def _move(self, allocation: Value, offset: Value, group: Value, base: Value | None = None) -> None:
+        """Show the request to the observers, and move its data. ``base``: the lanes follow each other from there."""
         f = self.f
         access = self._access(allocation, offset, group, base)
         self.code.observers.before(access)
-        place = f.pointer(access.host + base)
-        kind = vec(ir.IntType(self.bits))
-        if self.kind == "load":
-            value = f.masked_load(kind, place, group.as_lanes(), f.const(kind, 0), self.width)
-            f.masked_store(value, self.out, group.as_lanes(), 4 * self.bits)
-        else:
-            value = f.load(kind, self.out, align=4 * self.bits)
-            if self.code.waits:
-                before = f.masked_load(kind, place, group.as_lanes(), value, self.width)
-                self._changed(before.ne(value).as_mask())
-            f.masked_store(value, place, group.as_lanes(), self.width)
-        self.code.observers.after(access)
-
-    def _scattered(self, allocation: Value, offset: Value, group: Value) -> None:
-        f = self.f
-        access = self._access(allocation, offset, group, None)
-        self.code.observers.before(access)
+        if base is not None:
+            self._contiguous(f.pointer(access.host + base), group)
+            self.code.observers.after(access)
+            return
         places = f.splat(access.host) + offset
         if self.space == "local":
             stride = WORKER.load(f, self.worker, "local_bytes")
@@ -307,6 +295,18 @@ class _Request:
             for i in range(self.count):
                 self._element(places + i * (self.bits // 8) if i else places, i, group)
         self.code.observers.after(access)
+
+    def _contiguous(self, place: Value, group: Value) -> None:
+        f, kind = self.f, vec(ir.IntType(self.bits))
+        if self.kind == "load":
+            value = f.masked_load(kind, place, group.as_lanes(), f.const(kind, 0), self.width)
+            f.masked_store(value, self.out, group.as_lanes(), 4 * self.bits)
+        else:
+            value = f.load(kind, self.out, align=4 * self.bits)
+            if self.code.waits:
+                before = f.masked_load(kind, place, group.as_lanes(), value, self.width)
+                self._changed(before.ne(value).as_mask())
+            f.masked_store(value, place, group.as_lanes(), self.width)
 
     def _element(self, places: Value, i: int, group: Value) -> None:
         """Move element ``i`` of each lane between memory and the out array."""
@@ -328,40 +328,37 @@ class _Request:
 
     def _by_lane(self, places: Value, slot: Value, group: Value) -> None:
         """Narrow elements: processors have no gather for them."""
-        f = self.f
-        kind = ir.IntType(self.bits)
-        table = f.array(I64, LANES)
-        f.store(places, table, align=64)
-        changed = f.var(f.const(I32, 0))
-        with f.each_lane(group) as lane:
-            at = lane.zext(I64)
-            memory = f.pointer(f.load(I64, f.at(table, at * 8)))
-            mine = f.at(slot, at * (self.bits // 8))
+        f, kind = self.f, ir.IntType(self.bits)
+        with self._each_place(places, group) as (lane, memory, changed):
+            mine = f.at(slot, lane * (self.bits // 8))
             source, target = (memory, mine) if self.kind == "load" else (mine, memory)
             value = f.load(kind, source)
             if self.code.waits and self.kind == "store":
                 changed.set(changed.get() | f.load(kind, target).ne(value).zext(I32))
             f.store(value, target)
-        if self.code.waits and self.kind == "store":
-            self._changed(changed.get())
 
     def _atomic(self, places: Value, group: Value) -> None:
-        f = self.f
         assert self.shape.atomic is not None
         _, combine, operand_count = self.shape.atomic
-        kind, size = ir.IntType(self.bits), self.bits // 8
+        f, kind, size = self.f, ir.IntType(self.bits), self.bits // 8
+        with self._each_place(places, group) as (lane, memory, changed):
+            old = f.load(kind, memory)
+            at = [f.at(self.out, lane * size + (i + 1) * 4 * self.bits) for i in range(operand_count)]
+            new = combine(f, old, [f.load(kind, place) for place in at])
+            if self.code.waits:
+                changed.set(changed.get() | new.ne(old).zext(I32))
+            f.store(new, memory)
+            f.store(old, f.at(self.out, lane * size))
+
+    @contextmanager
+    def _each_place(self, places: Value, group: Value) -> Iterator[tuple[Value, Value, Cell]]:
+        """Lane by lane: its number, the pointer to its memory, and a variable for whether memory has changed."""
+        f = self.f
         table = f.array(I64, LANES)
         f.store(places, table, align=64)
         changed = f.var(f.const(I32, 0))
         with f.each_lane(group) as lane:
             at = lane.zext(I64)
-            memory = f.pointer(f.load(I64, f.at(table, at * 8)))
-            old = f.load(kind, memory)
-            operands = [f.load(kind, f.at(self.out, at * size + (i + 1) * 4 * self.bits)) for i in range(operand_count)]
-            new = combine(f, old, operands)
-            if self.code.waits:
-                changed.set(changed.get() | new.ne(old).zext(I32))
-            f.store(new, memory)
-            f.store(old, f.at(self.out, at * size))
-        if self.code.waits:
+            yield at, f.pointer(f.load(I64, f.at(table, at * 8))), changed
+        if self.code.waits and self.kind != "load":
             self._changed(changed.get())

@@ -18,7 +18,7 @@ from grader.simt.engine.memory import Combine, Shape
 from grader.simt.engine.values import I1, I32, I64, Value, bits_of, vec
 from grader.simt.isa import special_registers
 from grader.simt.isa.registry import ELEMENT, PACKED, Emitter, is_signed
-from grader.simt.ptx import Address, Immediate, Line, Operand, Register, Symbol
+from grader.simt.ptx import Address, Immediate, Operand, Register, Symbol
 from grader.simt.ptx.reader import type_size
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class OperandEmitter(Emitter):
         self.values: dict[str, Value] = {}
         self.dirty: set[str] = set()
         self.guard: Value | None = None
-        self.op: Op | None = None
+        self.op: Op = block.ops[0]
 
     # -- registers --------------------------------------------------------------------------------------------------
     def _register(self, name: str) -> Value:
@@ -61,9 +61,7 @@ class OperandEmitter(Emitter):
 
     @staticmethod
     def _storage(kind: str) -> ir.Type:
-        return (
-            ELEMENT["b16"] if type_size(kind) == 1 else ELEMENT[kind] if kind not in ("f16", "bf16") else ELEMENT["b16"]
-        )
+        return ELEMENT["b16" if type_size(kind) == 1 or kind in ("f16", "bf16") else kind]
 
     def _predicate(self, register: Register) -> Value:
         value = self._register(register.name)
@@ -77,7 +75,7 @@ class OperandEmitter(Emitter):
         if isinstance(operand, Symbol) and isinstance(ELEMENT.get(kind), ir.IntType) and kind != "pred":
             return self.symbol(operand).resize(ELEMENT[kind])
         if not isinstance(operand, Register):
-            raise UnsupportedPtx(f"an operand of {self.op.instruction.name}" if self.op else "an operand", self._line())
+            raise self.unsupported(f"an operand of {self.op.instruction.name}")
         if kind == "pred":
             return self._predicate(operand)
         value = self._register(operand.name)
@@ -97,12 +95,10 @@ class OperandEmitter(Emitter):
         if isinstance(operand, Symbol) and operand.name == "_":
             return
         if not isinstance(operand, Register):
-            raise UnsupportedPtx(
-                f"a destination of {self.op.instruction.name}" if self.op else "a destination", self._line()
-            )
+            raise self.unsupported(f"a destination of {self.op.instruction.name}")
         stored = self.g.graph.registers.get(operand.name)
         if stored is None:
-            raise UnsupportedPtx(f"a write to {operand.name}", self._line())
+            raise self.unsupported(f"a write to {operand.name}")
         value = self._as_stored(value, kind, stored)
         if self.guard is not None:
             value = self.guard.select(value, self._register(operand.name))
@@ -143,21 +139,17 @@ class OperandEmitter(Emitter):
         if symbol.name == "WARP_SZ":
             return f.const(vec(I64), 32)
         if symbol.name not in self.g.ptx.variables:
-            raise UnsupportedPtx(f"the symbol {symbol.name}", self._line())
+            raise self.unsupported(f"the symbol {symbol.name}")
         index = self.g.symbol_index(symbol.name)
         base = f.load(I64, WORKER.load(f, self.worker, "symbols"), 8 * index)
         return f.splat(base + symbol.offset)
 
-    def _line(self) -> Line | None:
-        return self.op.instruction.line if self.op else None
-
     def site(self) -> int:
         """The current instruction's event site."""
-        assert self.op is not None
         return self.g.sites.of_op(self.op)
 
     def unsupported(self, what: str) -> UnsupportedPtx:
-        return UnsupportedPtx(what, self.op.instruction.line if self.op else None)
+        return UnsupportedPtx(what, self.op.instruction.line)
 
     # -- memory -----------------------------------------------------------------------------------------------------
     def address_of(self, operand: Operand) -> Value:
@@ -199,7 +191,6 @@ class OperandEmitter(Emitter):
 
         ``used`` has a bit for each element that matters: whether the others were written, and when, does not.
         """
-        assert self.op is not None
         kind = vec(ir.IntType(bits))
         out = self.f.array(kind, count)
         if self.op.index in self.g.sites.seeds:
@@ -243,7 +234,6 @@ class OperandEmitter(Emitter):
         return self.f.load(kind, out, align=4 * bits)
 
     def _request(self, shape: Shape, address: Value, mask: Value, out: Value) -> None:
-        assert self.op is not None
         f, sites, space = self.f, self.g.sites, shape.space
         orders = shape.strong and space != "shared"
         site = sites.request(self.op, space, shape.kind, shape.bits * shape.count // 8, orders_blocks=orders)
