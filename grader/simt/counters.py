@@ -46,13 +46,11 @@ def count(launched: Launched) -> Counters:
     for site, row in zip(kernel.sites, launched.sites.tolist(), strict=True):
         _add_site(by_line[site.line], site, dict(zip(SITE_COUNTERS, row, strict=True)))
     lines = {line: derive(raw) for line, raw in sorted(by_line.items()) if line and any(raw.values())}
-    return Counters(_with_overlap(derive(_sum(by_line.values()))) | {"launches": 1.0}, lines)
-
-
-def _with_overlap(total: dict[str, float]) -> dict[str, float]:
-    """Only of a whole launch: a line that ends fetches answers for the instructions of other lines."""
-    fetching = total.get("fetching_instructions")
-    return total | {"overlap": total.get("overlapped_instructions", 0.0) / fetching} if fetching else total
+    total = derive(_sum(by_line.values())) | {"launches": 1.0}
+    # Only of a whole launch: a line that ends fetches answers for the instructions of other lines.
+    if fetching := total.get("fetching_instructions"):
+        total["overlap"] = total.get("overlapped_instructions", 0.0) / fetching
+    return Counters(total, lines)
 
 
 def _add_block(by_line: Mapping[int, dict[str, int]], kernel: Kernel, index: int, row: Mapping[str, int]) -> None:

@@ -127,7 +127,6 @@ class _Run:
             printf_bytes=RECORD_ROOM * options.printf_bytes,
         )
         self.addresses = {m.name: self.device.allocate(m.name, m.data, initialised=m.initialised) for m in memories}
-        self.names = list(self.addresses)
         self.calls: list[Call] = []
         self.counters: list[Counters] = []
         self.worst: list[tuple[Request, ...]] = []
@@ -143,17 +142,14 @@ class _Run:
                 self.device.array(step.name).data[:] = 0
                 self.device.mark_initialised(step.name)
             elif isinstance(step, Upload):
-                self._upload(step)
+                target, source = self.device.variable(step.symbol).data, self.device.array(step.name).data
+                size = min(target.size, source.size)
+                target[:size] = source[:size]
             elif not self._call(step):
                 return False
             if not self.complete:
                 break
         return True
-
-    def _upload(self, step: Upload) -> None:
-        target, source = self.device.variable(step.symbol).data, self.device.array(step.name).data
-        size = min(target.size, source.size)
-        target[:size] = source[:size]
 
     def _call(self, call: Call) -> bool:
         given = [self.addresses[a].to_bytes(8, "little") if isinstance(a, str) else a for a in call.arguments]
@@ -168,14 +164,11 @@ class _Run:
             return True
         if launched.rerun:
             return False
+        at, counted = len(self.calls), self.options.counted
         self.calls.append(call)
-        if self.options.counted:
-            self.counters.append(count(launched))
-            self.worst.append(worst_requests(self.device, launched, call.grid, call.shared_bytes))
-        else:
-            self.counters.append(Counters({}, {}))
-            self.worst.append(())
-        at = len(self.calls) - 1
+        self.counters.append(count(launched) if counted else Counters({}, {}))
+        worst = worst_requests(self.device, launched, call.grid, call.shared_bytes) if counted else ()
+        self.worst.append(worst)
         self.events += explain(self.device, launched, call.grid, call.block, call.shared_bytes, call=at)
         self._print(launched)
         self.left = max(0, self.left - launched.spent)
@@ -191,7 +184,7 @@ class _Run:
                 self.events.append(Event("print_limit", launched.kernel.name, None, (0, 0, 0), (0, 0, 0)))
 
     def outcome(self) -> Outcome:
-        memory = {name: self.device.array(name).data for name in self.names}
+        memory = {name: self.device.array(name).data for name in self.addresses}
         return Outcome(
             memory,
             tuple(self.calls),

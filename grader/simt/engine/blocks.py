@@ -6,14 +6,14 @@ A block ends after a form tagged ``branch``, ``exit`` or ``barrier`` and starts 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from grader.simt.engine.flatten import Flat, UnsupportedPtx
+from grader.simt.engine.flatten import Flat, UnsupportedPtx, registers_in
 from grader.simt.engine.layout import MAX_BLOCKS
 from grader.simt.isa.registry import Form, Match, find
-from grader.simt.ptx import Address, Instruction, Operand, Register, Symbol, Vector
+from grader.simt.ptx import Address, Instruction, Operand, Symbol
 from grader.simt.ptx.model import Label
 
 LONGEST = 128
@@ -55,7 +55,7 @@ class Op:
         for i, operand in enumerate(self.instruction.operands):
             is_write = i < len(names) and names[i].startswith("d") and not isinstance(operand, Address)
             if is_write == written:
-                chosen.update(registers_in(operand))
+                chosen.update(registers_in((operand,)))
         return frozenset(chosen)
 
 
@@ -110,23 +110,26 @@ def build(flat: Flat) -> Graph:
 def _cut(flat: Flat) -> tuple[list[Block], dict[str, int]]:
     blocks = [Block(0)]
     targets: dict[str, int] = {}
-    count = 0
+    count = itertools.count()
 
     def fresh() -> None:
         if blocks[-1].ops:
             blocks.append(Block(len(blocks)))
+
+    def op_of(instruction: Instruction) -> Op:
+        found = find(instruction)
+        if found is None or not found[0].takes(len(instruction.operands)):
+            name = instruction.name
+            newer = name.startswith(SM_90) or "_tx." in name
+            raise UnsupportedPtx(f"the instruction {name}", instruction.line, hint=NEEDS_SM_90 if newer else "")
+        return Op(next(count), instruction, *found)
 
     for item in flat.items:
         if isinstance(item, Label):
             fresh()
             targets[item.name] = blocks[-1].index
             continue
-        found = find(item)
-        if found is None or not found[0].takes(len(item.operands)):
-            newer = item.name.startswith(SM_90) or "_tx." in item.name
-            raise UnsupportedPtx(f"the instruction {item.name}", item.line, hint=NEEDS_SM_90 if newer else "")
-        op = Op(count, item, *found)
-        count += 1
+        op = op_of(item)
         if "sync" in op.form.tags:
             fresh()
         blocks[-1].ops.append(op)
@@ -135,15 +138,9 @@ def _cut(flat: Flat) -> tuple[list[Block], dict[str, int]]:
         if "result" in op.form.tags:  # `bar.red`: its result is read when the barrier lets the lanes go on
             modifiers = tuple(m for m in item.modifiers if m not in ("cta", "red", "aligned"))
             rest = Instruction("barrier_result", modifiers, item.operands[:2], item.guard, item.line)
-            second = find(rest)
-            assert second is not None
-            blocks[-1].ops.append(Op(count, rest, *second))
-            count += 1
+            blocks[-1].ops.append(op_of(rest))
     if not blocks[-1].ops or "exit" not in blocks[-1].ops[-1].form.tags or blocks[-1].ops[-1].instruction.guard:
-        end = Instruction("ret", (), (), None, None)
-        found = find(end)
-        assert found is not None
-        blocks[-1].ops.append(Op(count, end, *found))
+        blocks[-1].ops.append(op_of(Instruction("ret", (), (), None, None)))
     return blocks, targets
 
 
@@ -155,17 +152,6 @@ observers on, so that a budget bounds time too."""
 def cost(op: Op) -> int:
     """What a warp that executes this is charged."""
     return max(COSTS.get(word, 1) for word in (op.form.chapter, *op.form.tags))
-
-
-def registers_in(operand: Operand) -> Iterator[str]:
-    """Names of the registers that an operand mentions."""
-    if isinstance(operand, Register):
-        yield operand.name
-    elif isinstance(operand, Vector):
-        for item in operand.items:
-            yield from registers_in(item)
-    elif isinstance(operand, Address) and isinstance(operand.base, Register):
-        yield operand.base.name
 
 
 def successors(graph: Graph, block: Block) -> set[int]:

@@ -161,20 +161,20 @@ class CodeCache:
         self.text_key = text_key
         self._load = load or (lambda keys: {})
         self._save = save or (lambda codes: None)
-        self._kept: dict[tuple[str, frozenset[str]], Loaded] = {}
+        self._loaded: dict[tuple[str, frozenset[str]], Loaded] = {}
 
     def get(self, module: Module, entry: str, observed: frozenset[str]) -> Loaded:
         """The code of ``entry``. Raises UnsupportedPtx, with the source line."""
         place = (entry, observed)
-        if place not in self._kept:
-            self._kept[place] = self._from_store(module, entry, observed)
-        return self._kept[place]
+        if place not in self._loaded:
+            self._loaded[place] = self._from_store(module, entry, observed)
+        return self._loaded[place]
 
     def _from_store(self, module: Module, entry: str, observed: frozenset[str]) -> Loaded:
         key = _key("kernel", self.text_key, entry, *sorted(observed))
-        kept = self._load([key]).get(key)
-        if kept is not None:
-            return _decode(kept)
+        stored = self._load([key]).get(key)
+        if stored is not None:
+            return _decode(stored)
         made, kernel = generate(module, entry, observer_set(observed))
         own, outlined = units(made, UNIT_LINES)
         shared = {_key("function", text): text for text in outlined}
@@ -200,13 +200,14 @@ def _encode(kernel: Kernel, objects: Sequence[bytes]) -> bytes:
     return b"".join((len(head).to_bytes(8, "little"), head, *objects))
 
 
-def _decode(kept: bytes) -> Loaded:
-    at = 8 + int.from_bytes(kept[:8], "little")
-    fields, sizes = json.loads(kept[8:at])
-    fields["sites"] = tuple(Site(**site) for site in fields["sites"])
-    for name in ("parameters", "shared", "block_lines", "block_ops"):
-        fields[name] = tuple(tuple(item) for item in fields[name])
-    for name in ("lines", "symbols"):
-        fields[name] = tuple(fields[name])
+def _decode(stored: bytes) -> Loaded:
+    at = 8 + int.from_bytes(stored[:8], "little")
+    fields, sizes = json.loads(stored[8:at])
+    sites = tuple(Site(**site) for site in fields.pop("sites"))
     ends = list(accumulate(sizes, initial=at))
-    return Loaded(Kernel(**fields), link([kept[start:end] for start, end in pairwise(ends)]))
+    objects = [stored[start:end] for start, end in pairwise(ends)]
+    return Loaded(Kernel(sites=sites, **{name: _tuples(value) for name, value in fields.items()}), link(objects))
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

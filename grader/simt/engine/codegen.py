@@ -17,10 +17,10 @@ from functools import cached_property
 from grader.simt.engine import ir
 from grader.simt.engine.barrier_objects import BarrierObjectCode
 from grader.simt.engine.block_emitter import BlockEmitter
-from grader.simt.engine.blocks import Block, Graph, build, registers_in
+from grader.simt.engine.blocks import Block, Graph, build
 from grader.simt.engine.builder import Builder
 from grader.simt.engine.copies import CopyCode
-from grader.simt.engine.flatten import Flat, UnsupportedPtx, flatten, storage_bytes, symbols_in
+from grader.simt.engine.flatten import Flat, UnsupportedPtx, flatten, registers_in, storage_bytes, symbols_in
 from grader.simt.engine.layout import header_bytes, rounded
 from grader.simt.engine.memory import MemoryCode
 from grader.simt.engine.schedule import Schedule
@@ -212,7 +212,7 @@ class Generator:
 
     def _kernel(self) -> Kernel:
         blocks, ops = self.graph.blocks, self.graph.ops
-        registers = {name for op in ops for operand in op.instruction.operands for name in registers_in(operand)}
+        registers = {name for op in ops for name in registers_in(op.instruction.operands)}
         return Kernel(
             name=self.flat.name,
             parameters=tuple((p.name, p.size, p.align) for p in self.flat.parameters),

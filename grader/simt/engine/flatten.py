@@ -95,32 +95,28 @@ class _Inliner:
 
     def _append(self, instruction: Instruction, names: _Names) -> None:
         """Turn `ld.param` / `st.param` of call variables into moves between registers; keep everything else."""
+        mentioned = [instruction.guard.name] if instruction.guard else []
+        for name in (*mentioned, *registers_in(instruction.operands)):
+            kind = names.types(name) if name not in self.flat.registers else None
+            if kind is not None:
+                self.flat.registers[name] = kind
         is_move = instruction.opcode in ("ld", "st") and "param" in instruction.modifiers
         if is_move and len(instruction.operands) == 2:
             slot = instruction.operands[1 if instruction.opcode == "ld" else 0]
             if isinstance(slot, Address) and isinstance(slot.base, Symbol) and "@" in slot.base.name:
-                self._declare(instruction, names)
-                self.flat.items.extend(self._parameter_moves(instruction, slot))
+                self.flat.items.extend(self._parameter_moves(instruction, slot.base.name, slot.offset))
                 return
-        self._declare(instruction, names)
         self.flat.items.append(instruction)
 
-    def _declare(self, instruction: Instruction, names: _Names) -> None:
-        for operand in _registers_of(instruction):
-            kind = names.types(operand) if operand not in self.flat.registers else None
-            if kind is not None:
-                self.flat.registers[operand] = kind
-
-    def _parameter_moves(self, instruction: Instruction, slot: Address) -> Iterator[Instruction]:
+    def _parameter_moves(self, instruction: Instruction, slot: str, offset: int) -> Iterator[Instruction]:
         kind = instruction.modifiers[-1]
         if kind not in SIZES:
             raise UnsupportedPtx(f"the instruction {instruction.name}", instruction.line)
         loading = instruction.opcode == "ld"
         other = instruction.operands[0 if loading else 1]
         items = other.items if isinstance(other, Vector) else (other,)
-        assert isinstance(slot.base, Symbol)
         for i, item in enumerate(items):
-            name = f"{slot.base.name}+{slot.offset + i * type_size(kind)}"
+            name = f"{slot}+{offset + i * type_size(kind)}"
             width = f"b{8 * storage_bytes(kind)}"
             if self.flat.registers.setdefault(name, width) != width:
                 raise UnsupportedPtx("a call parameter that is read in another width than written", instruction.line)
@@ -140,12 +136,11 @@ class _Inliner:
         if function is None or function.body is None:
             raise UnsupportedPtx(f"a call of {plain_name(target.name)}", call.line)
         if target.name in stack:
-            raise UnsupportedPtx(_recursion(stack, target.name), call.line, hint=RECURSION)
-        if (
-            len(stack) > MAX_DEPTH
-            or len(arguments) != len(function.parameters)
-            or len(returns) != len(function.returns)
-        ):
+            between = ", ".join(plain_name(function) for function in stack[stack.index(target.name) + 1 :])
+            how = f"{plain_name(target.name)} calls itself" + (f" through {between}" if between else "")
+            raise UnsupportedPtx(f"recursion: {how}", call.line, hint=RECURSION)
+        fits = len(arguments) == len(function.parameters) and len(returns) == len(function.returns)
+        if len(stack) > MAX_DEPTH or not fits:
             raise UnsupportedPtx(f"this call of {plain_name(target.name)}", call.line)
         self.count += 1
         pairs = (*zip(function.parameters, arguments, strict=True), *zip(function.returns, returns, strict=True))
@@ -173,29 +168,19 @@ class _Inliner:
         self.flat.items.append(Instruction("call", (name,), (*results, *values), call.guard, call.line))
 
 
-def _recursion(stack: tuple[str, ...], name: str) -> str:
-    """``f calls itself``, or by way of which functions; ``stack`` is what is being inlined."""
-    between = [plain_name(function) for function in stack[stack.index(name) + 1 :]]
-    return f"recursion: {plain_name(name)} calls itself" + (f" through {', '.join(between)}" if between else "")
-
-
 def _call_parts(call: Instruction) -> tuple[tuple[Operand, ...], Operand, tuple[Operand, ...]]:
     """(results, target, arguments) of ``call (ret), target, (args);`` in any of its forms."""
-    operands = list(call.operands)
+    operands = call.operands
     returns: tuple[Operand, ...] = ()
     if operands and isinstance(operands[0], Vector):
-        first = operands.pop(0)
-        assert isinstance(first, Vector)
-        returns = first.items
-    target = operands.pop(0) if operands else Vector(())
-    arguments = operands.pop(0) if operands else Vector(())
+        returns, operands = operands[0].items, operands[1:]
+    target, arguments = (*operands, Vector(()), Vector(()))[:2]
     return returns, target, arguments.items if isinstance(arguments, Vector) else ()
 
 
-def _registers_of(instruction: Instruction) -> Iterator[str]:
-    if instruction.guard:
-        yield instruction.guard.name
-    yield from (part.name for part in _parts(instruction.operands) if isinstance(part, Register))
+def registers_in(operands: Sequence[Operand]) -> list[str]:
+    """Names of the registers that operands mention."""
+    return [part.name for part in _parts(operands) if isinstance(part, Register)]
 
 
 def symbols_in(operands: Sequence[Operand]) -> set[str]:

@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from grader.simt.engine.blocks import Graph, Op, registers_in
+from grader.simt.engine.blocks import Graph, Op
+from grader.simt.engine.flatten import registers_in
 from grader.simt.engine.layout import FETCHES, Stamp
 from grader.simt.isa.registry import FORMS
 from grader.simt.ptx import Address, Instruction, Operand, Register, Symbol
@@ -173,7 +174,7 @@ def fetches(graph: Graph) -> Fetches:
     came_from = _origins(graph, loads)
     reached = {op.index: 0 for op in stores}
     for op in stores:
-        for name in registers_in(op.instruction.operands[1]):
+        for name in registers_in(op.instruction.operands[1:2]):
             reached[op.index] |= came_from.get(name, 0)
     wanted = [i for i in range(len(loads)) if any(mask >> i & 1 for mask in set(reached.values()))]
     slots = {i: rank * FETCHES // max(FETCHES, len(wanted)) for rank, i in enumerate(wanted)}
@@ -191,7 +192,7 @@ def _origins(graph: Graph, loads: Sequence[Op]) -> dict[str, int]:
         for source, target in _flows(graph, op):
             leads_to[source].add(target)
     for bit, op in enumerate(loads):
-        for name in registers_in(op.instruction.operands[0]):
+        for name in registers_in(op.instruction.operands[:1]):
             origins[name] |= 1 << bit
     work = list(origins)
     while work:
@@ -208,7 +209,7 @@ def _flows(graph: Graph, op: Op) -> Iterator[tuple[str, str]]:
     if "memory" in op.form.tags:
         if _space(op) == "local" and op.instruction.opcode in ("ld", "st"):
             to, source = op.instruction.operands[:2]
-            for name in registers_in(to if _is_load(op) else source):
+            for name in registers_in((to if _is_load(op) else source,)):
                 yield (LOCAL, name) if _is_load(op) else (name, LOCAL)
         return
     carried = {name for name in op.reads | op.writes if graph.registers.get(name) != "pred"}

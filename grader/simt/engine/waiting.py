@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from grader.simt.engine import ir
-from grader.simt.engine.blocks import Block, Graph, Op, registers_in, successors
-from grader.simt.engine.flatten import storage_bytes
+from grader.simt.engine.blocks import Block, Graph, Op, successors
+from grader.simt.engine.flatten import registers_in, storage_bytes
 from grader.simt.engine.layout import WARP, WORKER
 from grader.simt.engine.values import I1, I32, Value, vec
 from grader.simt.ptx import Immediate, Register
@@ -55,10 +55,8 @@ def waits(graph: Graph) -> Mapping[int, Wait]:
     found = {}
     for block in graph.blocks:
         back = [target for target in successors(graph, block) if target <= block.index]
-        if len(back) == 1:
-            wait = _wait(graph, graph.blocks[back[0] : block.index + 1])
-            if wait is not None:
-                found[block.index] = wait
+        if len(back) == 1 and (wait := _wait(graph, graph.blocks[back[0] : block.index + 1])):
+            found[block.index] = wait
     return found
 
 
@@ -71,12 +69,14 @@ def _signals(op: Op) -> bool:
 
 def _wait(graph: Graph, loop: list[Block]) -> Wait | None:
     ops = [op for block in loop for op in block.ops]
-    polls = any(_is_strong(graph, op) for op in ops)
-    reloads = any(_reads(graph, op) for op in ops) and any(op.form.tags & MAKES_FRESH for op in ops)
+    reads = [op.instruction for op in ops if _reads(graph, op)]
+    polls = any(i.opcode not in ("ld", "ldu") or STRONG & set(i.modifiers) for i in reads)
+    reloads = bool(reads) and any(op.form.tags & MAKES_FRESH for op in ops)
     if not polls and not reloads:
         return None
     carried = _carried(loop)
-    foreseen = not any(op.form.tags & UNFORESEEN or _reads_time(op) for op in ops)
+    timed = any(name.startswith(TIMES) for op in ops for name in registers_in(op.instruction.operands))
+    foreseen = not timed and not any(op.form.tags & UNFORESEEN for op in ops)
     if foreseen and len(carried) <= MOST_REGISTERS and not _counts(graph, loop, carried):
         return Wait(polls, True, carried)
     return Wait(polls, False) if polls else None
@@ -86,20 +86,9 @@ def _reads(graph: Graph, op: Op) -> bool:
     """Whether this looks at memory that others write to, and somebody wants to know what it saw."""
     if "object" in op.form.tags:
         return True
-    seen = op.instruction.operands[:1]
-    wanted = op.instruction.opcode != "atom" or any(n in graph.read for o in seen for n in registers_in(o))
+    seen = registers_in(op.instruction.operands[:1])
+    wanted = op.instruction.opcode != "atom" or any(name in graph.read for name in seen)
     return op.instruction.opcode in READS and wanted and not OWN & set(op.instruction.modifiers)
-
-
-def _is_strong(graph: Graph, op: Op) -> bool:
-    """Whether this reads what is meant to change."""
-    return _reads(graph, op) and (
-        op.instruction.opcode not in ("ld", "ldu") or bool(STRONG & set(op.instruction.modifiers))
-    )
-
-
-def _reads_time(op: Op) -> bool:
-    return any(name.startswith(TIMES) for operand in op.instruction.operands for name in registers_in(operand))
 
 
 def _carried(loop: list[Block]) -> tuple[str, ...]:
