@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from grader.simt.engine.device import Array, Device
 
 Dim3 = tuple[int, int, int]
+Memory = dict[str, npt.NDArray[np.generic]]
 
 MAX_THREADS = 1024
 MAX_LOCAL_BYTES = 512 << 10
@@ -100,16 +101,19 @@ class Launch:
         self.block_cost = BLOCK_COST + WARP_COST * self.warps + (self.kernel.shared_bytes + dynamic) // BYTES_PER_COST
         self.worker_bytes = self.warps * (self.kernel.warp_bytes + 32 * self.kernel.local_bytes)
         self._check()
-        self.params = self._parameters(arguments)
         self.workspace = device.workspace() if cooperative else 0
-        self.tids = self._tids()
         self.arrays = tuple(device.arrays)
-        self.table = self._allocation_table()
         self.shared_bytes = self.kernel.shared_bytes + dynamic
-        self.shared_table = self._shared_table()
-        self.local_table = _table([(0, self.kernel.local_bytes, 0, 0, 0)] if self.kernel.local_bytes else [])
-        self.symbols = np.array([device.symbols.get(s, 0) for s in self.kernel.symbols] or [0], np.uint64)
-        self.stop = aligned(64)
+        self.params = self._parameters(arguments)
+        self.table = self._allocation_table()
+        self.memory: Memory = {  # of all workers, by the names of the fields of WORKER that point to it
+            "params": self.params,
+            "tids": self._tids(),
+            "shared_allocations": self._shared_table(),
+            "local_allocations": _table([(0, self.kernel.local_bytes, 0, 0, 0)] if self.kernel.local_bytes else []),
+            "symbols": np.array([device.symbols.get(s, 0) for s in self.kernel.symbols] or [0], np.uint64),
+            "stop": aligned(64),
+        }
         self._runs: list[Worker] = []
 
     def _check(self) -> None:
@@ -135,13 +139,9 @@ class Launch:
         if self.block_count > most:
             raise TooLarge(f"a grid of {self.block_count} blocks, more than the {most} that this case may still start")
 
-    def _workers(self) -> int:
-        if self.kernel.global_order:
-            return 1
-        return max(1, min(self.device.threads, self.block_count, WORKERS_BYTES // max(self.worker_bytes, 1)))
-
     def run(self) -> Launched:
-        workers = self._workers()
+        workers = min(self.device.threads, self.block_count, WORKERS_BYTES // max(self.worker_bytes, 1))
+        workers = 1 if self.kernel.global_order else max(1, workers)
         first = self.device.serials(self.block_count)
         runs = [Worker(self, i, workers, first) for i in range(workers)]
         if workers == 1:
@@ -254,16 +254,19 @@ class Worker:
         self.findings_table = aligned(layout.MAX_FINDINGS * FINDING.size)
         self.printed_bytes = aligned(launch.device.printf_bytes + 64)
         self.marks = aligned(cells + 2 * layout.MARKS_MARGIN)
-        self.own = block_memory(launch)
-        rings = min(n, layout.RINGS) if kernel.global_order else 1
-        self.memory: dict[str, npt.NDArray[np.generic]] = {
-            "site_cache": aligned(8 * CACHE_SLOTS * sites + 64), "ranks": aligned(4 * RANKS),
-            "releases": aligned(RELEASES.size * rings), "marks": self.marks[layout.MARKS_MARGIN:],
-        }  # fmt: skip
         self.table = aligned(launch.table.size)
         self.table[:] = launch.table
+        self.own = block_memory(launch)
+        rings = min(n, layout.RINGS) if kernel.global_order else 1
         writes, reads = launch.device.shadows.of_worker(index)
-        self.memory |= {"global_writes": writes, "global_reads": reads}
+        self.memory: Memory = launch.memory | self.own | {
+            "allocations": self.table, "counters": self.counters,
+            "site_counters": self.counters[len(BLOCK_COUNTERS) * len(kernel.block_lines) :],
+            "findings": self.findings_table, "printed": self.printed_bytes, "worst": self.worst,
+            "site_cache": aligned(8 * CACHE_SLOTS * sites + 64), "ranks": aligned(4 * RANKS),
+            "releases": aligned(RELEASES.size * rings), "marks": self.marks[layout.MARKS_MARGIN:],
+            "global_writes": writes, "global_reads": reads,
+        }  # fmt: skip
         self.state = aligned(WORKER.size)
         # On several threads each gets a share: a case that may run out must be judged on one thread anyway.
         self.budget = launch.budget if count == 1 else launch.budget // count
@@ -272,19 +275,7 @@ class Worker:
 
     def _fill(self, count: int, serial: int) -> None:
         launch, kernel = self.launch, self.launch.kernel
-        pointers = {name: a.ctypes.data for name, a in (*self.memory.items(), *self.own.items())}
-        pointers |= {
-            "params": launch.params.ctypes.data, "tids": launch.tids.ctypes.data, "symbols": launch.symbols.ctypes.data,
-            "allocations": self.table.ctypes.data, "shared_allocations": launch.shared_table.ctypes.data,
-            "local_allocations": launch.local_table.ctypes.data, "counters": self.counters.ctypes.data,
-            "site_counters": self.counters[len(BLOCK_COUNTERS) * len(kernel.block_lines) :].ctypes.data,
-            "findings": self.findings_table.ctypes.data, "printed": self.printed_bytes.ctypes.data,
-            "stop": launch.stop.ctypes.data, "worst": self.worst.ctypes.data,
-        }  # fmt: skip
         numbers = {
-            "allocation_count": launch.table.size // ALLOCATION.size,
-            "shared_allocation_count": launch.shared_table.size // ALLOCATION.size,
-            "local_allocation_count": launch.local_table.size // ALLOCATION.size,
             "shared_bytes": launch.shared_bytes, "local_bytes": kernel.local_bytes,
             "next_block": self.first, "last_block": self.last, "workspace": launch.workspace, "serial_base": serial,
             "budget_per_block": launch.budget_per_block, "budget": self.budget, "block_cost": launch.block_cost,
@@ -297,7 +288,11 @@ class Worker:
             "threads": launch.threads, "warp_count": launch.warps, "dynamic_shared": launch.dynamic,
             "multi_worker": int(count > 1),
         }  # fmt: skip
-        for name, value in (pointers | numbers).items():
+        for prefix in ("", "shared_", "local_"):
+            numbers[f"{prefix}allocation_count"] = self.memory[f"{prefix}allocations"].size // ALLOCATION.size
+        for name, array in self.memory.items():
+            WORKER.write(self.state, name, array.ctypes.data)
+        for name, value in numbers.items():
             WORKER.write(self.state, name, value)
         WORKER.write(self.state, "grid", *launch.grid)
         WORKER.write(self.state, "block", *launch.block)
