@@ -5,19 +5,18 @@ What would need a kernel of CuPy's (arithmetic, conversion, strided copies) is o
 
 from __future__ import annotations
 
+import sys
 from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from grader.standin.client import memory, streams
 from grader.standin.client.errors import Closed, Outside, advised
 from grader.standin.client.streams import Device
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Host = npt.NDArray[Any]
+Host = npt.NDArray[Any]
 
 TYPES = "?bhilqBHILQefdFD"
 
@@ -277,6 +276,4 @@ def asnumpy(a: Any, stream: Any = None, order: str = "C", out: Any = None, *, bl
 
 def get_array_module(*args: Any) -> Any:
     """``cupy`` where one of the arguments is an array of the device, else ``numpy``."""
-    import sys
-
     return sys.modules["cupy"] if any(isinstance(one, ndarray) for one in args) else np

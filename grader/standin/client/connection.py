@@ -15,14 +15,13 @@ import mmap
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from grader.standin.client.errors import HOSTFILE, CUDARuntimeError, here
 from grader.standin.protocol import HOST_BASE, pack
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
 
 Ask = Callable[[dict[str, Any]], dict[str, Any]]
 """Sends one message and returns the one that answers it."""
@@ -112,8 +111,6 @@ class HostMemory:
 
     def array(self, offset: int, size: int, dtype: str) -> npt.NDArray[np.generic]:
         """``size`` bytes of the file as a 1-D array."""
-        import numpy as np
-
         return np.frombuffer(buffer_at(self.base + offset, size), dtype=np.uint8, count=size).view(dtype)
 
 
@@ -123,11 +120,3 @@ HOST = HostMemory()
 def buffer_at(address: int, size: int) -> Any:
     """``size`` bytes at an address of this process, as an object with the buffer protocol."""
     return (ctypes.c_char * size).from_address(address)
-
-
-def bytes_at(address: int, size: int) -> bytes:
-    return ctypes.string_at(address, size)
-
-
-def write_at(address: int, content: bytes) -> None:
-    ctypes.memmove(address, content, len(content))

@@ -91,14 +91,14 @@ class Outside(AttributeError):
     """Raised for everything that CuPy has and the stand-in has not; ``what`` is its full name."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(f"{what} needs a GPU: {HAS}{_place()}")
+        super().__init__(f"{what} needs a GPU: {HAS}{place()}")
 
 
 class OutsideImport(ImportError):
     """The same for a module of CuPy's or CUDA's."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(f"{what} needs a GPU: {HAS}{_place()}")
+        super().__init__(f"{what} needs a GPU: {HAS}{place()}")
 
 
 HOSTFILE = SimpleNamespace(name="")
@@ -115,7 +115,8 @@ def here() -> int:
     return 0
 
 
-def _place() -> str:
+def place() -> str:
+    """The host file and its line, in brackets; "" where it is not the host file that asks."""
     line = here()
     return f" ({HOSTFILE.name}:{line})" if line else ""
 
@@ -129,15 +130,7 @@ def no_attribute(owner: str, name: str, holder: str, own: Collection[str]) -> At
         return AttributeError(name)
     if is_known(owner, name):
         return Outside(f"{owner}.{name}")
-    return AttributeError(f"{holder} has no attribute {name!r}{advice(owner, name, own)}{_place()}")
-
-
-def no_module(name: str) -> ImportError:
-    """The error for a module that is not there: outside of the stand-in, or of no package at all."""
-    package, _, last = name.rpartition(".")
-    if is_module(name) or is_known(package, last):
-        return OutsideImport(name)
-    return ImportError(f"there is no {name}{advice(package, last, dir(sys.modules.get(package)))}{_place()}")
+    return AttributeError(f"{holder} has no attribute {name!r}{advice(owner, name, own)}{place()}")
 
 
 def advised(error: Exception, advice: str) -> Exception:

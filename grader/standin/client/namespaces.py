@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from grader.standin.client import arrays, bindings, errors, kernels, memory, runtime, streams
-from grader.standin.client.errors import no_attribute, no_module
+from grader.standin.client.errors import OutsideImport, advice, is_known, is_module, no_attribute, place
 
 VERSION = "14.2.0"
 """The CuPy whose names these are."""
@@ -33,9 +33,12 @@ class _Finder:
     """Answers imports of what the real packages have and the stand-in has not."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if name.partition(".")[0] in ("cupy", "cupyx", "cuda"):
-            raise no_module(name)
-        return None
+        package, _, last = name.rpartition(".")
+        if name.partition(".")[0] not in ("cupy", "cupyx", "cuda"):
+            return None
+        if is_module(name) or is_known(package, last):
+            raise OutsideImport(name)
+        raise ImportError(f"there is no {name}{advice(package, last, dir(sys.modules.get(package)))}{place()}")
 
 
 def _public(module: ModuleType, *names: str) -> dict[str, Any]:

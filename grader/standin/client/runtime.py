@@ -6,6 +6,7 @@ process for memory of the host, and the device's for memory of a device.
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.standin.client.connection import HOST, bytes_at, call, placed, write_at
+from grader.standin.client.connection import HOST, call, placed
 from grader.standin.client.errors import CUDARuntimeError, Outside, advised, is_known
 
 NUMBERS: Mapping[str, int] = {
@@ -262,13 +263,12 @@ def _copy(dst: int, src: int, size: int, kind: int, stream: int, *, blocking: bo
             raise invalid(f"{_COPIES[kind]} has a {end} in the host's memory, and {address:#x} is a device's")
     foreign_target = not HOST.holds(dst) and (to_host or (kind == 4 and not _on_device(dst)))
     foreign_source = not HOST.holds(src) and (from_host or (kind == 4 and not _on_device(src)))
-    source: int | bytes = bytes_at(src, size) if foreign_source else HOST.to_device(src)
+    source: int | bytes = ctypes.string_at(src, size) if foreign_source else HOST.to_device(src)
     if not foreign_target:
         placed("copy", HOST.to_device(dst), source, size, stream, blocking)
-    elif isinstance(source, bytes):
-        write_at(dst, source)
     else:
-        write_at(dst, bytes(placed("fetch", source, size, stream)))
+        content = source if isinstance(source, bytes) else bytes(placed("fetch", source, size, stream))
+        ctypes.memmove(dst, content, len(content))
 
 
 def _on_device(address: int) -> bool:
