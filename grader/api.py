@@ -53,12 +53,15 @@ def grade(
         (backend not in BACKENDS, f"the backend {backend!r} is none of {', '.join(BACKENDS)}"),
         (device < 0, f"GPUs are counted from 0, not {device}"),
         (seed is not None and not 0 <= seed <= MAX_SEED, f"the seed {seed} is not within 0 and 2^53 - 1"),
-        (timeout_s is not None and not 0 < timeout_s < inf, f"a timeout of {timeout_s} s is no time"),
+        (
+            timeout_s is not None and not 0 < timeout_s < inf,
+            f"a timeout must be a positive number of seconds, not {timeout_s}",
+        ),
     )
     if words := next((words for wrong, words in faults if wrong), ""):
         raise UsageError(words, code="bad_option")
     if file is not None and source is not None:
-        raise UsageError("file and source exclude each other", code="file_and_source", hint="leave one out")
+        raise UsageError("file and source cannot be used together", code="file_and_source", hint="leave one out")
     folders = (courses,) if isinstance(courses, str | PathLike) else courses
     catalog = load_catalog([Path(course) for course in folders])
     entry = catalog.find(str(name))

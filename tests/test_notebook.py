@@ -64,7 +64,7 @@ def test_the_cell_is_kept_in_a_file_where_that_is_asked_for(tmp_path: Path):
         ("vector_add --seed x", "invalid int value"),
         ("nothing_like_it", "there is no exercise"),
         ("'vector_add", "No closing quotation"),
-        ("vector_add --timeout nan", "is no time"),
+        ("vector_add --timeout nan", "must be a positive number of seconds"),
         ("vector_add --device -1", "counted from 0"),
         ("vector_add --backend sim --save /dev/null/x.cu", "cannot write"),
         ("-h", "%%grade NAME"),

@@ -190,7 +190,7 @@ _FAULTS: tuple[tuple[Callable[[Exercise], bool], str], ...] = (
 
 
 def _is_tuple_of(value: object, kind: type) -> bool:
-    return isinstance(value, tuple) and bool(value) and all(isinstance(one, kind) for one in value)
+    return isinstance(value, tuple) and bool(value) and all(isinstance(item, kind) for item in value)
 
 
 def _is_size(size: object) -> bool:

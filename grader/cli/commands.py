@@ -34,7 +34,7 @@ def graded_file(verb: str) -> Declared:
 def _finite(_: click.Context, option: click.Parameter, value: float | None) -> float | None:
     """Refuse ``nan`` and ``inf``, which are numbers to Python."""
     if value is not None and not isfinite(value):
-        raise click.BadParameter(f"{value} is no time", param=option)
+        raise click.BadParameter(f"it must be a positive number of seconds, not {value}", param=option)
     return value
 
 

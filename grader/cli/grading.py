@@ -154,7 +154,9 @@ def _of_file(entry: CourseExercise, path: Path) -> Task:
 def file_for(entry: CourseExercise, *, file: Path | None = None, solution: bool = False) -> Path:
     """The file that these options mean. Raises UsageError where there is none."""
     if file is not None and solution:
-        raise UsageError("--file and --solution exclude each other", code="file_and_solution", hint="leave one out")
+        raise UsageError(
+            "--file and --solution cannot be used together", code="file_and_solution", hint="leave one out"
+        )
     if file is not None:
         return file
     if solution:

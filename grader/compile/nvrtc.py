@@ -103,7 +103,7 @@ def _compile_error(result: Compilation, report: Report, name: str) -> Submission
         "compile_error",
         f"{name}{place}: {first.message}{others}",
         diagnostics=report.errors,
-        hint=first.hint or "mend the first error first: later ones often follow from it",
+        hint=first.hint or "fix the first error first: later ones often follow from it",
     )
 
 

@@ -164,8 +164,8 @@ def _places(findings: list[_Finding], outer: list[Block]) -> dict[str, tuple[int
         if block is None or "__global__" in block.head or "__device__" in block.head or "(" not in block.head:
             places.setdefault(f"line {finding.line} ({finding.what})", (finding.line, finding.what))
         else:
-            one = block.first_line == block.last_line
-            lines = f"line {block.first_line}" if one else f"lines {block.first_line}–{block.last_line}"
+            single = block.first_line == block.last_line
+            lines = f"line {block.first_line}" if single else f"lines {block.first_line}–{block.last_line}"
             words = f"{lines} ({block.head[:60]})"
             places.setdefault(words, (finding.line, finding.what))
     return places

@@ -1,7 +1,7 @@
 """The verdict from what the backends found: stages, words, points, diagnostics in order. Pure.
 
 The verdict is the word of the first stage that did not pass; later stages are ``skipped``, except that ``correct`` is
-still told after a ``race``. What nobody grades stays ``not_graded``, so that the maximum depends on the exercise and
+still shown after a ``race``. What nobody grades stays ``not_graded``, so that the maximum depends on the exercise and
 the machine, never on the answer.
 """
 
@@ -290,7 +290,7 @@ def timeline(word: str, reports: Sequence[Report], failing: CaseResult | None) -
     timed = [report.speed.timeline for report in reports if report.speed is not None]
     counted = [outcome.timeline for outcome in outcomes if outcome.case.counters]
     known = [*counted, *timed] if word == "technique" else [*timed, *counted]
-    return next((one for one in known if one is not None), None)
+    return next((each for each in known if each is not None), None)
 
 
 def failing(outcomes: Sequence[Outcome], diagnostics: Sequence[Diagnostic]) -> CaseResult | None:

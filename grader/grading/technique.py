@@ -215,7 +215,7 @@ def _found(miss: Miss) -> str:
     return f"{expect.counter.replace('_', ' ')}{unit} is {in_words(miss.found)}"
 
 
-def _asked(miss: Miss) -> str:
+def _limit(miss: Miss) -> str:
     """``at most 4``; of what a host file does the amount at this size: ``at most 128 (0.125*frames)``, or ``none``."""
     expect = miss.expect
     limit = expect.at_least if expect.at_least is not None else expect.at_most
@@ -236,7 +236,7 @@ def finding(miss: Miss, file: str, note: Diagnostic | None = None, question: str
     ``note`` says what stands in the way; ``question`` is the command that shows what limits the resident warps.
     """
     expect = miss.expect
-    facts: dict[str, Any] = {"found": _found(miss), "asked": _asked(miss), "why": expect.why, "hint": expect.hint}
+    facts: dict[str, Any] = {"found": _found(miss), "asked": _limit(miss), "why": expect.why, "hint": expect.hint}
     if miss.line is not None and miss.line_found is not None:
         facts |= {"worst": in_words(miss.line_found), "worst_line": miss.line}
     if expect.counter == "occupancy":

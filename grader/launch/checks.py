@@ -34,7 +34,7 @@ def check_limits(launch: Launch, line: LaunchLine, limits: DeviceLimits, program
     _check_dimensions("grid", launch.grid, line.grid, limits.max_grid, limits, where)
     threads = math.prod(launch.block)
     if min(launch.block) >= 1 and threads > limits.max_threads_per_block:
-        what = f"{_said('block', line.block)} asks for {threads} threads{_at(where, *line.block)}"
+        what = f"{_as_written('block', line.block)} asks for {threads} threads{_at(where, *line.block)}"
         most = f"a block holds at most {limits.max_threads_per_block}"
         raise invalid(f"{what}; {most}", line.block[0], hint="take more blocks of fewer threads")
     _check_dimensions("block", launch.block, line.block, limits.max_block, limits, where)
@@ -51,15 +51,17 @@ def _check_dimensions(
 ) -> None:
     for text, axis, value, highest in zip(texts, "xyz", dims, most, strict=False):
         if value < 1:
-            said = f"{key}={text.text} is {value}{_at(where, text)}" if text.text != str(value) else f"{key}={value}"
+            value_in_words = (
+                f"{key}={text.text} is {value}{_at(where, text)}" if text.text != str(value) else f"{key}={value}"
+            )
             hint = "cdiv(n, 256) divides and rounds up" if "/" in text.text else ""
-            raise invalid(f"{said}; {_LEAST[key]}", text, hint=hint)
+            raise invalid(f"{value_in_words}; {_LEAST[key]}", text, hint=hint)
         if value > highest:
             up_to = f"a {key} of the {limits.name} goes up to {highest} there"
             raise invalid(f"{key} is {value} in {axis}{_at(where, text)}; {up_to}", text)
 
 
-def _said(key: str, texts: Sequence[Fragment]) -> str:
+def _as_written(key: str, texts: Sequence[Fragment]) -> str:
     return f"{key}={texts[0].text}" if len(texts) == 1 else f"{key}=({', '.join(text.text for text in texts)})"
 
 
@@ -76,7 +78,7 @@ def _check_cluster(launch: Launch, line: LaunchLine, where: str) -> None:
             raise invalid(f"a grid of {wide} blocks in {axis} is no whole number of clusters of {size}{where}", text)
     if math.prod(launch.cluster) > MAX_CLUSTER:
         asked = f"asks for {math.prod(launch.cluster)} blocks{_at(where, *line.cluster)}"
-        what = f"{_said('cluster', line.cluster)} {asked}; a cluster holds at most {MAX_CLUSTER}"
+        what = f"{_as_written('cluster', line.cluster)} {asked}; a cluster holds at most {MAX_CLUSTER}"
         raise invalid(what, line.cluster[0])
 
 
@@ -332,7 +334,7 @@ def _strides(line: TensorMapLine, shape: tuple[int, ...], integer: Evaluate) -> 
             what = f"strides= has {len(line.strides)} for {counted(len(shape), 'dimension')}"
             hint = "one for each dimension but the last, in elements: the last one's neighbours lie side by side"
             raise invalid(what, line.strides[0], hint=hint)
-        return tuple(integer(one) for one in line.strides)
+        return tuple(map(integer, line.strides))
     strides: list[int] = []
     for extent in reversed(shape[1:]):
         strides.insert(0, extent * (strides[0] if strides else 1))

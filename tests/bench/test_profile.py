@@ -192,7 +192,7 @@ def test_the_page_sets_both_sides_beside_each_other():
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["vector_add", "--solution", "--file", "x.cu"], 2, "exclude each other"),
+        (["vector_add", "--solution", "--file", "x.cu"], 2, "cannot be used together"),
         (["vector_addd"], 2, "there is no exercise"),
         (["vector_add", "--solution", "--device", "99"], 4, "grade: "),
     ],

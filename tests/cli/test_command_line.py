@@ -143,7 +143,12 @@ def test_version_is_one_line(run):
         (["--solution"], "usage", "missing argument", "`grade list` shows the names; for example `grade vector_add`"),
         (["dev", "new"], "usage", "missing argument 'NAME'", "`grade --help`"),
         (["vector_add", "reduce_v3", "--file", "x.cu"], "file_for_several", "--file names one file", "one by one"),
-        (["vector_add", "--file", "x.cu", "--solution"], "file_and_solution", "exclude each other", "leave one out"),
+        (
+            ["vector_add", "--file", "x.cu", "--solution"],
+            "file_and_solution",
+            "cannot be used together",
+            "leave one out",
+        ),
         (["vector_add", "--course", "nowhere"], "bad_course", "nowhere does not exist", ""),
         (["twice_it", "--solution", "--course", "COURSE"], "no_solution", "no solution of twice_it", ""),
         (["start", "nothing_like_it"], "unknown_exercise", "there is no exercise", "grade list"),

@@ -183,7 +183,7 @@ def test_ctrl_c_shows_what_was_measured(here, on_a_gpu, capsys, monkeypatch):
         (["vector_add", "--set", "THREADS"], "'THREADS' names no values to try"),
         (["vector_add", "--set", "THREDS=64"], "defines no integer THREDS; did you mean 'THREADS'?"),
         (["vector_add", "--set", "THREADS=64", "--solution", "--write"], "not the course's solution"),
-        (["vector_add", "--set", "THREADS=64", "--solution", "--file", "x.cu"], "exclude each other"),
+        (["vector_add", "--set", "THREADS=64", "--solution", "--file", "x.cu"], "cannot be used together"),
         (["vector_add", "--set", "THREADS=64", "--file", "nowhere.cu"], "nowhere.cu"),
         (["vector_add", "--set", "THREADS=64", "--arch", "sm_1"], "nothing is known of 'sm_1'"),
         (["hello_index", "--solution", "--set", "THREADS=64"], "hello_index has no timed size"),
