@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
     from grader.errors import WarpgradeError
 
-INTERRUPTED = 130
+INTERRUPTED, BROKEN_PIPE = 130, 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; the only place where an error becomes an exit."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     with _ctrl_c_ends_at_once():
-        return guarded(_run, words)
+        return guarded(lambda: _run(words), as_json="--json" in words)
 
 
 def _run(words: list[str]) -> int:
@@ -46,37 +46,35 @@ def _ctrl_c_ends_at_once() -> Iterator[None]:
     if current_thread() is not main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, _interrupted)
+
+    def interrupted(number: int, frame: object) -> NoReturn:
+        os.write(2, (b"\n" if os.isatty(2) else b"") + b"grade: interrupted\n")
+        os._exit(INTERRUPTED)
+
+    before = signal.signal(signal.SIGINT, interrupted)
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
 
 
-def _interrupted(number: int, frame: object) -> NoReturn:
-    os.write(2, (b"\n" if os.isatty(2) else b"") + b"grade: interrupted\n")
-    os._exit(INTERRUPTED)
-
-
-BROKEN_PIPE = 141
-
-
-def guarded(run: Callable[[list[str]], int], words: list[str]) -> int:
-    """Return the exit code of ``run(words)``; whatever it raises becomes a message and a code."""
+def guarded(run: Callable[[], int | None], *, as_json: bool = False) -> int:
+    """Return the exit code that ``run`` returns, 0 for None; whatever it raises becomes a message and a code."""
     import click
 
     try:
-        code = run(words)
+        code = run() or 0
         sys.stdout.flush()
     except (KeyboardInterrupt, click.Abort):
         print("grade: interrupted", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:
-        return _nobody_reads()
+    except BrokenPipeError:  # the reader has gone (``grade list | head -1``): say nothing, now and in the flush at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
     except click.exceptions.Exit as done:
         return done.exit_code
     except Exception as error:
-        return _report(_understood(error), as_json="--json" in words)
+        return _report(_understood(error), as_json=as_json)
     return code
 
 
@@ -98,11 +96,11 @@ def _way_out(error: click.ClickException) -> str:
     """Where to look: at the names for who left out an exercise's, else at the help."""
     import click
 
-    missing = error.param if isinstance(error, click.MissingParameter) else None
-    words = error.ctx.command_path.split() if isinstance(error, click.MissingParameter) and error.ctx else []
-    if missing is not None and missing.name in ("name", "names") and len(words) == 2:  # not `grade dev new`
-        typed = " ".join(dict.fromkeys(words))  # the grading command's own path is `grade grade`
-        return f"`grade list` shows the names; for example `{typed} vector_add`"
+    if isinstance(error, click.MissingParameter) and error.param is not None and error.param.name in ("name", "names"):
+        words = error.ctx.command_path.split() if error.ctx else []
+        if len(words) == 2:  # not `grade dev new`
+            typed = " ".join(dict.fromkeys(words))  # the grading command's own path is `grade grade`
+            return f"`grade list` shows the names; for example `{typed} vector_add`"
     return "`grade --help` shows what there is"
 
 
@@ -119,9 +117,3 @@ def _report(error: WarpgradeError, *, as_json: bool) -> int:
         if error.hint:
             print_line(f"       {error.hint}", to_stderr=True)
     return error.exit_code
-
-
-def _nobody_reads() -> int:
-    """The reader of a pipe has gone (``grade list | head -1``): say nothing, now and in the flush at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return BROKEN_PIPE

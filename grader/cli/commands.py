@@ -14,7 +14,7 @@ import click
 
 from grader import __version__
 from grader.backends.base import BACKENDS, MAX_SEED
-from grader.cli.routing import SHELLS, GradeGroup, complete_names
+from grader.cli.routing import SHELLS, GradeGroup, complete_names, completion_script
 
 Declared = Callable[[Callable[..., Any]], Callable[..., Any]]
 """What declares an option or an argument of a command."""
@@ -235,9 +235,10 @@ def progress(export: Path | None, as_json: bool, courses: tuple[Path, ...]) -> i
 @click.argument("shell", type=click.Choice(SHELLS))
 def completion(shell: str) -> int:
     """Print what makes your shell complete names and options."""
-    from grader.cli.routing import print_completion
+    from grader.output import print_text
 
-    return print_completion(shell, cli)
+    print_text(completion_script(shell, cli))
+    return 0
 
 
 @cli.command()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -41,18 +39,15 @@ class GradeGroup(click.Group):
         """Return ``words`` with a command in front: the first plain word if it is one, else the grading command."""
         if not words or (words[0] in _ALONE and len(words) == 1):
             return words or ["--help"]
-        if words[0] == HELP:
-            return self._helped(words[1:])
+        if words[0] == HELP:  # with a command, or with an exercise, which its statement is; without either, of all
+            about = words[1:]
+            if about and about[0] not in (HELP, *self.commands) and not about[0].startswith("-"):
+                return ["show", *about]
+            return [*(word for word in about[:1] if word in self.commands), "--help"]
         at = self._first_plain(words)
         if at is not None and words[at] in self.commands:
             return [words[at], *words[:at], *words[at + 1 :]]
         return [DEFAULT, *words]
-
-    def _helped(self, about: list[str]) -> list[str]:
-        """Help with a command, or with an exercise, which its statement is; without either, the help of all."""
-        if about and about[0] not in (HELP, *self.commands) and not about[0].startswith("-"):
-            return ["show", *about]
-        return [*(word for word in about[:1] if word in self.commands), "--help"]
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """What a first word may be: a command or an exercise, or an option of either."""
@@ -101,14 +96,6 @@ _INSTALLING = {
 SHELLS = tuple(_INSTALLING)
 
 
-def print_completion(shell: str, root: click.Command) -> int:
-    """Print the script that teaches a shell the commands, options and exercise names."""
-    from grader.output import print_text
-
-    print_text(completion_script(shell, root))
-    return 0
-
-
 def completion_script(shell: str, root: click.Command) -> str:
     """The script, with a comment on top that says where it belongs."""
     from click.shell_completion import get_completion_class
@@ -124,19 +111,16 @@ def completion_script(shell: str, root: click.Command) -> str:
 
 def complete_names(ctx: click.Context, param: click.Parameter | None, incomplete: str) -> list[CompletionItem]:
     """The exercises whose name begins so, each with its idea; none where a course cannot be read."""
-    return list(_items(tuple(ctx.params.get("courses") or ()), incomplete))
-
-
-def _items(courses: tuple[Path, ...], incomplete: str) -> Iterator[CompletionItem]:
     from click.shell_completion import CompletionItem
 
     from grader.catalog.exercises import load_catalog
 
     try:
-        catalog = load_catalog(courses)
+        catalog = load_catalog(tuple(ctx.params.get("courses") or ()))
     except UsageError:
-        return
-    for entry in catalog.exercises:
-        if entry.name.startswith(incomplete) and entry.name.isprintable():
-            idea = entry.exercise.idea if entry.exercise.idea.isprintable() else ""
-            yield CompletionItem(entry.name, help=idea)
+        return []
+    return [
+        CompletionItem(entry.name, help=entry.exercise.idea if entry.exercise.idea.isprintable() else "")
+        for entry in catalog.exercises
+        if entry.name.startswith(incomplete) and entry.name.isprintable()
+    ]

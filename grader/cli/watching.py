@@ -35,7 +35,6 @@ SAVED = "saved"  # an event that is no key
 CLEAR = "\x1b[2J\x1b[H"
 QUITS = frozenset({"q", END})
 GONE_AFTER = 2  # looks, a second apart where nothing else happens
-_BACK = "It is graded again when it is back."
 KEYS = """
   h      a hint for the exercise, one more each time
   n      the next exercise: its stub is copied into this folder, if it is not here
@@ -48,22 +47,15 @@ KEYS = """
 def watch_files(name: str | None, courses: tuple[Path, ...], options: Mapping[str, Any]) -> int:
     """Grade one exercise's file, or without a name every exercise's file in this folder, each time it is saved."""
     catalog = load(courses)
-    current = _named(catalog, name) if name is not None else _newest(catalog)
+    if name is not None:
+        (current,) = tasks_of(catalog, Options((name,)))
+    else:
+        here = {task.path: task for task in _tasks_here(catalog)}
+        if not here:
+            hint = "`grade start NAME` puts a stub here, and `grade watch NAME` watches it"
+            raise UsageError("there is no exercise's file in this folder", code="no_submission", hint=hint)
+        current = here[newest_first(here)[0]]
     return Watch(catalog, current, Options((), courses=courses, watched=True, **options), follows=name is None).run()
-
-
-def _named(catalog: Catalog, name: str) -> Task:
-    return tasks_of(catalog, Options((name,)))[0]
-
-
-def _newest(catalog: Catalog) -> Task:
-    here = {task.path: task for task in _tasks_here(catalog)}
-    if not here:
-        raise UsageError(
-            "there is no exercise's file in this folder", code="no_submission",
-            hint="`grade start NAME` puts a stub here, and `grade watch NAME` watches it",
-        )  # fmt: skip
-    return here[newest_first(here)[0]]
 
 
 def _tasks_here(catalog: Catalog) -> list[Task]:
@@ -99,7 +91,8 @@ class Watch:
         self._looks_without = 0
         self._keyboard = Keyboard(self._pressed)
         self._actions: Mapping[str, Callable[[], None]] = {
-            "h": self._hint, "n": self._next, "l": self._list, "\n": self._grade, "\r": self._grade, "?": self._explain,
+            "h": self._hint, "n": self._next, "l": self._list, "\n": self._grade, "\r": self._grade,
+            "?": lambda: print_line(KEYS),
         }  # fmt: skip
 
     def run(self) -> int:
@@ -145,12 +138,8 @@ class Watch:
     def _do(self, action: Callable[[], None]) -> int:
         """Carry out an action, then say what can be done; whatever goes wrong is one message, and watching goes on."""
 
-        def run(words: list[str]) -> int:
-            action()
-            return 0
-
-        code = guarded(run, [])
-        return code if code == BROKEN_PIPE else guarded(lambda words: self._print_footer(), [])
+        code = guarded(action)
+        return code if code == BROKEN_PIPE else guarded(self._print_footer)
 
     # -- what is watched
 
@@ -172,7 +161,10 @@ class Watch:
         self._looks_without = 0 if self._current.path.exists() else self._looks_without + 1
         if self._looks_without != GONE_AFTER:
             return 0
-        return self._do(lambda: say(f"\n./{self._current.path} has gone: the report above is of what it was. {_BACK}"))
+        gone = (
+            f"./{self._current.path} has gone: the report above is of what it was. It is graded again when it is back."
+        )
+        return self._do(lambda: say(f"\n{gone}"))
 
     # -- what is done
 
@@ -200,9 +192,6 @@ class Watch:
     def _hint(self) -> None:
         print_line("")
         give_hint(self._current.entry, no_color=self._options.no_color)
-
-    def _explain(self) -> None:
-        print_line(KEYS)
 
     def _list(self) -> None:
         self._clear()
@@ -236,10 +225,7 @@ class Watch:
         else:
             print_text("\n")
 
-    def _print_footer(self) -> int:
+    def _print_footer(self) -> None:
         what = "the exercises here" if self._follows else _named_files(self._current)
-        keys = (
-            "h hint   n next   l list   Enter again   ? keys   q quit" if self._keyboard.listens else "Ctrl-C ends it"
-        )
-        print_line(f"\nwatching {what}:   {keys}")
-        return 0
+        keys = "h hint   n next   l list   Enter again   ? keys   q quit"
+        print_line(f"\nwatching {what}:   {keys if self._keyboard.listens else 'Ctrl-C ends it'}")

@@ -38,8 +38,10 @@ def _suite(verdict: Verdict, timestamp: str) -> xml.Element:
     first = next((stage for stage in verdict.stages if stage.status == "failed"), None)
     for stage in verdict.stages:
         suite.append(_case(verdict, stage, decisive=stage is first))
-    if verdict.verdict == "error" and first is None:
-        suite.append(_error(verdict))
+    if verdict.verdict == "error" and first is None:  # must not look like a run in which everything was skipped
+        case = xml.SubElement(suite, "testcase", name="grader", classname=_text(verdict.exercise), time="0.000")
+        message = verdict.diagnostics[0].message if verdict.diagnostics else "the grader failed"
+        xml.SubElement(case, "error", type="error", message=_text(message))
     for name, tag in (("tests", "testcase"), ("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         suite.set(name, str(sum(1 for _ in suite.iter(tag))))
     suite.set("time", _seconds(verdict.elapsed_s))
@@ -71,14 +73,6 @@ def _case(verdict: Verdict, stage: StageResult, *, decisive: bool) -> xml.Elemen
             failure.text = _text("\n".join(map(_finding, verdict.diagnostics)))
     elif stage.status in ("skipped", "not_graded"):
         xml.SubElement(case, "skipped", message=_text(stage.detail or stage.status.replace("_", " ")))
-    return case
-
-
-def _error(verdict: Verdict) -> xml.Element:
-    """The grader's own trouble, which must not look like a run in which everything was skipped."""
-    case = xml.Element("testcase", name="grader", classname=_text(verdict.exercise), time="0.000")
-    first = verdict.diagnostics[0].message if verdict.diagnostics else "the grader failed"
-    xml.SubElement(case, "error", type="error", message=_text(first))
     return case
 
 
