@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from grader.backends.base import Execution
 from grader.findings.record import Finding
-from grader.grading.hints import hint, told
+from grader.grading.hints import hint, in_words
 from grader.grading.hints.rules import Seen
 from grader.grading.source_view import SourceView
 from grader.launch import LaunchPlan
@@ -19,4 +19,4 @@ def rule_of(found: Finding) -> str:
 def all_said(execution: Execution, source: str = "", plan: LaunchPlan | None = None) -> tuple[Diagnostic, ...]:
     """Everything that a backend found, as a grading tells it."""
     seen = Seen(SourceView(source), plan or LaunchPlan(()))
-    return (*execution.diagnostics, *(told(one, seen) for one in execution.findings))
+    return (*execution.diagnostics, *(in_words(one, seen) for one in execution.findings))

@@ -15,6 +15,10 @@ from grader.text import listed, safe
 from grader.verdict import EXIT_CODES, Diagnostic, StageResult
 
 CAUSES = "If it does not pass"  # the statement's heading above its table of reports and their meaning
+BARRIER = "Put a barrier between the two accesses. "
+SAVE = "save it: `grade watch` grades it then"
+THE_FILE = "the file"
+PRINTED_WARNING = ": UserWarning: "
 LINES_NAMED = 5
 READ_LIMIT = 1 << 20  # bytes; no stub is longer
 
@@ -37,9 +41,6 @@ _BY_WORD: Mapping[str, str] = {
 }
 
 
-BARRIER = "Put a barrier between the two accesses. "
-
-
 def next_step(
     request: Request,
     word: str,
@@ -53,9 +54,11 @@ def next_step(
         return _after_pass(request, stages)
     if word not in EXIT_CODES and is_untouched(request):  # what exits 3, 4 or 5 is not about the file
         return _untouched(request, word)
-    if word == "invalid" and _is_empty(request):
+    graded = _graded(request, request.submission.path)
+    if word == "invalid" and graded is not None and not graded.strip():
         return _write_the_stub(request)
-    if found is not None and request.exercise.blocks_race and _is_race_of_blocks(found):
+    # Blocks that do not wait for each other. A hint on a wrong index, say, stays: no wait helps there.
+    if found is not None and request.exercise.blocks_race and found.space == "global" and found.rule in OF_ALL_BLOCKS:
         return f"{request.exercise.blocks_race} {_read_hints(request)}"
     if found is not None and found.hint:
         return _sentence(found.hint) + _more_lines(word, diagnostics)
@@ -75,11 +78,6 @@ def is_given_kernel(request: Request) -> bool:
         and b"YOUR CODE" not in (stub or b"")
         and _same(request, request.submission.path, request.submission.stub)
     )
-
-
-def _is_race_of_blocks(found: Diagnostic) -> bool:
-    """Whether blocks race that do not wait for each other. A hint on a wrong index, say, stays: no wait helps there."""
-    return found.space == "global" and found.rule in OF_ALL_BLOCKS
 
 
 def _plain_cause(request: Request, found: Diagnostic | None) -> str:
@@ -106,11 +104,6 @@ def is_untouched(request: Request) -> bool:
 def _same(request: Request, path: Path | None, stub: Path | None) -> bool:
     content = None if stub is None else _content(stub)
     return path is not None and content is not None and _graded(request, path) == content
-
-
-def _is_empty(request: Request) -> bool:
-    content = _graded(request, request.submission.path)
-    return content is not None and not content.strip()
 
 
 def _graded(request: Request, path: Path) -> bytes | None:
@@ -145,11 +138,11 @@ def _untouched(request: Request, word: str) -> str:
     else:
         where = f"open {files}"
     grading = SAVE if request.watched else f"run `{_command(request)}`"
-    explained = "" if word in _RIGHT_ALREADY else f" `grade show {name}` explains the task."
-    return f"This is still the untouched stub: {where} and {_task(request, word)}; then {grading}.{explained}"
-
-
-_RIGHT_ALREADY = frozenset({"technique", "slow"})  # a stub that works: what it lacks is in the statement
+    untouched = f"This is still the untouched stub: {where} and"
+    if word in ("technique", "slow"):  # a stub that works: what it lacks is in the statement
+        return f"{untouched} do what `grade show {name}` asks; then {grading}."
+    task = "write what is missing where it says YOUR CODE" if request.exercise.host else "write the kernel"
+    return f"{untouched} {task}; then {grading}. `grade show {name}` explains the task."
 
 
 def _to_write(request: Request) -> list[Path]:
@@ -158,36 +151,24 @@ def _to_write(request: Request) -> list[Path]:
     return [path for path in files if b"YOUR CODE" in (_graded(request, path) or b"")] or files
 
 
-def _task(request: Request, word: str) -> str:
-    if word in _RIGHT_ALREADY:
-        return f"do what `grade show {request.exercise.name}` asks"
-    return "write what is missing where it says YOUR CODE" if request.exercise.host else "write the kernel"
-
-
 def _after_pass(request: Request, stages: tuple[StageResult, ...]) -> str:
     fast = next(stage for stage in stages if stage.name == "fast")
     speed = ""
     if fast.status == "not_graded" and request.exercise.target is not None and request.services.gpu is None:
         gpus = "an NVIDIA GPU" if request.exercise.gpus == 1 else f"{request.exercise.gpus} NVIDIA GPUs"
         speed = f"On a machine with {gpus}, `grade` also measures how fast it is. "
-    return speed + _following(request)
-
-
-def _following(request: Request) -> str:
+    following = "That was the last exercise."
     if name := request.next_exercise():
-        return f"Next exercise: `grade start {name}`, or what `grade next` proposes."
-    if request.services.gpu is None:
-        return "That was the last exercise that needs no GPU; `grade list` marks those that need one."
-    return "That was the last exercise."
+        following = f"Next exercise: `grade start {name}`, or what `grade next` proposes."
+    elif request.services.gpu is None:
+        following = "That was the last exercise that needs no GPU; `grade list` marks those that need one."
+    return speed + following
 
 
 def _read_hints(request: Request) -> str:
     if request.submission.hints is not None and request.submission.hints.is_file():
         return f"`grade hint {request.exercise.name}` gives a hint."
     return f"`grade show {request.exercise.name}` explains the task."
-
-
-SAVE = "save it: `grade watch` grades it then"
 
 
 def _again(request: Request) -> str:
@@ -206,9 +187,6 @@ def _place(word: str, diagnostics: Sequence[Diagnostic]) -> str:
     file = diagnostics[0].file if diagnostics else None
     beside = f" of {safe(Path(file).name)}" if file is not None and file.endswith(".py") else ""
     return f"line{'s' * (len(lines) > 1)} {listed(map(str, lines))}{beside}" if lines else THE_FILE
-
-
-THE_FILE = "the file"
 
 
 def _more_lines(word: str, diagnostics: Sequence[Diagnostic]) -> str:
@@ -249,9 +227,6 @@ def _table(request: Request, word: str) -> str:
     if f"\n| `{word}`" not in rows:
         return ""
     return f'`grade show {request.exercise.name}` lists causes of `{word}` at its end, under "{CAUSES}". '
-
-
-PRINTED_WARNING = ": UserWarning: "
 
 
 def _sentence(text: str) -> str:

@@ -17,7 +17,7 @@ from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeEr
 from grader.findings.kinds import kind_of, word_of_kind
 from grader.findings.record import Finding
 from grader.grading import technique
-from grader.grading.hints import told
+from grader.grading.hints import in_words
 from grader.grading.hints.rules import Seen
 from grader.grading.records import Outcome, Report, Request, StageOutcome, Texts
 from grader.text import bytes_words, counted
@@ -170,7 +170,7 @@ def technique_outcome(request: Request, reports: Sequence[Report]) -> StageOutco
     misses = [technique.evaluate(expect, launches, exercise.simulated, host) for expect in exercise.technique]
     question = technique.question_of(launches)
     found = tuple(
-        told(technique.finding(miss, _file_of(miss, request), _note(miss.expect.note, reports), question), Seen())
+        in_words(technique.finding(miss, _file_of(miss, request), _note(miss.expect.note, reports), question), Seen())
         for miss in misses
         if miss is not None
     )
@@ -186,7 +186,7 @@ def _by_the_host(request: Request, count: int | None) -> StageOutcome:
     facts = {} if count is None else {"computed": bytes_words(count), "outputs": outputs}
     file = request.submission.host_file.name if request.submission.host_file is not None else None
     cause = "no_kernel" if count is None else "by_the_host"
-    found = told(Finding("technique", cause, file=file, facts=facts), Seen())
+    found = in_words(Finding("technique", cause, file=file, facts=facts), Seen())
     return StageOutcome("technique", "failed", "technique", found.message, (found,))
 
 

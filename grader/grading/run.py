@@ -21,7 +21,7 @@ from grader.grading.causes import (
     with_time,
     without_values,
 )
-from grader.grading.hints import UNEVEN_PASS, about_type, told
+from grader.grading.hints import UNEVEN_PASS, about_type, in_words
 from grader.grading.hints.rules import Seen
 from grader.grading.judge import TIMING_WORDS, failure_word
 from grader.grading.records import Case, CompiledSubmission, Outcome, Report, Speed
@@ -138,14 +138,14 @@ def _told(job: Job, ran: Ran) -> Outcome:
     reads = misreads(job.exercise, job.compiled, ran.plan) if explains else ()
     seen = Seen(SourceView(job.compiled.program.source), ran.plan, reads, job.exercise.host, job.given_kernel)
     found = [about_type(one, seen) for one in execution.diagnostics]
-    found += [told(one, seen) for one in execution.findings]
-    found += [told(note_on(reads), seen)] if reads else []
+    found += [in_words(one, seen) for one in execution.findings]
+    found += [in_words(note_on(reads), seen)] if reads else []
     if failed and not any(one.rule == UNEVEN_PASS for one in found):
-        found += [told(one, seen) for one in uneven_passes(ran.plan)]
+        found += [in_words(one, seen) for one in uneven_passes(ran.plan)]
     launches = execution.launches
     if ran.case.counters and ran.word is None:
         launches = with_shape(Shaped(job.exercise, job.compiled, ran.case.size, job.backend.device_limits), launches)
-    wrong = None if ran.wrong is None else told(ran.wrong, seen)
+    wrong = None if ran.wrong is None else in_words(ran.wrong, seen)
     return Outcome(
         ran.case, job.backend.name, ran.word, wrong, tuple(found), launches, execution.printed,
         execution.timeline, execution.host_counters,

@@ -15,7 +15,7 @@ from grader.exercise import Array, Exercise
 from grader.grading.cases import CaseBook
 from grader.grading.causes import inputs_there, note_on
 from grader.grading.grade import require_launch
-from grader.grading.hints import about_type, told
+from grader.grading.hints import about_type, in_words
 from grader.grading.hints.rules import Seen
 from grader.grading.records import Case
 from grader.launch import parse_launches
@@ -33,7 +33,7 @@ def reads(declared: str, **dtypes: str):
 
 def test_note_names_declarations_and_what_the_arrays_hold():
     misread = reads("const double *a, float *b, double *c", a="float32", b="float32", c="float32")
-    found = told(note_on(misread), Seen(misread=misread))
+    found = in_words(note_on(misread), Seen(misread=misread))
     assert (found.severity, found.kernel) == ("note", "k")
     assert found.message == snapshot(
         "k declares `const double *a` and `double *c`, but a and c hold float: probably this is the cause"

@@ -12,14 +12,14 @@ from inline_snapshot import snapshot
 
 from grader.findings.kinds import KINDS
 from grader.findings.sentences import KINDS as IN_WORDS
-from grader.grading.hints import RULES, told
+from grader.grading.hints import RULES, in_words
 from grader.grading.hints.rules import Rule
 from grader.verdict import VERDICTS
 
 
 @pytest.mark.parametrize("rule", RULES, ids=[rule.name for rule in RULES])
 def test_rule_speaks_for_its_own_example(rule: Rule) -> None:
-    assert told(rule.example, rule.seen).rule == rule.name
+    assert in_words(rule.example, rule.seen).rule == rule.name
 
 
 def test_rules_and_sentences_are_about_kinds_that_there_are() -> None:
@@ -29,7 +29,7 @@ def test_rules_and_sentences_are_about_kinds_that_there_are() -> None:
 
 def shown(rule: Rule) -> str:
     """The rule's name, the sentence of its example, and the hint."""
-    one = told(rule.example, rule.seen)
+    one = in_words(rule.example, rule.seen)
     return f"{rule.name}\n{_block(one.message, '    ')}\n{_block(one.hint, '    → ')}\n"
 
 

@@ -54,7 +54,7 @@ def test_a_host_counter_without_a_host_file_is_the_graders_fault():
 def test_a_missed_host_counter_names_the_host_file_and_no_line_of_a_kernel():
     miss = evaluate(WAITS, [LAUNCH], {}, {"host_waits": 12.0})
     assert miss is not None
-    found = hints.told(finding(miss, "streams_host.py"), Seen())
+    found = hints.in_words(finding(miss, "streams_host.py"), Seen())
     assert found.message == "12 waits of the host; this step asks for at most 1. Each wait lets the GPU run dry."
     assert (found.file, found.line, found.kernel) == ("streams_host.py", None, None)
     assert (found.counter, found.hint) == ("host_waits", "wait once, at the end of run()")

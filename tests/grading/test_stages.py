@@ -16,7 +16,7 @@ from grader.exercise import Array, Exercise, Expect, Target, Tolerance, Work
 from grader.gpus.models import capability, simulable
 from grader.grading.advice import next_step
 from grader.grading.grade import grade
-from grader.grading.hints import told
+from grader.grading.hints import in_words
 from grader.grading.hints.rules import Seen, access, race
 from grader.grading.judge import failure_word, score, word_of
 from grader.grading.records import Request, Speed
@@ -76,7 +76,7 @@ def test_missed_expectation_names_the_worst_line():
     lines = (LineCounters(7, {"excess_wavefronts": 1.0}), LineCounters(9, {"excess_wavefronts": 31.0}))
     miss = evaluate(Expect("excess_wavefronts", at_most=0, why="Banks."), [launch(lines, excess_wavefronts=32.0)], {})
     assert miss is not None
-    found = told(finding(miss, "k.cu"), Seen())
+    found = in_words(finding(miss, "k.cu"), Seen())
     assert (found.line, found.kernel, found.file) == (9, "k", "k.cu")
     assert found.message == ("excess wavefronts is 32; this step asks for at most 0. Line 9 stands out with 31. Banks.")
 

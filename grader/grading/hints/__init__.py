@@ -1,6 +1,6 @@
 """What to do about a finding: one list of rules, of which the first that speaks is heard.
 
-told(found, seen) -> Diagnostic        its sentence, the rule's hint, and the rule's name
+in_words(found, seen) -> Diagnostic        its sentence, the rule's hint, and the rule's name
 """
 
 from __future__ import annotations
@@ -37,6 +37,6 @@ def about_type(found: Diagnostic, seen: Seen) -> Diagnostic:
     return replace(found, hint=says, rule="bounds.type_of_the_array") if says else found
 
 
-def told(found: Finding, seen: Seen) -> Diagnostic:
+def in_words(found: Finding, seen: Seen) -> Diagnostic:
     """The finding in words."""
     return found.diagnostic(sentence(found), *hint(found, seen))

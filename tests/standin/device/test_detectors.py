@@ -11,7 +11,7 @@ from inline_snapshot import snapshot
 
 from grader.findings.kinds import KINDS
 from grader.findings.record import Finding
-from grader.grading.hints import told
+from grader.grading.hints import in_words
 from grader.grading.hints.rules import Seen
 from grader.verdict import Diagnostic
 from tests.standin.device.rig import Rig, integer, pointer
@@ -217,13 +217,13 @@ def found(name: str) -> Finding:
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_each_detector_finds_its_cause_and_has_advice(name: str) -> None:
-    one = told(found(name), Seen())
+    one = in_words(found(name), Seen())
     assert one.kind in KINDS
     assert bool(one.hint) == (name not in ("refused.", "staged.", "page_faults."))
 
 
 def test_the_words_of_every_detector() -> None:
-    assert "\n\n".join(_shown(name, told(found(name), Seen())) for name in EXAMPLES) == snapshot("""\
+    assert "\n\n".join(_shown(name, in_words(found(name), Seen())) for name in EXAMPLES) == snapshot("""\
 missing_wait.read_before_written: kernel twice on stream 2 (k_host.py:11) reads the device copy of x before
   the copy on stream 1 (k_host.py:10) that fills it; no event between them
 → hostfile.record_an_event: record an event on stream 1 after the copy (line 10) and let stream 2 wait for
