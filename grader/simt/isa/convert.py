@@ -17,6 +17,7 @@ from grader.simt.isa.formats import (
     narrow,
     relu,
     saturate,
+    scalar_name,
     widen,
 )
 from grader.simt.isa.registry import ELEMENT, WIDTH, Emitter, Example, Match, form, is_signed
@@ -173,25 +174,14 @@ def cvt_floats(e: Emitter, m: Match, a: Value) -> Value:
     return value if m.DTYPE == "f64" else canonical(value, m.DTYPE)
 
 
-def _from_single(m: Match, a: Value, kind: str) -> Value:
-    value = narrow(a, kind, m.RND)
-    if m.satfinite:
-        value = finite(value, kind)
-    return relu(value, kind) if m.relu else canonical(value, kind)
-
-
 @form(
     "cvt.RND{.relu}{.satfinite}.DTYPE.f32 d, a",
     Example("cvt.rn.relu.f16.f32", ([-2.0, 2.0, -0.0, NAN],), [0.0, 2.0, 0.0, 0x7FFF]),
     Example("cvt.rn.satfinite.bf16.f32", ([-INF, 3.4e38],), [0xFF7F, 0x7F7F]),
     RND=("rn", "rz"),
     DTYPE=("f16", "bf16"),
-    operands={"d": "DTYPE", "a": "f32"},
+    operands={"d": "DTYPE"},
 )
-def cvt_half(e: Emitter, m: Match, a: Value) -> Value:
-    return _from_single(m, a, m.DTYPE)
-
-
 @form(
     "cvt.RND{.relu}{.satfinite}.DTYPE.f32 d, a, b",
     Example("cvt.rn.f16x2.f32", ([1.0], [2.0]), [2.0, 1.0]),
@@ -199,12 +189,20 @@ def cvt_half(e: Emitter, m: Match, a: Value) -> Value:
     Example("cvt.rn.relu.bf16x2.f32", ([-1.0], [2.0]), [0x4000, 0]),
     RND=("rn", "rz"),
     DTYPE=("f16x2", "bf16x2"),
-    operands={"d": "DTYPE", "a": "f32", "b": "f32"},
+    operands={"d": "DTYPE"},
 )
-def cvt_pair(e: Emitter, m: Match, a: Value, b: Value) -> Value:
-    """``a`` goes to the upper half, ``b`` to the lower one."""
-    low, high = (_from_single(m, x, m.DTYPE.removesuffix("x2")) for x in (b, a))
-    return low.shuffle([i // 2 + 32 * (i % 2) for i in range(64)], high)
+def cvt_half(e: Emitter, m: Match, a: Value, b: Value | None = None) -> Value:
+    """Of a pair ``a`` goes to the upper half, ``b`` to the lower one."""
+    kind = scalar_name(m.DTYPE)
+    halves = []
+    for source in (a,) if b is None else (b, a):
+        value = narrow(source, kind, m.RND)
+        if m.satfinite:
+            value = finite(value, kind)
+        halves.append(relu(value, kind) if m.relu else canonical(value, kind))
+    if b is None:
+        return halves[0]
+    return halves[0].shuffle([i // 2 + 32 * (i % 2) for i in range(64)], halves[1])
 
 
 TF32_CUT = 13
@@ -218,7 +216,7 @@ TF32_CUT = 13
     Example("cvt.rna.satfinite.tf32.f32", ([-INF, 1.0],), [0xFF7FE000, 0x3F800000]),
     Example("cvt.rz.relu.tf32.f32", ([1.999],), [0x3FFFC000]),
     RND=("rna", "rn", "rz"),
-    operands={"d": "b32", "a": "f32"},
+    operands={"d": "b32"},
 )
 def cvt_tf32(e: Emitter, m: Match, a: Value) -> Value:
     """The bits of an f32 whose lower 13 mantissa bits are zero; ``.rna`` rounds ties away from zero."""

@@ -15,8 +15,7 @@ from grader.simt.engine import ir
 from grader.simt.engine.builder import Builder
 from grader.simt.engine.code_cache import compile_module
 from grader.simt.engine.values import I8, I32, PTR, VOID, Value, vec
-from grader.simt.isa.registry import FORMS, PACKED, Emitter, Form, Match, find, vector_type
-from grader.simt.ptx import Instruction
+from grader.simt.isa.registry import FORMS, PACKED, Emitter, Form, Match, vector_type
 
 DTYPE = {"pred": "u1", "b8": "u1", "u8": "u1", "s8": "i1", "b16": "u2", "u16": "u2", "s16": "i2", "f16": "f2",
          "bf16": "u2", "b32": "u4", "u32": "u4", "s32": "i4", "f32": "f4", "b64": "u8", "u64": "u8", "s64": "i8",
@@ -100,17 +99,11 @@ class _Compiled:
 @cache
 def _compiled(text: str, at: int | None) -> _Compiled:
     opcode, *modifiers = text.split(".")
-    if at is None:
-        found = find(Instruction(opcode, tuple(modifiers), ()))
-        if found is None:
-            raise LookupError(f"no form for {text}")
-        form, match = found
-    else:
-        form = FORMS[opcode][at]
-        taken = form.match(modifiers)
-        if taken is None:
-            raise LookupError(f"{form.syntax} does not match {text}")
-        match = taken
+    candidates = FORMS[opcode] if at is None else [FORMS[opcode][at]]
+    matches = ((form, match) for form in candidates if (match := form.match(modifiers)))
+    form, match = next(matches, (None, None))
+    if form is None or match is None:
+        raise LookupError(f"no form for {text}")
     sources = tuple(form.operand_type(name, match) for name in form.sources)
     destinations = tuple(form.operand_type(name, match) for name in form.destinations)
     code = compile_module(str(_module(form, match, sources, destinations)))

@@ -107,17 +107,13 @@ def vote(e: BlockEmitter, m: Match, i: Instruction) -> None:
     e.write(result, value, m.TYPE)
 
 
-@form("match.any.sync.TYPE d, a, membermask", raw=True, TYPE=("b32", "b64"), tags=("sync",))
-def match_any(e: BlockEmitter, m: Match, i: Instruction) -> None:
+@form("match.MODE.sync.TYPE d, a, membermask", raw=True, tags=("sync",), MODE=("any", "all"), TYPE=("b32", "b64"))
+def match(e: BlockEmitter, m: Match, i: Instruction) -> None:
     result, operand, mask = i.operands
     members, value = _members(e, mask), e.read(operand, m.TYPE)
-    e.write(result, _equal_lanes(e, value) & members, "b32")
-
-
-@form("match.all.sync.TYPE d, a, membermask", raw=True, TYPE=("b32", "b64"), tags=("sync",))
-def match_all(e: BlockEmitter, m: Match, i: Instruction) -> None:
-    result, operand, mask = i.operands
-    members, value = _members(e, mask), e.read(operand, m.TYPE)
+    if m.MODE == "any":
+        e.write(result, _equal_lanes(e, value) & members, "b32")
+        return
     voters = e.f.splat(e.mask) & members
     same = (_equal_lanes(e, value) & voters).eq(voters)
     if isinstance(result, Vector):

@@ -119,9 +119,6 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    version: str
-    target: str
     functions: dict[str, Function]
     variables: dict[str, Variable]  # module scope: .global, .const, .shared
-    files: dict[int, str]
     used: frozenset[str]  # the variables that functions name, or the initial values of such variables

@@ -41,40 +41,34 @@ def parse(text: str, source_name: str | None = None) -> Module:
     files = {integer(n) or 0: name for n, name in _FILE.findall(text)}
     main = next((i for i, name in files.items() if source_name and name.endswith(source_name)), None)
     debug = _SECTION.search(text)  # debug sections stand at the end
-    return _Parser(text[: debug.start()] if debug else text, files, main).module()
+    return _Parser(text[: debug.start()] if debug else text, main).module()
 
 
 class _Parser(Reader):
-    def __init__(self, text: str, files: dict[int, str], main: int | None) -> None:
+    def __init__(self, text: str, main: int | None) -> None:
         super().__init__(text)
-        self.files, self.main = files, main
-        self.version = ""
-        self.target = ""
+        self.main = main
         self.functions: dict[str, Function] = {}
         self.globals: dict[str, Variable] = {}
 
     def module(self) -> Module:
         while self.peek():
             self._declaration()
-        return Module(self.version, self.target, self.functions, self.globals, self.files, frozenset(self._used()))
-
-    def _used(self) -> set[str]:
-        """Headers declare a thousand variables that no function uses."""
-        used: set[str] = set()
+        used: set[str] = set()  # headers declare a thousand variables that no function uses
         waiting = [name for name in self.named if name in self.globals]
         while waiting:
             name = waiting.pop()
             if name in self.globals and name not in used:
                 used.add(name)
                 waiting += [symbol.name for _, symbol in self.globals[name].symbols]
-        return used
+        return Module(self.functions, self.globals, frozenset(used))
 
     def _declaration(self) -> None:
         word = self.take()
         if word == ".version":
-            self.version = self.take()
+            self.take()
         elif word == ".target":
-            self.target = self._words()[0]
+            self._words()
         elif word == ".address_size":
             self.integer()
         elif word == ".file":
@@ -88,12 +82,11 @@ class _Parser(Reader):
         elif word not in _MARKS and not word.startswith('"'):
             raise self.wrong("unknown declaration")
 
-    def _words(self) -> list[str]:
-        """What stands between commas."""
-        found = [self.take()]
+    def _words(self) -> None:
+        """Pass over words between commas."""
+        self.take()
         while self.accept(","):
-            found.append(self.take())
-        return found
+            self.take()
 
     def _function(self, *, is_entry: bool) -> None:
         returns = self._parameters() if self.peek() == "(" else ()
