@@ -28,15 +28,18 @@ waits on a channel that was opened inside of its ``with`` end at once.
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 import os
 import select
+import signal
 import struct
 import sys
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+from os import _exit as leave  # a host file's worker replaces `os._exit`
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from grader.errors import GraderFault
 from grader.process.sandbox import Sandbox, die_with_parent
@@ -53,6 +56,8 @@ ARRAY_LIMIT = 256  # arrays in one message
 DTYPE_KINDS = frozenset("biufc")  # never objects, strings or records
 _PREFIX = struct.Struct("<4sI")
 _CHUNK = 1 << 20
+ENDED = 87
+"""The exit status of a session that the parent ended; a host file may leave with any."""
 
 
 class ChannelError(GraderFault):
@@ -111,7 +116,7 @@ class Channel:
         self._read_fd = read_fd
         self._write_fd = write_fd
         self._broken = False
-        self.forks = False  # whether each session runs in a fork (`grader.process.forking`)
+        self.forks = False  # whether each session runs in a fork (`fork_for_each_session`)
         self._stopper = Stopper.current
         for fd in (read_fd, write_fd):
             os.set_blocking(fd, False)
@@ -239,6 +244,36 @@ def attach() -> tuple[Channel, Sandbox]:
     message, _ = channel.receive(None)
     channel.forks = bool(message["forks"])
     return channel, Sandbox(**message["sandbox"])
+
+
+def fork_for_each_session(channel: Channel) -> None:
+    """Return in a fork for each session where the parent asked for that, else at once.
+
+        spawn(MODULE, forks=True) ─▶ imports what is heavy ─▶ fork ─▶ sandbox, one session, "end" ─▶ "ended"
+                                            ▲───────────────────────────────────────────────────────┘
+
+    A fork has all imports, and nothing of the session before. One that dies in any other way takes the child with it,
+    in the same way: the parent sees what it would have seen without a fork.
+    """
+    if not channel.forks:
+        return
+    parent = os.getpid()
+    gc.collect()
+    gc.freeze()
+    while pid := os.fork():
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        if status < 0:
+            signal.signal(-status, signal.SIG_DFL) if -status != signal.SIGKILL else None
+            os.kill(parent, -status)
+        if status != ENDED:
+            leave(max(status, 0))
+    die_with_parent(parent)
+
+
+def end_session(channel: Channel) -> NoReturn:
+    """Answer the parent's "end", and end."""
+    channel.send({"is": "ended"})
+    leave(ENDED)
 
 
 def _deadline(timeout_s: float | None) -> float | None:

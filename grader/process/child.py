@@ -217,7 +217,7 @@ def spawn(
 
     ``env`` is added to the few variables of `ENVIRONMENT`; nothing else of this process's environment is passed on.
     ``pass_fds`` stay open in the child under the same numbers (for shared mappings). With ``forks`` a module that calls
-    `grader.process.forking` serves one session after another. Raises GraderFault when no process can be started.
+    `fork_for_each_session` serves one session after another. Raises GraderFault when no process can be started.
     """
     root = str(PACKAGE.parent)
     search_path = [root, *(str(Path(folder).absolute()) for folder in sys.path if folder and folder != root)]

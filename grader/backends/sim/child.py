@@ -9,8 +9,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from grader.process.channel import Channel, ChannelClosed, attach
-from grader.process.forking import end_session, fork_for_each_session
+from grader.process.channel import Channel, ChannelClosed, attach, end_session, fork_for_each_session
 
 if TYPE_CHECKING:
     import numpy as np

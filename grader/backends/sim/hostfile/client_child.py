@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 def main() -> None:
     """Serve one parent; called by `grader.process.child.spawn`."""
-    from grader.process.channel import attach
-    from grader.process.forking import end_session, fork_for_each_session
+    from grader.process.channel import attach, end_session, fork_for_each_session
     from grader.process.sandbox import Sandbox
 
     channel, _ = attach()
@@ -65,7 +64,7 @@ class ClientWorker(HostfileWorker):
     """A `HostfileWorker` whose arrays lie in one mapping of the whole file, and who knows the stand-in's errors."""
 
     def __init__(self, channel: Channel, told: dict[str, Any], printed: Printed) -> None:
-        from grader.process.forking import end_session
+        from grader.process.channel import end_session
 
         super().__init__(channel, told, printed, _module)
         self._actions["end"] = lambda _: end_session(channel)
