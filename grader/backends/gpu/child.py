@@ -24,8 +24,6 @@ from typing import TYPE_CHECKING, Any
 from grader.backends.gpu.arena import Arena
 from grader.backends.gpu.cuda import Cuda, CudaError, Module
 from grader.backends.gpu.faults import fault_diagnostic, fault_of, is_sticky
-from grader.backends.gpu.libraries import time_ceiling, time_host_library, time_library
-from grader.backends.gpu.measure import Stopwatch, TrustedKernels
 from grader.backends.gpu.program import LoadedProgram, only_kernel, run_case
 from grader.backends.gpu.wire import Shape, TimedRun, Trusted
 from grader.backends.plans import from_json
@@ -188,6 +186,8 @@ class Worker:
         return answer | self._done(), dict(outcome.outputs)
 
     def _time(self, message: dict[str, Any], _: Arrays) -> Answer:
+        from grader.backends.gpu.measure import Stopwatch  # late: the context is to be made as early as possible
+
         assert self._program is not None
         modules = {name: bytes(message[f"module:{name}"]) for name in message["modules"]}
         watch = Stopwatch(self._device, self._arena, self._program, self._support, modules)
@@ -202,9 +202,14 @@ class Worker:
     # ----------------------------------------------------------------------- the grader's own measurements
 
     def _ceiling(self, message: dict[str, Any], _: Arrays) -> Answer:
+        from grader.backends.gpu.libraries import time_ceiling
+
         return {"seconds": time_ceiling(self._device, self._support, message.get("cubin"), message)}, {}
 
     def _library(self, message: dict[str, Any], _: Arrays) -> Answer:
+        from grader.backends.gpu.libraries import time_host_library, time_library
+        from grader.backends.gpu.measure import TrustedKernels
+
         shapes = from_json(tuple[Shape, ...], message["shapes"])
         if message["host"]:
             return {"seconds": time_host_library(self._device, message, shapes)}, {}
