@@ -118,6 +118,7 @@ STAYS: Mapping[str, str] = {
         ),
         "tensor cores in a branch": ("faults.whole_warps",),
         "of host files, which go wrong in more ways than the course's wrong answers": (
+            "bounds.arguments_of_the_launch",
             "hostfile.meant_for_the_graph", "hostfile.wait_at_the_end_of_setup", "hostfile.leave_it_pinned",
             "hostfile.wait_before_freeing", "hostfile.exact_type", "hostfile.order_of_the_parameters",
             "hostfile.end_the_capture", "hostfile.a_kernel_writes_first", "hostfile.into_the_given_array",
