@@ -3,7 +3,7 @@
     host file ─▶ client ─▶ Caller ══ messages, relayed by the parent ══▶ `answer` ─▶ DeviceCalls
 
 Arguments and results are integers, floats, strings, bytes, None, and lists and dicts of them. Every call that a person
-wrote begins with ``where``, the line of the host file that made it (0 where it is not known): findings name it.
+wrote begins with ``line``, the line of the host file that made it (0 where it is not known): findings name it.
 
 **Addresses.** There is one space for all memory. Memory of the host that the grader shares with the host file (the
 exercise's arrays, what `host_alloc` gave, and managed memory, which the host may touch too) lies at ``HOST_BASE`` + its
@@ -57,66 +57,66 @@ class DeviceCalls(Protocol):
     def memory_info(self, device: int) -> Sequence[int]:
         """Free and total bytes of a device's memory."""
 
-    def set_limit(self, where: int, limit: str, value: int) -> None:
+    def set_limit(self, line: int, limit: str, value: int) -> None:
         """``limit``: ``persisting_l2_bytes`` (cudaLimitPersistingL2CacheSize)."""
 
-    def refused(self, where: int, function: str, message: str) -> None:
+    def refused(self, line: int, function: str, message: str) -> None:
         """A function that returns its errors, as those of cuda.bindings do, returned one: the run's report tells it."""
 
-    def enable_peer(self, where: int, device: int, peer: int) -> None:
+    def enable_peer(self, line: int, device: int, peer: int) -> None:
         """Let kernels on ``device`` use memory of ``peer``. `copy` between them needs no permission."""
 
     # -- memory -----------------------------------------------------------------------------------------------------
-    def malloc(self, where: int, device: int, size: int, managed: bool) -> int:
+    def malloc(self, line: int, device: int, size: int, managed: bool) -> int:
         """The address of ``size`` bytes, poisoned; of managed memory in the shared file.
 
         Raises CudaRefusal where there is not so much memory.
         """
 
-    def free(self, where: int, address: int) -> None:
+    def free(self, line: int, address: int) -> None:
         """Waits for nothing that was queued: using freed memory is a finding."""
 
-    def give_back(self, where: int, address: int) -> None:
+    def give_back(self, line: int, address: int) -> None:
         """What a pool gives back after a run: it is freed once all that is queued has been done, for the pool would
-        have kept it until then. ``where`` the last array on it died."""
+        have kept it until then. ``line`` the last array on it died."""
 
-    def host_alloc(self, where: int, size: int, flags: int) -> int:
+    def host_alloc(self, line: int, size: int, flags: int) -> int:
         """Pinned memory: its address, HOST_BASE + an offset in the shared file, on a page of its own.
 
         Raises CudaRefusal (``cudaErrorMemoryAllocation``) where the shared file has no room.
         """
 
-    def free_host(self, where: int, address: int) -> None: ...
+    def free_host(self, line: int, address: int) -> None: ...
 
-    def host_register(self, where: int, address: int, size: int, flags: int) -> None:
+    def host_register(self, line: int, address: int, size: int, flags: int) -> None:
         """Pin memory of the shared file. Raises CudaRefusal where it is pinned already (in part, too)."""
 
-    def host_unregister(self, where: int, address: int) -> None: ...
+    def host_unregister(self, line: int, address: int) -> None: ...
 
     def pointer(self, address: int) -> Mapping[str, int]:
         """cudaPointerGetAttributes: ``type`` (0 unregistered, 1 host, 2 device, 3 managed), ``device``,
         ``device_pointer`` (0 where a kernel may not use it) and ``host_pointer``."""
 
-    def advise(self, where: int, address: int, size: int, advice: int, device: int) -> None: ...
+    def advise(self, line: int, address: int, size: int, advice: int, device: int) -> None: ...
 
     # -- streams and events -----------------------------------------------------------------------------------------
-    def stream_create(self, where: int, device: int, non_blocking: bool, priority: int) -> int:
+    def stream_create(self, line: int, device: int, non_blocking: bool, priority: int) -> int:
         """A handle above 0. ``priority`` changes the modelled clock at most, never what is legal."""
 
     def stream_destroy(self, stream: int) -> None:
         """What is queued there is still done, as with CUDA."""
 
-    def stream_attribute(self, where: int, stream: int, name: str, value: Mapping[str, float]) -> None:
+    def stream_attribute(self, line: int, stream: int, name: str, value: Mapping[str, float]) -> None:
         """``access_policy_window``: ``base``, ``bytes``, ``hit_ratio``, ``hit`` and ``miss`` (cudaAccessProperty)."""
 
-    def event_create(self, where: int, device: int, timing: bool) -> int:
+    def event_create(self, line: int, device: int, timing: bool) -> int:
         """An event of a device: it can be recorded on that one's streams only. Others may wait for it."""
 
     def event_destroy(self, event: int) -> None: ...
 
-    def event_record(self, where: int, event: int, stream: int) -> None: ...
+    def event_record(self, line: int, event: int, stream: int) -> None: ...
 
-    def stream_wait_event(self, where: int, stream: int, event: int) -> None:
+    def stream_wait_event(self, line: int, stream: int, event: int) -> None:
         """For the event's last record; an event that was never recorded holds nobody up."""
 
     def elapsed_ms(self, first: int, last: int) -> float:
@@ -124,24 +124,24 @@ class DeviceCalls(Protocol):
         and for events of two devices."""
 
     # -- operations -------------------------------------------------------------------------------------------------
-    def copy(self, where: int, target: int, source: int | bytes, size: int, stream: int, blocking: bool) -> None:
+    def copy(self, line: int, target: int, source: int | bytes, size: int, stream: int, blocking: bool) -> None:
         """cudaMemcpyAsync, or with ``blocking`` cudaMemcpy, by unified addressing: the kind follows from the places.
 
         From pageable memory (bytes, or an address that is not pinned) the bytes are taken now. To memory of the shared
         file that is not pinned, and from host to host, the call returns when the copy is done.
         """
 
-    def fetch(self, where: int, source: int, size: int, stream: int) -> bytes:
+    def fetch(self, line: int, source: int, size: int, stream: int) -> bytes:
         """A copy to pageable memory outside the shared file: done when this returns."""
 
-    def fill(self, where: int, address: int, value: int, size: int, stream: int, blocking: bool) -> None:
+    def fill(self, line: int, address: int, value: int, size: int, stream: int, blocking: bool) -> None:
         """cudaMemsetAsync: ``size`` bytes of the byte ``value``."""
 
-    def prefetch(self, where: int, address: int, size: int, device: int, stream: int) -> None:
+    def prefetch(self, line: int, address: int, size: int, device: int, stream: int) -> None:
         """cudaMemPrefetchAsync; device -1 is the host."""
 
     def launch(
-        self, where: int, kernel: str, grid: Sequence[int], block: Sequence[int], shared_bytes: int,
+        self, line: int, kernel: str, grid: Sequence[int], block: Sequence[int], shared_bytes: int,
         arguments: Sequence[bytes], kinds: Sequence[str], stream: int, cooperative: bool, device: int,
     ) -> None:  # fmt: skip
         """``arguments`` are bytes, of which each parameter takes as many as it has; ``kinds`` says what they are
@@ -157,24 +157,24 @@ class DeviceCalls(Protocol):
         """cudaOccupancyMaxActiveBlocksPerMultiprocessor."""
 
     # -- graphs -----------------------------------------------------------------------------------------------------
-    def capture_begin(self, where: int, stream: int, mode: int) -> None:
+    def capture_begin(self, line: int, stream: int, mode: int) -> None:
         """``mode`` as cudaStreamCaptureMode: unless it is relaxed (2), nothing may be allocated until the end."""
 
-    def capture_end(self, where: int, stream: int) -> int:
+    def capture_end(self, line: int, stream: int) -> int:
         """The graph, ready to be launched. Raises CudaRefusal where a captured stream was not joined."""
 
     def is_capturing(self, stream: int) -> bool: ...
 
-    def graph_launch(self, where: int, graph: int, stream: int) -> None: ...
+    def graph_launch(self, line: int, graph: int, stream: int) -> None: ...
 
     def graph_destroy(self, graph: int) -> None: ...
 
     # -- waiting ----------------------------------------------------------------------------------------------------
-    def synchronize(self, where: int, what: str, handle: int) -> None:
+    def synchronize(self, line: int, what: str, handle: int) -> None:
         """``what``: ``stream``, ``event`` or ``device``. Raises CudaRefusal after a kernel's fault, and for waiting
         for a stream that is being captured."""
 
-    def query(self, where: int, what: str, handle: int) -> bool:
+    def query(self, line: int, what: str, handle: int) -> bool:
         """Whether it is done. False where something is left that was not left when this was last asked: nothing is
         done by that. Asked again, it waits for what is left, counts as a wait, and says True."""
 
@@ -229,15 +229,15 @@ def unpack(message: Mapping[str, Any]) -> dict[str, Any]:
     What is no call, by its name or by the kinds of its arguments, has None for both.
     """
     call = message["call"]
-    name, told = call["name"], call["arguments"]
+    name, listed = call["name"], call["arguments"]
 
     def unpacked(value: Any) -> Any:
         is_blob = isinstance(value, dict) and [*value] == ["blob"]
         return message.get(f"blob:{value['blob']}") if is_blob else value
 
-    if not isinstance(told, list):
+    if not isinstance(listed, list):
         return {"name": None, "arguments": None}
-    arguments = [[unpacked(one) for one in value] if isinstance(value, list) else unpacked(value) for value in told]
+    arguments = [[unpacked(one) for one in value] if isinstance(value, list) else unpacked(value) for value in listed]
     return {"name": name, "arguments": arguments} if _fits(name, arguments) else {"name": None, "arguments": None}
 
 

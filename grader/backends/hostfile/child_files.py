@@ -51,9 +51,9 @@ class ChildFiles:
         """The line of ``file`` that was being executed when the last stack was written; None where there is none."""
         if not self.fds:
             return None
-        told = os.pread(self.fds[1], TAIL_BYTES, max(0, os.fstat(self.fds[1]).st_size - TAIL_BYTES))
+        content = os.pread(self.fds[1], TAIL_BYTES, max(0, os.fstat(self.fds[1]).st_size - TAIL_BYTES))
         name = re.escape(file.encode("ascii", "backslashreplace"))
-        stacks = reversed(told.split(b"(most recent call first)"))  # Python's; newer ones write C's behind it
+        stacks = reversed(content.split(b"(most recent call first)"))  # Python's; newer ones write C's behind it
         found = (re.search(rb'File "%s", line (\d{1,7}) in ' % name, stack) for stack in stacks)
         return next((int(one[1]) for one in found if one), 0) or None
 

@@ -40,14 +40,14 @@ def _print_warning(
 class HostfileWorker:
     """Answers the parent's requests with the student's functions.
 
-    ``told`` is the parent's first message, and ``load`` makes the module that `setup` gets.
+    ``start`` is the parent's first message, and ``load`` makes the module that `setup` gets.
     """
 
     def __init__(
-        self, channel: Channel, told: Mapping[str, Any], printed: Printed, load: Callable[[dict[str, Any]], Any]
+        self, channel: Channel, start: Mapping[str, Any], printed: Printed, load: Callable[[dict[str, Any]], Any]
     ) -> None:
         self._channel = channel
-        self._fd, self._stacks = int(told["fd"]), int(told["stacks"])
+        self._fd, self._stacks = int(start["fd"]), int(start["stacks"])
         self._printed = printed
         self._load_module = load
         self._name = ""

@@ -107,7 +107,9 @@ class DeviceCore:
         if self._is_setting_up:
             self._is_setting_up, self.executor.last_of_setup = False, self._first - 1
             for capture in dict.fromkeys(s.capture for s in self.streams.capturing() if s.capture is not None):
-                self.executor.findings.add(say.still_capturing(self.executor.records, capture))
+                # There is no graph, and the stream only records: that is beside what goes wrong in run().
+                begun = self.executor.records.at("still_capturing", capture.line, stream=capture.origin.number)
+                self.executor.findings.add(begun)
         self.executor.records.occurrences.restart(self._first)
 
     def end_run(self) -> RunReport:
@@ -147,8 +149,8 @@ class DeviceCore:
         for conflict in found:  # those with an operation of an earlier run come last
             when = self._when(conflict.first)
             wait = None if when else mistaken_wait(conflict, self._history, self._first)
-            told = say.missing_wait(self.executor.records, conflict, when, wait)
-            self.executor.findings.add(told, conflict.first.job.where, consequence=bool(when))
+            finding = say.missing_wait(self.executor.records, conflict, when, wait)
+            self.executor.findings.add(finding, conflict.first.job.line, consequence=bool(when))
 
     def _when(self, op: StreamOperation) -> str:
         """When it was queued, if not in this run."""
@@ -198,7 +200,7 @@ class DeviceCore:
             executor.findings.add(say.page_faults(executor.records, op, fault, executor.parameter(op, fault.region)))
         moved = executor.tally.counted["staged_bytes"]
         if self._graded and moved >= STAGED_PART * sum(array.size for array in self.space.arrays) > 0:
-            executor.findings.add(say.staged(executor.records, moved))
+            executor.findings.add(executor.records.at("staged", 0, bytes=moved))
 
     def _of_host(self, op: StreamOperation, footprint: Footprint) -> Spans:
         """What must not be left to the time behind a run; what setup() queued may still be reading."""
@@ -207,16 +209,16 @@ class DeviceCore:
 
     def _take_back(self) -> None:
         """Memory that pools gave back: nothing that is queued can use it any more."""
-        for where, address in self._dropped:
+        for line, address in self._dropped:
             region = self.space.at(address)
             if region is not None and region.start == address and region.kind in ("device", "managed"):
                 region.was_dropped = True
-                self.release(where, address, "device", "managed")
+                self.release(line, address, "device", "managed")
         self._dropped = []
 
-    def release(self, where: int, address: int, *kinds: Kind, registered: bool = False) -> MemoryRegion:
+    def release(self, line: int, address: int, *kinds: Kind, registered: bool = False) -> MemoryRegion:
         """Memory of one of these kinds is gone, by its first address. Raises CudaRefusal where there is none."""
-        region = self.space.release(address, kinds, where, registered=registered)
+        region = self.space.release(address, kinds, line, registered=registered)
         self.gpu.remove(region)
         self.managed.remove(region)
         self.mark()
@@ -249,7 +251,7 @@ class DeviceCore:
                 continue
             if capture is not None and not op.in_graph:
                 op.beside = capture.origin.number
-                self.executor.findings.add(say.not_captured(self.executor.records, op, capture.where))
+                self.executor.findings.add(say.not_captured(self.executor.records, op, capture.line))
             if isinstance(op.task.work, Prefetch):
                 self.managed.prefetches(op)
             self._history.append(op)
@@ -271,11 +273,11 @@ class DeviceCore:
         """A call that queued no task, but cost time; ``op`` is the mark that it left in a stream, if any."""
         self.clock.call(*([] if op is None else [op]))
 
-    def wait(self, where: int, wanted: Iterable[StreamOperation]) -> None:
-        """The host waits for these, at line ``where``. Raises CudaRefusal after a kernel's fault."""
+    def wait(self, line: int, wanted: Iterable[StreamOperation]) -> None:
+        """The host waits for these, at line ``line``. Raises CudaRefusal after a kernel's fault."""
         wanted = list(wanted)
         if self._execute(wanted):
-            self.executor.tally.waited(where)
+            self.executor.tally.waited(line)
         for op in wanted:
             self.streams.chains.waited(op)
         self.clock.wait(wanted)

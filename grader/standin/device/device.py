@@ -17,7 +17,7 @@ from grader.standin.device.gpu import mismatch
 from grader.standin.device.memory_calls import MemoryCalls
 from grader.standin.device.operations import Dim3, KernelLaunch, StreamOperation, StreamTask, missing
 from grader.standin.device.persisting import Policy, Window
-from grader.standin.device.streams import DeviceEvent, DeviceStream
+from grader.standin.device.streams import DeviceEvent
 from grader.standin.protocol import CudaRefusal
 from grader.text import counted
 
@@ -31,7 +31,7 @@ ADDRESSES = 1 << 62
 
 
 class StandinDevice(MemoryCalls):
-    """Implements `protocol.DeviceCalls` over the simulator. `messages` has checked what a call brings."""
+    """Implements `protocol.DeviceCalls` over the simulator. `protocol.unpack` has checked what a call brings."""
 
     # -- what a kernel is -------------------------------------------------------------------------------------------
     def _entry(self, kernel: str) -> Function:
@@ -69,7 +69,7 @@ class StandinDevice(MemoryCalls):
 
     # -- launches ---------------------------------------------------------------------------------------------------
     def launch(
-        self, where: int, kernel: str, grid: Sequence[int], block: Sequence[int], shared_bytes: int,
+        self, line: int, kernel: str, grid: Sequence[int], block: Sequence[int], shared_bytes: int,
         arguments: Sequence[bytes], kinds: Sequence[str], stream: int, cooperative: bool, device: int,
     ) -> None:  # fmt: skip
         queue = self.streams.stream(stream)
@@ -82,11 +82,13 @@ class StandinDevice(MemoryCalls):
         shape = self._shape("grid", grid), self._shape("block", block)
         self._check_shape(*shape, shared_bytes, kernel)
         given = self._arguments(kernel, arguments)
-        self._explain_arguments(where, kernel, arguments, kinds)
+        self._explain_arguments(line, kernel, arguments, kinds)
         if cooperative:
             self._check_resident(kernel, *shape, shared_bytes)
-        work = KernelLaunch(kernel, *shape, shared_bytes, given, cooperative, self._policy(queue))
-        op = self.issue(StreamTask("kernel", work, queue.device, where, kernel), queue)
+        window = queue.window if queue.window is not None and queue.window.size else None
+        policy = None if window is None else Policy(window, (queue.number, queue.device), self.set_aside)
+        work = KernelLaunch(kernel, *shape, shared_bytes, given, cooperative, policy)
+        op = self.issue(StreamTask("kernel", work, queue.device, line, kernel), queue)
         self.executor.tally.add("launch_calls", 1)  # a captured one, too: it takes the host as long
         if op is not None:
             self.executor.tally.add("cooperative_launches", cooperative)
@@ -127,15 +129,15 @@ class StandinDevice(MemoryCalls):
                 )
         return tuple(bytes(a)[: p.size] for a, p in zip(given, wanted, strict=True))
 
-    def _explain_arguments(self, where: int, kernel: str, given: Sequence[bytes], kinds: Sequence[str]) -> None:
+    def _explain_arguments(self, line: int, kernel: str, given: Sequence[bytes], kinds: Sequence[str]) -> None:
         """Arguments that their parameters misread are no error for CUDA: they are told beside what comes of them."""
         wanted, names = self._entry(kernel).parameters, self.gpu.parameters(kernel)
         for i, (parameter, content, kind) in enumerate(zip(wanted, given, kinds, strict=False)):
             found = mismatch(parameter.element, parameter.size, kind, content)
             if found is not None:
                 name = names[i] if i < len(names) else ""
-                told = say.argument_type(self.executor.records, where, kernel, i + 1, name, found)
-                self.executor.findings.add(told, i)
+                entry = say.argument_type(self.executor.records, line, kernel, i + 1, name, found)
+                self.executor.findings.add(entry, i)
 
     def _check_resident(self, kernel: str, grid: Dim3, block: Dim3, shared_bytes: int) -> None:
         each = self.resident_blocks(kernel, math.prod(block), shared_bytes)
@@ -148,15 +150,8 @@ class StandinDevice(MemoryCalls):
                 "a smaller grid, and let each thread do more",
             )
 
-    def _policy(self, stream: DeviceStream) -> Policy | None:
-        """The stream's access-policy window, where it has one, and what of the L2 cache is set aside now."""
-        window = stream.window
-        if window is None or not window.size:
-            return None
-        return Policy(window, (stream.number, stream.device), self.set_aside)
-
     # -- streams ----------------------------------------------------------------------------------------------------
-    def stream_create(self, where: int, device: int, non_blocking: bool, priority: int) -> int:
+    def stream_create(self, line: int, device: int, non_blocking: bool, priority: int) -> int:
         self.check_device(device)
         self.mark()
         return self.streams.create(device, blocking=not non_blocking)
@@ -164,7 +159,7 @@ class StandinDevice(MemoryCalls):
     def stream_destroy(self, stream: int) -> None:
         self.streams.destroy(stream)
 
-    def stream_attribute(self, where: int, stream: int, name: str, value: Mapping[str, float]) -> None:
+    def stream_attribute(self, line: int, stream: int, name: str, value: Mapping[str, float]) -> None:
         if name != WINDOW:
             raise CudaRefusal(INVALID, f"the stand-in knows no stream attribute {name}")
         most = self.model.attributes["MaxAccessPolicyWindowSize"]
@@ -176,22 +171,22 @@ class StandinDevice(MemoryCalls):
         base, hit = int(value.get("base", 0)), int(value.get("hit", 0))
         if not 0 <= base < ADDRESSES:
             raise CudaRefusal(INVALID, f"a window at {base:#x}: no address is like that")
-        self.streams.stream(stream).window = Window(base, int(size), float(ratio), hit, where)
+        self.streams.stream(stream).window = Window(base, int(size), float(ratio), hit, line)
         self.mark()
 
     # -- events -----------------------------------------------------------------------------------------------------
-    def event_create(self, where: int, device: int, timing: bool) -> int:
+    def event_create(self, line: int, device: int, timing: bool) -> int:
         self.check_device(device)
         return self.streams.events.add(DeviceEvent(device, timing))
 
     def event_destroy(self, event: int) -> None:
         self.streams.events.destroy(event)
 
-    def event_record(self, where: int, event: int, stream: int) -> None:
-        self.mark(self.streams.record(self.streams.events[event], self.streams.stream(stream), where))
+    def event_record(self, line: int, event: int, stream: int) -> None:
+        self.mark(self.streams.record(self.streams.events[event], self.streams.stream(stream), line))
 
-    def stream_wait_event(self, where: int, stream: int, event: int) -> None:
-        self.mark(self.streams.wait(self.streams.stream(stream), self.streams.events[event], where))
+    def stream_wait_event(self, line: int, stream: int, event: int) -> None:
+        self.mark(self.streams.wait(self.streams.stream(stream), self.streams.events[event], line))
 
     def elapsed_ms(self, first: int, last: int) -> float:
         marks = [self._timed(handle) for handle in (first, last)]
@@ -216,14 +211,14 @@ class StandinDevice(MemoryCalls):
         return event.mark
 
     # -- waiting ----------------------------------------------------------------------------------------------------
-    def synchronize(self, where: int, what: str, handle: int) -> None:
-        self.wait(where, self._awaited(what, handle, f"waiting for the {what}"))
+    def synchronize(self, line: int, what: str, handle: int) -> None:
+        self.wait(line, self._awaited(what, handle, f"waiting for the {what}"))
 
-    def query(self, where: int, what: str, handle: int) -> bool:
+    def query(self, line: int, what: str, handle: int) -> bool:
         wanted = self._awaited(what, handle, "asking whether it is done")
         left = frozenset(op.number for op in missing(wanted) if op.task is not None)
         if left <= self.asked.get((what, handle), frozenset()):
-            self.wait(where, wanted)
+            self.wait(line, wanted)
             return True
         self.asked[what, handle] = left
         self.mark()
@@ -233,7 +228,11 @@ class StandinDevice(MemoryCalls):
     def _awaited(self, what: str, handle: int, doing: str) -> list[StreamOperation]:
         """The operations that must be done. Raises CudaRefusal for what is being captured."""
         if what == "event":
-            return self._of_event(self.streams.events[handle])
+            event = self.streams.events[handle]
+            if event.captured is not None:
+                message = "the event was recorded in a capture: the host cannot wait for it"
+                raise event.captured[0].break_off("cudaErrorCapturedEvent", message)
+            return [] if event.mark is None else [event.mark]
         if what == "device":
             self.check_device(handle)
             self.refuse_while_capturing(doing, self.streams.capturing())
@@ -247,25 +246,19 @@ class StandinDevice(MemoryCalls):
             self.mark(self.streams.issue(None, stream))
         return [] if stream.tail is None else [stream.tail]
 
-    def _of_event(self, event: DeviceEvent) -> list[StreamOperation]:
-        if event.captured is not None:
-            message = "the event was recorded in a capture: the host cannot wait for it"
-            raise event.captured[0].break_off("cudaErrorCapturedEvent", message)
-        return [] if event.mark is None else [event.mark]
-
     # -- graphs -----------------------------------------------------------------------------------------------------
-    def capture_begin(self, where: int, stream: int, mode: int) -> None:
-        self.streams.begin(self.streams.stream(stream), where, mode)
+    def capture_begin(self, line: int, stream: int, mode: int) -> None:
+        self.streams.begin(self.streams.stream(stream), line, mode)
         self.mark()
 
-    def capture_end(self, where: int, stream: int) -> int:
+    def capture_end(self, line: int, stream: int) -> int:
         self.mark()
         return self.streams.graphs.add(self.streams.end(self.streams.stream(stream)))
 
     def is_capturing(self, stream: int) -> bool:
         return self.streams.stream(stream).capture is not None
 
-    def graph_launch(self, where: int, graph: int, stream: int) -> None:
+    def graph_launch(self, line: int, graph: int, stream: int) -> None:
         queue = self.streams.stream(stream)
         if queue.capture is not None:
             message = "the stand-in knows no graph within a graph: launch it outside of the capture, or grade on a GPU"
@@ -274,7 +267,8 @@ class StandinDevice(MemoryCalls):
         ops = self.streams.replay(launched, queue)
         self.issued(ops)
         if not any(isinstance(node.task.work, KernelLaunch) for node in launched.nodes):
-            self.executor.findings.add(say.no_kernel_in(self.executor.records, launched, where))
+            begun, nodes = launched.line, len(launched.nodes)
+            self.executor.findings.add(self.executor.records.at("no_kernel_in_graph", line, begun=begun, nodes=nodes))
         tally.add("launch_calls", 1)
         tally.add("graph_launches", 1)
         for op in ops:

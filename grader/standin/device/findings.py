@@ -16,7 +16,6 @@ from grader.standin.device.managed import PageFault
 from grader.standin.device.memory import Space
 from grader.standin.device.operations import AwaitedEvent, Conflict, Copy, Occurrences, StreamOperation
 from grader.standin.device.spans import common, span
-from grader.standin.device.streams import Capture, CapturedGraph
 from grader.verdict import Place
 
 MOST_FINDINGS = 20
@@ -35,7 +34,7 @@ class Records:
     def place(self, op: StreamOperation, role: str = "accused", when: str = "") -> Place:
         """Where the host file queued an operation."""
         return Place(
-            role, op.job.where or None, self.file, stream=op.stream, device=op.job.device,
+            role, op.job.line or None, self.file, stream=op.stream, device=op.job.device,
             occurrence=self.occurrences.of(op), when=when,
         )  # fmt: skip
 
@@ -46,7 +45,7 @@ class Records:
         """A finding that accuses an operation; ``address`` is the memory that it is about."""
         known = {} if address is None else {"memory": self.space.name(address)}
         return Finding(
-            kind, cause, self.file, op.job.where or None, kernel, count=count,
+            kind, cause, self.file, op.job.line or None, kernel, count=count,
             array=None if address is None else self.space.copied_name(address) or None,
             places=(self.place(op, role), *others), facts=known | {"operation": described(op)} | facts,
         )  # fmt: skip
@@ -82,12 +81,12 @@ def missing_wait(records: Records, conflict: Conflict, when: str = "", wait: Awa
     facts: dict[str, Any] = {}
     if beside is not None:
         facts["beside"] = {
-            "operation": described(beside), "captured": beside.beside, "line": beside.job.where,
+            "operation": described(beside), "captured": beside.beside, "line": beside.job.line,
             "stream": [beside.stream, beside.job.device],
         }  # fmt: skip
     if wait is not None:
         facts["wait"] = {
-            "line": wait.where, "recorded": wait.recorded, "stream": [wait.stream, wait.device],
+            "line": wait.line, "recorded": wait.recorded, "stream": [wait.stream, wait.device],
             "too_early": wait.chain == first.chain,
         }  # fmt: skip
     if first.job.kind == "to_device" and isinstance(first.job.work, Copy) and first.job.work.pageable:
@@ -134,18 +133,11 @@ def out_of_reach(records: Records, op: StreamOperation, address: int, owner: int
     return records.about("cuda_error", cause, op, address=address, kernel=op.job.name, **facts)
 
 
-def argument_type(
-    records: Records, where: int, kernel: str, number: int, name: str, found: ArgumentMismatch
-) -> Finding:
+def argument_type(records: Records, line: int, kernel: str, number: int, name: str, found: ArgumentMismatch) -> Finding:
     """A launch passes bytes that the parameter reads as something else."""
     cause = "misread" if found.seen else "address"
     facts = {"number": number, "name": name, **found.facts}
-    return replace(records.at("argument_type", where, cause, **facts), kernel=kernel)
-
-
-def refused(records: Records, where: int, function: str, message: str) -> Finding:
-    """A call of cuda.bindings came back with an error, which nobody need have looked at."""
-    return records.at("refused", where, function=function, error=message)
+    return replace(records.at("argument_type", line, cause, **facts), kernel=kernel)
 
 
 # ------------------------------------------------------------------- what is no mistake by itself, and says why
@@ -162,16 +154,6 @@ def not_captured(records: Records, op: StreamOperation, begun: int) -> Finding:
     return records.about("not_captured", "", op, captured=op.beside, begun=begun)
 
 
-def still_capturing(records: Records, capture: Capture) -> Finding:
-    """Beside what goes wrong in run(): there is no graph, and the stream only records."""
-    return records.at("still_capturing", capture.where, stream=capture.origin.number)
-
-
-def no_kernel_in(records: Records, graph: CapturedGraph, where: int) -> Finding:
-    """Beside a wrong result: a graph that launches no kernel."""
-    return records.at("no_kernel_in_graph", where, begun=graph.where, nodes=len(graph.nodes))
-
-
 def unwritten_copy(records: Records, op: StreamOperation, start: int, size: int) -> Finding:
     """Beside a wrong result: a copy brought the host what was in fresh memory."""
     region, known = records.space.at(start), bool(records.space.copied_name(start))
@@ -184,11 +166,6 @@ def brought_elsewhere(records: Records, op: StreamOperation, output: str) -> Fin
     return replace(records.about("brought_elsewhere", "", op, bytes=op.size), array=output)
 
 
-def staged(records: Records, size: float) -> Finding:
-    """Beside what is right: the host moved a good part of the arrays by itself."""
-    return records.at("staged", 0, bytes=size)
-
-
 def page_faults(records: Records, op: StreamOperation, fault: PageFault, parameter: str) -> Finding:
     """Beside a count of page faults: the kernel and the memory that had the most."""
     region, why = fault.region, fault.why
@@ -198,9 +175,9 @@ def page_faults(records: Records, op: StreamOperation, fault: PageFault, paramet
     )  # fmt: skip
 
 
-def l2_window(records: Records, where: int, cause: str, facts: Mapping[str, Any]) -> Finding:
+def l2_window(records: Records, line: int, cause: str, facts: Mapping[str, Any]) -> Finding:
     """An access-policy window keeps less than it was to."""
-    return records.at("l2_window", where, cause, **facts)
+    return records.at("l2_window", line, cause, **facts)
 
 
 class Findings:

@@ -273,9 +273,9 @@ def _is_same(value: float | int, seen: float | int, size: int, *, integer: bool)
 
 FLOATS = {"f32": "<f4", "f64": "<f8"}
 ADDRESSES = ("u64", "s64", "b64")
-MOST_TOLD = 12
+MOST_SHOWN = 12
 SMALL = 1 << 32
-"""Integers from here on are told in hexadecimal: they are addresses, most likely."""
+"""Integers from here on are shown in hexadecimal: they are addresses, most likely."""
 
 
 @dataclass(frozen=True)
@@ -294,7 +294,7 @@ def launched(space: Space, op: StreamOperation, parameters: Sequence[KernelParam
         f"{parameter.name or f'argument {i + 1}'} = {_value(space, parameter.element, content)}"
         for i, (parameter, content) in enumerate(zip(parameters, work.arguments, strict=False))
     ]
-    shown = [*given[:MOST_TOLD], *(["…"] if len(given) > MOST_TOLD else [])]
+    shown = [*given[:MOST_SHOWN], *(["…"] if len(given) > MOST_SHOWN else [])]
     return f"{place} with {', '.join(shown)}" if given else place
 
 
@@ -322,18 +322,10 @@ def _memory(space: Space, address: int) -> str:
         start, end = region.start, region.end
     else:
         return f"{space.name(address)}, which is freed" if space.freed(address) is not None else ""
-    size = _element_bytes(space, address)
-    far = address - start
+    known = space.copied_name(address)
+    size = next((np.dtype(array.dtype).itemsize for array in space.arrays if array.name == known), 0)
+    far, left = address - start, end - address
     element = f"element {far // size}" if size and far % size == 0 else f"byte {far}"
     place = f" from {element} on" if far else ""
-    return f"{space.name(address)}{place} ({_amount(end - address, size)})"
-
-
-def _element_bytes(space: Space, address: int) -> int:
-    """Of the exercise's array that lies there, or is copied there; 0 where it is none of these."""
-    name = space.copied_name(address)
-    return next((np.dtype(array.dtype).itemsize for array in space.arrays if array.name == name), 0)
-
-
-def _amount(count: int, size: int) -> str:
-    return counted(count // size, "element") if size and count % size == 0 else bytes_words(count)
+    amount = counted(left // size, "element") if size and left % size == 0 else bytes_words(left)
+    return f"{space.name(address)}{place} ({amount})"

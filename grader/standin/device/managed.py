@@ -116,13 +116,13 @@ class Managed:
                 continue
             if work.address < start + PAGE_BYTES and start < work.address + work.size:
                 lost.add(page)
-                page.why = FaultReason("host_wrote", op.job.where)
+                page.why = FaultReason("host_wrote", op.job.line)
 
     def prefetches(self, op: StreamOperation) -> None:
         """A prefetch was queued."""
         self._prefetches[op], work = set(), op.job.work
         if isinstance(work, Prefetch) and work.device != HOST:
-            self._covered.append((op.job.where, span(work.address, work.size)))
+            self._covered.append((op.job.line, span(work.address, work.size)))
 
     def remember(self, written: Spans) -> None:
         """What an operation has written is no writing of the host."""
@@ -175,7 +175,7 @@ class Managed:
             if page not in lost:
                 moved += PAGE_BYTES * (page.place not in (work.device, NOWHERE) and work.device not in page.also)
                 _move(page, work.device, keeps=page.read_mostly)
-                page.why = FaultReason("sent_back", op.job.where) if work.device == HOST else UNKNOWN
+                page.why = FaultReason("sent_back", op.job.line) if work.device == HOST else UNKNOWN
         return min(moved, work.size), max(0, work.size - PAGE_BYTES * len(lost))
 
     def _touched(self, spans: Spans) -> Iterator[tuple[MemoryRegion, int]]:

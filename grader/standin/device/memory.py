@@ -162,12 +162,9 @@ class Space:
         if region.kind == "device":
             self.used[region.device] -= region.size
         elif not region.was_registered:
-            self._give_back(region)
+            begin = region.start - HOST_BASE
+            self._free = _merged([*self._free, (begin, begin + -(-region.size // PAGE) * PAGE)])
         return region
-
-    def _give_back(self, region: MemoryRegion) -> None:
-        begin = region.start - HOST_BASE
-        self._free = _merged([*self._free, (begin, begin + -(-region.size // PAGE) * PAGE)])
 
     # -- looking up -------------------------------------------------------------------------------------------------
     def at(self, address: int) -> MemoryRegion | None:
@@ -211,7 +208,7 @@ class Space:
             return f"{size} bytes from {self.name(address)} on: only {region.end - address} bytes are left there"
         freed = self.freed(address)
         if freed is not None:
-            return f"{address:#x} is memory that was freed{_on_line(freed.freed_at)}"
+            return f"{address:#x} is memory that was freed{f' on line {freed.freed_at}' if freed.freed_at else ''}"
         return f"{address:#x} is no address of memory that this program allocated"
 
     def freed(self, address: int) -> MemoryRegion | None:
@@ -317,7 +314,3 @@ def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
         else:
             out.append((begin, end))
     return out
-
-
-def _on_line(line: int | None) -> str:
-    return f" on line {line}" if line else ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from grader.standin.device import findings as say
 from grader.standin.device.core import DeviceCore
 from grader.standin.device.managed import ADVICE
 from grader.standin.device.memory import MemoryRegion
@@ -32,17 +31,19 @@ class MemoryCalls(DeviceCore):
         self.check_device(device)
         return self.space.memory_bytes - self.space.used[device], self.space.memory_bytes
 
-    def set_limit(self, where: int, limit: str, value: int) -> None:
+    def set_limit(self, line: int, limit: str, value: int) -> None:
         if limit != "persisting_l2_bytes":
             raise CudaRefusal("cudaErrorUnsupportedLimit", f"the stand-in knows no limit {limit}")
         most = self.model.attributes["MaxPersistingL2CacheSize"]
-        self.set_aside = SetAside(min(max(value, 0), most), where)
+        self.set_aside = SetAside(min(max(value, 0), most), line)
         self.mark()
 
-    def refused(self, where: int, function: str, message: str) -> None:
-        self.executor.findings.add(say.refused(self.executor.records, where, str(function)[:80], str(message)[:400]))
+    def refused(self, line: int, function: str, message: str) -> None:
+        # Nobody need have looked at an error that a call of cuda.bindings comes back with.
+        facts = {"function": str(function)[:80], "error": str(message)[:400]}
+        self.executor.findings.add(self.executor.records.at("refused", line, **facts))
 
-    def enable_peer(self, where: int, device: int, peer: int) -> None:
+    def enable_peer(self, line: int, device: int, peer: int) -> None:
         self.check_device(device)
         self.check_device(peer)
         if device == peer:
@@ -55,16 +56,16 @@ class MemoryCalls(DeviceCore):
         self.mark()
 
     # -- memory -----------------------------------------------------------------------------------------------------
-    def malloc(self, where: int, device: int, size: int, managed: bool) -> int:
+    def malloc(self, line: int, device: int, size: int, managed: bool) -> int:
         self.check_device(device)
         self.refuse_unsafe("allocating memory")
         if size < 1:
             return 0
         if not managed:
-            region = self.space.allocate(size, device, where)
+            region = self.space.allocate(size, device, line)
             self.executor.tally.most("device_bytes", sum(self.space.used))
         else:
-            region = self.space.allocate_shared(size, "managed", device, where)
+            region = self.space.allocate_shared(size, "managed", device, line)
             self.managed.add(region)
         self._give(region)
         return region.start
@@ -73,37 +74,37 @@ class MemoryCalls(DeviceCore):
         self.gpu.add(region)
         self.mark()
 
-    def free(self, where: int, address: int) -> None:
+    def free(self, line: int, address: int) -> None:
         if address:
-            self.release(where, address, "device", "managed")
+            self.release(line, address, "device", "managed")
 
-    def give_back(self, where: int, address: int) -> None:
-        self._dropped.append((where, address))
+    def give_back(self, line: int, address: int) -> None:
+        self._dropped.append((line, address))
 
-    def host_alloc(self, where: int, size: int, flags: int) -> int:
+    def host_alloc(self, line: int, size: int, flags: int) -> int:
         self.refuse_unsafe("allocating pinned memory")
         if size < 1:
             return 0
-        region = self.space.allocate_shared(size, "pinned", 0, where)
+        region = self.space.allocate_shared(size, "pinned", 0, line)
         self.executor.staged.watch(region)
         self.executor.tally.add("pinned_bytes", size)
         self._give(region)
         return region.start
 
-    def free_host(self, where: int, address: int) -> None:
+    def free_host(self, line: int, address: int) -> None:
         if address:
-            self.release(where, address, "pinned")
+            self.release(line, address, "pinned")
 
-    def host_register(self, where: int, address: int, size: int, flags: int) -> None:
+    def host_register(self, line: int, address: int, size: int, flags: int) -> None:
         self.refuse_unsafe("pinning memory")
-        self._give(self.space.register(address, size, where))
+        self._give(self.space.register(address, size, line))
         self.executor.tally.add("pinned_bytes", size)
 
-    def host_unregister(self, where: int, address: int) -> None:
+    def host_unregister(self, line: int, address: int) -> None:
         region = self.space.at(address)
         if region is None or not region.was_registered:
             raise CudaRefusal("cudaErrorHostMemoryNotRegistered", f"{self.space.name(address)} is not registered")
-        self.release(where, address, "pinned", registered=True)
+        self.release(line, address, "pinned", registered=True)
 
     def pointer(self, address: int) -> Mapping[str, int]:
         region = self.space.at(address)
@@ -116,7 +117,7 @@ class MemoryCalls(DeviceCore):
             "host_pointer": address if on_host else 0,
         }  # fmt: skip
 
-    def advise(self, where: int, address: int, size: int, advice: int, device: int) -> None:
+    def advise(self, line: int, address: int, size: int, advice: int, device: int) -> None:
         if advice not in ADVICE:
             raise CudaRefusal(INVALID, f"there is no advice {advice}")
         if device != HOST:
@@ -131,24 +132,29 @@ class MemoryCalls(DeviceCore):
             raise CudaRefusal(INVALID, f"{what} is for managed memory; {self.space.name(address)} is none")
 
     # -- copies -----------------------------------------------------------------------------------------------------
-    def copy(self, where: int, target: int, source: int | bytes, size: int, stream: int, blocking: bool) -> None:
+    def copy(self, line: int, target: int, source: int | bytes, size: int, stream: int, blocking: bool) -> None:
         self._check_size(size)
         if not isinstance(source, int) and len(source) != size:
             raise CudaRefusal(INVALID, f"a copy of {size} bytes from {len(source)} bytes")
         if size:
             held = source if isinstance(source, int) else bytes(source)
-            self._copy(where, target, held, size, self.streams.stream(stream), blocking)
+            self._copy(line, target, held, size, self.streams.stream(stream), blocking)
 
     def _check_size(self, size: int) -> None:
         if size < 0:
             raise CudaRefusal(INVALID, f"a size of {size} bytes")
 
     def _copy(
-        self, where: int, target: int, source: int | bytes, size: int, stream: DeviceStream, blocking: bool
+        self, line: int, target: int, source: int | bytes, size: int, stream: DeviceStream, blocking: bool
     ) -> None:
         to = self.space.place(target, size)
         at = self.space.place(source, size) if isinstance(source, int) else "pageable"
-        self._check_overlap(target, source, size)
+        if isinstance(source, int) and 0 < abs(target - source) < size:  # CUDA does not say what comes of that
+            raise CudaRefusal(
+                INVALID,
+                f"source and target of a copy of {size} bytes overlap by {size - abs(target - source)} bytes: what "
+                "arrives is undefined; copy by way of another buffer",
+            )
         pageable = "pageable" in (to, at)
         if pageable or blocking:
             self._refuse_copy(stream, pageable)
@@ -161,28 +167,19 @@ class MemoryCalls(DeviceCore):
         kind = self._kind(target, to, source, at)
         name = self.space.copied_name(source if isinstance(source, int) and at not in ON_DEVICE else target)
         name = name or (self.space.copied_name(source) if isinstance(source, int) else "")
-        task = StreamTask(kind, Copy(target, taken, size, pageable), stream.device, where, name)
+        task = StreamTask(kind, Copy(target, taken, size, pageable), stream.device, line, name)
         staged = at == "pageable" and to in ON_DEVICE
         if staged and blocking:
-            self._await_stream(where, stream)
+            self._await_stream(line, stream)
         op = self.issue(task, stream)
         if op is None:
             return
         if to == "pageable" or kind == "on_host" or (blocking and kind in OVER_THE_LINK and not staged):
-            self.wait(where, [op])
+            self.wait(line, [op])
         elif pageable:
             self.clock.wait([op])  # the host moves every byte to the driver's buffer: time, but no wait for the stream
 
-    def _check_overlap(self, target: int, source: int | bytes, size: int) -> None:
-        """Raises CudaRefusal where a copy would read what it has written: CUDA does not say what comes of it."""
-        if isinstance(source, int) and 0 < abs(target - source) < size:
-            raise CudaRefusal(
-                INVALID,
-                f"source and target of a copy of {size} bytes overlap by {size - abs(target - source)} bytes: what "
-                "arrives is undefined; copy by way of another buffer",
-            )
-
-    def _await_stream(self, where: int, stream: DeviceStream) -> None:
+    def _await_stream(self, line: int, stream: DeviceStream) -> None:
         """cudaMemcpy from pageable memory waits for what its stream holds, and for its own bytes to be taken.
 
         That they have arrived is not promised (CUDA Runtime API, "API synchronization behavior").
@@ -192,7 +189,7 @@ class MemoryCalls(DeviceCore):
             return
         if any(op.task is not None for op in missing([mark])):
             self.clock.call(mark)
-            self.wait(where, [mark])
+            self.wait(line, [mark])
         self.streams.chains.waited(mark)
 
     def _refuse_copy(self, stream: DeviceStream, pageable: bool) -> None:
@@ -208,7 +205,7 @@ class MemoryCalls(DeviceCore):
             return "to_device"
         return "to_host" if at in ON_DEVICE else "on_host"
 
-    def fetch(self, where: int, source: int, size: int, stream: int) -> bytes:
+    def fetch(self, line: int, source: int, size: int, stream: int) -> bytes:
         self._check_size(size)
         if not size:
             return b""
@@ -217,15 +214,15 @@ class MemoryCalls(DeviceCore):
         self._refuse_copy(queue, pageable=True)
         taken = bytearray(size)
         kind = "to_host" if at in ON_DEVICE else "on_host"
-        task = StreamTask(kind, Copy(taken, source, size, True), queue.device, where, self.space.copied_name(source))
-        self._done(where, self.issue(task, queue))
+        task = StreamTask(kind, Copy(taken, source, size, True), queue.device, line, self.space.copied_name(source))
+        self._done(line, self.issue(task, queue))
         return bytes(taken)
 
-    def _done(self, where: int, op: StreamOperation | None) -> None:
+    def _done(self, line: int, op: StreamOperation | None) -> None:
         assert op is not None
-        self.wait(where, [op])
+        self.wait(line, [op])
 
-    def fill(self, where: int, address: int, value: int, size: int, stream: int, blocking: bool) -> None:
+    def fill(self, line: int, address: int, value: int, size: int, stream: int, blocking: bool) -> None:
         self._check_size(size)
         if not size:
             return
@@ -237,13 +234,13 @@ class MemoryCalls(DeviceCore):
         if waits:
             self.refuse_while_capturing("a fill that waits for its end", [queue])
         task = StreamTask(
-            "fill", Memset(address, value & 0xFF, size), queue.device, where, self.space.copied_name(address)
+            "fill", Memset(address, value & 0xFF, size), queue.device, line, self.space.copied_name(address)
         )
         op = self.issue(task, queue)
         if waits:
-            self._done(where, op)
+            self._done(line, op)
 
-    def prefetch(self, where: int, address: int, size: int, device: int, stream: int) -> None:
+    def prefetch(self, line: int, address: int, size: int, device: int, stream: int) -> None:
         if device != HOST:
             self.check_device(device)
         self._check_size(size)
@@ -251,4 +248,4 @@ class MemoryCalls(DeviceCore):
         queue = self.streams.stream(stream)
         self.refuse_while_capturing("a prefetch", [queue])
         name = self.space.copied_name(address)
-        self.issue(StreamTask("prefetch", Prefetch(address, size, device), queue.device, where, name), queue)
+        self.issue(StreamTask("prefetch", Prefetch(address, size, device), queue.device, line, name), queue)

@@ -202,7 +202,7 @@ def _bar(op: StreamOperation, origin_s: float) -> Bar:
     task = op.job
     start, end = (op.start_s or 0.0) - origin_s, (op.end_s or 0.0) - origin_s
     return Bar(
-        task.kind, task.name, op.stream, start, end, op.size, task.where or None, task.device,
+        task.kind, task.name, op.stream, start, end, op.size, task.line or None, task.device,
         op.occurrence,
     )  # fmt: skip
 

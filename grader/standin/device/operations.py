@@ -77,7 +77,7 @@ class StreamTask:
     kind: str
     work: Work
     device: int
-    where: int  # line of the host file
+    line: int  # line of the host file
     name: str = ""  # the kernel's, or the array's
 
 
@@ -85,7 +85,7 @@ class StreamTask:
 class AwaitedEvent:
     """The event that a stream waits for: its place in a chain, and lines of the host file. It holds no operation."""
 
-    where: int  # of the wait
+    line: int  # of the wait
     recorded: int
     number: int
     chain: int
@@ -218,12 +218,12 @@ class Occurrences:
 
     def count(self, op: StreamOperation) -> None:
         """An operation was queued."""
-        self._counts[op.job.where] += 1
-        op.occurrence = self._counts[op.job.where]
+        self._counts[op.job.line] += 1
+        op.occurrence = self._counts[op.job.line]
 
     def of(self, op: StreamOperation) -> int | None:
         """Its number; None where the line queued only one so far, or where it was in an earlier run."""
-        several = self._counts[op.job.where] > 1 and op.number >= self._first and op.job.where
+        several = self._counts[op.job.line] > 1 and op.number >= self._first and op.job.line
         return op.occurrence if several else None
 
 

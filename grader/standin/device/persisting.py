@@ -24,13 +24,13 @@ END_TO_END = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """What a stream was given; ``where`` is the line that did it. One of 0 bytes is none."""
+    """What a stream was given; ``line`` is the line that did it. One of 0 bytes is none."""
 
     base: int
     size: int
     hit_ratio: float
     hit: int
-    where: int
+    line: int
 
     @property
     def end(self) -> int:
@@ -42,7 +42,7 @@ class SetAside:
     """Bytes of the L2 cache for persisting accesses, and the line that said so; 0 where nobody did."""
 
     size: int = 0
-    where: int = 0
+    line: int = 0
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def kept(policy: Policy, kernel: str, reads: Spans, region: MemoryRegion | None,
     there = clip(reads, window.base, window.end)
     causes: tuple[tuple[bool, str, dict[str, Any]], ...] = (
         (window.hit != PERSISTING, "not_persisting", {"property": _property(window.hit)}),
-        (not aside.size, "nothing_set_aside", {"since": aside.where}),
+        (not aside.size, "nothing_set_aside", {"since": aside.line}),
         (not window.hit_ratio, "no_hit_ratio", {}),
         (region is None, "no_memory", {}),
         (region is not None and window.end > region.end + ROOM_BEHIND, "too_long", {"memory": name}),
@@ -135,10 +135,10 @@ class Persistence:
         if self._best is not None:
             policy, found = self._best
             facts = {"stream": list(policy.stream), "some": found.size > 0, **found.facts}
-            return (policy.window.where, found.cause, facts) if found.cause else None
+            return (policy.window.line, found.cause, facts) if found.cause else None
         if streams:  # no kernel was launched with a window: the last one that a stream was given
             stream, window = streams[-1]
             taken = "taken_away" if not window.size else "set_late" if stream in busy else "other_stream"
             there = [list(one) for one in busy[:1]] if taken == "other_stream" else []
-            return window.where, taken, {"stream": list(stream), "busy": there}
-        return (aside.where, "no_window", {"set_aside": aside.size}) if aside.size else None
+            return window.line, taken, {"stream": list(stream), "busy": there}
+        return (aside.line, "no_window", {"set_aside": aside.size}) if aside.size else None

@@ -112,7 +112,7 @@ def _default_stream(run: IssuedRun) -> OverlapCause | None:
     if not there or not any(op.stream and op.chain in run.blocking for op in mine):
         return None
     counts = Counter(op.job.kind for op in there)
-    return OverlapCause("default_stream", {"counts": counts, "lines": _lines(there)}, there[0].job.where)
+    return OverlapCause("default_stream", {"counts": counts, "lines": _lines(there)}, there[0].job.line)
 
 
 def _waits(run: IssuedRun) -> OverlapCause | None:
@@ -138,7 +138,7 @@ def _order(run: IssuedRun) -> OverlapCause | None:
         late = [op for op in first if op is not None]
         if late:
             facts = {"before": before, "count": len(late), "lines": _lines(late)}
-            return OverlapCause("stage_by_stage", facts, late[0].job.where)
+            return OverlapCause("stage_by_stage", facts, late[0].job.line)
     return None
 
 
@@ -155,7 +155,7 @@ def _few_pieces(run: IssuedRun) -> OverlapCause | None:
     kernels = run.of("kernel")
     if not 0 < len(kernels) < FEW_KERNELS or not run.of("to_device") or not run.of("to_host"):
         return None
-    return OverlapCause("few_pieces", {"kernels": len(kernels)}, kernels[0].job.where)
+    return OverlapCause("few_pieces", {"kernels": len(kernels)}, kernels[0].job.line)
 
 
 def _busy_host(run: IssuedRun) -> OverlapCause | None:
@@ -171,4 +171,4 @@ _LOOKS: tuple[Callable[[IssuedRun], OverlapCause | None], ...] = (
 
 
 def _lines(operations: Iterable[StreamOperation]) -> list[int]:
-    return [*dict.fromkeys(op.job.where for op in operations if op.job.where)]
+    return [*dict.fromkeys(op.job.line for op in operations if op.job.line)]

@@ -41,7 +41,7 @@ class DeviceEvent:
     device: int
     timing: bool
     mark: StreamOperation | None = None
-    where: int = 0  # the line that recorded it last
+    line: int = 0  # the line that recorded it last
     captured: tuple[Capture, tuple[int, ...]] | None = None
 
 
@@ -184,7 +184,7 @@ class Streams:
                 op.before = ()
 
     # -- events -----------------------------------------------------------------------------------------------------
-    def record(self, event: DeviceEvent, stream: DeviceStream, where: int = 0) -> StreamOperation | None:
+    def record(self, event: DeviceEvent, stream: DeviceStream, line: int = 0) -> StreamOperation | None:
         """The event is now this place in the stream, a mark. Raises CudaRefusal where that is another device's."""
         if event.device != stream.device:
             raise CudaRefusal(
@@ -192,14 +192,14 @@ class Streams:
                 f"the event is of device {event.device}, and the stream of device {stream.device}: make the event "
                 f"while device {stream.device} is current (`with cupy.cuda.Device({stream.device}):`)",
             )
-        event.where = where
+        event.line = line
         if stream.capture is not None:
             event.captured, event.mark = (stream.capture, stream.capture.ends[stream]), None
         else:
             event.captured, event.mark = None, self.issue(None, stream)
         return event.mark
 
-    def wait(self, stream: DeviceStream, event: DeviceEvent, where: int = 0) -> StreamOperation | None:
+    def wait(self, stream: DeviceStream, event: DeviceEvent, line: int = 0) -> StreamOperation | None:
         """What comes next in the stream waits for the event's place, of now: a mark, where there is such a place."""
         if event.captured is not None:
             self._join(stream, *event.captured)
@@ -214,7 +214,7 @@ class Streams:
             before = (*self._before(stream), event.mark)
             op = self.chains.place(None, stream.chain, before, stream.number)
             mark = event.mark
-            op.waits = AwaitedEvent(where, event.where, mark.number, mark.chain, mark.index, mark.stream, event.device)
+            op.waits = AwaitedEvent(line, event.line, mark.number, mark.chain, mark.index, mark.stream, event.device)
             return self._queue(op, stream)
         return None
 
@@ -235,15 +235,15 @@ class Streams:
     def capturing(self) -> list[DeviceStream]:
         return [stream for stream in self._all if stream.capture is not None]
 
-    def begin(self, stream: DeviceStream, where: int, mode: int) -> None:
-        """What is put into the stream from now on makes a graph; ``where`` is the line that says so."""
+    def begin(self, stream: DeviceStream, line: int, mode: int) -> None:
+        """What is put into the stream from now on makes a graph; ``line`` is the line that says so."""
         if stream.is_default:
             raise CudaRefusal(
                 "cudaErrorStreamCaptureUnsupported", "the default stream cannot be captured: make a stream for it"
             )
         if stream.capture is not None:
             raise CudaRefusal("cudaErrorIllegalState", f"stream {stream.number} is being captured already")
-        stream.capture = Capture(stream, where, relaxed=mode == RELAXED)
+        stream.capture = Capture(stream, line, relaxed=mode == RELAXED)
 
     def end(self, stream: DeviceStream) -> CapturedGraph:
         """The graph of a capture that began in this stream. Raises CudaRefusal; the capture is over then, too."""
@@ -297,7 +297,7 @@ class CapturedGraph:
 
     nodes: tuple[Node, ...]
     lanes: int
-    where: int = 0  # the line where the capture began
+    line: int = 0  # the line where the capture began
     chains: list[int] = field(default_factory=list)  # one for each lane, from the first launch on
     last: StreamOperation | None = None  # the end of its last launch
 
@@ -311,9 +311,9 @@ class CapturedGraph:
 class Capture:
     """Streams that are being captured together, from `begin` on ``origin`` to `finish`."""
 
-    def __init__(self, origin: DeviceStream, where: int, *, relaxed: bool) -> None:
+    def __init__(self, origin: DeviceStream, line: int, *, relaxed: bool) -> None:
         self.origin = origin
-        self.where = where  # the line where it began
+        self.line = line  # the line where it began
         self.relaxed = relaxed  # whether memory may be allocated meanwhile
         self.nodes: list[Node] = []
         self.ends: dict[DeviceStream, tuple[int, ...]] = {origin: ()}
@@ -335,7 +335,7 @@ class Capture:
     @property
     def begun(self) -> str:
         """``begin_capture on line 14 was not ended yet``."""
-        return f"begin_capture{f' on line {self.where}' if self.where else ''} was not ended yet"
+        return f"begin_capture{f' on line {self.line}' if self.line else ''} was not ended yet"
 
     def join(self, stream: DeviceStream, after: Iterable[int]) -> None:
         """The stream waits for these nodes, and is captured too from now on."""
@@ -348,10 +348,10 @@ class Capture:
             lost = [i for i in ends if i not in reached]
             if lost:
                 raise CudaRefusal("cudaErrorStreamCaptureUnjoined", self._unjoined(stream, lost[-1]))
-        return CapturedGraph(tuple(self.nodes), len(self.ends), self.where)
+        return CapturedGraph(tuple(self.nodes), len(self.ends), self.line)
 
     def _unjoined(self, stream: DeviceStream, node: int) -> str:
-        line = self.nodes[node].task.where
+        line = self.nodes[node].task.line
         place = f" (its last operation is on line {line})" if line else ""
         return (
             f"stream {stream.number} takes part in the capture{place}, and nothing joins it to stream "

@@ -122,7 +122,7 @@ class FakeDevice:
     capture_begin = graph_launch = graph_destroy = synchronize = _nothing
 
 
-PLACED = {name for name in CALLS if "where" in inspect.signature(getattr(DeviceCalls, name)).parameters}
+PLACED = {name for name in CALLS if "line" in inspect.signature(getattr(DeviceCalls, name)).parameters}
 
 
 @pytest.fixture(scope="session")

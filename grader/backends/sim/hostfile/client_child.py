@@ -63,10 +63,10 @@ def _asking(channel: Channel) -> Callable[[dict[str, Any]], dict[str, Any]]:
 class ClientWorker(HostfileWorker):
     """A `HostfileWorker` whose arrays lie in one mapping of the whole file, and who knows the stand-in's errors."""
 
-    def __init__(self, channel: Channel, told: dict[str, Any], printed: Printed) -> None:
+    def __init__(self, channel: Channel, start: dict[str, Any], printed: Printed) -> None:
         from grader.process.channel import end_session
 
-        super().__init__(channel, told, printed, _module)
+        super().__init__(channel, start, printed, _module)
         self._actions["end"] = lambda _: end_session(channel)
         self._is_first_run = False
 

@@ -52,20 +52,20 @@ class DeviceServer:
         return {"is": "done"}
 
     def _end(self, _: dict[str, Any]) -> dict[str, Any]:
-        return {"is": "done", **self._told(self._device.end_run())}
+        return {"is": "done", **self._described(self._device.end_run())}
 
-    def _told(self, report: RunReport) -> dict[str, Any]:
+    def _described(self, report: RunReport) -> dict[str, Any]:
         from grader.backends.sim.results import describe
 
         itemsize = {name: DTYPE_BYTES[row[2]] for name, row in self._arrays.items()}
         # Of a run on warm-up inputs nobody asks what it launched, and when.
-        told = describe(report.outcome, self._file, itemsize, with_launches=self._graded)
-        told |= {"host_counters": dict(report.host_counters)}
-        told |= {
-            "findings": [*map(asdict, report.findings), *told["findings"]],
-            "failure": _failure(report) or told["failure"],
+        answer = describe(report.outcome, self._file, itemsize, with_launches=self._graded)
+        answer |= {"host_counters": dict(report.host_counters)}
+        answer |= {
+            "findings": [*map(asdict, report.findings), *answer["findings"]],
+            "failure": _failure(report) or answer["failure"],
         }
-        return told | {"timeline": _flat(report.timeline)} if self._graded else told
+        return answer | {"timeline": _flat(report.timeline)} if self._graded else answer
 
 
 def _flat(timeline: Timeline) -> dict[str, Any]:

@@ -46,9 +46,9 @@ class DeviceSession(SimSession):
         """Make the device over the shared file."""
         shared, program = pair.shared, self.program
         names = {entry.name: parameter_names(program.source, entry.name) for entry in program.entries}
-        told = {"do": "start_device", "fd": shared.fd, "size": shared.size, "pool": pair.pool, "hostfile": hostfile}
-        told |= {"devices": _devices(exercise), "scale": _scale(exercise), "parameters": names}
-        self.ask(told | {"registers": _registers(program) if _asks_for_occupancy(program, source) else {}})
+        request = {"do": "start_device", "fd": shared.fd, "size": shared.size, "pool": pair.pool, "hostfile": hostfile}
+        request |= {"devices": _devices(exercise), "scale": _scale(exercise), "parameters": names}
+        self.ask(request | {"registers": _registers(program) if _asks_for_occupancy(program, source) else {}})
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
         """One request and its answer. Raises what a case of `SimSession` raises."""
@@ -118,10 +118,16 @@ class HostfileSimSession(Closing):
         """Start the device, then hand over module and host file."""
         self._name = name
         shared, channel = self._pair.shared, self._pair.host.channel
-        told = {"do": "start", "fd": shared.fd, "size": shared.size, "name": name, "inner": self._pair.inner.to_dict()}
-        told |= self._pair.files.to_dict()
+        request = {
+            "do": "start",
+            "fd": shared.fd,
+            "size": shared.size,
+            "name": name,
+            "inner": self._pair.inner.to_dict(),
+        }
+        request |= self._pair.files.to_dict()
         with contextlib.suppress(ChannelClosed):  # whoever waits for it says what happened
-            channel.send(told | {"printf_bytes": self._limits.printf_bytes})
+            channel.send(request | {"printf_bytes": self._limits.printf_bytes})
         self._device.load(threads)
         self._device.start_device(self._pair, name, source, self._exercise)
         self._await_ready()
@@ -163,7 +169,7 @@ class HostfileSimSession(Closing):
 
         What is returned is the parent's own: each run takes it to the shared file, and brings it back when it ends.
         """
-        self._arrays, told, bound = {}, [], {}
+        self._arrays, arrays, bound = {}, [], {}
         roles = {array.name: array.role for array in self._exercise.arrays}
         for name, values in data.items():
             span = self._pair.shared.reserve(values.nbytes)
@@ -171,11 +177,11 @@ class HostfileSimSession(Closing):
             there = self._pair.shared.array(span, values.dtype.name)
             there[:] = values
             self._arrays[name] = (values.copy(), there)
-            told.append({"offset": span.offset, "size": span.size, "dtype": values.dtype.name})
+            arrays.append({"offset": span.offset, "size": span.size, "dtype": values.dtype.name})
             bound[name] = [span.offset, span.size, values.dtype.name, roles[name]]
         self._asked({"do": "bind", "arrays": bound})
         self._graded = False
-        self._ask({"do": "setup", "arrays": told})
+        self._ask({"do": "setup", "arrays": arrays})
         return {name: own for name, (own, _) in self._arrays.items()}
 
     def go(self) -> float:
@@ -282,9 +288,9 @@ class HostfileSimSession(Closing):
         """
         failed = next((report for report in reversed(self._reports) if report["failure"]), None)
         last = self._reports[-1] if self._graded and self._reports else {}
-        told = failed or (self._reports[-1] if self._reports else {})  # warnings of setup, too, where that failed
+        shown = failed or (self._reports[-1] if self._reports else {})  # warnings of setup, too, where that failed
         diagnostics: tuple[Diagnostic, ...] = ()
-        findings = tuple(map(from_json, told.get("findings", ())))
+        findings = tuple(map(from_json, shown.get("findings", ())))
         failure = failed["failure"] if failed else None
         if error is not None:
             findings = tuple(one for one in findings if one.kind != "unfinished")  # it did not come to its end
