@@ -9,11 +9,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from formats16 import encoded, flushed, meaning, operands
+from single import evaluate_batch
 from whole import Lanes, integers
 
 from grader.simt.isa import FORMS
 from grader.simt.isa.registry import Form
-from grader.simt.isa.single import evaluate_batch
 
 ORDER: dict[str, Callable[[float, float], bool]] = {
     "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,

@@ -8,9 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from formats16 import FORMATS, agree, encoded, flushed, meaning, operands, rounded
+from single import DTYPE, evaluate_batch
 from whole import bounds, check, integers
-
-from grader.simt.isa.single import DTYPE, evaluate_batch
 
 INTS = ("u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64")
 FLOATS = tuple(FORMATS)

@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from exact import EXACT, MODES, SINGLE, compute, flushed, same_bits, samples, ulps
-
-from grader.simt.isa.single import evaluate, evaluate_batch
+from single import evaluate, evaluate_batch
 
 ARITY = {"add": 2, "sub": 2, "mul": 2, "div": 2, "fma": 3, "mad": 3, "rcp": 1, "sqrt": 1}
 COUNT = 700

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from single import evaluate, lane_count, lanes_of
 
 from grader.simt.isa import FORMS
 from grader.simt.isa.registry import Example, Form
-from grader.simt.isa.single import evaluate, lane_count, lanes_of
 
 PLAIN = [form for forms in FORMS.values() for form in forms if not form.raw]
 CASES = [(form, example) for form in PLAIN for example in form.examples]

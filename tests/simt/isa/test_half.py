@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from exact import compute
 from formats16 import FORMATS, Lanes, agree, encoded, flushed, meaning, operands
-
-from grader.simt.isa.single import evaluate_batch
+from single import evaluate_batch
 
 KINDS = ("f16", "bf16")
 ARITY = {"add": 2, "sub": 2, "mul": 2, "fma": 3}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from single import evaluate, evaluate_carry
 from whole import bounds, check, integers, wrapped
 
 from grader.simt.isa.registry import WIDTH
-from grader.simt.isa.single import evaluate, evaluate_carry
 
 INTS = ("u16", "s16", "u32", "s32", "u64", "s64")
 NARROW = ("u16", "s16", "u32", "s32")

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from single import evaluate_batch
 from whole import COUNT, Lanes, check, integers
 
 from grader.simt.isa.registry import WIDTH
-from grader.simt.isa.single import evaluate_batch
 
 BITS = ("b16", "b32", "b64")
 

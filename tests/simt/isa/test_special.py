@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from exact import flushed, samples, ulps
-
-from grader.simt.isa.single import evaluate, evaluate_batch
+from single import evaluate, evaluate_batch
 
 COUNT = 20_000
 Singles = npt.NDArray[np.float32]

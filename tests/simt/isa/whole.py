@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from single import DTYPE, evaluate_batch
 
 from grader.simt.isa.registry import WIDTH, Form
-from grader.simt.isa.single import DTYPE, evaluate_batch
 
 COUNT = 320
 Lanes = npt.NDArray[Any]
