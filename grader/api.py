@@ -11,9 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
 
-from grader.backends.base import BACKENDS, MAX_SEED
 from grader.errors import UsageError
-from grader.verdict import Verdict
+from grader.verdict import BACKENDS, MAX_SEED, Verdict
 
 FilePath = str | PathLike[str]
 

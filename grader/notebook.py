@@ -17,9 +17,8 @@ from html import escape
 from pathlib import Path
 from typing import Any, NoReturn
 
-from grader.backends.base import BACKENDS
 from grader.errors import UsageError, WarpgradeError
-from grader.verdict import Verdict
+from grader.verdict import BACKENDS, Verdict
 
 HEIGHT = "70vh"
 USAGE = "%%grade NAME [--backend auto|gpu|sim] [--seed N] [--timeout SECONDS] [--device N] [--course DIR] [--save FILE]"

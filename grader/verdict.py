@@ -19,6 +19,14 @@ VERDICTS = (
 EXIT_CODES: Mapping[str, int] = {"pass": 0, "inconclusive": 3, "unsupported": 4, "error": 5}
 """Exit codes by verdict; a word that is not listed exits 1 (not passed)."""
 
+BACKENDS = ("auto", "gpu", "sim")
+"""What ``--backend`` may say."""
+
+SEED_BITS = 53
+"""Of a run's seed: what every reader of JSON keeps exactly."""
+
+MAX_SEED = 2**SEED_BITS - 1
+
 STAGES = ("compiles", "runs", "correct", "technique", "fast")
 Status = Literal["passed", "failed", "skipped", "not_graded"]
 

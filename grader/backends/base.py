@@ -29,15 +29,6 @@ if TYPE_CHECKING:
     from grader.verdict import Diagnostic, LaunchRecord, Timeline
 
 
-BACKENDS = ("auto", "gpu", "sim")
-"""What ``--backend`` may say."""
-
-SEED_BITS = 53
-"""Of a run's seed: what every reader of JSON keeps exactly."""
-
-MAX_SEED = 2**SEED_BITS - 1
-
-
 @dataclass(frozen=True)
 class Limits:
     """Deadlines and limits of one session; what passes them is ``timeout`` or ``limit``."""

@@ -13,8 +13,8 @@ from typing import Any
 import click
 
 from grader import __version__
-from grader.backends.base import BACKENDS, MAX_SEED
 from grader.cli.routing import SHELLS, GradeGroup, complete_names, completion_script
+from grader.verdict import BACKENDS, MAX_SEED
 
 Declared = Callable[[Callable[..., Any]], Callable[..., Any]]
 """What declares an option or an argument of a command."""

@@ -13,10 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.backends.base import SEED_BITS, Limits
+from grader.backends.base import Limits
 from grader.errors import Unsupported
 from grader.gpus.models import capability, simulable
 from grader.grading.records import Request, Services, Submission, Texts
+from grader.verdict import SEED_BITS
 
 if TYPE_CHECKING:
     from grader.backends.base import Backend
