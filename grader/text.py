@@ -1,6 +1,7 @@
 """Words and numbers for people: escaping of what a submission wrote, units, sizes, plain ASCII.
 
-Every renderer passes text that a student controls (messages, printf output, names, paths) through `safe`.
+Renderers for people pass text that a student controls (messages, printf output, names, paths) through `safe`; formats
+with an escape of their own, JSON and JUnit, use that.
 """
 
 from __future__ import annotations

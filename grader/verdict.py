@@ -51,7 +51,7 @@ class Place:
 
     role: str
     line: int | None = None
-    file: str | None = None
+    file: str | None = None  # its name, without the folder
     thread: tuple[int, int, int] | None = None
     block: tuple[int, int, int] | None = None
     stream: int | None = None  # of an operation: numbered as the host file made them; 0 is the default stream
@@ -74,7 +74,7 @@ class Diagnostic:
     kind: str
     message: str
     severity: Literal["error", "warning", "note"] = "error"
-    file: str | None = None
+    file: str | None = None  # its name, without the folder
     line: int | None = None
     column: int | None = None
     source: str | None = None  # the source line's text, for the caret
@@ -230,7 +230,7 @@ class Verdict:
     diagnostics: tuple[Diagnostic, ...] = ()
     printed: str = ""  # what the kernel wrote with printf in `printed_case`
     printed_case: CaseResult | None = None  # the failing case, or the smallest
-    file: str | None = None
+    file: str | None = None  # the path that was graded
     sandbox: str = "landlock"  # "landlock" | "none"
     next_step: str = ""
     elapsed_s: float = 0.0
