@@ -65,6 +65,6 @@ OF_EVERY_COMMAND = {"--course", "--device", "--help", "--no-color", "--no-sandbo
 OPTIONS = {option for parameter in cli.commands["grade"].params for option in parameter.opts} - OF_EVERY_COMMAND
 
 
-@pytest.mark.parametrize("option", sorted(OPTIONS - {"names"}) + ["--block", "--use", "%%grade", "grader.grade"])
+@pytest.mark.parametrize("option", [*sorted(OPTIONS - {"names"}), "--block", "--use", "%%grade", "grader.grade"])
 def test_each_option_of_a_grading_and_what_is_easily_overlooked_has_its_place(option):
     assert option in TEXT
