@@ -9,6 +9,9 @@ from pathlib import Path
 from grader.catalog.courses import Course, CourseExercise, built_in_course, course_at, exercise_files
 from grader.catalog.exercises import load_catalog
 from grader.cli.course import find, load
+from grader.cli.routing import reserved
+from grader.dev.edits import BadWrongAnswer
+from grader.dev.wrong import refresh, write_edit, wrong_answer, wrong_answers
 from grader.errors import UsageError
 from grader.grading.advice import shown
 from grader.output import print_line, print_text, say
@@ -16,7 +19,6 @@ from grader.output import print_line, print_text, say
 
 def make_exercise(name: str, chapter: str, folder: Path | None) -> int:
     """Write a new exercise into ``folder``, else into the clone that this package stands in."""
-    from grader.cli.routing import reserved
     from grader.dev.new import new_exercise
 
     if name in reserved():
@@ -56,8 +58,6 @@ def _course(folder: Path | None) -> Course:
 
 def list_wrong(entry: CourseExercise) -> int:
     """Print each wrong answer with what is expected and why; the exit code is 1 if there is one that cannot be read."""
-    from grader.dev.wrong import wrong_answers
-
     answers, problems = wrong_answers(entry)
     for answer in answers:
         words = answer.expectation.words
@@ -70,9 +70,6 @@ def list_wrong(entry: CourseExercise) -> int:
 
 def print_wrong(entry: CourseExercise, name: str, into: Path | None) -> int:
     """Print the files that are graded for a wrong answer, or write them ``into`` a folder."""
-    from grader.dev.edits import BadWrongAnswer
-    from grader.dev.wrong import wrong_answer
-
     try:
         answer = wrong_answer(entry, name)
     except FileNotFoundError:
@@ -96,9 +93,6 @@ def print_wrong(entry: CourseExercise, name: str, into: Path | None) -> int:
 
 def edit_wrong(entry: CourseExercise, name: str, files: Sequence[Path]) -> int:
     """Write a wrong answer's edit from whole files."""
-    from grader.dev.edits import BadWrongAnswer
-    from grader.dev.wrong import write_edit
-
     if not re.fullmatch(r"\w+", name):
         raise UsageError(f"a wrong answer cannot be called {name!r}", code="bad_name", hint="use letters, digits and _")
     try:
@@ -112,8 +106,6 @@ def edit_wrong(entry: CourseExercise, name: str, files: Sequence[Path]) -> int:
 
 def refresh_wrong(entry: CourseExercise) -> int:
     """Move the edits of an exercise to its changed solution; the exit code is 1 if one has no place any more."""
-    from grader.dev.wrong import refresh
-
     rewritten, problems = refresh(entry)
     for path in rewritten:
         print_line(shown(path))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from grader.cli.course import find, load
 from grader.errors import UsageError
 from grader.output import print_json, print_line, print_table, say, screen, table_of, wrapped, write_file
-from grader.text import counted
+from grader.text import counted, duration, percent
 from grader.timing.pass_lines import Line, Profile, line_below, own_file, read_profile, save, separated
 from grader.timing.roofline import TOO_FAST, line_in_words
 
@@ -57,8 +57,6 @@ def run_bench(
 
 def bench_table(report: BenchReport) -> Table:
     """Return one row per solution: its time and rate, and the library beside it; further libraries below."""
-    from grader.text import duration
-
     table = table_of("exercise", "size", "median", "of peak", "of ceiling", "line", "fast", "library", "of peak")
     for row in report.rows:
         found = row.measured
@@ -77,8 +75,6 @@ def bench_table(report: BenchReport) -> Table:
 
 
 def _part(value: float | None) -> str:
-    from grader.text import percent
-
     return "–" if value is None else percent(value)
 
 
@@ -234,8 +230,6 @@ def show_profile(
 
 def profiled_lines(profile: SubmissionProfile) -> Iterator[str]:
     """Yield the comparison in words."""
-    from grader.text import duration, percent
-
     size = ", ".join(f"{name} = {value}" for name, value in profile.size.items())
     yield f"{profile.exercise} at {size}, all launches together:"
     yield ""

@@ -6,6 +6,8 @@ Modules that a command needs are imported inside it: ``grade --help`` and ``grad
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
+from importlib import import_module
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -75,6 +77,27 @@ def cli() -> None:
     """
 
 
+def command(runs: str, *options: Declared, name: str | None = None, group: click.Group = cli) -> Declared:
+    """Declare a command by its help alone: the values of its options go, by name, to the function ``runs``.
+
+    ``runs`` is ``module.function`` in `grader.cli`, imported when the command is called.
+    """
+    module, _, function = runs.partition(".")
+
+    def declared(described: Callable[..., Any]) -> click.Command:
+        @wraps(described)
+        def call(**values: Any) -> int:
+            code: int = getattr(import_module(f"grader.cli.{module}"), function)(**values)
+            return code
+
+        callback: Callable[..., Any] = call
+        for option in reversed(options):
+            callback = option(callback)
+        return group.command(name)(callback)
+
+    return declared
+
+
 @cli.command("grade", hidden=True)
 @click.argument("names", nargs=-1, required=True, metavar="NAME…", shell_complete=complete_names)
 @graded_file("Grade")
@@ -99,136 +122,87 @@ def grade(**options: Any) -> int:
     return grade_all(Options(**options))
 
 
-@cli.command("list")
-@click.argument("chapter", required=False, metavar="[CHAPTER]")
-@AS_JSON
-@COURSE
-def list_exercises(chapter: str | None, as_json: bool, courses: tuple[Path, ...]) -> int:
+@command(
+    "course.show_list", click.argument("chapter", required=False, metavar="[CHAPTER]"), AS_JSON, COURSE, name="list"
+)
+def list_exercises() -> None:
     """List the exercises in order, each with its one idea.
 
     CHAPTER is the number of one: `grade list 9` lists that chapter alone.
     """
-    from grader.cli.course import show_list
-
-    return show_list(courses, chapter=chapter, as_json=as_json)
 
 
-@cli.command()
-@NAME
-@NO_COLOR
-@COURSE
-def show(name: str, no_color: bool, courses: tuple[Path, ...]) -> int:
+@command("course.show_statement", NAME, NO_COLOR, COURSE)
+def show() -> None:
     """Show what an exercise asks for."""
-    from grader.cli.course import show_statement
-
-    return show_statement(name, courses, no_color=no_color)
 
 
-@cli.command()
-@NAME
-@click.option("--force", is_flag=True, help="Overwrite what is already here.")
-@COURSE
-def start(name: str, force: bool, courses: tuple[Path, ...]) -> int:
+@command(
+    "practice.start_exercise", NAME, click.option("--force", is_flag=True, help="Overwrite what is already here."),
+    COURSE,
+)  # fmt: skip
+def start() -> None:
     """Copy the stub of an exercise into this folder.
 
     Of a host exercise that is two files: one that is missing is copied, one that is here stays as it is.
     """
-    from grader.cli.practice import start_exercise
-
-    return start_exercise(name, courses, force=force)
 
 
-@cli.command("next")
-@click.option("--start", is_flag=True, help="Also copy its stub into this folder.")
-@COURSE
-def next_exercise(start: bool, courses: tuple[Path, ...]) -> int:
+@command(
+    "practice.show_next", click.option("--start", is_flag=True, help="Also copy its stub into this folder."), COURSE,
+    name="next",
+)  # fmt: skip
+def next_exercise() -> None:
     """Say which exercise comes next.
 
     It is the first one that is open after the one passed last, among those that can be graded on this machine.
     """
-    from grader.cli.practice import show_next
-
-    return show_next(courses, start=start)
 
 
-@cli.command()
-@OPTIONAL_NAME
-@click.option("--again", is_flag=True, help="Repeat the hints that were shown.")
-@NO_COLOR
-@COURSE
-def hint(name: str | None, again: bool, no_color: bool, courses: tuple[Path, ...]) -> int:
+@command(
+    "practice.show_hint", OPTIONAL_NAME,
+    click.option("--again", is_flag=True, help="Repeat the hints that were shown."), NO_COLOR, COURSE,
+)  # fmt: skip
+def hint() -> None:
     """Show a hint, one more each time.
 
     Without NAME, for the exercise graded last.
     """
-    from grader.cli.practice import show_hint
-
-    return show_hint(name, courses, again=again, no_color=no_color)
 
 
-@cli.command()
-@NAME
-@click.option("--answers", is_flag=True, help="Also show the answers.")
-@NO_COLOR
-@COURSE
-def interview(name: str, answers: bool, no_color: bool, courses: tuple[Path, ...]) -> int:
+@command(
+    "practice.show_interview", NAME, click.option("--answers", is_flag=True, help="Also show the answers."), NO_COLOR,
+    COURSE,
+)  # fmt: skip
+def interview() -> None:
     """Ask what interviewers ask about an exercise; with --answers, answer it too."""
-    from grader.cli.practice import show_interview
-
-    return show_interview(name, courses, answers=answers, no_color=no_color)
 
 
-@cli.command()
-@NAME
-@click.option("--spoil", is_flag=True, help="Show it before you have passed.")
-@path_option("--output", help="Write it to a new file instead.")
-@NO_COLOR
-@COURSE
-def solution(name: str, spoil: bool, output: Path | None, no_color: bool, courses: tuple[Path, ...]) -> int:
+@command(
+    "practice.show_solution", NAME, click.option("--spoil", is_flag=True, help="Show it before you have passed."),
+    path_option("--output", help="Write it to a new file instead."), NO_COLOR, COURSE,
+)  # fmt: skip
+def solution() -> None:
     """Show the solution of an exercise that you have passed."""
-    from grader.cli.practice import show_solution
-
-    return show_solution(name, courses, spoil=spoil, output=output, no_color=no_color)
 
 
-@cli.command()
-@NAME
-@COURSE
-def reset(name: str, courses: tuple[Path, ...]) -> int:
+@command("practice.reset_exercise", NAME, COURSE)
+def reset() -> None:
     """Put the stub back, and keep what you wrote as NAME.cu.bak."""
-    from grader.cli.practice import reset_exercise
-
-    return reset_exercise(name, courses)
 
 
-@cli.command()
-@OPTIONAL_NAME
-@BACKEND
-@DEVICE
-@TIMEOUT
-@NO_SANDBOX
-@NO_COLOR
-@COURSE
-def watch(name: str | None, courses: tuple[Path, ...], **options: Any) -> int:
+@command("watching.watch_files", OPTIONAL_NAME, BACKEND, DEVICE, TIMEOUT, NO_SANDBOX, NO_COLOR, COURSE)
+def watch() -> None:
     """Grade a file each time it is saved.
 
     Without NAME, whichever exercise's file in this folder is saved. Keys: h shows a hint, n goes on to the next
     exercise, l lists them, Enter grades again, ? explains the keys, q quits.
     """
-    from grader.cli.watching import watch_files
-
-    return watch_files(name, courses, options)
 
 
-@cli.command()
-@path_option("--export", help="Write it to a .json or .csv file.")
-@AS_JSON
-@COURSE
-def progress(export: Path | None, as_json: bool, courses: tuple[Path, ...]) -> int:
+@command("practice.show_progress", path_option("--export", help="Write it to a .json or .csv file."), AS_JSON, COURSE)
+def progress() -> None:
     """Show what you have passed, how well, and when."""
-    from grader.cli.practice import show_progress
-
-    return show_progress(courses, as_json=as_json, export=export)
 
 
 @cli.command()
@@ -241,13 +215,9 @@ def completion(shell: str) -> int:
     return 0
 
 
-@cli.command()
-@NO_COLOR
-def doctor(no_color: bool) -> int:
+@command("machine.show_doctor", NO_COLOR)
+def doctor() -> None:
     """Say what is installed, which GPU is here, and what installs the rest."""
-    from grader.cli.machine import show_doctor
-
-    return show_doctor(no_color=no_color)
 
 
 @cli.command()
@@ -271,18 +241,13 @@ def device(
     return show_device(device, as_json=as_json)
 
 
-@cli.command()
-@NAME
-@graded_file("Profile")
-@click.option("--ncu", metavar="PATH", help="Nsight Compute, where it is not found by itself.")
-@DEVICE
-@AS_JSON
-@COURSE
-def profile(**options: Any) -> int:
+@command(
+    "bench.show_profile", NAME, graded_file("Profile"),
+    click.option("--ncu", metavar="PATH", help="Nsight Compute, where it is not found by itself."),
+    DEVICE, AS_JSON, COURSE,
+)  # fmt: skip
+def profile() -> None:
     """Count with Nsight Compute what the simulator counted."""
-    from grader.cli.bench import show_profile
-
-    return show_profile(**options)
 
 
 @cli.command()
@@ -310,19 +275,9 @@ def tune(**options: Any) -> int:
     return tune(TuneOptions(**options))
 
 
-@cli.command()
-@NAMES
-@DEVICE
-@OUTPUT
-@MINUTES
-@COURSE
-def bench(
-    names: tuple[str, ...], device: int, output: Path | None, minutes: float | None, courses: tuple[Path, ...]
-) -> int:
+@command("bench.run_bench", NAMES, DEVICE, OUTPUT, MINUTES, COURSE)
+def bench() -> None:
     """Time the solutions on this GPU, with the library's time beside each."""
-    from grader.cli.bench import run_bench
-
-    return run_bench(names, courses, device=device, output=output, minutes=minutes)
 
 
 @cli.command()
@@ -349,31 +304,26 @@ def dev() -> None:
     """For people who write exercises."""
 
 
-@dev.command()
-@click.argument("name")
-@click.option("--chapter", default="", metavar="NN_NAME", help="The folder above it; default: the course's last one.")
-@path_option("--course", metavar="DIR", help="The course; default: this clone's.")
-def new(name: str, chapter: str, course: Path | None) -> int:
+@command(
+    "authoring.make_exercise", click.argument("name"),
+    click.option(
+        "--chapter", default="", metavar="NN_NAME", help="The folder above it; default: the course's last one."
+    ),
+    path_option("--course", "folder", metavar="DIR", help="The course; default: this clone's."), group=dev,
+)  # fmt: skip
+def new() -> None:
     """Make the folder of a new exercise, complete and small, to be changed into what you want."""
-    from grader.cli.authoring import make_exercise
-
-    return make_exercise(name, chapter, course)
 
 
-@dev.command()
-@NAMES
-@click.option("--gpu", is_flag=True, help="Also check what is expected on a GPU.")
-@MINUTES
-@DEVICE
-@COURSE
-def check(names: tuple[str, ...], gpu: bool, minutes: float | None, device: int, courses: tuple[Path, ...]) -> int:
+@command(
+    "authoring.run_check", NAMES, click.option("--gpu", is_flag=True, help="Also check what is expected on a GPU."),
+    MINUTES, DEVICE, COURSE, group=dev,
+)  # fmt: skip
+def check() -> None:
     """Check the course itself: stubs fail, solutions pass, wrong answers get their stated verdict.
 
     With --course and no name, the exercises of those folders alone are checked.
     """
-    from grader.cli.authoring import run_check
-
-    return run_check(names, courses, gpu=gpu, device=device, minutes=minutes)
 
 
 @dev.command()

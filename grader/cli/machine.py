@@ -13,6 +13,7 @@ from grader.errors import Unsupported, UsageError, WarpgradeError
 from grader.output import print_json, print_line, print_table, print_text, screen, table_of, wrapped
 from grader.paths import cache_folder
 from grader.simt.occupancy import SIMULATED, NotPossible, Occupancy, multiprocessor, occupancy
+from grader.text import percent, rate, safe
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -76,7 +77,6 @@ def to_text(found: Sequence[Check], *, color: bool, unicode: bool) -> str:
     from rich.text import Text
 
     from grader.render.console import rendered
-    from grader.text import safe
 
     table = Table.grid(padding=(0, 2, 0, 0))
     for _ in range(3):
@@ -226,8 +226,6 @@ def device_document(gpu: Gpu, limits: Peaks, rows: Sequence[CeilingRow]) -> dict
 
 def device_lines(gpu: Gpu, limits: Peaks) -> list[str]:
     """Return what the GPU is and its peaks, in words."""
-    from grader.text import rate
-
     source = "published" if limits.published else "by formula: this GPU is not in the table of names"
     tensor = rate(limits.fp16_tensor, "FLOP") if limits.fp16_tensor is not None else "none"
     int8 = rate(limits.int8, "OP") if limits.int8 is not None else "not known"
@@ -242,8 +240,6 @@ def device_lines(gpu: Gpu, limits: Peaks) -> list[str]:
 
 def ceiling_table(rows: Sequence[CeilingRow]) -> Table:
     """Return the measured ceilings: what the simplest kernels reach."""
-    from grader.text import percent, rate
-
     table = table_of("ceiling", "what", "reached", "of peak")
     for row in rows:
         of_peak = "–" if row.fraction is None else percent(row.fraction)

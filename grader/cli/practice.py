@@ -23,8 +23,11 @@ from grader.cli.course import (
 from grader.errors import UsageError
 from grader.output import print_json, print_line, print_text, say, screen, write_file
 from grader.practice.history import Following, gradable_here, key_of, next_exercise, progress
+from grader.practice.pages import hints_in, questions_in
 from grader.practice.progress import local_day
 from grader.practice.standings import Place, progress_document, runs_csv, summary, table_lines
+from grader.render.json import dumps
+from grader.text import counted, safe
 
 # --------------------------------------------------------------------------------------------------------------- start
 
@@ -163,7 +166,6 @@ def _write_new(path: Path, content: bytes) -> None:
 def _for_people(text: str, path: Path, *, no_color: bool) -> str:
     """The text coloured, or else with control characters made visible; a program gets the file as it is."""
     from grader.render.console import source_text
-    from grader.text import safe
 
     return source_text(text, path.suffix) if screen(no_color=no_color).color else safe(text, lines=True)
 
@@ -205,8 +207,6 @@ def give_hint(entry: CourseExercise, *, no_color: bool) -> None:
 
 
 def _hints_of(entry: CourseExercise) -> tuple[str, ...]:
-    from grader.practice.pages import hints_in
-
     hints = hints_in(_page(entry.hints))
     if not hints:
         raise UsageError(f"{entry.name} has no hints", code="no_hints", hint=_EXPLAINED.format(entry.name))
@@ -257,8 +257,6 @@ def _graded_last(catalog: Catalog) -> CourseExercise:
 
 def show_interview(name: str, courses: Sequence[Path], *, answers: bool, no_color: bool) -> int:
     """Print the questions of one exercise, numbered; with ``answers``, each with its answer."""
-    from grader.practice.pages import questions_in
-
     entry = find(load(courses), name)
     questions = questions_in(_page(entry.interview))
     if not questions:
@@ -317,9 +315,6 @@ def all_passed(catalog: Catalog) -> str:
 
 def show_progress(courses: Sequence[Path], *, as_json: bool, export: Path | None) -> int:
     """Print the progress as a table or as one JSON document, or write it to a file: JSON or CSV, as its name ends."""
-    from grader.render.json import dumps
-    from grader.text import counted
-
     catalog, history = load(courses), progress()
     runs = history.runs()
     places = [Place(*key_of(entry), number=entry.number, chapter=entry.chapter) for entry in catalog.exercises]

@@ -5,24 +5,29 @@ from __future__ import annotations
 import os
 import secrets
 import signal
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import current_thread, main_thread
-from typing import TYPE_CHECKING
 
+from grader.catalog.courses import CourseExercise
 from grader.cli.course import find, load
+from grader.cli.grading import file_for
+from grader.compile import read_submission
+from grader.compile.source import checked_source
 from grader.errors import Unsupported, UsageError
-from grader.output import print_json, print_line, screen, wrapped, write_file
-
-if TYPE_CHECKING:
-    from grader.catalog.courses import CourseExercise
-    from grader.gpus.detect import Gpu
-    from grader.render.tuning import Tuned
-    from grader.tune.build import Machine, Variant
-    from grader.tune.settings import Place, Setting
-    from grader.tune.sweep import Sweep
+from grader.gpus.detect import Gpu, detect
+from grader.gpus.models import SIMULATED, capability, simulable
+from grader.launch import DeviceLimits
+from grader.output import print_json, print_line, print_table, screen, waiting, wrapped, write_file
+from grader.render.json import dumps
+from grader.render.tuning import Tuned, after_lines, before_lines, document, to_markdown, to_table
+from grader.simt.occupancy import NotPossible, multiprocessor
+from grader.timing import roofline
+from grader.tune.build import Machine, Workshop
+from grader.tune.settings import Place, Setting, combinations, in_words, parse_settings, places_of, rewritten
 
 UNSUPPORTED, FAILED, INTERRUPTED = 4, 1, 130
 
@@ -44,25 +49,18 @@ class TuneOptions:
 
 
 @dataclass(frozen=True)
-class _Here:
-    """The GPU, or why there is none."""
-
-    gpu: Gpu | None
-    why_not: str
-    hint: str = ""
-
-
-@dataclass(frozen=True)
 class _Job:
-    """What is tuned, and where."""
+    """What is tuned, and where: on the GPU, or with ``why_not`` and perhaps a hint by arithmetic alone."""
 
     entry: CourseExercise
     path: Path
     source: str
     settings: Sequence[Setting]
     places: dict[str, Place]
-    here: _Here
     machine: Machine
+    gpu: Gpu | None
+    why_not: str
+    hint: str
 
 
 def tune(options: TuneOptions) -> int:
@@ -73,7 +71,16 @@ def tune(options: TuneOptions) -> int:
     _show(tuned, options)
     if options.write:
         _write(job, tuned)
-    return _exit_code(tuned, job.here, options)
+    if tuned.sweep.interrupted:
+        return INTERRUPTED
+    if job.gpu is not None:
+        return 0 if tuned.sweep.best is not None else FAILED
+    if options.arch is not None:
+        return 0
+    print_line(f"grade: nothing was measured: {job.why_not}", to_stderr=True)
+    if job.hint:
+        print_line(f"       {job.hint}", to_stderr=True)
+    return UNSUPPORTED
 
 
 def _job(options: TuneOptions) -> _Job:
@@ -81,11 +88,6 @@ def _job(options: TuneOptions) -> _Job:
 
     Raises UsageError for what cannot be tuned, SubmissionError for a file that cannot be graded.
     """
-    from grader.cli.grading import file_for
-    from grader.compile import read_submission
-    from grader.compile.source import checked_source
-    from grader.tune.settings import parse_settings, places_of
-
     settings = parse_settings(options.sets)
     if options.solution and options.write:
         hint = f"`grade solution {options.name} --output FILE` makes a copy that is yours"
@@ -98,40 +100,40 @@ def _job(options: TuneOptions) -> _Job:
     path = file_for(entry, file=options.file, solution=options.solution)
     source = checked_source(read_submission(path), path.name)
     places = places_of(source, path.name, settings)
-    here = _look(options, exercise.requires)
-    return _Job(entry, path, source, settings, places, here, _machine(exercise.requires, here.gpu, options.arch))
-
-
-def _look(options: TuneOptions, requires: str) -> _Here:
-    from grader.gpus.detect import detect
-
-    if options.arch is not None:
-        return _Here(None, "--arch was given")
-    try:
-        gpu = detect(options.device)
-    except Unsupported as error:
-        return _Here(None, error.message, error.hint)
-    why_not = gpu.why_not(requires)
-    return _Here(None if why_not else gpu, why_not)
+    gpu, why_not, hint = None, "", ""
+    if options.arch is None:
+        try:
+            gpu = detect(options.device)
+            why_not = gpu.why_not(exercise.requires)
+        except Unsupported as error:
+            why_not, hint = error.message, error.hint
+    gpu = None if why_not else gpu
+    machine = _machine(exercise.requires, gpu, options.arch)
+    return _Job(entry, path, source, settings, places, machine, gpu, why_not, hint)
 
 
 # --------------------------------------------------------------------------------------------------------------- sweep
 
 
 def _tuned(job: _Job, stopped: Callable[[], bool], *, quiet: bool) -> Tuned:
-    from grader.output import waiting
-    from grader.render.tuning import Tuned
-    from grader.timing import roofline
-    from grader.tune.build import Workshop
-    from grader.tune.settings import combinations
+    from grader.backends.base import Limits
+    from grader.backends.gpu import GpuBackend
+    from grader.tune.sweep import GpuTimer, Sweep, sweep
 
-    exercise, gpu, machine = job.entry.exercise, job.here.gpu, job.machine
+    exercise, gpu, machine = job.entry.exercise, job.gpu, job.machine
     assert exercise.timed is not None
     assert exercise.target is not None
     workshop = Workshop(exercise, exercise.timed, job.path.name, job.source, job.places, machine)
     with waiting(job.entry.name, doing="tuning", quiet=quiet) as tell:
         variants = workshop.build_all(combinations(job.settings), tell, stopped)
-        found = _measured(job, variants, tell, stopped)
+        if gpu is None:
+            found = Sweep(variants, stopped())
+        else:
+            with (
+                closing(GpuBackend(gpu)) as backend,
+                closing(GpuTimer(job.entry, backend, machine, secrets.randbits(53), Limits())) as timer,
+            ):
+                found = sweep(variants, timer, tell, stopped)
     peak = roofline.peak_of(exercise.target.unit, roofline.peaks(gpu)) if gpu is not None else None
     return Tuned(
         job.entry.name, job.path.name, job.source, job.places, job.settings, machine.name, machine.arch,
@@ -141,14 +143,9 @@ def _tuned(job: _Job, stopped: Callable[[], bool], *, quiet: bool) -> Tuned:
 
 def _machine(requires: str, gpu: Gpu | None, arch: str | None) -> Machine:
     """This GPU; else the named architecture: by default the simulated one, or the one that the exercise requires."""
-    from grader.gpus.models import SIMULATED, capability, simulable
-    from grader.launch import DeviceLimits
-    from grader.simt.occupancy import NotPossible, multiprocessor
-    from grader.tune.build import Machine
+    from grader.tune.sweep import machine_of
 
     if gpu is not None:
-        from grader.tune.sweep import machine_of
-
         return machine_of(gpu, requires)
     newer, simulated = not simulable(requires), SIMULATED.architecture
     arch = arch or (requires if newer else simulated)
@@ -158,24 +155,6 @@ def _machine(requires: str, gpu: Gpu | None, arch: str | None) -> Machine:
         raise UsageError(error.message, code=error.code, hint=error.hint) from None
     limits = replace(DeviceLimits(), name=arch, max_shared_bytes=has.shared_bytes_per_block)
     return Machine("no GPU, by arithmetic", arch, requires if newer else min(arch, simulated, key=capability), limits)
-
-
-def _measured(
-    job: _Job, variants: Sequence[Variant], tell: Callable[[str], None], stopped: Callable[[], bool]
-) -> Sweep:
-    from grader.tune.sweep import Sweep, sweep
-
-    gpu = job.here.gpu
-    if gpu is None:
-        return Sweep(tuple(variants), stopped())
-    from grader.backends.base import Limits
-    from grader.backends.gpu import GpuBackend
-    from grader.tune.sweep import GpuTimer
-
-    with closing(GpuBackend(gpu)) as backend:
-        timer = GpuTimer(job.entry, backend, job.machine, secrets.randbits(53), Limits())
-        with closing(timer):
-            return sweep(variants, timer, tell, stopped)
 
 
 @contextmanager
@@ -202,10 +181,6 @@ def _ctrl_c_stops() -> Iterator[Callable[[], bool]]:
 
 
 def _show(tuned: Tuned, options: TuneOptions) -> None:
-    from grader.output import print_table
-    from grader.render.json import dumps
-    from grader.render.tuning import after_lines, before_lines, document, to_markdown, to_table
-
     if options.as_json:
         print_json(document(tuned))
     else:
@@ -222,11 +197,6 @@ def _show(tuned: Tuned, options: TuneOptions) -> None:
 
 def _write(job: _Job, tuned: Tuned) -> None:
     """Change the values in the file, whole or not at all. Raises UsageError where the file has changed meanwhile."""
-    from codecs import BOM_UTF8
-
-    from grader.compile import read_submission
-    from grader.tune.settings import in_words, rewritten
-
     best = tuned.sweep.best
     if best is None or not tuned.new_lines:
         print_line(f"{job.path} stays as it is.", to_stderr=True)
@@ -236,31 +206,13 @@ def _write(job: _Job, tuned: Tuned) -> None:
         hint = "run it again, or change the lines yourself"
         raise UsageError(f"{job.path} was changed while it was tuned: nothing is written", code="changed", hint=hint)
     after = rewritten(job.source, job.places, best.choice).encode()
-    _replace(job.path, before[: len(before) - len(job.source.encode())] + after)
-    print_line(f"{job.path} has {in_words(best.choice)} now.", to_stderr=True)
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write beside the file and move it there, with the file's rights; a link stays a link."""
-    real = path.resolve()
+    real = job.path.resolve()  # a link stays a link
     beside = real.with_name(f".{real.name}.new")
     try:
-        beside.write_bytes(content)
+        beside.write_bytes(before[: len(before) - len(job.source.encode())] + after)
         beside.chmod(real.stat().st_mode & 0o777)
         beside.replace(real)
     except OSError as error:
         beside.unlink(missing_ok=True)
-        raise UsageError(f"cannot write {path}: {error.strerror}", code="cannot_write") from None
-
-
-def _exit_code(tuned: Tuned, here: _Here, options: TuneOptions) -> int:
-    if tuned.sweep.interrupted:
-        return INTERRUPTED
-    if here.gpu is None and options.arch is None:
-        print_line(f"grade: nothing was measured: {here.why_not}", to_stderr=True)
-        if here.hint:
-            print_line(f"       {here.hint}", to_stderr=True)
-        return UNSUPPORTED
-    if here.gpu is None:
-        return 0
-    return 0 if tuned.sweep.best is not None else FAILED
+        raise UsageError(f"cannot write {job.path}: {error.strerror}", code="cannot_write") from None
+    print_line(f"{job.path} has {in_words(best.choice)} now.", to_stderr=True)

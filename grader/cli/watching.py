@@ -44,7 +44,7 @@ KEYS = """
   q      quit; so do Ctrl-D and Ctrl-C"""
 
 
-def watch_files(name: str | None, courses: tuple[Path, ...], options: Mapping[str, Any]) -> int:
+def watch_files(name: str | None, courses: tuple[Path, ...], **options: Any) -> int:
     """Grade one exercise's file, or without a name every exercise's file in this folder, each time it is saved."""
     catalog = load(courses)
     if name is not None:

@@ -13,13 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from textwrap import wrap
+
+from rich.text import Text
 
 from grader.text import counted, index_words, safe
 from grader.verdict import Diagnostic, LaunchRecord, WorstRequest
-
-if TYPE_CHECKING:
-    from rich.text import Text
 
 CELLS = 32
 GROUP = 8  # cells between two bars: a sector, or a quarter of the banks
@@ -211,8 +210,6 @@ INDENT = 4
 
 def picture_of(found: Diagnostic, launches: Sequence[LaunchRecord], width: int) -> list[Text]:
     """Return the picture of the request that a missed expectation is about, for the report; mostly there is none."""
-    from rich.text import Text
-
     request = picture_for(found, launches)
     lines = access_picture(request, width=width - INDENT) if request else []
     drawn = [Text(" " * INDENT + line, no_wrap=True) for line in lines]
@@ -224,8 +221,6 @@ def picture_of(found: Diagnostic, launches: Sequence[LaunchRecord], width: int) 
 
 def access_picture(request: WorstRequest, *, width: int = WIDEST) -> list[str]:
     """Return the lines of the picture, without colour; none where the width leaves no room for it."""
-    from textwrap import wrap
-
     if width < NARROWEST:
         return []
     cells = {cell for row in rows_of(request) for cell in row.cells}

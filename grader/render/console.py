@@ -7,17 +7,17 @@ from collections.abc import Iterable
 from io import StringIO
 from typing import TYPE_CHECKING
 
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.text import Text
+
 from grader.text import safe, to_ascii
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
     from rich.markdown import Markdown
 
 
 def rendered(parts: Iterable[RenderableType], *, width: int, color: bool, unicode: bool) -> str:
     """Return what a terminal of ``width`` shows of the parts, one below the other, without spaces at ends of lines."""
-    from rich.console import Console
-
     file = StringIO()
     console = Console(
         file=file, width=width, force_terminal=color, no_color=not color, color_system="standard" if color else None,
@@ -31,7 +31,6 @@ def rendered(parts: Iterable[RenderableType], *, width: int, color: bool, unicod
 
 def source_text(source: str, suffix: str) -> str:
     """Return ``source`` coloured in the terminal's own sixteen colours; no line is broken, wrapped or padded."""
-    from rich.console import Console
     from rich.syntax import Syntax
 
     file = StringIO()
@@ -53,9 +52,7 @@ def statement_text(markdown: str, *, width: int = 80, color: bool = True, unicod
 
 
 def _with_drawings(markdown: str) -> Markdown:
-    from rich.console import Console, ConsoleOptions, RenderResult
     from rich.markdown import CodeBlock, Markdown
-    from rich.text import Text
 
     class Drawing(CodeBlock):
         """A code block line by line as it is, a little indented."""

@@ -8,13 +8,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+
+from rich.text import Text
 
 from grader.text import cut, percent, safe
 from grader.verdict import LaunchRecord
-
-if TYPE_CHECKING:
-    from rich.text import Text
 
 GAP = 0
 """Stands for the lines between two places, among the numbers of an excerpt's lines."""
@@ -52,8 +50,6 @@ def excerpt(
     cut, so that the caret's column stays in sight; without a caret, in a marked line, the first of ``names`` with an
     index behind it.
     """
-    from rich.text import Text
-
     lines = source_lines(source)
     shown = lines_around(marks, len(lines), CONTEXT)
     digits = len(str(max(shown, default=1)))

@@ -9,7 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
 
 from grader.findings.kinds import kind_of
 from grader.render.access import picture_of
@@ -36,11 +40,6 @@ from grader.render.source import excerpt
 from grader.render.timeline_text import INDENT, timeline_text
 from grader.text import counted, safe, size_words
 from grader.verdict import CaseResult, Diagnostic, LaunchRecord, StageResult, Verdict
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.table import Table
-    from rich.text import Text
 
 COLOURS: Mapping[str, str] = {
     "pass": "green", "slow": "yellow", "technique": "yellow", "inconclusive": "yellow",
@@ -92,9 +91,6 @@ def _parts(verdict: Verdict, texts: Texts, graded: str, width: int) -> Iterator[
 
 
 def _headline(verdict: Verdict) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
     word = verdict.verdict.replace("_", " ").upper()
     left = Text(f"{'✔' if verdict.passed else '✘'} {word}", style=f"bold {COLOURS.get(verdict.verdict, 'red')}")
     left.append(f"  {safe(verdict.exercise)}", style="bold default")
@@ -107,8 +103,6 @@ def _headline(verdict: Verdict) -> Table:
 
 
 def _stages(stages: Sequence[StageResult]) -> Text:
-    from rich.text import Text
-
     line = Text("  ")
     for stage in stages:
         if stage.status != "not_graded":
@@ -121,8 +115,6 @@ def _stages(stages: Sequence[StageResult]) -> Text:
 
 
 def _finding(verdict: Verdict, found: Diagnostic, texts: Texts, width: int) -> Iterator[RenderableType]:
-    from rich.text import Text
-
     yield ""
     yield _indented(found.message, "bold")
     if code := _code(found, texts.of(found), width):
@@ -218,9 +210,6 @@ def _numbers(verdict: Verdict, width: int) -> Iterator[RenderableType]:
 
 def _counter_table(launches: Sequence[LaunchRecord]) -> Iterator[RenderableType]:
     """A compact table, one row per launch, of the counters in `evidence.COLUMNS`."""
-    from rich.table import Table
-    from rich.text import Text
-
     columns = columns_of(launches)
     if not columns:
         return
@@ -239,8 +228,6 @@ def _counter_table(launches: Sequence[LaunchRecord]) -> Iterator[RenderableType]
 
 
 def _printed(verdict: Verdict, texts: Texts) -> Iterator[RenderableType]:
-    from rich.text import Text
-
     case = f" at {_case(verdict.printed_case)}" if verdict.printed_case is not None else ""
     lines = safe(verdict.printed.replace("\r\n", "\n"), lines=True).rstrip("\n").split("\n")
     yield ""
@@ -268,9 +255,6 @@ def _closing(verdict: Verdict) -> Iterator[RenderableType]:
 
 def _next_step(step: str) -> Iterator[RenderableType]:
     """The words wrapped; lines of code below them never, so that they can be copied."""
-    from rich.console import Group
-    from rich.text import Text
-
     lines = step.split("\n")
     code = [line for line in lines if line.startswith(CODE_LINE)]
     yield _labelled("next:", "\n".join(line for line in lines if line not in code), style="bold cyan")
@@ -281,9 +265,6 @@ def _next_step(step: str) -> Iterator[RenderableType]:
 
 
 def _indented(message: str, style: str, left: int = 2) -> RenderableType:
-    from rich.padding import Padding
-    from rich.text import Text
-
     return Padding(Text(safe(message, lines=True), style=style), (0, 0, 0, left))
 
 
@@ -292,9 +273,6 @@ def _labelled(label: str, text: str, style: str = "dim") -> Table:
 
 
 def _rows(rows: Iterable[tuple[str, str]], *, style: str = "dim") -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(min_width=10, no_wrap=True)
     grid.add_column(overflow="fold")

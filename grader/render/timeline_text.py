@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle, islice
-from typing import TYPE_CHECKING
+
+from rich.text import Text
 
 from grader.render.timeline import ENGINES, RETURNED, Bar, Chart, Lane, Marked, chart_of
 from grader.text import counted
 from grader.verdict import Timeline
-
-if TYPE_CHECKING:
-    from rich.text import Text
 
 GLYPHS: Mapping[str, str] = {
     "to_device": "»", "kernel": "█", "to_host": "«", "peer": "↔", "prefetch": "≈", "on_device": "=",
@@ -70,8 +68,6 @@ Piece = str | tuple[str, str]
 
 
 def _line(*pieces: Piece) -> Text:
-    from rich.text import Text
-
     return Text.assemble(" " * INDENT, *pieces, no_wrap=True, overflow="crop")
 
 

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rich import box
+from rich.table import Table
+
 from grader.text import cut, duration, percent, safe
 from grader.tune.settings import Place, changed_lines, in_words, is_now
 from grader.tune.sweep import NOT_MEASURED, RIGHT, Sweep
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from grader.tune.build import Variant
     from grader.tune.settings import Setting
 
@@ -100,9 +101,6 @@ def _figures(tuned: Tuned, one: Variant) -> dict[str, str]:
 
 def to_table(tuned: Tuned) -> Table:
     """The table of rich: one row for each combination, the fastest first."""
-    from rich import box
-    from rich.table import Table
-
     headings, *rows = table_rows(tuned)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in headings:

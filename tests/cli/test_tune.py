@@ -35,7 +35,7 @@ def no_gpu(monkeypatch: pytest.MonkeyPatch):
     def detect(index: int = 0):
         raise Unsupported("no NVIDIA driver was found", hint="what to do")
 
-    monkeypatch.setattr("grader.gpus.detect.detect", detect)
+    monkeypatch.setattr("grader.cli.tune.detect", detect)
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def on_a_gpu(monkeypatch: pytest.MonkeyPatch):
         def close(self) -> None:
             pass
 
-    monkeypatch.setattr("grader.gpus.detect.detect", lambda index=0: GPU)
+    monkeypatch.setattr("grader.cli.tune.detect", lambda index=0: GPU)
     monkeypatch.setattr("grader.tune.sweep.GpuTimer", Timer)
     return asked
 
