@@ -39,19 +39,11 @@ def compiled(nvrtc: ctypes.CDLL, request: dict[str, Any]) -> dict[str, Any]:
     log = _text(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
     ptx = b"" if status else _text(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program)
     nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
-    limit = request["ptx_limit"]
-    return {
-        "status": status,
-        "log": _shortened(log, request["log_limit"]),
-        "log_bytes": len(log),
-        "ptx": ptx if len(ptx) <= limit else b"",
-        "ptx_bytes": len(ptx),
-    }
-
-
-def _shortened(log: bytes, limit: int) -> bytes:
-    # Both ends: the first error may stand behind a flood of warnings.
-    return log if len(log) <= limit else log[: limit // 2] + b"\n" + log[-(limit // 2) :]
+    log_bytes, half = len(log), request["log_limit"] // 2
+    if log_bytes > request["log_limit"]:  # keep both ends: the first error may stand behind a flood of warnings
+        log = log[:half] + b"\n" + log[-half:]
+    kept = ptx if len(ptx) <= request["ptx_limit"] else b""
+    return {"status": status, "log": log, "log_bytes": log_bytes, "ptx": kept, "ptx_bytes": len(ptx)}
 
 
 def _text(size_of: Any, content_of: Any, program: ctypes.c_void_p) -> bytes:

@@ -249,7 +249,7 @@ class Advisor:
         first, _, rest = path.partition("::")
         if first in ("wmma", "nvcuda"):
             return self._on_wmma(qualified=first == "nvcuda")
-        if first == "cg" and self._has("cooperative_groups.h"):
+        if first == "cg" and "cooperative_groups.h" in self._included:
             return "add `namespace cg = cooperative_groups;` below the #include"
         if first == "cuda":
             return self._include(rest.partition("::")[0])
@@ -257,12 +257,12 @@ class Advisor:
 
     def _on_wmma(self, *, qualified: bool) -> str:
         named = qualified or self._uses_nvcuda
-        if not self._has("mma.h"):
+        if "mma.h" not in self._included:
             return "add `#include <mma.h>` at the top" + ("" if named else ", and below it `using namespace nvcuda;`")
         return "" if named else "add `using namespace nvcuda;` below `#include <mma.h>`, or write `nvcuda::wmma`"
 
     def _on_identifier(self, name: str) -> str:
-        if name in _IN_WMMA and (self._has("mma.h") or re.search(r"\b(?:wmma|nvcuda)\b", self._code)):
+        if name in _IN_WMMA and ("mma.h" in self._included or re.search(r"\b(?:wmma|nvcuda)\b", self._code)):
             return self._on_wmma(qualified=False) or f"write `wmma::{name}`"
         if name in _IN_GROUPS:
             return self._include("cooperative_groups") or f"write `cooperative_groups::{name}`"
@@ -275,10 +275,7 @@ class Advisor:
 
     def _include(self, name: str) -> str:
         header = _HEADERS.get(name)
-        return f"add `#include <{header}>` at the top" if header and not self._has(header) else ""
-
-    def _has(self, header: str) -> bool:
-        return header in self._included
+        return f"add `#include <{header}>` at the top" if header and header not in self._included else ""
 
     @cached_property
     def _code(self) -> str:
@@ -303,9 +300,8 @@ _PATH = re.compile(r"\w+(?:\s*::\s*\w+)*")
 _LOOKED_AT = 300  # characters of a line
 
 
-def _names_at(line: str, column: int | None) -> Iterator[str]:
+def _names_at(line: str, column: int | None) -> list[str]:
     """The qualified name under the caret, then all others of the line: a caret may stand behind its name."""
     paths = list(_PATH.finditer(line[:_LOOKED_AT]))
     here = [path for path in paths if column is not None and path.start() < column <= path.end()]
-    for path in [*here, *paths]:
-        yield re.sub(r"\s", "", path[0])
+    return [re.sub(r"\s", "", path[0]) for path in [*here, *paths]]

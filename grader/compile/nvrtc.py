@@ -143,7 +143,6 @@ class Compilation:
     ptx: str
     log: str
     log_cut: bool
-    sandbox: str
 
 
 def run_nvrtc(
@@ -161,7 +160,28 @@ def run_nvrtc(
         "ptx_limit": PTX_BYTES,
     }
     answer = KEPT.answer(request, include, toolchain) if KEPT else None
-    return _compilation(answer or _answered(request, include, toolchain), name, toolchain)
+    answer = answer or _answered(request, include, toolchain)
+    log = answer["log"].decode("utf-8", "replace")
+    status = answer["status"]
+    if status == _OUT_OF_MEMORY or (status == _COMPILATION and "catastrophic error: out of memory" in log):
+        raise _too_much_memory(name)
+    if status == _INVALID_OPTION:
+        version = "{}.{}".format(*toolchain.nvrtc_version or (0, 0))
+        raise Unsupported(f"NVRTC {version} cannot compile for what this needs: {log.strip()[:200]}")
+    if status == _BUILTINS:
+        raise Unsupported(
+            "NVRTC is installed only in part: " + log.strip()[:200], hint="install it again, with its builtins"
+        )
+    if status not in (0, _COMPILATION):
+        raise GraderFault(f"NVRTC failed with code {status} on {name}: {log.strip()[:200]}")
+    if answer["ptx_bytes"] > PTX_BYTES:
+        raise SubmissionError(
+            "limit",
+            f"{name} compiles to {answer['ptx_bytes'] / 1e6:.0f} MB of PTX; the limit is {PTX_BYTES >> 20} MiB",
+            hint="unroll less, and fill large arrays in the kernel instead of initialising them",
+        )
+    ptx = answer["ptx"].decode("utf-8", "replace")
+    return Compilation(ptx, log, log_cut=answer.get("log_bytes", 0) > LOG_BYTES)
 
 
 def _answered(request: dict[str, Any], include: tuple[str, ...], toolchain: Toolchain) -> dict[str, Any]:
@@ -186,30 +206,6 @@ def started(limits: Sandbox, include: tuple[str, ...], toolchain: Toolchain, tem
     return child
 
 
-def _compilation(answer: dict[str, Any], name: str, toolchain: Toolchain) -> Compilation:
-    log = answer["log"].decode("utf-8", "replace")
-    status = answer["status"]
-    if status == _OUT_OF_MEMORY or (status == _COMPILATION and "catastrophic error: out of memory" in log):
-        raise too_much_memory(name)
-    if status == _INVALID_OPTION:
-        version = "{}.{}".format(*toolchain.nvrtc_version or (0, 0))
-        raise Unsupported(f"NVRTC {version} cannot compile for what this needs: {log.strip()[:200]}")
-    if status == _BUILTINS:
-        raise Unsupported(
-            "NVRTC is installed only in part: " + log.strip()[:200], hint="install it again, with its builtins"
-        )
-    if status not in (0, _COMPILATION):
-        raise GraderFault(f"NVRTC failed with code {status} on {name}: {log.strip()[:200]}")
-    if answer["ptx_bytes"] > PTX_BYTES:
-        raise SubmissionError(
-            "limit",
-            f"{name} compiles to {answer['ptx_bytes'] / 1e6:.0f} MB of PTX; the limit is {PTX_BYTES >> 20} MiB",
-            hint="unroll less, and fill large arrays in the kernel instead of initialising them",
-        )
-    ptx = answer["ptx"].decode("utf-8", "replace")
-    return Compilation(ptx, log, log_cut=answer.get("log_bytes", 0) > LOG_BYTES, sandbox=answer["sandbox"])
-
-
 def _death(child: Child, name: str, error: ChannelError) -> Exception:
     """What it means that the child did not answer: its limits, the compiler's crash, or our own fault."""
     if isinstance(error, ChannelTimeout):
@@ -221,9 +217,9 @@ def _death(child: Child, name: str, error: ChannelError) -> Exception:
         return _too_long(name)
     starved = (child.peak_memory_bytes or 0) > MEMORY_BYTES // 2
     if "MemoryError" in trouble or "out of memory" in trouble.lower() or "bad_alloc" in trouble:
-        return too_much_memory(name)
+        return _too_much_memory(name)
     if child.signal_name and (starved or child.signal_name == "SIGKILL"):
-        return too_much_memory(name)
+        return _too_much_memory(name)
     if child.signal_name:
         return SubmissionError(
             "compile_error",
@@ -241,8 +237,7 @@ def _too_long(name: str) -> SubmissionError:
     )
 
 
-def too_much_memory(name: str) -> SubmissionError:
-    """The ``limit`` of a compilation that needs more memory than it may have."""
+def _too_much_memory(name: str) -> SubmissionError:
     return SubmissionError(
         "limit",
         f"compiling {name} needs more than {MEMORY_BYTES >> 30} GiB of memory",

@@ -67,23 +67,21 @@ def assembly(program: Program, arch: str) -> Assembly:
     key = cache.digest("cubin", FORMAT, program.key, arch, f"{ptxas} {state.st_size} {state.st_mtime_ns}")
     found = _stored(key)
     if found is None:
-        found = _assembled(program, arch, ptxas, toolchain)
-        _store(key, found)
+        with tempfile.TemporaryDirectory(prefix="warpgrade-") as folder:
+            answer = _run(program, arch, ptxas, Path(folder).resolve())
+        output = answer["output"].decode("utf-8", "replace")
+        if answer["status"] != 0:
+            raise _failure(program, arch, answer["status"], output, toolchain)
+        found = Assembly(answer["result"], read_resources(output))
+        resources = {name: asdict(needs) for name, needs in found.resources.items()}
+        value = {"cubin": base64.b64encode(found.cubin).decode(), "resources": resources}
+        cache.store("cubin", key, value)
     return found
 
 
 def assemble(program: Program, arch: str) -> bytes:
     """The cubin of ``program`` for ``arch``; raises what `assembly` raises."""
     return assembly(program, arch).cubin
-
-
-def _assembled(program: Program, arch: str, ptxas: Path, toolchain: Toolchain) -> Assembly:
-    with tempfile.TemporaryDirectory(prefix="warpgrade-") as folder:
-        answer = _run(program, arch, ptxas, Path(folder).resolve())
-    output = answer["output"].decode("utf-8", "replace")
-    if answer["status"] != 0:
-        raise _failure(program, arch, answer["status"], output, toolchain)
-    return Assembly(answer["result"], read_resources(output))
 
 
 def _run(program: Program, arch: str, ptxas: Path, folder: Path) -> dict[str, Any]:
@@ -170,12 +168,6 @@ def _resources(text: str) -> Resources:
 def _number(pattern: re.Pattern[str], text: str) -> int:
     match = pattern.search(text)
     return int(match[1]) if match else 0
-
-
-def _store(key: str, made: Assembly) -> None:
-    resources = {name: asdict(needs) for name, needs in made.resources.items()}
-    value = {"cubin": base64.b64encode(made.cubin).decode(), "resources": resources}
-    cache.store("cubin", key, value)
 
 
 def _stored(key: str) -> Assembly | None:

@@ -8,7 +8,7 @@ import os
 import re
 import stat
 from bisect import bisect_left
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
@@ -60,12 +60,6 @@ _SMUGGLED = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class _Finding:
-    line: int
-    what: str
-
-
 def read_submission(path: Path) -> bytes:
     """Read the file to grade. Raises UsageError (``not_found``, ``is_a_directory``, ``unreadable``), SubmissionError.
 
@@ -95,8 +89,17 @@ def checked_source(source: bytes, name: str) -> str:
     """
     text = _text(source, name)
     _refuse_host_code(text, name)
-    _refuse_renumbering(text, name)
-    _refuse_smuggling(text, name)
+    if match := _LINE_DIRECTIVE.search(without_strings(text)):
+        words = "#line is not allowed, messages would name the wrong lines"
+        raise _refused(text, name, line_of(text, match.start()), words, "remove the directive")
+    for line, content in assembly(text):
+        if reason := smuggling(content):
+            words = f"inline assembly must stay inside its function; this one {reason}"
+            raise _refused(text, name, line, words, "write the kernel in CUDA C and only the instruction in asm()")
+    for line, content in strings(text):
+        if "inline asm" in content:
+            words = 'a string must not hold the words "inline asm", which mark assembly in the PTX'
+            raise _refused(text, name, line, words, "change the string")
     return text
 
 
@@ -121,7 +124,7 @@ def _text(source: bytes, name: str) -> str:
 
 
 def _refuse_host_code(text: str, name: str) -> None:
-    findings = sorted({*_host_headers(text), *_host_calls(text)}, key=lambda finding: (finding.line, finding.what))
+    findings = sorted(set(_host_code(text)))
     if not findings:
         return
     places = _places(findings, blocks(without_directives(text))[0])
@@ -135,57 +138,30 @@ def _refuse_host_code(text: str, name: str) -> None:
     raise SubmissionError("invalid", message, diagnostics=tuple(found), hint=hint)
 
 
-def _host_headers(text: str) -> list[_Finding]:
-    code = without_comments(text)
-    lines = Lines(code)
-    return [
-        _Finding(lines.of(match.start(1)), f"#include <{match[1].strip()}>")
-        for match in islice(_INCLUDE.finditer(code), FINDINGS)
-        if match[1].strip() in HOST_HEADERS
-    ]
+def _host_code(text: str) -> Iterator[tuple[int, str]]:
+    """The line of each header and each call of the host, and what stands there."""
+    lines, includes, code = Lines(text), without_comments(text), without_strings(text)
+    for match in islice(_INCLUDE.finditer(includes), FINDINGS):
+        if match[1].strip() in HOST_HEADERS:
+            yield lines.of(match.start(1)), f"#include <{match[1].strip()}>"
+    for pattern, words in _HOST:
+        for match in islice(pattern.finditer(code), FINDINGS):
+            yield lines.of(match.start()), words.format("".join(match[0].split()))
 
 
-def _host_calls(text: str) -> list[_Finding]:
-    code = without_strings(text)
-    lines = Lines(code)
-    return [
-        _Finding(lines.of(match.start()), words.format("".join(match[0].split())))
-        for pattern, words in _HOST
-        for match in islice(pattern.finditer(code), FINDINGS)
-    ]
-
-
-def _places(findings: list[_Finding], outer: list[Block]) -> dict[str, tuple[int, str]]:
+def _places(findings: Sequence[tuple[int, str]], outer: list[Block]) -> dict[str, tuple[int, str]]:
     """Where to cut: a whole function where a finding lies in one that is no kernel, else the line."""
     places: dict[str, tuple[int, str]] = {}
-    for finding in findings:
-        at = bisect_left(outer, finding.line, key=attrgetter("last_line"))
-        block = outer[at] if at < len(outer) and outer[at].first_line <= finding.line else None
-        if block is None or "__global__" in block.head or "__device__" in block.head or "(" not in block.head:
-            places.setdefault(f"line {finding.line} ({finding.what})", (finding.line, finding.what))
-        else:
+    for line, what in findings:
+        at = bisect_left(outer, line, key=attrgetter("last_line"))
+        block = outer[at] if at < len(outer) and outer[at].first_line <= line else None
+        words = f"line {line} ({what})"
+        if block is not None and "(" in block.head and not re.search("__global__|__device__", block.head):
             single = block.first_line == block.last_line
             lines = f"line {block.first_line}" if single else f"lines {block.first_line}–{block.last_line}"
             words = f"{lines} ({block.head[:60]})"
-            places.setdefault(words, (finding.line, finding.what))
+        places.setdefault(words, (line, what))
     return places
-
-
-def _refuse_renumbering(text: str, name: str) -> None:
-    if match := _LINE_DIRECTIVE.search(without_strings(text)):
-        words = "#line is not allowed, messages would name the wrong lines"
-        raise _refused(text, name, line_of(text, match.start()), words, "remove the directive")
-
-
-def _refuse_smuggling(text: str, name: str) -> None:
-    for line, content in assembly(text):
-        if reason := smuggling(content):
-            words = f"inline assembly must stay inside its function; this one {reason}"
-            raise _refused(text, name, line, words, "write the kernel in CUDA C and only the instruction in asm()")
-    for line, content in strings(text):
-        if "inline asm" in content:
-            words = 'a string must not hold the words "inline asm", which mark assembly in the PTX'
-            raise _refused(text, name, line, words, "change the string")
 
 
 def _refused(text: str, name: str, line: int, words: str, hint: str) -> SubmissionError:

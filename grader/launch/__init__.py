@@ -14,30 +14,14 @@
 
 from __future__ import annotations
 
-from grader.launch.parse import parse_launches
-from grader.launch.records import (
-    Constant,
-    DeviceLimits,
-    Dim3,
-    Launch,
-    LaunchPlan,
-    LaunchScript,
-    Scratch,
-    TensorMap,
-    Zero,
-)
-from grader.launch.resolve import resolve_launches
-
-__all__ = [
-    "Constant",
-    "DeviceLimits",
-    "Dim3",
-    "Launch",
-    "LaunchPlan",
-    "LaunchScript",
-    "Scratch",
-    "TensorMap",
-    "Zero",
-    "parse_launches",
-    "resolve_launches",
-]
+from grader.launch.parse import parse_launches as parse_launches
+from grader.launch.records import Constant as Constant
+from grader.launch.records import DeviceLimits as DeviceLimits
+from grader.launch.records import Dim3 as Dim3
+from grader.launch.records import Launch as Launch
+from grader.launch.records import LaunchPlan as LaunchPlan
+from grader.launch.records import LaunchScript as LaunchScript
+from grader.launch.records import Scratch as Scratch
+from grader.launch.records import TensorMap as TensorMap
+from grader.launch.records import Zero as Zero
+from grader.launch.resolve import resolve_launches as resolve_launches

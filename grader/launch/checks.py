@@ -146,7 +146,7 @@ def _misfit(arg: str | int | float, parameter: Parameter, declared: str) -> str:
     """What is wrong with passing ``arg`` there, "" if nothing."""
     if _holds_map(parameter):
         return f"{_shown(arg)}; write a `// tensor_map` line, and pass its name"
-    if _is_struct(parameter):
+    if parameter.type == "b8" and parameter.bytes > 1:  # a struct
         return f"{_shown(arg)}; only arrays, integers, floats and tensor maps can be passed"
     if isinstance(arg, str):
         fits = parameter.bytes == 8 and parameter.type[0] in "usb" and not _SCALAR.match(declared)
@@ -175,10 +175,6 @@ def _holds_map(parameter: Parameter) -> bool:
     return parameter.type == "b8" and parameter.bytes == MAP_BYTES and parameter.align >= MAP_ALIGN
 
 
-def _is_struct(parameter: Parameter) -> bool:
-    return parameter.type == "b8" and parameter.bytes > 1
-
-
 _SCALAR = re.compile(
     r"(?:const\s+)?(?:unsigned|signed|int|long|short|char|size_t|bool|double|float|u?int\d+_t)\b[^*&\[]*\Z"
 )
@@ -191,7 +187,8 @@ def _shown(arg: str | int | float) -> str:
 
 def _type_words(parameter: Parameter) -> str:
     words = {"f": "float", "u": "integer or pointer" if parameter.bytes == 8 else "integer", "s": "integer"}
-    kind = "struct" if _is_struct(parameter) else words.get(parameter.type[0], "integer")
+    is_struct = parameter.type == "b8" and parameter.bytes > 1
+    kind = "struct" if is_struct else words.get(parameter.type[0], "integer")
     return f"{8 * parameter.bytes}-bit {kind}"
 
 

@@ -54,20 +54,17 @@ class _Case:
         taken = {array.name: "an array of the exercise" for array in exercise.arrays}
         taken |= dict.fromkeys((*size, *exercise.scalars), "a number of the exercise")
         taken |= dict.fromkeys(("src", "dst"), "what a passes line calls its arrays")
-        for kind, words in ((ScratchLine, "a scratch array"), (TensorMapLine, "a tensor map")):
-            for line in script.lines:
-                if isinstance(line, kind):
-                    assert isinstance(line, ScratchLine | TensorMapLine)
-                    if line.name.text in taken:
-                        raise invalid(f"{line.name.text!r} is already {taken[line.name.text]}", line.name)
-                    taken[line.name.text] = words
-                    self._add(line)
-
-    def _add(self, line: ScratchLine | TensorMapLine) -> None:
-        if isinstance(line, ScratchLine):
-            self.scratch[line.name.text] = self._scratch(line)
-        else:
-            self.maps[line.name.text] = tensor_map(line, self._viewed(line), self.integer, self.where)
+        arrays = (line for line in script.lines if isinstance(line, ScratchLine | TensorMapLine))
+        for line in sorted(arrays, key=lambda line: isinstance(line, TensorMapLine)):
+            name = line.name.text
+            if name in taken:
+                raise invalid(f"{name!r} is already {taken[name]}", line.name)
+            if isinstance(line, ScratchLine):
+                taken[name] = "a scratch array"
+                self.scratch[name] = self._scratch(line)
+            else:
+                taken[name] = "a tensor map"
+                self.maps[name] = tensor_map(line, self._viewed(line), self.integer, self.where)
 
     def _scratch(self, line: ScratchLine) -> Scratch:
         name, words = line.name.text, " ".join(line.type.text.split())
@@ -140,8 +137,6 @@ class _Case:
 
 
 MAX_PASSES = 64
-
-
 SIMULATED = DeviceLimits()
 
 

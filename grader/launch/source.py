@@ -153,8 +153,15 @@ _CONST_WORD = re.compile(r"\b(?:constexpr|const)\b")
 def read_integers(text: SourceText) -> Integers:
     """The first thousand object-like ``#define``s and ``constexpr int``s at file scope, each over those before it."""
     found, lines = Integers({}, {}), Lines(text.code)
-    for offset, name, value in definitions(text)[:MAX_CONSTANTS]:
-        _define(found, name, value.strip(), lines.of(offset))
+    for offset, name, written in definitions(text)[:MAX_CONSTANTS]:
+        value = written.strip()
+        found.values.pop(name, None)
+        found.refused.pop(name, None)
+        try:
+            found.values[name] = evaluate_integer(value, found.values, suggest=False)
+        except ExpressionError:
+            where = f"line {lines.of(offset)}" + (f" as {value!r}" if 0 < len(value) <= 60 else "")
+            found.refused[name] = f"is defined in {where}, which is no integer that a launch line can use"
     return found
 
 
@@ -163,33 +170,17 @@ def definitions(text: SourceText) -> list[tuple[int, str, str]]:
 
     The place is the directive's, or the declarator's.
     """
-    return sorted([*_defines(text), *_constants(text)])
-
-
-def _defines(text: SourceText) -> Iterator[tuple[int, str, str]]:
+    found = []
     for offset, directive in text.directives:
         if match := _DEFINE.match(directive.replace("\\\r\n", " ").replace("\\\n", " ")):
-            yield offset, match[1], "" if match[2].startswith("(") else match[2]  # F(x) takes arguments: no constant
-
-
-def _constants(text: SourceText) -> Iterator[tuple[int, str, str]]:
-    for match in _CONSTANT.finditer(text.code):
-        if not _CONST_WORD.search(match[0]):
-            continue
+            value = "" if match[2].startswith("(") else match[2]  # F(x) takes arguments: no constant
+            found.append((offset, match[1], value))
+    for match in filter(lambda match: _CONST_WORD.search(match[0]), _CONSTANT.finditer(text.code)):
         for declarator in Fragment(match[1], "", 0, match.start(1), "").split(","):
             name, equals, value = declarator.text.partition("=")
             if equals:
-                yield declarator.column, name.strip(), value
-
-
-def _define(found: Integers, name: str, value: str, line: int) -> None:
-    found.values.pop(name, None)
-    found.refused.pop(name, None)
-    try:
-        found.values[name] = evaluate_integer(value, found.values, suggest=False)
-    except ExpressionError:
-        shown = f" as {value!r}" if 0 < len(value) <= 60 else ""
-        found.refused[name] = f"is defined in line {line}{shown}, which is no integer that a launch line can use"
+                found.append((declarator.column, name.strip(), value))
+    return sorted(found)
 
 
 # ---------------------------------------------------------------------------------------------------------- signatures
