@@ -73,12 +73,8 @@ def _count(noun: str, explained: str, plural: str = "") -> HostCounter:
     return HostCounter("count", f"{{}} {noun}", f"{{}} {plural or f'{noun}s'}", explained)
 
 
-def _bytes(words: str, explained: str) -> HostCounter:
-    return HostCounter("bytes", words, words, explained)
-
-
-def _part(words: str, explained: str) -> HostCounter:
-    return HostCounter("part", words, words, explained)
+def _amount(words: str, explained: str, unit: Literal["bytes", "part"] = "bytes") -> HostCounter:
+    return HostCounter(unit, words, words, explained)
 
 
 HOST_COUNTERS: Mapping[str, HostCounter] = {
@@ -105,59 +101,60 @@ HOST_COUNTERS: Mapping[str, HostCounter] = {
         "device or between devices are none, prefetches neither.",
         "copies",
     ),
-    "copied_bytes": _bytes("{} copied", "The bytes of `copies`."),
-    "pageable_bytes": _bytes(
+    "copied_bytes": _amount("{} copied", "The bytes of `copies`."),
+    "pageable_bytes": _amount(
         "{} copied from or to pageable memory",
         "The part of `copied_bytes` whose side on the host is not pinned.",
     ),
-    "mapped_bytes": _bytes(
+    "mapped_bytes": _amount(
         "{} moved through mapped memory",
         "32 × the sectors that kernels touched in mapped host memory: what crosses the link without a copy. A sector "
         "that is touched again counts again. Managed memory that a kernel uses on the host (`SetAccessedBy`) counts by "
         "its bytes.",
     ),
-    "prefetched_bytes": _bytes(
+    "prefetched_bytes": _amount(
         "{} prefetched",
         "Bytes of managed memory that prefetches named, towards a GPU, without the pages that the host changed after "
         "the call and before the prefetch was waited for: those are on the host again.",
     ),
-    "faulted_bytes": _bytes(
+    "faulted_bytes": _amount(
         "{} moved by page faults",
         "Managed memory that a kernel touched while its pages were on the host, in whole pages of 64 KiB. Pages that "
         "it may use there do not count (`SetAccessedBy`).",
     ),
-    "peer_bytes": _bytes(
+    "peer_bytes": _amount(
         "{} between GPUs", "Bytes copied from one GPU to another, or touched by a kernel in another GPU's memory."
     ),
-    "device_bytes": _bytes("{} of device memory", "The most device memory that was allocated at one time."),
-    "persisting_bytes": _bytes(
+    "device_bytes": _amount("{} of device memory", "The most device memory that was allocated at one time."),
+    "persisting_bytes": _amount(
         "{} kept in L2",
         "The most that an access-policy window could keep in L2 for a kernel: its bytes × `hitRatio`, or as many as "
         "are set aside. Only a window with persisting hits counts, on live memory that the kernel reads here and "
         "there: less than half of the bytes between the first and the last one. A kernel that reads memory from end to "
         "end waits for bandwidth.",
     ),
-    "host_written_bytes": _bytes(
+    "host_written_bytes": _amount(
         "{} of the outputs written by the host itself",
         "Bytes of outputs that no operation of the GPU put there, and that hold a value which no operation put "
         "anywhere in the host's memory: handing on what the GPU computed is not counted.",
     ),
-    "staged_bytes": _bytes(
+    "staged_bytes": _amount(
         "{} moved by the host itself",
         "What the host wrote to pinned allocations (`alloc_pinned_memory`, `cupyx.empty_pinned`), and what it put into "
         "outputs of what the GPU had computed: bytes that the processor moves, and no copy engine. Counted in words of "
         "4 bytes that have another value afterwards.",
     ),
-    "pinned_bytes": _bytes(
+    "pinned_bytes": _amount(
         "{} pinned in run",
         "Bytes that `run` pinned (`hostRegister`) or allocated as pinned memory. That takes longer than copying them.",
     ),
-    "modelled_overlap": _part(
+    "modelled_overlap": _amount(
         "overlap {} (the busiest engine's part of the time, modelled)",
         "Of copies in, copies out and kernels, those whose work would take longest by itself: that time ÷ the elapsed "
         "time, by the modelled clock. 1 where nothing but that work takes time. Not counted: what it takes to begin an "
         "operation; operations of which nothing reaches the host; fills, prefetches, and copies within a device or "
         "between devices.",
+        "part",
     ),
 }
 """In the order in which reports show them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Literal
 
 PACKAGE = Path(__file__).resolve().parent
 """The folder of the package `grader`; in a wheel the course lies inside, in a clone beside."""
@@ -15,13 +16,7 @@ def cache_folder(*parts: str) -> Path:
     ``WARPGRADE_CACHE`` overrides the place; otherwise it is the platform's cache folder (``~/.cache/warpgrade`` on
     Linux). The folder is not created: whoever writes there creates it.
     """
-    override = os.environ.get("WARPGRADE_CACHE")
-    if override:
-        return Path(override).expanduser().absolute().joinpath(*parts)
-    # Imported here: most commands never look for the cache.
-    from platformdirs import user_cache_path
-
-    return user_cache_path("warpgrade", appauthor=False).joinpath(*parts)
+    return _folder("WARPGRADE_CACHE", "user_cache_path").joinpath(*parts)
 
 
 def data_folder(*parts: str) -> Path:
@@ -30,9 +25,14 @@ def data_folder(*parts: str) -> Path:
     ``WARPGRADE_DATA`` overrides the place; otherwise it is the platform's data folder (``~/.local/share/warpgrade`` on
     Linux). The folder is not created: whoever writes there creates it.
     """
-    override = os.environ.get("WARPGRADE_DATA")
-    if override:
-        return Path(override).expanduser().absolute().joinpath(*parts)
-    from platformdirs import user_data_path
+    return _folder("WARPGRADE_DATA", "user_data_path").joinpath(*parts)
 
-    return user_data_path("warpgrade", appauthor=False).joinpath(*parts)
+
+def _folder(variable: str, default: Literal["user_cache_path", "user_data_path"]) -> Path:
+    if override := os.environ.get(variable):
+        return Path(override).expanduser().absolute()
+    # Imported here: most commands need none of these folders.
+    from platformdirs import PlatformDirs
+
+    path: Path = getattr(PlatformDirs("warpgrade", appauthor=False), default)
+    return path

@@ -97,6 +97,10 @@ class Session(Protocol):
     ) -> None: ...
 
 
+class Closeable(Protocol):
+    def close(self) -> None: ...
+
+
 class Backend(Protocol):
     """Where submissions run. Making one starts nothing."""
 
@@ -122,3 +126,15 @@ class Backend(Protocol):
     def close(self) -> None:
         """End a child that was started and not used."""
         return
+
+
+class StartsEarly:
+    """A backend whose next session's child may be started before the session is opened: it is in ``_started``."""
+
+    _started: Closeable | None = None
+
+    def close(self) -> None:
+        """End a child that was started and not used."""
+        if self._started is not None:
+            self._started.close()
+            self._started = None

@@ -28,7 +28,7 @@ def from_json(kind: type[T], data: Any) -> T:
 
 def _restored(kind: Any, data: Any) -> Any:
     if isinstance(kind, UnionType):
-        kind = next((one for one in get_args(kind) if _may_be(one, data)), None)
+        kind = next((choice for choice in get_args(kind) if _may_be(choice, data)), None)
     if get_origin(kind) is tuple:
         first, *others = get_args(kind)
         return tuple(map(_restored, repeat(first) if others == [...] else (first, *others), data))

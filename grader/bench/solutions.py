@@ -116,7 +116,7 @@ def _kernel_row(entry: CourseExercise, backend: GpuBackend, seed: int) -> BenchR
             "generator": setup.modules["generate"],
             "generate": [asdict(launch) for launch in real.generate],
         }
-        with backend.open_empty(LIMITS) as empty:
+        with backend.open(None, LIMITS) as empty:
             libraries = _library_times(entry, empty, shapes, inputs)
     return _finished(entry, backend.gpu, speed, libraries)
 
@@ -133,7 +133,7 @@ def _host_row(entry: CourseExercise, backend: GpuBackend, seed: int) -> BenchRow
         speed = timer(session)
     size = entry.exercise.timed or {}
     shapes = [Shape(a.name, a.dtype, element_count(a, size), a.role) for a in entry.exercise.arrays]
-    with backend.open_empty(LIMITS) as empty:
+    with backend.open(None, LIMITS) as empty:
         libraries = _library_times(entry, empty, shapes, {"host": True})  # arrays in pinned host memory
     return _finished(entry, backend.gpu, speed, libraries)
 
@@ -212,7 +212,7 @@ def measured_ceilings(course: Any, backend: GpuBackend) -> tuple[CeilingRow, ...
     """Every ceiling of the course on this GPU: 1 GiB of traffic, 2^38 operations, 256 MiB over the link."""
     data = ceiling_data(course)
     folder = Path(str(data.__file__)).parent
-    with backend.open_empty(LIMITS) as session:
+    with backend.open(None, LIMITS) as session:
         return tuple(_ceiling_row(name, entry, folder, session, backend.gpu) for name, entry in data.CEILINGS.items())
 
 

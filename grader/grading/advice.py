@@ -20,7 +20,7 @@ SAVE = "save it: `grade watch` grades it then"
 THE_FILE = "the file"
 PRINTED_WARNING = ": UserWarning: "
 LINES_NAMED = 5
-READ_LIMIT = 1 << 20  # bytes; no stub is longer
+STUB_LIMIT = 1 << 20  # bytes; no stub is longer
 
 _BY_WORD: Mapping[str, str] = {
     "wrong": "{unset}{table}{hints}",
@@ -62,22 +62,21 @@ def next_step(
         return f"{request.exercise.blocks_race} {_read_hints(request)}"
     if found is not None and found.hint:
         return _sentence(found.hint) + _more_lines(word, diagnostics)
+    place = _place(word, diagnostics)
+    stopped_at = f"Look at {place}: that is where it stopped. " if place != THE_FILE else ""
     return _BY_WORD[word].format(
         hints=_read_hints(request), name=request.exercise.name, again=_again(request),
-        place=_place(word, diagnostics), table=_table(request, word), unset=_unset(diagnostics, printed),
+        place=place, table=_table(request, word), unset=_unset(diagnostics, printed),
         order=(kind_of(found.kind).next_step if found else "") or BARRIER, plain=_plain_cause(request, found),
-        stopped=_begin_with_note(diagnostics) or _plain_cause(request, found) or _stopped_at(word, diagnostics),
+        stopped=_begin_with_note(diagnostics) or _plain_cause(request, found) or stopped_at,
     )  # fmt: skip
 
 
 def is_given_kernel(request: Request) -> bool:
     """Whether the .cu is the course's own, which has nothing left to write in it: no kernel is at fault then."""
-    stub = None if request.submission.stub is None else _content(request.submission.stub)
-    return (
-        request.exercise.host
-        and b"YOUR CODE" not in (stub or b"")
-        and _same(request, request.submission.path, request.submission.stub)
-    )
+    stub = request.submission.stub
+    is_finished = b"YOUR CODE" not in (content_of(stub) or b"")
+    return request.exercise.host and is_finished and _same(request, request.submission.path, stub)
 
 
 def _plain_cause(request: Request, found: Diagnostic | None) -> str:
@@ -86,11 +85,6 @@ def _plain_cause(request: Request, found: Diagnostic | None) -> str:
         return ""
     source = request.submission.texts.shown(request.submission.host_file)
     return advice_for(found.message, request.exercise, safe(request.submission.host_file.name), source)
-
-
-def _stopped_at(word: str, diagnostics: Sequence[Diagnostic]) -> str:
-    place = _place(word, diagnostics)
-    return f"Look at {place}: that is where it stopped. " if place != THE_FILE else ""
 
 
 def is_untouched(request: Request) -> bool:
@@ -102,19 +96,19 @@ def is_untouched(request: Request) -> bool:
 
 
 def _same(request: Request, path: Path | None, stub: Path | None) -> bool:
-    content = None if stub is None else _content(stub)
+    content = content_of(stub)
     return path is not None and content is not None and _graded(request, path) == content
 
 
 def _graded(request: Request, path: Path) -> bytes | None:
     """The content of one of the graded files, as it was graded."""
-    return request.submission.texts.contents[path] if path in request.submission.texts.contents else _content(path)
+    return request.submission.texts.contents[path] if path in request.submission.texts.contents else content_of(path)
 
 
-def _content(path: Path) -> bytes | None:
+def content_of(path: Path | None) -> bytes | None:
     """The bytes of a file of ordinary size; None for anything else, such as a pipe, whose end may never come."""
     try:
-        return path.read_bytes() if path.is_file() and path.stat().st_size <= READ_LIMIT else None
+        return path.read_bytes() if path is not None and path.is_file() and path.stat().st_size <= STUB_LIMIT else None
     except OSError:
         return None
 
@@ -132,7 +126,9 @@ def _write_the_stub(request: Request) -> str:
 
 def _untouched(request: Request, word: str) -> str:
     name = request.exercise.name
-    files = listed(shown(path) for path in _to_write(request))
+    graded = [path for path in (request.submission.path, request.submission.host_file) if path is not None]
+    unfinished = [path for path in graded if b"YOUR CODE" in (_graded(request, path) or b"")]
+    files = listed(map(shown, unfinished or graded))  # a host exercise may lack something in either file, or in both
     if request.submission.stub is not None and request.submission.path.resolve() == request.submission.stub.resolve():
         where = f"open {files}, or copy the stub here with `grade start {name}`,"
     else:
@@ -143,12 +139,6 @@ def _untouched(request: Request, word: str) -> str:
         return f"{untouched} do what `grade show {name}` asks; then {grading}."
     task = "write what is missing where it says YOUR CODE" if request.exercise.host else "write the kernel"
     return f"{untouched} {task}; then {grading}. `grade show {name}` explains the task."
-
-
-def _to_write(request: Request) -> list[Path]:
-    """The graded files in which something is left to write: a host exercise may have it in either, or in both."""
-    files = [path for path in (request.submission.path, request.submission.host_file) if path is not None]
-    return [path for path in files if b"YOUR CODE" in (_graded(request, path) or b"")] or files
 
 
 def _after_pass(request: Request, stages: tuple[StageResult, ...]) -> str:
@@ -221,8 +211,8 @@ def _begin_with_note(diagnostics: Sequence[Diagnostic]) -> str:
 
 def _table(request: Request, word: str) -> str:
     """Where the statement has a row for the verdict's word: words that lead there."""
-    content = _content(request.submission.stub.parent / "README.md") if request.submission.stub is not None else None
-    statement = (content or b"").decode(errors="replace")
+    stub = request.submission.stub
+    statement = (content_of(stub and stub.parent / "README.md") or b"").decode(errors="replace")
     rows = statement.partition(f"\n## {CAUSES}")[2]
     if f"\n| `{word}`" not in rows:
         return ""
@@ -254,8 +244,6 @@ Row = Callable[[Exercise, str, str], str]
 """The advice for an exercise, by its host file's name and text."""
 
 EITHER_CALL = "setup() is called for each case, and run() twice in each, all in one process"
-
-
 CUDA = "^(CUDARuntimeError: )?"  # on a GPU the exception's name comes first
 
 
@@ -269,13 +257,12 @@ def _signature(exercise: Exercise, file: str, source: str) -> str:
     """How the host file's functions are called, and where it defines them."""
     arrays = (array.name for array in exercise.arrays)
     wanted = {"setup": f"def setup({', '.join(['module', *arrays])})", "run": "def run()"}
-    told = [f"`{text}`{_where(name, source)}" for name, text in wanted.items()]
-    return f"{file} must have {' and '.join(told)}: with these parameters, in this order. "
-
-
-def _where(name: str, source: str) -> str:
-    found = re.search(rf"^(?:async +)?def +{name}\b", source, re.MULTILINE)
-    return f" (line {source.count(chr(10), 0, found.start()) + 1})" if found else ""
+    functions = []
+    for name, text in wanted.items():
+        found = re.search(rf"^(?:async +)?def +{name}\b", source, re.MULTILINE)
+        line = f" (line {source.count(chr(10), 0, found.start()) + 1})" if found else ""
+        functions.append(f"`{text}`{line}")
+    return f"{file} must have {' and '.join(functions)}: with these parameters, in this order. "
 
 
 def _arguments(exercise: Exercise, file: str, source: str) -> str:

@@ -5,7 +5,7 @@ inputs that a host file copied too early.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -54,11 +54,10 @@ def note_on(reads: Sequence[Misread]) -> Finding:
 
 def uneven_passes(plan: LaunchPlan) -> tuple[Finding, ...]:
     """A note where a pass has not as many blocks as its ``by`` leaves elements."""
-    uneven = next((launch for launch in plan.launches if disagrees(launch)), None)
-    if uneven is None:
-        return ()
-    facts = {"line": uneven.line, "blocks": math.prod(uneven.grid), "leaves": uneven.leaves}
-    return (Finding("passes", kernel=uneven.kernel, facts=facts),)
+    for uneven in filter(disagrees, plan.launches):
+        facts = {"line": uneven.line, "blocks": math.prod(uneven.grid), "leaves": uneven.leaves}
+        return (Finding("passes", kernel=uneven.kernel, facts=facts),)
+    return ()
 
 
 def disagrees(launch: Launch) -> bool:
@@ -97,29 +96,22 @@ def with_time(found: Finding, exercise: Exercise, case: Case, book: CaseBook, ou
     """
     import numpy as np
 
-    tells = all(case.values == "real" or len(np.unique(values)) >= LEAST_VALUES for values in outputs.values())
-    words = next(_fitting(exercise, case, book, outputs), "") if exercise.host and tells else ""
-    return since(found, words) if words else found
-
-
-def _fitting(exercise: Exercise, case: Case, book: CaseBook, outputs: Arrays) -> Iterator[str]:
-    """Yield what the outputs are right for: some inputs as they were at another time, more of them before fewer."""
     from grader.backends.hostfile.case import warm_up_inputs
     from grader.compare import compare
 
+    tells = all(case.values == "real" or len(np.unique(values)) >= LEAST_VALUES for values in outputs.values())
+    if not exercise.host or not tells:
+        return found
     now = book.data(case).inputs
     for number, then in WARM_UPS.items():
         before = warm_up_inputs(exercise, now, number)
+        # All inputs as they were then, before fewer of them.
         for names in (names for count in range(len(now), 0, -1) for names in combinations(now, count)):
             mixed = {**now, **{name: before[name] for name in names}}
             expected = book.answer(case, mixed)
             if expected is not None and compare(exercise, case.size, case.values, outputs, expected, mixed) is None:
-                yield f"what was in {' and '.join(names)} {then}"
-
-
-def has_time(found: Finding) -> bool:
-    """Whether it says since when the inputs are out of date."""
-    return "since" in found.facts
+                return since(found, f"what was in {' and '.join(names)} {then}")
+    return found
 
 
 def without_values(found: Finding) -> Finding:

@@ -47,15 +47,11 @@ class SpeedTest:
         if self.entry.exercise.timed is None:
             return None
         setup = prepare(self.entry, session.program, self.backend.gpu, self.seed)
-        first = session.time(setup.run, dict(setup.modules), self.backend.gpu.l2_bytes)
-        return self._judged(session, setup, first)
-
-    def _judged(self, session: GpuSession, setup: Setup, first: RawSamples) -> Speed | None:
         target = self.entry.exercise.target
         seconds: tuple[float, ...] = ()
         ceiling_s: tuple[float, ...] = ()
         speed = Speed("inconclusive", BUSY)
-        for samples in self._processes(session, setup, first):
+        for samples in self._processes(session, setup):
             if failed := _failed(setup, samples):
                 return failed
             if target is None:
@@ -67,9 +63,9 @@ class SpeedTest:
                 break
         return speed
 
-    def _processes(self, session: GpuSession, setup: Setup, first: RawSamples) -> Iterator[RawSamples]:
-        """The first process's samples, then those of at most two fresh ones."""
-        yield first
+    def _processes(self, session: GpuSession, setup: Setup) -> Iterator[RawSamples]:
+        """The samples of ``session``'s process, then those of at most two fresh ones."""
+        yield session.time(setup.run, dict(setup.modules), self.backend.gpu.l2_bytes)
         for _ in range(1, MAX_PROCESSES):
             session.close()  # its memory is wanted
             with self.backend.open(session.program, self.limits) as fresh:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TypeVar
 from grader.errors import SubmissionError, Unsupported, UsageError, WarpgradeError, as_fault
 from grader.gpus.models import in_words, simulable
 from grader.grading import judge
-from grader.grading.advice import is_given_kernel, is_untouched, next_step
+from grader.grading.advice import content_of, is_given_kernel, is_untouched, next_step
 from grader.grading.records import CompiledSubmission, Report, Request
 from grader.launch import LaunchScript, parse_launches, resolve_launches
 from grader.verdict import Diagnostic, StageResult, Verdict
@@ -106,7 +106,6 @@ def require_host_file(request: Request) -> None:
     raise SubmissionError("invalid", message, hint=hint)
 
 
-STUB_LIMIT = 1 << 20  # bytes; no stub is longer
 COPY = (
     "copy the stub's launch lines, and put them above your kernel. They name the kernel, the arguments in its order, "
     "the blocks of the grid, the threads of a block, and with shared= the bytes of its shared memory{constants}:"
@@ -121,8 +120,12 @@ def require_launch(request: Request, script: LaunchScript) -> None:
     try:
         resolve_launches(script, request.exercise, request.exercise.simulated)
     except SubmissionError as error:
-        stub = _launch_lines(request.submission.stub)
-        if stub is None or not stub.starts_a_kernel or error.diagnostics[0].line is not None:
+        try:
+            content = content_of(request.submission.stub) or b""
+            stub = parse_launches(content.decode("utf-8", "replace"), file=f"{request.exercise.name}.cu")
+        except SubmissionError:
+            raise error from None
+        if not stub.starts_a_kernel or error.diagnostics[0].line is not None:
             raise
         lines = tuple(dict.fromkeys(line.at.source.strip() for line in stub.lines))
         used = {word for line in lines for word in re.findall(r"\w+", line)}
@@ -131,15 +134,6 @@ def require_launch(request: Request, script: LaunchScript) -> None:
         hint = "\n".join([hint, *lines])
         found = tuple(replace(diagnostic, hint=hint) for diagnostic in error.diagnostics)
         raise SubmissionError(error.verdict, error.message, diagnostics=found, hint=hint) from None
-
-
-def _launch_lines(stub: Path | None) -> LaunchScript | None:
-    """The launch lines of the stub; None where it cannot be read."""
-    try:
-        with open(stub or "", "rb") as file:
-            return parse_launches(file.read(STUB_LIMIT).decode("utf-8", "replace"), file=Path(file.name).name)
-    except (OSError, SubmissionError):
-        return None
 
 
 def _make_cases(request: Request, compiling: Future[CompiledSubmission], booking: Future[CaseBook]) -> None:

@@ -315,7 +315,13 @@ def ordered(found: Sequence[StageOutcome], reports: Sequence[Report], word: str)
     beside = [stage for stage in found if word == "race" and stage.word == "wrong"]
     errors = [item for stage in (*decisive[:1], *beside) for item in stage.diagnostics]
     outcomes = [outcome for report in reports for outcome in report.outcomes]
-    every = [item for outcome in outcomes for item in outcome.diagnostics if _belongs(item, outcome, word)]
+
+    def belongs(item: Diagnostic, outcome: Outcome) -> bool:
+        """Whether a note is about this verdict; of what is counted, the one of the counted run is."""
+        kind = kind_of(item.kind)
+        return (kind.beside is None or word in kind.beside) and (not kind.counted or outcome.case.counters)
+
+    every = [item for outcome in outcomes for item in outcome.diagnostics if belongs(item, outcome)]
     softer = {_SAME_NOTE(item): item for item in reversed(every) if item.severity != "error"}
     causes = [item for item in reversed(softer.values()) if word in kind_of(item.kind).first_beside]
     rest = [item for item in reversed(softer.values()) if item not in causes]
@@ -323,12 +329,6 @@ def ordered(found: Sequence[StageOutcome], reports: Sequence[Report], word: str)
 
 
 _SAME_NOTE = attrgetter("kind", "severity", "file", "line", "array", "kernel")
-
-
-def _belongs(item: Diagnostic, outcome: Outcome, word: str) -> bool:
-    """Whether a note is about this verdict; of what is counted, the one of the counted run is."""
-    kind = kind_of(item.kind)
-    return (kind.beside is None or word in kind.beside) and (not kind.counted or outcome.case.counters)
 
 
 _NOTHING_READ = Texts()

@@ -12,7 +12,6 @@ from grader.findings.kinds import MISREAD_SHOWS
 from grader.findings.record import Finding
 from grader.grading.cases import CaseBook, CaseData, case_run, plan_of
 from grader.grading.causes import (
-    has_time,
     inputs_there,
     misreads,
     note_on,
@@ -122,13 +121,15 @@ def _ran(job: Job, session: Session, case: Case) -> Ran:
 def _with_time(job: Job, session: Session, ran: Ran) -> Ran:
     """A few integers agree by chance with what old inputs give: real values of the same size tell for certain."""
     wrong = ran.wrong
-    if not job.exercise.host or wrong is None or ran.word or ran.case.values == "real" or has_time(wrong):
+    if not job.exercise.host or wrong is None or ran.word or ran.case.values == "real" or "since" in wrong.facts:
         return ran
     try:
         again = _ran(job, session, replace(ran.case, values="real")).wrong
     except WarpgradeError:  # what was found stays true
         return ran
-    return ran if again is None or not has_time(again) else replace(ran, wrong=since(wrong, again.facts["since"]))
+    return (
+        ran if again is None or "since" not in again.facts else replace(ran, wrong=since(wrong, again.facts["since"]))
+    )
 
 
 def _told(job: Job, ran: Ran) -> Outcome:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from grader.backends.base import Backend, Limits
+from grader.backends.base import Backend, Limits, StartsEarly
 from grader.backends.gpu.session import GpuSession
 from grader.backends.starting import gpu_child
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from grader.process.child import Child
 
 
-class GpuBackend(Backend):
+class GpuBackend(StartsEarly, Backend):
     """GPU number ``device``. Making one starts nothing. Raises Unsupported where there is no such GPU."""
 
     name = "gpu"
@@ -48,18 +48,11 @@ class GpuBackend(Backend):
         if self._started is None:
             self._started = gpu_child(self.gpu.index, sandbox=self._sandbox)
 
-    def open(self, program: Program, limits: Limits) -> GpuSession:
-        """Assemble the program for this GPU and load it in a child of its own.
+    def open(self, program: Program | None, limits: Limits) -> GpuSession:
+        """Assemble the program for this GPU and load it in a child of its own; None: for the grader's own measurements.
 
         Raises Unsupported where ptxas is missing or too old, SubmissionError where the GPU cannot hold the program.
         """
-        return self._opened(program, limits)
-
-    def open_empty(self, limits: Limits) -> GpuSession:
-        """A session without a submission, for the grader's own measurements."""
-        return self._opened(None, limits)
-
-    def _opened(self, program: Program | None, limits: Limits) -> GpuSession:
         from grader.backends.gpu.reference import support_cubin
         from grader.compile import assemble
 
@@ -77,9 +70,3 @@ class GpuBackend(Backend):
             session.close()
             raise
         return session
-
-    def close(self) -> None:
-        """End a child that was started and not used."""
-        if self._started is not None:
-            self._started.close()
-            self._started = None

@@ -13,10 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from grader.backends.mappings import pages
 from grader.errors import SubmissionError
 from grader.exercise import SECRET_SIZES
 from grader.findings.kinds import word_of_kind
-from grader.inputs import derive_seed, element_count, make_array, poison
+from grader.inputs import derive_seed, element_bytes, element_count, make_array, poison
 from grader.verdict import Diagnostic
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from grader.backends.base import Buffer
     from grader.compile import Program
-    from grader.exercise import Array, Exercise, Size
+    from grader.exercise import Exercise, Size
 
     Values = npt.NDArray[np.generic]
     Arrays = Mapping[str, Values]
@@ -59,7 +60,8 @@ def run_case(session: HostfileRuns, exercise: Exercise, buffers: Sequence[Buffer
     """One case: `setup` and a run on warm-up inputs, then the graded run. Raises what ``session`` raises."""
     data = {b.name: b.data for b in buffers if b.role == "in" and b.data is not None}
     outputs = {b.name: poison(b.dtype, b.count) for b in buffers if b.role == "out"}
-    shared = session.set_up({b.name: _first(b, exercise, data, outputs) for b in buffers if b.role != "scratch"})
+    first = {**warm_up_inputs(exercise, data, 1), **outputs}
+    shared = session.set_up({b.name: first[b.name] for b in buffers if b.role != "scratch"})
     write(shared, warm_up_inputs(exercise, data, 2), outputs)
     session.go()
     write(shared, data, outputs)
@@ -67,13 +69,6 @@ def run_case(session: HostfileRuns, exercise: Exercise, buffers: Sequence[Buffer
     left = {name: shared[name].copy() for name in outputs}  # before anything else: what comes now comes too late
     changed = tuple(name for name in data if shared[name].tobytes() != data[name].tobytes())
     return CaseRunResult(left, changed, elapsed_s)
-
-
-def _first(buffer: Buffer, exercise: Exercise, data: Arrays, outputs: Arrays) -> Values:
-    """What `setup` sees of one array."""
-    if buffer.name in outputs:
-        return outputs[buffer.name]
-    return warm_up_inputs(exercise, {buffer.name: data[buffer.name]}, 1)[buffer.name]
 
 
 def write(shared: Arrays, *contents: Arrays) -> None:
@@ -89,16 +84,15 @@ SEED_LABEL = "decoy"
 
 def warm_up_inputs(exercise: Exercise, data: Arrays, turn: int) -> dict[str, Values]:
     """Other values of the same kind for each input: the same ones for the same inputs and turn, on any machine."""
-    arrays = {array.name: array for array in exercise.inputs}
-    return {name: _warm_up_input(arrays[name], values, turn) for name, values in data.items()}
-
-
-def _warm_up_input(array: Array, values: Values, turn: int) -> Values:
     import numpy as np
 
-    whole = values.dtype.kind != "f" or bool(np.all(values == np.rint(values)))
-    seed = derive_seed(zlib.crc32(values.tobytes()), SEED_LABEL, array.name, turn)
-    return make_array(array, values.size, seed, "exact" if whole else "real")
+    arrays = {array.name: array for array in exercise.inputs}
+    others = {}
+    for name, values in data.items():
+        whole = values.dtype.kind != "f" or bool(np.all(values == np.rint(values)))
+        seed = derive_seed(zlib.crc32(values.tobytes()), SEED_LABEL, name, turn)
+        others[name] = make_array(arrays[name], values.size, seed, "exact" if whole else "real")
+    return others
 
 
 # ------------------------------------------------------------------------------------------------- module and memory
@@ -109,20 +103,16 @@ def is_cooperative(program: Program) -> bool:
     return _GRID_SYNC.search(program.ptx) is not None
 
 
-def shared_bytes(exercise: Exercise, page: int, *, gap: int = 0) -> int:
+def shared_bytes(exercise: Exercise, *, gap: int = 0) -> int:
     """Room for the arrays of every case and of the timed size, each array on pages of its own, with ``gap`` behind."""
     largest = {name: most for name, (_, most, _) in exercise.secret.items()}
     secret = [largest] * SECRET_SIZES if largest else []
     sizes = [size for size in (*exercise.small, *secret) for _ in range(2)]
     timed = [exercise.timed] if exercise.timed is not None else []
     cases = (*sizes, exercise.simulated, *timed)
-    return sum(_case_bytes(exercise, size, page) + gap * len(exercise.arrays) for size in cases)
-
-
-def _case_bytes(exercise: Exercise, size: Size, page: int) -> int:
-    import numpy as np
-
-    return sum(max(1, -(-element_count(a, size) * np.dtype(a.dtype).itemsize // page)) * page for a in exercise.arrays)
+    return sum(
+        pages(element_count(array, size) * element_bytes(array)) + gap for size in cases for array in exercise.arrays
+    )
 
 
 # ------------------------------------------------------------------------------------------------------ several GPUs
@@ -138,7 +128,10 @@ def on_gpus(exercise: Exercise, count: int) -> Exercise:
     if exercise.gpus <= 1:
         return exercise
     here = min(count, MOST_GPUS)
-    secret = {name: _within(here, *bounds) if name == "gpus" else bounds for name, bounds in exercise.secret.items()}
+    secret = dict(exercise.secret)
+    if "gpus" in secret:
+        least, most, step = secret["gpus"]
+        secret["gpus"] = (least, max(least, min(most, here)), step)
     return replace(
         exercise,
         small=tuple(size for size in exercise.small if size.get("gpus", 1) <= here),
@@ -146,10 +139,6 @@ def on_gpus(exercise: Exercise, count: int) -> Exercise:
         simulated=_with_gpus(exercise.simulated, min(here, exercise.simulated.get("gpus", here))),
         timed=exercise.timed and _with_gpus(exercise.timed, here),
     )
-
-
-def _within(here: int, least: int, most: int, step: int) -> tuple[int, int, int]:
-    return least, max(least, min(most, here)), step
 
 
 def _with_gpus(size: Size, count: int) -> Size:

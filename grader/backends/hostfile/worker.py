@@ -54,7 +54,10 @@ class HostfileWorker:
         self._module: Any = None
         self._functions: dict[str, Callable[..., Any]] = {}
         self._mappings: list[mmap.mmap] = []  # kept until the process ends: a registered page must not disappear
-        self._actions = {"load": self._load, "setup": self._setup, "run": self._run, "printed": self._take_printed}
+        self._actions = {
+            "load": self._load, "setup": self._setup, "run": self._run,
+            "printed": lambda _: dict(zip(("printed", "too_much"), self._printed.take(), strict=True)),
+        }  # fmt: skip
 
     def serve(self) -> None:
         """Answer until the parent closes the channel."""
@@ -113,10 +116,6 @@ class HostfileWorker:
     def _run(self, _: dict[str, Any]) -> dict[str, Any]:
         self._functions["run"]()
         return {"done": True}
-
-    def _take_printed(self, _: dict[str, Any]) -> dict[str, Any]:
-        printed, too_much = self._printed.take()
-        return {"printed": printed, "too_much": too_much}
 
     def finding(self, error: BaseException) -> tuple[str, dict[str, Any]] | None:
         """The verdict and the finding of an error of this backend's; None for any other."""

@@ -114,7 +114,6 @@ class _Server:
 
     def _start_device(self, message: dict[str, Any]) -> None:
         """Play the GPU of a host file from now on."""
-
         assert self.module is not None
         assert self.start_device is not None
         options = self._options({"counters": True})
@@ -153,8 +152,6 @@ class _Server:
         self.channel.send({"is": "done", "inputs_changed": changed, **answer}, outputs)
 
     def _options(self, message: dict[str, Any]) -> Options:
-        import os
-
         from grader.simt.simulate import Options
 
         threads = self.program["threads"] or len(os.sched_getaffinity(0))

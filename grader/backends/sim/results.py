@@ -26,13 +26,8 @@ FINER = (
 )  # fmt: skip
 """Its kinds of waiting, in the order in which they are told."""
 
-
 BYTES_OF_ANY_TYPE = ("wmma", "ldmatrix", "cp.async")
-
-
 UNORDERED = ("race", "missing_async_wait", "same_value_write", "uninitialised_read")
-
-
 ELEMENT_BYTES = 4  # of an array whose type PTX does not tell
 
 WHOLE_WARP = ("wmma", "mma", "ldmatrix", "movmatrix")
@@ -99,7 +94,9 @@ def finding(
     block: tuple[int, int, int] = (0, 0, 0),
 ) -> Finding:
     """The record of one event; ``names`` are what the kernel calls the array, ``block`` is the shape of the blocks."""
-    size = itemsize.get(event.array or "", 0 if _is_untyped(event) else event.width or ELEMENT_BYTES)
+    # Of bytes that an instruction moves through shared memory nothing tells the element's type.
+    is_untyped = event.space == "shared" and event.kind in UNORDERED and event.instruction.startswith(BYTES_OF_ANY_TYPE)
+    size = itemsize.get(event.array or "", 0 if is_untyped else event.width or ELEMENT_BYTES)
     known = event.offset is not None and event.array and size
     return Finding(
         kind=_kind(event),
@@ -140,11 +137,6 @@ _TEXTS = {"assert": "text", "launch_limit": "text"}
 """What an event's text is; of others it says that the kernel orders its blocks with `grid.sync()`."""
 
 
-def _is_untyped(event: Event) -> bool:
-    """Whether the instruction moves bytes of which nothing tells the element's type."""
-    return event.space == "shared" and event.kind in UNORDERED and event.instruction.startswith(BYTES_OF_ANY_TYPE)
-
-
 # --------------------------------------------------------------------------------------------------------------- causes
 
 
@@ -177,22 +169,12 @@ def _copy(event: Event, *_: int) -> str:
     return "own_copy" if (copy.thread, copy.block) == (own.thread, own.block) else "copy_of_another"
 
 
-def _object(event: Event, *_: int) -> str:
-    _arrived, expected = event.detail
-    return "unset_object" if expected == UNSET_COUNT else "object"
-
-
-def _budget(event: Event, *_: int) -> str:
-    of_the_case, *_rest = event.detail
-    return "case" if of_the_case else "block"
-
-
 _CAUSES: Mapping[str, Callable[[Event, int, int], str]] = {
     "out_of_bounds": _outside,
     "race": _race,
     "missing_async_wait": _copy,
-    "object_deadlock": _object,
-    "instruction_budget": _budget,
+    "object_deadlock": lambda event, *_: "unset_object" if event.detail[1] == UNSET_COUNT else "object",
+    "instruction_budget": lambda event, *_: "case" if event.detail[0] else "block",
     "launch_limit": lambda event, *_: "cooperative" if event.cooperative else "simulator",
     "barrier_divergence": lambda event, *_: "two_barriers",
     "left_barrier": lambda event, *_: "left",

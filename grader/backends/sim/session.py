@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grader.backends.base import Backend, CaseRun, Execution, Limits
+from grader.backends.base import Backend, CaseRun, Execution, Limits, StartsEarly
 from grader.backends.patience import Patience
 from grader.backends.plans import dim3, scalar
 from grader.backends.starting import simulator_child
@@ -43,10 +43,8 @@ if TYPE_CHECKING:
 START_S = 60.0
 COMPILE_S = 120.0  # native code for a large kernel takes seconds; this only catches a compiler that hangs
 
-__all__ = ["SimBackend", "SimSession", "as_launches", "as_timeline"]
 
-
-class SimBackend(Backend):
+class SimBackend(StartsEarly, Backend):
     """The simulated A100. ``threads`` CPU threads at most (0: as many as this process may use)."""
 
     name = "sim"
@@ -58,7 +56,6 @@ class SimBackend(Backend):
         self._started: Child | None = None
 
     def start(self) -> None:
-        """Start the next session's child now, without waiting for it."""
         if self._started is None:
             self._started = simulator_child(sandbox=self._sandbox)
 
@@ -78,12 +75,6 @@ class SimBackend(Backend):
         child, self._started = self._started, None
         assert child is not None
         return SimSession(child, program, limits)
-
-    def close(self) -> None:
-        """End a child that was started and not used."""
-        if self._started is not None:
-            self._started.close()
-            self._started = None
 
 
 class SimSession(Closing):
@@ -129,7 +120,11 @@ class SimSession(Closing):
         started = time.monotonic()
         self._send(request, arrays)
         answer, outputs = self._await(self._limits.launch_s)
-        return _execution(answer, outputs, time.monotonic() - started)
+        return Execution(
+            outputs=outputs, launches=as_launches(answer), failure=answer["failure"], printed=answer["printed"],
+            findings=tuple(map(from_json, answer["findings"])),
+            inputs_changed=tuple(answer["inputs_changed"]), elapsed_s=time.monotonic() - started,
+        )  # fmt: skip
 
     def close(self) -> None:
         """End the child at once; closing twice is fine."""
@@ -173,7 +168,9 @@ class SimSession(Closing):
                 hint = "`pip install 'llvmlite<0.48'` replaces it, and `grade doctor` looks at everything"
                 raise self._stop(Unsupported(answer["message"], hint=hint))
             elif kind == "full":
-                raise self._stop(_too_large())
+                hint = "use smaller local arrays, fewer threads in a block, or less memory in all"
+                message = "the simulator ran out of memory for this kernel"
+                raise self._stop(SubmissionError("limit", message, hint=hint))
             elif kind == "fault":
                 raise self._stop(GraderFault(f"the simulator failed: {answer['message']}"))
             else:
@@ -216,14 +213,6 @@ class SimSession(Closing):
         return error
 
 
-def _too_large() -> SubmissionError:
-    return SubmissionError(
-        "limit",
-        "the simulator ran out of memory for this kernel",
-        hint="use smaller local arrays, fewer threads in a block, or less memory in all",
-    )
-
-
 def _unsupported(answer: dict[str, Any], name: str) -> Unsupported:
     line = answer.get("line")
     message = f"the simulator cannot run {answer['what']}" + (f" ({name}:{line})" if line else "")
@@ -232,21 +221,17 @@ def _unsupported(answer: dict[str, Any], name: str) -> Unsupported:
     return Unsupported(message, diagnostics=(found,), hint=hint)
 
 
-def _execution(answer: dict[str, Any], outputs: Arrays, elapsed_s: float) -> Execution:
-    return Execution(
-        outputs=outputs, launches=as_launches(answer), failure=answer["failure"], printed=answer["printed"],
-        findings=tuple(map(from_json, answer["findings"])),
-        inputs_changed=tuple(answer["inputs_changed"]), elapsed_s=elapsed_s,
-    )  # fmt: skip
-
-
 def as_launches(answer: dict[str, Any]) -> tuple[LaunchRecord, ...]:
     """The records of what a child says that was launched."""
     return tuple(
         LaunchRecord(
             kernel=r["kernel"], grid=dim3(r["grid"]), block=dim3(r["block"]), shared_bytes=r["shared_bytes"],
             counters=r["counters"], lines=tuple(LineCounters(line["line"], line["counters"]) for line in r["lines"]),
-            backend="sim", worst=tuple(_worst(r["kernel"], w) for w in r["worst"]),
+            backend="sim",
+            worst=tuple(
+                WorstRequest(r["kernel"], **(w | {"block": dim3(w["block"]), "offsets": tuple(w["offsets"])}))
+                for w in r["worst"]
+            ),
         )
         for r in answer.get("launches", ())
     )  # fmt: skip
@@ -257,10 +242,6 @@ def as_timeline(data: dict[str, Any] | None) -> Timeline | None:
     if not data:
         return None
     return Timeline(**(data | {"operations": tuple(Operation(**one) for one in data["operations"])}))
-
-
-def _worst(kernel: str, data: dict[str, Any]) -> WorstRequest:
-    return WorstRequest(kernel, **(data | {"block": dim3(data["block"]), "offsets": tuple(data["offsets"])}))
 
 
 # -------------------------------------------------------------------------------------------- machine code that is kept

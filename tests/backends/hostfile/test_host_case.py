@@ -9,6 +9,7 @@ import pytest
 
 from grader.backends.base import Buffer
 from grader.backends.hostfile.case import is_cooperative, on_gpus, run_case, shared_bytes, too_few_gpus, warm_up_inputs
+from grader.backends.mappings import PAGE
 from grader.compile import compile_source
 from grader.exercise import Array, Exercise, Values
 from grader.gpus.detect import Gpu
@@ -162,8 +163,8 @@ def test_a_kernel_that_waits_for_its_grid_is_launched_cooperatively(wait, cooper
 
 def test_there_is_room_for_every_array_on_pages_of_its_own():
     # two cases (exact and real) and the simulated size, three arrays of a page each
-    assert shared_bytes(EXERCISE, 4096) == 3 * 3 * 4096
-    assert shared_bytes(replace(EXERCISE, timed={"n": 1025}), 4096) == 3 * 3 * 4096 + 3 * 2 * 4096
+    assert shared_bytes(EXERCISE) == 3 * 3 * PAGE
+    assert shared_bytes(replace(EXERCISE, timed={"n": 1025})) == 3 * 3 * PAGE + 3 * 2 * PAGE
 
 
 # ------------------------------------------------------------------------------------------------------ several GPUs

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.backends.base import Backend, Limits
+from grader.backends.base import Backend, Limits, StartsEarly
 from grader.backends.gpu.hostfile.baselines import Baseline, BaselineSetup, baselines
 from grader.backends.gpu.hostfile.session import HostfileSession
 from grader.backends.hostfile.case import on_gpus, too_few_gpus
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from grader.process.child import Child
 
 
-class HostfileBackend(Backend):
+class HostfileBackend(StartsEarly, Backend):
     """Runs host exercises on one GPU, or on all there are. ``source`` is the host file's text, ``name`` its name in
     messages; ``course`` is where the exercise's trusted kernels are looked for first.
 
@@ -118,7 +118,10 @@ class HostfileBackend(Backend):
 
     def _start_child(self, shared: SharedFile, files: ChildFiles, folder: str, limits: Limits) -> Child:
         """Start a child, with the shared file and ``files`` open in it, and ``folder`` for its own files."""
-        outer = _outer_sandbox(folder, self._course) if self._sandbox else None
+        outer = None
+        if self._sandbox:  # closed before CUDA starts, and so for the threads that CUDA starts then, too
+            needed = ("/etc", *_readable(self._course))  # what CUDA needs to start
+            outer = Sandbox(files=True, read=needed, write=("/dev", "/proc", "/run", "/var", folder))
         inner = _inner_sandbox(folder, self._course) if self._sandbox else Sandbox()
         child = spawn(
             "grader.backends.gpu.hostfile.hostfile_child", sandbox=outer, env=environment(folder),
@@ -128,19 +131,6 @@ class HostfileBackend(Backend):
         with contextlib.suppress(ChannelClosed):  # the session that waits for the child says what happened
             child.channel.send({**request, **files.to_dict(), "inner": inner.to_dict()})
         return child
-
-    def close(self) -> None:
-        """End a child that was started and not used."""
-        if self._started is not None:
-            self._started.close()
-            self._started = None
-
-
-def _outer_sandbox(folder: str, course: Course | None) -> Sandbox:
-    """Closed before CUDA starts: what CUDA needs to start is open. It holds for the threads that CUDA starts then, too,
-    which the inner one does not reach.
-    """
-    return Sandbox(files=True, read=("/etc", *_readable(course)), write=("/dev", "/proc", "/run", "/var", folder))
 
 
 def _inner_sandbox(folder: str, course: Course | None) -> Sandbox:

@@ -61,7 +61,7 @@ class HostfileSession(ChildSession):
         self._exercise = exercise
         self._gpus = gpus
         self._folder = tempfile.TemporaryDirectory(prefix="warpgrade-host-", ignore_cleanup_errors=True)
-        self._shared = SharedFile(PAGE + shared_bytes(exercise, PAGE))
+        self._shared = SharedFile(PAGE + shared_bytes(exercise))
         self._shared.reserve(PAGE)  # the first page is for signals
         self._signals = Signals(self._shared.fd)
         self._watched = False

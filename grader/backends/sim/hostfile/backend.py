@@ -18,10 +18,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
-from grader.backends.base import Backend
+from grader.backends.base import Backend, StartsEarly
 from grader.backends.hostfile.case import shared_bytes
-from grader.backends.hostfile.child_files import ChildFiles
-from grader.backends.mappings import PAGE, SharedFile, pages
+from grader.backends.hostfile.child_files import ChildFiles, readable, require_sandbox
+from grader.backends.mappings import SharedFile, pages
 from grader.backends.sim.hostfile.session import GAP_BYTES, HostfileSimSession
 from grader.backends.starting import ADDRESS_SPACE
 from grader.launch import DeviceLimits
@@ -56,14 +56,19 @@ class Pair:
     @classmethod
     def start(cls, exercise: Exercise, courses: tuple[Path, ...], *, sandbox: bool, forks: bool = False) -> Self:
         """Start both; neither is waited for. With ``forks`` they serve one session after another."""
-        arrays = shared_bytes(replace(exercise, timed=None), PAGE, gap=GAP_BYTES)
+        arrays = shared_bytes(replace(exercise, timed=None), gap=GAP_BYTES)
         shared = SharedFile(arrays + pages(max(POOL_BYTES, POOL_CASES * arrays)))
         closed = Sandbox(files=True, processes=False, network=False, memory_bytes=ADDRESS_SPACE + shared.size)
         device = spawn(
             "grader.backends.sim.hostfile.device_child", sandbox=closed if sandbox else None, pass_fds=(shared.fd,),
             forks=forks,
         )  # fmt: skip
-        inner = _inner_sandbox(courses, shared.size) if sandbox else Sandbox()
+        inner = Sandbox()
+        if sandbox:  # closed before any of the host file's code: it reads Python and its packages, and writes nothing
+            inner = Sandbox(
+                files=True, read=readable(courses), write=("/dev/null",), processes=False, network=False,
+                memory_bytes=HOST_MEMORY_BYTES + shared.size, file_bytes=64 << 20,
+            )  # fmt: skip
         files = ChildFiles()
         host = spawn("grader.backends.sim.hostfile.client_child", pass_fds=(shared.fd, *files.fds), forks=forks)
         return cls(host, device, shared, (arrays, shared.size), files, inner)
@@ -77,29 +82,15 @@ class Pair:
 
     def close(self) -> None:
         """End both, and drop what they left, or keep them for another file; closing twice is fine."""
-        if self.give_back is not None and not self.has_ended and self._cleared():
+        keeps = self.give_back is not None and not self.has_ended
+        if keeps and self.host.ended_session() and self.device.ended_session():
+            self.shared.clear()
+            self.files.clear()
+            assert self.give_back is not None
             self.give_back()
             return
         self.end()
         self.files.close()
-
-    def _cleared(self) -> bool:
-        """End the session of both, and drop what it left; False where one of them does not end it."""
-        if not (self.host.ended_session() and self.device.ended_session()):
-            return False
-        self.shared.clear()
-        self.files.clear()
-        return True
-
-
-def _inner_sandbox(courses: tuple[Path, ...], shared_size: int) -> Sandbox:
-    """Closed before any of the host file's code: it reads Python and its packages, and writes nothing."""
-    from grader.backends.hostfile.child_files import readable
-
-    return Sandbox(
-        files=True, read=readable(courses), write=("/dev/null",), processes=False, network=False,
-        memory_bytes=HOST_MEMORY_BYTES + shared_size, file_bytes=64 << 20,
-    )  # fmt: skip
 
 
 class StartPair(Protocol):
@@ -108,7 +99,7 @@ class StartPair(Protocol):
     def __call__(self, exercise: Exercise, courses: tuple[Path, ...], *, sandbox: bool) -> Pair: ...
 
 
-class HostfileSimBackend(Backend):
+class HostfileSimBackend(StartsEarly, Backend):
     """Runs host exercises on the simulator. ``source`` is the host file's text, ``name`` its name in messages."""
 
     name = "sim"
@@ -138,8 +129,6 @@ class HostfileSimBackend(Backend):
         Raises Unsupported where files cannot be closed to them (unless ``sandbox=False``), SubmissionError where the
         host file is no Python, lacks a function, or fails when it is read.
         """
-        from grader.backends.hostfile.child_files import require_sandbox
-
         if self._sandbox:
             require_sandbox()
         self.start()
@@ -152,9 +141,3 @@ class HostfileSimBackend(Backend):
             session.close()
             raise
         return session
-
-    def close(self) -> None:
-        """End children that were started and not used."""
-        if self._started is not None:
-            self._started.close()
-            self._started = None

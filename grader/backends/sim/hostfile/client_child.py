@@ -37,7 +37,12 @@ def main() -> None:
         end_session(channel)
     printed = Printed(int(message["printf_bytes"]), int(message["printed"]))
     HOST.map(int(message["fd"]), int(message["size"]))
-    connection.connect(_asking(channel), str(message["name"]))
+
+    def ask(message: dict[str, Any]) -> dict[str, Any]:
+        channel.send(message)
+        return channel.receive(None)[0]
+
+    connection.connect(ask, str(message["name"]))
     namespaces.install()
     if apply_sandbox(channel, Sandbox(**message["inner"])):
         ClientWorker(channel, message, printed).serve()
@@ -51,22 +56,14 @@ def _open_everything() -> None:
         import_module(name)
 
 
-def _asking(channel: Channel) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    def ask(message: dict[str, Any]) -> dict[str, Any]:
-        channel.send(message)
-        answer, _ = channel.receive(None)
-        return answer
-
-    return ask
-
-
 class ClientWorker(HostfileWorker):
     """A `HostfileWorker` whose arrays lie in one mapping of the whole file, and who knows the stand-in's errors."""
 
     def __init__(self, channel: Channel, start: dict[str, Any], printed: Printed) -> None:
         from grader.process.channel import end_session
+        from grader.standin.client.kernels import RawModule
 
-        super().__init__(channel, start, printed, _module)
+        super().__init__(channel, start, printed, lambda message: RawModule._made(bool(message.get("cooperative"))))
         self._actions["end"] = lambda _: end_session(channel)
         self._is_first_run = False
 
@@ -129,10 +126,3 @@ OUTSIDE_HINT = (
     "is, and so does `dir` of cupy.cuda, of cupy.cuda.runtime or of any object. All of CuPy is there on a GPU "
     "(--backend gpu)"
 )
-
-
-def _module(message: dict[str, Any]) -> Any:
-    """The `cupy.RawModule` that `setup` gets."""
-    from grader.standin.client.kernels import RawModule
-
-    return RawModule._made(bool(message.get("cooperative")))

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from grader.simt.ptx import Module
     from grader.simt.simulate import Options
     from grader.standin.device import RunReport, StandinDevice
-    from grader.verdict import Timeline
 
 
 class DeviceServer:
@@ -52,24 +51,22 @@ class DeviceServer:
         return {"is": "done"}
 
     def _end(self, _: dict[str, Any]) -> dict[str, Any]:
-        return {"is": "done", **self._described(self._device.end_run())}
-
-    def _described(self, report: RunReport) -> dict[str, Any]:
         from grader.backends.sim.results import describe
 
+        report = self._device.end_run()
         itemsize = {name: DTYPE_BYTES[row[2]] for name, row in self._arrays.items()}
         # Of a run on warm-up inputs nobody asks what it launched, and when.
         answer = describe(report.outcome, self._file, itemsize, with_launches=self._graded)
-        answer |= {"host_counters": dict(report.host_counters)}
         answer |= {
+            "is": "done",
+            "host_counters": dict(report.host_counters),
             "findings": [*map(asdict, report.findings), *answer["findings"]],
             "failure": _failure(report) or answer["failure"],
         }
-        return answer | {"timeline": _flat(report.timeline)} if self._graded else answer
-
-
-def _flat(timeline: Timeline) -> dict[str, Any]:
-    return {**vars(timeline), "operations": [dict(vars(operation)) for operation in timeline.operations]}
+        if self._graded:
+            operations = [dict(vars(operation)) for operation in report.timeline.operations]
+            answer["timeline"] = {**vars(report.timeline), "operations": operations}
+        return answer
 
 
 def _failure(report: RunReport) -> str | None:
@@ -96,7 +93,7 @@ def _device(message: Mapping[str, Any], module: Module, cache: CodeCache, option
 
 NEEDED = (
     "grader.backends.sim.results", "grader.findings.kinds", "grader.findings.sentences", "grader.standin.device",
-    "grader.standin.protocol", "grader.standin.protocol",
+    "grader.standin.protocol",
     "numpy.ma",  # np.unique looks for it when it is called
 )  # fmt: skip
 

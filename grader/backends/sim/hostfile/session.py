@@ -48,18 +48,15 @@ class DeviceSession(SimSession):
         names = {entry.name: parameter_names(program.source, entry.name) for entry in program.entries}
         request = {"do": "start_device", "fd": shared.fd, "size": shared.size, "pool": pair.pool, "hostfile": hostfile}
         request |= {"devices": _devices(exercise), "scale": _scale(exercise), "parameters": names}
-        self.ask(request | {"registers": _registers(program) if _asks_for_occupancy(program, source) else {}})
+        # To find out how many registers a kernel needs takes an assembler.
+        asks = is_cooperative(program) or b"ccupancy" in source or b"num_regs" in source
+        self.ask(request | {"registers": _registers(program) if asks else {}})
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
         """One request and its answer. Raises what a case of `SimSession` raises."""
         self._send(request)
         answer, _ = self._await(self._limits.launch_s)
         return answer
-
-
-def _asks_for_occupancy(program: Program, source: bytes) -> bool:
-    """Whether it matters how many registers a kernel needs, which takes an assembler to find out."""
-    return is_cooperative(program) or b"ccupancy" in source or b"num_regs" in source
 
 
 def _registers(program: Program) -> dict[str, int]:
@@ -118,23 +115,12 @@ class HostfileSimSession(Closing):
         """Start the device, then hand over module and host file."""
         self._name = name
         shared, channel = self._pair.shared, self._pair.host.channel
-        request = {
-            "do": "start",
-            "fd": shared.fd,
-            "size": shared.size,
-            "name": name,
-            "inner": self._pair.inner.to_dict(),
-        }
-        request |= self._pair.files.to_dict()
+        request = {"do": "start", "fd": shared.fd, "size": shared.size, "name": name, **self._pair.files.to_dict()}
+        request |= {"inner": self._pair.inner.to_dict()}
         with contextlib.suppress(ChannelClosed):  # whoever waits for it says what happened
             channel.send(request | {"printf_bytes": self._limits.printf_bytes})
         self._device.load(threads)
         self._device.start_device(self._pair, name, source, self._exercise)
-        self._await_ready()
-        cooperative = is_cooperative(self.program)
-        self._ask({"do": "load", "source": source, "name": name, "cooperative": cooperative})
-
-    def _await_ready(self) -> None:
         try:
             ready, _ = self._pair.host.channel.receive(START_S)
         except (ChannelClosed, ChannelTimeout, ChannelBroken):
@@ -146,6 +132,8 @@ class HostfileSimSession(Closing):
         self._pair.host.pid = int(ready["pid"])
         both = {self._device.sandbox, ready.get("sandbox")}
         self.sandbox = "landlock" if both == {"landlock"} else "none"
+        cooperative = is_cooperative(self.program)
+        self._ask({"do": "load", "source": source, "name": name, "cooperative": cooperative})
 
     def run(self, run: CaseRun) -> Execution:
         """Run one case: `setup` and a run on warm-up inputs, then the graded run.
@@ -237,9 +225,15 @@ class HostfileSimSession(Closing):
             raise self._stop(error) from None
 
     def _exchanged(self, message: dict[str, Any], patience: Patience) -> dict[str, Any]:
+        channel = self._pair.host.channel
         try:
-            self._pair.host.channel.send(message)
-            return self._received(patience)
+            channel.send(message)
+            while True:
+                try:
+                    return channel.receive(patience.left_s())[0]
+                except ChannelTimeout:
+                    if patience.is_over() or channel.is_broken:
+                        raise
         except ChannelTimeout:
             raise self._stop(self._hung(patience)) from None
         except ChannelBroken:
@@ -247,15 +241,6 @@ class HostfileSimSession(Closing):
             raise self._stop(SubmissionError("crash", message_)) from None
         except ChannelClosed:
             raise self._stop(self._died()) from None
-
-    def _received(self, patience: Patience) -> dict[str, Any]:
-        channel = self._pair.host.channel
-        while True:
-            try:
-                return channel.receive(patience.left_s())[0]
-            except ChannelTimeout:
-                if patience.is_over() or channel.is_broken:
-                    raise
 
     def _hung(self, patience: Patience) -> SubmissionError:
         """The host file is busy and does not call: say where it is, if it can be asked."""
