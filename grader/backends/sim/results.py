@@ -169,12 +169,22 @@ def _copy(event: Event, *_: int) -> str:
     return "own_copy" if (copy.thread, copy.block) == (own.thread, own.block) else "copy_of_another"
 
 
+def _object(event: Event, *_: int) -> str:
+    _arrived, expected = event.detail
+    return "unset_object" if expected == UNSET_COUNT else "object"
+
+
+def _budget(event: Event, *_: int) -> str:
+    of_the_case, *_rest = event.detail
+    return "case" if of_the_case else "block"
+
+
 _CAUSES: Mapping[str, Callable[[Event, int, int], str]] = {
     "out_of_bounds": _outside,
     "race": _race,
     "missing_async_wait": _copy,
-    "object_deadlock": lambda event, *_: "unset_object" if event.detail[1] == UNSET_COUNT else "object",
-    "instruction_budget": lambda event, *_: "case" if event.detail[0] else "block",
+    "object_deadlock": _object,
+    "instruction_budget": _budget,
     "launch_limit": lambda event, *_: "cooperative" if event.cooperative else "simulator",
     "barrier_divergence": lambda event, *_: "two_barriers",
     "left_barrier": lambda event, *_: "left",
