@@ -31,6 +31,10 @@ from grader.compile import Program, assemble, compile_source, read_submission
 from grader.errors import SubmissionError, Unsupported
 from grader.gpus.detect import Gpu, detect
 from grader.gpus.models import simulable
+from grader.grading.cases import CaseData, case_run, plan_of, simulated_case
+from grader.grading.records import CompiledSubmission
+from grader.inputs import make_inputs
+from grader.launch import DeviceLimits, parse_launches
 
 if TYPE_CHECKING:
     from grader.backends.base import CaseRun
@@ -205,11 +209,6 @@ def compiled(path: Path) -> Program:
 
 def simulated_run(exercise: Exercise, program: Program, seed: int) -> CaseRun:
     """The case at the simulated size, with real inputs."""
-    from grader.grading.cases import CaseData, case_run, plan_of, simulated_case
-    from grader.grading.records import CompiledSubmission
-    from grader.inputs import make_inputs
-    from grader.launch import DeviceLimits, parse_launches
-
     case = simulated_case(exercise)
     submission = CompiledSubmission(program, parse_launches(program.source, file=program.name))
     data = CaseData(make_inputs(exercise, case.size, seed, case.values), expected={})

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from grader.render.json import dumps, plain
 from grader.verdict import Measurement, Roof
 
 if TYPE_CHECKING:
@@ -80,8 +81,6 @@ class CeilingRow:
 
 def to_json(report: BenchReport) -> str:
     """The report as ``warpgrade/bench/1``, for pages that are made of it."""
-    from grader.render.json import dumps, plain
-
     return dumps({"schema": "warpgrade/bench/1", **plain(asdict(report))}) + "\n"
 
 

@@ -9,7 +9,10 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from grader.bench.report import to_json, to_markdown
 from grader.cli.course import find, load
+from grader.cli.grading import file_for
+from grader.dev.slices import LEFT
 from grader.errors import UsageError
 from grader.output import print_json, print_line, print_table, say, screen, table_of, wrapped, write_file
 from grader.text import counted, duration, percent
@@ -35,9 +38,7 @@ def run_bench(
     With ``minutes`` it is a slice: exit 3, and no file, while exercises are left.
     """
     from grader.backends.gpu import GpuBackend
-    from grader.bench.report import to_json, to_markdown
     from grader.bench.solutions import bench
-    from grader.dev.slices import LEFT
 
     catalog = load(courses)
     exercises = [find(catalog, name) for name in names] or list(catalog.exercises)
@@ -92,7 +93,8 @@ def calibrate(names: Sequence[str], courses: Sequence[Path], *, device: int, out
     path = output or own_file(backend.gpu.name)
     older = _older(path, backend.gpu.name, mine=output is None)
     report = bench(exercises, backend, secrets.randbits(53), lambda name: print_line(name, to_stderr=True), alone=True)
-    measured = profile_of(report)
+    lines = {row.exercise: line_below(row.fraction or 0.0, row.of) for row in report.rows if not why_none(row)}
+    measured = Profile(report.gpu.name, report.date, dict(report.versions), lines)
     if measured.lines:
         whole = merged(older, measured, catalog)
         new = {name: line for name, line in whole.lines.items() if name in measured.lines}
@@ -152,12 +154,6 @@ def _older(path: Path, gpu: str, *, mine: bool) -> Profile | None:
     return older
 
 
-def profile_of(report: BenchReport) -> Profile:
-    """The profile that a bench report gives, of those rows that can be believed."""
-    lines = {row.exercise: line_below(row.fraction or 0.0, row.of) for row in report.rows if not why_none(row)}
-    return Profile(report.gpu.name, report.date, dict(report.versions), lines)
-
-
 def why_none(row: BenchRow) -> str:
     """Why no line can be drawn from this row, in words; "" where one can."""
     if row.measured is None:
@@ -213,7 +209,6 @@ def show_profile(
 ) -> int:  # fmt: skip
     """Profile the file that `grade` would grade. Raises Unsupported without a GPU, ncu, or the right to count."""
     from grader.bench.profile import profiled_submission
-    from grader.cli.grading import file_for
     from grader.gpus.detect import detect
 
     entry = find(load(courses), name)

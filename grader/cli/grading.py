@@ -189,8 +189,14 @@ def in_a_clone(entry: CourseExercise) -> bool:
 
 def _graded(catalog: Catalog, tasks: Sequence[Task], options: Options) -> Iterator[GradedTask]:
     from grader.backends import starting
+    from grader.gpus.detect import is_loaded
+    from grader.gpus.models import simulable
 
-    _start_early(tasks[0], options)
+    # The children that are needed first, before anything is known of a GPU but its driver's name.
+    first = tasks[0].entry.exercise
+    if not (options.no_sandbox or first.host):  # a host file starts others
+        gpu = options.device if options.backend != "sim" and is_loaded() else None
+        starting.start_early(simulator=options.backend != "gpu" and simulable(first.requires), gpu=gpu)
     try:
         yield from _in_order(catalog, tasks, options)
     finally:
@@ -222,21 +228,6 @@ def _in_order(catalog: Catalog, tasks: Sequence[Task], options: Options) -> Iter
         finally:  # after the report, which need not wait for the disk
             if not (options.solution or options.no_record):
                 record(verdict)
-
-
-def _start_early(task: Task, options: Options) -> None:
-    """Start the children that are needed first, before anything is known of a GPU but its driver's name; a host file
-    starts others.
-    """
-    from grader.backends.starting import start_early
-    from grader.gpus.detect import is_loaded
-    from grader.gpus.models import simulable
-
-    exercise = task.entry.exercise
-    if options.no_sandbox or exercise.host:
-        return
-    gpu = options.device if options.backend != "sim" and is_loaded() else None
-    start_early(simulator=options.backend != "gpu" and simulable(exercise.requires), gpu=gpu)
 
 
 # -------------------------------------------------------------------------------------------------------------- reports

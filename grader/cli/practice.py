@@ -141,7 +141,15 @@ def show_solution(name: str, courses: Sequence[Path], *, spoil: bool, output: Pa
     files = [path for path in (entry.solution, entry.solution_host_file) if path is not None]
     if output is not None:
         for source, path in zip(files, (output, output.with_name(f"{output.stem}_host.py")), strict=False):
-            _write_new(path, source.read_bytes())
+            content = source.read_bytes()
+            try:
+                with path.open("xb") as file:
+                    file.write(content)
+            except FileExistsError:
+                raise UsageError(f"{path} is already here", code="exists", hint="give --output another name") from None
+            except OSError as error:
+                raise UsageError(f"cannot write {path}: {error.strerror}", code="cannot_write") from None
+            print_line(f"The solution is in {path}.")
         return 0
     for path in files:
         text = path.read_text(encoding="utf-8", errors="replace")
@@ -150,17 +158,6 @@ def show_solution(name: str, courses: Sequence[Path], *, spoil: bool, output: Pa
             text = f"{comment} {path.name}\n\n{text}" + ("" if path == files[-1] else "\n")
         print_text(_for_people(text, path, no_color=no_color) if sys.stdout.isatty() else text)
     return 0
-
-
-def _write_new(path: Path, content: bytes) -> None:
-    try:
-        with path.open("xb") as file:
-            file.write(content)
-    except FileExistsError:
-        raise UsageError(f"{path} is already here", code="exists", hint="give --output another name") from None
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}", code="cannot_write") from None
-    print_line(f"The solution is in {path}.")
 
 
 def _for_people(text: str, path: Path, *, no_color: bool) -> str:

@@ -103,23 +103,20 @@ class Watch:
         with self._keyboard:
             watcher.start()
             try:
-                return self._answer_events()
+                self._look()
+                code = self._do(self._grade)
+                while code != BROKEN_PIPE:
+                    event = self._events.get()
+                    if event in QUITS:
+                        return 0
+                    if event == SAVED:
+                        code = self._do(self._grade) if self._look() else self._notice_the_gone()
+                    elif event in self._actions:
+                        code = self._do(self._actions[event])
+                return code
             finally:
                 stop.set()
                 watcher.join()
-
-    def _answer_events(self) -> int:
-        self._look()
-        code = self._do(self._grade)
-        while code != BROKEN_PIPE:
-            event = self._events.get()
-            if event in QUITS:
-                return 0
-            if event == SAVED:
-                code = self._do(self._grade) if self._look() else self._notice_the_gone()
-            elif event in self._actions:
-                code = self._do(self._actions[event])
-        return code
 
     def _pressed(self, key: str) -> None:
         """A key, in the keyboard's thread. Nobody who quits waits for a grading; its children end with this process."""
@@ -137,7 +134,6 @@ class Watch:
 
     def _do(self, action: Callable[[], None]) -> int:
         """Carry out an action, then say what can be done; whatever goes wrong is one message, and watching goes on."""
-
         code = guarded(action)
         return code if code == BROKEN_PIPE else guarded(self._print_footer)
 

@@ -6,6 +6,7 @@ Next is the first open exercise after the one passed last, among those that this
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -34,10 +35,18 @@ def key_of(entry: CourseExercise) -> Key:
 
 
 def recorder(entry: CourseExercise, path: Path) -> Callable[[Verdict], None]:
-    """Return what records a verdict on the file, as the file is now; for a file of the course's own, nothing does."""
-    if _is_the_courses(entry, path):
-        return lambda verdict: None
-    digest = _sha256(path)
+    """Return what records a verdict on the file, as the file is now; for a solution or a wrong answer that ships with
+    the course, whose verdict is nobody's progress, nothing does.
+    """
+    from hashlib import sha256
+
+    with suppress(OSError, RuntimeError):  # a loop of links
+        if entry.is_wrong_answer(path) or entry.course.solutions.resolve() in path.resolve().parents:
+            return lambda verdict: None
+    digest = None
+    with suppress(OSError):
+        if path.is_file() and path.stat().st_size <= HASHED_BYTES:
+            digest = sha256(path.read_bytes()).hexdigest()
 
     def record(verdict: Verdict) -> None:
         measured = verdict.measured
@@ -51,25 +60,6 @@ def recorder(entry: CourseExercise, path: Path) -> Callable[[Verdict], None]:
         progress().record(run)
 
     return record
-
-
-def _is_the_courses(entry: CourseExercise, path: Path) -> bool:
-    """Whether the file is a solution or a wrong answer that ships with the course: its verdict is nobody's progress."""
-    try:
-        return entry.is_wrong_answer(path) or entry.course.solutions.resolve() in path.resolve().parents
-    except (OSError, RuntimeError):  # a loop of links
-        return False
-
-
-def _sha256(path: Path) -> str | None:
-    from hashlib import sha256
-
-    try:
-        if path.is_file() and path.stat().st_size <= HASHED_BYTES:
-            return sha256(path.read_bytes()).hexdigest()
-    except OSError:
-        pass
-    return None
 
 
 # ----------------------------------------------------------------------------------------------------------------- next
@@ -121,10 +111,7 @@ def next_exercise(catalog: Catalog, passing: CourseExercise | None = None) -> tu
     def found(fits: Callable[[CourseExercise], bool]) -> Following:
         return following(keys, passes, lambda at: fits(catalog.exercises[at]))
 
-    def has_enough_gpus(entry: CourseExercise) -> bool:
-        return entry.exercise.gpus == 1 or entry.exercise.gpus <= _gpus()
-
-    first = found(lambda entry: gradable_here(entry) and has_enough_gpus(entry))
+    first = found(lambda one: gradable_here(one) and (one.exercise.gpus == 1 or one.exercise.gpus <= _gpus()))
     chosen = found(gradable_here) if first.at is None else first
     return (None if chosen.at is None else catalog.exercises[chosen.at]), chosen
 

@@ -276,7 +276,11 @@ def _timeline_svg(chart: Chart, name: str) -> Markup:
         body.append(line(x, 2, x, y + 2, "returned"))
         body.append(text(x, y + 12, RETURNED, "mark end" if x > CHART_WIDTH / 2 else "mark"))
         y += SAID
-    axis = [*_time_axis(chart, left, y)]
+    axis: list[Markup] = []
+    for place, label in chart.ticks:
+        x = _time_x(place, left)
+        kind = "label end" if place > 0.97 else "label middle"
+        axis += [line(x, 2, x, y, "grid"), text(min(x, CHART_RIGHT), y + 12, label, kind)]
     told = "; ".join(f"{lane.label or 'beside it'}: {_spoken(lane)}" for lane in chart.lanes)
     described = f"{told}. {', '.join(chart.shares_words)}. {', '.join(chart.caption)}."
     title = f"Timeline of {counted(len(chart.lanes), 'row')}, {duration(chart.elapsed_s)}"
@@ -314,13 +318,6 @@ def _said(lane: Lane, left: float, y: float) -> Iterator[Markup]:
             words = f"▲ {bar.mark}{bar.lines_words}"
             fits = x + len(words) * CHARACTER <= CHART_RIGHT
             yield text(x - 4, y, words, "mark") if fits else text(x + 4, y, f"{words[2:]} ▲", "mark end")
-
-
-def _time_axis(chart: Chart, left: float, y: float) -> Iterator[Markup]:
-    for place, label in chart.ticks:
-        x = _time_x(place, left)
-        yield line(x, 2, x, y, "grid")
-        yield text(min(x, CHART_RIGHT), y + 12, label, "label end" if place > 0.97 else "label middle")
 
 
 def _rows(chart: Chart) -> Iterator[tuple[str, ...]]:

@@ -144,7 +144,7 @@ def base(path: str) -> str:
 
 
 @dataclass(frozen=True)
-class Texts:
+class QuotedFiles:
     """The texts that a report may quote: ``source`` of the file ``graded``, ``beside`` of others, by name."""
 
     graded: str | None

@@ -21,7 +21,7 @@ from grader.render.drawing import Point, access_svg, roofline_svg, speed_bar, ti
 from grader.render.evidence import (
     COUNTED,
     RUN_TWICE,
-    Texts,
+    QuotedFiles,
     alike,
     base,
     columns_of,
@@ -74,8 +74,8 @@ class Graded:
     beside: Mapping[str, str] = field(default_factory=dict)  # texts of further files by name: of the host file
 
     @property
-    def texts(self) -> Texts:
-        return Texts(self.verdict.file, self.source, self.beside)
+    def texts(self) -> QuotedFiles:
+        return QuotedFiles(self.verdict.file, self.source, self.beside)
 
 
 def to_html(graded: Sequence[Graded], *, versions: Mapping[str, str | None]) -> str:

@@ -62,7 +62,10 @@ def excerpt(
         code, mark = lines[number - 1], marks.get(number)
         column = caret[1] if caret is not None and number == caret[0] else None
         beside = f"  {mark}" if mark else ""
-        focus = column or (_column_of(code, names) if mark is not None else None)
+        focus = column
+        if focus is None and mark is not None:  # the index behind a name is where the mistake may be
+            found = (re.search(rf"\b{re.escape(name)}\s*\[", code) for name in names)
+            focus = next((match.end() for match in found if match), None)
         window, at = _window(code, focus, width - 7 - digits - len(beside))
         row = Text("  ▶ " if mark is not None else "    ", style="bold red", no_wrap=True, overflow="ellipsis")
         row.append(f"{number:>{digits}} │ ", style="dim not bold default")
@@ -73,12 +76,6 @@ def excerpt(
             row = Text(f"{margin} │ {dots}", style="dim", no_wrap=True, overflow="crop")
             drawn.append(row.append(" " * (at - len(dots)) + "^", style="bold red"))
     return drawn
-
-
-def _column_of(code: str, names: Sequence[str]) -> int | None:
-    """The column of the index of the first of ``names`` that stands in ``code``: that is where the mistake may be."""
-    found = (re.search(rf"\b{re.escape(name)}\s*\[", code) for name in names)
-    return next((match.end() for match in found if match), None)
 
 
 def _window(code: str, column: int | None, room: int) -> tuple[str, int]:

@@ -21,7 +21,7 @@ from grader.render.console import rendered
 from grader.render.evidence import (
     COUNTED,
     RUN_TWICE,
-    Texts,
+    QuotedFiles,
     alike,
     base,
     columns_of,
@@ -71,11 +71,11 @@ def to_terminal(
     ``beside`` has the texts of further files by name: of the host file. ``graded`` says which file this is about, where
     a person may not expect it.
     """
-    parts = _parts(verdict, Texts(verdict.file, source, beside), graded, width)
+    parts = _parts(verdict, QuotedFiles(verdict.file, source, beside), graded, width)
     return rendered(parts, width=width, color=color, unicode=unicode)
 
 
-def _parts(verdict: Verdict, texts: Texts, graded: str, width: int) -> Iterator[RenderableType]:
+def _parts(verdict: Verdict, texts: QuotedFiles, graded: str, width: int) -> Iterator[RenderableType]:
     yield _headline(verdict)
     yield _stages(verdict.stages)
     if graded:
@@ -114,7 +114,7 @@ def _stages(stages: Sequence[StageResult]) -> Text:
 # ------------------------------------------------------------------------------------------------------------- findings
 
 
-def _finding(verdict: Verdict, found: Diagnostic, texts: Texts, width: int) -> Iterator[RenderableType]:
+def _finding(verdict: Verdict, found: Diagnostic, texts: QuotedFiles, width: int) -> Iterator[RenderableType]:
     yield ""
     yield _indented(found.message, "bold")
     if code := _code(found, texts.of(found), width):
@@ -178,7 +178,7 @@ def _case(case: CaseResult) -> str:
     return f"{size_words(case.size)}, {case.values} values, {BACKENDS[case.backend]}"
 
 
-def _others(others: Sequence[Diagnostic], texts: Texts) -> Iterator[RenderableType]:
+def _others(others: Sequence[Diagnostic], texts: QuotedFiles) -> Iterator[RenderableType]:
     """Whatever else was found, one line each: a warning often explains the error."""
     if others:
         yield ""
@@ -227,7 +227,7 @@ def _counter_table(launches: Sequence[LaunchRecord]) -> Iterator[RenderableType]
         yield Text(f"  … {left_out} more launch{'es' * (left_out > 1)} (all of them with --json)", style="dim")
 
 
-def _printed(verdict: Verdict, texts: Texts) -> Iterator[RenderableType]:
+def _printed(verdict: Verdict, texts: QuotedFiles) -> Iterator[RenderableType]:
     case = f" at {_case(verdict.printed_case)}" if verdict.printed_case is not None else ""
     lines = safe(verdict.printed.replace("\r\n", "\n"), lines=True).rstrip("\n").split("\n")
     yield ""

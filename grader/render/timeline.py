@@ -139,7 +139,10 @@ def chart_of(timeline: Timeline, *, cells: int, marks: Sequence[Marked] = ()) ->
     shown = _most_telling(lanes)
     devices = {operation.device for operation in known}
     busy = _busy_spans(known)
-    length_s = {kind: sum(map(_length, spans.values())) for kind, spans in busy.items()}
+    length_s = {
+        kind: sum(math.fsum(end - start for start, end in spans) for spans in by_device.values())
+        for kind, by_device in busy.items()
+    }
     together_s = sum(_together([spans[at] for spans in busy.values() if at in spans]) for at in devices)
     return Chart(
         lanes=tuple(shown),
@@ -314,10 +317,6 @@ def _busy_spans(operations: Iterable[Operation]) -> dict[str, dict[int, Spans]]:
         else:
             spans.append((operation.start_s, operation.end_s))
     return busy
-
-
-def _length(spans: Spans) -> float:
-    return math.fsum(end - start for start, end in spans)
 
 
 def _together(engines: Iterable[Spans]) -> float:

@@ -49,7 +49,9 @@ def _drawn(chart: Chart, room: int) -> Iterator[Text]:
     rows = [(lane, [*_cells(lane, cells)]) for lane in chart.lanes]
     for lane, row in rows:
         yield _line(f"{lane.label:<{margin}} │", *row, ("│", "dim"))
-        yield from _pointers(lane, cells, margin)
+        for bar, begin, end in placed(lane.bars, cells):
+            if bar.mark:  # what the finding says of it
+                yield _pointed((begin + end - 1) // 2, f"{bar.mark}{bar.lines_words}", cells, margin)
     if chart.returned is not None:
         yield _pointed(round(chart.returned * (cells - 1)), RETURNED, cells, margin)
     yield _line(" " * (margin + 1), (_axis(chart, cells), "dim"))
@@ -138,13 +140,6 @@ def _one(bar: Bar, cells: int, first: str) -> Iterator[Piece]:
         yield from islice(cycle((GLYPHS[kind], STYLES[kind]) for kind in bar.kinds), cells)
     else:
         yield first + GLYPHS[kind] * (cells - len(first)), style
-
-
-def _pointers(lane: Lane, cells: int, margin: int) -> Iterator[Text]:
-    """Below a row: what the finding says of its marked bars."""
-    for bar, begin, end in placed(lane.bars, cells):
-        if bar.mark:
-            yield _pointed((begin + end - 1) // 2, f"{bar.mark}{bar.lines_words}", cells, margin)
 
 
 def _pointed(at: int, words: str, cells: int, margin: int) -> Text:

@@ -13,15 +13,15 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING
 
+from grader.compile import Program, assembly, compile_source
 from grader.errors import SubmissionError
+from grader.launch import DeviceLimits, LaunchPlan, parse_launches, resolve_launches
 from grader.simt.occupancy import REGISTER_UNIT, WARP, NotPossible, Occupancy, multiprocessor, occupancy
 from grader.tune.settings import Choice, Place, is_now, rewritten
 
 if TYPE_CHECKING:
-    from grader.compile import Program
     from grader.compile.ptxas import Assembly
     from grader.exercise import Exercise, Size
-    from grader.launch import DeviceLimits, Launch, LaunchPlan
     from grader.timing.samples import Summary
 
 STATIC_SHARED_BYTES = 48 << 10
@@ -106,17 +106,18 @@ class Workshop:
             return replace(variant, word=error.verdict, reason=error.message)
 
     def _built(self, variant: Variant) -> Variant:
-        from grader.compile import assembly, compile_source
-        from grader.launch import parse_launches, resolve_launches
-
         source = rewritten(self.source, self.places, variant.choice)
         script = parse_launches(source, file=self.file)
         # Before a compilation: what the launch line says.
         resolve_launches(script, self.exercise, self.size, self.machine.limits)
         program = compile_source(source.encode(), self.file, target=self.machine.target)
         plan = resolve_launches(script, self.exercise, self.size, self.machine.limits, program)
-        for launch in plan.launches:
-            _check_static(program, launch, self.machine)
+        for launch in plan.launches:  # what ptxas would refuse, in words of the source
+            entry = program.entry(launch.kernel)
+            if entry is not None and entry.static_shared_bytes > STATIC_SHARED_BYTES:
+                more = f"with shared= in the launch line a block gets up to {self.machine.limits.max_shared_bytes}"
+                message = f"{launch.kernel} declares {entry.static_shared_bytes} bytes of __shared__ arrays, and "
+                raise SubmissionError(DOES_NOT_FIT, f"{message}{STATIC_SHARED_BYTES} are the most; {more}")
         needs = needs_of(plan, assembly(program, self.machine.arch), self.machine.arch)
         too_large = [one for one in needs if one.resident is not None and not one.resident.blocks]
         if too_large:
@@ -126,15 +127,6 @@ class Workshop:
         threads = [math.prod(launch.grid) * math.prod(launch.block) for launch in plan.launches]
         most = needs[threads.index(max(threads))] if threads else None
         return replace(variant, needs=most, program=program)
-
-
-def _check_static(program: Program, launch: Launch, machine: Machine) -> None:
-    """Raise SubmissionError in words of the source for what ptxas would refuse in its own."""
-    entry = program.entry(launch.kernel)
-    if entry is not None and entry.static_shared_bytes > STATIC_SHARED_BYTES:
-        more = f"with shared= in the launch line a block gets up to {machine.limits.max_shared_bytes}"
-        message = f"{launch.kernel} declares {entry.static_shared_bytes} bytes of __shared__ arrays, and "
-        raise SubmissionError(DOES_NOT_FIT, f"{message}{STATIC_SHARED_BYTES} are the most; {more}")
 
 
 def needs_of(plan: LaunchPlan, made: Assembly, arch: str) -> tuple[Needs, ...]:

@@ -10,7 +10,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from grader.backends.gpu.faults import mismatch_diagnostic, size_in_words
+from grader.backends.gpu.reference import target_of
+from grader.backends.gpu.setup import prepare
+from grader.catalog.courses import CourseExercise, resolve_reference
+from grader.compile import Program, assemble
 from grader.errors import SubmissionError
+from grader.gpus.models import capability
+from grader.grading.cases import CaseBook, small_cases
+from grader.grading.records import CompiledSubmission
+from grader.grading.run import Job, run_case
+from grader.launch import parse_launches
 from grader.timing.samples import steady, summarise
 from grader.tune.build import Machine, Variant
 
@@ -18,10 +28,7 @@ if TYPE_CHECKING:
     from grader.backends.base import Limits
     from grader.backends.gpu import GpuBackend
     from grader.backends.gpu.session import GpuSession
-    from grader.catalog.courses import CourseExercise
-    from grader.compile import Program
     from grader.gpus.detect import Gpu
-    from grader.grading.cases import CaseBook
 
 FIRST_SAMPLES = 7
 FINALISTS = 3
@@ -126,9 +133,6 @@ BUDGET_S = 1.0
 
 def machine_of(gpu: Gpu, requires: str) -> Machine:
     """What to compile and assemble for on this GPU."""
-    from grader.backends.gpu.reference import target_of
-    from grader.gpus.models import capability
-
     here = target_of(gpu)
     target = here if capability(requires) <= capability(here) else requires
     return Machine(gpu.name, gpu.arch_for(target), target, gpu.limits)
@@ -155,12 +159,6 @@ class GpuTimer:
 
     def check(self, variant: Variant) -> Sampled:
         """The smallest and the largest of the exercise's small cases, with real values."""
-        from grader.backends.gpu.faults import size_in_words
-        from grader.grading.cases import small_cases
-        from grader.grading.records import CompiledSubmission
-        from grader.grading.run import Job, run_case
-        from grader.launch import parse_launches
-
         exercise, program = self.entry.exercise, _program(variant)
         submission = CompiledSubmission(program, parse_launches(program.source, file=program.name))
         cases = [case for case in small_cases(exercise, self.seed) if case.values == "real"]
@@ -180,8 +178,6 @@ class GpuTimer:
 
     def time(self, variant: Variant, samples: int) -> Sampled:
         """Some samples at the timed size, each with inputs of its own and a checked output."""
-        from grader.backends.gpu.setup import prepare
-
         try:
             setup = prepare(self.entry, _program(variant), self.backend.gpu, self.seed, samples=samples)
             setup = replace(setup, run=replace(setup.run, ceiling=(), ceiling_bytes=0, budget_s=BUDGET_S))
@@ -191,8 +187,6 @@ class GpuTimer:
         if found.diagnostics:
             return Sampled(word="out_of_bounds", reason=found.diagnostics[0].message)
         if found.mismatch is not None:
-            from grader.backends.gpu.faults import mismatch_diagnostic
-
             return Sampled(word="wrong", reason=mismatch_diagnostic(found.mismatch, setup).message)
         return Sampled(found.seconds, steady=steady(found.control_s))
 
@@ -208,8 +202,6 @@ class GpuTimer:
         if self._session is None:
             self._session = self.backend.open(program, self.limits)
         else:
-            from grader.compile import assemble
-
             self._session.load(program, assemble(program, self.machine.arch))
         self._loaded = program
         return self._session
@@ -217,9 +209,6 @@ class GpuTimer:
     def _expected_values(self) -> CaseBook:
         """Inputs and expected outputs, made once for all variants."""
         if self._book is None:
-            from grader.catalog.courses import resolve_reference
-            from grader.grading.cases import CaseBook
-
             oracle = resolve_reference(self.entry.exercise.oracle, self.entry.course)
             self._book = CaseBook(self.entry.exercise, oracle, self.seed)
         return self._book

@@ -13,10 +13,10 @@ from grader.backends.gpu import GpuBackend
 from grader.backends.gpu.setup import Setup
 from grader.catalog.exercises import load_catalog
 from grader.compile import Program
-from grader.grading import run as stage
 from grader.grading.records import Case, Outcome
 from grader.process import child
 from grader.timing import roofline
+from grader.tune import sweep as module
 from grader.tune.build import Variant
 from grader.tune.sweep import RIGHT, GpuTimer, machine_of
 from grader.verdict import Diagnostic
@@ -36,8 +36,8 @@ def timer(monkeypatch: pytest.MonkeyPatch):
     """A timer with the fake device. ``timer.started`` counts its processes."""
     spawn, started = child.spawn, []
 
-    def fake(module, **kw):
-        started.append(module)
+    def fake(child_module, **kw):
+        started.append(child_module)
         return spawn("fake_gpu_child", env=kw["env"])
 
     def setup(one, program, gpu, seed, *, samples):
@@ -46,9 +46,10 @@ def timer(monkeypatch: pytest.MonkeyPatch):
         return Setup(run, modules, {"n": 1000}, 1.0, 0.0, 1.0, (1.0, 1.0), "bandwidth", roofline.peaks(gpu))
 
     monkeypatch.setattr("grader.backends.starting.spawn", fake)
-    monkeypatch.setattr("grader.compile.assemble", lambda program, arch: program.name.encode())
+    for place in ("grader.compile.assemble", "grader.tune.sweep.assemble"):
+        monkeypatch.setattr(place, lambda program, arch: program.name.encode())
     monkeypatch.setattr("grader.backends.gpu.reference.support_cubin", lambda gpu: b"support")
-    monkeypatch.setattr("grader.backends.gpu.setup.prepare", setup)
+    monkeypatch.setattr("grader.tune.sweep.prepare", setup)
     one = next(one for one in load_catalog().exercises if one.name == "vector_add")
     made = GpuTimer(one, GpuBackend(GPU), machine_of(GPU, "sm_80"), 1, LIMITS)
     made.started = started
@@ -86,7 +87,7 @@ def test_a_small_case_that_fails_is_told_with_its_size(timer, monkeypatch):
         asked.append(case)
         return Outcome(case, "gpu", wrong=Diagnostic("wrong", "c[3] is 1, and 2 is expected"))
 
-    monkeypatch.setattr(stage, "run_case", run_case)
+    monkeypatch.setattr(module, "run_case", run_case)
     found = timer.check(variant("honest"))
     assert found.word == "wrong"
     assert found.reason == "at n = 1: c[3] is 1, and 2 is expected"
@@ -95,7 +96,7 @@ def test_a_small_case_that_fails_is_told_with_its_size(timer, monkeypatch):
 
 def test_the_smallest_and_the_largest_small_case_are_run(timer, monkeypatch):
     asked: list[Case] = []
-    monkeypatch.setattr(stage, "run_case", lambda job, session, case: asked.append(case) or Outcome(case, "gpu"))
+    monkeypatch.setattr(module, "run_case", lambda job, session, case: asked.append(case) or Outcome(case, "gpu"))
     assert timer.check(variant("honest")).word == RIGHT
     sizes = [case.size["n"] for case in asked]
     assert sizes == sorted(sizes)
