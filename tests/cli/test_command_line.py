@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import re
 import subprocess
 import sys
+from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 
+import click
 import jsonschema
 import pytest
 
@@ -542,3 +545,16 @@ def test_a_ladder_has_a_page_of_its_own_that_every_step_names(capsys):
     assert "`grade show reduce_v1` explains its first step." in page.replace("\n", " ")
     assert main(["show", "reduce_v3", "--no-color"]) == 0
     assert "`grade show reduce` tells of the whole ladder" in capsys.readouterr().out.replace("\n", " ")
+
+
+def test_every_command_hands_its_options_to_a_function_that_takes_them():
+    dev = cli.commands["dev"]
+    assert isinstance(dev, click.Group)
+    forwarding = [
+        one for one in (*cli.commands.values(), *dev.commands.values()) if hasattr(one.callback, "__wrapped__")
+    ]
+    assert len(forwarding) > 10
+    for command in forwarding:
+        names = inspect.getclosurevars(command.callback).nonlocals
+        function = getattr(import_module(f"grader.cli.{names['module']}"), names["function"])
+        inspect.signature(function).bind(**{parameter.name: None for parameter in command.params})
