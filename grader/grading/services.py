@@ -96,8 +96,19 @@ class Hardware:
         task = replace(task, entry=here.with_line(task.entry))
         seed = seed if seed is not None else secrets.randbits(SEED_BITS)
         limits = Limits() if timeout_s is None else replace(Limits(), launch_s=timeout_s, total_s=timeout_s)
-        submission = task.read()
-        services = here._services(task, submission, seed, limits, sandbox)
+        submission, entry = task.read(), task.entry
+        exercise = submission.exercise
+        simulated = self.wanted != "gpu" and simulable(exercise.requires)
+        services = Services(
+            oracle=partial(_oracle, entry),
+            simulator=simulator(entry, submission, sandbox=sandbox) if simulated else None,
+            why_no_gpu=here.why_no_gpu,
+            target=here._target(exercise.requires),
+            device="simulated A100" if simulated else None,
+            limits=limits,
+        )
+        if here.gpu is not None:
+            services = _with_gpu(services, here.gpu, entry, submission, seed, sandbox)
         return Request(submission, services, seed, self.wanted, watched, next_exercise)
 
     def for_exercise(self, exercise: Exercise) -> Hardware:
@@ -121,19 +132,6 @@ class Hardware:
 
             tell_once(trouble)
         return replace(entry, exercise=with_line(entry.exercise, self.gpu.name))
-
-    def _services(self, task: Task, submission: Submission, seed: int, limits: Limits, sandbox: bool) -> Services:
-        exercise = submission.exercise
-        simulated = self.wanted != "gpu" and simulable(exercise.requires)
-        services = Services(
-            oracle=partial(_oracle, task.entry),
-            simulator=simulator(task.entry, submission, sandbox=sandbox) if simulated else None,
-            why_no_gpu=self.why_no_gpu,
-            target=self._target(exercise.requires),
-            device="simulated A100" if simulated else None,
-            limits=limits,
-        )
-        return services if self.gpu is None else _with_gpu(services, self.gpu, task.entry, submission, seed, sandbox)
 
     def _target(self, requires: str) -> str:
         """The compute capability to compile for: this GPU's, at most 8.0, but at least what the exercise requires."""

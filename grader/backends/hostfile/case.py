@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from grader.backends.base import Execution
 from grader.backends.mappings import pages
 from grader.errors import SubmissionError
 from grader.exercise import SECRET_SIZES
@@ -47,16 +48,7 @@ class HostfileRuns(Protocol):
         """Call `run` once; seconds by the parent's clock."""
 
 
-@dataclass(frozen=True, eq=False)
-class CaseRunResult:
-    """What the graded run left: outputs by name, names of inputs that it overwrote, and seconds."""
-
-    outputs: Arrays
-    inputs_changed: tuple[str, ...]
-    elapsed_s: float
-
-
-def run_case(session: HostfileRuns, exercise: Exercise, buffers: Sequence[Buffer]) -> CaseRunResult:
+def run_case(session: HostfileRuns, exercise: Exercise, buffers: Sequence[Buffer]) -> Execution:
     """One case: `setup` and a run on warm-up inputs, then the graded run. Raises what ``session`` raises."""
     data = {b.name: b.data for b in buffers if b.role == "in" and b.data is not None}
     outputs = {b.name: poison(b.dtype, b.count) for b in buffers if b.role == "out"}
@@ -68,7 +60,7 @@ def run_case(session: HostfileRuns, exercise: Exercise, buffers: Sequence[Buffer
     elapsed_s = session.go()
     left = {name: shared[name].copy() for name in outputs}  # before anything else: what comes now comes too late
     changed = tuple(name for name in data if shared[name].tobytes() != data[name].tobytes())
-    return CaseRunResult(left, changed, elapsed_s)
+    return Execution(left, inputs_changed=changed, elapsed_s=elapsed_s)
 
 
 def write(shared: Arrays, *contents: Arrays) -> None:

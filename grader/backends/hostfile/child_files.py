@@ -40,7 +40,7 @@ class ChildFiles:
         self.fds: tuple[int, ...] = (anonymous_file("printed"), anonymous_file("stacks"))
 
     def to_dict(self) -> dict[str, int]:
-        """What the child has to know."""
+        """The part of the child's first message that names the files."""
         return dict(zip(("printed", "stacks"), self.fds, strict=True))
 
     def printed(self, limit_bytes: int) -> str:

@@ -101,12 +101,10 @@ class HostfileSession(ChildSession):
     def run(self, run: CaseRun) -> Execution:
         """Run one case on fresh mappings. An exception in the host file becomes ``failure``."""
         try:
-            ended = run_case(self, self._exercise, run.buffers)
+            execution = run_case(self, self._exercise, run.buffers)
         except SubmissionError as error:
-            return self._with_printed(Execution({}, diagnostics=error.diagnostics, failure=error.verdict))
-        return self._with_printed(
-            Execution(ended.outputs, inputs_changed=ended.inputs_changed, elapsed_s=ended.elapsed_s)
-        )
+            execution = Execution({}, diagnostics=error.diagnostics, failure=error.verdict)
+        return self._with_printed(execution)
 
     def _with_printed(self, execution: Execution) -> Execution:
         """With what was printed; of a process that is gone, what it had left."""

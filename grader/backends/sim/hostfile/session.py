@@ -149,8 +149,7 @@ class HostfileSimSession(Closing):
             if not self._reports:  # it was in `setup`, which is no run: its kernels may say why
                 self._end_run()
             return self._execution(error=error, elapsed_s=time.monotonic() - started)
-        outputs, changed = dict(ended.outputs), ended.inputs_changed
-        return self._execution(outputs, changed, elapsed_s=time.monotonic() - started)
+        return self._execution(ended.outputs, ended.inputs_changed, elapsed_s=time.monotonic() - started)
 
     def set_up(self, data: Arrays) -> dict[str, npt.NDArray[np.generic]]:
         """Share copies of ``data`` with the host file, and call its `setup`.
