@@ -22,6 +22,9 @@ COLUMNS: Mapping[str, str] = {
 }
 """Counters that the table shows, with their headings, where a launch has them; docs/counters.md explains all."""
 
+SYMBOLS: Mapping[str, str] = {"passed": "✔", "failed": "✘", "skipped": "–", "not_graded": "○"}
+"""A mark for each status of a stage or a case."""
+
 ROLES: Mapping[str, str] = {"exit": "not there", "barrier": "waits"}
 """What a thread does in a finding, where the kind of its access is no plain word for it."""
 

@@ -21,6 +21,7 @@ from grader.render.drawing import Point, access_svg, roofline_svg, speed_bar, ti
 from grader.render.evidence import (
     COUNTED,
     RUN_TWICE,
+    SYMBOLS,
     QuotedFiles,
     alike,
     base,
@@ -53,7 +54,6 @@ TONES: Mapping[str, str] = {
     "pass": "good", "slow": "warn", "technique": "warn", "inconclusive": "warn", "unsupported": "warn", "error": "warn",
 }  # fmt: skip
 BACKENDS: Mapping[str, str] = {"sim": "simulator", "gpu": "GPU", "sim+gpu": "simulator and GPU"}
-SYMBOLS: Mapping[str, str] = {"passed": "✔", "failed": "✘", "skipped": "–", "not_graded": "○"}
 
 FINDINGS_SHOWN: Mapping[str, int] = {"full": 12, "short": 6, "summary": 2}
 PRINTED_SHOWN = 8000

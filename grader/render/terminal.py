@@ -21,6 +21,7 @@ from grader.render.console import rendered
 from grader.render.evidence import (
     COUNTED,
     RUN_TWICE,
+    SYMBOLS,
     QuotedFiles,
     alike,
     base,
@@ -45,7 +46,6 @@ COLOURS: Mapping[str, str] = {
     "pass": "green", "slow": "yellow", "technique": "yellow", "inconclusive": "yellow",
     "unsupported": "magenta", "error": "magenta",
 }  # fmt: skip
-SYMBOLS: Mapping[str, str] = {"passed": "✔", "failed": "✘", "skipped": "–"}
 STATUS_STYLES: Mapping[str, str] = {"passed": "green", "failed": "bold red", "skipped": "dim"}
 BACKENDS: Mapping[str, str] = {"sim": "on the simulator", "gpu": "on the GPU", "sim+gpu": "on simulator and GPU"}
 
@@ -108,7 +108,7 @@ def _stages(stages: Sequence[StageResult]) -> Text:
         if stage.status != "not_graded":
             line.append(f"{SYMBOLS[stage.status]} {stage.name}   ", style=STATUS_STYLES[stage.status])
     left_out = ", ".join(stage.name for stage in stages if stage.status == "not_graded")
-    return line.append(f"○ not graded: {left_out}" if left_out else "", style="dim")
+    return line.append(f"{SYMBOLS['not_graded']} not graded: {left_out}" if left_out else "", style="dim")
 
 
 # ------------------------------------------------------------------------------------------------------------- findings
