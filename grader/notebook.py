@@ -66,13 +66,13 @@ def grade_cell(line: str, cell: str) -> GradedCell | Refused:
         return Refused(error)
 
 
-class _Parser(argparse.ArgumentParser):
+class _MagicParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise UsageError(message, code="usage", hint=USAGE)
 
 
 def _options(line: str) -> argparse.Namespace:
-    parser = _Parser(prog="%%grade", add_help=False)
+    parser = _MagicParser(prog="%%grade", add_help=False)
     parser.add_argument("name")
     parser.add_argument("--backend", choices=BACKENDS, default="auto")
     parser.add_argument("--seed", type=int)
@@ -99,5 +99,5 @@ def _graded(options: argparse.Namespace, cell: str) -> GradedCell:
         from grader.output import write_file
 
         write_file(options.save, cell)
-    page = html.to_html([html.Graded(verdict, cell)], versions=versions())
+    page = html.to_html([html.GradedPage(verdict, cell)], versions=versions())
     return GradedCell(verdict, page, terminal.to_terminal(verdict, cell, width=80, color=False, unicode=True))

@@ -10,7 +10,7 @@ import pytest
 from grader.catalog.courses import CourseExercise, course_at, exercise_files, read_exercise
 from grader.catalog.exercises import load_catalog
 from grader.compile.toolchain import find_toolchain
-from grader.dev.check import Report, run, start_check
+from grader.dev.check import CheckReport, run, start_check
 from grader.dev.grading import CourseGrader
 
 CATALOG = load_catalog()
@@ -18,7 +18,7 @@ NO_COMPILER = pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason=
 
 
 @pytest.fixture(scope="module")
-def report_of(request: pytest.FixtureRequest) -> Iterator[Callable[[CourseExercise], Report]]:
+def report_of(request: pytest.FixtureRequest) -> Iterator[Callable[[CourseExercise], CheckReport]]:
     """Begins with every exercise that is selected, so that all processors are busy while the first is waited for."""
     calls = [getattr(item, "callspec", None) for item in request.session.items if item.path == request.path]
     chosen = [call.params["one"] for call in calls if call is not None and "one" in call.params]
@@ -31,7 +31,7 @@ def report_of(request: pytest.FixtureRequest) -> Iterator[Callable[[CourseExerci
 @pytest.mark.slow
 @pytest.mark.parametrize("one", CATALOG.exercises, ids=[one.name for one in CATALOG.exercises])
 def test_stub_solution_and_wrong_answers_are_as_the_exercise_says(
-    one: CourseExercise, report_of: Callable[[CourseExercise], Report]
+    one: CourseExercise, report_of: Callable[[CourseExercise], CheckReport]
 ) -> None:
     assert [str(problem) for problem in report_of(one).problems] == []
 

@@ -69,7 +69,7 @@ FACTS = (DURATION, DRAM, WARPS, REGISTERS)
 
 
 @dataclass(frozen=True)
-class Row:
+class ProfileRow:
     """One counter over all launches. ``metric`` is the profiler's name, or the formula where it is derived."""
 
     counter: str
@@ -103,7 +103,7 @@ class SubmissionProfile:
     exercise: str
     size: Mapping[str, int]
     gpu: str
-    rows: tuple[Row, ...]
+    rows: tuple[ProfileRow, ...]
     facts: tuple[LaunchFacts, ...]
 
 
@@ -133,17 +133,17 @@ def profiled_submission(
     return SubmissionProfile(entry.name, entry.exercise.simulated, gpu.name, tuple(rows(counted, seen)), facts)
 
 
-def rows(counted: Sequence[LaunchRecord], seen: Sequence[ProfiledLaunch]) -> Iterator[Row]:
+def rows(counted: Sequence[LaunchRecord], seen: Sequence[ProfiledLaunch]) -> Iterator[ProfileRow]:
     """Both sides' sums over all launches, without what is zero on both, and two ratios made of them."""
     mine = {counter: sum(launch.counters.get(counter, 0.0) for launch in counted) for counter in SAME}
     theirs = {counter: _sum(seen, metric) for counter, metric in SAME.items()}
     for counter, metric in SAME.items():
         if mine[counter] or theirs[counter]:
-            yield Row(counter, mine[counter], theirs[counter], metric)
+            yield ProfileRow(counter, mine[counter], theirs[counter], metric)
     for counter, above, below, factor in _RATIOS:
         ours = _ratio(mine, above, below, factor)
         if ours is not None:
-            yield Row(counter, ours, _ratio(theirs, above, below, factor), "from the lines above")
+            yield ProfileRow(counter, ours, _ratio(theirs, above, below, factor), "from the lines above")
 
 
 _MOVED = ("global_load_bytes", "global_store_bytes")

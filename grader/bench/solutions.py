@@ -19,7 +19,7 @@ from grader.backends.gpu.faults import size_in_words
 from grader.backends.gpu.hostfile.backend import HostfileBackend
 from grader.backends.gpu.reference import baseline_source, ceiling_data, cubin, target_of
 from grader.backends.gpu.setup import prepare, sized
-from grader.backends.gpu.wire import Shape
+from grader.backends.gpu.wire import LaunchShape
 from grader.bench.report import BenchReport, BenchRow, CeilingRow, LibraryTime, rows_from_json, time_in_words
 from grader.catalog.courses import resolve_reference
 from grader.compile import compile_source, read_submission
@@ -132,7 +132,7 @@ def _host_row(entry: CourseExercise, backend: GpuBackend, seed: int) -> BenchRow
     with host.open(_compiled(entry, backend), LIMITS) as session:
         speed = timer(session)
     size = entry.exercise.timed or {}
-    shapes = [Shape(a.name, a.dtype, element_count(a, size), a.role) for a in entry.exercise.arrays]
+    shapes = [LaunchShape(a.name, a.dtype, element_count(a, size), a.role) for a in entry.exercise.arrays]
     with backend.open(None, LIMITS) as empty:
         libraries = _library_times(entry, empty, shapes, {"host": True})  # arrays in pinned host memory
     return _finished(entry, backend.gpu, speed, libraries)
@@ -185,7 +185,7 @@ def _compiled(entry: CourseExercise, backend: GpuBackend) -> Program:
 
 
 def _library_times(
-    entry: CourseExercise, session: GpuSession, shapes: list[Shape], inputs: Mapping[str, Any]
+    entry: CourseExercise, session: GpuSession, shapes: list[LaunchShape], inputs: Mapping[str, Any]
 ) -> dict[str, float]:
     """Each library's median time on the same arrays, by its name in kernels_ref/baselines; not those not installed."""
     found = {}

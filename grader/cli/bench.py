@@ -16,13 +16,13 @@ from grader.dev.slices import LEFT
 from grader.errors import UsageError
 from grader.output import print_json, print_line, print_table, say, screen, table_of, wrapped, write_file
 from grader.text import counted, duration, percent
-from grader.timing.pass_lines import Line, Profile, line_below, own_file, read_profile, save, separated
+from grader.timing.pass_lines import PassLine, Profile, line_below, own_file, read_profile, save, separated
 from grader.timing.roofline import TOO_FAST, line_in_words
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from grader.bench.profile import Row, SubmissionProfile
+    from grader.bench.profile import ProfileRow, SubmissionProfile
     from grader.bench.report import BenchReport, BenchRow
     from grader.catalog.courses import CourseExercise
     from grader.catalog.exercises import Catalog
@@ -188,7 +188,7 @@ def use_profile(path: Path) -> int:
     return 0
 
 
-def profile_lines(lines: Mapping[str, Line]) -> Iterator[str]:
+def profile_lines(lines: Mapping[str, PassLine]) -> Iterator[str]:
     """Yield the lines as a table in words."""
     widest = max(map(len, ("exercise", *lines)))
     yield f"{'exercise':<{widest}}  solution    line  of"
@@ -250,7 +250,7 @@ def profiled_lines(profile: SubmissionProfile) -> Iterator[str]:
     yield "lower than at the timed one."
 
 
-def _note(row: Row) -> str:
+def _note(row: ProfileRow) -> str:
     if row.profiler == row.simulator:
         return "equal"
     if row.differs:

@@ -117,9 +117,9 @@ def command(runs: str, *options: Declared, name: str | None = None, group: click
 @COURSE
 def grade(**options: Any) -> int:
     """Grade one or more exercises."""
-    from grader.cli.grading import Options, grade_all
+    from grader.cli.grading import GradeOptions, grade_all
 
-    return grade_all(Options(**options))
+    return grade_all(GradeOptions(**options))
 
 
 @command(

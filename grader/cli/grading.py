@@ -17,7 +17,7 @@ from grader.catalog.courses import CourseExercise, built_in_course
 from grader.catalog.exercises import Catalog
 from grader.cli.course import find, load, of_a_file
 from grader.errors import UsageError
-from grader.grading.records import Texts
+from grader.grading.records import SourceTexts
 from grader.grading.services import Task
 from grader.output import print_json, print_line, print_text, screen, write_file
 from grader.paths import PACKAGE
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Options:
+class GradeOptions:
     """The grading command's options, as click hands them over."""
 
     names: tuple[str, ...]
@@ -54,7 +54,7 @@ class GradedTask:
 
     task: Task
     verdict: Verdict
-    texts: Texts
+    texts: SourceTexts
 
     @property
     def text(self) -> str:
@@ -68,7 +68,7 @@ class GradedTask:
         return {} if path is None else {path.name: self.texts.shown(path)}
 
 
-def grade_all(options: Options) -> int:
+def grade_all(options: GradeOptions) -> int:
     """Grade every name in order; return the largest exit code. Every name is understood before the first is graded."""
     started = perf_counter()
     catalog = load(options.courses)
@@ -105,7 +105,7 @@ def _import_the_rest() -> None:
 # ------------------------------------------------------------------------------------------------------------ the files
 
 
-def tasks_of(catalog: Catalog, options: Options) -> list[Task]:
+def tasks_of(catalog: Catalog, options: GradeOptions) -> list[Task]:
     """The exercise and the file of every name. Raises UsageError for a name or a file that is none."""
     if options.file is not None and len(options.names) > 1:
         raise UsageError(
@@ -115,7 +115,7 @@ def tasks_of(catalog: Catalog, options: Options) -> list[Task]:
     return [_task(catalog, name, options) for name in options.names]
 
 
-def _task(catalog: Catalog, name: str, options: Options) -> Task:
+def _task(catalog: Catalog, name: str, options: GradeOptions) -> Task:
     """One name's task. ``vector_add.cu``, what the Tab key makes of it, is the file and the exercise of its name."""
     if "/" not in name and not name.endswith((".cu", HOST_ENDING)):
         entry = find(catalog, name)
@@ -187,7 +187,7 @@ def in_a_clone(entry: CourseExercise) -> bool:
 # ---------------------------------------------------------------------------------------------------------- in order
 
 
-def _graded(catalog: Catalog, tasks: Sequence[Task], options: Options) -> Iterator[GradedTask]:
+def _graded(catalog: Catalog, tasks: Sequence[Task], options: GradeOptions) -> Iterator[GradedTask]:
     from grader.backends import starting
     from grader.gpus.detect import is_loaded
     from grader.gpus.models import simulable
@@ -203,7 +203,7 @@ def _graded(catalog: Catalog, tasks: Sequence[Task], options: Options) -> Iterat
         starting.end_early()
 
 
-def _in_order(catalog: Catalog, tasks: Sequence[Task], options: Options) -> Iterator[GradedTask]:
+def _in_order(catalog: Catalog, tasks: Sequence[Task], options: GradeOptions) -> Iterator[GradedTask]:
     from grader.grading.advice import is_untouched
     from grader.grading.grade import grade
     from grader.grading.services import Hardware
@@ -233,7 +233,7 @@ def _in_order(catalog: Catalog, tasks: Sequence[Task], options: Options) -> Iter
 # -------------------------------------------------------------------------------------------------------------- reports
 
 
-def _print_report(run: GradedTask, options: Options, *, last: bool) -> None:
+def _print_report(run: GradedTask, options: GradeOptions, *, last: bool) -> None:
     from grader.render.terminal import to_terminal
 
     shown = screen(no_color=options.no_color)
@@ -244,7 +244,7 @@ def _print_report(run: GradedTask, options: Options, *, last: bool) -> None:
     print_text(report if last else report + "\n")
 
 
-def _which_file(task: Task, options: Options) -> str:
+def _which_file(task: Task, options: GradeOptions) -> str:
     """Words for the course's own stub, which is graded where the person has no file."""
     from grader.grading.advice import shown
 
@@ -254,14 +254,14 @@ def _which_file(task: Task, options: Options) -> str:
 
 
 def _page(catalog: Catalog, runs: Sequence[GradedTask]) -> str:
-    from grader.render.html import Graded, to_html
+    from grader.render.html import GradedPage, to_html
     from grader.render.json import versions
 
     graded = []
     for run in runs:
         entry = run.task.entry
         points = ladder_points(catalog, entry, run.verdict)
-        graded.append(Graded(run.verdict, run.text, entry.exercise.idea, points, run.beside))
+        graded.append(GradedPage(run.verdict, run.text, entry.exercise.idea, points, run.beside))
     return to_html(graded, versions=versions())
 
 

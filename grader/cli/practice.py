@@ -25,7 +25,7 @@ from grader.output import print_json, print_line, print_text, say, screen, write
 from grader.practice.history import Following, gradable_here, key_of, next_exercise, progress
 from grader.practice.pages import hints_in, questions_in
 from grader.practice.progress import local_day
-from grader.practice.standings import Place, progress_document, runs_csv, summary, table_lines
+from grader.practice.standings import PlacedExercise, progress_document, runs_csv, summary, table_lines
 from grader.render.json import dumps
 from grader.text import counted, safe
 
@@ -314,7 +314,7 @@ def show_progress(courses: Sequence[Path], *, as_json: bool, export: Path | None
     """Print the progress as a table or as one JSON document, or write it to a file: JSON or CSV, as its name ends."""
     catalog, history = load(courses), progress()
     runs = history.runs()
-    places = [Place(*key_of(entry), number=entry.number, chapter=entry.chapter) for entry in catalog.exercises]
+    places = [PlacedExercise(*key_of(entry), number=entry.number, chapter=entry.chapter) for entry in catalog.exercises]
     found = summary(places, runs, history.hints_seen())
     document = progress_document(found, runs)
     if export is not None and export.suffix.lower() not in (".json", ".csv"):

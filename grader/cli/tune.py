@@ -27,7 +27,7 @@ from grader.render.tuning import Tuned, after_lines, before_lines, document, to_
 from grader.simt.occupancy import NotPossible, multiprocessor
 from grader.timing import roofline
 from grader.tune.build import Machine, Workshop
-from grader.tune.settings import Place, Setting, combinations, in_words, parse_settings, places_of, rewritten
+from grader.tune.settings import Setting, SettingPlace, combinations, in_words, parse_settings, places_of, rewritten
 
 UNSUPPORTED, FAILED, INTERRUPTED = 4, 1, 130
 
@@ -56,7 +56,7 @@ class _Job:
     path: Path
     source: str
     settings: Sequence[Setting]
-    places: dict[str, Place]
+    places: dict[str, SettingPlace]
     machine: Machine
     gpu: Gpu | None
     why_not: str

@@ -22,7 +22,7 @@ from typing import Any
 from grader.catalog.exercises import Catalog
 from grader.cli import BROKEN_PIPE, guarded
 from grader.cli.course import load, missing_here, named, show_list, to_edit
-from grader.cli.grading import Options, grade_all, tasks_of
+from grader.cli.grading import GradeOptions, grade_all, tasks_of
 from grader.cli.practice import all_passed, give_hint, start_exercise, why_next
 from grader.errors import UsageError
 from grader.grading.services import Task
@@ -48,14 +48,16 @@ def watch_files(name: str | None, courses: tuple[Path, ...], **options: Any) -> 
     """Grade one exercise's file, or without a name every exercise's file in this folder, each time it is saved."""
     catalog = load(courses)
     if name is not None:
-        (current,) = tasks_of(catalog, Options((name,)))
+        (current,) = tasks_of(catalog, GradeOptions((name,)))
     else:
         here = {task.path: task for task in _tasks_here(catalog)}
         if not here:
             hint = "`grade start NAME` puts a stub here, and `grade watch NAME` watches it"
             raise UsageError("there is no exercise's file in this folder", code="no_submission", hint=hint)
         current = here[newest_first(here)[0]]
-    return Watch(catalog, current, Options((), courses=courses, watched=True, **options), follows=name is None).run()
+    return Watch(
+        catalog, current, GradeOptions((), courses=courses, watched=True, **options), follows=name is None
+    ).run()
 
 
 def _tasks_here(catalog: Catalog) -> list[Task]:
@@ -80,7 +82,7 @@ def _named_files(task: Task) -> str:
 class Watch:
     """The loop. ``follows``: every exercise's file in this folder is watched, and a saved one becomes the current."""
 
-    def __init__(self, catalog: Catalog, current: Task, options: Options, *, follows: bool) -> None:
+    def __init__(self, catalog: Catalog, current: Task, options: GradeOptions, *, follows: bool) -> None:
         self._catalog = catalog
         self._current = current
         self._options = options

@@ -52,7 +52,7 @@ _WORD = re.compile(r"[A-Za-z_$%][\w$]*")
 
 
 @dataclass
-class Module:
+class PtxSummary:
     """The structure of one PTX text. ``functions`` are bodies by name; ``shared`` module-wide sizes by name."""
 
     entries: dict[str, tuple[Parameter, ...]] = field(default_factory=dict)
@@ -90,9 +90,9 @@ def inspect_ptx(ptx: str, name: str, source: str) -> tuple[Entry, ...]:
     return entries
 
 
-def _module(ptx: str) -> Module:
+def _module(ptx: str) -> PtxSummary:
     """Read the structure. Raises `_Broken` for text that has none."""
-    module = Module()
+    module = PtxSummary()
     quiet = _NOISE.sub(lambda match: '""' if match[0].startswith('"') else " ", ptx)
     for head, body in _declarations(_HEADER.sub(" ", quiet)):
         function = _FUNCTION.search(head)
@@ -129,7 +129,7 @@ def _declarations(text: str) -> Iterator[tuple[str, str | None]]:
         raise _Broken("the PTX does not end where its last function ends")
 
 
-def _add_function(module: Module, head: str, body: str | None, found: re.Match[str]) -> None:
+def _add_function(module: PtxSummary, head: str, body: str | None, found: re.Match[str]) -> None:
     kind, name = found[1], found[3]
     if len(_FUNCTION.findall(head)) > 1:
         raise _Broken("the PTX declares two functions in one")
@@ -155,7 +155,7 @@ def _parameters(text: str) -> Iterator[Parameter]:
         yield Parameter(match["type"], size * count, int(match["align"] or size))
 
 
-def _add_variables(module: Module, head: str) -> None:
+def _add_variables(module: PtxSummary, head: str) -> None:
     match = _VARIABLE.search(head)
     if match is None:
         return
@@ -183,13 +183,13 @@ class _Uses:
     shared: frozenset[str]
 
 
-def _uses(module: Module, body: str) -> _Uses:
+def _uses(module: PtxSummary, body: str) -> _Uses:
     own = sum(_bytes(variable) for variable in _VARIABLE.finditer(body) if variable["space"] == "shared")
     words = frozenset(_WORD.findall(body))
     return _Uses(own, words & module.functions.keys(), words & module.shared.keys())
 
 
-def _static_shared(module: Module, uses: Mapping[str, _Uses], entry: str) -> int:
+def _static_shared(module: PtxSummary, uses: Mapping[str, _Uses], entry: str) -> int:
     """Bytes of the shared arrays of an entry and of every function that it can reach."""
     waiting, seen = [entry], {entry}
     while waiting:
@@ -208,7 +208,7 @@ def _check_assembly(ptx: str) -> None:
         raise _Broken("inline assembly must not write the marks around it")
 
 
-def _check_origin(module: Module, source: str) -> None:
+def _check_origin(module: PtxSummary, source: str) -> None:
     """Every entry with a plain name must be a name in the source; pasted names (``##``) cannot be followed."""
     code = without_strings(source)
     unknown = module.entries.keys() - set(_WORD.findall(code))
@@ -217,7 +217,7 @@ def _check_origin(module: Module, source: str) -> None:
             raise _Broken(f"the PTX has an entry {name} that the source does not define")
 
 
-def _check_externs(module: Module, name: str, source: str) -> None:
+def _check_externs(module: PtxSummary, name: str, source: str) -> None:
     for extern in dict.fromkeys(module.externs):
         if extern in ALLOWED_EXTERNS:
             continue
@@ -233,7 +233,7 @@ def _check_externs(module: Module, name: str, source: str) -> None:
         raise SubmissionError(verdict, message, file=name, line=line, source=line_text(source, line), hint=hint)
 
 
-def _check_memory(module: Module, name: str) -> None:
+def _check_memory(module: PtxSummary, name: str) -> None:
     for space, limit, words, hint in (
         ("global", GLOBAL_LIMIT, "__device__ variables", "declare memory with `// scratch` in the launch lines"),
         ("const", CONSTANT_LIMIT, "__constant__ variables", "use fewer"),

@@ -28,7 +28,7 @@ _TRANSPARENT = re.compile(r"(?:^|[;{}])\s*(?:extern\s*|(?:inline\s+)?namespace\b
 
 
 @dataclass(frozen=True)
-class Block:
+class BraceBlock:
     """A top-level ``{…}`` with the declaration before it; lines are 1-based and inclusive."""
 
     first_line: int
@@ -128,13 +128,13 @@ def without_directives(source: str) -> str:
     return _DIRECTIVE.sub(lambda match: blank(match[0]), without_strings(source))
 
 
-def blocks(code: str) -> tuple[list[Block], bool]:
+def blocks(code: str) -> tuple[list[BraceBlock], bool]:
     """The top-level blocks of ``code`` (see `without_directives`), and whether all its braces have a partner.
 
     ``extern "C" {`` and namespaces count as transparent. A block that is never closed ends with the text.
     """
     lines = Lines(code)
-    found: list[Block] = []
+    found: list[BraceBlock] = []
     stack: list[bool] = []  # of each open brace: is it transparent?
     depth = start = opened = 0  # depth counts the open braces that are not transparent; start is the declaration's
     balanced = True
@@ -142,7 +142,7 @@ def blocks(code: str) -> tuple[list[Block], bool]:
     def add(closed: int) -> None:
         head = code[start:opened]
         first = start + len(head) - len(head.lstrip())
-        found.append(Block(lines.of(first), lines.of(closed), " ".join(head.split()), (opened, closed)))
+        found.append(BraceBlock(lines.of(first), lines.of(closed), " ".join(head.split()), (opened, closed)))
 
     for match in re.finditer(r"[{};]", code):
         if match[0] == "{":

@@ -37,7 +37,7 @@ _SUMMARY = re.compile(
 
 
 @dataclass(frozen=True)
-class Report:
+class CompilerLog:
     """The log, sorted: ``errors`` with their notes, and the warnings as text for `Program.log`."""
 
     errors: tuple[Diagnostic, ...]
@@ -52,7 +52,7 @@ def clean(text: str) -> str:
     )
 
 
-def read_log(log: str, name: str, source: str) -> Report:
+def read_log(log: str, name: str, source: str) -> CompilerLog:
     """Sort NVRTC's log for the file ``name`` with the text ``source``."""
     lines, advisor = source.split("\n"), Advisor(source)
     messages = [_diagnostic(chunk, name, lines) for chunk in _chunks(log)]
@@ -66,7 +66,7 @@ def read_log(log: str, name: str, source: str) -> Report:
         else error
         for error in errors[:DIAGNOSTIC_LIMIT]
     )
-    return Report(tuple(advised), count, "\n".join(_shown(w) for w in warnings[:DIAGNOSTIC_LIMIT]))
+    return CompilerLog(tuple(advised), count, "\n".join(_shown(w) for w in warnings[:DIAGNOSTIC_LIMIT]))
 
 
 def _chunks(log: str) -> Iterator[list[str]]:

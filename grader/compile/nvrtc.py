@@ -14,7 +14,7 @@ from typing import Any
 from grader.compile import Entry, Parameter, Program
 from grader.compile.cache import digest, load, store
 from grader.compile.inspect import inspect_ptx
-from grader.compile.log import Report, clean, read_log
+from grader.compile.log import CompilerLog, clean, read_log
 from grader.compile.source import checked_source
 from grader.compile.toolchain import Toolchain, find_toolchain, require_nvrtc
 from grader.errors import GraderFault, SubmissionError, Unsupported
@@ -91,7 +91,7 @@ def cache_key_of(ptx: str, target: str) -> str:
     return digest("ptx", target, ptx)
 
 
-def _compile_error(result: Compilation, report: Report, name: str) -> SubmissionError:
+def _compile_error(result: Compilation, report: CompilerLog, name: str) -> SubmissionError:
     if not report.errors:
         message = f"{name} does not compile: {clean(result.log).strip()[:300]}"
         return SubmissionError("compile_error", message)

@@ -14,7 +14,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from grader.compile.lexical import (
-    Block,
+    BraceBlock,
     Lines,
     assembly,
     blocks,
@@ -149,7 +149,7 @@ def _host_code(text: str) -> Iterator[tuple[int, str]]:
             yield lines.of(match.start()), words.format("".join(match[0].split()))
 
 
-def _places(findings: Sequence[tuple[int, str]], outer: list[Block]) -> dict[str, tuple[int, str]]:
+def _places(findings: Sequence[tuple[int, str]], outer: list[BraceBlock]) -> dict[str, tuple[int, str]]:
     """Where to cut: a whole function where a finding lies in one that is no kernel, else the line."""
     places: dict[str, tuple[int, str]] = {}
     for line, what in findings:

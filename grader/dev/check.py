@@ -14,10 +14,10 @@ from time import perf_counter
 from grader.catalog.courses import Broken, CourseExercise
 from grader.dev.grading import CourseGrader
 from grader.dev.ladders import ladder_problems, ladders
-from grader.dev.report import Problem, Report
+from grader.dev.report import CheckReport, Problem
 from grader.dev.slices import LEFT, StoredResults, slice_of
 from grader.dev.static import fact_problems, source_problems, text_problems
-from grader.dev.verdicts import Graded, assembly_problems, claim_problems, verdict_problems
+from grader.dev.verdicts import GradedSubmission, assembly_problems, claim_problems, verdict_problems
 from grader.dev.wrong import WrongAnswer, wrong_answers
 from grader.gpus.models import simulable
 from grader.text import counted
@@ -43,20 +43,20 @@ def run(
     """
     from grader.output import print_line
 
-    stored = StoredResults("check", _machine(gpu, device), Report.to_json, Report.from_json)
+    stored = StoredResults("check", _machine(gpu, device), CheckReport.to_json, CheckReport.from_json)
     started = perf_counter()
-    problems, checked = 0, list[Report]()
+    problems, checked = 0, list[CheckReport]()
     limit_s = None if minutes is None else 60 * minutes
 
-    def show(report: Report) -> None:
+    def show(report: CheckReport) -> None:
         nonlocal problems
         problems += len(report.problems)
         print_line("\n".join(report.lines()))
 
     for entry in broken:
-        show(Report(entry.name, (Problem(entry.path.name, entry.error.message),)))
+        show(CheckReport(entry.name, (Problem(entry.path.name, entry.error.message),)))
     for problem in _nothing_to_check(exercises):
-        show(Report("course", (problem,)))
+        show(CheckReport("course", (problem,)))
     with CourseGrader(device=device) as grader:
         for _, report in slice_of(exercises, partial(start_check, grader=grader, gpu=gpu), stored, limit_s):
             show(report)
@@ -65,7 +65,7 @@ def run(
     launches = {report.name: report.launches for report in checked}
     for name, steps in ladders(exercises) if not left else ():
         found = tuple(ladder_problems(steps, launches))
-        show(Report(f"ladder {name}", found, f"{len(steps)} steps, each told from the one before" * (not found)))
+        show(CheckReport(f"ladder {name}", found, f"{len(steps)} steps, each told from the one before" * (not found)))
     spent = f"{perf_counter() - started:.0f} s"
     print_line(f"\n{len(checked)} exercises, {counted(problems, 'problem')}, {spent}")
     if left:
@@ -73,14 +73,14 @@ def run(
     return LEFT if left else 1 if problems else 0
 
 
-def start_check(entry: CourseExercise, grader: CourseGrader, *, gpu: bool = False) -> Callable[[], Report]:
+def start_check(entry: CourseExercise, grader: CourseGrader, *, gpu: bool = False) -> Callable[[], CheckReport]:
     """Begin to grade an exercise's files; what is returned waits for them, checks the rest and reports."""
     answers, problems = wrong_answers(entry)
     on_simulator = simulable(entry.exercise.requires)
     backends = ["sim"] * on_simulator + ["gpu"] * gpu
     running = [_start(entry, grader, backend, answers) for backend in backends]
 
-    def finish() -> Report:
+    def finish() -> CheckReport:
         if entry.solution is None and entry.course.solutions.is_dir():
             place = f"solution {entry.name}.cu"
             problems.append(Problem(place, "the course has solutions, but none of this exercise"))
@@ -92,17 +92,17 @@ def start_check(entry: CourseExercise, grader: CourseGrader, *, gpu: bool = Fals
         if not on_simulator:
             problems.extend(assembly_problems(entry, answers))
             skipped = f"sim: SKIPPED, it needs {entry.exercise.requires}; all files compiled and assembled"
-            return Report(entry.name, tuple(problems), " | ".join([skipped, *summaries]))
+            return CheckReport(entry.name, tuple(problems), " | ".join([skipped, *summaries]))
         problems.extend(claim_problems(entry, graded[0].by_name))
         launches = graded[0].solution.launches if graded[0].solution else ()
-        return Report(entry.name, tuple(problems), " | ".join(summaries), launches)
+        return CheckReport(entry.name, tuple(problems), " | ".join(summaries), launches)
 
     return finish
 
 
 def _start(
     entry: CourseExercise, grader: CourseGrader, backend: str, answers: Sequence[WrongAnswer]
-) -> Callable[[], Graded]:
+) -> Callable[[], GradedSubmission]:
     """Queue the files that this backend has something to say about."""
 
     def queue(file: Path | WrongAnswer, word: str) -> Callable[[], Verdict]:
@@ -115,7 +115,7 @@ def _start(
     solution = queue(entry.solution, "pass") if entry.solution is not None else None
     words = ((answer, answer.expectation.words.get(backend)) for answer in answers)
     mutants = {answer.path: (word, queue(answer, word)) for answer, word in words if word is not None}
-    return lambda: Graded(
+    return lambda: GradedSubmission(
         backend,
         stub() if stub else None,
         solution() if solution else None,

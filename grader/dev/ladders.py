@@ -27,7 +27,7 @@ Launches = Mapping[str, Sequence[LaunchRecord]]
 
 
 @dataclass(frozen=True)
-class Cell:
+class LadderCell:
     """One step's solution under a later step's grading: what it misses, and whether it is too slow for the later line
     on the reference GPU (None where no line is known).
     """
@@ -69,13 +69,13 @@ def ladder_problems(steps: Sequence[CourseExercise], launches: Launches) -> Iter
             )
 
 
-def matrix(steps: Sequence[CourseExercise], launches: Launches) -> list[Cell]:
+def matrix(steps: Sequence[CourseExercise], launches: Launches) -> list[LadderCell]:
     """Every step's solution under every later step."""
     pairs = [(before, step) for at, step in enumerate(steps) for before in steps[:at]]
     return [cell for before, step in pairs if (cell := compared(before, step, launches)) is not None]
 
 
-def compared(before: CourseExercise, entry: CourseExercise, launches: Launches) -> Cell | None:
+def compared(before: CourseExercise, entry: CourseExercise, launches: Launches) -> LadderCell | None:
     """The earlier solution under the later step; None where it was not counted."""
     counted = launches.get(before.name)
     if not counted:
@@ -87,4 +87,4 @@ def compared(before: CourseExercise, entry: CourseExercise, launches: Launches) 
     slow = None
     if earlier is not None and later is not None and earlier.of == later.of:
         slow = earlier.solution < SLOW_BELOW * later.fraction
-    return Cell(before.name, entry.name, missed, slow)
+    return LadderCell(before.name, entry.name, missed, slow)

@@ -21,7 +21,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Report:
+class CheckReport:
     """What the check of one exercise came to. ``launches`` are the solution's on the simulator, with their counters."""
 
     name: str
@@ -40,7 +40,7 @@ class Report:
         return asdict(self) | {"problems": problems, "launches": launches_to_json(self.launches)}
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Report:
+    def from_json(cls, data: dict[str, Any]) -> CheckReport:
         """The report that `to_json` wrote."""
         problems = tuple(Problem(*problem) for problem in data["problems"])
         return cls(data["name"], problems, data["summary"], launches_from_json(data["launches"]))

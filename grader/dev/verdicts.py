@@ -36,7 +36,7 @@ FAILING = 2
 
 
 @dataclass(frozen=True)
-class Graded:
+class GradedSubmission:
     """The verdicts of one exercise's files on one backend: ``mutants`` are the wrong answers that name it on their
     first line, each with the word that it must get.
     """
@@ -62,7 +62,7 @@ class Graded:
         return f"{self.backend}: stub {stub}, solution {solution}, {mutants}"
 
 
-def verdict_problems(entry: CourseExercise, graded: Graded) -> Iterator[Problem]:
+def verdict_problems(entry: CourseExercise, graded: GradedSubmission) -> Iterator[Problem]:
     """Yield every verdict that is not as it should be."""
     stub, solution = graded.stub, graded.solution
     if stub is not None and stub.stage("compiles").status != "passed":
@@ -92,7 +92,7 @@ def _is_provisional(verdict: Verdict) -> bool:
     return verdict.measured is not None and verdict.measured.provisional
 
 
-def _never_missed(entry: CourseExercise, graded: Graded) -> Iterator[Problem]:
+def _never_missed(entry: CourseExercise, graded: GradedSubmission) -> Iterator[Problem]:
     """An expectation that no wrong answer misses says nothing: it could be mistaken and nobody would see it."""
     counted = [(v.launches, v.host_counters) for v in graded.by_name.values() if v.verdict == "technique"]
     for expect in entry.exercise.technique:

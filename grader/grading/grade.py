@@ -21,7 +21,7 @@ from grader.errors import SubmissionError, Unsupported, UsageError, WarpgradeErr
 from grader.gpus.models import in_words, simulable
 from grader.grading import judge
 from grader.grading.advice import content_of, is_given_kernel, is_untouched, next_step
-from grader.grading.records import CompiledSubmission, Report, Request
+from grader.grading.records import BackendReport, CompiledSubmission, Request
 from grader.launch import LaunchScript, parse_launches, resolve_launches
 from grader.verdict import Diagnostic, StageResult, Verdict
 
@@ -154,7 +154,7 @@ def _make_cases(request: Request, compiling: Future[CompiledSubmission], booking
 
 def _run(
     request: Request, backend: Backend, compiling: Future[CompiledSubmission], booking: Future[CaseBook]
-) -> Report:
+) -> BackendReport:
     """One backend's report; its child starts at once, in the thread that will use it (it ends with that thread)."""
     from grader.grading.run import run_job
 
@@ -164,7 +164,7 @@ def _run(
     except UsageError:
         raise
     except Exception as error:
-        return Report(backend.name, stop=as_fault(error))
+        return BackendReport(backend.name, stop=as_fault(error))
     finally:
         backend.close()  # a child that was not used after all
 
@@ -187,7 +187,7 @@ def _job(request: Request, backend: Backend, compiled: CompiledSubmission, book:
     )  # fmt: skip
 
 
-def _judged(request: Request, compiled: CompiledSubmission, reports: Sequence[Report]) -> Verdict:
+def _judged(request: Request, compiled: CompiledSubmission, reports: Sequence[BackendReport]) -> Verdict:
     kernels = ", ".join(entry.name for entry in compiled.program.entries)
     found = judge.judge_stages(request, reports, f"{kernels} for {compiled.program.target}")
     word, stages = judge.settle(found)

@@ -19,7 +19,7 @@ from grader.findings.record import Finding
 from grader.grading import technique
 from grader.grading.hints import in_words
 from grader.grading.hints.rules import Seen
-from grader.grading.records import Outcome, Report, Request, StageOutcome, Texts
+from grader.grading.records import BackendReport, CaseOutcome, Request, SourceTexts, StageOutcome
 from grader.text import bytes_words, counted
 from grader.verdict import STAGES, VERDICTS, CaseResult, Diagnostic, LaunchRecord, StageResult, Status, Timeline
 
@@ -86,7 +86,7 @@ def ungraded(request: Request) -> Mapping[str, str]:
     return reasons
 
 
-def judge_stages(request: Request, reports: Sequence[Report], compiled: str) -> tuple[StageOutcome, ...]:
+def judge_stages(request: Request, reports: Sequence[BackendReport], compiled: str) -> tuple[StageOutcome, ...]:
     """Return what each stage came to; the simulator's report comes first. ``compiled`` says what the compiler made."""
     left_out = {name: StageOutcome(name, "not_graded", detail=why) for name, why in ungraded(request).items()}
     return (
@@ -99,7 +99,7 @@ def judge_stages(request: Request, reports: Sequence[Report], compiled: str) -> 
     )
 
 
-def _first_failure(stage: str, reports: Sequence[Report]) -> StageOutcome | None:
+def _first_failure(stage: str, reports: Sequence[BackendReport]) -> StageOutcome | None:
     """The first backend's failure in ``compiles``, or in ``runs``: a fault, a hang, a stray access, a race."""
     for report in reports:
         for outcome in report.outcomes:
@@ -113,7 +113,7 @@ def _first_failure(stage: str, reports: Sequence[Report]) -> StageOutcome | None
     return None
 
 
-def _stopped(stage: str, report: Report) -> StageOutcome | None:
+def _stopped(stage: str, report: BackendReport) -> StageOutcome | None:
     """What ended the report's session, where that belongs to ``stage``."""
     stop = report.stop
     if stop is None or stage != (failure_stage(stop.verdict) if isinstance(stop, SubmissionError) else "runs"):
@@ -131,7 +131,7 @@ def trouble(error: WarpgradeError) -> tuple[str, tuple[Diagnostic, ...]]:
     return "error", (Diagnostic("error", error.message, hint=error.hint),)
 
 
-def correct(reports: Sequence[Report]) -> StageOutcome:
+def correct(reports: Sequence[BackendReport]) -> StageOutcome:
     """The first wrong output: of the smallest size, on the first backend that shows it."""
     wrong = [outcome for report in reports for outcome in report.outcomes if outcome.wrong is not None]
     if wrong:
@@ -145,7 +145,7 @@ def correct(reports: Sequence[Report]) -> StageOutcome:
     return StageOutcome("correct", "passed" if ran else "skipped", detail=_counted(reports))
 
 
-def _counted(reports: Sequence[Report]) -> str:
+def _counted(reports: Sequence[BackendReport]) -> str:
     words = {"sim": "the simulator", "gpu": "the GPU"}
     counts = [(sum(o.word is None for o in report.outcomes), words[report.backend]) for report in reports]
     return ", ".join(f"{counted(count, 'case')} on {where}" for count, where in counts if count)
@@ -155,7 +155,7 @@ HOST_PART = 0.1
 """Of the outputs, what a host file may compute by itself: a border, or what is left over at an end."""
 
 
-def technique_outcome(request: Request, reports: Sequence[Report]) -> StageOutcome:
+def technique_outcome(request: Request, reports: Sequence[BackendReport]) -> StageOutcome:
     """The exercise's expectations on the counters of the simulated size."""
     from grader.inputs import element_bytes, element_count
 
@@ -198,13 +198,13 @@ def _file_of(miss: technique.Miss, request: Request) -> str:
     return host_file.name if host_file is not None else f"{request.exercise.name}_host.py"
 
 
-def _note(kind: str, reports: Sequence[Report]) -> Diagnostic | None:
+def _note(kind: str, reports: Sequence[BackendReport]) -> Diagnostic | None:
     """The note of that kind with a hint, of the counted run."""
     notes = (note for outcome in _counted_outcomes(reports) for note in outcome.diagnostics)
     return next((note for note in notes if note.kind == kind and note.hint), None)
 
 
-def fast(reports: Sequence[Report]) -> StageOutcome:
+def fast(reports: Sequence[BackendReport]) -> StageOutcome:
     """The timing's word. Inconclusive or impossible here, it leaves the maximum: nothing was shown either way."""
     gpu = next(report for report in reports if report.backend == "gpu")
     if gpu.speed is None:
@@ -267,22 +267,22 @@ def score(points: tuple[int, int, int], stages: Sequence[StageResult]) -> tuple[
 # ------------------------------------------------------------------------------------------------- what is shown
 
 
-def counted_launches(reports: Iterable[Report]) -> tuple[LaunchRecord, ...]:
+def counted_launches(reports: Iterable[BackendReport]) -> tuple[LaunchRecord, ...]:
     """The launches of the simulated size, with their counters."""
     return next((outcome.launches for outcome in _counted_outcomes(reports)), ())
 
 
-def host_counters(reports: Iterable[Report]) -> Mapping[str, float]:
+def host_counters(reports: Iterable[BackendReport]) -> Mapping[str, float]:
     """What the host file did at the simulated size."""
     return next((outcome.host_counters for outcome in _counted_outcomes(reports)), {})
 
 
-def _counted_outcomes(reports: Iterable[Report]) -> Iterator[Outcome]:
+def _counted_outcomes(reports: Iterable[BackendReport]) -> Iterator[CaseOutcome]:
     """What the simulator counted."""
     return (o for report in reports if report.backend == "sim" for o in report.outcomes if o.case.counters)
 
 
-def timeline(word: str, reports: Sequence[Report], failing: CaseResult | None) -> Timeline | None:
+def timeline(word: str, reports: Sequence[BackendReport], failing: CaseResult | None) -> Timeline | None:
     """The run to draw: the failing case's; where all are right the timed one, unless the counters are the point."""
     outcomes = [outcome for report in reports for outcome in report.outcomes if outcome.timeline is not None]
     if failing is not None:
@@ -293,20 +293,20 @@ def timeline(word: str, reports: Sequence[Report], failing: CaseResult | None) -
     return next((each for each in known if each is not None), None)
 
 
-def failing(outcomes: Sequence[Outcome], diagnostics: Sequence[Diagnostic]) -> CaseResult | None:
+def failing(outcomes: Sequence[CaseOutcome], diagnostics: Sequence[Diagnostic]) -> CaseResult | None:
     """The case whose own first finding is the first of all."""
     firsts = ((outcome, next(iter((*outcome.errors, outcome.wrong)), None)) for outcome in outcomes)
     return next((outcome.result for outcome, first in firsts if first and first in diagnostics[:1]), None)
 
 
-def printed(outcomes: Sequence[Outcome], failing: CaseResult | None) -> tuple[str, CaseResult | None]:
+def printed(outcomes: Sequence[CaseOutcome], failing: CaseResult | None) -> tuple[str, CaseResult | None]:
     """What the kernel printed in the failing case, and that case; else in the smallest case that printed anything."""
     printing = [outcome for outcome in outcomes if outcome.printed]
     printing.sort(key=lambda outcome: outcome.result != failing)  # stable: the smallest stay first
     return (printing[0].printed, printing[0].result) if printing else ("", None)
 
 
-def ordered(found: Sequence[StageOutcome], reports: Sequence[Report], word: str) -> list[Diagnostic]:
+def ordered(found: Sequence[StageOutcome], reports: Sequence[BackendReport], word: str) -> list[Diagnostic]:
     """Every diagnostic once: what settled the verdict, a wrong output beside a race, then warnings and notes.
 
     A launch whose arguments are misread comes first where that may be the cause.
@@ -316,7 +316,7 @@ def ordered(found: Sequence[StageOutcome], reports: Sequence[Report], word: str)
     errors = [item for stage in (*decisive[:1], *beside) for item in stage.diagnostics]
     outcomes = [outcome for report in reports for outcome in report.outcomes]
 
-    def belongs(item: Diagnostic, outcome: Outcome) -> bool:
+    def belongs(item: Diagnostic, outcome: CaseOutcome) -> bool:
         """Whether a note is about this verdict; of what is counted, the one of the counted run is."""
         kind = kind_of(item.kind)
         return (kind.beside is None or word in kind.beside) and (not kind.counted or outcome.case.counters)
@@ -331,11 +331,14 @@ def ordered(found: Sequence[StageOutcome], reports: Sequence[Report], word: str)
 _SAME_NOTE = attrgetter("kind", "severity", "file", "line", "array", "kernel")
 
 
-_NOTHING_READ = Texts()
+_NOTHING_READ = SourceTexts()
 
 
 def with_source(
-    diagnostics: Iterable[Diagnostic], program: Program, host_file: Path | None = None, texts: Texts = _NOTHING_READ
+    diagnostics: Iterable[Diagnostic],
+    program: Program,
+    host_file: Path | None = None,
+    texts: SourceTexts = _NOTHING_READ,
 ) -> tuple[Diagnostic, ...]:
     """Return the diagnostics with the text of their line, where the line is the submission's own."""
     lines = {program.name: program.source.splitlines()}

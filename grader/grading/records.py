@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Texts:
+class SourceTexts:
     """The graded files as they were when grading began, by path.
 
     A file may be saved while it is graded. One reading serves all that is compiled, run and shown: a report never
@@ -77,7 +77,7 @@ class Submission:
     hints: Path | None = None
     host_file: Path | None = None  # of a host exercise: the graded Python file, where it is there
     host_stub: Path | None = None
-    texts: Texts = field(default_factory=Texts)
+    texts: SourceTexts = field(default_factory=SourceTexts)
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CaseOutcome:
     """What one case came to: ``word`` is None where it ran without an error; ``wrong`` tells of a wrong output."""
 
     case: Case
@@ -180,11 +180,11 @@ class Speed:
 
 
 @dataclass(frozen=True)
-class Report:
+class BackendReport:
     """Everything that one backend found. ``stop`` is what ended its session early, if anything did."""
 
     backend: str
-    outcomes: tuple[Outcome, ...] = ()
+    outcomes: tuple[CaseOutcome, ...] = ()
     stop: WarpgradeError | None = None
     speed: Speed | None = None
     sandbox: str = "landlock"  # what closed the files to its child: "landlock" or "none"

@@ -23,7 +23,7 @@ from grader.grading.causes import (
 from grader.grading.hints import UNEVEN_PASS, about_type, in_words
 from grader.grading.hints.rules import Seen
 from grader.grading.judge import TIMING_WORDS, failure_word
-from grader.grading.records import Case, CompiledSubmission, Outcome, Report, Speed
+from grader.grading.records import BackendReport, Case, CaseOutcome, CompiledSubmission, Speed
 from grader.grading.source_view import SourceView
 from grader.grading.technique import Shaped, with_shape
 
@@ -53,9 +53,9 @@ class Job:
     tell: Callable[[str], None] = lambda words: None
 
 
-def run_job(job: Job) -> Report:
+def run_job(job: Job) -> BackendReport:
     """Run the cases in order; the first that fails is the last, except that a race lets the others go on."""
-    outcomes: list[Outcome] = []
+    outcomes: list[CaseOutcome] = []
     stop: WarpgradeError | None = None
     speed: Speed | None = None
     sandbox = "landlock"
@@ -72,7 +72,7 @@ def run_job(job: Job) -> Report:
                 speed = _timed(job.timer, session)
     except (SubmissionError, Unsupported, GraderFault) as error:
         stop = error
-    return Report(job.backend.name, tuple(outcomes), stop, speed, sandbox)
+    return BackendReport(job.backend.name, tuple(outcomes), stop, speed, sandbox)
 
 
 def _timed(timer: Timer, session: Session) -> Speed | None:
@@ -97,12 +97,12 @@ class Ran:
     wrong: Finding | None
 
 
-def run_case(job: Job, session: Session, case: Case) -> Outcome:
+def run_case(job: Job, session: Session, case: Case) -> CaseOutcome:
     """Run one case and compare its outputs. Raises Unsupported, GraderFault; a submission's own error is an outcome."""
     try:
         ran = _ran(job, session, case)
     except SubmissionError as error:
-        return Outcome(case, job.backend.name, error.verdict, diagnostics=error.diagnostics)
+        return CaseOutcome(case, job.backend.name, error.verdict, diagnostics=error.diagnostics)
     return _told(job, _with_time(job, session, ran))
 
 
@@ -132,7 +132,7 @@ def _with_time(job: Job, session: Session, ran: Ran) -> Ran:
     )
 
 
-def _told(job: Job, ran: Ran) -> Outcome:
+def _told(job: Job, ran: Ran) -> CaseOutcome:
     """The outcome in words: of each finding its sentence, and the hint of the first rule that speaks."""
     execution, failed = ran.execution, ran.wrong is not None or ran.word is not None
     explains = ran.wrong is not None or ran.word in MISREAD_SHOWS
@@ -147,7 +147,7 @@ def _told(job: Job, ran: Ran) -> Outcome:
     if ran.case.counters and ran.word is None:
         launches = with_shape(Shaped(job.exercise, job.compiled, ran.case.size, job.backend.device_limits), launches)
     wrong = None if ran.wrong is None else in_words(ran.wrong, seen)
-    return Outcome(
+    return CaseOutcome(
         ran.case, job.backend.name, ran.word, wrong, tuple(found), launches, execution.printed,
         execution.timeline, execution.host_counters,
     )  # fmt: skip

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from grader.backends.base import Limits
 from grader.errors import Unsupported
 from grader.gpus.models import capability, simulable
-from grader.grading.records import Request, Services, Submission, Texts
+from grader.grading.records import Request, Services, SourceTexts, Submission
 from grader.verdict import SEED_BITS
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Task:
     def read(self) -> Submission:
         """The files as they are now: what is compiled, run and shown, whatever is saved meanwhile."""
         entry, host_file = self.entry, self.host_file
-        texts = Texts.of(self.path, host_file)
+        texts = SourceTexts.of(self.path, host_file)
         return Submission(entry.graded, self.path, entry.stub, entry.hints, host_file, entry.host_file, texts)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from grader.c_types import C_NAMES, DTYPE_BYTES
 from grader.expressions import did_you_mean
 from grader.launch.records import ConstantLine, DeviceLimits, Dim3, Launch, LaunchLine, TensorMap, TensorMapLine
-from grader.launch.source import Fragment, SourceText, invalid, signature
+from grader.launch.source import LaunchFragment, SourceText, invalid, signature
 from grader.text import counted
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ _LEAST = {"grid": "a launch has at least one block", "block": "a block has at le
 
 
 def _check_dimensions(
-    key: str, dims: Dim3, texts: Sequence[Fragment], most: Dim3, limits: DeviceLimits, where: str
+    key: str, dims: Dim3, texts: Sequence[LaunchFragment], most: Dim3, limits: DeviceLimits, where: str
 ) -> None:
     for text, axis, value, highest in zip(texts, "xyz", dims, most, strict=False):
         if value < 1:
@@ -61,11 +61,11 @@ def _check_dimensions(
             raise invalid(f"{key} is {value} in {axis}{_at(where, text)}; {up_to}", text)
 
 
-def _as_written(key: str, texts: Sequence[Fragment]) -> str:
+def _as_written(key: str, texts: Sequence[LaunchFragment]) -> str:
     return f"{key}={texts[0].text}" if len(texts) == 1 else f"{key}=({', '.join(text.text for text in texts)})"
 
 
-def _at(where: str, *texts: Fragment) -> str:
+def _at(where: str, *texts: LaunchFragment) -> str:
     """The case, if what was said depends on it."""
     return where if any(character.isalpha() for text in texts for character in text.text) else ""
 
@@ -82,7 +82,9 @@ def _check_cluster(launch: Launch, line: LaunchLine, where: str) -> None:
         raise invalid(what, line.cluster[0])
 
 
-def _check_shared(launch: Launch, text: Fragment, limits: DeviceLimits, program: Program | None, where: str) -> None:
+def _check_shared(
+    launch: Launch, text: LaunchFragment, limits: DeviceLimits, program: Program | None, where: str
+) -> None:
     if launch.shared_bytes < 0:
         what = f"shared={text.text} is {launch.shared_bytes} bytes{_at(where, text)}"
         raise invalid(f"{what}; it cannot be negative", text)
@@ -192,7 +194,7 @@ def _type_words(parameter: Parameter) -> str:
     return f"{8 * parameter.bytes}-bit {kind}"
 
 
-def _no_kernel(name: Fragment, program: Program) -> SubmissionError:
+def _no_kernel(name: LaunchFragment, program: Program) -> SubmissionError:
     names = [entry.name for entry in program.entries]
     # The C++ name of a function holds its plain name after that name's length (Itanium C++ ABI, 5.1).
     plain = re.compile(rf"_Z.*(?<!\d){len(name.text)}{re.escape(name.text)}")
@@ -242,7 +244,7 @@ def check_constant(line: ConstantLine, array: Array, size: Size, program: Progra
 # --------------------------------------------------------------------------------------------------------- tensor maps
 # The rules are those of ``cuTensorMapEncodeTiled`` in CUDA's driver API: checked here, before a GPU is asked.
 
-Evaluate = Callable[[Fragment], int]
+Evaluate = Callable[[LaunchFragment], int]
 
 SWIZZLES = (0, 32, 64, 128)
 PROMOTIONS = (0, 64, 128, 256)
@@ -292,7 +294,7 @@ def tensor_map(line: TensorMapLine, viewed: Viewed, integer: Evaluate, where: st
     )  # fmt: skip
 
 
-def _choice(key: str, text: Fragment | None, integer: Evaluate, choices: tuple[int, ...], default: int) -> int:
+def _choice(key: str, text: LaunchFragment | None, integer: Evaluate, choices: tuple[int, ...], default: int) -> int:
     value = default if text is None else integer(text)
     if text is not None and value not in choices:
         words = ", ".join(map(str, choices))
@@ -300,7 +302,7 @@ def _choice(key: str, text: Fragment | None, integer: Evaluate, choices: tuple[i
     return value
 
 
-def _number(text: Fragment, value: int) -> str:
+def _number(text: LaunchFragment, value: int) -> str:
     """The value, and what was written where that is not the number itself."""
     return str(value) if text.text == str(value) else f"{value} ({text.text})"
 

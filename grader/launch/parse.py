@@ -26,7 +26,7 @@ from grader.launch.records import (
     TensorMapLine,
     ZeroLine,
 )
-from grader.launch.source import Fragment, invalid, read_integers, read_source
+from grader.launch.source import LaunchFragment, invalid, read_integers, read_source
 
 MAX_LINE = 1000
 """Characters of one launch line."""
@@ -42,7 +42,7 @@ def parse_launches(source: str, *, file: str) -> LaunchScript:
     """Read the launch lines of a .cu file. Raises SubmissionError (``invalid``) for a line that is nearly one."""
     text = read_source(source, file)
     lines: list[Line] = []
-    suspects: list[Fragment] = []
+    suspects: list[LaunchFragment] = []
     for comment in text.comments:
         lines += _read(comment.fragment, comment.in_function)
         suspects += _suspects(comment.fragment)
@@ -63,7 +63,7 @@ class _Form:
     nearly: re.Pattern[str]
     needs: tuple[str, ...]
     example: str
-    read: Callable[[Fragment, re.Match[str], _Form], list[Line]]
+    read: Callable[[LaunchFragment, re.Match[str], _Form], list[Line]]
 
     def matches(self, text: str) -> bool:
         return bool(self.shape.match(text) or self.nearly.match(text))
@@ -75,7 +75,7 @@ _TYPE = r"(?:(?:unsigned|signed|float|double|int|half|char|short|long|bool|__hal
 _WITHOUT_WORD = re.compile(rf"{_NAME}\s*\((?>.*?\)\s*:)(?>.*?\b(?:grid|block)\s*=)")
 
 
-def _read(fragment: Fragment, in_function: bool) -> list[Line]:
+def _read(fragment: LaunchFragment, in_function: bool) -> list[Line]:
     word = re.split(r"\W", fragment.text, maxsplit=1)[0]
     form = _FORMS.get(word)
     if form is None:
@@ -98,7 +98,7 @@ def _read(fragment: Fragment, in_function: bool) -> list[Line]:
     return form.read(fragment, match, form)
 
 
-def _raise_if_misspelt(fragment: Fragment, word: str) -> None:
+def _raise_if_misspelt(fragment: LaunchFragment, word: str) -> None:
     text = fragment.text[:MAX_LINE]
     if _WITHOUT_WORD.match(text):
         raise _near_miss(fragment, _FORMS["launch"])
@@ -113,7 +113,7 @@ def _nearest_word(word: str) -> str | None:
     return next(iter(get_close_matches(word.casefold(), _FORMS, n=1, cutoff=0.7)), None)
 
 
-def _suspects(fragment: Fragment) -> list[Fragment]:
+def _suspects(fragment: LaunchFragment) -> list[LaunchFragment]:
     """Two words that may be a misspelt ``zero NAME`` or ``constant SYMBOL = NAME``; only the exercise can tell."""
     match = re.fullmatch(rf"(\w+)\s+(?:{_NAME}\s*=\s*)?{_NAME}", fragment.text[:MAX_LINE])
     if match is None or match[1] in _FORMS or _nearest_word(match[1]) not in ("zero", "constant"):
@@ -121,7 +121,7 @@ def _suspects(fragment: Fragment) -> list[Fragment]:
     return [fragment]
 
 
-def _near_miss(fragment: Fragment, form: _Form) -> SubmissionError:
+def _near_miss(fragment: LaunchFragment, form: _Form) -> SubmissionError:
     shown = fragment.text if len(fragment.text) <= 100 else f"{fragment.text[:100]}…"
     what = f"this is nearly a launch line{_fault(fragment.text, form)}: {shown!r}"
     return invalid(what, fragment, hint=f"write it like {form.example}")
@@ -142,7 +142,7 @@ def _fault(text: str, form: _Form) -> str:
 # ------------------------------------------------------------------------------------------------------- reading a line
 
 
-def _launch(call: Fragment, at: Fragment, form: _Form) -> LaunchLine:
+def _launch(call: LaunchFragment, at: LaunchFragment, form: _Form) -> LaunchLine:
     """``KERNEL(ARGS): OPTIONS``."""
     opening = call.text.index("(")
     closing = call.closing(opening)
@@ -162,17 +162,17 @@ def _launch(call: Fragment, at: Fragment, form: _Form) -> LaunchLine:
     )
 
 
-def _passes(at: Fragment, match: re.Match[str], form: _Form) -> list[Line]:
+def _passes(at: LaunchFragment, match: re.Match[str], form: _Form) -> list[Line]:
     variable, start, until, by, call = (at.group(match, key) for key in ("variable", "start", "until", "by", "call"))
     return [PassesLine(variable, start, until, by, _launch(call, at, form), at)]
 
 
-def _scratch(at: Fragment, match: re.Match[str], form: _Form) -> list[Line]:
+def _scratch(at: LaunchFragment, match: re.Match[str], form: _Form) -> list[Line]:
     names, kind, count = (at.group(match, key) for key in ("names", "type", "count"))
     return [ScratchLine(name, kind, count, at) for name in names.split(",")]
 
 
-def _tensor_map(at: Fragment, match: re.Match[str], form: _Form) -> list[Line]:
+def _tensor_map(at: LaunchFragment, match: re.Match[str], form: _Form) -> list[Line]:
     options, _ = read_options(at.part(match.end()), at, form.example, OF_MAP)
     shape, box, strides = (
         dimensions(options[key], MAX_RANK) if key in options else () for key in ("shape", "box", "strides")
@@ -258,15 +258,15 @@ OF_MAP = LineOptions("tensor_map line", ("shape", "box", "swizzle", "strides", "
 
 
 def read_options(
-    text: Fragment, at: Fragment, example: str, allowed: LineOptions = OF_LAUNCH
-) -> tuple[dict[str, Fragment], bool]:
+    text: LaunchFragment, at: LaunchFragment, example: str, allowed: LineOptions = OF_LAUNCH
+) -> tuple[dict[str, LaunchFragment], bool]:
     """The options by key, and whether ``cooperative`` is among them."""
     depth = dict(text.depths())
     found = [match for match in _OPTION.finditer(text.text) if depth[match.start()] == 0]
     if lead := text.part(0, found[0].start() if found else None).text:
         raise invalid(f"cannot read {lead!r} after the colon", text, hint=f"write it like {example}")
     ends = [*(match.start() for match in found[1:]), len(text.text)]
-    options: dict[str, Fragment] = {}
+    options: dict[str, LaunchFragment] = {}
     for match, end in zip(found, ends, strict=False):
         place, key, value = text.group(match, 0), match[1] or match[0], text.part(match.end(), end)
         value = value.part(0, -1) if value.text.endswith(",") else value
@@ -286,7 +286,7 @@ def read_options(
     return options, options.pop("cooperative", None) is not None
 
 
-def dimensions(value: Fragment, most: int = 3) -> tuple[Fragment, ...]:
+def dimensions(value: LaunchFragment, most: int = 3) -> tuple[LaunchFragment, ...]:
     """``256``, ``(x, y)``, ``(x, y, z)`` or ``dim3(x, y)``; ``most`` numbers at most."""
     match = re.match(r"(dim3\s*)?\(", value.text)
     if match is None or value.closing(match.end() - 1) != len(value.text) - 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from grader.launch.source import Fragment, Integers, SourceText
+from grader.launch.source import Integers, LaunchFragment, SourceText
 from grader.simt.occupancy import MULTIPROCESSORS, SIMULATED, SM_COUNT
 
 Dim3 = tuple[int, int, int]
@@ -102,67 +102,67 @@ class LaunchPlan:
 class LaunchLine:
     """``launch KERNEL(ARGS): grid=… block=… shared=… cluster=… cooperative``; a dimension that is not given is 1."""
 
-    kernel: Fragment
-    args: tuple[Fragment, ...]
-    grid: tuple[Fragment, ...]
-    block: tuple[Fragment, ...]
-    shared: Fragment | None
-    cluster: tuple[Fragment, ...]
+    kernel: LaunchFragment
+    args: tuple[LaunchFragment, ...]
+    grid: tuple[LaunchFragment, ...]
+    block: tuple[LaunchFragment, ...]
+    shared: LaunchFragment | None
+    cluster: tuple[LaunchFragment, ...]
     cooperative: bool
-    at: Fragment  # the whole line
+    at: LaunchFragment  # the whole line
 
 
 @dataclass(frozen=True)
 class PassesLine:
     """``passes VARIABLE=START until UNTIL by BY: KERNEL(ARGS): …``."""
 
-    variable: Fragment
-    start: Fragment
-    until: Fragment
-    by: Fragment
+    variable: LaunchFragment
+    start: LaunchFragment
+    until: LaunchFragment
+    by: LaunchFragment
     launch: LaunchLine
-    at: Fragment
+    at: LaunchFragment
 
 
 @dataclass(frozen=True)
 class ZeroLine:
     """``zero NAME``."""
 
-    array: Fragment
-    at: Fragment
+    array: LaunchFragment
+    at: LaunchFragment
 
 
 @dataclass(frozen=True)
 class ConstantLine:
     """``constant SYMBOL = NAME``."""
 
-    symbol: Fragment
-    array: Fragment
-    at: Fragment
+    symbol: LaunchFragment
+    array: LaunchFragment
+    at: LaunchFragment
 
 
 @dataclass(frozen=True)
 class ScratchLine:
     """``scratch NAMES: TYPE[COUNT]``, one for each name."""
 
-    name: Fragment
-    type: Fragment
-    count: Fragment
-    at: Fragment
+    name: LaunchFragment
+    type: LaunchFragment
+    count: LaunchFragment
+    at: LaunchFragment
 
 
 @dataclass(frozen=True)
 class TensorMapLine:
     """``tensor_map NAME = ARRAY: shape=(…) box=(…) swizzle=… strides=(…) promotion=…``."""
 
-    name: Fragment
-    array: Fragment
-    shape: tuple[Fragment, ...]
-    box: tuple[Fragment, ...]
-    strides: tuple[Fragment, ...]  # in elements; () for an array without gaps
-    swizzle: Fragment | None
-    promotion: Fragment | None
-    at: Fragment
+    name: LaunchFragment
+    array: LaunchFragment
+    shape: tuple[LaunchFragment, ...]
+    box: tuple[LaunchFragment, ...]
+    strides: tuple[LaunchFragment, ...]  # in elements; () for an array without gaps
+    swizzle: LaunchFragment | None
+    promotion: LaunchFragment | None
+    at: LaunchFragment
 
 
 Line = LaunchLine | PassesLine | ZeroLine | ConstantLine | ScratchLine | TensorMapLine
@@ -174,7 +174,7 @@ class LaunchScript:
 
     file: str
     lines: tuple[Line, ...]
-    suspects: tuple[Fragment, ...]  # "zeor count": an error if the last word is an array's name
+    suspects: tuple[LaunchFragment, ...]  # "zeor count": an error if the last word is an array's name
     integers: Integers
     text: SourceText
 

@@ -28,7 +28,7 @@ from grader.launch.records import (
     Zero,
     ZeroLine,
 )
-from grader.launch.source import Fragment, invalid
+from grader.launch.source import LaunchFragment, invalid
 
 if TYPE_CHECKING:
     from grader.compile import Program
@@ -109,19 +109,19 @@ class _Case:
         maps = dict.fromkeys(self.maps, "is a tensor map, not a number")
         return only_in_passes | self.script.integers.refused | arrays | maps
 
-    def number(self, text: Fragment) -> Number:
+    def number(self, text: LaunchFragment) -> Number:
         return self._evaluated(evaluate, text)
 
-    def integer(self, text: Fragment) -> int:
+    def integer(self, text: LaunchFragment) -> int:
         return self._evaluated(evaluate_integer, text)
 
-    def _evaluated(self, evaluated: Callable[..., N], text: Fragment) -> N:
+    def _evaluated(self, evaluated: Callable[..., N], text: LaunchFragment) -> N:
         try:
             return evaluated(text.text, self.names, refused=self.not_numbers)
         except ExpressionError as error:
             raise invalid(error.message, text, hint=error.hint, shift=error.position) from None
 
-    def buffer(self, name: Fragment, purpose: str) -> str:
+    def buffer(self, name: LaunchFragment, purpose: str) -> str:
         """The buffer that ``name`` means; ``purpose`` says what for, where it means none."""
         if name.text not in self.buffers:
             remark = "if this line is a remark, begin it with another word"
@@ -216,12 +216,12 @@ def _launch(case: _Case, line: LaunchLine) -> Launch:
     return launch
 
 
-def _dim3(case: _Case, dimensions: tuple[Fragment, ...]) -> Dim3:
+def _dim3(case: _Case, dimensions: tuple[LaunchFragment, ...]) -> Dim3:
     values = [case.integer(dimension) for dimension in dimensions]
     return cast(Dim3, tuple(values + [1] * (3 - len(values))))
 
 
-def _argument(case: _Case, arg: Fragment, line: LaunchLine) -> str | Number:
+def _argument(case: _Case, arg: LaunchFragment, line: LaunchLine) -> str | Number:
     if arg.text in case.buffers:
         return case.buffers[arg.text]
     if arg.text in case.maps:

@@ -22,7 +22,7 @@ _BRACKETS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 
 
 @dataclass(frozen=True)
-class Fragment:
+class LaunchFragment:
     """A piece of one line of a file. ``line`` and ``column`` (of its first character) count from 1."""
 
     text: str
@@ -31,16 +31,16 @@ class Fragment:
     column: int
     source: str  # the whole line
 
-    def part(self, start: int, stop: int | None = None) -> Fragment:
+    def part(self, start: int, stop: int | None = None) -> LaunchFragment:
         """``text[start:stop]`` without the blanks around it."""
         piece = self.text[start:stop]
         indent = len(piece) - len(piece.lstrip())
-        return Fragment(piece.strip(), self.file, self.line, self.column + start + indent, self.source)
+        return LaunchFragment(piece.strip(), self.file, self.line, self.column + start + indent, self.source)
 
-    def group(self, match: re.Match[str], group: int | str) -> Fragment:
+    def group(self, match: re.Match[str], group: int | str) -> LaunchFragment:
         return self.part(*match.span(group))
 
-    def split(self, separator: str) -> list[Fragment]:
+    def split(self, separator: str) -> list[LaunchFragment]:
         """The parts between the separators that stand outside all brackets."""
         cuts = [-1, *(i for i, depth in self.depths() if depth == 0 and self.text[i] == separator), len(self.text)]
         return [self.part(a + 1, b) for a, b in pairwise(cuts)]
@@ -60,7 +60,7 @@ class Fragment:
         return next((i for i, depth in self.depths() if i > opening and depth <= level and self.text[i] in ")]}"), None)
 
 
-def invalid(message: str, at: Fragment, *, hint: str = "", shift: int = 0) -> SubmissionError:
+def invalid(message: str, at: LaunchFragment, *, hint: str = "", shift: int = 0) -> SubmissionError:
     """The error that a launch line deserves; ``shift`` moves the caret that many characters into ``at``."""
     return SubmissionError(
         "invalid", message, file=at.file, line=at.line, column=at.column + shift, source=at.source, hint=hint
@@ -71,7 +71,7 @@ def invalid(message: str, at: Fragment, *, hint: str = "", shift: int = 0) -> Su
 class Comment:
     """A ``//`` comment that stands alone on its line; ``fragment`` begins after the slashes."""
 
-    fragment: Fragment
+    fragment: LaunchFragment
     in_function: bool
 
 
@@ -133,7 +133,7 @@ def _comments(source: str, file: str, bodies: list[tuple[int, int]]) -> Iterator
             continue
         whole = source[start : place + len(text)].rstrip("\r")
         slashes = len(whole) - len(whole.lstrip().lstrip("/"))
-        fragment = Fragment(whole, file, line, 1, whole.splitlines()[0]).part(slashes)
+        fragment = LaunchFragment(whole, file, line, 1, whole.splitlines()[0]).part(slashes)
         body = bisect_right(bodies, (place, 0)) - 1
         yield Comment(fragment, body >= 0 and place < bodies[body][1])
 
@@ -176,7 +176,7 @@ def definitions(text: SourceText) -> list[tuple[int, str, str]]:
             value = "" if match[2].startswith("(") else match[2]  # F(x) takes arguments: no constant
             found.append((offset, match[1], value))
     for match in filter(lambda match: _CONST_WORD.search(match[0]), _CONSTANT.finditer(text.code)):
-        for declarator in Fragment(match[1], "", 0, match.start(1), "").split(","):
+        for declarator in LaunchFragment(match[1], "", 0, match.start(1), "").split(","):
             name, equals, value = declarator.text.partition("=")
             if equals:
                 found.append((declarator.column, name.strip(), value))
@@ -195,7 +195,7 @@ def signature(text: SourceText, kernel: str) -> tuple[str, ...]:
     for _, opening in text.kernels.get(kernel, ()):
         end = text.closings.get(opening, len(text.code))
         if end - opening < LONGEST_SIGNATURE:
-            declared = Fragment(text.code[opening + 1 : end], "", 0, 1, "").split(",")
+            declared = LaunchFragment(text.code[opening + 1 : end], "", 0, 1, "").split(",")
             return tuple(" ".join(one.text.split()) for one in declared if one.text)
     return ()
 
@@ -205,7 +205,7 @@ _UNNAMED = re.compile(r"(?:int|float|double|char|short|long|unsigned|signed|bool
 
 
 @dataclass(frozen=True)
-class Parameter:
+class SourceParameter:
     """One parameter: ``declared`` is ``const float* a``; ``element`` is ``float``, "" where it is no plain pointer."""
 
     declared: str
@@ -213,7 +213,7 @@ class Parameter:
     element: str
 
 
-def parameters(text: SourceText, kernel: str) -> tuple[Parameter, ...]:
+def parameters(text: SourceText, kernel: str) -> tuple[SourceParameter, ...]:
     """The kernel's parameters, () where they cannot be found."""
     return tuple(map(_parameter, signature(text, kernel)))
 
@@ -228,14 +228,14 @@ def _read(source: str) -> SourceText:
     return read_source(source, "")
 
 
-def _parameter(declared: str) -> Parameter:
+def _parameter(declared: str) -> SourceParameter:
     plain = " ".join(_QUALIFIER.sub(" ", declared).split("=")[0].split())
     pointer = re.fullmatch(r"([\w: ]+?) ?(?:\* ?(\w*)|(?<= )(\w+) ?\[\w*\])", plain)
     if pointer:
-        return Parameter(declared, pointer[2] or pointer[3] or "", pointer[1])
+        return SourceParameter(declared, pointer[2] or pointer[3] or "", pointer[1])
     last = re.search(r"(\w+)(?: ?\[[^\]]*\])*$", plain)
     named = last is not None and last.start() > 0 and not _UNNAMED.fullmatch(last[1])
-    return Parameter(declared, last[1] if last and named else "", "")
+    return SourceParameter(declared, last[1] if last and named else "", "")
 
 
 @dataclass(frozen=True)
@@ -243,7 +243,7 @@ class Misread:
     """A parameter whose element type cannot hold the elements of the array that the launch line passes."""
 
     kernel: str
-    parameter: Parameter
+    parameter: SourceParameter
     array: str
     dtype: str
 

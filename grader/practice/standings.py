@@ -19,7 +19,7 @@ _MEASURED = frozenset({"pass", "slow", "inconclusive"})  # verdicts whose measur
 
 
 @dataclass(frozen=True)
-class Place:
+class PlacedExercise:
     """An exercise, as far as its standing goes."""
 
     course: str
@@ -32,7 +32,7 @@ class Place:
 class Standing:
     """What a person has reached in one exercise. ``best`` is the run with a pass, or else the most points."""
 
-    place: Place
+    place: PlacedExercise
     state: State
     tries: int
     hints_seen: int
@@ -43,7 +43,7 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Summary:
+class ProgressSummary:
     """All exercises of the catalogue, and how many exercises of other courses have runs."""
 
     standings: tuple[Standing, ...]
@@ -57,7 +57,9 @@ class Summary:
         return sum(one.tries for one in self.standings)
 
 
-def summary(places: Sequence[Place], runs: Sequence[Run], hints_seen: Mapping[tuple[str, str], int]) -> Summary:
+def summary(
+    places: Sequence[PlacedExercise], runs: Sequence[Run], hints_seen: Mapping[tuple[str, str], int]
+) -> ProgressSummary:
     """Sum up ``runs``, oldest first, for each of the exercises in ``places``."""
     by_exercise: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
@@ -67,10 +69,10 @@ def summary(places: Sequence[Place], runs: Sequence[Run], hints_seen: Mapping[tu
         _standing(place, by_exercise.get(key, []), hints_seen.get(key, 0))
         for place, key in zip(places, keys, strict=True)
     )
-    return Summary(standings, elsewhere=len(by_exercise.keys() - set(keys)))
+    return ProgressSummary(standings, elsewhere=len(by_exercise.keys() - set(keys)))
 
 
-def _standing(place: Place, runs: Sequence[Run], hints_seen: int) -> Standing:
+def _standing(place: PlacedExercise, runs: Sequence[Run], hints_seen: int) -> Standing:
     tries = [run for run in runs if run.counts]
     passes = [run for run in tries if run.passed]
     return Standing(
@@ -104,7 +106,7 @@ def best_fractions(runs: Sequence[Run], gpu: str) -> dict[tuple[str, str], float
 MARKS: dict[State, str] = {"passed": "✔", "tried": "○", "new": " "}
 
 
-def table_lines(found: Summary, *, title: Callable[[str], str], day: Callable[[str], str]) -> Iterator[str]:
+def table_lines(found: ProgressSummary, *, title: Callable[[str], str], day: Callable[[str], str]) -> Iterator[str]:
     """Yield the lines. ``title`` makes a chapter's heading of its folder's name, ``day`` a date of a moment."""
     widest = max((len(one.place.name) for one in found.standings), default=0)
     for at, (chapter, members) in enumerate(groupby(found.standings, key=lambda one: one.place.chapter)):
@@ -143,7 +145,7 @@ PROGRESS_SCHEMA = "warpgrade/progress/1"
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet computes a text that begins so
 
 
-def progress_document(found: Summary, runs: Sequence[Run]) -> dict[str, Any]:
+def progress_document(found: ProgressSummary, runs: Sequence[Run]) -> dict[str, Any]:
     """Return the whole progress: totals, a record for each exercise, and every run, oldest first."""
     return {
         "schema": PROGRESS_SCHEMA,

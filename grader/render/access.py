@@ -31,7 +31,7 @@ WORDS_SHOWN = 4
 
 
 @dataclass(frozen=True)
-class Row:
+class AccessRow:
     """One cache line or wavefront. ``label`` is a byte offset or the wavefront's number."""
 
     label: int
@@ -39,12 +39,12 @@ class Row:
     lanes: tuple[int, ...]
 
 
-def rows_of(request: WorstRequest) -> tuple[Row, ...]:
+def rows_of(request: WorstRequest) -> tuple[AccessRow, ...]:
     """Return the rows of a request's picture, all of them."""
     return _wavefronts(request) if request.space == "shared" else _cache_lines(request)
 
 
-def shown_rows(request: WorstRequest) -> list[Row | str]:
+def shown_rows(request: WorstRequest) -> list[AccessRow | str]:
     """Return the rows to draw, with a line of text in place of those left out."""
     rows = rows_of(request)
     if len(rows) <= ROWS_SHOWN:
@@ -136,12 +136,12 @@ def _bytes_wanted(request: WorstRequest) -> set[int]:
     return {offset + i for offset in _active(request).values() for i in range(request.bytes_per_lane)}
 
 
-def _cache_lines(request: WorstRequest) -> tuple[Row, ...]:
+def _cache_lines(request: WorstRequest) -> tuple[AccessRow, ...]:
     wanted = _bytes_wanted(request)
     sectors = {byte // SECTOR_BYTES for byte in wanted}
     starts = sorted({byte // LINE_BYTES * LINE_BYTES for byte in wanted})
     return tuple(
-        Row(
+        AccessRow(
             start,
             tuple(_cell(start + WORD_BYTES * i, wanted, sectors) for i in range(CELLS)),
             tuple(lane for lane, offset in _active(request).items() if 0 <= offset - start < LINE_BYTES),
@@ -162,15 +162,15 @@ def _cell(byte: int, wanted: set[int], sectors: set[int]) -> str:
 Bank = dict[int, list[int]]  # word -> the lanes that want it
 
 
-def _wavefronts(request: WorstRequest) -> tuple[Row, ...]:
+def _wavefronts(request: WorstRequest) -> tuple[AccessRow, ...]:
     """Wavefront k of a group of lanes serves the k-th word of each bank; the hardware's own order is not known."""
-    rows: list[Row] = []
+    rows: list[AccessRow] = []
     for group in _groups(request):
         for k in range(max(map(len, group.values()))):
             served = {bank: list(words.values())[k] for bank, words in group.items() if k < len(words)}
             lanes = tuple(sorted({lane for some in served.values() for lane in some}))
             cells = tuple(USED if bank in served else IDLE for bank in range(CELLS))
-            rows.append(Row(len(rows) + 1, cells, lanes))
+            rows.append(AccessRow(len(rows) + 1, cells, lanes))
     return tuple(rows)
 
 
@@ -236,7 +236,7 @@ def _drawing(request: WorstRequest, busiest: tuple[int, str] | None, width: int)
     shared = request.space == "shared"
     rows = shown_rows(request)
     word = "wavefront" if shared else "byte"
-    digits = max(len(str(row.label)) for row in rows if isinstance(row, Row))
+    digits = max(len(str(row.label)) for row in rows if isinstance(row, AccessRow))
     margin = " " * (len(word) + digits + 3)
     heads = ("bank 0", *range(GROUP, CELLS, GROUP)) if shared else [f"sector {i}" for i in range(CELLS // GROUP)]
     yield margin + "".join(f"{head:<{GROUP + 1}}" for head in heads).rstrip()

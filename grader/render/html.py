@@ -64,7 +64,7 @@ CONTEXT = 2  # lines around a marked one
 
 
 @dataclass(frozen=True)
-class Graded:
+class GradedPage:
     """One submission of the page: its verdict, the graded text, and what the caller knows besides."""
 
     verdict: Verdict
@@ -78,7 +78,7 @@ class Graded:
         return QuotedFiles(self.verdict.file, self.source, self.beside)
 
 
-def to_html(graded: Sequence[Graded], *, versions: Mapping[str, str | None]) -> str:
+def to_html(graded: Sequence[GradedPage], *, versions: Mapping[str, str | None]) -> str:
     """Return the page of one or more submissions."""
     pages = (_page(graded, versions, level, count) for level, count in _sizes(len(graded)))
     return next(page for page, last in pages if last or len(page.encode("utf-8", "replace")) <= LARGEST)
@@ -93,7 +93,7 @@ def _sizes(count: int) -> Iterator[tuple[str, int]]:
         yield LEVELS[-1], count
 
 
-def _page(graded: Sequence[Graded], versions: Mapping[str, str | None], level: str, count: int) -> tuple[str, bool]:
+def _page(graded: Sequence[GradedPage], versions: Mapping[str, str | None], level: str, count: int) -> tuple[str, bool]:
     """The page, and whether it can be made no smaller."""
     numbered = len(graded) > 1
     if numbered:
@@ -114,7 +114,7 @@ def _page(graded: Sequence[Graded], versions: Mapping[str, str | None], level: s
 # --------------------------------------------------------------------------------------------------- one submission
 
 
-def _section(graded: Graded, name: str, level: str, number: str) -> dict[str, Any]:
+def _section(graded: GradedPage, name: str, level: str, number: str) -> dict[str, Any]:
     """One submission as the template reads it; ``name`` is unique on the page."""
     verdict, measured, brief = graded.verdict, graded.verdict.measured, level == "summary"
     shown = verdict.diagnostics[: FINDINGS_SHOWN[level]]
@@ -179,7 +179,7 @@ class Picture:
     words: tuple[str, ...]
 
 
-def _finding(graded: Graded, found: Diagnostic, name: str) -> dict[str, Any]:
+def _finding(graded: GradedPage, found: Diagnostic, name: str) -> dict[str, Any]:
     """A finding with everything that explains it; without a name for its pictures, the words alone."""
     verdict = graded.verdict
     request = picture_for(found, verdict.launches) if name else None
@@ -194,7 +194,7 @@ def _finding(graded: Graded, found: Diagnostic, name: str) -> dict[str, Any]:
     }
 
 
-def _excerpt(graded: Graded, found: Diagnostic) -> dict[str, Any] | None:
+def _excerpt(graded: GradedPage, found: Diagnostic) -> dict[str, Any] | None:
     """The marked lines with their neighbours; where the file's text is not at hand, the line that the finding has."""
     marks, lines = marks_of(found), source_lines(graded.texts.of(found))
     rows = [
@@ -207,7 +207,7 @@ def _excerpt(graded: Graded, found: Diagnostic) -> dict[str, Any] | None:
     return {"lines": rows, "label": f"{file}, lines around {found.line}"} if rows else None
 
 
-def _listings(graded: Graded) -> Iterator[tuple[str, str, Listing]]:
+def _listings(graded: GradedPage) -> Iterator[tuple[str, str, Listing]]:
     """The kernel's file with its counters and the host file, nothing of which is counted: key, heading, listing."""
     verdict = graded.verdict
     if graded.source.strip():

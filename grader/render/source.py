@@ -128,7 +128,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Cell:
+class CounterCell:
     """A counter of a line in words ("" for none), and how much of the whole it is: 0 to HEATS."""
 
     text: str = ""
@@ -139,7 +139,7 @@ class Cell:
 class SourceLine:
     number: int
     text: str
-    cells: tuple[Cell, ...]
+    cells: tuple[CounterCell, ...]
     mark: str | None = None  # a word, or "", where a finding is about this line
 
 
@@ -184,9 +184,9 @@ def _added_up(launches: Iterable[LaunchRecord]) -> dict[int, dict[str, float]]:
     return {number: dict(counters) for number, counters in sums.items()}
 
 
-def _cell(column: Column, value: float, total: float) -> Cell:
+def _cell(column: Column, value: float, total: float) -> CounterCell:
     if not math.isfinite(value):
-        return Cell()
+        return CounterCell()
     if column.counter == "sector_efficiency":
         words = percent(value)
     elif column.counter == "active_lanes" and not value.is_integer():
@@ -194,4 +194,4 @@ def _cell(column: Column, value: float, total: float) -> Cell:
     else:
         words = f"{value:,.0f}".replace(",", " ")
     share = value / total if column.shaded and total else 0.0
-    return Cell(words, min(HEATS, math.ceil(share * HEATS)) if share >= LEAST_SHADED else 0)
+    return CounterCell(words, min(HEATS, math.ceil(share * HEATS)) if share >= LEAST_SHADED else 0)

@@ -10,11 +10,11 @@ from rich import box
 from rich.table import Table
 
 from grader.text import cut, duration, percent, safe
-from grader.tune.settings import Place, changed_lines, in_words, is_now
+from grader.tune.settings import SettingPlace, changed_lines, in_words, is_now
 from grader.tune.sweep import NOT_MEASURED, RIGHT, Sweep
 
 if TYPE_CHECKING:
-    from grader.tune.build import Variant
+    from grader.tune.build import TunedVariant
     from grader.tune.settings import Setting
 
 SCHEMA = "warpgrade/tuned/1"
@@ -33,7 +33,7 @@ class Tuned:
     exercise: str
     file: str
     source: str
-    places: Mapping[str, Place]
+    places: Mapping[str, SettingPlace]
     settings: Sequence[Setting]
     device: str
     arch: str
@@ -43,7 +43,7 @@ class Tuned:
     peak: float | None
     sweep: Sweep
 
-    def fraction(self, one: Variant) -> float | None:
+    def fraction(self, one: TunedVariant) -> float | None:
         """Of the peak."""
         if one.summary is None or not self.peak:
             return None
@@ -58,7 +58,7 @@ class Tuned:
         return changed_lines(self.source, self.places, best.choice)
 
 
-def in_order(sweep: Sweep) -> tuple[Variant, ...]:
+def in_order(sweep: Sweep) -> tuple[TunedVariant, ...]:
     """The measured ones, the fastest first; then those that could run; then the others."""
     rest = [one for one in sweep.results if one.summary is None]
     return (*sweep.ranked, *sorted(rest, key=lambda one: one.program is None))
@@ -82,7 +82,7 @@ def table_rows(tuned: Tuned) -> list[list[str]]:
     return rows
 
 
-def _figures(tuned: Tuned, one: Variant) -> dict[str, str]:
+def _figures(tuned: Tuned, one: TunedVariant) -> dict[str, str]:
     """What is known of one combination, by heading."""
     needs, summary, fraction = one.needs, one.summary, tuned.fraction(one)
     found: dict[str, str] = {}
@@ -210,7 +210,7 @@ def document(tuned: Tuned) -> dict[str, Any]:
     }
 
 
-def _row(tuned: Tuned, one: Variant) -> dict[str, Any]:
+def _row(tuned: Tuned, one: TunedVariant) -> dict[str, Any]:
     needs, summary = one.needs, one.summary
     resident = needs.resident if needs is not None else None
     needed = ("kernel", "threads", "registers", "spill_bytes", "shared_bytes")

@@ -138,7 +138,7 @@ KEPT = 4
 
 
 @dataclass(frozen=True)
-class Request:
+class WarpRequest:
     """One warp's request. ``offsets`` are bytes from the start of ``array``, None for a lane that takes no part;
     ``base`` is where that array starts in the block's shared memory (0 in global memory, where arrays are aligned).
     """
@@ -160,9 +160,9 @@ class Request:
         return self.taken - self.least
 
 
-def worst_requests(device: Device, launched: Launched, grid: Dim3, dynamic_shared: int) -> tuple[Request, ...]:
+def worst_requests(device: Device, launched: Launched, grid: Dim3, dynamic_shared: int) -> tuple[WarpRequest, ...]:
     """The worst request of each line, kind and space: at most KEPT, those first that waste most."""
-    found: dict[tuple[int, str, str], Request] = {}
+    found: dict[tuple[int, str, str], WarpRequest] = {}
     for site, record in zip(launched.kernel.sites, launched.worst, strict=True):
         if not _is_counted(site) or not site.line or not WORST.read(record, "taken"):
             continue
@@ -177,7 +177,7 @@ def worst_requests(device: Device, launched: Launched, grid: Dim3, dynamic_share
 
 def _request(
     device: Device, kernel: Kernel, site: Site, record: Bytes, grid: Dim3, dynamic_shared: int
-) -> Request | None:
+) -> WarpRequest | None:
     shared, lanes, block = bool(WORST.read(record, "shared")), WORST.read(record, "lanes"), WORST.read(record, "block")
     addresses = [WORST.read(record, "address", lane) for lane in range(LANES)]
     active = [address for lane, address in enumerate(addresses) if lanes >> lane & 1]
@@ -196,7 +196,7 @@ def _request(
     else:
         return None
     offsets = tuple(a - start if lanes >> lane & 1 else None for lane, a in enumerate(addresses))
-    return Request(
+    return WarpRequest(
         line=site.line,
         space="shared" if shared else "global",
         kind=site.kind,

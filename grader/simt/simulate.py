@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from grader.simt.counters import Counters, Request, count, worst_requests
+from grader.simt.counters import Counters, WarpRequest, count, worst_requests
 from grader.simt.engine.code_cache import CodeCache
 from grader.simt.engine.device import Device
 from grader.simt.engine.launch import Dim3, Launched
@@ -91,7 +91,7 @@ class Outcome:
     memory: Mapping[str, Bytes]
     calls: tuple[Call, ...]
     counters: tuple[Counters, ...]
-    worst: tuple[tuple[Request, ...], ...]  # of each call, for pictures
+    worst: tuple[tuple[WarpRequest, ...], ...]  # of each call, for pictures
     events: tuple[Event, ...]
     printed: str
     complete: bool
@@ -129,7 +129,7 @@ class _Run:
         self.addresses = {m.name: self.device.allocate(m.name, m.data, initialised=m.initialised) for m in memories}
         self.calls: list[Call] = []
         self.counters: list[Counters] = []
-        self.worst: list[tuple[Request, ...]] = []
+        self.worst: list[tuple[WarpRequest, ...]] = []
         self.events: list[Event] = []
         self.printed = ""
         self.complete = True

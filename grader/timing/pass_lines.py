@@ -38,7 +38,7 @@ MAX_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
-class Line:
+class PassLine:
     """The pass line of one exercise. Fractions are of what ``of`` says, as in `grader.exercise.Target`."""
 
     fraction: float
@@ -54,22 +54,22 @@ class Profile:
     gpu: str
     date: str
     versions: Mapping[str, str] = field(default_factory=dict)
-    lines: Mapping[str, Line] = field(default_factory=dict)
+    lines: Mapping[str, PassLine] = field(default_factory=dict)
 
     def with_lines(self, newer: Profile) -> Profile:
         """This profile with the lines of a newer one in place of its own."""
         return replace(newer, lines={**self.lines, **newer.lines})
 
 
-def line_below(solution: float, of: str = "peak") -> Line:
+def line_below(solution: float, of: str = "peak") -> PassLine:
     """The line of a solution that reached this fraction: 5 % below it."""
-    return Line(rounded_down(BELOW_SOLUTION * solution), float(f"{solution:.4g}"), of)
+    return PassLine(rounded_down(BELOW_SOLUTION * solution), float(f"{solution:.4g}"), of)
 
 
-def separated(lines: Mapping[str, Line], before: Mapping[str, str]) -> dict[str, Line]:
+def separated(lines: Mapping[str, PassLine], before: Mapping[str, str]) -> dict[str, PassLine]:
     """The lines with ``separated`` set anew; ``before`` is each step's predecessor, where it has one."""
 
-    def apart(line: Line, earlier: Line | None) -> bool:
+    def apart(line: PassLine, earlier: PassLine | None) -> bool:
         return earlier is None or earlier.of != line.of or earlier.solution < SLOW_BELOW * line.fraction
 
     return {name: replace(line, separated=apart(line, lines.get(before.get(name, "")))) for name, line in lines.items()}
@@ -104,11 +104,11 @@ def with_line(exercise: Exercise, gpu: str) -> Exercise:
 class Known:
     """The lines of one GPU model; ``trouble`` says in words why this user's own profile is not among them."""
 
-    lines: Mapping[str, Line]
+    lines: Mapping[str, PassLine]
     trouble: str = ""
 
 
-def lines_on(gpu: str) -> Mapping[str, Line]:
+def lines_on(gpu: str) -> Mapping[str, PassLine]:
     """The lines known on a GPU model: the shipped ones, and over them those that this user has measured."""
     return known_on(gpu).lines
 
@@ -175,11 +175,11 @@ def read_profile(path: Path) -> Profile:
         raise UsageError(f"{path} is no profile: {why}", code="bad_profile", hint=hint) from None
 
 
-def _line(name: str, entry: Any) -> Line:
+def _line(name: str, entry: Any) -> PassLine:
     """One line from its JSON: a profile may come from anybody."""
     if not isinstance(entry, dict):
         raise ValueError(f"the line of {name} is {entry!r}")
-    line = Line(**entry)
+    line = PassLine(**entry)
     numbers = all(type(number) in (int, float) for number in (line.fraction, line.solution))
     if not (numbers and 0 < line.fraction <= TOO_FAST and math.isfinite(line.solution)):
         raise ValueError(f"the line of {name} is {line.fraction!r}, of a solution at {line.solution!r}")

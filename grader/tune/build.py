@@ -17,7 +17,7 @@ from grader.compile import Program, assembly, compile_source
 from grader.errors import SubmissionError
 from grader.launch import DeviceLimits, LaunchPlan, parse_launches, resolve_launches
 from grader.simt.occupancy import REGISTER_UNIT, WARP, NotPossible, Occupancy, multiprocessor, occupancy
-from grader.tune.settings import Choice, Place, is_now, rewritten
+from grader.tune.settings import Choice, SettingPlace, is_now, rewritten
 
 if TYPE_CHECKING:
     from grader.compile.ptxas import Assembly
@@ -54,7 +54,7 @@ class Needs:
 
 
 @dataclass(frozen=True)
-class Variant:
+class TunedVariant:
     """One combination. ``word`` is "" where it can run, else a verdict or `DOES_NOT_FIT`, and ``reason`` says why.
 
     Once it has been timed ``word`` is what came of that, and ``summary`` has its times if it is right.
@@ -78,16 +78,16 @@ class Workshop:
     size: Size
     file: str
     source: str
-    places: dict[str, Place]
+    places: dict[str, SettingPlace]
     machine: Machine
 
     def build_all(
         self, choices: Sequence[Choice], tell: Callable[[str], None], stopped: Callable[[], bool] = lambda: False
-    ) -> tuple[Variant, ...]:
+    ) -> tuple[TunedVariant, ...]:
         """Build all of them, in order. Those not yet started when ``stopped`` are left out."""
         done = count(1)
 
-        def build(choice: Choice) -> Variant | None:
+        def build(choice: Choice) -> TunedVariant | None:
             if stopped():
                 return None
             variant = self.build(choice)
@@ -97,15 +97,15 @@ class Workshop:
         with ThreadPoolExecutor(max(1, min(MOST_WORKERS, os.cpu_count() or 1, len(choices)))) as pool:
             return tuple(variant for variant in pool.map(build, choices) if variant is not None)
 
-    def build(self, choice: Choice) -> Variant:
+    def build(self, choice: Choice) -> TunedVariant:
         """One combination. Raises Unsupported where the compiler or the assembler is missing."""
-        variant = Variant(choice, is_now(self.places, choice))
+        variant = TunedVariant(choice, is_now(self.places, choice))
         try:
             return self._built(variant)
         except SubmissionError as error:
             return replace(variant, word=error.verdict, reason=error.message)
 
-    def _built(self, variant: Variant) -> Variant:
+    def _built(self, variant: TunedVariant) -> TunedVariant:
         source = rewritten(self.source, self.places, variant.choice)
         script = parse_launches(source, file=self.file)
         # Before a compilation: what the launch line says.

@@ -41,7 +41,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Place:
+class SettingPlace:
     """Where a file gives a name its value: the digits ``source[start:stop]`` in line ``line``."""
 
     name: str
@@ -78,7 +78,7 @@ def combinations(settings: Sequence[Setting]) -> tuple[Choice, ...]:
     return tuple(tuple(zip(names, values, strict=True)) for values in product(*(s.values for s in settings)))
 
 
-def places_of(source: str, file: str, settings: Sequence[Setting]) -> dict[str, Place]:
+def places_of(source: str, file: str, settings: Sequence[Setting]) -> dict[str, SettingPlace]:
     """Where the file gives each of these names its value. Raises UsageError for a name that cannot be set."""
     found = definitions(read_source(source, file))
     times, lines = Counter(name for _, name, _ in found), Lines(source)
@@ -93,7 +93,7 @@ def places_of(source: str, file: str, settings: Sequence[Setting]) -> dict[str, 
     return {setting.name: all_places[setting.name] for setting in settings}
 
 
-def _place(source: str, lines: Lines, offset: int, name: str, value: str) -> Place | None:
+def _place(source: str, lines: Lines, offset: int, name: str, value: str) -> SettingPlace | None:
     """The digits of a definition whose value is a whole number and nothing else; None for any other."""
     if _WHOLE.fullmatch(value) is None:
         return None
@@ -101,11 +101,11 @@ def _place(source: str, lines: Lines, offset: int, name: str, value: str) -> Pla
     if match is None:
         return None
     group = 1 if match[1] is not None else 2
-    return Place(name, int(match[group]), lines.of(match.start(group)), *match.span(group))
+    return SettingPlace(name, int(match[group]), lines.of(match.start(group)), *match.span(group))
 
 
 def _unknown(
-    name: str, file: str, source: str, found: Sequence[tuple[int, str, str]], places: Mapping[str, Place]
+    name: str, file: str, source: str, found: Sequence[tuple[int, str, str]], places: Mapping[str, SettingPlace]
 ) -> UsageError:
     """Why this name cannot be set, and which can."""
     known = ", ".join(f"{place.name} = {place.value} (line {place.line})" for place in places.values())
@@ -123,7 +123,7 @@ def _unknown(
     return UsageError(message, code="unknown_setting", hint=hint)
 
 
-def rewritten(source: str, places: Mapping[str, Place], choice: Choice) -> str:
+def rewritten(source: str, places: Mapping[str, SettingPlace], choice: Choice) -> str:
     """The file with these values: the digits change, and nothing else."""
     for name, value in sorted(choice, key=lambda one: places[one[0]].start, reverse=True):
         place = places[name]
@@ -131,12 +131,12 @@ def rewritten(source: str, places: Mapping[str, Place], choice: Choice) -> str:
     return source
 
 
-def is_now(places: Mapping[str, Place], choice: Choice) -> bool:
+def is_now(places: Mapping[str, SettingPlace], choice: Choice) -> bool:
     """Whether the file has these values already."""
     return all(places[name].value == value for name, value in choice)
 
 
-def changed_lines(source: str, places: Mapping[str, Place], choice: Choice) -> tuple[tuple[int, str], ...]:
+def changed_lines(source: str, places: Mapping[str, SettingPlace], choice: Choice) -> tuple[tuple[int, str], ...]:
     """The lines to write for these values, with their numbers: those that differ from the file's."""
     before, after = source.split("\n"), rewritten(source, places, choice).split("\n")
     return tuple((i, new.rstrip()) for i, (old, new) in enumerate(zip(before, after, strict=True), 1) if old != new)

@@ -22,7 +22,7 @@ from grader.grading.records import CompiledSubmission
 from grader.grading.run import Job, run_case
 from grader.launch import parse_launches
 from grader.timing.samples import steady, summarise
-from grader.tune.build import Machine, Variant
+from grader.tune.build import Machine, TunedVariant
 
 if TYPE_CHECKING:
     from grader.backends.base import Limits
@@ -52,21 +52,21 @@ class Sampled:
 class Sweep:
     """All results in the order of the combinations."""
 
-    results: tuple[Variant, ...]
+    results: tuple[TunedVariant, ...]
     interrupted: bool = False
 
     @property
-    def ranked(self) -> tuple[Variant, ...]:
+    def ranked(self) -> tuple[TunedVariant, ...]:
         """The measured ones, the fastest first; a finalist before those that were timed once."""
         timed = [(not one.final, one.summary.median_s, at) for at, one in enumerate(self.results) if one.summary]
         return tuple(self.results[at] for _, _, at in sorted(timed))
 
     @property
-    def best(self) -> Variant | None:
+    def best(self) -> TunedVariant | None:
         return next(iter(self.ranked), None)
 
     @property
-    def ties(self) -> tuple[Variant, ...]:
+    def ties(self) -> tuple[TunedVariant, ...]:
         """Those as fast as the best, as far as can be measured: their intervals overlap."""
         intervals = [(one, one.summary.interval_s) for one in self.ranked if one.summary]
         return tuple(
@@ -75,7 +75,7 @@ class Sweep:
 
 
 def sweep(
-    variants: Sequence[Variant],
+    variants: Sequence[TunedVariant],
     timer: GpuTimer,
     tell: Callable[[str], None] = lambda words: None,
     stopped: Callable[[], bool] = lambda: False,
@@ -90,7 +90,7 @@ def sweep(
     return _again(Sweep(tuple(results), stopped()), timer, tell, stopped)
 
 
-def _first(variant: Variant, timer: GpuTimer) -> Variant:
+def _first(variant: TunedVariant, timer: GpuTimer) -> TunedVariant:
     found = timer.check(variant)
     if found.word == RIGHT:
         found = timer.time(variant, FIRST_SAMPLES)
@@ -114,7 +114,7 @@ def _again(first: Sweep, timer: GpuTimer, tell: Callable[[str], None], stopped: 
     return replace(first, results=tuple(_final(one, rounds.get(id(one))) for one in first.results))
 
 
-def _final(one: Variant, rounds: list[Sampled] | None) -> Variant:
+def _final(one: TunedVariant, rounds: list[Sampled] | None) -> TunedVariant:
     """A finalist with the times of its rounds; a round in which the machine was not steady is left out if it can be."""
     if rounds is None:
         return one
@@ -157,7 +157,7 @@ class GpuTimer:
             self._session.close()
         self._session, self._loaded = None, None
 
-    def check(self, variant: Variant) -> Sampled:
+    def check(self, variant: TunedVariant) -> Sampled:
         """The smallest and the largest of the exercise's small cases, with real values."""
         exercise, program = self.entry.exercise, _program(variant)
         submission = CompiledSubmission(program, parse_launches(program.source, file=program.name))
@@ -176,7 +176,7 @@ class GpuTimer:
             return self._ended(error)
         return Sampled()
 
-    def time(self, variant: Variant, samples: int) -> Sampled:
+    def time(self, variant: TunedVariant, samples: int) -> Sampled:
         """Some samples at the timed size, each with inputs of its own and a checked output."""
         try:
             setup = prepare(self.entry, _program(variant), self.backend.gpu, self.seed, samples=samples)
@@ -194,7 +194,7 @@ class GpuTimer:
         self.close()
         return Sampled(word=error.verdict, reason=error.message)
 
-    def _open(self, variant: Variant) -> GpuSession:
+    def _open(self, variant: TunedVariant) -> GpuSession:
         """The process with this variant loaded."""
         program = _program(variant)
         if self._session is not None and self._loaded is program:
@@ -214,6 +214,6 @@ class GpuTimer:
         return self._book
 
 
-def _program(variant: Variant) -> Program:
+def _program(variant: TunedVariant) -> Program:
     assert variant.program is not None, variant
     return variant.program

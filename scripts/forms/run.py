@@ -106,10 +106,10 @@ def measured(forms: list[Form], cubins: Mapping[str, bytes], index: int) -> Iter
 
 def launched(cuda: Any, arena: Any, program: Any, form: Form) -> Array:
     """Launch one program of a loaded source; gives its output."""
-    from grader.backends.gpu.wire import Shape
+    from grader.backends.gpu.wire import LaunchShape
     from grader.launch import Launch, LaunchPlan
 
-    arena.lay_out([Shape(name, array.dtype.name, array.size, "in") for name, array in form.arrays.items()])
+    arena.lay_out([LaunchShape(name, array.dtype.name, array.size, "in") for name, array in form.arrays.items()])
     for name, array in form.arrays.items():
         arena.upload(name, array)
     plan = LaunchPlan((Launch(form.kernel, tuple(form.arrays), (form.grid, 1, 1), (form.block, 1, 1)),))

@@ -28,7 +28,7 @@ from grader.bench.report import table as markdown_table
 from grader.catalog.courses import CourseExercise
 from grader.catalog.exercises import load_catalog
 from grader.dev.grading import CourseGrader
-from grader.dev.ladders import Cell, Launches, ladders, matrix
+from grader.dev.ladders import LadderCell, Launches, ladders, matrix
 from grader.dev.report import launches_from_json, launches_to_json
 from grader.dev.slices import LEFT, StoredResults, slice_of
 from grader.exercise import Expect
@@ -110,7 +110,7 @@ def asking(one: CourseExercise) -> CourseExercise:
 
 
 def matrix_page(
-    cells: Mapping[str, Sequence[Cell]], found: Mapping[str, Sequence[CourseExercise]], report: Report
+    cells: Mapping[str, Sequence[LadderCell]], found: Mapping[str, Sequence[CourseExercise]], report: Report
 ) -> str:
     """Every step's solution under every step: what keeps it from passing a later one."""
     lines = [
@@ -129,7 +129,7 @@ def matrix_page(
     return "\n".join(lines) + "\n"
 
 
-def _rows(steps: Sequence[CourseExercise], of: Mapping[tuple[str, str], Cell]) -> Iterator[list[str]]:
+def _rows(steps: Sequence[CourseExercise], of: Mapping[tuple[str, str], LadderCell]) -> Iterator[list[str]]:
     """A row for each solution: what it gets as its own step and as earlier ones, then why later ones reject it."""
     for at, row in enumerate(steps):
         passed = [_passes(row, step) for step in steps[: at + 1]]
@@ -145,7 +145,7 @@ def _passes(row: CourseExercise, step: CourseExercise) -> str:
     return "**pass**" if row is step else "pass"
 
 
-def _later(cell: Cell | None) -> str:
+def _later(cell: LadderCell | None) -> str:
     """A solution under a later step: why it is rejected."""
     if cell is None:
         return "–"

@@ -64,23 +64,23 @@ def sample_pages() -> Mapping[str, str]:
     sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "render")]
     samples = importlib.import_module("verdict_samples")
     from grader.render.drawing import Point
-    from grader.render.html import Graded, to_html
+    from grader.render.html import GradedPage, to_html
     from grader.verdict import VERDICTS
 
     race, source, wasteful = samples.RACY, samples.SOURCE, samples.WASTEFUL
     ladder = tuple(Point(f"reduce_v{i}", 1 / 12, i * 2e10) for i in range(1, 6))
     wide = "// " + "a very long line of the source " * 40 + "\n"
     pages = {
-        "technique": [Graded(wasteful, source, "one thread, one element", ladder)],
-        "passed": [Graded(samples.PASSED, source)],
-        "race": [Graded(race, source)],
-        "hostile": [Graded(samples.HOSTILE, source)],
-        "long": [Graded(wasteful, source + wide * 3000)],
-        "nothing": [Graded(replace(race, cases=(), diagnostics=(), next_step="", file=None, seed=None))],
-        "missing_wait": [Graded(samples.WAITLESS, source, beside={samples.MISSING_WAIT.file: samples.HOST_SOURCE})],
-        "timeline": [Graded(one, source) for one in (samples.OVERLAPPED, samples.MANY_NODES)],
-        "several": [Graded(one, source) for one in (wasteful, samples.PASSED, race, samples.HOSTILE, race)],
-        "many": [Graded(samples.plainly(race, word), source * 20) for word in VERDICTS] * 6,
+        "technique": [GradedPage(wasteful, source, "one thread, one element", ladder)],
+        "passed": [GradedPage(samples.PASSED, source)],
+        "race": [GradedPage(race, source)],
+        "hostile": [GradedPage(samples.HOSTILE, source)],
+        "long": [GradedPage(wasteful, source + wide * 3000)],
+        "nothing": [GradedPage(replace(race, cases=(), diagnostics=(), next_step="", file=None, seed=None))],
+        "missing_wait": [GradedPage(samples.WAITLESS, source, beside={samples.MISSING_WAIT.file: samples.HOST_SOURCE})],
+        "timeline": [GradedPage(one, source) for one in (samples.OVERLAPPED, samples.MANY_NODES)],
+        "several": [GradedPage(one, source) for one in (wasteful, samples.PASSED, race, samples.HOSTILE, race)],
+        "many": [GradedPage(samples.plainly(race, word), source * 20) for word in VERDICTS] * 6,
     }
     return {name: to_html(graded, versions={"warpgrade": "0"}) for name, graded in pages.items()}
 

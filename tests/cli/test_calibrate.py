@@ -15,7 +15,7 @@ from grader.cli.bench import merged, profile_lines
 from grader.gpus.detect import Gpu
 from grader.launch import DeviceLimits
 from grader.timing import pass_lines as profiles
-from grader.timing.pass_lines import Line, Profile, own_file, read_profile, save, to_json
+from grader.timing.pass_lines import PassLine, Profile, own_file, read_profile, save, to_json
 from grader.verdict import Measurement
 
 NAME = "NVIDIA GeForce RTX 4090"
@@ -73,7 +73,7 @@ def test_lines_are_written_for_this_model_and_shown(measure, capsys):
     measure(row("vector_add", 0.9), row("softmax_v1", 0.7))
     assert main(["calibrate"]) == 0
     assert own() == Profile(
-        NAME, "2026-02-03", {"driver": "580"}, {"vector_add": Line(0.855, 0.9), "softmax_v1": Line(0.665, 0.7)}
+        NAME, "2026-02-03", {"driver": "580"}, {"vector_add": PassLine(0.855, 0.9), "softmax_v1": PassLine(0.665, 0.7)}
     )
     out = capsys.readouterr().out
     assert out.splitlines()[:3] == [
@@ -93,11 +93,12 @@ def test_without_names_everything_that_is_timed_is_measured(measure):
 
 def test_a_name_replaces_its_own_line_and_keeps_the_others(measure, capsys):
     save(
-        Profile(NAME, "2025-01-01", lines={"vector_add": Line(0.1, 0.2), "softmax_v1": Line(0.3, 0.4)}), own_file(NAME)
+        Profile(NAME, "2025-01-01", lines={"vector_add": PassLine(0.1, 0.2), "softmax_v1": PassLine(0.3, 0.4)}),
+        own_file(NAME),
     )
     assert measure(row("vector_add", 0.9)) == []
     assert main(["calibrate", "vector_add"]) == 0
-    assert own().lines == {"vector_add": Line(0.855, 0.9), "softmax_v1": Line(0.3, 0.4)}
+    assert own().lines == {"vector_add": PassLine(0.855, 0.9), "softmax_v1": PassLine(0.3, 0.4)}
     assert "softmax_v1" not in capsys.readouterr().out
 
 
@@ -152,22 +153,26 @@ def test_an_exercise_that_is_not_timed_is_refused_before_anything_is_measured(me
 
 def test_a_step_measured_alone_is_compared_with_the_line_of_the_step_before():
     catalog = load_catalog()
-    older = Profile(NAME, "2025-01-01", lines={"reduce_v1": Line(0.1, 0.2), "reduce_v2": Line(0.684, 0.72)})
-    newer = Profile(NAME, "2026-01-01", lines={"reduce_v3": Line(0.684, 0.72)})
+    older = Profile(NAME, "2025-01-01", lines={"reduce_v1": PassLine(0.1, 0.2), "reduce_v2": PassLine(0.684, 0.72)})
+    newer = Profile(NAME, "2026-01-01", lines={"reduce_v3": PassLine(0.684, 0.72)})
     lines = merged(older, newer, catalog).lines
     assert [lines[f"reduce_v{n}"].separated for n in (1, 2, 3)] == [True, True, False]
 
 
 def test_a_step_is_seen_anew_when_the_step_before_it_is_measured_again():
     older = Profile(
-        NAME, "2025-01-01", lines={"reduce_v1": Line(0.684, 0.72), "reduce_v2": Line(0.684, 0.72, "peak", False)}
+        NAME,
+        "2025-01-01",
+        lines={"reduce_v1": PassLine(0.684, 0.72), "reduce_v2": PassLine(0.684, 0.72, "peak", False)},
     )
-    newer = Profile(NAME, "2026-01-01", lines={"reduce_v1": Line(0.19, 0.2)})
+    newer = Profile(NAME, "2026-01-01", lines={"reduce_v1": PassLine(0.19, 0.2)})
     assert merged(older, newer, load_catalog()).lines["reduce_v2"].separated
 
 
 def test_steps_that_time_does_not_separate_are_marked_in_the_table():
-    first, second = list(profile_lines({"reduce_v1": Line(0.19, 0.2), "v2": Line(0.19, 0.2, separated=False)}))[1:]
+    first, second = list(profile_lines({"reduce_v1": PassLine(0.19, 0.2), "v2": PassLine(0.19, 0.2, separated=False)}))[
+        1:
+    ]
     assert first.endswith("peak")
     assert second.endswith("peak   no faster than the step before: technique alone tells them apart")
 
@@ -215,16 +220,19 @@ def test_a_place_that_cannot_be_written_is_told_in_words(measure, tmp_path, caps
 
 
 def test_a_profile_of_somebody_else_is_taken_over_for_its_model(tmp_path, capsys):
-    save(Profile(NAME, "2025-01-01", lines={"mine": Line(0.1, 0.2), "vector_add": Line(0.1, 0.2)}), own_file(NAME))
-    save(Profile(NAME, "2026-01-01", lines={"vector_add": Line(0.8, 0.85)}), tmp_path / "theirs.json")
+    save(
+        Profile(NAME, "2025-01-01", lines={"mine": PassLine(0.1, 0.2), "vector_add": PassLine(0.1, 0.2)}),
+        own_file(NAME),
+    )
+    save(Profile(NAME, "2026-01-01", lines={"vector_add": PassLine(0.8, 0.85)}), tmp_path / "theirs.json")
     assert main(["calibrate", "--use", str(tmp_path / "theirs.json")]) == 0
-    assert own().lines == {"mine": Line(0.1, 0.2), "vector_add": Line(0.8, 0.85)}
+    assert own().lines == {"mine": PassLine(0.1, 0.2), "vector_add": PassLine(0.8, 0.85)}
     assert capsys.readouterr().out.startswith("1 pass line for every")
 
 
 @pytest.mark.parametrize(("content", "words"), [(None, "there is no file"), ("[]", "is no profile")])
 def test_a_profile_that_is_none_is_refused_and_ones_own_stays(tmp_path, capsys, content, words):
-    save(Profile(NAME, "2025-01-01", lines={"mine": Line(0.1, 0.2)}), own_file(NAME))
+    save(Profile(NAME, "2025-01-01", lines={"mine": PassLine(0.1, 0.2)}), own_file(NAME))
     path = tmp_path / "theirs.json"
     if content is not None:
         path.write_text(content)
@@ -233,7 +241,7 @@ def test_a_profile_that_is_none_is_refused_and_ones_own_stays(tmp_path, capsys, 
 
 
 def test_use_takes_no_names(tmp_path, capsys):
-    save(Profile(NAME, "2026-01-01", lines={"vector_add": Line(0.8, 0.85)}), tmp_path / "theirs.json")
+    save(Profile(NAME, "2026-01-01", lines={"vector_add": PassLine(0.8, 0.85)}), tmp_path / "theirs.json")
     assert "leave NAME" in refused(["calibrate", "vector_add", "--use", str(tmp_path / "theirs.json")], capsys)
 
 

@@ -20,7 +20,7 @@ from grader.catalog.exercises import load_catalog
 from grader.cli import main
 from grader.cli.commands import cli
 from grader.cli.course import files_of, missing_chapters
-from grader.cli.grading import Options, _which_file, file_for, tasks_of
+from grader.cli.grading import GradeOptions, _which_file, file_for, tasks_of
 from grader.errors import SubmissionError, UsageError
 from grader.gpus.models import simulable
 from grader.grading.grade import require_host_file
@@ -184,7 +184,7 @@ def test_file_with_an_exercises_name_is_graded_for_it(here):
     (here / "vector_add.cu").touch()
     (here / "deeper").mkdir()
     (here / "deeper" / "reduce_v1.cu").touch()
-    tasks = tasks_of(load_catalog(), Options(("vector_add.cu", "deeper/reduce_v1.cu")))
+    tasks = tasks_of(load_catalog(), GradeOptions(("vector_add.cu", "deeper/reduce_v1.cu")))
     found = [(task.entry.name, str(task.path)) for task in tasks]
     assert found == [("vector_add", "vector_add.cu"), ("reduce_v1", "deeper/reduce_v1.cu")]
 
@@ -193,7 +193,7 @@ def test_file_as_name_and_another_file_or_the_solution_contradict_each_other(her
     (here / "vector_add.cu").touch()
     for more in ({"file": Path("x.cu")}, {"solution": True}):
         with pytest.raises(UsageError, match="is a file"):
-            tasks_of(load_catalog(), Options(("vector_add.cu",), **more))
+            tasks_of(load_catalog(), GradeOptions(("vector_add.cu",), **more))
 
 
 def test_gaps_in_the_numbering_are_no_broken_installation(run, here, course, tmp_path):
@@ -257,10 +257,10 @@ def test_file_option_and_solution_option_come_before_both(here):
 
 def test_grading_the_courses_stub_for_want_of_a_file_here_is_said(here):
     one = load_catalog().find("vector_add")
-    words = _which_file(Task(one, one.stub), Options(("vector_add",)))
+    words = _which_file(Task(one, one.stub), GradeOptions(("vector_add",)))
     assert words.endswith("vector_add.cu (there is no ./vector_add.cu here)")
-    assert _which_file(Task(one, Path("vector_add.cu")), Options(("vector_add",))) == ""
-    assert _which_file(Task(one, one.stub), Options(("vector_add",), file=one.stub)) == ""
+    assert _which_file(Task(one, Path("vector_add.cu")), GradeOptions(("vector_add",))) == ""
+    assert _which_file(Task(one, one.stub), GradeOptions(("vector_add",), file=one.stub)) == ""
 
 
 def test_without_a_gpu_the_next_exercise_is_one_that_needs_none(tmp_path, monkeypatch):

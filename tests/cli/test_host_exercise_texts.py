@@ -13,7 +13,7 @@ import pytest
 from grader.catalog.courses import CourseExercise
 from grader.catalog.exercises import load_catalog
 from grader.cli.course import needs_note, to_edit
-from grader.cli.grading import Options, tasks_of
+from grader.cli.grading import GradeOptions, tasks_of
 from grader.compile.toolchain import find_toolchain
 from grader.errors import UsageError
 from grader.gpus.models import simulable
@@ -66,14 +66,14 @@ def pinned(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("names", [("pinned_copy_host.py",), ("./pinned_copy_host.py",)])
 def test_the_host_file_names_its_exercise(pinned, names):
-    (task,) = tasks_of(load_catalog(), Options(names))
+    (task,) = tasks_of(load_catalog(), GradeOptions(names))
     assert (task.entry.name, task.path.name) == ("pinned_copy", "pinned_copy.cu")
     assert task.host.name == "pinned_copy_host.py"
 
 
 def test_a_host_file_may_be_the_file_to_grade(pinned):
     (pinned / "mine_host.py").write_text("")
-    (task,) = tasks_of(load_catalog(), Options(("pinned_copy",), file=Path("mine_host.py")))
+    (task,) = tasks_of(load_catalog(), GradeOptions(("pinned_copy",), file=Path("mine_host.py")))
     assert (task.path, task.host) == (Path("pinned_copy.cu"), Path("mine_host.py"))
 
 
@@ -81,23 +81,23 @@ def test_a_host_file_may_be_the_file_to_grade(pinned):
 def test_a_host_file_without_its_kernel_is_told_what_is_missing(pinned, gone):
     (pinned / gone).unlink()
     with pytest.raises(UsageError, match=f"there is no .*{gone}"):
-        tasks_of(load_catalog(), Options(("pinned_copy",), file=Path("pinned_copy_host.py")))
+        tasks_of(load_catalog(), GradeOptions(("pinned_copy",), file=Path("pinned_copy_host.py")))
 
 
 def test_a_host_file_of_no_exercise_is_no_exercise(pinned):
     (pinned / "reduce_v1_host.py").write_text("")
     with pytest.raises(UsageError, match="is a file, and an exercise is wanted"):
-        tasks_of(load_catalog(), Options(("reduce_v1_host.py",)))
+        tasks_of(load_catalog(), GradeOptions(("reduce_v1_host.py",)))
 
 
 def test_watch_names_and_watches_both_files(pinned):
     from grader.cli.watching import _files_of, _named_files
 
-    (task,) = tasks_of(load_catalog(), Options(("pinned_copy",)))
+    (task,) = tasks_of(load_catalog(), GradeOptions(("pinned_copy",)))
     assert [path.name for path in _files_of(task)] == ["pinned_copy.cu", "pinned_copy_host.py"]
     assert _named_files(task) == "pinned_copy.cu and pinned_copy_host.py"
     (pinned / "v2.cu").write_text("")
-    (other,) = tasks_of(load_catalog(), Options(("pinned_copy",), file=Path("v2.cu")))
+    (other,) = tasks_of(load_catalog(), GradeOptions(("pinned_copy",), file=Path("v2.cu")))
     assert [path.name for path in _files_of(other)] == ["v2.cu", "pinned_copy_host.py"]
 
 

@@ -11,7 +11,7 @@ from grader.catalog.courses import Course, CourseExercise
 from grader.dev import ladders as module
 from grader.dev.ladders import compared, ladder_problems, ladders, matrix
 from grader.exercise import Array, Exercise, Expect, Tolerance
-from grader.timing.pass_lines import Line
+from grader.timing.pass_lines import PassLine
 from grader.verdict import LaunchRecord
 
 FAST = Expect("excess_wavefronts", at_most=0)
@@ -41,9 +41,9 @@ LAUNCHES = {"v1": counted(31), "v2": counted(0), "v3": counted(0)}
 
 
 @pytest.fixture
-def lines(monkeypatch: pytest.MonkeyPatch) -> dict[str, Line]:
+def lines(monkeypatch: pytest.MonkeyPatch) -> dict[str, PassLine]:
     """The lines of the reference GPU, empty at first."""
-    known: dict[str, Line] = {}
+    known: dict[str, PassLine] = {}
     monkeypatch.setattr(module, "lines_on", lambda gpu: known)
     return known
 
@@ -115,7 +115,7 @@ def test_a_predecessor_that_passes_is_a_problem_that_names_both(lines):
     [(0.30, "peak", False), (0.90, "peak", True), (0.792, "peak", True), (0.30, "ceiling", True)],
 )
 def test_time_tells_apart_where_the_earlier_solution_is_slow_on_the_later_line(lines, before, of, passes):
-    lines |= {"v2": Line(0.1, before, of), "v3": Line(0.8, 0.85)}
+    lines |= {"v2": PassLine(0.1, before, of), "v3": PassLine(0.8, 0.85)}
     assert bool(said(V2, V3)) == passes
 
 
@@ -128,7 +128,7 @@ def test_a_step_that_was_not_counted_is_not_judged(lines):
 
 
 def test_the_matrix_has_every_earlier_solution_under_every_later_step(lines):
-    lines |= {"v1": Line(0.1, 0.2), "v3": Line(0.8, 0.9)}
+    lines |= {"v1": PassLine(0.1, 0.2), "v3": PassLine(0.8, 0.9)}
     cells = {(cell.solution, cell.step): cell for cell in matrix([V1, V2, replace(V3, inherited=(FAST,))], LAUNCHES)}
     assert set(cells) == {("v1", "v2"), ("v1", "v3"), ("v2", "v3")}
     assert [miss.found for miss in cells["v1", "v3"].missed] == [31]
@@ -142,7 +142,7 @@ def test_the_matrix_has_every_earlier_solution_under_every_later_step(lines):
 def test_a_step_for_newer_devices_is_told_by_time_alone(lines):
     newest = step("v3", 403, requires="sm_90a")
     assert said(V1, V2, newest) == []  # nothing was measured yet
-    lines |= {"v2": Line(0.5, 0.53), "v3": Line(0.52, 0.55)}
+    lines |= {"v2": PassLine(0.5, 0.53), "v3": PassLine(0.52, 0.55)}
     assert [problem for problem in said(V1, V2, newest) if "passes v3" in problem]
-    lines |= {"v3": Line(0.8, 0.9)}
+    lines |= {"v3": PassLine(0.8, 0.9)}
     assert said(V1, V2, newest) == []

@@ -11,14 +11,14 @@ from samples import COUNTED
 from grader.catalog.courses import CourseExercise
 from grader.compile.toolchain import find_toolchain
 from grader.dev import check, slices
-from grader.dev.report import Problem, Report
+from grader.dev.report import CheckReport, Problem
 from grader.dev.slices import StoredResults, slice_of
 
 PROBLEM = Problem("hints.md", "it is missing")
 
 
-def stored(machine: str = "a GPU") -> StoredResults[Report]:
-    return StoredResults("check", machine, Report.to_json, Report.from_json)
+def stored(machine: str = "a GPU") -> StoredResults[CheckReport]:
+    return StoredResults("check", machine, CheckReport.to_json, CheckReport.from_json)
 
 
 class Clock:
@@ -31,12 +31,14 @@ class Clock:
     def __call__(self) -> float:
         return self.now_s
 
-    def begin(self, entry: CourseExercise) -> Callable[[], Report]:
+    def begin(self, entry: CourseExercise) -> Callable[[], CheckReport]:
         self.begun.append(entry.name)
 
-        def finish() -> Report:
+        def finish() -> CheckReport:
             self.now_s += 60
-            return Report(entry.name, (PROBLEM,) if entry.name == "scale" else (), f"check of {entry.name}", (COUNTED,))
+            return CheckReport(
+                entry.name, (PROBLEM,) if entry.name == "scale" else (), f"check of {entry.name}", (COUNTED,)
+            )
 
         return finish
 
@@ -113,7 +115,7 @@ def test_another_gpu_model_has_reports_of_its_own(both, clock):
 
 
 def test_a_file_that_changes_during_its_check_is_checked_again(both, clock):
-    def begin(entry: CourseExercise) -> Callable[[], Report]:
+    def begin(entry: CourseExercise) -> Callable[[], CheckReport]:
         finish = clock.begin(entry)
         touch(entry)
         return finish

@@ -11,13 +11,13 @@ from samples import COUNTED, ON_AN_UNKNOWN_GPU, WASTEFUL, verdict
 from grader.catalog.courses import CourseExercise
 from grader.dev import check
 from grader.dev.grading import CourseGrader, request
-from grader.dev.verdicts import Graded, assembly_problems, claim_problems, limits_of, verdict_problems
+from grader.dev.verdicts import GradedSubmission, assembly_problems, claim_problems, limits_of, verdict_problems
 from grader.dev.wrong import wrong_answers
 from grader.grading.grade import grade
 from grader.verdict import Diagnostic
 
 STRIDED, COPY = Path("wrong/strided.cu"), Path("wrong/copy.cu")
-GOOD = Graded(
+GOOD = GradedSubmission(
     "sim",
     stub=verdict("wrong"),
     solution=verdict("pass", launch=COUNTED),
@@ -25,7 +25,7 @@ GOOD = Graded(
 )
 
 
-def problems(one, graded: Graded) -> list[str]:
+def problems(one, graded: GradedSubmission) -> list[str]:
     return [str(problem) for problem in verdict_problems(one, graded)]
 
 
@@ -78,9 +78,9 @@ def test_an_expectation_that_no_wrong_answer_misses_is_a_problem(scale):
 def test_a_pass_line_that_was_set_on_another_gpu_binds_nobody(scale):
     slow = replace(verdict("slow"), measured=ON_AN_UNKNOWN_GPU, diagnostics=())
     quick = replace(verdict("pass"), measured=ON_AN_UNKNOWN_GPU)
-    assert problems(scale, Graded("gpu", verdict("wrong"), slow, {STRIDED: ("slow", quick)})) == []
+    assert problems(scale, GradedSubmission("gpu", verdict("wrong"), slow, {STRIDED: ("slow", quick)})) == []
     sure = replace(ON_AN_UNKNOWN_GPU, provisional=False)
-    graded = Graded(
+    graded = GradedSubmission(
         "gpu", verdict("wrong"), replace(slow, measured=sure), {STRIDED: ("slow", replace(quick, measured=sure))}
     )
     assert len(problems(scale, graded)) == 2

@@ -18,7 +18,7 @@ from grader.grading.advice import is_given_kernel, is_untouched, next_step
 from grader.grading.hints.races import OF_ALL_BLOCKS
 from grader.grading.hints.rules import Seen
 from grader.grading.judge import failure_stage, word_of
-from grader.grading.records import Case, Outcome, Report, Request, Speed, StageOutcome
+from grader.grading.records import BackendReport, Case, CaseOutcome, Request, Speed, StageOutcome
 from grader.grading.technique import evaluate, finding, total
 from grader.verdict import STAGES, Diagnostic, LaunchRecord, LineCounters, StageResult, Timeline
 from tests.grading.requests import changed, request_of
@@ -102,9 +102,9 @@ def timeline(seconds: float, *, modelled: bool = True) -> Timeline:
     return Timeline((), seconds, modelled, "a GPU")
 
 
-def outcome(n: int, seconds: float, *, counters: bool = False, **more) -> Outcome:
+def outcome(n: int, seconds: float, *, counters: bool = False, **more) -> CaseOutcome:
     case = Case({"n": n}, "real", counters)
-    return Outcome(case, "sim", launches=(LAUNCH,), timeline=timeline(seconds), **more)
+    return CaseOutcome(case, "sim", launches=(LAUNCH,), timeline=timeline(seconds), **more)
 
 
 def request(tmp_path, **more) -> Request:
@@ -113,7 +113,7 @@ def request(tmp_path, **more) -> Request:
 
 
 def test_a_missed_technique_of_the_host_is_found_at_the_counted_size(tmp_path):
-    reports = [Report("sim", (outcome(1, 1, host_counters={"host_waits": 1.0}),
+    reports = [BackendReport("sim", (outcome(1, 1, host_counters={"host_waits": 1.0}),
                               outcome(64, 2, counters=True, host_counters={"host_waits": 5.0})))]  # fmt: skip
     found = judge.technique_outcome(request(tmp_path, host_file=tmp_path / "mine_host.py"), reports)
     assert (found.status, found.word) == ("failed", "technique")
@@ -122,7 +122,7 @@ def test_a_missed_technique_of_the_host_is_found_at_the_counted_size(tmp_path):
 
 
 def test_a_met_technique_of_the_host_is_told_in_words(tmp_path):
-    reports = [Report("sim", (outcome(64, 2, counters=True, host_counters={"host_waits": 1.0}),))]
+    reports = [BackendReport("sim", (outcome(64, 2, counters=True, host_counters={"host_waits": 1.0}),))]
     assert judge.technique_outcome(request(tmp_path), reports).detail == "1 wait of the host"
 
 
@@ -130,7 +130,7 @@ def test_a_met_technique_of_the_host_is_told_in_words(tmp_path):
 def test_outputs_that_the_host_computed_by_itself_are_no_technique(tmp_path, by_host, word):
     counters = {"host_waits": 1.0, "host_written_bytes": float(by_host)}
     found = judge.technique_outcome(
-        request(tmp_path), [Report("sim", (outcome(64, 2, counters=True, host_counters=counters),))]
+        request(tmp_path), [BackendReport("sim", (outcome(64, 2, counters=True, host_counters=counters),))]
     )
     assert found.word == word
     if by_host == 256:
@@ -140,7 +140,7 @@ def test_outputs_that_the_host_computed_by_itself_are_no_technique(tmp_path, by_
 def test_a_note_on_a_cause_is_told_with_its_verdict_alone():
     faults = Diagnostic("page_faults", "of the small case", severity="note")
     early = Diagnostic("read_too_early", "the host wrote", severity="note")
-    reports = [Report("sim", (
+    reports = [BackendReport("sim", (
         outcome(1, 1, diagnostics=(faults, early)),
         outcome(64, 2, counters=True, diagnostics=(replace(faults, message="counted"), early)),
     ))]  # fmt: skip
@@ -156,7 +156,7 @@ def test_what_stands_in_the_way_of_overlap_is_part_of_its_finding_and_never_told
     )
     note = Diagnostic("no_overlap", "There were 31 waits.", severity="note", line=24, hint="queue everything first")
     counted = outcome(64, 2, counters=True, host_counters={"modelled_overlap": 0.357}, diagnostics=(note,))
-    reports = [Report("sim", (outcome(1, 1, diagnostics=(replace(note, message="of one sample"),)), counted))]
+    reports = [BackendReport("sim", (outcome(1, 1, diagnostics=(replace(note, message="of one sample"),)), counted))]
     made = changed(request(tmp_path, host_file=tmp_path / "mine_host.py"), exercise=asked)
     found = judge.technique_outcome(made, reports).diagnostics[0]
     assert found.message.endswith("They waited. There were 31 waits.")
@@ -168,7 +168,7 @@ def test_what_stands_in_the_way_of_overlap_is_part_of_its_finding_and_never_told
 def test_another_missed_technique_keeps_its_own_advice_beside_a_note_on_overlap(tmp_path):
     note = Diagnostic("no_overlap", "There were 31 waits.", severity="note", line=24, hint="queue everything first")
     counted = outcome(64, 2, counters=True, host_counters={"host_waits": 5.0}, diagnostics=(note,))
-    found = judge.technique_outcome(request(tmp_path), [Report("sim", (counted,))]).diagnostics[0]
+    found = judge.technique_outcome(request(tmp_path), [BackendReport("sim", (counted,))]).diagnostics[0]
     assert (found.line, found.hint) == (None, WAITS.hint)
 
 
@@ -180,20 +180,20 @@ def test_page_faults_in_spite_of_a_prefetch_have_the_advice_of_their_note(tmp_pa
     )
     note = Diagnostic("page_faults", "the most came when", severity="note", line=24, hint=why)
     counted = outcome(64, 2, counters=True, host_counters={"faulted_bytes": 512.0}, diagnostics=(note,))
-    found = judge.technique_outcome(changed(request(tmp_path), exercise=asked), [Report("sim", (counted,))])
+    found = judge.technique_outcome(changed(request(tmp_path), exercise=asked), [BackendReport("sim", (counted,))])
     assert found.diagnostics[0].hint == hint
 
 
 def test_a_launch_outside_of_a_capture_is_told_with_a_race_and_a_wrong_result():
     outside = Diagnostic("not_captured", "was launched while", severity="note")
-    reports = [Report("sim", (outcome(1, 1, diagnostics=(outside,)),))]
+    reports = [BackendReport("sim", (outcome(1, 1, diagnostics=(outside,)),))]
     told = {word: len(judge.ordered([], reports, word)) for word in ("pass", "technique", "race", "wrong")}
     assert told == {"pass": 0, "technique": 0, "race": 1, "wrong": 1}
 
 
 def test_an_argument_that_is_misread_comes_before_what_it_led_to():
     strayed, misread = Diagnostic("out_of_bounds", "x[7]"), Diagnostic("argument_type", "8 bytes", severity="warning")
-    reports = [Report("sim", (outcome(1, 1, word="out_of_bounds", diagnostics=(strayed, misread)),))]
+    reports = [BackendReport("sim", (outcome(1, 1, word="out_of_bounds", diagnostics=(strayed, misread)),))]
     findings = [StageOutcome("runs", "failed", "out_of_bounds", diagnostics=(strayed,))]
     assert judge.ordered(findings, reports, "out_of_bounds") == [misread, strayed]
     late = Diagnostic("missing_wait", "no event")
@@ -204,18 +204,18 @@ def test_an_argument_that_is_misread_comes_before_what_it_led_to():
 def test_the_run_that_is_drawn_is_the_failing_one_else_the_timed_one():
     bad = outcome(33, 2, word="race", diagnostics=(Diagnostic("missing_wait", "no event"),))
     counted = outcome(64, 3, counters=True)
-    sim = Report("sim", (outcome(1, 1), bad, counted))
-    gpu = Report("gpu", speed=Speed("pass", "", timeline=timeline(4, modelled=False)))
+    sim = BackendReport("sim", (outcome(1, 1), bad, counted))
+    gpu = BackendReport("gpu", speed=Speed("pass", "", timeline=timeline(4, modelled=False)))
 
     def drawn(word, reports, failing=None):
         found = judge.timeline(word, reports, failing)
         return None if found is None else found.elapsed_s
 
     assert drawn("race", [sim, gpu], bad.result) == 2
-    assert drawn("pass", [Report("sim", (outcome(1, 1), counted)), gpu]) == 4
-    assert drawn("technique", [Report("sim", (outcome(1, 1), counted)), gpu]) == 3
-    assert drawn("pass", [Report("sim", (outcome(1, 1), counted))]) == 3
-    assert drawn("pass", [Report("gpu", speed=Speed("pass", ""))]) is None
+    assert drawn("pass", [BackendReport("sim", (outcome(1, 1), counted)), gpu]) == 4
+    assert drawn("technique", [BackendReport("sim", (outcome(1, 1), counted)), gpu]) == 3
+    assert drawn("pass", [BackendReport("sim", (outcome(1, 1), counted))]) == 3
+    assert drawn("pass", [BackendReport("gpu", speed=Speed("pass", ""))]) is None
 
 
 def test_a_finding_carries_its_line_of_the_host_file(tmp_path):

@@ -10,12 +10,12 @@ from io import StringIO
 import pytest
 
 from grader.practice.progress import COLUMNS, Run
-from grader.practice.standings import Place, progress_document, runs_csv, summary, table_lines
+from grader.practice.standings import PlacedExercise, progress_document, runs_csv, summary, table_lines
 
 PLACES = [
-    Place("", "vector_add", 102, "01_basics"),
-    Place("", "hello", 103, "01_basics"),
-    Place("", "reduce_v3", 403, "04_reduction"),
+    PlacedExercise("", "vector_add", 102, "01_basics"),
+    PlacedExercise("", "hello", 103, "01_basics"),
+    PlacedExercise("", "reduce_v3", 403, "04_reduction"),
 ]
 
 

@@ -28,7 +28,7 @@ from verdict_samples import (
 )
 
 from grader.render.drawing import Point, roofline_svg
-from grader.render.html import LARGEST, Graded, to_html
+from grader.render.html import LARGEST, GradedPage, to_html
 from grader.verdict import VERDICTS, CaseResult, LaunchRecord, LineCounters, Roof, StageResult, Timeline
 
 VOID = {"meta", "br", "link", "img", "hr", "input"}
@@ -76,7 +76,7 @@ class Page(HTMLParser):
 
 
 def page(*verdicts, source=SOURCE, **more):
-    return to_html([Graded(one, source, **more) for one in verdicts], versions=VERSIONS)
+    return to_html([GradedPage(one, source, **more) for one in verdicts], versions=VERSIONS)
 
 
 def everything():
@@ -363,7 +363,7 @@ def evil_verdict():
 
 
 def test_hostile_text_of_every_field_stays_text():
-    graded = Graded(evil_verdict(), EVIL * 3, EVIL, (Point(EVIL, 1.0, 1e9),), {EVIL: EVIL, "b_host.py": EVIL})
+    graded = GradedPage(evil_verdict(), EVIL * 3, EVIL, (Point(EVIL, 1.0, 1e9),), {EVIL: EVIL, "b_host.py": EVIL})
     made = to_html([graded, graded], versions={"x": EVIL})
     read = Page(made)
     assert {"script", "img"} & {tag for tag, _, _ in read.elements} == set()

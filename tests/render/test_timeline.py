@@ -12,7 +12,7 @@ import pytest
 from verdict_samples import HOST_SOURCE, MANY_NODES, MISSING_WAIT, OVERLAPPED, SOURCE, WAITLESS, overlapped, replayed
 
 from grader.render.evidence import host_marks, marked_lines, timeline_remark
-from grader.render.html import Graded, to_html
+from grader.render.html import GradedPage, to_html
 from grader.render.terminal import to_terminal
 from grader.render.timeline import LANES_SHOWN, Bar, Marked, chart_of
 from grader.render.timeline_text import GLYPHS, placed, timeline_text
@@ -222,7 +222,7 @@ def test_below_the_drawing_of_a_race_it_is_said_that_this_order_is_one_of_severa
     found = replace(MISSING_WAIT, kind=kind)
     text = to_terminal(replace(WAITLESS, diagnostics=(found,)), color=False)
     assert "Nothing forces it: the grader runs each operation as late as is allowed" in " ".join(text.split())
-    assert "Nothing forces it" in to_html([Graded(replace(WAITLESS, diagnostics=(found,)))], versions={})
+    assert "Nothing forces it" in to_html([GradedPage(replace(WAITLESS, diagnostics=(found,)))], versions={})
 
 
 def test_of_a_measured_timeline_and_of_freed_memory_no_other_order_is_claimed():
@@ -396,7 +396,7 @@ def test_the_overlap_is_told_where_there_was_something_to_overlap_or_it_was_aske
     assert "overlap 0.893" in report(OVERLAPPED)
     assert "overlap 0.893" not in report(alone)
     assert "overlap 0.893" in report(asked)
-    pages = ["modelled_overlap" in to_html([Graded(one)], versions={}) for one in (OVERLAPPED, alone, asked)]
+    pages = ["modelled_overlap" in to_html([GradedPage(one)], versions={}) for one in (OVERLAPPED, alone, asked)]
     assert pages == [True, False, True]
 
 
@@ -405,7 +405,7 @@ def test_where_the_overlap_was_too_little_the_drawing_says_that_it_is_graded():
     told = replace(OVERLAPPED, verdict="technique", diagnostics=(missed,))
     for shown, words in ((told, True), (OVERLAPPED, False)):
         assert ("The overlap is graded" in report(shown)) is words
-        assert ("The overlap is graded" in to_html([Graded(shown)], versions={})) is words
+        assert ("The overlap is graded" in to_html([GradedPage(shown)], versions={})) is words
 
 
 def test_memory_without_a_name_is_told_in_words():

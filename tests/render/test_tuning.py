@@ -14,7 +14,7 @@ from grader.render.json import dumps
 from grader.render.tuning import Tuned, after_lines, before_lines, document, to_markdown, to_table
 from grader.simt.occupancy import occupancy
 from grader.timing.samples import Summary
-from grader.tune.build import DOES_NOT_FIT, Needs, Variant
+from grader.tune.build import DOES_NOT_FIT, Needs, TunedVariant
 from grader.tune.settings import parse_settings, places_of
 from grader.tune.sweep import NOT_MEASURED, RIGHT, Sweep
 
@@ -32,10 +32,10 @@ def result(
     program = Program("k.cu", FILE, "", "sm_90", (), "key") if runs else None
     summary = Summary(median / 1e3, (0.99e-3 * median, 1.01e-3 * median), 30) if median else None
     now, final = (bm, bn) == (64, 8), final and summary is not None
-    return Variant((("BM", bm), ("BN", bn)), now, needs, word, reason, program, summary, final)
+    return TunedVariant((("BM", bm), ("BN", bn)), now, needs, word, reason, program, summary, final)
 
 
-def tuned(*results: Variant, measured: bool = True, **fields) -> Tuned:
+def tuned(*results: TunedVariant, measured: bool = True, **fields) -> Tuned:
     places = places_of(FILE, "k.cu", SETTINGS)
     sweep = Sweep(results)
     made = Tuned(

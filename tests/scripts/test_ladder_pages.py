@@ -22,7 +22,7 @@ from grader.dev import ladders as dev
 from grader.dev import slices
 from grader.exercise import AlsoTimed, Array, Exercise, Expect, Target, Work
 from grader.render.console import statement_text
-from grader.timing.pass_lines import Line
+from grader.timing.pass_lines import PassLine
 from grader.verdict import LaunchRecord
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -362,7 +362,11 @@ def test_what_is_generated_in_a_statement_has_both_of_its_markers(path):
 
 
 def test_the_matrix_says_for_every_solution_and_step_what_happens(monkeypatch):
-    known = {"sum_v1": Line(0.2, 0.22), "sum_v2": Line(0.8, 0.85), "sum_v3": Line(0.79, 0.84, separated=False)}
+    known = {
+        "sum_v1": PassLine(0.2, 0.22),
+        "sum_v2": PassLine(0.8, 0.85),
+        "sum_v3": PassLine(0.79, 0.84, separated=False),
+    }
     monkeypatch.setattr(module, "lines_on", lambda gpu: known)
     monkeypatch.setattr(dev, "lines_on", lambda gpu: known)
     steps = [V1, V2, V3]
@@ -379,7 +383,7 @@ def test_the_matrix_says_for_every_solution_and_step_what_happens(monkeypatch):
 
 
 def test_a_later_solution_that_misses_an_earlier_line_is_shouted(monkeypatch):
-    known = {"sum_v1": Line(0.8, 0.85), "sum_v2": Line(0.4, 0.5)}
+    known = {"sum_v1": PassLine(0.8, 0.85), "sum_v2": PassLine(0.4, 0.5)}
     monkeypatch.setattr(module, "lines_on", lambda gpu: known)
     page = module.matrix_page({"sum": dev.matrix([V1, V2], {})}, {"sum": [V1, V2]}, REPORT)
     assert "| `sum_v2` | **SLOW** | **pass** |" in page

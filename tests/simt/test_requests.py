@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grader.simt.counters import KEPT, Request, least_sectors
+from grader.simt.counters import KEPT, WarpRequest, least_sectors
 from grader.simt.observers import WATCHING
 from tests.simt.kernels import Ran, body, run
 
 X = np.arange(4096, dtype=np.float32)
 
 
-def worst(ran: Ran) -> tuple[Request, ...]:
+def worst(ran: Ran) -> tuple[WarpRequest, ...]:
     return ran.outcome.worst[0]
 
 

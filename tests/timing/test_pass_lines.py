@@ -11,7 +11,7 @@ from grader.errors import UsageError
 from grader.exercise import Array, Exercise, Target
 from grader.timing import pass_lines as profiles
 from grader.timing.pass_lines import (
-    Line,
+    PassLine,
     Profile,
     line_below,
     read_profile,
@@ -46,7 +46,7 @@ def exercise(name: str, fraction: float = 0.5) -> Exercise:
 
 
 def test_a_line_lies_five_percent_below_the_solution():
-    assert line_below(0.72) == Line(0.684, 0.72)
+    assert line_below(0.72) == PassLine(0.684, 0.72)
 
 
 @pytest.mark.parametrize(("value", "line"), [(0.8455, 0.845), (0.02651, 0.0265), (0.5, 0.5), (0.9999, 0.999), (0, 0)])
@@ -70,14 +70,14 @@ def test_fractions_of_different_things_are_not_compared():
 
 def test_a_gpu_without_a_profile_gets_the_references_line(monkeypatch):
     monkeypatch.setattr(profiles, "REFERENCE", OURS)
-    save(Profile(OURS, "2026-01-01", lines={"k": Line(0.6, 0.65)}), profiles.own_file(OURS))
+    save(Profile(OURS, "2026-01-01", lines={"k": PassLine(0.6, 0.65)}), profiles.own_file(OURS))
     target = with_line(exercise("k"), "NVIDIA Whatever").target
     assert target is not None
     assert (target.fraction, target.gpu) == (0.6, OURS)
 
 
 def test_a_profile_of_ones_own_goes_before_the_references_line():
-    save(Profile(OURS, "2026-01-01", lines={"vector_add": Line(0.9, 0.95)}), profiles.own_file(OURS))
+    save(Profile(OURS, "2026-01-01", lines={"vector_add": PassLine(0.9, 0.95)}), profiles.own_file(OURS))
     target = with_line(exercise("vector_add"), OURS).target
     assert target is not None
     assert (target.fraction, target.gpu) == (0.9, OURS)
@@ -88,7 +88,7 @@ def test_an_exercise_that_no_profile_knows_keeps_its_own_line():
 
 
 def test_a_line_of_something_else_is_not_used():
-    save(Profile(OURS, "2026-01-01", lines={"k": Line(0.9, 0.95, of="ceiling")}), profiles.own_file(OURS))
+    save(Profile(OURS, "2026-01-01", lines={"k": PassLine(0.9, 0.95, of="ceiling")}), profiles.own_file(OURS))
     assert with_line(exercise("k"), OURS) == exercise("k")
 
 
@@ -97,7 +97,7 @@ def test_a_line_of_something_else_is_not_used():
     [
         ("{", "is no profile"),
         ("\0" * (2 << 20), "more than"),
-        (to_json(Profile("NVIDIA A100", "2026-01-01", lines={"vector_add": Line(0.1, 0.2)})), "of an NVIDIA A100"),
+        (to_json(Profile("NVIDIA A100", "2026-01-01", lines={"vector_add": PassLine(0.1, 0.2)})), "of an NVIDIA A100"),
     ],
 )
 def test_a_damaged_profile_of_ones_own_leaves_the_shipped_lines_and_says_why(content, words):
@@ -148,19 +148,19 @@ def test_the_shipped_profile_has_a_line_for_every_timed_exercise():
 
 def test_a_profile_comes_back_from_its_file_as_it_was(tmp_path: Path):
     profile = Profile(
-        OURS, "2026-01-01", {"driver": "580"}, {"a": Line(0.1, 0.2), "b": Line(0.3, 0.4, "ceiling", False)}
+        OURS, "2026-01-01", {"driver": "580"}, {"a": PassLine(0.1, 0.2), "b": PassLine(0.3, 0.4, "ceiling", False)}
     )
     save(profile, tmp_path / "deep" / "mine.json")
     assert read_profile(tmp_path / "deep" / "mine.json") == profile
 
 
 def test_a_newer_profile_replaces_only_what_it_has_measured():
-    old = Profile(OURS, "2025-01-01", lines={"a": Line(0.1, 0.2), "b": Line(0.3, 0.4)})
-    merged = old.with_lines(Profile(OURS, "2026-01-01", lines={"b": Line(0.5, 0.6)}))
-    assert (merged.date, merged.lines) == ("2026-01-01", {"a": Line(0.1, 0.2), "b": Line(0.5, 0.6)})
+    old = Profile(OURS, "2025-01-01", lines={"a": PassLine(0.1, 0.2), "b": PassLine(0.3, 0.4)})
+    merged = old.with_lines(Profile(OURS, "2026-01-01", lines={"b": PassLine(0.5, 0.6)}))
+    assert (merged.date, merged.lines) == ("2026-01-01", {"a": PassLine(0.1, 0.2), "b": PassLine(0.5, 0.6)})
 
 
-GOOD = to_json(Profile(OURS, "2026-01-01", lines={"a": Line(0.1, 0.2)}))
+GOOD = to_json(Profile(OURS, "2026-01-01", lines={"a": PassLine(0.1, 0.2)}))
 
 
 @pytest.mark.parametrize(
@@ -201,12 +201,12 @@ def test_a_file_that_cannot_be_written_is_told_and_the_old_one_stays(tmp_path: P
 
     monkeypatch.setattr(Path, "write_text", full)
     with pytest.raises(UsageError, match=r"cannot write .*: No space left on device"):
-        save(Profile(OURS, "2026-01-01", lines={"a": Line(0.3, 0.4)}), path)
+        save(Profile(OURS, "2026-01-01", lines={"a": PassLine(0.3, 0.4)}), path)
     assert path.read_text() == GOOD
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_name_of_any_kind_comes_back_from_its_file(tmp_path: Path):
-    profile = Profile('a "GPU"\n', "2026-01-01", lines={'a"b\\': Line(0.1, 0.2)})
+    profile = Profile('a "GPU"\n', "2026-01-01", lines={'a"b\\': PassLine(0.1, 0.2)})
     save(profile, tmp_path / "odd.json")
     assert read_profile(tmp_path / "odd.json") == profile

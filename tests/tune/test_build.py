@@ -8,7 +8,7 @@ import pytest
 
 from grader import Array, Exercise
 from grader.launch import DeviceLimits
-from grader.tune.build import DOES_NOT_FIT, Machine, Variant, Workshop
+from grader.tune.build import DOES_NOT_FIT, Machine, TunedVariant, Workshop
 from grader.tune.settings import combinations, parse_settings, places_of
 
 EXERCISE = Exercise(
@@ -46,7 +46,7 @@ extern "C" __global__ void copy(const float* x, float* y, int n)
 """
 
 
-def built(*sets: str, arch: str = "sm_80") -> list[Variant]:
+def built(*sets: str, arch: str = "sm_80") -> list[TunedVariant]:
     settings = parse_settings(sets)
     places = places_of(FILE, "copy.cu", settings)
     workshop = Workshop(EXERCISE, {"n": 4096}, "copy.cu", FILE, places, replace(MACHINE, arch=arch))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from grader.tune.build import Variant
+from grader.tune.build import TunedVariant
 from grader.tune.sweep import FIRST_SAMPLES, NOT_MEASURED, RIGHT, ROUND_SAMPLES, ROUNDS, Sampled, Sweep, sweep
 
 
-def variants(count: int) -> list[Variant]:
-    return [Variant((("BM", number),), now=number == 0) for number in range(count)]
+def variants(count: int) -> list[TunedVariant]:
+    return [TunedVariant((("BM", number),), now=number == 0) for number in range(count)]
 
 
 class Hand:
@@ -20,12 +20,12 @@ class Hand:
         self.asked: list[tuple[str, int, int]] = []
         self.later: dict[int, Sampled] = {}
 
-    def check(self, variant: Variant) -> Sampled:
+    def check(self, variant: TunedVariant) -> Sampled:
         number = variant.choice[0][1]
         self.asked.append(("check", number, 0))
         return self.fails.get(number, Sampled())
 
-    def time(self, variant: Variant, samples: int) -> Sampled:
+    def time(self, variant: TunedVariant, samples: int) -> Sampled:
         number = variant.choice[0][1]
         self.asked.append(("time", number, samples))
         if samples != FIRST_SAMPLES and number in self.later:
@@ -58,7 +58,7 @@ def test_intervals_that_overlap_are_ties_and_others_are_not():
 
 def test_what_cannot_run_or_is_wrong_is_not_timed_and_keeps_its_reason():
     made = variants(3)
-    made[0] = Variant(made[0].choice, False, word="compile_error", reason="line 3")
+    made[0] = TunedVariant(made[0].choice, False, word="compile_error", reason="line 3")
     hand = Hand({2: 1.0}, fails={1: Sampled(word="wrong", reason="at n = 1")})
     found = sweep(made, hand)
     assert [(one.word, one.reason) for one in found.results] == [
@@ -82,7 +82,7 @@ def test_a_finalist_that_fails_later_is_no_longer_the_best():
 class OneBadRound(Hand):
     """The first round of variant 0 is far off, on a machine that was not steady."""
 
-    def time(self, variant: Variant, samples: int) -> Sampled:
+    def time(self, variant: TunedVariant, samples: int) -> Sampled:
         rounds = [asked for asked in self.asked if asked == ("time", 0, ROUND_SAMPLES)]
         found = super().time(variant, samples)
         first = variant.choice[0][1] == 0 and samples == ROUND_SAMPLES and not rounds
@@ -122,6 +122,6 @@ def test_a_single_combination_is_timed_once():
 
 
 def test_without_a_gpu_nothing_is_the_best():
-    found = Sweep((Variant((("BM", 1),), False), Variant((("BM", 2),), False, word="invalid", reason="why")))
+    found = Sweep((TunedVariant((("BM", 1),), False), TunedVariant((("BM", 2),), False, word="invalid", reason="why")))
     assert [(one.word, one.reason) for one in found.results] == [("", ""), ("invalid", "why")]
     assert (found.best, found.ties) == (None, ())

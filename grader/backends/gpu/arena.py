@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from grader.backends.gpu.cuda import Cuda, CudaError, Module
 from grader.backends.gpu.faults import error_name
-from grader.backends.gpu.wire import Shape
+from grader.backends.gpu.wire import LaunchShape
 from grader.errors import Unsupported
 from grader.inputs import POISON_WORD
 
@@ -32,7 +32,7 @@ _UNTOUCHED = 2**64 - 1
 
 
 @dataclass(frozen=True)
-class Place:
+class BufferPlace:
     """Where an array lies in the arena, in bytes from its start, with the guards that belong to it."""
 
     name: str
@@ -52,14 +52,14 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Layout:
-    places: Mapping[str, Place]
+class ArenaLayout:
+    places: Mapping[str, BufferPlace]
     size: int
 
 
-def lay_out(arrays: Sequence[tuple[str, int, int]]) -> Layout:
+def lay_out(arrays: Sequence[tuple[str, int, int]]) -> ArenaLayout:
     """Places for ``(name, itemsize, count)`` in order; the total is a whole number of 2 MiB pieces."""
-    places: dict[str, Place] = {}
+    places: dict[str, BufferPlace] = {}
     at = HALF_GUARD
     for position, (name, itemsize, count) in enumerate(arrays):
         size = itemsize * count
@@ -67,8 +67,8 @@ def lay_out(arrays: Sequence[tuple[str, int, int]]) -> Layout:
         at = _up(start + size, ALIGNMENT) + 2 * HALF_GUARD
         last = position == len(arrays) - 1
         after = _up(at, GRANULE) if last else at - HALF_GUARD
-        places[name] = Place(name, itemsize, start, size, before, after)
-    return Layout(places, _up(at, GRANULE))
+        places[name] = BufferPlace(name, itemsize, start, size, before, after)
+    return ArenaLayout(places, _up(at, GRANULE))
 
 
 def _up(value: int, multiple: int) -> int:
@@ -99,12 +99,12 @@ class Arena:
         self._find_changed = device.function(support, "find_changed") if support is not None else None
         self.guard = 1 + secrets.randbelow(254)
         self.base = 0
-        self.layout = Layout({}, 0)
+        self.layout = ArenaLayout({}, 0)
         self._room = 0
         self._results = 0  # of `strays`
         self._results_room = 0
 
-    def lay_out(self, shapes: Sequence[Shape]) -> None:
+    def lay_out(self, shapes: Sequence[LaunchShape]) -> None:
         """Make room for these arrays and fill all of it with the guard byte."""
         self.layout = lay_out([(s.name, np.dtype(s.dtype).itemsize, s.count) for s in shapes])
         size = self.layout.size

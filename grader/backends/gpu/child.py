@@ -25,7 +25,7 @@ from grader.backends.gpu.arena import Arena
 from grader.backends.gpu.cuda import Cuda, CudaError, Module
 from grader.backends.gpu.faults import fault_diagnostic, fault_of, is_sticky
 from grader.backends.gpu.program import LoadedProgram, only_kernel, run_case
-from grader.backends.gpu.wire import Shape, TimedRun, Trusted
+from grader.backends.gpu.wire import LaunchShape, TimedRun, Trusted
 from grader.backends.plans import from_json
 from grader.compile import Entry
 from grader.errors import GraderFault, SubmissionError, Unsupported
@@ -62,7 +62,7 @@ def main() -> None:
         device = Cuda(int(message["device"]))  # now, while the parent compiles
     except Exception as error:
         device = error
-    worker = Worker(channel, device, printed)
+    worker = GpuWorker(channel, device, printed)
     try:
         prepare, _ = channel.receive(None)
     except ChannelClosed:
@@ -71,7 +71,7 @@ def main() -> None:
     worker.serve()
 
 
-class Worker:
+class GpuWorker:
     """Answers the parent's requests. ``device`` is the GPU, or what was raised instead of it; tests hand in a fake."""
 
     def __init__(self, channel: Channel, device: Cuda | Exception, printed: Printed) -> None:
@@ -155,7 +155,7 @@ class Worker:
         self._device = self._made
         self._support = self._device.load(support)
         self._arena = arena = Arena(self._device, self._support)
-        arena.lay_out((Shape("health", "uint8", HEALTH_BYTES, "out"),))
+        arena.lay_out((LaunchShape("health", "uint8", HEALTH_BYTES, "out"),))
         if arena.strays():
             raise GraderFault("this GPU does not keep what is written to its memory")
         self._device.fill8(arena.address("health") + HEALTH_BYTES + 3, arena.guard ^ 0xFF, 1)
@@ -176,7 +176,7 @@ class Worker:
 
     def _run(self, message: dict[str, Any], arrays: Arrays) -> Answer:
         assert self._program is not None
-        plan, shapes = from_json(LaunchPlan, message["plan"]), from_json(tuple[Shape, ...], message["shapes"])
+        plan, shapes = from_json(LaunchPlan, message["plan"]), from_json(tuple[LaunchShape, ...], message["shapes"])
         outcome = run_case(self._device, self._arena, self._program, plan, shapes, arrays)
         answer = {
             "diagnostics": [asdict(one) for one in outcome.diagnostics],
@@ -210,7 +210,7 @@ class Worker:
         from grader.backends.gpu.libraries import time_host_library, time_library
         from grader.backends.gpu.measure import TrustedKernels
 
-        shapes = from_json(tuple[Shape, ...], message["shapes"])
+        shapes = from_json(tuple[LaunchShape, ...], message["shapes"])
         if message["host"]:
             return {"seconds": time_host_library(self._device, message, shapes)}, {}
         # Inputs as for a submission: a product of zeros or ones would draw less power, and run faster.

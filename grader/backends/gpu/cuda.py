@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from grader.backends.gpu.wire import Shape
+from grader.backends.gpu.wire import LaunchShape
 from grader.launch import Dim3, TensorMap
 
 Function = Any
@@ -183,7 +183,7 @@ class Cuda:
     def free_host(self, address: int) -> None:
         self._do(self._runtime.freeHost, address)
 
-    def as_cupy(self, address: int, shape: Shape) -> Any:
+    def as_cupy(self, address: int, shape: LaunchShape) -> Any:
         """A CuPy array over memory that is not CuPy's."""
         import cupy
         from cupy.cuda import MemoryPointer, UnownedMemory
@@ -191,7 +191,7 @@ class Cuda:
         size = shape.count * cupy.dtype(shape.dtype).itemsize
         return cupy.ndarray(shape.count, shape.dtype, MemoryPointer(UnownedMemory(address, size, self), 0))
 
-    def pinned_array(self, shape: Shape) -> npt.NDArray[np.generic]:
+    def pinned_array(self, shape: LaunchShape) -> npt.NDArray[np.generic]:
         """A NumPy array of ones in pinned memory."""
         from cupyx import empty_pinned
 

@@ -12,7 +12,7 @@ from typing import Any
 from grader.backends.gpu.arena import Arena
 from grader.backends.gpu.cuda import Cuda, Module
 from grader.backends.gpu.measure import L2, TrustedKernels
-from grader.backends.gpu.wire import Shape, Trusted
+from grader.backends.gpu.wire import LaunchShape, Trusted
 from grader.backends.plans import from_json
 
 WARM_UPS = 3
@@ -43,7 +43,7 @@ def time_ceiling(device: Cuda, support: Module, cubin: bytes | None, request: Ma
 
 
 def time_library(
-    device: Cuda, support: Module, arena: Arena, request: Mapping[str, Any], shapes: tuple[Shape, ...]
+    device: Cuda, support: Module, arena: Arena, request: Mapping[str, Any], shapes: tuple[LaunchShape, ...]
 ) -> list[float]:
     """Seconds of a library call on arrays of these shapes; ``request`` holds the baseline's source and function.
 
@@ -60,7 +60,7 @@ def time_library(
     return seconds
 
 
-def time_host_library(device: Cuda, request: Mapping[str, Any], shapes: tuple[Shape, ...]) -> list[float]:
+def time_host_library(device: Cuda, request: Mapping[str, Any], shapes: tuple[LaunchShape, ...]) -> list[float]:
     """As `time_library` on arrays in pinned host memory, by the clock: the call returns when its output is there."""
     try:
         run = _prepared(request, {shape.name: device.pinned_array(shape) for shape in shapes})

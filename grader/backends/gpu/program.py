@@ -14,7 +14,7 @@ from grader.backends.gpu.arena import Arena
 from grader.backends.gpu.cuda import Cuda, CudaError, Function, Module
 from grader.backends.gpu.faults import stray_diagnostic
 from grader.backends.gpu.variables import Snapshot, state_sections
-from grader.backends.gpu.wire import Shape
+from grader.backends.gpu.wire import LaunchShape
 from grader.backends.plans import resolve
 from grader.compile import Entry
 from grader.errors import SubmissionError
@@ -132,7 +132,7 @@ def run_case(
     arena: Arena,
     program: LoadedProgram,
     plan: LaunchPlan,
-    shapes: tuple[Shape, ...],
+    shapes: tuple[LaunchShape, ...],
     data: Mapping[str, npt.NDArray[np.generic]],
 ) -> Execution:
     """Run the plan once: fresh arrays, the launches in order, then everything that may have gone wrong.

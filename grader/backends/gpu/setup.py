@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from grader.backends.gpu import checks
 from grader.backends.gpu.reference import cubin, device_data, find, target_of
-from grader.backends.gpu.wire import Shape, TimedRun, Trusted
+from grader.backends.gpu.wire import LaunchShape, TimedRun, Trusted
 from grader.errors import GraderFault
 from grader.expressions import cdiv, evaluate, evaluate_integer
 from grader.inputs import derive_seed, element_count
@@ -82,10 +82,10 @@ def prepare(entry: CourseExercise, program: Program, gpu: Gpu, seed: int, *, sam
         modules["ceiling"] = cubin(ceiling_file.read_text(), ceiling_file.name, gpu.arch, target_of(gpu))
     secret = derive_seed(seed, "timed", exercise.name)
     variants, work_bytes = checks.variants(exercise, size, secret, check, data.GENERATED_TYPES)
-    arrays = [Shape(a.name, a.dtype, element_count(a, size), a.role) for a in exercise.arrays]
+    arrays = [LaunchShape(a.name, a.dtype, element_count(a, size), a.role) for a in exercise.arrays]
     run = TimedRun(
         plan=plan,
-        shapes=(*arrays, *(Shape(s.name, s.dtype, s.count, "scratch") for s in plan.scratch)),
+        shapes=(*arrays, *(LaunchShape(s.name, s.dtype, s.count, "scratch") for s in plan.scratch)),
         variants=variants,
         inputs=tuple(array.name for array in exercise.inputs),
         judged=exercise.outputs[0].name,

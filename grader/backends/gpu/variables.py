@@ -33,7 +33,7 @@ _ALIGNMENT = 16
 
 
 @dataclass(frozen=True)
-class Variable:
+class ModuleVariable:
     """A `__device__` or `__constant__` variable: its place in its section, in bytes."""
 
     name: str
@@ -47,7 +47,7 @@ class StateSection:
 
     name: str
     size: int
-    variables: tuple[Variable, ...]
+    variables: tuple[ModuleVariable, ...]
 
     @property
     def unnamed(self) -> int:
@@ -81,12 +81,12 @@ def _state_sections(cubin: bytes) -> tuple[StateSection, ...]:
         begin = headers[strings][4] + offset
         return cubin[begin : cubin.index(b"\0", begin)].decode()
 
-    variables: dict[int, list[Variable]] = {}  # by the index of their section
+    variables: dict[int, list[ModuleVariable]] = {}  # by the index of their section
     for _, kind, _, _, offset, size, strings, *_ in headers:
         for at in range(offset, offset + size, _SYMBOL.size) if kind == _SYMBOL_TABLE else ():
             name, info, _, section, value, length = _SYMBOL.unpack_from(cubin, at)
             if info & 0xF == _OBJECT and name and length:
-                variables.setdefault(section, []).append(Variable(text(strings, name), value, length))
+                variables.setdefault(section, []).append(ModuleVariable(text(strings, name), value, length))
     return tuple(
         StateSection(name, header[5], tuple(variables.get(index, ())))
         for index, header in enumerate(headers)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Shape:
+class LaunchShape:
     """A buffer without its content: ``count`` elements of ``dtype``."""
 
     name: str
@@ -66,7 +66,7 @@ class TimedRun:
     """
 
     plan: LaunchPlan
-    shapes: tuple[Shape, ...]
+    shapes: tuple[LaunchShape, ...]
     variants: tuple[Variant, ...]
     inputs: tuple[str, ...]
     judged: str
@@ -104,5 +104,5 @@ class RawSamples:
     diagnostics: tuple[Diagnostic, ...] = ()  # stray writes
 
 
-def shapes_of(buffers: Sequence[Buffer]) -> tuple[Shape, ...]:
-    return tuple(Shape(b.name, b.dtype, b.count, b.role) for b in buffers)
+def shapes_of(buffers: Sequence[Buffer]) -> tuple[LaunchShape, ...]:
+    return tuple(LaunchShape(b.name, b.dtype, b.count, b.role) for b in buffers)

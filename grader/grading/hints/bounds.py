@@ -12,13 +12,13 @@ from grader.findings.sentences.words import Words, elements
 from grader.grading.causes import disagrees
 from grader.grading.hints.rules import Seen, finding, kernel, rule, stray
 from grader.launch import Launch, LaunchPlan, Scratch
-from grader.launch.source import Misread, Parameter
+from grader.launch.source import Misread, SourceParameter
 from grader.simt.occupancy import MULTIPROCESSORS, SIMULATED
 from grader.text import listed
 
 LARGEST_SHARED_BYTES = MULTIPROCESSORS[SIMULATED].shared_bytes_per_block
 
-_READS = (Misread("k", Parameter("const double* a", "a", "double"), "a", "float32"),)
+_READS = (Misread("k", SourceParameter("const double* a", "a", "double"), "a", "float32"),)
 
 
 @rule(example=finding("wrong", "overwritten", array="a"), seen=Seen(misread=_READS))

@@ -68,7 +68,7 @@ def arrival(*, drop: bool) -> Callable[[Builder, Value, Sequence[Value]], Value]
 class BarrierObjectCode:
     """The functions of barrier objects of one kernel. ``tracks``: some copies are tracked."""
 
-    def __init__(self, module: ir.Module, schedule: Schedule, copies: CopyCode, *, tracks: bool) -> None:
+    def __init__(self, module: ir.IRModule, schedule: Schedule, copies: CopyCode, *, tracks: bool) -> None:
         self.module, self.schedule, self.copies, self.tracks = module, schedule, copies, tracks
 
     @generated("object_release", VOID, *_LANES_OF_OBJECTS)

@@ -172,7 +172,7 @@ def join(f: Builder, into: Value, other: Value) -> None:
 
 
 @generated("make_room", VOID, PTR, PTR, attributes="")
-def make_room(module: ir.Module, f: Builder) -> None:
+def make_room(module: ir.IRModule, f: Builder) -> None:
     """make_room(worker, warp): to be called before the warp's clock moves on."""
     worker, warp = f.args
     with f.if_(WARP.load(f, warp, "clock").uge(Stamp.MAX_CLOCK - 1), likely=False):
@@ -180,7 +180,7 @@ def make_room(module: ir.Module, f: Builder) -> None:
 
 
 @generated("renumber", VOID, PTR, PTR, attributes="noinline cold")
-def _renumber(_: ir.Module, f: Builder) -> None:
+def _renumber(_: ir.IRModule, f: Builder) -> None:
     worker, warp = f.args
     rank = _ranks(f, worker, warp)
     _each_known(f, worker, warp, lambda place: f.store(rank(f.load(I32, place)), place))

@@ -55,7 +55,7 @@ class Phi(Value):
         super().__init__(f, kind, ref)
         self._incoming: list[str] = []
 
-    def add_incoming(self, value: Value, block: ir.Block) -> None:
+    def add_incoming(self, value: Value, block: ir.IRBlock) -> None:
         self._incoming.append(f"[{value.ref}, %{block.label}]")
 
     def __str__(self) -> str:
@@ -66,16 +66,16 @@ class Builder:
     """Builds one LLVM function. Instructions go to the end of the basic block ``here``."""
 
     def __init__(
-        self, module: ir.Module, name: str, result: ir.Type, arguments: Sequence[ir.Type], *, public: bool = False
+        self, module: ir.IRModule, name: str, result: ir.Type, arguments: Sequence[ir.Type], *, public: bool = False
     ) -> None:
         self.module = module
-        self.fn = ir.Function(module, result, arguments, name)
+        self.fn = ir.IRFunction(module, result, arguments, name)
         self.fn.public = public
         self.head = self.fn.append_basic_block("entry")
         self.body = self.here = self.fn.append_basic_block("body")
         self.args = [Value(self, kind, f"%a{i}") for i, kind in enumerate(arguments)]
 
-    def finish(self) -> ir.Function:
+    def finish(self) -> ir.IRFunction:
         """Close the entry block, which holds the allocas."""
         self.head.lines.append(f" br label %{self.body.label}")
         return self.fn
@@ -146,7 +146,7 @@ class Builder:
         return self.emit(I64, f"ptrtoint {pointer.typed} to i64")
 
     # -- calls ------------------------------------------------------------------------------------------------------
-    def call(self, fn: ir.Function, *args: Value) -> Value:
+    def call(self, fn: ir.IRFunction, *args: Value) -> Value:
         self.fn.called[fn.name] = fn
         text = f'call {fn.result.text} @"{fn.name}"({", ".join([a.typed for a in args])})'
         if fn.result is not VOID:
@@ -156,7 +156,7 @@ class Builder:
 
     def intrinsic(self, name: str, result: ir.Type, *args: Value) -> Value:
         """Call an LLVM intrinsic or an external function, declared at its first use."""
-        fn = self.module.globals.get(name) or ir.Function(self.module, result, [a.type for a in args], name)
+        fn = self.module.globals.get(name) or ir.IRFunction(self.module, result, [a.type for a in args], name)
         return self.call(fn, *args)
 
     def overloaded(self, name: str, *args: Value, result: ir.Type | None = None) -> Value:
@@ -196,21 +196,21 @@ class Builder:
         self.intrinsic(name, VOID, value, pointers, self.const(I32, align), mask)
 
     # -- control flow -----------------------------------------------------------------------------------------------
-    def block(self, name: str = "") -> ir.Block:
+    def block(self, name: str = "") -> ir.IRBlock:
         return self.fn.append_basic_block(name)
 
-    def enter(self, block: ir.Block) -> None:
+    def enter(self, block: ir.IRBlock) -> None:
         self.here = block
 
     def _end(self, text: str) -> None:
         self.here.lines.append(text)
         self.here.is_terminated = True
 
-    def goto(self, block: ir.Block) -> None:
+    def goto(self, block: ir.IRBlock) -> None:
         if not self.here.is_terminated:
             self._end(f" br label %{block.label}")
 
-    def branch(self, condition: Value, yes: ir.Block, no: ir.Block, weights: tuple[int, int] | None = None) -> None:
+    def branch(self, condition: Value, yes: ir.IRBlock, no: ir.IRBlock, weights: tuple[int, int] | None = None) -> None:
         """A conditional branch; ``weights`` say how often it goes either way."""
         text = f" br {condition.typed}, label %{yes.label}, label %{no.label}"
         if weights is not None:
@@ -218,12 +218,12 @@ class Builder:
             text += f", !prof !{ir.weights_number(weights)}"
         self._end(text)
 
-    def switch(self, value: Value, default: ir.Block, cases: Sequence[tuple[int, ir.Block]]) -> None:
+    def switch(self, value: Value, default: ir.IRBlock, cases: Sequence[tuple[int, ir.IRBlock]]) -> None:
         kind = value.type.text
         targets = " ".join([f"{kind} {number}, label %{block.label}" for number, block in cases])
         self._end(f" switch {value.typed}, label %{default.label} [{targets}]")
 
-    def phi(self, kind: ir.Type, block: ir.Block | None = None) -> Phi:
+    def phi(self, kind: ir.Type, block: ir.IRBlock | None = None) -> Phi:
         """At the end of this block, or of ``here``; what comes in is added later."""
         self.fn.values += 1
         phi = Phi(self, kind, f"%v{self.fn.values}")
@@ -251,7 +251,7 @@ class Builder:
         self.enter(after)
 
     @contextmanager
-    def _arm(self, block: ir.Block, after: ir.Block) -> Iterator[None]:
+    def _arm(self, block: ir.IRBlock, after: ir.IRBlock) -> Iterator[None]:
         self.enter(block)
         yield
         self.goto(after)
@@ -301,20 +301,20 @@ class Builder:
 
 class _HasModule(Protocol):
     @property
-    def module(self) -> ir.Module: ...
+    def module(self) -> ir.IRModule: ...
 
 
-Owner = TypeVar("Owner", bound=ir.Module | _HasModule)
+Owner = TypeVar("Owner", bound=ir.IRModule | _HasModule)
 
 
 def generated_once(
-    module: ir.Module,
+    module: ir.IRModule,
     name: str,
     result: ir.Type,
     arguments: Sequence[ir.Type],
     build: Callable[[Builder], None],
     attributes: str = "noinline",
-) -> ir.Function:
+) -> ir.IRFunction:
     """The generated function of that name, built by ``build`` when it is first asked for.
 
     One without a result returns at its end.
@@ -332,13 +332,13 @@ def generated_once(
 
 def generated(
     name: str, result: ir.Type, *arguments: ir.Type, attributes: str = "noinline"
-) -> Callable[[Callable[[Owner, Builder], None]], Callable[[Owner], ir.Function]]:
+) -> Callable[[Callable[[Owner, Builder], None]], Callable[[Owner], ir.IRFunction]]:
     """Of a function ``build(owner, f)``: a call with the owner alone, a module or what has one, gives the function."""
 
-    def decorate(build: Callable[[Owner, Builder], None]) -> Callable[[Owner], ir.Function]:
+    def decorate(build: Callable[[Owner, Builder], None]) -> Callable[[Owner], ir.IRFunction]:
         @wraps(build)
-        def get(owner: Owner) -> ir.Function:
-            module = owner if isinstance(owner, ir.Module) else owner.module
+        def get(owner: Owner) -> ir.IRFunction:
+            module = owner if isinstance(owner, ir.IRModule) else owner.module
             return generated_once(module, name, result, arguments, partial(build, owner), attributes)
 
         return get

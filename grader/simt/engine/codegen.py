@@ -79,7 +79,7 @@ class Kernel:
         return resident_without_registers(SIMULATED, threads, self.declared_shared_bytes + dynamic_shared)
 
 
-def generate(module: Module, entry_name: str, observers: ObserverSet) -> tuple[ir.Module, Kernel]:
+def generate(module: Module, entry_name: str, observers: ObserverSet) -> tuple[ir.IRModule, Kernel]:
     """IR and description of one entry. Raises UnsupportedPtx, with the source line."""
     flat = flatten(module, module.functions[entry_name])
     return Generator(module, flat, build(flat), observers).run()
@@ -98,7 +98,7 @@ class Generator:
         self.flat = flat
         self.graph = graph
         self.observers = observers
-        self.ir = ir.Module()
+        self.ir = ir.IRModule()
         self.waits = waits(graph)
         self.slots = self._register_slots()
         self._place_variables()
@@ -172,19 +172,19 @@ class Generator:
         self.parameter_bytes = at
 
     # -- functions --------------------------------------------------------------------------------------------------
-    def run(self) -> tuple[ir.Module, Kernel]:
+    def run(self) -> tuple[ir.IRModule, Kernel]:
         blocks = self.graph.blocks
         regions = [self._region(blocks[i : i + REGION]) for i in range(0, len(blocks), REGION)]
         self.schedule.build_run(self._warp_function(regions))
         return self.ir, self._kernel()
 
-    def _region(self, blocks: Sequence[Block]) -> ir.Function:
+    def _region(self, blocks: Sequence[Block]) -> ir.IRFunction:
         region = Region(self.ir, self.schedule, blocks)
         for block in blocks:
             BlockEmitter(self, region, block).run()
         return region.finish()
 
-    def _warp_function(self, regions: Sequence[ir.Function]) -> ir.Function:
+    def _warp_function(self, regions: Sequence[ir.IRFunction]) -> ir.IRFunction:
         """warp(warp, worker): run the warp until it waits, ends (0) or gives way to others (1)."""
         f = Builder(self.ir, "warp", I32, [PTR, PTR], public=True)
         warp, worker = f.args
@@ -248,7 +248,7 @@ class Region:
     Within its region a block jumps to another directly when no other lanes wait; into another one it goes by the queue.
     """
 
-    def __init__(self, module: ir.Module, schedule: Schedule, blocks: Sequence[Block]) -> None:
+    def __init__(self, module: ir.IRModule, schedule: Schedule, blocks: Sequence[Block]) -> None:
         first = blocks[0].index
         self.f = f = Builder(module, f"region{first}", I32, [PTR, PTR, I32], public=True)
         self.warp, self.worker, start = f.args
@@ -275,7 +275,7 @@ class Region:
         f.enter(elsewhere)
         f.ret(index.eq(-1).select(f.const(I32, LEAVE), index + BLOCK))
 
-    def finish(self) -> ir.Function:
+    def finish(self) -> ir.IRFunction:
         self.f.enter(self.give_up)
         self.f.ret(self.f.const(I32, GIVE_UP))
         return self.f.finish()

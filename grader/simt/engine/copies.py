@@ -48,7 +48,7 @@ def each_slot(f: Builder, queue: Value) -> Iterator[tuple[Value, Value]]:
 class CopyCode:
     """Builds the functions of asynchronous copies of one kernel."""
 
-    def __init__(self, module: ir.Module, memory: MemoryCode, observers: ObserverSet) -> None:
+    def __init__(self, module: ir.IRModule, memory: MemoryCode, observers: ObserverSet) -> None:
         self.module, self.memory, self.observers = module, memory, observers
 
     # -- what forms call --------------------------------------------------------------------------------------------
@@ -82,7 +82,7 @@ class CopyCode:
         e.f.call(self._wait(), e.warp, e.worker, e.mask, e.f.const(I32, newest))
 
     # -- functions --------------------------------------------------------------------------------------------------
-    def _issue(self, size: int, *, partial: bool, bypass: bool) -> ir.Function:
+    def _issue(self, size: int, *, partial: bool, bypass: bool) -> ir.IRFunction:
         """issue(warp, worker, targets, sources, bytes, lanes, source's site, target's site, line)"""
         source = self.memory.copy_side("global", size, partial=partial, bypass=bypass)
         target = self.memory.copy_side("shared", size, partial=partial, bypass=False)

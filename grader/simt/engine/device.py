@@ -36,7 +36,7 @@ import numpy.typing as npt
 from grader.simt.engine.code_cache import CodeCache
 from grader.simt.engine.codegen import MAX_PARAMETER_BYTES, cell_bytes
 from grader.simt.engine.flatten import UnsupportedPtx
-from grader.simt.engine.launch import Dim3, Launch, Launched
+from grader.simt.engine.launch import Dim3, GridLaunch, Launched
 from grader.simt.engine.layout import Stamp, rounded
 from grader.simt.engine.shadows import Bytes, Intervals, Shadows
 from grader.simt.occupancy import SM_COUNT
@@ -259,7 +259,7 @@ class Device:
         """
         loaded = self.cache.get(self.module, name, self.observed)
         at_once = self.resident(name, block, dynamic_shared) if resident is None else resident
-        launch = Launch(
+        launch = GridLaunch(
             self, loaded, grid, block, dynamic_shared, arguments, budget_per_block, budget,
             cooperative=cooperative, resident=at_once,
         )  # fmt: skip

@@ -39,7 +39,7 @@ class Finding:
 
 
 @generated("report", VOID, PTR, I32, I32, I32, I32, I64, I64, attributes="noinline cold")
-def report_function(_: ir.Module, f: Builder) -> None:
+def report_function(_: ir.IRModule, f: Builder) -> None:
     """report(worker, kind, site, thread, lanes, address, other): append a finding, at most PER_SITE alike."""
     worker, kind, site, thread, lanes, address, other = f.args
     count = WORKER.load(f, worker, "finding_count")

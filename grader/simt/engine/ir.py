@@ -59,7 +59,7 @@ def _named(text: str) -> Type:
 HALF, FLOAT, DOUBLE, POINTER, VOID, METADATA = map(_named, ("half", "float", "double", "ptr", "void", "metadata"))
 
 
-class Block:
+class IRBlock:
     """A basic block under construction. A line that is not complete yet is an object with a text."""
 
     __slots__ = ("is_terminated", "label", "lines")
@@ -70,34 +70,34 @@ class Block:
         self.is_terminated = False
 
 
-class Module:
+class IRModule:
     """Functions by name; ``globals`` holds the declared ones too."""
 
     def __init__(self) -> None:
-        self.globals: dict[str, Function] = {}
+        self.globals: dict[str, IRFunction] = {}
 
     def __str__(self) -> str:
         return module_text(self.globals.values(), {name for name, fn in self.globals.items() if not fn.public})
 
 
-class Function:
+class IRFunction:
     """A function; without blocks it is only declared. ``attributes`` are LLVM's words."""
 
-    def __init__(self, module: Module, result: Type, arguments: Sequence[Type], name: str) -> None:
+    def __init__(self, module: IRModule, result: Type, arguments: Sequence[Type], name: str) -> None:
         assert name not in module.globals, name
         self.name = name
         self.result = result
         self.arguments = tuple(arguments)
         self.public = True
         self.attributes: set[str] = set()
-        self.blocks: list[Block] = []
-        self.called: dict[str, Function] = {}
+        self.blocks: list[IRBlock] = []
+        self.called: dict[str, IRFunction] = {}
         self.weights: set[tuple[int, int]] = set()  # of its branches, how often they go either way
         self.values = 0  # named so far
         module.globals[name] = self
 
-    def append_basic_block(self, name: str) -> Block:
-        block = Block(f"{name}.{len(self.blocks)}")
+    def append_basic_block(self, name: str) -> IRBlock:
+        block = IRBlock(f"{name}.{len(self.blocks)}")
         self.blocks.append(block)
         return block
 
@@ -129,7 +129,7 @@ def weights_number(weights: tuple[int, int]) -> int:
     return weights[0] * 1000 + weights[1]
 
 
-def module_text(functions: Iterable[Function], hidden: Collection[str]) -> str:
+def module_text(functions: Iterable[IRFunction], hidden: Collection[str]) -> str:
     """A module of these functions; what they call beyond is declared. ``hidden``: those that nobody else calls."""
     defined = {fn.name: fn for fn in functions if fn.blocks}
     parts = [f"define {'internal ' if fn.name in hidden else ''}{fn.body}" for fn in defined.values()]
@@ -142,7 +142,7 @@ def module_text(functions: Iterable[Function], hidden: Collection[str]) -> str:
     return "\n".join([*parts, *(fn.declaration for _, fn in sorted(outside.items())), *sorted(weights), ""])
 
 
-def units(module: Module, lines: int) -> tuple[list[str], list[str]]:
+def units(module: IRModule, lines: int) -> tuple[list[str], list[str]]:
     """The module in parts that are compiled apart and linked: the public functions, and each outlined one by itself.
 
     About so many ``lines`` of public functions make a part. A function that is neither public nor outlined goes with
@@ -150,7 +150,7 @@ def units(module: Module, lines: int) -> tuple[list[str], list[str]]:
     machine code serves every module that has the same.
     """
     outlined = [fn for fn in module.globals.values() if fn.blocks and fn.is_outlined]
-    own: list[list[Function]] = [[]]
+    own: list[list[IRFunction]] = [[]]
     for fn in module.globals.values():
         if fn.blocks and fn.public:
             if sum(f.lines for f in own[-1]) + fn.lines > lines and own[-1]:
@@ -159,7 +159,7 @@ def units(module: Module, lines: int) -> tuple[list[str], list[str]]:
     return [_with_inlined(part) for part in own], [_with_inlined([fn]) for fn in outlined]
 
 
-def _with_inlined(functions: Sequence[Function]) -> str:
+def _with_inlined(functions: Sequence[IRFunction]) -> str:
     chosen = {fn.name: fn for fn in functions}
     work = list(functions)
     while work:

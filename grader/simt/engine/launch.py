@@ -76,7 +76,7 @@ class Launched:
     resident: int = 0  # blocks at once, at most
 
 
-class Launch:
+class GridLaunch:
     def __init__(
         self,
         device: Device,
@@ -242,7 +242,7 @@ def _table(rows: Sequence[tuple[int, int, int, int, int]]) -> Bytes:
 class Worker:
     """One CPU thread's share of a launch: a contiguous range of blocks, with memory of its own for all but the data."""
 
-    def __init__(self, launch: Launch, index: int, count: int, serial: int) -> None:
+    def __init__(self, launch: GridLaunch, index: int, count: int, serial: int) -> None:
         self.launch = launch
         kernel = launch.kernel
         n = launch.block_count

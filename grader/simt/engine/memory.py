@@ -18,7 +18,7 @@ from grader.simt.engine import findings, ir
 from grader.simt.engine.builder import Builder, Cell, generated, generated_once
 from grader.simt.engine.layout import ALLOCATION, COPY, FATAL, READ_ONLY, RUNNING, SITE_COUNTERS, USED, WARP, WORKER
 from grader.simt.engine.values import I32, I64, LANES, PTR, VOID, Value, vec
-from grader.simt.observers.base import Access, ObserverSet
+from grader.simt.observers.base import ObservedAccess, ObserverSet
 
 if TYPE_CHECKING:
     from grader.simt.engine.sites import SiteTable
@@ -34,7 +34,7 @@ Combine = Callable[[Builder, Value, Sequence[Value]], Value]
 
 
 @dataclass(frozen=True)
-class Shape:
+class RequestShape:
     """What tells request functions apart. ``used`` has a bit for each element whose value matters."""
 
     space: str
@@ -58,7 +58,7 @@ class MemoryCode:
     """Builds the request functions of one kernel."""
 
     def __init__(
-        self, module: ir.Module, observers: ObserverSet, sites: SiteTable, *, copies: bool, waits: bool
+        self, module: ir.IRModule, observers: ObserverSet, sites: SiteTable, *, copies: bool, waits: bool
     ) -> None:
         self.module = module
         self.observers = observers
@@ -66,16 +66,16 @@ class MemoryCode:
         self.copies = copies  # whether memory may have asynchronous copies in flight
         self.waits = waits  # whether changes of memory are counted, because somebody may wait for them
 
-    def copy_side(self, space: str, size: int, *, partial: bool, bypass: bool) -> ir.Function:
+    def copy_side(self, space: str, size: int, *, partial: bool, bypass: bool) -> ir.IRFunction:
         """One side of an asynchronous copy: checks it and notes where it is in the copy's slot, but moves nothing.
 
         Called like a request, with the slot for ``out``. ``partial``: the slot says how many bytes each lane reads.
         """
         kind = "part" if partial and space == "global" else "copy"
         words = size // 4
-        return self.request(Shape(space, kind, 32, words, used=(1 << words) - 1, bypass=bypass))
+        return self.request(RequestShape(space, kind, 32, words, used=(1 << words) - 1, bypass=bypass))
 
-    def request(self, shape: Shape) -> ir.Function:
+    def request(self, shape: RequestShape) -> ir.IRFunction:
         """request(warp, worker, addresses, lanes, site, line's index, out): ``out`` has the elements, lane by lane."""
 
         def build(f: Builder) -> None:
@@ -86,7 +86,7 @@ class MemoryCode:
 
         return generated_once(self.module, shape.name, VOID, (PTR, PTR, vec(I64), I32, I32, I32, PTR), build)
 
-    def _generic(self, f: Builder, shape: Shape) -> None:
+    def _generic(self, f: Builder, shape: RequestShape) -> None:
         """Sort the lanes by the window that their address lies in."""
         spaces = [s for s in SPACES if not (shape.atomic and s == "local")]
         parts = {space: self.request(replace(shape, space=space)) for space in spaces}
@@ -103,7 +103,7 @@ class MemoryCode:
 
 
 @generated("find", PTR, PTR, I64, I64)
-def _find(_: ir.Module, f: Builder) -> None:
+def _find(_: ir.IRModule, f: Builder) -> None:
     """find(table, count, address) -> the allocation that holds the address, or null."""
     table, count, address = f.args
     low, high = f.var(f.const(I64, 0)), f.var(count)
@@ -125,7 +125,7 @@ def _find(_: ir.Module, f: Builder) -> None:
 class _Request:
     """Builds one request function."""
 
-    def __init__(self, code: MemoryCode, f: Builder, shape: Shape) -> None:
+    def __init__(self, code: MemoryCode, f: Builder, shape: RequestShape) -> None:
         self.code, self.f, self.shape = code, f, shape
         self.space, self.bits, self.count = shape.space, shape.bits, shape.count
         self.kind = "copy" if shape.kind == "part" else shape.kind
@@ -241,11 +241,11 @@ class _Request:
                 with no:
                     self._move(allocation, offset, group)
 
-    def _access(self, allocation: Value, offset: Value, group: Value, base: Value | None) -> Access:
+    def _access(self, allocation: Value, offset: Value, group: Value, base: Value | None) -> ObservedAccess:
         counters = self.f.at(
             WORKER.load(self.f, self.worker, "site_counters"), self.site.zext(I64) * (8 * len(SITE_COUNTERS))
         )
-        return Access(
+        return ObservedAccess(
             f=self.f, warp=self.warp, worker=self.worker, site=self.site, line=self.line,
             space=self.space, kind=self.kind,
             bits=self.bits, count=self.count, strong=self.shape.strong, mask=group, address=self.address, offset=offset,

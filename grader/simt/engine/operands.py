@@ -14,7 +14,7 @@ from grader.simt.engine import findings, ir
 from grader.simt.engine.blocks import Block, Op
 from grader.simt.engine.flatten import UnsupportedPtx, storage_bytes
 from grader.simt.engine.layout import WORKER
-from grader.simt.engine.memory import Combine, Shape
+from grader.simt.engine.memory import Combine, RequestShape
 from grader.simt.engine.values import I1, I32, I64, Value, bits_of, vec
 from grader.simt.isa import special_registers
 from grader.simt.isa.registry import ELEMENT, PACKED, Emitter, is_signed
@@ -195,7 +195,7 @@ class OperandEmitter(Emitter):
         out = self.f.array(kind, count)
         if self.op.index in self.g.sites.seeds:
             ordered = "relaxed"
-        shape = Shape(space, "load", bits, count, bool(ordered), used=used & ((1 << count) - 1))
+        shape = RequestShape(space, "load", bits, count, bool(ordered), used=used & ((1 << count) - 1))
         self._request(shape, address, self.mask if mask is None else mask, out)
         return [self.f.load(kind, out, i * 4 * bits, align=4 * bits) for i in range(count)]
 
@@ -215,7 +215,9 @@ class OperandEmitter(Emitter):
             self.f.store(value.bitcast(ir.IntType(bits)), out, i * 4 * bits, align=4 * bits)
         # A volatile store orders nothing by itself: in a kernel without fences, one to shared memory is a plain one.
         plain = ordered == "volatile" and space == "shared" and not self.g.sites.has_fences
-        shape = Shape(space, "store", bits, len(values), bool(ordered) and not plain, used=(1 << len(values)) - 1)
+        shape = RequestShape(
+            space, "store", bits, len(values), bool(ordered) and not plain, used=(1 << len(values)) - 1
+        )
         self._request(shape, address, self.mask if mask is None else mask, out)
 
     def atomic_memory(
@@ -229,11 +231,11 @@ class OperandEmitter(Emitter):
         out = self.f.array(kind, 1 + len(operands))
         for i, value in enumerate(operands):
             self.f.store(value.bitcast(ir.IntType(bits)), out, (i + 1) * 4 * bits, align=4 * bits)
-        shape = Shape(space, "atomic", bits, 1, True, (name, combine, len(operands)), used=1)
+        shape = RequestShape(space, "atomic", bits, 1, True, (name, combine, len(operands)), used=1)
         self._request(shape, address, self.mask, out)
         return self.f.load(kind, out, align=4 * bits)
 
-    def _request(self, shape: Shape, address: Value, mask: Value, out: Value) -> None:
+    def _request(self, shape: RequestShape, address: Value, mask: Value, out: Value) -> None:
         f, sites, space = self.f, self.g.sites, shape.space
         orders = shape.strong and space != "shared"
         site = sites.request(self.op, space, shape.kind, shape.bits * shape.count // 8, orders_blocks=orders)

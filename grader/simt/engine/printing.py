@@ -23,7 +23,7 @@ WIDEST = 256
 
 
 @generated("print", VOID, PTR, PTR, I32, vec(I64), vec(I64), I32)
-def print_function(module: ir.Module, f: Builder) -> None:
+def print_function(module: ir.IRModule, f: Builder) -> None:
     """print(worker, warp, mask, format addresses, argument offsets in local memory, site)."""
     worker, warp, mask, texts, offsets, site = f.args
     table = f.array(I64, 64)

@@ -34,7 +34,7 @@ from grader.simt.engine.memory import SHARED_BASE
 from grader.simt.engine.shadows import Bytes
 
 if TYPE_CHECKING:
-    from grader.simt.engine.launch import Launch
+    from grader.simt.engine.launch import GridLaunch
 
 
 class TooLarge(Exception):
@@ -63,7 +63,7 @@ def aligned(size: int) -> Bytes:
     return raw[start : start + size]
 
 
-def block_memory(launch: Launch) -> dict[str, Bytes]:
+def block_memory(launch: GridLaunch) -> dict[str, Bytes]:
     """What one block has for itself, by the names of the fields of WORKER that point to it."""
     kernel, warps = launch.kernel, launch.warps
     # Shadow stamps of shared memory carry running block numbers of the device: the next block may use the cells.
@@ -107,7 +107,7 @@ class Resident:
 class Residents:
     """Runs blocks ``first`` to ``last - 1``. ``state`` is the first place, and has the common fields at the end."""
 
-    def __init__(self, launch: Launch, state: Bytes, memory: dict[str, Bytes], first: int, last: int) -> None:
+    def __init__(self, launch: GridLaunch, state: Bytes, memory: dict[str, Bytes], first: int, last: int) -> None:
         self.launch, self.next, self.last = launch, first, last
         self.first = self.current = Resident(state, memory)
         self.idle = [self.first]

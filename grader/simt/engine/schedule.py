@@ -46,7 +46,7 @@ def lanes_at(block: int) -> int:
 class Schedule:
     """Builds the scheduler's functions for one kernel."""
 
-    def __init__(self, module: ir.Module, exits: Sequence[int], *, copies: bool, objects: bool, waits: bool) -> None:
+    def __init__(self, module: ir.IRModule, exits: Sequence[int], *, copies: bool, objects: bool, waits: bool) -> None:
         self.module = module
         self.waits = waits  # whether blocks may wait for each other
         self.copies = copies  # whether warps have queues of asynchronous copies
@@ -115,7 +115,7 @@ class Schedule:
         with f.loop(WORKER.load(f, worker, "warp_count")) as i:
             yield _warp_at(f, worker, i)
 
-    def build_run(self, warp_function: ir.Function) -> None:
+    def build_run(self, warp_function: ir.IRFunction) -> None:
         """The public functions of the module. run(worker): the worker's blocks, up to one that waits for others.
 
         resume(worker), where blocks may wait for each other: go on with the block that waited.
@@ -292,7 +292,7 @@ def _warp_at(f: Builder, worker: Value, index: Value) -> Value:
     return f.at(WORKER.load(f, worker, "warps"), index.zext(I64) * WORKER.load(f, worker, "warp_bytes"))
 
 
-def _budgeted(f: Builder, worker: Value, cost: Value, run: ir.Function, *arguments: Value) -> None:
+def _budgeted(f: Builder, worker: Value, cost: Value, run: ir.IRFunction, *arguments: Value) -> None:
     """Run a block with what is left of its own budget or of the worker's, whichever is less."""
     left = WORKER.load(f, worker, "budget") - cost
     own = WORKER.load(f, worker, "own_left")

@@ -28,13 +28,13 @@ WMMA_F16_ELEMENTS = 16
 
 
 @dataclass(frozen=True)
-class Shape:
+class MmaShape:
     m: int
     n: int
     k: int
 
     @classmethod
-    def parse(cls, text: str) -> Shape:
+    def parse(cls, text: str) -> MmaShape:
         """From PTX's spelling: ``m16n8k16``."""
         found = re.fullmatch(r"m(\d+)n(\d+)k(\d+)", text)
         assert found is not None, text
@@ -86,7 +86,7 @@ class Fragment:
         return (t, g) if self.across else (g, t)
 
 
-def operand(role: str, shape: Shape, kind: str, *, wmma: bool) -> Fragment:
+def operand(role: str, shape: MmaShape, kind: str, *, wmma: bool) -> Fragment:
     """The fragment of operand ``a`` or ``b``."""
     bits = WIDTH[kind]
     step = 32 // bits
@@ -96,7 +96,7 @@ def operand(role: str, shape: Shape, kind: str, *, wmma: bool) -> Fragment:
     return Fragment(bits, step, role == "b", blocks, copies)
 
 
-def accumulator(shape: Shape, kind: str) -> Fragment:
+def accumulator(shape: MmaShape, kind: str) -> Fragment:
     """The fragment of operands ``c`` and ``d``."""
     along, across = (shape.m, shape.n) if shape.is_transposed else (shape.n, shape.m)
     return Fragment(WIDTH[kind], 2, shape.is_transposed, _blocks(across, along, 8, left=True))
@@ -111,7 +111,7 @@ def _blocks(g_extent: int, t_extent: int, width: int, *, left: bool) -> tuple[tu
 
 
 @dataclass(frozen=True)
-class Request:
+class FragmentRequest:
     """One warp request: where each lane's run starts as (g, t), how long it is, and which block(s) it fills.
 
     ``element`` is the one that a run of a single element fills, None where the run fills whole registers.
@@ -124,18 +124,20 @@ class Request:
     transposed: bool = False
 
 
-def requests(fragment: Fragment, layout: str, *, rows: bool) -> list[Request]:
+def requests(fragment: Fragment, layout: str, *, rows: bool) -> list[FragmentRequest]:
     """The requests that load or store a fragment. ``rows``: from shared memory, as an operand of a product."""
     along = fragment.runs_along(layout)
     if rows and (fragment.bits == 16 or (along and fragment.bits == 8)):
         return _row_requests(fragment, along)
     if along:
         width = fragment.step * fragment.bits // 8
-        return [Request(_lanes(g, t, 1, fragment.step), width, (i,)) for i, (g, t) in enumerate(fragment.blocks)]
+        return [
+            FragmentRequest(_lanes(g, t, 1, fragment.step), width, (i,)) for i, (g, t) in enumerate(fragment.blocks)
+        ]
     if fragment.bits == 16:
-        return [Request(_exchanged(g, t), 4, (i,), transposed=True) for i, (g, t) in enumerate(fragment.blocks)]
+        return [FragmentRequest(_exchanged(g, t), 4, (i,), transposed=True) for i, (g, t) in enumerate(fragment.blocks)]
     return [
-        Request(_lanes(g, t + j, 1, fragment.step), fragment.bits // 8, (i,), element=j)
+        FragmentRequest(_lanes(g, t + j, 1, fragment.step), fragment.bits // 8, (i,), element=j)
         for i, (g, t) in enumerate(fragment.blocks)
         for j in range(fragment.step)
     ]
@@ -150,7 +152,7 @@ def _exchanged(g: int, t: int) -> tuple[tuple[int, int], ...]:
     return tuple((g + 2 * (lane % 4), t + lane // 4) for lane in range(LANES))
 
 
-def _row_requests(fragment: Fragment, along: bool) -> list[Request]:
+def _row_requests(fragment: Fragment, along: bool) -> list[FragmentRequest]:
     """Lane 8·i + r reads the 16 bytes of row r of the i-th block of a group."""
     size = 4 if fragment.bits == 16 else 2
     groups = [range(i, min(i + size, len(fragment.blocks))) for i in range(0, len(fragment.blocks), size)]
@@ -158,5 +160,5 @@ def _row_requests(fragment: Fragment, along: bool) -> list[Request]:
     for group in groups:
         places = [fragment.blocks[i] for i in group]
         starts = tuple((g + r, t) if along else (g, t + r) for g, t in places for r in range(8))
-        found.append(Request(starts, 16, tuple(group), transposed=not along))
+        found.append(FragmentRequest(starts, 16, tuple(group), transposed=not along))
     return found

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from grader.simt.engine.values import I32, I64, Value, vec
-from grader.simt.isa.fragments import Fragment, Request, Shape, accumulator, operand, requests
+from grader.simt.isa.fragments import Fragment, FragmentRequest, MmaShape, accumulator, operand, requests
 from grader.simt.isa.multiply import REGISTER, Product, function, transpose_function
 from grader.simt.isa.registry import WIDTH, Match, form
 from grader.simt.ptx import Instruction, Operand, items
@@ -45,7 +45,7 @@ class _Tile:
         self.space = m.space
         self.patterns: dict[tuple[tuple[int, int], ...], Value] = {}
 
-    def addresses(self, request: Request) -> Value:
+    def addresses(self, request: FragmentRequest) -> Value:
         """Byte address of each lane's run: the lanes' pattern, which requests share, moved to the request's start."""
         starts = [start if self.along else start[::-1] for start in request.starts]
         major, minor = starts[0]
@@ -63,7 +63,7 @@ class _Tile:
         elements = f.lanes(I64, majors) * self.stride + f.lanes(I64, minors)
         return self.address + elements * (self.fragment.bits // 8)
 
-    def load(self, request: Request) -> list[tuple[int, Value]]:
+    def load(self, request: FragmentRequest) -> list[tuple[int, Value]]:
         """(register, value) pairs of one request; a run of less than a register gives its bits in place."""
         e = self.e
         where, first = self.addresses(request), request.blocks[0] * self.fragment.registers_per_block
@@ -79,7 +79,7 @@ class _Tile:
         at = request.element * self.fragment.bits
         return [(first + at // 32, value.resize(I32) << at % 32)]
 
-    def store(self, request: Request, registers: Sequence[Value]) -> None:
+    def store(self, request: FragmentRequest, registers: Sequence[Value]) -> None:
         e = self.e
         first = request.blocks[0] * self.fragment.registers_per_block
         chosen = registers[first : first + self.fragment.registers_per_block]
@@ -113,7 +113,7 @@ def _tile(e: BlockEmitter, m: Match, i: Instruction, fragment: Fragment, address
 @form("wmma.load.c.sync.aligned.LAYOUT.SHAPE{.SPACE}.TYPE d, a{, stride}", raw=True, tags=("sync", "memory"),
       also=TILE)  # fmt: skip
 def wmma_load(e: BlockEmitter, m: Match, i: Instruction) -> None:
-    shape = Shape.parse(m.SHAPE)
+    shape = MmaShape.parse(m.SHAPE)
     fragment = operand(m.ROLE, shape, m.TYPE, wmma=True) if m.ROLE else accumulator(shape, m.TYPE)
     _wait(e)
     tile = _tile(e, m, i, fragment, 1)
@@ -129,7 +129,7 @@ def wmma_load(e: BlockEmitter, m: Match, i: Instruction) -> None:
       also=TILE)  # fmt: skip
 def wmma_store(e: BlockEmitter, m: Match, i: Instruction) -> None:
     _wait(e)
-    fragment = accumulator(Shape.parse(m.SHAPE), m.TYPE)
+    fragment = accumulator(MmaShape.parse(m.SHAPE), m.TYPE)
     tile = _tile(e, m, i, fragment, 0)
     registers = [e.read(item, "b32") for item in items(i.operands[1])]
     for request in requests(fragment, m.LAYOUT, rows=False):
@@ -166,7 +166,7 @@ def mma(e: BlockEmitter, m: Match, i: Instruction) -> None:
     f = e.f
     d, *factors, c = (modifier for modifier in i.modifiers if modifier in WIDTH)
     a, b = factors or ("f16", "f16")
-    product = Product(Shape.parse(m.SHAPE), a, b, c, d, wmma=m.OPCODE == "wmma", saturates=m.satfinite)
+    product = Product(MmaShape.parse(m.SHAPE), a, b, c, d, wmma=m.OPCODE == "wmma", saturates=m.satfinite)
     fragments = (product.operand("a"), product.operand("b"), accumulator(product.shape, c))
     places = [_in_memory(e, source, fragment) for source, fragment in zip(i.operands[1:], fragments, strict=True)]
     targets = items(i.operands[0])

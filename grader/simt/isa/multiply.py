@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from grader.simt.engine import ir
 from grader.simt.engine.builder import Builder, generated, generated_once
 from grader.simt.engine.values import F16, F32, I16, I32, I64, PTR, VOID, Value, vec
-from grader.simt.isa.fragments import Fragment, Shape, accumulator, operand
+from grader.simt.isa.fragments import Fragment, MmaShape, accumulator, operand
 from grader.simt.isa.registry import WIDTH
 
 REGISTER = 128
@@ -32,7 +32,7 @@ NATURAL = (0, 4, 1, 5, 2, 6, 3, 7)
 class Product:
     """``d = a·b + c`` with PTX types of each; ``wmma`` tells its fragments from those of ``mma.sync``."""
 
-    shape: Shape
+    shape: MmaShape
     a: str
     b: str
     c: str
@@ -53,7 +53,7 @@ class Product:
         return self.d == "s32"
 
 
-def function(module: ir.Module, product: Product) -> ir.Function:
+def function(module: ir.IRModule, product: Product) -> ir.IRFunction:
     """``(a, b, c, d)``: addresses of each operand's registers, 128 bytes each, 64-byte aligned; writes ``d``'s."""
     return generated_once(module, product.name, VOID, [PTR] * 4, lambda f: _Multiplication(f, product).build())
 
@@ -189,7 +189,7 @@ def _riffled(a: Value, b: Value, width: int) -> tuple[Value, Value]:
 
 
 @generated("transpose_8x8", vec(I32), vec(I32))
-def transpose_function(module: ir.Module, f: Builder) -> None:
+def transpose_function(module: ir.IRModule, f: Builder) -> None:
     """``<32 x i32> -> <32 x i32>``: an 8×8 block of 16-bit elements, transposed between the lanes (`movmatrix`)."""
     block = f.args[0].reinterpret(vec(I16, 64))
     whole = _joined(_transposed([block.shuffle(range(8 * r, 8 * r + 8)) for r in range(8)], 8))

@@ -17,7 +17,7 @@ from __future__ import annotations
 from grader.simt.engine import ir
 from grader.simt.engine.builder import Builder, generated_once
 from grader.simt.engine.values import I32, I64, LANES, Value, vec
-from grader.simt.observers.base import Access, Observer
+from grader.simt.observers.base import ObservedAccess, Observer
 
 BANKS = 32
 WORD_BYTES = 4
@@ -25,7 +25,7 @@ PARTNERS = (1, 2)
 
 
 class Banks(Observer):
-    def before(self, access: Access) -> None:
+    def before(self, access: ObservedAccess) -> None:
         if access.space != "shared":
             return
         f = access.f
@@ -43,7 +43,7 @@ class Banks(Observer):
         access.note_worst(taken, groups)
 
 
-def _wavefronts(module: ir.Module, words: int, *, doubles: bool) -> ir.Function:
+def _wavefronts(module: ir.IRModule, words: int, *, doubles: bool) -> ir.IRFunction:
     """wavefronts(<32 x i32> units, mask) -> wavefronts | groups << 16.
 
     A unit is what one lane wants: ``words`` aligned words, so that it fills ``words`` neighbouring banks alone and

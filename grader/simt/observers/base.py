@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Access:
+class ObservedAccess:
     """One warp request to one allocation, as the code that is being built sees it."""
 
     f: Builder
@@ -42,7 +42,7 @@ class Access:
     base: Value | None  # i64 offset of lane 0 when the lanes follow each other, else None
     counters: Value  # ptr to the site's counters
     out: Value  # ptr to the loaded values (after), or those to be stored
-    report: ir.Function
+    report: ir.IRFunction
     host: Value  # i64: host address of the allocation
     granule: int  # bytes that one shadow cell stands for
     copies: bool = False  # whether asynchronous copies may be in flight
@@ -78,7 +78,7 @@ class Access:
 
 
 @generated("keep_worst", VOID, PTR, PTR, PTR, I32, vec(I64), I32, I32, I32, I32, attributes="noinline cold")
-def _keep_worst(module: ir.Module, f: Builder) -> None:
+def _keep_worst(module: ir.IRModule, f: Builder) -> None:
     """keep_worst(worker, warp, counters, site, addresses, lanes, taken, least, shared): write the site's record."""
     worker, warp, counters, site, addresses, lanes, taken, least, shared = f.args
     f.store(taken.zext(I64), counters, 8 * SITE_COUNTERS.index("worst"))
@@ -126,10 +126,10 @@ class Observer:
     def executed(self, e: BlockEmitter, op: Op, position: int) -> None:
         """An instruction that does not end its block has run with ``e.mask``; ``position`` is its place there."""
 
-    def before(self, access: Access) -> None:
+    def before(self, access: ObservedAccess) -> None:
         """A request is about to move its data."""
 
-    def after(self, access: Access) -> None:
+    def after(self, access: ObservedAccess) -> None:
         """A request has moved its data."""
 
     def copied(self, copy: Completion) -> None:

@@ -18,7 +18,7 @@ from grader.simt.engine import ir
 from grader.simt.engine.builder import Builder, generated
 from grader.simt.engine.layout import ALLOCATION, COPY
 from grader.simt.engine.values import I1, I32, I64, Value, vec
-from grader.simt.observers.base import Access, Observer
+from grader.simt.observers.base import ObservedAccess, Observer
 
 SECTOR_SHIFT = 5
 LINE_SHIFT = 7
@@ -27,7 +27,7 @@ PIECE_BITS = 16
 
 
 class Coalescing(Observer):
-    def before(self, access: Access) -> None:
+    def before(self, access: ObservedAccess) -> None:
         if access.space != "global":
             return
         f = access.f
@@ -38,7 +38,7 @@ class Coalescing(Observer):
         access.note_worst(sectors, f.const(I32, 0))
 
 
-def _fetched(access: Access) -> Value:
+def _fetched(access: ObservedAccess) -> Value:
     """What each lane has fetched: its sector; past L1 its line, and the piece of shared memory that it goes to."""
     if not access.bypass:
         return access.address >> SECTOR_SHIFT
@@ -47,7 +47,7 @@ def _fetched(access: Access) -> Value:
 
 
 @generated("distinct", I32, vec(I64), I32)
-def _distinct(module: ir.Module, f: Builder) -> None:
+def _distinct(module: ir.IRModule, f: Builder) -> None:
     """distinct(keys, mask) -> how many different keys the lanes of the mask have (0 for an empty mask)."""
     keys, mask = f.args
     first = keys.lane(f.first_lane(mask))

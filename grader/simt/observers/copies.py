@@ -63,7 +63,7 @@ def _end_reads(copy: Completion, places: Value, now: Value, k: Value) -> None:
     f.scatter(now | flag, places, own.as_lanes(), 8)
 
 
-def as_started(module: ir.Module, granule: int) -> ir.Function:
+def as_started(module: ir.IRModule, granule: int) -> ir.IRFunction:
     """as_started(warp, worker, cells, stamps, lanes) -> the stamps, but those of copies whose start is not ordered.
 
     Where the start itself is not ordered before this access, it is a barrier that is missing and not a wait: then the

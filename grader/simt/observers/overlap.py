@@ -79,7 +79,7 @@ def _end(e: BlockEmitter, began: Value, position: int) -> None:
 
 
 @generated("fetch_end", VOID, PTR, PTR, I32, I32, I64)
-def _fetch_end(module: ir.Module, f: Builder) -> None:
+def _fetch_end(module: ir.IRModule, f: Builder) -> None:
     """fetch_end(worker, warp, began, now, site's counters): count what was executed since and is not counted yet."""
     worker, warp, began, now, site = f.args
     with f.if_(began.ne(0)):

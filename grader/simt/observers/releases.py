@@ -20,7 +20,7 @@ from grader.simt.engine.values import I32, I64, PTR, VOID, Value, vec
 
 
 @generated("fence", VOID, PTR, PTR)
-def fence(module: ir.Module, f: Builder) -> None:
+def fence(module: ir.IRModule, f: Builder) -> None:
     """fence(worker, warp): of the device. What the warp did and knows can be released, what it observed is acquired."""
     worker, warp = f.args
     f.call(make_room(f.module), worker, warp)
@@ -44,7 +44,7 @@ def acquire(f: Builder, warp: Value) -> None:
                                                  WARP.load(f, warp, "observed")))  # fmt: skip
 
 
-def publish(module: ir.Module, kind: str) -> ir.Function:
+def publish(module: ir.IRModule, kind: str) -> ir.IRFunction:
     """publish_KIND(worker, warp): an atomic, which also acquires, or a volatile store."""
 
     def build(f: Builder) -> None:
@@ -81,7 +81,7 @@ def _release(f: Builder, worker: Value, warp: Value, now: Value) -> None:
 
 
 @generated("ordered", I32, PTR, PTR, I64)
-def is_ordered(module: ir.Module, f: Builder) -> None:
+def is_ordered(module: ir.IRModule, f: Builder) -> None:
     """ordered(worker, warp, stamp) -> whether an access of another block of the launch happened before now."""
     worker, warp, stamp = f.args
     acquired = WARP.load(f, warp, "acquired")

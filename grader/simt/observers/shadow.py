@@ -22,7 +22,7 @@ from grader.simt.engine.builder import Builder, generated, generated_once
 from grader.simt.engine.layout import ALLOCATION, COPY, INITIALISED, READ_MARK, WARP, WORKER, WRITE_MARK, Stamp
 from grader.simt.engine.values import I1, I32, I64, PTR, VOID, Value, vec
 from grader.simt.observers import copies, releases
-from grader.simt.observers.base import Access, Completion, Observer
+from grader.simt.observers.base import Completion, ObservedAccess, Observer
 
 if TYPE_CHECKING:
     from grader.simt.engine.block_emitter import BlockEmitter
@@ -36,7 +36,7 @@ class Shadow(Observer):
         self.races = races
         self.uninitialised = uninitialised
 
-    def before(self, access: Access) -> None:
+    def before(self, access: ObservedAccess) -> None:
         if access.space not in ("global", "shared"):
             return
         if access.space == "global":
@@ -49,7 +49,7 @@ class Shadow(Observer):
         if access.strong and access.space == "global":
             _signal(access)
 
-    def _watch(self, access: Access, cell: _Cells) -> None:
+    def _watch(self, access: ObservedAccess, cell: _Cells) -> None:
         clock = WARP.load(access.f, access.warp, "clock")
         mine = copies.stamps_at(access.f, access.warp, access.worker, clock, access.line) | int(access.strong)
         written = cell.load("writes")
@@ -67,7 +67,7 @@ class Shadow(Observer):
         if self.races and access.kind in ("store", "copy") and not cell.contiguous:
             self._collisions(access, cell, mine)
 
-    def _conflict(self, access: Access, cell: _Cells, mine: Value, other: Value, kind: int) -> None:
+    def _conflict(self, access: ObservedAccess, cell: _Cells, mine: Value, other: Value, kind: int) -> None:
         """Report the lanes whose access is not ordered after the one that ``other`` stamps."""
         f = access.f
         found = _suspects(access, mine, other)
@@ -85,7 +85,7 @@ class Shadow(Observer):
                 else:
                     _report(access, kind, bad, other)
 
-    def _collisions(self, access: Access, cell: _Cells, mine: Value) -> None:
+    def _collisions(self, access: ObservedAccess, cell: _Cells, mine: Value) -> None:
         """Lanes of one store that hit the same cell: the last one's stamp is there."""
         f = access.f
         there = cell.load("writes")
@@ -96,7 +96,7 @@ class Shadow(Observer):
                 there = there & ~copies.IN_FLIGHT["shared"]
             _report_writes(access, lost, same, there)
 
-    def _uninitialised(self, access: Access) -> None:
+    def _uninitialised(self, access: ObservedAccess) -> None:
         """Report a read of memory that nobody wrote; what it gives is the poison that lies there."""
         f = access.f
         if access.space == "global":
@@ -125,7 +125,7 @@ class Shadow(Observer):
         releases.acquire(e.f, e.warp)
 
 
-def _one_value(access: Access) -> bool:
+def _one_value(access: ObservedAccess) -> bool:
     """Whether each lane stores one element, whose value is known."""
     return access.kind == "store" and access.count == 1
 
@@ -133,7 +133,7 @@ def _one_value(access: Access) -> bool:
 class _Cells:
     """The shadow cells of one granule of each lane's access."""
 
-    def __init__(self, access: Access, k: int, *, contiguous: bool) -> None:
+    def __init__(self, access: ObservedAccess, k: int, *, contiguous: bool) -> None:
         self.access = access
         self.contiguous = contiguous
         f = access.f
@@ -172,7 +172,7 @@ class _Cells:
             f.scatter(stamps, self._pointer(which), active, 8)
 
 
-def _cells(access: Access) -> list[_Cells]:
+def _cells(access: ObservedAccess) -> list[_Cells]:
     count = max(1, access.width // access.granule)
     wanted = [k for k in range(count) if access.used >> (8 * access.granule * k // access.bits) & 1]
     if access.partial:
@@ -180,13 +180,13 @@ def _cells(access: Access) -> list[_Cells]:
     return [_Cells(access, k, contiguous=count == 1 and access.base is not None) for k in wanted]
 
 
-def _reaching(access: Access, start: int) -> Access:
+def _reaching(access: ObservedAccess, start: int) -> ObservedAccess:
     """The access of those lanes that want more than ``start`` bytes."""
     wants = COPY.row(access.f, access.out, "bytes").ugt(start).as_mask()
     return replace(access, mask=access.mask & wants)
 
 
-def _suspects(access: Access, mine: Value, other: Value) -> Value:
+def _suspects(access: ObservedAccess, mine: Value, other: Value) -> Value:
     """Quick test: another thread of this launch (shared memory: block) did it, and not both accesses are atomic."""
     f = access.f
     same_thread = _same_thread(mine, other)
@@ -205,7 +205,7 @@ def _same_thread(one: Value, other: Value) -> Value:
     return ((one ^ other) & thread_bits).eq(0)
 
 
-def _unordered(module: ir.Module, space: str) -> ir.Function:
+def _unordered(module: ir.IRModule, space: str) -> ir.IRFunction:
     """unordered(warp, worker, stamps, lanes) -> the lanes whose stamp does not happen before now."""
     arguments = [PTR, PTR, vec(I64), I32]
     return generated_once(module, f"unordered_{space}", I32, arguments, lambda f: _build_unordered(f, space))
@@ -249,7 +249,7 @@ def _know_by_lane(
         f.store(f.overloaded("llvm.umax", known, f.load(I32, knows)), knows)
 
 
-def _merge_reader(access: Access, mine: Value, old: Value, written: Value) -> Value:
+def _merge_reader(access: ObservedAccess, mine: Value, old: Value, written: Value) -> Value:
     """The cell's new read stamp: ours, unless another thread's unordered read must be remembered too."""
     f = access.f
     merged = f.var(mine)
@@ -261,14 +261,14 @@ def _merge_reader(access: Access, mine: Value, old: Value, written: Value) -> Va
     return merged.get()
 
 
-def _never_written(access: Access, stamps: Value) -> Value:
+def _never_written(access: ObservedAccess, stamps: Value) -> Value:
     if access.space == "global":
         return stamps.eq(0).as_mask()
     serial = WORKER.load(access.f, access.worker, "serial")
     return (stamps >> Stamp.SERIAL).ne(access.f.splat(serial)).as_mask()
 
 
-def _values_agree(access: Access, lanes: Value, stamps: Value) -> Value:
+def _values_agree(access: ObservedAccess, lanes: Value, stamps: Value) -> Value:
     """The lanes whose value equals that of the lane whose stamp stands in their cell."""
     f = access.f
     kind = ir.IntType(access.bits)
@@ -282,7 +282,7 @@ def _values_agree(access: Access, lanes: Value, stamps: Value) -> Value:
     return _by_lane(access, lanes, agrees)
 
 
-def _by_lane(access: Access, lanes: Value, test: Callable[[Value, Value, Value], Value]) -> Value:
+def _by_lane(access: ObservedAccess, lanes: Value, test: Callable[[Value, Value, Value], Value]) -> Value:
     """The lanes that pass a test of what lies in memory, what the lane stores there, and the lane's number."""
     f = access.f
     kind = ir.IntType(access.bits)
@@ -297,7 +297,7 @@ def _by_lane(access: Access, lanes: Value, test: Callable[[Value, Value, Value],
     return found.get()
 
 
-def _report(access: Access, kind: int, lanes: Value, other: Value) -> None:
+def _report(access: ObservedAccess, kind: int, lanes: Value, other: Value) -> None:
     f = access.f
     with f.if_(lanes.ne(0)):
         lane = f.first_lane(lanes)
@@ -306,13 +306,13 @@ def _report(access: Access, kind: int, lanes: Value, other: Value) -> None:
                other.lane(lane))  # fmt: skip
 
 
-def _report_writes(access: Access, lanes: Value, same: Value, other: Value) -> None:
+def _report_writes(access: ObservedAccess, lanes: Value, same: Value, other: Value) -> None:
     """Two writes of the same value are a warning, not a race."""
     _report(access, findings.SAME_VALUE_WRITE, lanes & same, other)
     _report(access, findings.RACE_WRITE_WRITE, lanes & ~same, other)
 
 
-def _mark_cells(access: Access) -> None:
+def _mark_cells(access: ObservedAccess) -> None:
     """With several workers: note which cells this one reads and writes, a byte for each."""
     f = access.f
     with f.if_(WORKER.load(f, access.worker, "multi_worker").ne(0)):
@@ -334,7 +334,7 @@ def _mark_cells(access: Access) -> None:
                 f.store(f.load(kind, place, align=1) | pattern, place, align=1)
 
 
-def _signal(access: Access) -> None:
+def _signal(access: ObservedAccess) -> None:
     """An atomic or volatile access to global memory: it may release or acquire."""
     f = access.f
     if access.kind == "load":
@@ -344,7 +344,7 @@ def _signal(access: Access) -> None:
 
 
 @generated("warp_order", VOID, PTR, PTR, I32)
-def _warp_order(module: ir.Module, f: Builder) -> None:
+def _warp_order(module: ir.IRModule, f: Builder) -> None:
     """warp_order(warp, worker, lanes): these lanes have synchronised. All of them: the warp's clock and row move on."""
     warp, worker, lanes = f.args
     index = WARP.load(f, warp, "index").zext(I64)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from grader.findings.sentences.hostfile import location
-from grader.simt.counters import SECTOR_BYTES, Counters, Request
+from grader.simt.counters import SECTOR_BYTES, Counters, WarpRequest
 from grader.simt.events import Event, merge
 from grader.simt.simulate import Call, Outcome
 from grader.standin.device import findings as say
@@ -41,7 +41,7 @@ class Launches:
 
     calls: list[Call] = field(default_factory=list)
     counters: list[Counters] = field(default_factory=list)
-    worst: list[tuple[Request, ...]] = field(default_factory=list)
+    worst: list[tuple[WarpRequest, ...]] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     printed: str = ""
     fault: str = ""  # CUDA's name for how a kernel ended early

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.simt.counters import Counters, Request, count, worst_requests
+from grader.simt.counters import Counters, WarpRequest, count, worst_requests
 from grader.simt.engine.code_cache import CodeCache
 from grader.simt.engine.device import Device
 from grader.simt.engine.flatten import plain_name
@@ -51,7 +51,7 @@ class LaunchResult:
     events: tuple[Event, ...]
     call: Call | None = None
     counters: Counters | None = None
-    worst: tuple[Request, ...] = ()
+    worst: tuple[WarpRequest, ...] = ()
     footprint: Footprint = field(default_factory=Footprint)
     used: tuple[RegionUse, ...] = ()
     printed: str = ""
@@ -131,7 +131,7 @@ class SimulatedGpu:
             return LaunchResult((too_large(kernel.name, error),), complete=False)
         self.left = max(0, self.left - launched.spent)
         events = explain(self._device, launched, kernel.grid, kernel.block, kernel.shared_bytes, call=call)
-        worst: tuple[Request, ...] = ()
+        worst: tuple[WarpRequest, ...] = ()
         if self.counting and call < MOST_PICTURED:
             worst = worst_requests(self._device, launched, kernel.grid, kernel.shared_bytes)
         return LaunchResult(

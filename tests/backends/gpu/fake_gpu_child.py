@@ -9,7 +9,7 @@ from fake_checks import CHECK, GENERATE
 from fake_device import SUPPORT, FakeDevice
 
 from grader.backends.gpu import measure, program
-from grader.backends.gpu.child import Worker
+from grader.backends.gpu.child import GpuWorker
 from grader.backends.output import Printed
 from grader.process.channel import attach
 
@@ -72,6 +72,6 @@ def main() -> None:
     modules = {b"support": SUPPORT, b"generate": GENERATE, b"check": CHECK, **KERNELS}
     device = broken() if message["device"] == 1 else FakeDevice(modules)
     prepare, _ = channel.receive(None)
-    worker = Worker(channel, device, Printed(int(message["printf_bytes"])))
+    worker = GpuWorker(channel, device, Printed(int(message["printf_bytes"])))
     worker.start(bytes(prepare["support"]), "none")
     worker.serve()

@@ -16,7 +16,7 @@ from grader.backends.gpu.cuda import CudaError
 from grader.backends.gpu.measure import Stopwatch
 from grader.backends.gpu.program import LoadedProgram
 from grader.backends.gpu.reference import device_data
-from grader.backends.gpu.variables import StateSection, Variable
+from grader.backends.gpu.variables import ModuleVariable, StateSection
 from grader.catalog.courses import built_in_course
 from grader.compile import Entry, Parameter
 from grader.errors import SubmissionError, Unsupported
@@ -27,7 +27,7 @@ from grader.launch import Launch, LaunchPlan, TensorMap, Zero
 POINTER, INT = Parameter("u64", 8, 8), Parameter("u32", 4, 4)
 ENTRY = Entry("add", (POINTER, POINTER, POINTER, INT))
 N = 1000
-SHAPES = tuple(wire.Shape(name, "float32", N, role) for name, role in (("a", "in"), ("b", "in"), ("c", "out")))
+SHAPES = tuple(wire.LaunchShape(name, "float32", N, role) for name, role in (("a", "in"), ("b", "in"), ("c", "out")))
 PLAN = LaunchPlan(steps=(Launch("add", ("a", "b", "c", N), (4, 1, 1), (256, 1, 1)),))
 DATA = {"a": np.arange(N, dtype=np.float32), "b": np.full(N, 0.5, np.float32)}
 
@@ -77,9 +77,9 @@ def test_what_a_kernel_does_not_write_is_poison():
 
 @pytest.mark.parametrize("dtype", ["uint8", "int32", "float16"])
 def test_poison_reaches_the_last_byte_of_an_odd_array(dtype):
-    shapes = (wire.Shape("c", dtype, 7, "out"),)
+    shapes = (wire.LaunchShape("c", dtype, 7, "out"),)
     plan = LaunchPlan(steps=(Zero("other"),))
-    shapes = (*shapes, wire.Shape("other", "uint8", 1, "scratch"))
+    shapes = (*shapes, wire.LaunchShape("other", "uint8", 1, "scratch"))
     assert is_poison(run_case(add, shapes, plan, {}).outputs["c"]).all()
 
 
@@ -164,7 +164,7 @@ def test_a_tensor_map_is_made_again_only_where_its_buffer_moved():
     device, runner = mapped()
     runner(MAPPED, SHAPES, DATA)
     runner(MAPPED, SHAPES, DATA)
-    moved = tuple(wire.Shape(s.name, s.dtype, s.count + 9999 * (s.name == "a"), s.role) for s in SHAPES)
+    moved = tuple(wire.LaunchShape(s.name, s.dtype, s.count + 9999 * (s.name == "a"), s.role) for s in SHAPES)
     runner(MAPPED, moved, DATA)
     made = [where for what, where in device.log if what == "tensor_map"]
     assert len(made) == len(set(made)) == 2
@@ -190,9 +190,9 @@ def test_a_missing_constant_is_invalid():
 
 
 SECTIONS = (
-    StateSection(".nv.global.init", 8, (Variable("calls", 0, 8),)),
-    StateSection(".nv.global", 80_008, (Variable("flag", 80_000, 8), Variable("kept", 0, 80_000))),
-    StateSection(".nv.constant3", 8, (Variable("W", 0, 8),)),
+    StateSection(".nv.global.init", 8, (ModuleVariable("calls", 0, 8),)),
+    StateSection(".nv.global", 80_008, (ModuleVariable("flag", 80_000, 8), ModuleVariable("kept", 0, 80_000))),
+    StateSection(".nv.constant3", 8, (ModuleVariable("W", 0, 8),)),
 )
 VARIABLES = {"calls": np.array([42]), "flag": np.array([0]), "kept": np.zeros(10_000), "W": np.array([7])}
 
@@ -233,10 +233,13 @@ def test_every_variable_is_copied_by_itself_and_small_ones_by_one_launch(monkeyp
 @pytest.mark.parametrize(
     ("sections", "words"),
     [
-        ((StateSection(".nv.global", 8, (Variable("missing", 0, 8),)),), "variable missing"),
+        ((StateSection(".nv.global", 8, (ModuleVariable("missing", 0, 8),)),), "variable missing"),
         ((StateSection(".nv.global", 4, ()),), "4 bytes of .nv.global"),
-        ((StateSection(".nv.global", 8, (Variable("calls", 0, 800),)),), "CUDA tells 8 bytes for calls"),
-        ((StateSection(".nv.global", 16, (Variable("calls", 0, 8), Variable("calls", 8, 8))),), "the same name"),
+        ((StateSection(".nv.global", 8, (ModuleVariable("calls", 0, 800),)),), "CUDA tells 8 bytes for calls"),
+        (
+            (StateSection(".nv.global", 16, (ModuleVariable("calls", 0, 8), ModuleVariable("calls", 8, 8))),),
+            "the same name",
+        ),
     ],
 )
 def test_variables_that_cannot_be_copied_are_restored_by_loading_again(monkeypatch, sections, words):
@@ -262,8 +265,8 @@ def test_a_module_that_was_loaded_again_may_use_as_much_shared_memory_as_before(
 
 
 def test_alignment_between_variables_is_no_unnamed_byte():
-    assert StateSection(".nv.global", 48, (Variable("a", 0, 1), Variable("b", 16, 32))).unnamed == 0
-    assert StateSection(".nv.global", 52, (Variable("a", 0, 1), Variable("b", 16, 32))).unnamed == 4
+    assert StateSection(".nv.global", 48, (ModuleVariable("a", 0, 1), ModuleVariable("b", 16, 32))).unnamed == 0
+    assert StateSection(".nv.global", 52, (ModuleVariable("a", 0, 1), ModuleVariable("b", 16, 32))).unnamed == 4
 
 
 # ------------------------------------------------------------------------------------------------------ timed runs

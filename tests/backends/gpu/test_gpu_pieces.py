@@ -141,7 +141,7 @@ def test_a_timed_run_survives_the_wire():
     launch = wire.Trusted("generate", "g", (3, 1, 1), (256, 1, 1), (("buffer", "x"), ("u64", 2**63), ("sample", 0)))
     run = wire.TimedRun(
         plan=PLAN,
-        shapes=(wire.Shape("x", "float32", 4, "in"),),
+        shapes=(wire.LaunchShape("x", "float32", 4, "in"),),
         variants=(wire.Variant("real", (launch,), (launch, launch), (launch,)),),
         inputs=("x",),
         judged="y",

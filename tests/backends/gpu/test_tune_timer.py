@@ -13,11 +13,11 @@ from grader.backends.gpu import GpuBackend
 from grader.backends.gpu.setup import Setup
 from grader.catalog.exercises import load_catalog
 from grader.compile import Program
-from grader.grading.records import Case, Outcome
+from grader.grading.records import Case, CaseOutcome
 from grader.process import child
 from grader.timing import roofline
 from grader.tune import sweep as module
-from grader.tune.build import Variant
+from grader.tune.build import TunedVariant
 from grader.tune.sweep import RIGHT, GpuTimer, machine_of
 from grader.verdict import Diagnostic
 
@@ -26,9 +26,9 @@ LIMITS = Limits(launch_s=5.0, total_s=20.0)
 LINE = "// launch vector_add(a, b, c, n): grid=1 block=256\n"
 
 
-def variant(kernel: str) -> Variant:
+def variant(kernel: str) -> TunedVariant:
     """A variant whose program is a kernel of the fake device."""
-    return Variant((("K", 1),), False, program=Program(kernel, LINE, "", "sm_80", (ENTRY,), "key"))
+    return TunedVariant((("K", 1),), False, program=Program(kernel, LINE, "", "sm_80", (ENTRY,), "key"))
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_a_small_case_that_fails_is_told_with_its_size(timer, monkeypatch):
 
     def run_case(job, session, case):
         asked.append(case)
-        return Outcome(case, "gpu", wrong=Diagnostic("wrong", "c[3] is 1, and 2 is expected"))
+        return CaseOutcome(case, "gpu", wrong=Diagnostic("wrong", "c[3] is 1, and 2 is expected"))
 
     monkeypatch.setattr(module, "run_case", run_case)
     found = timer.check(variant("honest"))
@@ -96,7 +96,7 @@ def test_a_small_case_that_fails_is_told_with_its_size(timer, monkeypatch):
 
 def test_the_smallest_and_the_largest_small_case_are_run(timer, monkeypatch):
     asked: list[Case] = []
-    monkeypatch.setattr(module, "run_case", lambda job, session, case: asked.append(case) or Outcome(case, "gpu"))
+    monkeypatch.setattr(module, "run_case", lambda job, session, case: asked.append(case) or CaseOutcome(case, "gpu"))
     assert timer.check(variant("honest")).word == RIGHT
     sizes = [case.size["n"] for case in asked]
     assert sizes == sorted(sizes)

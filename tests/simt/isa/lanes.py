@@ -98,7 +98,7 @@ def instruction(text: str, *operands: Operand) -> Instruction:
 
 def run(program: Sequence[Instruction], given: Registers, memory: npt.NDArray[Any] | None = None) -> Warp:
     """Execute the instructions in order. ``memory`` (any contiguous array) is read and written in place."""
-    module = ir.Module()
+    module = ir.IRModule()
     f = Builder(module, "run", VOID, [PTR, PTR, PTR, PTR], public=True)
     inputs, outputs, base, trace = f.args
     e = _Lanes(f, f.const(I32, -1), f.address(base), trace)

@@ -126,8 +126,8 @@ class _Single(Emitter):
         self.carry.set(others | (value.as_mask() & self.mask))
 
 
-def _module(form: Form, match: Match, sources: Sequence[str], destinations: Sequence[str]) -> ir.Module:
-    module = ir.Module()
+def _module(form: Form, match: Match, sources: Sequence[str], destinations: Sequence[str]) -> ir.IRModule:
+    module = ir.IRModule()
     f = Builder(module, "single", VOID, [PTR, I32], public=True)
     table, mask = f.args
     pointers = [f.load(PTR, table, 8 * i) for i in range(len(sources) + len(destinations) + 1)]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 from lanes import Traced, Warp, instruction, registers, run
 
-from grader.simt.isa.fragments import Fragment, Shape, accumulator, operand, requests
+from grader.simt.isa.fragments import Fragment, MmaShape, accumulator, operand, requests
 from grader.simt.ptx import Address, Register
 
 Matrix = npt.NDArray[Any]
@@ -68,12 +68,16 @@ def chained(a: Matrix, b: Matrix, c: Matrix) -> npt.NDArray[np.float32]:
 
 
 def sizes(shape: str, role: str) -> tuple[int, int]:
-    s = Shape.parse(shape)
+    s = MmaShape.parse(shape)
     return {"a": (s.m, s.k), "b": (s.k, s.n), "c": (s.m, s.n), "d": (s.m, s.n)}[role]
 
 
 def fragment_of(role: str, shape: str, kind: str, *, wmma: bool = True) -> Fragment:
-    return accumulator(Shape.parse(shape), kind) if role in "cd" else operand(role, Shape.parse(shape), kind, wmma=wmma)
+    return (
+        accumulator(MmaShape.parse(shape), kind)
+        if role in "cd"
+        else operand(role, MmaShape.parse(shape), kind, wmma=wmma)
+    )
 
 
 def multiply(
