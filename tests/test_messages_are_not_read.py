@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1] / "grader"
+from grader.paths import PACKAGE as ROOT
 
 SENTENCES = ("message", "hint", "detail", "next_step")
 """Attributes of records that hold sentences."""

@@ -51,6 +51,11 @@ def progress(tmp_path):
     return Progress(tmp_path / "data" / FILE, pytest.fail)
 
 
+def _takes_the_terminal() -> None:
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # tests that `nohup` runs hand on that it is ignored
+
+
 class Terminal:
     """A pseudo-terminal with a command in its foreground."""
 
@@ -61,7 +66,7 @@ class Terminal:
         self.before = termios.tcgetattr(self.slave)
         self.process = subprocess.Popen(
             command, stdin=self.slave, stdout=self.slave, stderr=self.slave, env=os.environ | {"TERM": "xterm"},
-            start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            start_new_session=True, preexec_fn=_takes_the_terminal,
         )  # fmt: skip
 
     def close(self) -> None:
