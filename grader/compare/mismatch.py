@@ -114,8 +114,8 @@ def _value(found: Wrong, index: int, plan: LaunchPlan | None) -> str:
 
 def digits(value: np.generic) -> str:
     """The shortest decimal that is this value and no other of its dtype."""
-    if value.dtype.kind == "f" and 1e-4 <= abs(float(value)) < 1e15:
-        return np.format_float_positional(value, unique=True, trim="0")  # type: ignore[arg-type]  # a float, as just checked
+    if isinstance(value, np.floating) and 1e-4 <= abs(float(value)) < 1e15:
+        return np.format_float_positional(value, unique=True, trim="0")
     return str(value)
 
 

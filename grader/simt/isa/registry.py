@@ -21,6 +21,7 @@ operands itself. Several forms may stand above one function.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -211,7 +212,7 @@ def _fits(form: Form, operands: Sequence[Operand]) -> bool:
     )
 
 
-class Emitter:
+class Emitter(ABC):
     """What a form's function builds with. ``mask`` is the i32 of lanes that execute this instruction.
 
     Where registers live is left open: the engine keeps them in the warp's state, the tests of single forms in arrays.
@@ -220,21 +221,21 @@ class Emitter:
     f: Builder
     mask: Value
 
+    @abstractmethod
     def read(self, operand: Operand, kind: str) -> Value:
         """The operand as a value of PTX type ``kind``."""
-        raise NotImplementedError  # abstract
 
+    @abstractmethod
     def write(self, operand: Operand, value: Value, kind: str) -> None:
         """Write the executing lanes of a register."""
-        raise NotImplementedError  # abstract
 
+    @abstractmethod
     def read_carry(self) -> Value:
         """The condition code's carry flag as ``<32 x i1>``; `add.cc` writes it, `addc` reads it."""
-        raise NotImplementedError  # abstract
 
+    @abstractmethod
     def write_carry(self, value: Value) -> None:
         """Write the executing lanes of the carry flag."""
-        raise NotImplementedError  # abstract
 
     def immediate(self, operand: Immediate, kind: str) -> Value:
         """A literal as a splat of PTX type ``kind``; float literals are bit patterns."""

@@ -360,9 +360,11 @@ class PinnedMemoryPointer(np.ndarray[Any, Any]):
         pointer.mem, pointer.ptr = mem, mem.ptr + offset
         return pointer
 
-    def size(self) -> int:  # type: ignore[override]  # a method, as CuPy's
+    def _bytes_left(self) -> int:
         """Bytes from here to the end."""
         return int(self.mem.size - (self.ptr - self.mem.ptr))
+
+    size: Any = _bytes_left  # a method, as CuPy's; NumPy's is a number
 
     def __int__(self) -> int:
         return self.ptr
@@ -370,7 +372,7 @@ class PinnedMemoryPointer(np.ndarray[Any, Any]):
     def __add__(self, offset: Any) -> PinnedMemoryPointer:
         return PinnedMemoryPointer(self.mem, self.ptr - self.mem.ptr + int(offset))
 
-    def __sub__(self, offset: Any) -> PinnedMemoryPointer:  # type: ignore[override]  # of addresses
+    def __sub__(self, offset: Any) -> Any:
         return self.__add__(-int(offset))
 
 

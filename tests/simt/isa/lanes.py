@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from single import WarpEmitter
 
 from grader.simt.engine import ir
 from grader.simt.engine.builder import Builder
 from grader.simt.engine.code_cache import compile_module
 from grader.simt.engine.values import I32, I64, PTR, VOID, Value, vec
-from grader.simt.isa.registry import ELEMENT, Emitter, find
+from grader.simt.isa.registry import find
 from grader.simt.ptx import Address, Instruction, Operand, Register, Vector
 
 Registers = Mapping[str, npt.NDArray[np.uint32]]
@@ -43,19 +44,13 @@ def registers(names: str, count: int) -> Vector:
     return Vector(tuple(Register(f"{names}{i}") for i in range(count)))
 
 
-class _Lanes(Emitter):
+class _Lanes(WarpEmitter):
+    """A `WarpEmitter` with a memory; the warp's requests are written to ``trace``."""
+
     def __init__(self, f: Builder, mask: Value, base: Value, trace: Value) -> None:
-        self.f, self.mask, self.base, self.trace = f, mask, base, trace
-        self.held: dict[str, Value] = {}
+        super().__init__(f, mask, carry=f.const(I32, 0))
+        self.base, self.trace = base, trace
         self.made: list[tuple[str, str, int]] = []
-
-    def read(self, operand: Operand, kind: str) -> Value:
-        assert isinstance(operand, Register)
-        return self.held[operand.name].bitcast(ELEMENT[kind])
-
-    def write(self, operand: Operand, value: Value, kind: str) -> None:
-        assert isinstance(operand, Register)
-        self.held[operand.name] = value.bitcast(I32)
 
     def address_of(self, operand: Operand) -> Value:
         assert isinstance(operand, Address)

@@ -15,7 +15,8 @@ from grader.simt.engine import ir
 from grader.simt.engine.builder import Builder
 from grader.simt.engine.code_cache import compile_module
 from grader.simt.engine.values import I8, I32, PTR, VOID, Value, vec
-from grader.simt.isa.registry import FORMS, PACKED, Emitter, Form, Match, vector_type
+from grader.simt.isa.registry import ELEMENT, FORMS, PACKED, Emitter, Form, Match, vector_type
+from grader.simt.ptx import Operand, Register
 
 DTYPE = {"pred": "u1", "b8": "u1", "u8": "u1", "s8": "i1", "b16": "u2", "u16": "u2", "s16": "i2", "f16": "f2",
          "bf16": "u2", "b32": "u4", "u32": "u4", "s32": "i4", "f32": "f4", "b64": "u8", "u64": "u8", "s64": "i8",
@@ -110,13 +111,22 @@ def _compiled(text: str, at: int | None) -> _Compiled:
     return _Compiled(sources, destinations, code.function("single", [ctypes.c_void_p, ctypes.c_uint32]))
 
 
-class _Single(Emitter):
-    """An emitter whose only register is the carry flag."""
+class WarpEmitter(Emitter):
+    """An emitter that holds one warp's registers of 32 bits as values, and its carry flag."""
 
     def __init__(self, f: Builder, mask: Value, carry: Value) -> None:
         self.f = f
         self.mask = mask
+        self.held: dict[str, Value] = {}
         self.carry = f.var(carry)
+
+    def read(self, operand: Operand, kind: str) -> Value:
+        assert isinstance(operand, Register)
+        return self.held[operand.name].bitcast(ELEMENT[kind])
+
+    def write(self, operand: Operand, value: Value, kind: str) -> None:
+        assert isinstance(operand, Register)
+        self.held[operand.name] = value.bitcast(I32)
 
     def read_carry(self) -> Value:
         return self.carry.get().as_lanes()
@@ -132,7 +142,7 @@ def _module(form: Form, match: Match, sources: Sequence[str], destinations: Sequ
     table, mask = f.args
     pointers = [f.load(PTR, table, 8 * i) for i in range(len(sources) + len(destinations) + 1)]
     flags = pointers[-1]
-    e = _Single(f, mask, f.load(I32, flags))
+    e = WarpEmitter(f, mask, f.load(I32, flags))
     result = form.build(e, match, *[_load(f, kind, pointers[i]) for i, kind in enumerate(sources)])
     results = result if isinstance(result, tuple) else (result,)
     for value, kind, pointer in zip(results, destinations, pointers[len(sources) : -1], strict=True):

@@ -143,6 +143,11 @@ def test_arithmetic_is_outside(standin, compute):
         compute(standin.cupy.zeros(4))
 
 
+def test_an_array_of_the_device_has_no_hash(standin):
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(standin.cupy.zeros(4))
+
+
 def test_fill_takes_values_of_one_repeated_byte(standin):
     a = standin.cupy.empty(4, np.float32)
     a.fill(0)
