@@ -31,6 +31,7 @@ from __future__ import annotations
 import gc
 import json
 import math
+import mmap
 import os
 import select
 import signal
@@ -56,8 +57,6 @@ ARRAY_LIMIT = 256  # arrays in one message
 DTYPE_KINDS = frozenset("biufc")  # never objects, strings or records
 _PREFIX = struct.Struct("<4sI")
 _CHUNK = 1 << 20
-ENDED = 87
-"""The exit status of a session that the parent ended; a host file may leave with any."""
 
 
 class ChannelError(GraderFault):
@@ -117,6 +116,7 @@ class Channel:
         self._write_fd = write_fd
         self._broken = False
         self.forks = False  # whether each session runs in a fork (`fork_for_each_session`)
+        self.ended: bytearray | mmap.mmap = bytearray(1)  # 1 once the parent ended the session; forks share it
         self._stopper = Stopper.current
         for fd in (read_fd, write_fd):
             os.set_blocking(fd, False)
@@ -258,6 +258,7 @@ def fork_for_each_session(channel: Channel) -> None:
     if not channel.forks:
         return
     parent = os.getpid()
+    channel.ended = mmap.mmap(-1, 1)  # no exit status says it: a host file may leave with any
     gc.collect()
     gc.freeze()
     while pid := os.fork():
@@ -265,15 +266,17 @@ def fork_for_each_session(channel: Channel) -> None:
         if status < 0:
             signal.signal(-status, signal.SIG_DFL) if -status != signal.SIGKILL else None
             os.kill(parent, -status)
-        if status != ENDED:
+        if not channel.ended[0]:
             leave(max(status, 0))
+        channel.ended[0] = 0
     die_with_parent(parent)
 
 
 def end_session(channel: Channel) -> NoReturn:
     """Answer the parent's "end", and end."""
+    channel.ended[0] = 1
     channel.send({"is": "ended"})
-    leave(ENDED)
+    leave(0)
 
 
 def _deadline(timeout_s: float | None) -> float | None:

@@ -179,6 +179,19 @@ def test_a_module_that_cannot_be_imported_leaves_its_reason_on_standard_error() 
     assert "no_such_module" in child.stderr
 
 
+def test_a_child_that_forks_serves_one_session_after_another() -> None:
+    with spawn("channel_child", forks=True) as child:
+        for text in ("first", "second"):
+            assert ask(child, "echo", text=text) == {"text": text}
+            assert child.ended_session()
+
+
+@pytest.mark.parametrize("status", [0, 1, 87])
+def test_a_fork_that_leaves_before_its_session_ended_takes_the_child_with_it(status: int) -> None:
+    with spawn("channel_child", forks=True) as child, pytest.raises(ChannelClosed):
+        ask(child, "leave", status=status)
+
+
 def test_a_silent_child_is_a_timeout_and_the_channel_stays_usable(child: Child) -> None:
     with pytest.raises(ChannelTimeout):
         child.channel.receive(0.01)

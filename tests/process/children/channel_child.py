@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from grader.process.channel import Channel, attach
+from grader.process.channel import Channel, attach, end_session, fork_for_each_session
 
 Message = dict[str, Any]
 
@@ -68,13 +68,18 @@ def write_fd(channel: Channel, message: Message, arrays: dict[str, Any]) -> None
     channel.send({})
 
 
+def end(channel: Channel, message: Message, arrays: dict[str, Any]) -> None:
+    end_session(channel)
+
+
 ACTIONS: dict[str, Callable[[Channel, Message, dict[str, Any]], None]] = {
-    action.__name__: action for action in (echo, describe, flood, leave, die, babble, wait, grandchild, write_fd)
+    action.__name__: action for action in (echo, describe, flood, leave, die, babble, wait, grandchild, write_fd, end)
 }
 
 
 def main() -> None:
     channel, _ = attach()
+    fork_for_each_session(channel)
     while True:
         message, arrays = channel.receive(None)
         ACTIONS[message.pop("do")](channel, message, arrays)
