@@ -61,6 +61,7 @@ class CaseRun:
     plan: LaunchPlan
     buffers: tuple[Buffer, ...]  # inputs, outputs and the plan's scratch arrays
     counters: bool = True
+    undefined: int = 0xFFFFFFFF  # 32 bits: what the simulator's shuffles give that read a lane which takes no part
 
 
 @dataclass(frozen=True, eq=False)

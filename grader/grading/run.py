@@ -26,6 +26,7 @@ from grader.grading.judge import TIMING_WORDS, failure_word
 from grader.grading.records import BackendReport, Case, CaseOutcome, CompiledSubmission, Speed
 from grader.grading.source_view import SourceView
 from grader.grading.technique import Shaped, with_shape
+from grader.grading.undefined import without_unused_lanes
 
 if TYPE_CHECKING:
     from grader.backends.base import Backend, Execution, Limits, Session
@@ -109,7 +110,10 @@ def run_case(job: Job, session: Session, case: Case) -> CaseOutcome:
 def _ran(job: Job, session: Session, case: Case) -> Ran:
     data = job.book.data(case)
     plan = plan_of(job.exercise, case, job.compiled, job.backend.device_limits)
-    execution = session.run(case_run(job.exercise, case, data, plan))
+    run = case_run(job.exercise, case, data, plan)
+    execution = session.run(run)
+    if not job.exercise.host:
+        execution = without_unused_lanes(session, run, execution)
     word = failure_word(execution)
     wrong = _wrong(job, case, data, plan, execution) if word in (None, "race") else None
     unwritten = any(found.kind == "uninitialised_read" for found in execution.findings)

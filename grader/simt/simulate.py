@@ -82,6 +82,7 @@ class Options:
     instructions_per_block: int = 100_000_000
     instructions: int = 4_000_000_000
     printf_bytes: int = 64 << 10
+    undefined: int = 0xFFFFFFFF  # what a shuffle gives that reads a lane which takes no part
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +126,7 @@ class _Run:
             threads=threads,
             observed=options.observed,
             printf_bytes=RECORD_ROOM * options.printf_bytes,
+            undefined=options.undefined,
         )
         self.addresses = {m.name: self.device.allocate(m.name, m.data, initialised=m.initialised) for m in memories}
         self.calls: list[Call] = []

@@ -503,6 +503,11 @@ faults.all_lanes_shuffle
     thread 5 of block 0 reads lane 7 at k.cu:4, which does not take part: the value is undefined
     → let all lanes of the warp execute the shuffle, and ignore what you do not need
 
+faults.fine_while_unused
+    thread 5 of block 0 reads lane 7 at k.cu:4, which does not take part: the value is undefined, but no output
+    depends on it
+    → harmless here; where such a value is used, all lanes of the warp must execute the shuffle
+
 faults.own_lane_in_the_mask
     thread 5 of block 0 executes bar.warp.sync at k.cu:4 with a mask that does not name it
     → add the lane to the mask

@@ -161,6 +161,7 @@ class _Server:
             instructions_per_block=self.program["instructions_per_block"],
             instructions=self.program["instructions"],
             printf_bytes=self.program["printf_bytes"],
+            undefined=message.get("undefined", Options.undefined),
         )
 
 

@@ -295,7 +295,7 @@ def case_request(run: CaseRun, program: Program) -> dict[str, Any]:
         else:
             steps.append(_call(step, program))
     roles = {b.name: b.role for b in run.buffers}
-    return {"do": "run", "steps": steps, "roles": roles, "counters": run.counters}
+    return {"do": "run", "steps": steps, "roles": roles, "counters": run.counters, "undefined": run.undefined}
 
 
 def _call(launch: Launch, program: Program) -> dict[str, Any]:

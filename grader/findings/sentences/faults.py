@@ -17,6 +17,8 @@ PLAIN = {
     "not_cooperative": "grid.sync() needs a cooperative launch: {w.who} stops the kernel at {w.here}",
     "inactive_lane": "{w.who} reads lane {facts[detail][0]} at {w.here}, which does not take part: the value is "
     "undefined",
+    "unused_lane": "{w.who} reads lane {facts[detail][0]} at {w.here}, which does not take part: the value is "
+    "undefined, but no output depends on it",
     "bad_mask": "{w.who} executes {facts[instruction]} at {w.here} with a mask that does not name it",
     "uninitialised_read": "{w.who} reads {w.array} at {w.here} before anything wrote it",
 }

@@ -104,6 +104,8 @@ table(
      "name only the lanes that execute it, or move it out of the branch"),
     ("all_lanes_shuffle", "inactive_lane", "", finding("inactive_lane", facts={"detail": (7,)}),
      "let all lanes of the warp execute the shuffle, and ignore what you do not need"),
+    ("fine_while_unused", "unused_lane", "", finding("unused_lane", facts={"detail": (7,)}),
+     "harmless here; where such a value is used, all lanes of the warp must execute the shuffle"),
     ("own_lane_in_the_mask", "bad_mask", "", finding("bad_mask", facts={"instruction": "bar.warp.sync"}),
      "add the lane to the mask"),
 )  # fmt: skip

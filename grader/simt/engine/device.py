@@ -93,12 +93,14 @@ class Device:
         threads: int = 1,
         observed: frozenset[str],
         printf_bytes: int = 64 << 10,
+        undefined: int = 0xFFFFFFFF,
     ) -> None:
         self.module = module
         self.cache = cache
         self.threads = threads
         self.observed = observed
         self.printf_bytes = printf_bytes
+        self.undefined = undefined
         self.arrays: list[Array] = []  # by address
         self.freed: list[Array] = []  # the last ones
         self.shadows = Shadows(cell_bytes(module), MAX_PARAMETER_BYTES)

@@ -286,7 +286,7 @@ class Worker:
             "rings": self.memory["releases"].size // RELEASES.size,
             "shared_cells": self.own["shared_writes"].size // 8,
             "threads": launch.threads, "warp_count": launch.warps, "dynamic_shared": launch.dynamic,
-            "multi_worker": int(count > 1),
+            "multi_worker": int(count > 1), "undefined": launch.device.undefined,
         }  # fmt: skip
         for prefix in ("", "shared_", "local_"):
             numbers[f"{prefix}allocation_count"] = self.memory[f"{prefix}allocations"].size // ALLOCATION.size

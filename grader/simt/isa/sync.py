@@ -173,13 +173,15 @@ def shfl(e: BlockEmitter, m: Match, i: Instruction) -> None:
     j = inside.select(j, lane) & 31
     # Reading a lane that does not execute the instruction, or that the mask does not name, is undefined.
     idle = (((f.splat(e.mask) & members) >> j) & 1).eq(0).as_mask() & e.mask
+    result = f.var(_permute(e, value, j))
     with f.if_(idle.ne(0), likely=False):
         e.report(findings.INACTIVE_LANE, idle, j.lane(f.first_lane(idle)).zext(I64))
-    result = _permute(e, value, j)
+        undefined = f.splat(WORKER.load(f, e.worker, "undefined"))
+        result.set(idle.as_lanes().select(undefined, result.get()))
     if isinstance(target, Vector):
         e.write(target.items[1], inside, "pred")
         target = target.items[0]
-    e.write(target, result, "b32")
+    e.write(target, result.get(), "b32")
 
 
 def _permute(e: BlockEmitter, value: Value, j: Value) -> Value:
