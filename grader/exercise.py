@@ -46,6 +46,13 @@ class Array:
     count: str
     role: Literal["in", "out"] = "in"
     values: Values = field(default_factory=Values)
+    # what timed launches and libraries get, where ``values`` are hard ones: special values (zeros and subnormal results
+    # of expf, for example) take other paths, and a time on them says nothing about ordinary data
+    timed: Values | None = None
+
+    @property
+    def timed_values(self) -> Values:
+        return self.timed or self.values
 
 
 @dataclass(frozen=True)

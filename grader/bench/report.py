@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from grader.render.json import dumps, plain
+from grader.timing.roofline import TOO_FAST
 from grader.verdict import Measurement, Roof
 
 if TYPE_CHECKING:
@@ -52,9 +53,19 @@ class BenchRow:
 
     @property
     def good(self) -> bool:
-        """Whether it passes its line, where it has one, and reaches what it has to."""
+        """Whether it passes its line, where it has one, and reaches what it has to; and its ceiling is one."""
         lined = self.measured is not None and bool(self.measured.line_fraction)
-        return (self.word == "pass" or not lined) and (self.fraction or 0.0) >= self.reach and not self.problem
+        reached = (self.word == "pass" or not lined) and (self.fraction or 0.0) >= self.reach
+        return reached and not self.above_ceiling and not self.problem
+
+    @property
+    def above_ceiling(self) -> bool:
+        """Whether it is faster than the kernel that its ceiling was measured with: then that is none.
+
+        What launches are compared with, a plain loop of them, is no ceiling.
+        """
+        found = self.measured
+        return found is not None and found.unit != "launch" and (found.fraction_of_ceiling or 0.0) > TOO_FAST
 
 
 @dataclass(frozen=True)
@@ -136,6 +147,8 @@ def _cells(row: BenchRow) -> list[str]:
         return [row.exercise, row.size, row.problem, "", "", "", "", "", "", row.word]
     low, high = found.interval_s
     ceiling = f"{_fraction(found.fraction_of_ceiling)} {row.ceiling_name}" if found.fraction_of_ceiling else "–"
+    if row.above_ceiling:
+        ceiling = f"above {row.ceiling_name}, which is no ceiling for it"
     reach = f"{'c' * (row.of == 'ceiling')}{row.reach:g}" if row.reach else "–"
     return [
         row.exercise, row.size, time_in_words(found.median_s), f"{time_in_words(low)} to {time_in_words(high)}",

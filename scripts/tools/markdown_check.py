@@ -1,9 +1,10 @@
-"""What can be wrong with a page without reading it: links that lead nowhere, commands and scripts that do not exist."""
+"""What can be wrong with a page without reading it: links that lead nowhere; commands, scripts and names of nothing."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import click
@@ -19,6 +20,8 @@ _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 _CODE = re.compile(r"```.*?```", re.DOTALL)
 _COMMAND = re.compile(r"(?:`|^\s*(?:\$ )?)grade ([a-zA-Z_-][^`\n#]*)", re.MULTILINE)
 _SCRIPT = re.compile(r"(?<![\w./])(?:\./)?(scripts/[\w/.-]+\w)")
+_STEP = re.compile(r"\b[a-z]+(?:_[a-z]+)*_v\d+\b")
+_NAME = re.compile(r"`([a-z][a-z0-9]*(?:_[a-z0-9]+)+)`")
 _PLACEHOLDER = re.compile(r"[A-Z]+…?$|\[|…|<|\.\.\.")
 
 
@@ -30,7 +33,7 @@ def pages() -> list[Path]:
 def findings(page: Path) -> Iterator[str]:
     """Yield what is wrong with a page, as "file: what"."""
     text = page.read_text(encoding="utf-8")
-    for check in (_links, _commands, _scripts):
+    for check in (_links, _commands, _scripts, _names):
         yield from (f"{page.relative_to(ROOT)}: {what}" for what in dict.fromkeys(check(page, text)))
 
 
@@ -111,3 +114,23 @@ def _scripts(_: Path, text: str) -> Iterator[str]:
     for name in _SCRIPT.findall(text):
         if not (ROOT / name).exists():
             yield f"there is no {name}"
+
+
+# ---------------------------------------------------------------------------------------------------------------- names
+
+
+def _names(page: Path, text: str) -> Iterator[str]:
+    """Exercises that do not exist: steps like ``reduce_v10``; in the course, any ``name_like_this`` of nothing."""
+    exercises = {entry.name for entry in load_catalog().exercises}
+    short = {name.removeprefix("hgemm_") for name in exercises}  # a drawing may leave out the ladder's name
+    yield from (f"there is no exercise {name}" for name in _STEP.findall(text) if name not in exercises | short)
+    if page.is_relative_to(ROOT / "exercises"):
+        yield from (f"nothing has the name {name}" for name in _NAME.findall(text) if name not in _words() | exercises)
+
+
+@cache
+def _words() -> frozenset[str]:
+    """Every word of the course's files and of the grader's."""
+    folders = [ROOT / name for name in ("exercises", "solutions", "kernels_ref", "grader")]
+    files = (path for folder in folders for suffix in ("cu", "cuh", "h", "py") for path in folder.rglob(f"*.{suffix}"))
+    return frozenset(word for path in files for word in re.findall(r"\w+", path.read_text(encoding="utf-8")))

@@ -12,8 +12,9 @@ extern "C" __global__ void saxpy(const float* x, const float* y, float* out, flo
 {
     // All threads of the grid stand in one row. In each round the row moves on by its own length, so neighbouring
     // threads have neighbouring elements in every round.
-    int step = gridDim.x * blockDim.x;
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    // 64 bits: i may pass n by two rounds, and close to 2^31 an int has no room for that.
+    long long step = gridDim.x * blockDim.x;
+    long long i = blockIdx.x * blockDim.x + threadIdx.x;
 
     // Two rounds at once. All four loads stand before the first store, and no load needs another one's value: they are
     // in flight together, and the thread waits for memory once instead of twice.

@@ -21,22 +21,22 @@
 
 // ------------------------------------------------------------------------------- mbarriers: addresses in shared memory
 
-unsigned shared_address(const void* pointer) { return (unsigned)__cvta_generic_to_shared(pointer); }
+__device__ unsigned shared_address(const void* pointer) { return (unsigned)__cvta_generic_to_shared(pointer); }
 
-void barrier_init(unsigned barrier, unsigned arrivals)
+__device__ void barrier_init(unsigned barrier, unsigned arrivals)
 {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
 
 // One arrival, and the promise of `bytes` that copies will bring: the phase ends when both have come.
-void barrier_expect(unsigned barrier, unsigned bytes)
+__device__ void barrier_expect(unsigned barrier, unsigned bytes)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
 
 // Waits for the end of a phase. Phases are numbered by their lowest bit only: 0, 1, 0, 1 … `try_wait` may sleep for a
 // while and come back without success; so it stands in a loop.
-void barrier_wait(unsigned barrier, unsigned parity)
+__device__ void barrier_wait(unsigned barrier, unsigned parity)
 {
     unsigned ended;
     do {
@@ -54,7 +54,7 @@ void barrier_wait(unsigned barrier, unsigned parity)
 // Starts the copy of the box whose first element is (row, col) to shared memory. Its bytes are counted at `barrier`.
 // Row and column may be negative: what lies outside of the map's shape arrives as zero. Only the column has to be a
 // multiple of 16 bytes, which 4 floats are; else the GPU stops with an illegal instruction.
-void load_box(unsigned to, const CUtensorMap* map, int row, int col, unsigned barrier)
+__device__ void load_box(unsigned to, const CUtensorMap* map, int row, int col, unsigned barrier)
 {
     asm volatile(
         "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
@@ -63,7 +63,7 @@ void load_box(unsigned to, const CUtensorMap* map, int row, int col, unsigned ba
 
 // Starts the copy of a box from shared memory to where its first element is (row, col). What would land outside of
 // the map's shape is dropped.
-void store_box(unsigned from, const CUtensorMap* map, int row, int col)
+__device__ void store_box(unsigned from, const CUtensorMap* map, int row, int col)
 {
     asm volatile(
         "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map),
@@ -71,11 +71,11 @@ void store_box(unsigned from, const CUtensorMap* map, int row, int col)
 }
 
 // All stores that this thread has started since its last commit are a group.
-void store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+__device__ void store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 
 // Waits until at most `PENDING` of this thread's groups of stores still have to read shared memory.
 template <int PENDING>
-void store_wait()
+__device__ void store_wait()
 {
     asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(PENDING) : "memory");
 }

@@ -215,6 +215,14 @@ def test_an_overlap_stands_beside_its_ideal_time_and_launches_beside_the_loops()
     assert overlap.good
 
 
+def test_a_solution_above_its_ceiling_says_that_it_is_none_and_is_not_good():
+    row = measured_on_a_host("B", 1e-3, 1e9, 1.103, "transfer")
+    assert (row.above_ceiling, row.good) == (True, False)
+    (line,) = (one for one in to_markdown(BenchReport(GPU, (), "", (row,))).splitlines() if one.startswith("| smooth"))
+    assert "1.103" not in line
+    assert "above smooth, which is no ceiling for it" in line
+
+
 def test_the_document_holds_every_row_and_no_number_that_json_lacks():
     row = BenchRow("vector_add", "n=1", reach=float("nan"))
     document = json.loads(to_json(BenchReport(GPU, (("driver", "580"),), "2026-01-01", (row,))))

@@ -82,10 +82,22 @@ def test_what_exists_is_no_finding(tmp_path, monkeypatch, text):
         ("`grade list --solution`", "no option --solution"),
         ("`grade reduce_v3 --fast`", "no option --fast"),
         ("`scripts/none`", "there is no scripts/none"),
+        ("`softmax_v9` saves one", "there is no exercise softmax_v9"),
+        ("the tree of reduce_v10", "there is no exercise reduce_v10"),
     ],
 )
 def test_what_does_not_exist_is_a_finding(tmp_path, monkeypatch, text, words):
     assert any(words in finding for finding in findings(tmp_path, monkeypatch, text))
+
+
+def test_a_page_of_the_course_names_only_what_exists(tmp_path, monkeypatch):
+    page = tmp_path / "exercises" / "README.md"
+    page.parent.mkdir()
+    page.write_text("`scan_of_blocks` comes next; `block_sum` is given, `reduce_v3` is an exercise.")
+    page.with_name("k.cu").write_text("__device__ float block_sum(float value);")
+    monkeypatch.setattr(markdown_check, "ROOT", tmp_path)
+    monkeypatch.setattr(markdown_check, "_words", markdown_check._words.__wrapped__)
+    assert list(markdown_check.findings(page)) == ["exercises/README.md: nothing has the name scan_of_blocks"]
 
 
 # -------------------------------------------------------------------------------------------------------------- hygiene

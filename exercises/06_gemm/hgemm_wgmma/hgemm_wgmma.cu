@@ -33,27 +33,27 @@ static_assert(BK == 64 && BOX_N == 64 && OUT_N == 32, "rows of 128 bytes in shar
 
 // ------------------------------------------------------------------------------- mbarriers: addresses in shared memory
 
-unsigned shared_address(const void* pointer) { return (unsigned)__cvta_generic_to_shared(pointer); }
+__device__ unsigned shared_address(const void* pointer) { return (unsigned)__cvta_generic_to_shared(pointer); }
 
-void barrier_init(unsigned barrier, unsigned arrivals)
+__device__ void barrier_init(unsigned barrier, unsigned arrivals)
 {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
 
 // One arrival, and the promise of `bytes` that copies will bring: the phase ends when both have come.
-void barrier_expect(unsigned barrier, unsigned bytes)
+__device__ void barrier_expect(unsigned barrier, unsigned bytes)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
 
-void barrier_arrive(unsigned barrier)
+__device__ void barrier_arrive(unsigned barrier)
 {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
 // Waits for the end of a phase. Phases are numbered by their lowest bit only: 0, 1, 0, 1 … A barrier that has ended no
 // phase yet lets through whoever waits for parity 1.
-void barrier_wait(unsigned barrier, unsigned parity)
+__device__ void barrier_wait(unsigned barrier, unsigned parity)
 {
     unsigned ended;
     do {
@@ -69,7 +69,7 @@ void barrier_wait(unsigned barrier, unsigned parity)
 // ----------------------------------------------------------------------------------------------- TMA: one thread copies
 
 // Copies the box whose first element is (row, col) to shared memory. Its bytes are counted at `barrier`.
-void load_box(unsigned to, const CUtensorMap* map, int row, int col, unsigned barrier)
+__device__ void load_box(unsigned to, const CUtensorMap* map, int row, int col, unsigned barrier)
 {
     asm volatile(
         "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
@@ -77,7 +77,7 @@ void load_box(unsigned to, const CUtensorMap* map, int row, int col, unsigned ba
 }
 
 // Copies a box from shared memory to where its first element is (row, col); a group of its own.
-void store_box(unsigned from, const CUtensorMap* map, int row, int col)
+__device__ void store_box(unsigned from, const CUtensorMap* map, int row, int col)
 {
     asm volatile(
         "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];\n"
@@ -86,7 +86,7 @@ void store_box(unsigned from, const CUtensorMap* map, int row, int col)
 
 // Waits until at most `PENDING` of this thread's copies to C still have to read shared memory.
 template <int PENDING>
-void store_wait()
+__device__ void store_wait()
 {
     asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(PENDING) : "memory");
 }
@@ -97,7 +97,7 @@ void store_wait()
 // count from one 8 × 128-byte piece, which the swizzle permutes, to the next:
 //   A, rows of k       `stride` to the next 8 rows; one piece is wide enough, `leading` is not used
 //   B, rows of n       `stride` to the next 8 steps of k, `leading` to the next 64 columns
-unsigned long long descriptor(unsigned address, unsigned leading, unsigned stride)
+__device__ unsigned long long descriptor(unsigned address, unsigned leading, unsigned stride)
 {
     unsigned long long in_16_bytes = (address & 0x3FFFF) >> 4;
     // YOUR CODE: `leading` in bits 16 to 29, `stride` in bits 32 to 45, both in units of 16 bytes
@@ -105,20 +105,20 @@ unsigned long long descriptor(unsigned address, unsigned leading, unsigned strid
 }
 
 // From here on, wgmma may read the registers and shared memory.
-void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+__device__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 
 // Everything started since the last commit is one group.
-void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+__device__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 
 // Waits until at most `PENDING` groups still run.
 template <int PENDING>
-void wgmma_wait()
+__device__ void wgmma_wait()
 {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
 }
 
 // The compiler does not know that a wgmma goes on writing `d`: here it learns that `d` is only now what it is.
-void settle(float (&d)[BN / 2])
+__device__ void settle(float (&d)[BN / 2])
 {
 #pragma unroll
     for (int i = 0; i < BN / 2; ++i)
@@ -130,7 +130,7 @@ void settle(float (&d)[BN / 2])
 
 // d = a · b, plus d if `add`: 64 rows, 256 columns, 16 steps of k. Only starts it. The last two numbers of the
 // instruction say how the matrices lie: 0, A in rows of k; 1, B in rows of n.
-__forceinline__ void wgmma(float (&d)[BN / 2], unsigned long long a, unsigned long long b, int add)
+__device__ __forceinline__ void wgmma(float (&d)[BN / 2], unsigned long long a, unsigned long long b, int add)
 {
     asm volatile(
         "{\n"
@@ -155,7 +155,7 @@ __forceinline__ void wgmma(float (&d)[BN / 2], unsigned long long a, unsigned lo
 
 // The first row and column of a tile. The blocks that run at the same time take GROUP rows of tiles, column by column: a
 // region that is about as high as wide, for which the fewest rows of A and columns of B are fetched.
-void place(int tile, int tile_rows, int tile_cols, int& row, int& col)
+__device__ void place(int tile, int tile_rows, int tile_cols, int& row, int& col)
 {
     int group = tile / (GROUP * tile_cols), at = tile % (GROUP * tile_cols);
     int height = min(GROUP, tile_rows - group * GROUP);
@@ -165,7 +165,7 @@ void place(int tile, int tile_rows, int tile_cols, int& row, int& col)
 
 // A consumer writes its 64 × 256 sums, OUT_N columns at a time, through two buffers in shared memory: while TMA empties
 // one, the other is filled.
-__forceinline__ void store(unsigned buffers, const CUtensorMap* map, const float (&d)[BN / 2], int row, int col)
+__device__ __forceinline__ void store(unsigned buffers, const CUtensorMap* map, const float (&d)[BN / 2], int row, int col)
 {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
     int consumer = threadIdx.x / 128;  // 1 or 2: the number of its own barrier for 128 threads

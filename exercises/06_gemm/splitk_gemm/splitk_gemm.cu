@@ -67,24 +67,26 @@ __device__ void multiply(const float* A, const float* B, float* part, int m, int
     const float* from_a[A_LOADS];
 #pragma unroll
     for (int i = 0; i < A_LOADS; ++i)
-        from_a[i] = A + (size_t)min(row0 + ar + i * A_ROWS, m - 1) * k + ac;
+        from_a[i] = A + (size_t)min(row0 + ar + i * A_ROWS, m - 1) * k;
     const float* from_b = B + min(col0 + bc, n - 4);
     int before = (k + BK - 1) / BK * BK - k;
 
-    // Starts to copy a step's pieces into shared memory, past the registers. Before k = 0 there are zeros. Only a
-    // slice's first step can begin there, so the copies in the loop need no condition.
+    // Starts to copy a step's pieces into shared memory, past the registers. Before k = 0 there are zeros: nothing is
+    // read for them, and their address is that of k = 0, because no pointer may lie outside of its array. Only a slice's
+    // first step can begin there, so the copies in the loop need no condition.
     auto fetch = [&](Stage& stage, int step, bool may_begin_before) {
         int l0 = step * BK - before;
+        int la = l0 + ac;
+        bool none = may_begin_before && la < 0;
 #pragma unroll
-        for (int i = 0; i < A_LOADS; ++i) {
-            int zeros = may_begin_before && l0 + ac < 0 ? 16 : 0;
-            __pipeline_memcpy_async(&stage.a[ar + i * A_ROWS][ac], from_a[i] + l0, 16, zeros);
-        }
+        for (int i = 0; i < A_LOADS; ++i)
+            __pipeline_memcpy_async(&stage.a[ar + i * A_ROWS][ac], from_a[i] + (none ? 0 : la), 16, none ? 16 : 0);
 #pragma unroll
         for (int i = 0; i < B_LOADS; ++i) {
             int l = l0 + br + i * B_ROWS;
-            int zeros = may_begin_before && l < 0 ? 16 : 0;
-            __pipeline_memcpy_async(&stage.b[br + i * B_ROWS][bc], from_b + (ptrdiff_t)l * n, 16, zeros);
+            bool none = may_begin_before && l < 0;
+            __pipeline_memcpy_async(&stage.b[br + i * B_ROWS][bc], from_b + (none ? 0 : (size_t)l * n), 16,
+                                    none ? 16 : 0);
         }
     };
 

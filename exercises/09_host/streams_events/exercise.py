@@ -37,8 +37,8 @@ EXERCISE = Exercise(
             at_most=2,
             per="n",
             why="The recording may be larger than the GPU's memory: only a few chunks of it may be there at a time.",
-            hint="cut it into a few dozen chunks, and make three buffers for samples and three for results: chunk i "
-            "uses number i % 3, when it is free again",
+            hint="cut it into a few dozen chunks, and make a few buffers for samples and as many for results: chunk i "
+            "uses number i % RING, when it is free again",
         ),
         Expect(
             "copied_bytes",

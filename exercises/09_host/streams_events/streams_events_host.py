@@ -16,7 +16,7 @@ def setup(module: cupy.RawModule, x: np.ndarray, out: np.ndarray) -> None:
     Before each run `x` gets new samples, in the same place.
     """
     work["kernel"] = module.get_function("streams_events")
-    # YOUR CODE: pin both arrays, make streams, events, three buffers each way and the silence before the first chunk
+    # YOUR CODE: pin both arrays, make streams, events, a few buffers each way and the silence before the first chunk
 
 
 def run() -> None:

@@ -46,7 +46,7 @@ def variants(
     def variant(kind: str) -> Variant:
         generate, unchanged = [], []
         for position, array in enumerate(exercise.inputs):
-            count, values = element_count(array, size), array.values
+            count, values = element_count(array, size), array.timed_values
             args: tuple[tuple[str, Any], ...] = (
                 ("buffer", array.name), ("u64", count), ("u64", seed), ("u64", stream(array.name)), ("sample", 0),
             )  # fmt: skip

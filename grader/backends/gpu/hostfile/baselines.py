@@ -109,8 +109,9 @@ def _kernels(exercise: Exercise, size: Size, where: BaselineSetup) -> dict[str, 
                 "dtype": array.dtype,
                 "count": element_count(array, size),
                 "role": array.role,
-                "range": [array.values.low, array.values.high, array.values.exact_low, array.values.exact_high],
+                "range": [values.low, values.high, values.exact_low, values.exact_high],
             }
             for array in exercise.arrays
+            for values in [array.timed_values]
         ],
     }

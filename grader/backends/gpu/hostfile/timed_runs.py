@@ -108,7 +108,7 @@ class Recording:
 
 def _drawn(array: Array, count: int, seed: int) -> Values:
     """``count`` real values of the array's range (integers of the exact range for integer dtypes)."""
-    random, kind, values = np.random.default_rng(seed), np.dtype(array.dtype), array.values
+    random, kind, values = np.random.default_rng(seed), np.dtype(array.dtype), array.timed_values
     if kind.kind != "f":
         return random.integers(values.exact_low, values.exact_high + 1, count).astype(kind)
     drawn = random.random(count, dtype=np.float64 if kind.itemsize == 8 else np.float32)

@@ -1,0 +1,64 @@
+"""Times are taken on ordinary data: special values take other paths through arithmetic, with times of their own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from grader.backends.gpu.checks import variants
+from grader.catalog.courses import CourseExercise, resolve_reference
+from grader.catalog.exercises import load_catalog
+from grader.exercise import Array, Exercise, Values
+from grader.inputs import make_inputs
+from kernels_ref.device import CHECKS, GENERATED_TYPES
+
+TIMED = [entry for entry in load_catalog().exercises if entry.exercise.timed is not None]
+SPECIAL = 0.001
+"""The most of an array that may be subnormal, infinite or no number."""
+ALIKE = 0.1
+"""The most of an input that may have one value."""
+
+
+def ordinary(exercise: Exercise) -> Exercise:
+    """The exercise with its timed data in every case."""
+    return replace(exercise, arrays=tuple(replace(array, values=array.timed_values) for array in exercise.arrays))
+
+
+def special_part(values: np.ndarray) -> float:
+    if values.dtype.kind != "f":
+        return 0.0
+    size = np.abs(values)
+    return float(np.mean(~np.isfinite(values) | ((size > 0) & (size < np.finfo(values.dtype).tiny))))
+
+
+def most_frequent_part(values: np.ndarray) -> float:
+    return float(np.unique(values, return_counts=True)[1].max() / values.size)
+
+
+@pytest.mark.parametrize("entry", TIMED, ids=lambda entry: entry.name)
+def test_timed_inputs_and_their_outputs_are_ordinary_numbers(entry: CourseExercise) -> None:
+    exercise = ordinary(entry.exercise)
+    size = max(exercise.small, key=lambda size: np.prod(list(size.values())))
+    inputs = make_inputs(exercise, size, 1, "real")
+    outputs = resolve_reference(exercise.oracle, entry.course)(inputs, {**exercise.scalars, **size})
+    rounded = {array.name: outputs[array.name].astype(array.dtype) for array in exercise.outputs}
+    for name, values in {**inputs, **rounded}.items():
+        assert special_part(values) <= SPECIAL, name
+    for name, values in inputs.items():
+        assert values.size < 100 or most_frequent_part(values) <= ALIKE, name
+
+
+def test_the_cases_that_are_checked_keep_the_hard_values_and_timed_runs_do_not_get_them() -> None:
+    softmax, size = load_catalog().find("softmax_v1").exercise, {"rows": 4, "cols": 256}
+    assert np.abs(make_inputs(softmax, size, 1, "real")["x"]).max() > 104
+    (variant,), _ = variants(softmax, size, 1, CHECKS["softmax:rows"], GENERATED_TYPES)
+    for launch in (*variant.generate, *variant.check[:1]):
+        assert [value for kind, value in launch.args if kind == "f64"] == [-4.0, 4.0], launch.kernel
+
+
+def test_without_timed_data_of_its_own_an_array_is_timed_on_those_of_its_cases() -> None:
+    values = Values(low=2.0, high=3.0)
+    assert Array("x", "float32", "n", values=values).timed_values == values
+    assert Array("x", "float32", "n", values=values, timed=Values()).timed_values == Values()
