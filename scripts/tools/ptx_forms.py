@@ -16,6 +16,11 @@ in `unsupported`, with the instruction and its source line: [CONTRIBUTING](../CO
 
 `{.x}` may be missing; a word in capitals stands for one of the choices below it. An example gives the values by lane,
 in the order of the operands; where an operand is a float and its value a hexadecimal number, those are its bits.
+
+Modifiers may stand in any order, as in ptxas; only types, state spaces, and `.row` and `.col`, keep theirs among
+themselves. An address is `[register]`, `[variable]`, or a number for local memory, with a constant expression after a
+`+`: `[%rd1+-4]`, `[table + 2*8]`, `table[16]`. An instruction without a state space whose address names a shared or local
+variable has that variable's.
 """
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from grader.compile import Program, assembly
+from grader.compile.nvrtc import cache_key_of
+from grader.compile.toolchain import find_toolchain
 from grader.simt.engine.code_cache import CodeCache
 from grader.simt.engine.flatten import UnsupportedPtx
 from grader.simt.ptx import parse
@@ -41,6 +44,9 @@ CASES = {
     "a carry goes from one addition to the next": ("mov.u32 %r3, -16; add.cc.u32 %r4, %r3, %r1; addc.u32 %r2, 5, 0;", 5 + (T >= 16)),
     "a carry chain of three words": ("mov.u32 %r3, -1; add.cc.u32 %r4, %r3, %r1; addc.cc.u32 %r5, %r3, 0; addc.u32 %r2, 0, 0;", T >= 1),
     "a borrow goes from one subtraction to the next": ("sub.cc.u32 %r4, %r1, 16; subc.u32 %r2, 5, 0;", 5 - (T < 16)),
+    "a sum takes the flag of a difference": ("mov.u32 %r3, 0x627ADF75; sub.cc.u32 %r4, %r3, 0x864CCEF5; addc.u32 %r5, 0, 0; sub.cc.u32 %r4, %r1, 16; addc.u32 %r2, %r5, 0;", T >= 16),
+    "a difference takes the flag of a sum": ("mov.u32 %r3, -16; add.cc.u32 %r4, %r3, %r1; subc.u32 %r2, 5, 0;", 4 + (T >= 16)),
+    "a difference of 64 bits takes the flag of a sum": ("mov.u64 %rd3, -16; cvt.u64.u32 %rd4, %r1; add.cc.u64 %rd4, %rd3, %rd4; subc.u64 %rd5, 5, 0; cvt.u32.u64 %r2, %rd5;", 4 + (T >= 16)),
     "a carry lives on in another basic block": ("mov.u32 %r3, -16; add.cc.u32 %r4, %r3, %r1; setp.lt.u32 %p1, %r1, 40; @%p1 bra L; mov.u32 %r9, 1; L: addc.u32 %r2, 0, 0;", T >= 16),
     "a guarded addition leaves the others' carry alone": ("mov.u32 %r3, -1; setp.lt.u32 %p1, %r1, 8; add.cc.u32 %r4, %r3, 1; @%p1 add.cc.u32 %r4, 0, 0; addc.u32 %r2, 0, 0;", T >= 8),
     "a product's carry lives on in another basic block": ("mov.u32 %r3, -1; mad.lo.cc.u32 %r4, %r3, 1, %r1; bra L; L: madc.hi.u32 %r2, %r3, 1, 7;", 7 + (T >= 1)),
@@ -67,7 +73,7 @@ CASES = {
     "a vector of bytes": ("mul.wide.u32 %rd4, %r1, 4; mov.u64 %rd5, ours; add.u64 %rd6, %rd5, %rd4; cvt.u16.u32 %h1, %r1; st.shared.v4.u8 [%rd6], {%h1, 2, 3, %h1}; ld.shared.u32 %r2, [%rd6];", T + (2 << 8) + (3 << 16) + (T << 24)),
     "an element that nobody wants": ("mov.u64 %rd5, ours; st.shared.v2.u32 [ours], {4, 5}; ld.shared.v2.u32 {_, %r2}, [ours];", 5 + 0 * T),
     "two results": ("shfl.sync.down.b32 %r3|%p1, %r1, 4, 31, -1; selp.u32 %r2, %r3, 99, %p1;", np.where(T < 28, T + 4, 99)),
-    "a result that nobody wants": ("setp.lt.u32 %p1, %r1, 3; shfl.sync.bfly.b32 _|%p2, %r1, 1, 31, -1; selp.u32 %r2, 1, 0, %p2;", 1 + 0 * T),
+    "a result that nobody wants": ("setp.lt.u32 %p1, %r1, 3; shfl.sync.bfly.b32 %r3|%p2, %r1, 1, 31, -1; selp.u32 %r2, 1, 0, %p2;", 1 + 0 * T),
     "a predicate and its complement": ("setp.lt.and.u32 %p1|%p2, %r1, 9, 1; selp.u32 %r3, 10, 0, %p1; selp.u32 %r4, 1, 0, %p2; add.u32 %r2, %r3, %r4;", np.where(T < 9, 10, 1)),
     # addresses
     "constants with an offset": ("ld.const.u32 %r2, [table+8];", 30 + 0 * T),
@@ -77,6 +83,29 @@ CASES = {
     "local memory of each thread": ("st.local.u32 [mine+4], %r1; mov.u64 %rd5, mine; ld.local.u32 %r2, [%rd5+4];", T),
     "a generic address of local memory": ("st.local.u32 [mine+8], %r1; mov.u64 %rd5, mine; cvta.local.u64 %rd6, %rd5; ld.u32 %r2, [%rd6+8];", T),
     "negative offsets": ("mov.u64 %rd5, ours; st.shared.u32 [ours+4], 6; ld.shared.u32 %r2, [%rd5+4]; add.u64 %rd6, %rd5, 12; ld.shared.u32 %r3, [%rd6+-8]; add.u32 %r2, %r2, %r3;", 12 + 0 * T),
+    "an offset with two signs": ("st.shared.u32 [ours+-0], 6; ld.shared.u32 %r2, [ours+-(-0)];", 6 + 0 * T),
+    "offsets that are computed": ("mov.u64 %rd5, ours; st.shared.u32 [ours + 2*4 + 4], 8; ld.shared.u32 %r2, [%rd5 + (1 << 4) - 0x8 + +4];", 8 + 0 * T),
+    "a negative offset of a name": ("mov.u64 %rd5, ours; st.shared.u32 [%rd5 + 4], 6; ld.shared.u32 %r2, [ours+8+ - 4];", 6 + 0 * T),
+    "an offset of a warp's size": ("mov.u64 %rd5, ours; st.shared.u32 [%rd5 + 32], 7; ld.shared.u32 %r2, [ours+WARP_SZ];", 7 + 0 * T),
+    "a name with an index": ("st.shared.u32 [ours+8], 9; ld.shared.u32 %r2, ours[8];", 9 + 0 * T),
+    "an address of local memory that is a number": ("st.local.u32 [mine+8], %r1; ld.local.u32 %r2, [8];", T),
+    "a plain load and store name a local variable": ("st.u32 [mine], 1; st.v2.u32 [mine+8], {%r1, 3}; ld.volatile.u32 %r3, [mine+12]; ld.u32 %r2, [mine+8]; add.u32 %r2, %r2, %r3;", T + 3),
+    "a plain load and store name a shared variable": ("st.u32 [ours+4], 5; ld.u32 %r2, [ours+4]; add.u32 %r2, %r2, %r1;", T + 5),
+    "a plain atomic names a shared variable": ("st.shared.u32 [ours], 0; bar.sync 0; atom.add.u32 %r2, [ours], 1;", T),
+    "a plain load names a local variable of an inner scope": ("{ .local .align 4 .b8 mine[8]; st.u32 [mine+4], %r1; ld.u32 %r2, [mine+4]; }", T),
+    "constants that are computed": ("add.u32 %r2, %r1, ((1 << 4) | 3) * 2 - 8 / 3 % 2 + (5 == 5) + ~0 + !4 + (-7 >> 1 & 0xF);", T + 50),
+    "a constant in parentheses": ("mov.u32 %r2, (4);", 4 + 0 * T),
+    "floats with an exponent alone": ("mov.f32 %f1, 1e2; cvt.rzi.u32.f32 %r2, %f1; mov.f32 %f2, .5; fma.rn.f32 %f1, %f2, %f1, %f1; cvt.rzi.u32.f32 %r2, %f1;", 150 + 0 * T),
+    # modifiers in another order
+    "a matrix with its count first": ("mul.wide.u32 %rd4, %r1, 16; mov.u64 %rd5, ours; add.u64 %rd6, %rd5, %rd4; st.shared.v4.u32 [%rd6], {%r1, %r1, %r1, %r1}; ldmatrix.sync.aligned.x4.trans.m8n8.shared.b16 {%r2, %r3, %r4, %r5}, [%rd6]; ldmatrix.b16.shared.m8n8.trans.x4.aligned.sync {%r6, %r7, %r8, %r9}, [%rd6]; xor.b32 %r3, %r2, %r6; mov.u32 %r2, %r3;", 0 * T),
+    "loads and stores": ("st.u32.shared.volatile [ours], 7; st.v2.shared.u32 [ours+8], {8, 9}; ld.u32.volatile.shared %r3, [ours]; ld.v2.u32.shared {%r4, %r5}, [ours+8]; ld.gpu.global.relaxed.u32 %r6, [%rd2]; add.u32 %r2, %r3, %r5;", 16 + 0 * T),
+    "a narrow store with its space last": ("st.u8.shared [ours], 7; st.u8.shared [ours+1], 8; ld.u16.shared %r2, [ours];", 0x807 + 0 * T),
+    "an atomic": ("st.shared.u32 [ours], 0; bar.sync 0; atom.u32.add.shared %r2, [ours], 1;", T),
+    "a conversion with its rounding last": ("cvt.f32.u32.rn %f1, %r1; mul.f32.rn %f2, %f1, 0f3F000000; cvt.u32.f32.rzi %r2, %f2;", T // 2),
+    "a comparison": ("setp.u32.and.lt %p1, %r1, 9, 1; selp.u32 %r2, 1, 0, %p1;", T < 9),
+    "a shuffle and a vote": ("shfl.b32.down.sync %r3|%p1, %r1, 4, 31, -1; vote.ballot.sync.b32 %r4, %p1, -1; popc.b32 %r5, %r4; add.u32 %r2, %r3, %r5;", np.where(T < 28, T + 4, T) + 28),
+    "a product that carries": ("mov.u32 %r3, -1; mad.lo.u32.cc %r4, %r3, 1, %r1; addc.u32.cc %r5, 0, 0; addc.u32 %r2, 0, %r5;", T >= 1),
+    "a copy": ("mov.u64 %rd5, ours; cp.async.shared.ca.global [%rd5], [%rd1], 16; cp.async.wait_all; ld.shared.u32 %r2, [ours];", 0 * T),
     "the warp's size": ("mov.u32 %r2, WARP_SZ;", 32 + 0 * T),
 }  # fmt: skip
 
@@ -85,6 +114,18 @@ CASES = {
 def test_operands_mean_what_the_manual_says(name: str) -> None:
     body, want = CASES[name]
     assert run(body).tolist() == np.asarray(want).astype(np.uint64).tolist()
+
+
+def test_the_assembler_takes_these_programs() -> None:
+    """So that no test holds the simulator to PTX that no GPU gets to see."""
+    if find_toolchain().ptxas is None:
+        pytest.skip("no ptxas")
+    module, entry = HEAD.split(".visible")
+    text = module + "".join(
+        f".visible{entry}{body} st.global.u32 [%rd2], %r2; ret; }}\n".replace("entry k(", f"entry k{i}(")
+        for i, (body, _) in enumerate(CASES.values())
+    )
+    assembly(Program("k.cu", "", text, "sm_80", (), cache_key_of(text, "sm_80")), "sm_80")
 
 
 @pytest.mark.parametrize(

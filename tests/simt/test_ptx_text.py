@@ -14,7 +14,7 @@ from grader.compile import compile_source
 from grader.simt.engine.codegen import generate
 from grader.simt.engine.flatten import UnsupportedPtx
 from grader.simt.observers import OBSERVERS, observer_set
-from grader.simt.ptx import Address, Instruction, Module, PtxSyntaxError, Register, Symbol, parse
+from grader.simt.ptx import Address, Immediate, Instruction, Module, PtxSyntaxError, Register, Symbol, parse
 from grader.simt.ptx.reader import integer
 
 HEAD = ".version 8.8\n.target sm_80\n.address_size 64\n"
@@ -117,6 +117,11 @@ BROKEN = {
     "braces that nest for ever": ENTRY + "mov.b32 %r1, " + "{" * 5000,
     "a comment without end": ENTRY + "/* " * 200000,
     "a number of a million digits": ENTRY + "mov.u32 %r1, " + "9" * 1_000_000 + ";",
+    "parentheses that nest for ever": ENTRY + "mov.b32 %r1, " + "(" * 5000,
+    "signs without end": ENTRY + "mov.b32 %r1, " + "-" * 1_000_000,
+    "a division by zero": ENTRY + "mov.b32 %r1, 1 / (2 - 2);",
+    "a sum of floats": ENTRY + "mov.f32 %r1, 1.0 + 2.0;",
+    "a float as an offset": ENTRY + "ld.global.u32 %r1, [%rd1+1.0];",
     "an offset that is no number": ENTRY + "ld.global.u32 %r1, [%rd1+%r2];",
     "parameters without end": HEAD + ".visible .entry k(.param .u64 a",
     "an alignment of zero": HEAD + ".global .align 0 .b8 x[4];",
@@ -155,6 +160,19 @@ def test_many_blank_lines_are_read_in_proportion_to_their_number() -> None:
 )
 def test_integers_are_read_in_all_notations(text: str, value: int | None) -> None:
     assert integer(text) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("+-0", 0), ("- -4", 4), ("~0", -1), ("!4", 0), ("!0", 1), ("-(4)", -4), ("(4)", 4), ("(3) * (2)", 6), ("WARP_SZ * 2", 64),
+     ("-9 / 2", -4), ("-9 % 4", 3), ("9 % -4", 9), ("-7 >> 1", -4), ("1 << 65", 2), ("-1 < 1", 1), ("3 - 5 < 0", 1),
+     ("-1 == 0xffffffffffffffff", 1), ("0xffffffffffffffff / 2", 2**63 - 1), ("9223372036854775807 + 1", -(2**63)),
+     ("2 & 3 == 3", 0), ("1 | 2 ^ 3 & 1", 3), ("7 & -2 % 4", 2), ("10 - 4 - 3", 3), ("2 + 3 * 4 << 1", 28), ("5 != 5", 0)],
+)  # fmt: skip
+def test_constant_expressions_give_what_ptxas_gives(text: str, value: int) -> None:
+    (mov, load, _) = entry_of(f"mov.u64 %rd2, {text}; ld.global.u32 %r1, [%rd1 + {text}];")
+    assert mov.operands[1] == Immediate(value)
+    assert load.operands[1] == Address(Register("%rd1"), value)
 
 
 def test_negative_floats_flip_their_sign_bit() -> None:

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from grader.simt.engine.flatten import Flat, UnsupportedPtx, registers_in
 from grader.simt.engine.layout import MAX_BLOCKS
-from grader.simt.isa.registry import Form, Match, find
+from grader.simt.isa.registry import Form, Match, arranged, find
 from grader.simt.ptx import Address, Instruction, Operand, Symbol
 from grader.simt.ptx.model import Label
 
@@ -118,6 +118,9 @@ def _cut(flat: Flat) -> tuple[list[Block], dict[str, int]]:
 
     def op_of(instruction: Instruction) -> Op:
         found = find(instruction)
+        if found is None:
+            instruction = arranged(instruction)
+            found = find(instruction)
         if found is None or not found[0].takes(len(instruction.operands)):
             name = instruction.name
             newer = name.startswith(SM_90) or "_tx." in name

@@ -22,9 +22,10 @@ from grader.simt.ptx import (
     Symbol,
     Variable,
     Vector,
+    items,
 )
 from grader.simt.ptx.model import Label
-from grader.simt.ptx.reader import SIZES, type_size
+from grader.simt.ptx.reader import SIZES, SPACES, type_size
 
 MAX_INSTRUCTIONS = 20_000
 """After inlining. LLVM needs up to a millisecond for each; whole unrolled kernels of a course have a few thousand."""
@@ -106,11 +107,20 @@ class _Inliner:
             if isinstance(slot, Address) and isinstance(slot.base, Symbol) and "@" in slot.base.name:
                 self.flat.items.extend(self._parameter_moves(instruction, slot.base.name, slot.offset))
                 return
-        self.flat.items.append(instruction)
+        self.flat.items.append(self._in_its_space(instruction))
+
+    def _in_its_space(self, instruction: Instruction) -> Instruction:
+        """With the state space of the shared or local variable that its address names, where it says none, as ptxas."""
+        if any(modifier.partition("::")[0] in SPACES for modifier in instruction.modifiers):
+            return instruction
+        named = (o.base.name for o in instruction.operands if isinstance(o, Address) and isinstance(o.base, Symbol))
+        variables = (self.flat.variables.get(name) or self.module.variables.get(name) for name in named)
+        space = next((v.space for v in variables if v is not None and v.space in ("shared", "local")), None)
+        return instruction if space is None else replace(instruction, modifiers=(space, *instruction.modifiers))
 
     def _parameter_moves(self, instruction: Instruction, slot: str, offset: int) -> Iterator[Instruction]:
-        kind = instruction.modifiers[-1]
-        if kind not in SIZES:
+        kind = next((modifier for modifier in instruction.modifiers if modifier in SIZES), "")
+        if not kind:
             raise UnsupportedPtx(f"the instruction {instruction.name}", instruction.line)
         loading = instruction.opcode == "ld"
         other = instruction.operands[0 if loading else 1]
@@ -175,7 +185,7 @@ def _call_parts(call: Instruction) -> tuple[tuple[Operand, ...], Operand, tuple[
     if operands and isinstance(operands[0], Vector):
         returns, operands = operands[0].items, operands[1:]
     target, arguments = (*operands, Vector(()), Vector(()))[:2]
-    return returns, target, arguments.items if isinstance(arguments, Vector) else ()
+    return returns, target, items(arguments)
 
 
 def registers_in(operands: Sequence[Operand]) -> list[str]:

@@ -136,8 +136,6 @@ class OperandEmitter(Emitter):
         offset = self.g.parameters.get(symbol.name)
         if offset is not None:
             return f.const(vec(I64), PARAMETER_BASE + offset + symbol.offset)
-        if symbol.name == "WARP_SZ":
-            return f.const(vec(I64), 32)
         if symbol.name not in self.g.ptx.variables:
             raise self.unsupported(f"the symbol {symbol.name}")
         index = self.g.symbol_index(symbol.name)

@@ -69,11 +69,12 @@ def narrowest(instructions: Iterable[Instruction]) -> int:
 
     Global memory's cells outlive a launch, so that all kernels of a module must agree on theirs.
     """
-    kinds = {(i.opcode, i.modifiers[-1:]) for i in instructions}
+    kinds = {(i.opcode, i.modifiers) for i in instructions}
     widths = (
-        SIZES.get("".join(last), WIDEST)
-        for opcode, last in kinds
+        SIZES.get(modifier, WIDEST)
+        for opcode, modifiers in kinds
         if opcode in FORMS and any("memory" in f.tags for f in FORMS[opcode])
+        for modifier in modifiers
     )
     return min(WIDEST, *widths, WIDEST)
 

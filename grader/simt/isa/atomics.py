@@ -72,16 +72,14 @@ MODIFIERS = {
 }
 
 
-@form("atom{.ORDER}{.SCOPE}{.SPACE}.OP{.noftz}.TYPE d, a, b", raw=True, tags=("memory",), also=MODIFIERS,
-      any_order=True)  # fmt: skip
-@form("atom{.ORDER}{.SCOPE}{.SPACE}.OP.TYPE d, a, b, c", raw=True, tags=("memory", "swap"), also=MODIFIERS,
-      OP=("cas",), any_order=True)  # fmt: skip
+@form("atom{.ORDER}{.SCOPE}{.SPACE}.OP{.noftz}.TYPE d, a, b", raw=True, tags=("memory",), also=MODIFIERS)
+@form("atom{.ORDER}{.SCOPE}{.SPACE}.OP.TYPE d, a, b, c", raw=True, tags=("memory", "swap"), also=MODIFIERS, OP=("cas",))
 def atom(e: BlockEmitter, m: Match, i: Instruction) -> None:
     result, target, *sources = i.operands
     e.write(result, _perform(e, m, target, sources), f"b{WIDTH[m.TYPE]}")
 
 
-@form("red{.ORDER}{.SCOPE}{.SPACE}.OP{.noftz}.TYPE a, b", raw=True, tags=("memory",), also=MODIFIERS, any_order=True)
+@form("red{.ORDER}{.SCOPE}{.SPACE}.OP{.noftz}.TYPE a, b", raw=True, tags=("memory",), also=MODIFIERS)
 def red(e: BlockEmitter, m: Match, i: Instruction) -> None:
     target, *sources = i.operands
     if isinstance(sources[0], Vector):

@@ -8,6 +8,7 @@ The syntax line is the manual's: literal modifiers (``.rn``), optional ones (``{
 (``.TYPE``) whose choices are keywords of the decorator. Matching gives a `Match`: ``m.TYPE`` is the text that stood
 there, ``m.sat`` says whether an optional literal was present, ``{.RND}`` gives its text or "". A line that begins with
 ``OPCODE`` is a form of each of these instructions, and each takes its own examples; ``m.OPCODE`` tells which it is.
+Programs may write modifiers in another order, as ptxas allows: `arranged` puts them into the form's.
 
 Operands: names that begin with ``d`` are destinations (``d|dp`` writes two), the others are sources, read before the
 function is called; a last one in braces (``{, stride}``) may be missing in a raw form. All have type ``TYPE`` (without
@@ -24,7 +25,7 @@ import re
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from grader.simt.engine import ir
@@ -108,21 +109,28 @@ class Form:
     examples: tuple[Example, ...]
     chapter: str
     tags: frozenset[str]
-    any_order: bool
 
     def match(self, modifiers: Sequence[str]) -> Match | None:
         """The match of an instruction's modifiers with this form's, or None."""
         found = {"OPCODE": self.opcode}
         rest = list(modifiers)
         for slot in self.slots:
-            candidates = rest if self.any_order else rest[:1]
-            modifier = next((m for m in candidates if m in slot.choices), None)
-            if modifier is not None:
-                found[slot.name] = modifier
-                rest.remove(modifier)
+            if rest and rest[0] in slot.choices:
+                found[slot.name] = rest.pop(0)
             elif not slot.optional:
                 return None
         return None if rest else Match(found)
+
+    def arrange(self, modifiers: Sequence[str]) -> tuple[str, ...] | None:
+        """Modifiers in any order in this form's, or None where it has others."""
+        rest, placed = list(modifiers), []
+        for slot in self.slots:
+            modifier = next((m for m in rest if m in slot.choices), None)
+            if modifier is not None:
+                placed.append(modifier)
+                rest.remove(modifier)
+        kept = all([m for m in placed if m in group] == [m for m in modifiers if m in group] for group in IN_ORDER)
+        return tuple(placed) if kept and not rest and self.match(placed) is not None else None
 
     def operand_type(self, name: str, match: Match) -> str:
         """The PTX type of an operand in this match, e.g. ``u32``."""
@@ -143,6 +151,13 @@ class Form:
         return tuple(name for name in self.operands if not name.startswith("d"))
 
 
+IN_ORDER = (
+    frozenset(WIDTH) | {"u2", "s2", "u4", "s4"},
+    frozenset(("global", "shared", "shared::cta", "local", "const", "param")),
+    frozenset(("row", "col")),
+)
+"""Modifiers that say by their order which operand they belong to: ``cvt.f32.f16``, ``cp.async.ca.shared.global``."""
+
 FORMS: dict[str, list[Form]] = defaultdict(list)
 """Every form by opcode; filled by importing the chapters (`grader.simt.isa`)."""
 
@@ -156,15 +171,14 @@ def form(
     raw: bool = False,
     tags: Sequence[str] = (),
     also: Mapping[str, Collection[str]] | None = None,
-    any_order: bool = False,
     **choices: Collection[str],
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register the decorated function as the meaning of one syntax line; see the module's docstring.
 
-    ``also`` holds more choices, for tables that several forms share. ``any_order``: compilers and people write these
-    modifiers in more than one order. ``tags`` tell the engine what no opcode should be asked: ``branch``, ``exit`` and
-    ``barrier`` end a basic block, ``sync`` starts one (it may wait for lanes), ``result`` (a barrier that gives a
-    value), ``memory`` (the last modifier is an element's type), ``fence``, ``carry`` (uses the condition code).
+    ``also`` holds more choices, for tables that several forms share. ``tags`` tell the engine what no opcode should be
+    asked: ``branch``, ``exit`` and ``barrier`` end a basic block, ``sync`` starts one (it may wait for lanes),
+    ``result`` (a barrier that gives a value), ``memory`` (a modifier is an element's type), ``fence``, ``carry`` (uses
+    the condition code).
     """
     head, _, tail = syntax.partition(" ")
     first = re.split(r"[.{]", head, maxsplit=1)[0]
@@ -186,7 +200,7 @@ def form(
             own = tuple(x for x in examples if x.text.partition(".")[0] == opcode)
             FORMS[opcode].append(
                 Form(syntax.replace(first, opcode, 1), opcode, tuple(slots), names, types, build, raw, own, chapter,
-                     frozenset(tags), any_order)
+                     frozenset(tags))
             )  # fmt: skip
         return build
 
@@ -200,6 +214,15 @@ def find(instruction: Instruction) -> tuple[Form, Match] | None:
         if match is not None and _fits(candidate, instruction.operands):
             return candidate, match
     return None
+
+
+def arranged(instruction: Instruction) -> Instruction:
+    """An instruction that no form has as it stands, with its modifiers in the order of the first that takes them all.
+
+    ptxas reads modifiers in any order, but for those `IN_ORDER`: ``ldmatrix.sync.aligned.x4.trans.m8n8.shared.b16``.
+    """
+    orders = (form.arrange(instruction.modifiers) for form in FORMS.get(instruction.opcode, ()))
+    return replace(instruction, modifiers=next(filter(None, orders), instruction.modifiers))
 
 
 def _fits(form: Form, operands: Sequence[Operand]) -> bool:

@@ -5,9 +5,10 @@ Whatever the text holds, reading ends, or raises PtxSyntaxError.
 
 from __future__ import annotations
 
+import operator
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from grader.simt.ptx.model import Address, Immediate, Operand, Register, Symbol, Variable, Vector
 
@@ -16,7 +17,7 @@ _TOKEN = re.compile(
     |(?P<unclosed>/\*)
     |(?P<string>"[^"\n]*")
     |(?P<number>0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|0[xX][0-9a-fA-F]+U?|0[bB][01]+U?
-        |\d+\.\d*(?:[eE][-+]?\d+)?|\d+U?)
+        |(?:\d+\.\d*|\.\d+)(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+|\d+U?)
     |(?P<word>[.%$_a-zA-Z][\w$.%]*(?:::[\w.:]+)?)
     |(?P<mark>[-+@!|(){}\[\],;:<>=~&^*/?])""",
     re.VERBOSE | re.DOTALL | re.ASCII,
@@ -31,6 +32,18 @@ LARGEST_SIZE = 1 << 40
 DIGITS = 80  # of a number; the longest that PTX needs has 66 (a binary literal)
 DEEPEST = 8
 """Lists within lists that are read; real PTX has two."""
+WARP_SIZE = Immediate(32)
+
+BINARY: dict[str, tuple[int, Callable[[int, int], int]]] = {
+    "|": (1, operator.or_), "^": (2, operator.xor), "&": (3, operator.and_), "==": (4, operator.eq),
+    "!=": (4, operator.ne), "<": (5, operator.lt), "<=": (5, operator.le), ">": (5, operator.gt),
+    ">=": (5, operator.ge), "<<": (6, lambda a, b: a << (b & 63)), ">>": (6, lambda a, b: a >> (b & 63)),
+    "+": (7, operator.add), "-": (7, operator.sub), "*": (8, operator.mul),
+    "/": (8, lambda a, b: abs(a) // abs(b) * (-1 if (a < 0) != (b < 0) else 1)),
+    "%": (8, operator.mod),
+}  # fmt: skip
+"""Operators of constant expressions: how tightly they bind, and what they give. Remainders are unsigned, as in ptxas."""
+UNARY: dict[str, Callable[[int], int]] = {"+": operator.pos, "-": operator.neg, "~": operator.inv, "!": operator.not_}
 
 Token = tuple[str, str]
 
@@ -53,7 +66,7 @@ def _tokens(text: str) -> list[Token]:
         if match is None or match.lastgroup == "unclosed":
             raise PtxSyntaxError(f"cannot read {text[position : position + 40]!r}")
         position = match.end()
-        if match.group().startswith("."):  # `.reg.b16` says what `.reg .b16` says
+        if match.lastgroup == "word" and match.group().startswith("."):  # `.reg.b16` says what `.reg .b16` says
             found += [("word", "." + part) for part in match.group()[1:].split(".")]
         elif match.lastgroup is not None:
             found.append((match.lastgroup, match.group()))
@@ -133,15 +146,17 @@ class Reader:
 
     def _operand(self) -> Operand:
         token = self.peek()
-        if token in ("{", "("):
-            return self._list("}" if token == "{" else ")")
+        if token == "(":
+            inner = self._list(")")
+            only = inner.items[0] if len(inner.items) == 1 else None
+            return self._operation(only, 0) if isinstance(only, Immediate) else inner
+        if token == "{":
+            return self._list("}")
         if token == "[":
             return self._address()
-        if token == "!":
+        if token == "!" and self.at + 1 < len(self.tokens) and self.tokens[self.at + 1][0] == "word":
             return self.register()
-        if token == "-" or self.kind == "number":
-            return self.number()
-        return self._named(self.word())
+        return self.constant() if self._at_constant() else self._named(self.word())
 
     def _named(self, token: str) -> Operand:
         is_register = token.startswith("%") and not token[1:2].isdigit()
@@ -151,19 +166,62 @@ class Reader:
         if self.accept("|"):
             return Vector((first, self.operand()))
         if not is_register and self.accept("+"):
-            return Symbol(token, self.integer())
+            return Symbol(token, self._whole())
+        if not is_register and self.accept("["):  # `name[4]` is `[name+4]`
+            offset = self._whole()
+            self.expect("]")
+            return Address(Symbol(token), offset)
         return first
 
-    def number(self) -> Immediate:
-        """A literal with its sign; floats give their bit pattern."""
-        if not self.accept("-"):
-            return self._literal()
+    # -- constant expressions: PTX manual, "Constants" --------------------------------------------------------------
+    def _at_constant(self) -> bool:
+        return self.kind == "number" or self.peek() in (*UNARY, "(", "WARP_SZ")
+
+    def constant(self) -> Immediate:
+        """A literal, or an expression of literals; floats give their bit pattern, and have a sign at most."""
+        return self._operation(self._signed(), 0)
+
+    def _whole(self) -> int:
+        value = self.constant()
+        if value.kind != "int":
+            raise self.wrong("expected a whole number")
+        return value.value
+
+    def _operation(self, left: Immediate, bound: int) -> Immediate:
+        """``left``, and the operators after it that bind more tightly than ``bound``, with their operands."""
+        while True:
+            pair = self.peek() + self.peek(1)
+            sign = pair if pair in BINARY else self.peek()
+            binds, apply = BINARY.get(sign, (0, operator.add))
+            if binds <= bound:
+                return left
+            self.at += len(sign)
+            right = self._operation(self._signed(), binds)
+            if "int" != left.kind or right.kind != "int" or (sign in "/%" and not right.value):
+                raise self.wrong("cannot compute the constant")
+            unsigned = sign == "%" or max(left.value, right.value) >= LARGEST >> 1
+            value = apply(_wrapped(left.value, unsigned), _wrapped(right.value, unsigned))
+            left = Immediate(_wrapped(int(value), unsigned))
+
+    def _signed(self) -> Immediate:
+        signs = []
+        while self.peek() in UNARY:
+            signs.append(self.take())
         value = self._literal()
-        if value.kind == "int":
-            return Immediate(-value.value)
-        return Immediate(value.value ^ (1 << (31 if value.kind == "f32" else 63)), value.kind)
+        for sign in reversed(signs):
+            if value.kind == "int":
+                value = Immediate(int(UNARY[sign](value.value)))
+            elif sign == "-":
+                value = Immediate(value.value ^ (1 << (31 if value.kind == "f32" else 63)), value.kind)
+        return value
 
     def _literal(self) -> Immediate:
+        if self.accept("WARP_SZ"):
+            return WARP_SIZE
+        if self.peek() == "(":
+            inner = self._list(")").items
+            if len(inner) == 1 and isinstance(inner[0], Immediate):
+                return inner[0]
         if self.kind != "number":
             raise self.wrong("expected a number")
         token = self.peek()
@@ -171,7 +229,7 @@ class Reader:
         if prefix in ("0f", "0d"):
             self.at += 1
             return Immediate(int(token[2:], 16), "f32" if prefix == "0f" else "f64")
-        if "." in token:
+        if "." in token or (prefix != "0x" and "e" in token.lower()):
             self.at += 1
             return Immediate(struct.unpack("<Q", struct.pack("<d", float(token[:400])))[0], "f64")
         if integer(token) is None:
@@ -196,10 +254,7 @@ class Reader:
                 coordinates.append(self.operand())
                 continue
             self.accept("+")  # a minus sign is the number's own
-            number = self.number()
-            if number.kind != "int":
-                raise self.wrong("expected a whole number")
-            offset += number.value
+            offset += self._whole()
         if coordinates:
             return Vector((inner, *coordinates))
         if isinstance(inner, Immediate):
@@ -269,8 +324,8 @@ class Reader:
                 out += self._word(unit, element, len(out), symbols)
 
     def _word(self, unit: int, element: str, offset: int, symbols: list[tuple[int, Symbol]]) -> bytes:
-        if self.kind == "number" or self.peek() == "-":
-            value = self.number()
+        if self._at_constant():
+            value = self.constant()
             if element in ("f32", "f64") and value.kind == "int":
                 return struct.pack("<f" if unit == 4 else "<d", value.value)
             return (value.value & ((1 << 8 * unit) - 1)).to_bytes(unit, "little")
@@ -278,10 +333,16 @@ class Reader:
         if self.accept("("):  # `generic(x)` counts as `x`
             name = self.word()
             self.expect(")")
-        symbols.append((offset, Symbol(name, self.integer() if self.accept("+") else 0)))
+        symbols.append((offset, Symbol(name, self._whole() if self.accept("+") else 0)))
         if unit != 8:
             raise self.wrong("an address in a variable that is too narrow for it")
         return bytes(unit)
+
+
+def _wrapped(value: int, unsigned: bool) -> int:
+    """An integer of 64 bits."""
+    value %= LARGEST
+    return value if unsigned or value < LARGEST >> 1 else value - LARGEST
 
 
 def integer(text: str) -> int | None:

@@ -9,7 +9,8 @@ import pytest
 from single import evaluate, lane_count, lanes_of
 
 from grader.simt.isa import FORMS
-from grader.simt.isa.registry import Example, Form
+from grader.simt.isa.registry import Example, Form, arranged, find
+from grader.simt.ptx import Instruction
 
 PLAIN = [form for forms in FORMS.values() for form in forms if not form.raw]
 CASES = [(form, example) for form in PLAIN for example in form.examples]
@@ -49,3 +50,48 @@ def test_a_form_has_an_example(form: Form) -> None:
 
 def test_the_table_has_forms() -> None:
     assert len(CASES) > 300
+
+
+@pytest.mark.parametrize(
+    ("written", "form"),
+    [
+        ("ldmatrix.sync.aligned.x4.trans.m8n8.shared.b16", "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"),
+        ("ldmatrix.b16.shared.x2.m8n8.aligned.sync", "ldmatrix.sync.aligned.m8n8.x2.shared.b16"),
+        ("cvt.f16.relu.f32.rn", "cvt.rn.relu.f16.f32"),
+        ("set.u32.f32.lt.ftz", "set.lt.ftz.u32.f32"),
+        ("add.f32.sat.rn", "add.rn.sat.f32"),
+        ("min.s32.relu", "min.relu.s32"),  # as NVIDIA's headers write it
+        ("cp.async.shared.global.L2::128B.ca", "cp.async.ca.shared.global.L2::128B"),
+        ("mma.sync.m16n8k16.aligned.row.col.f32.f16.f16.f32", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
+        ("atom.add.global.u32.gpu.acq_rel", "atom.acq_rel.gpu.global.add.u32"),
+        ("ld.u32.v2.L2::128B.global.nc", "ld.global.nc.L2::128B.v2.u32"),
+    ],
+)
+def test_modifiers_may_stand_in_another_order(written: str, form: str) -> None:
+    assert find(_instruction(written)) is None
+    assert arranged(_instruction(written)) == _instruction(form)
+    assert find(_instruction(form)) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cp.async.ca.global.shared",
+        "mma.sync.aligned.m16n8k16.col.row.f32.f16.f16.f32",
+        "mad.wide.u32.u32",
+        "ld.global.global.u32",
+        "ldmatrix.sync.m8n8.b16",
+    ],
+)
+def test_types_spaces_and_layouts_keep_their_order_and_nothing_is_left_over(text: str) -> None:
+    assert find(arranged(_instruction(text))) is None
+
+
+def test_arranged_types_belong_to_the_same_operands() -> None:
+    assert arranged(_instruction("cvt.f32.f16.ftz")) == _instruction("cvt.ftz.f32.f16")
+    assert arranged(_instruction("cvt.f16.f32.rn")) == _instruction("cvt.rn.f16.f32")
+
+
+def _instruction(name: str) -> Instruction:
+    opcode, *modifiers = name.split(".")
+    return Instruction(opcode, tuple(modifiers), ())

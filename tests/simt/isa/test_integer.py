@@ -213,11 +213,33 @@ def test_sums_and_differences_read_and_write_the_flag(kind: str, warp: slice, ca
     b[::3] = a[::3]  # where only the flag makes a difference borrow
     size = 1 << WIDTH[kind]
     totals = [int(x) + int(y) + c for x, y, c in zip(a, b, lanes(carry), strict=True)]
-    rests = [int(x) - int(y) - c for x, y, c in zip(a, b, lanes(carry), strict=True)]
+    rests = [int(x) + size - 1 - int(y) + c for x, y, c in zip(a, b, lanes(carry), strict=True)]
     for text, exact in (("addc.cc", totals), ("subc.cc", rests)):
         (got,), after = evaluate_carry(f"{text}.{kind}", (a, b), carry)
         assert got.view(a.dtype).tolist() == [t % size for t in exact]
-        assert after == flags([not 0 <= t < size for t in exact])
+        assert after == flags([t >= size for t in exact])
+
+
+@pytest.mark.parametrize("kind", CARRIED)
+def test_a_difference_and_a_sum_read_each_others_flag(kind: str) -> None:
+    small, large = [0x627ADF75], [0x864CCEF5]
+    none, all_lanes = 0, 0xFFFFFFFF
+    for first, a, b, flag in (
+        ("sub.cc", small, large, none),  # an H200 gives 0 to `sub.cc.u32 r, 0x627ADF75, 0x864CCEF5; addc.u32 r, 0, 0`
+        ("sub.cc", large, small, all_lanes),
+        ("sub.cc", small, small, all_lanes),
+        ("add.cc", small, large, none),
+        ("add.cc", [-1], small, all_lanes),
+        ("mad.lo.cc", [1], [-1], none),
+    ):
+        sources = (a, b, [0]) if first.startswith("mad") else (a, b)
+        assert evaluate_carry(f"{first}.{kind}", sources, 0x1234)[1] == flag
+        carry = int(flag != 0)
+        for text, operands, want in (("addc", ([5], [7]), 12 + carry), ("subc", ([9], [7]), 1 + carry)):
+            (got,), _ = evaluate_carry(f"{text}.{kind}", operands, flag)
+            assert got.tolist() == [want] * 32
+        (got,), _ = evaluate_carry(f"madc.lo.{kind}", ([3], [4], [5]), flag)
+        assert got.tolist() == [17 + carry] * 32
 
 
 @pytest.mark.parametrize("kind", CARRIED)
