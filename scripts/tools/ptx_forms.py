@@ -19,8 +19,8 @@ in the order of the operands; where an operand is a float and its value a hexade
 
 Modifiers may stand in any order, as in ptxas; only types, state spaces, and `.row` and `.col`, keep theirs among
 themselves. An address is `[register]`, `[variable]`, or a number for local memory, with a constant expression after a
-`+`: `[%rd1+-4]`, `[table + 2*8]`, `table[16]`. An instruction without a state space whose address names a shared or local
-variable has that variable's.
+`+`: `[%rd1+-4]`, `[table + 2*8]`, `table[16]`. An instruction without a state space whose address names a shared or
+local variable has that variable's.
 """
 
 

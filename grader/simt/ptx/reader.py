@@ -42,7 +42,7 @@ BINARY: dict[str, tuple[int, Callable[[int, int], int]]] = {
     "/": (8, lambda a, b: abs(a) // abs(b) * (-1 if (a < 0) != (b < 0) else 1)),
     "%": (8, operator.mod),
 }  # fmt: skip
-"""Operators of constant expressions: how tightly they bind, and what they give. Remainders are unsigned, as in ptxas."""
+"""Operators of constant expressions: how tightly they bind, what they give. Remainders are unsigned, as in ptxas."""
 UNARY: dict[str, Callable[[int], int]] = {"+": operator.pos, "-": operator.neg, "~": operator.inv, "!": operator.not_}
 
 Token = tuple[str, str]
@@ -197,7 +197,7 @@ class Reader:
                 return left
             self.at += len(sign)
             right = self._operation(self._signed(), binds)
-            if "int" != left.kind or right.kind != "int" or (sign in "/%" and not right.value):
+            if left.kind != "int" or right.kind != "int" or (sign in ("/", "%") and not right.value):
                 raise self.wrong("cannot compute the constant")
             unsigned = sign == "%" or max(left.value, right.value) >= LARGEST >> 1
             value = apply(_wrapped(left.value, unsigned), _wrapped(right.value, unsigned))
