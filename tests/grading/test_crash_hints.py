@@ -16,7 +16,7 @@ SOURCE = "import cupy\n\ndef setup(x):\n    pass\n\n\ndef run(x):\n    pass\n"
 
 PLAIN = [
     ("RuntimeError: the current stream is capturing, so H2D transfers are disallowed", "memcpyAsync"),
-    ("cudaErrorStreamCaptureUnjoined: stream 2 takes part in the capture", "record an event"),
+    ("cudaErrorStreamCaptureUnjoined: stream 2 is part of the capture", "record an event"),
     ("cudaErrorStreamCaptureUnsupported: waiting for the stream is not possible", "before begin_capture"),
     ("cudaErrorStreamCaptureUnsupported: a copy from or to memory that is not pinned", "pin the host's side"),
     ("cudaErrorPeerAccessAlreadyEnabled: device 0 may use the memory of device 1 already", "Catch this error"),

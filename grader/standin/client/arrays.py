@@ -1,6 +1,6 @@
-"""`cupy.ndarray` as a plain piece of device memory with a type and a shape: made, copied and sliced, never computed on.
+"""`cupy.ndarray` as plain device memory with a type and a shape: allocated, copied and sliced, without arithmetic.
 
-What would need a kernel of CuPy's (arithmetic, conversion, strided copies) is outside of the stand-in.
+Operations that would need a kernel of CuPy (arithmetic, conversion, strided copies) raise `Outside`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ Host = npt.NDArray[Any]
 TYPES = "?bhilqBHILQefdFD"
 
 NO_SCALAR = "non-scalar numpy.ndarray cannot be used for fill"
-"""As CuPy says, for an assignment of an array of the host, too."""
+"""CuPy's message, for the assignment of a host array, too."""
 
 
 class ndarray(Closed):  # CuPy's name
-    """An array in the memory of a device, without gaps."""
+    """A C-contiguous array in device memory."""
 
     _full_name = "cupy.ndarray"
 
@@ -89,7 +89,7 @@ class ndarray(Closed):  # CuPy's name
         elif not out.flags.forc:
             raise RuntimeError("out must be contiguous")
         elif not out.flags.c_contiguous:
-            raise Outside("cupy.ndarray.get into an array by columns (order 'F')")
+            raise Outside("cupy.ndarray.get into an array in column-major order (order 'F')")
         stream = streams.get_current_stream() if stream is None else stream
         with self.device:
             self.data.copy_to_host_async(out.ctypes.data, self.nbytes, stream)
@@ -99,7 +99,7 @@ class ndarray(Closed):  # CuPy's name
         return filled
 
     def set(self, arr: Any, stream: Any = None) -> None:
-        """Copy an array of the host here, on ``stream`` or the current one."""
+        """Copy a host array to this one, on ``stream`` or the current stream."""
         if not isinstance(arr, np.ndarray):
             raise TypeError(f"set takes a numpy.ndarray, not {type(arr)}")
         if self.dtype != arr.dtype:
@@ -112,27 +112,28 @@ class ndarray(Closed):  # CuPy's name
             self.data.copy_from_host_async(arr.ctypes.data, self.nbytes, stream)
 
     def fill(self, value: Any) -> None:
-        """Set all elements, on the current stream. Only values that are one repeated byte need no kernel."""
+        """Set all elements, on the current stream. Only values whose bytes are all equal can do without a kernel."""
         if np.ndim(value):
             raise ValueError(NO_SCALAR)
         content = np.array(value, self.dtype).tobytes()
         if len(set(content)) > 1:
-            raise Outside(f"cupy.ndarray.fill with {value!r}, which is not one byte repeated: it")
+            raise Outside(f"cupy.ndarray.fill with {value!r}, whose bytes differ: it")
         self.data.memset_async(content[0], self.nbytes)
 
     def copy(self, order: str = "C") -> ndarray:
         """A copy on the current device, on the current stream."""
         _only_by_rows(order, "cupy.ndarray.copy", self.ndim)
-        twin = ndarray(self.shape, self.dtype)
-        twin.data.copy_from_device_async(self.data, self.nbytes)
-        return twin
+        duplicate = ndarray(self.shape, self.dtype)
+        duplicate.data.copy_from_device_async(self.data, self.nbytes)
+        return duplicate
 
     # -- views -------------------------------------------------------------------------------------------------------
     def reshape(self, *shape: Any, order: str = "C", copy: Any = None) -> ndarray:
         _only_by_rows(order, "cupy.ndarray.reshape", self.ndim)
         wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
-        found = np.lib.stride_tricks.as_strided(np.empty(1, np.uint8), self.shape, (0,) * self.ndim).reshape(wanted)
-        return ndarray(found.shape, self.dtype, self.data)
+        # NumPy resolves the new shape on an array of this shape that takes no memory.
+        probe = np.lib.stride_tricks.as_strided(np.empty(1, np.uint8), self.shape, (0,) * self.ndim)
+        return ndarray(probe.reshape(wanted).shape, self.dtype, self.data)
 
     def ravel(self, order: str = "C") -> ndarray:
         return self.reshape(self.size, order=order)
@@ -147,14 +148,14 @@ class ndarray(Closed):  # CuPy's name
         return ndarray((*self.shape[:-1], last // wanted.itemsize), wanted, self.data)
 
     def __getitem__(self, key: Any) -> ndarray:
-        """A slice without gaps, as a view."""
+        """A view of a contiguous slice. Raises Outside for other slices."""
         probe: Host = np.ndarray(self.shape, np.dtype(np.uint8), np.zeros(max(1, self.size), np.uint8))
         part = probe[key]
         if not isinstance(part, np.ndarray):
             part = probe[(*key, ...) if isinstance(key, tuple) else (key, ...)]
         if not part.size:
             return ndarray(part.shape, self.dtype, self.data)
-        # What a list or a mask picks is a copy, and may be a view of a copy.
+        # Indexing with a list or a mask gives a copy, or a view of a copy.
         if not np.may_share_memory(part, probe) or not part.flags.c_contiguous:
             raise Outside("cupy.ndarray with a slice that is not contiguous: it")
         offset = (part.ctypes.data - probe.ctypes.data) * self.itemsize
@@ -175,27 +176,27 @@ class ndarray(Closed):  # CuPy's name
             part.fill(value)
 
     def __array__(self, *args: Any, **kwargs: Any) -> Host:
-        raise TypeError("an array of the device becomes no NumPy array by itself: .get() copies it")
+        raise TypeError("an array on the device does not convert to a NumPy array by itself: .get() copies it")
 
     def __iter__(self) -> Any:
         return (self[at] for at in range(len(self)))
 
 
 def _shape(shape: Any) -> tuple[int, ...]:
-    found = tuple(map(index, shape)) if isinstance(shape, tuple | list) else (index(shape),)
-    if any(n < 0 for n in found):
+    extents = tuple(map(index, shape)) if isinstance(shape, tuple | list) else (index(shape),)
+    if any(n < 0 for n in extents):
         raise ValueError("Negative dimensions are not allowed")
-    return found
+    return extents
 
 
 def _only_by_rows(order: Any, what: str, ndim: int) -> None:
-    """What lies in memory by columns is outside of the stand-in; a single axis lies the same either way."""
+    """Raises Outside for column-major order, unless there is only one axis, for which the orders are the same."""
     if ndim > 1 and order in ("F", "f"):
         raise Outside(f"{what} with order {order!r}")
 
 
 def _order_of(like: Any, order: Any) -> str:
-    """The order that ``A`` and ``K`` mean: that of ``like``."""
+    """``order``, with ``A`` and ``K`` replaced by the order of ``like``."""
     by_columns = isinstance(like, np.ndarray) and like.flags.fnc
     return ("F" if by_columns else "C") if order in (None, "A", "K") else str(order)
 
@@ -218,25 +219,25 @@ for _name in (*(f"__{p}{n}__" for n in _OPERATORS for p in ("", "r", "i")), *(f"
 
 
 def empty(shape: Any, dtype: Any = float, order: str = "C") -> ndarray:
-    """An array that is not initialised."""
+    """An uninitialised array."""
     return ndarray(shape, dtype, order=order)
 
 
 def zeros(shape: Any, dtype: Any = float, order: str = "C") -> ndarray:
     """An array of zeros."""
-    made = ndarray(shape, dtype, order=order)
-    made.data.memset_async(0, made.nbytes)
-    return made
+    zeroed = ndarray(shape, dtype, order=order)
+    zeroed.data.memset_async(0, zeroed.nbytes)
+    return zeroed
 
 
 def empty_like(prototype: Any, dtype: Any = None, order: str = "K", subok: Any = None, shape: Any = None) -> ndarray:
-    """An array of the shape and type of another, not initialised."""
+    """An uninitialised array with the shape and dtype of another."""
     order = _order_of(prototype, order)
     return empty(prototype.shape if shape is None else shape, prototype.dtype if dtype is None else dtype, order)
 
 
 def zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: Any = None, shape: Any = None) -> ndarray:
-    """An array of zeros of the shape and type of another."""
+    """An array of zeros with the shape and dtype of another."""
     return zeros(a.shape if shape is None else shape, a.dtype if dtype is None else dtype, _order_of(a, order))
 
 
@@ -244,24 +245,23 @@ def array(
     obj: Any, dtype: Any = None, copy: Any = True, order: str = "K", subok: bool = False, ndmin: int = 0,
     *, blocking: bool = False,
 ) -> ndarray:  # fmt: skip
-    """A new array on the current device, with a copy of ``obj``; where ``copy`` is not True, an array of the device as
-    it is."""
+    """A new array on the current device with a copy of ``obj``; a device array itself if ``copy`` is false."""
     if isinstance(obj, ndarray):
         if dtype is not None and np.dtype(dtype) != obj.dtype:
             raise Outside("cupy.array that converts: it")
         return obj.copy(_order_of(obj, order)) if copy else obj
     if copy is False:
-        raise ValueError("Unable to avoid copy while creating an array as requested.")  # as CuPy says
-    content = np.array(obj, dtype=dtype, ndmin=ndmin, order="K")  # CuPy copies to a buffer of its own first, too
-    made = ndarray(content.shape, content.dtype, order=_order_of(content, order))
-    made.set(content)
+        raise ValueError("Unable to avoid copy while creating an array as requested.")  # CuPy's message
+    content = np.array(obj, dtype=dtype, ndmin=ndmin, order="K")  # CuPy copies to its own buffer first, too
+    copied = ndarray(content.shape, content.dtype, order=_order_of(content, order))
+    copied.set(content)
     if blocking:
         streams.get_current_stream().synchronize()
-    return made
+    return copied
 
 
 def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: Any = None, blocking: bool = False) -> ndarray:
-    """``a`` itself where it is an array of the device, else a copy there."""
+    """``a`` itself if it is a device array, else a copy on the device."""
     return array(a, dtype, copy, order, blocking=blocking)
 
 
@@ -277,5 +277,5 @@ def asnumpy(a: Any, stream: Any = None, order: str = "C", out: Any = None, *, bl
 
 
 def get_array_module(*args: Any) -> Any:
-    """``cupy`` where one of the arguments is an array of the device, else ``numpy``."""
-    return sys.modules["cupy"] if any(isinstance(one, ndarray) for one in args) else np
+    """``cupy`` if one of the arguments is a device array, else ``numpy``."""
+    return sys.modules["cupy"] if any(isinstance(argument, ndarray) for argument in args) else np

@@ -1,6 +1,6 @@
-"""The part of `cuda.bindings.runtime` that host files use where CuPy has nothing: persisting L2, limits.
+"""The part of `cuda.bindings.runtime` that host files use for what CuPy does not have: persisting L2, limits.
 
-As there, every function returns a tuple that begins with a ``cudaError_t`` and raises nothing.
+As in cuda.bindings, every function returns a tuple that begins with a ``cudaError_t``, and raises no CUDA error.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ WINDOW = ENUMERATIONS["cudaStreamAttrID"].cudaLaunchAttributeAccessPolicyWindow
 
 
 class cudaAccessPolicyWindow:
-    """A range of addresses, and what the L2 does with accesses to it."""
+    """A range of addresses, and how the L2 cache treats accesses to it."""
 
-    # As there: made without arguments, and no other attribute can be set, so that a slip is no silent one.
+    # As in cuda.bindings: no arguments, and no other attribute can be set, so that a misspelling is an error.
     __slots__ = ("base_ptr", "hitProp", "hitRatio", "missProp", "num_bytes")
 
     def __init__(self) -> None:
@@ -68,27 +68,27 @@ class cudaDeviceProp(Closed):
 
     _full_name = "cuda.bindings.runtime.cudaDeviceProp"
 
-    def __init__(self, found: dict[str, Any]) -> None:
-        self.__dict__.update(found)
+    def __init__(self, properties: dict[str, Any]) -> None:
+        self.__dict__.update(properties)
 
 
 def _set_attribute(hStream: Any, attr: Any, value: Any) -> None:
-    """Set a stream's access-policy window; other attributes change nothing that the stand-in shows."""
+    """Set a stream's access-policy window; other attributes have no effect in the stand-in."""
     if int(attr) != WINDOW:
         return
     window = value.accessPolicyWindow
-    told = {
+    fields = {
         "base": HOST.to_device(int(window.base_ptr)), "bytes": int(window.num_bytes),
         "hit_ratio": float(window.hitRatio), "hit": int(window.hitProp), "miss": int(window.missProp),
     }  # fmt: skip
-    placed("stream_attribute", native(hStream), "access_policy_window", told)
+    placed("stream_attribute", native(hStream), "access_policy_window", fields)
 
 
 def _device_pointer(pHost: int, flags: int) -> int:
-    found = int(cuda.pointerGetAttributes(pHost).devicePointer)
-    if not found:
+    address = int(cuda.pointerGetAttributes(pHost).devicePointer)
+    if not address:
         raise invalid(f"{pHost:#x} is not mapped")
-    return found
+    return address
 
 
 def _name(error: Any) -> tuple[Any, bytes]:
@@ -96,13 +96,13 @@ def _name(error: Any) -> tuple[Any, bytes]:
 
 
 def _returning(name: str, function: Callable[..., Any]) -> Callable[..., tuple[Any, ...]]:
-    """``function`` with its result in a tuple behind cudaSuccess, or the error that it raised.
+    """``function``, but with a tuple of cudaSuccess and its result, or of the error that it raised and None.
 
-    Such an error is easily overlooked: the report names it and its line, whatever the host file does about it.
+    Such an error is easily overlooked: the report shows it with its line, even if the host file handles it.
     """
 
     @wraps(function)
-    def asked(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
+    def returning(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
         try:
             result = function(*args, **kwargs)
         except CUDARuntimeError as error:
@@ -110,7 +110,7 @@ def _returning(name: str, function: Callable[..., Any]) -> Callable[..., tuple[A
             return cudaError_t(error.status), None
         return (cudaError_t(0),) if result is None else (cudaError_t(0), result)
 
-    return asked
+    return returning
 
 
 CONTENTS: Mapping[str, Any] = {
@@ -130,7 +130,7 @@ CONTENTS: Mapping[str, Any] = {
         "cudaDeviceSetLimit": lambda limit, value: cuda.deviceSetLimit(int(limit), int(value)),
         "cudaDeviceGetLimit": lambda limit: cuda.deviceGetLimit(int(limit)),
         "cudaDeviceGetAttribute": lambda attr, device: cuda.deviceGetAttribute(int(attr), int(device)),
-        "cudaCtxResetPersistingL2Cache": lambda: None,  # what persists becomes normal: nothing that the stand-in shows
+        "cudaCtxResetPersistingL2Cache": lambda: None,  # has no effect in the stand-in
         "cudaHostGetDevicePointer": _device_pointer,
         "cudaGetDeviceProperties": lambda device: cudaDeviceProp(cuda.getDeviceProperties(int(device))),
         "cudaGetDevice": cuda.getDevice,
@@ -138,4 +138,4 @@ CONTENTS: Mapping[str, Any] = {
         "cudaStreamSynchronize": lambda stream: cuda.streamSynchronize(stream),
     }.items()
 }
-"""The module `cuda.bindings.runtime`; the parameters have its names."""
+"""The names of the module `cuda.bindings.runtime`; parameters have the same names as there."""

@@ -1,11 +1,11 @@
-"""What the stand-in's CuPy has of the grader: calls of the device, and the file that the grader shares.
+"""The client's connection to the grader: calls of the device, and the file that the grader shares.
 
-`CONNECTION` holds the one connection of this process; the modules of this package ask through `call`. Each call is a
-message to the parent and waits for its answer.
+`CONNECTION` is the only connection of this process; the modules of this package make their calls through `call`. Each
+call is a message to the parent and waits for the answer.
 
-The shared file lies where the device says that it does; other memory of the host is pageable. The whole file is one
-mapping, at `HOST_BASE` where that place is free, so that an array's address here is its address there. Where it is not,
-addresses are translated.
+Memory of the shared file has a device address; other host memory is pageable. The whole file is one mapping, at
+`HOST_BASE` if these addresses are free, so that an array has the same address in this process and on the device.
+Otherwise addresses are translated.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from grader.standin.client.errors import HOSTFILE, CUDARuntimeError, here
 from grader.standin.protocol import HOST_BASE, pack
 
 Ask = Callable[[dict[str, Any]], dict[str, Any]]
-"""Sends one message and returns the one that answers it."""
+"""Sends one message and returns the answer."""
 
 
 @dataclass
@@ -41,18 +41,18 @@ CONNECTION = Connection()
 
 
 def connect(ask: Ask, hostfile: str) -> None:
-    """From now on calls go through ``ask``; ``hostfile`` is the name under which the host file was compiled."""
+    """Send calls through ``ask`` from now on; ``hostfile`` is the name under which the host file was compiled."""
     CONNECTION.ask, HOSTFILE.name = ask, hostfile
 
 
 def call(name: str, *arguments: Any) -> Any:
-    """The result of one call of `grader.standin.protocol`. Raises CUDARuntimeError where CUDA would refuse it."""
+    """The result of one call of `grader.standin.protocol`. Raises CUDARuntimeError if CUDA would refuse it."""
     with CONNECTION.lock:
         if not CONNECTION.open:
             raise RuntimeError("CUDA was called by a thread after setup() or run() had returned")
         while CONNECTION.deferred:
-            _asked(*CONNECTION.deferred.pop(0))
-        answer = _asked(name, arguments)
+            _send(*CONNECTION.deferred.pop(0))
+        answer = _send(name, arguments)
     if "error" in answer:
         raise CUDARuntimeError.named(str(answer["error"]), str(answer.get("message", "")))
     return answer.get("result")
@@ -64,16 +64,16 @@ def placed(name: str, *arguments: Any) -> Any:
 
 
 def call_later(name: str, *arguments: Any) -> None:
-    """A call without a result, made with the next one: what destructors need, who run at any moment."""
+    """Make a call without a result before the next `call`: for destructors, which may run at any moment."""
     CONNECTION.deferred.append((name, arguments))
 
 
-def _asked(name: str, arguments: tuple[Any, ...]) -> dict[str, Any]:
+def _send(name: str, arguments: tuple[Any, ...]) -> dict[str, Any]:
     assert CONNECTION.ask is not None
     return CONNECTION.ask(pack(name, arguments))
 
 
-# ------------------------------------------------------------------------------------------------ memory of the host
+# ------------------------------------------------------------------------------------------------------- host memory
 
 _MAP_FIXED_NOREPLACE = 0x100000
 
@@ -86,7 +86,7 @@ class HostMemory:
         self.size = 0
 
     def map(self, fd: int, size: int) -> None:
-        """Map all of the file. Memory is taken as it is touched."""
+        """Map the whole file; pages take memory only when they are accessed. Raises OSError."""
         libc = ctypes.CDLL(None, use_errno=True)
         libc.mmap.restype = ctypes.c_void_p
         libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
@@ -102,7 +102,7 @@ class HostMemory:
         return self.base <= address < self.base + self.size
 
     def to_device(self, address: int) -> int:
-        """An address of this process as the device knows it; any other number as it is."""
+        """The device's address for an address of this process in the shared file; other numbers are unchanged."""
         return address - self.base + HOST_BASE if self.holds(address) else address
 
     def from_device(self, address: int) -> int:

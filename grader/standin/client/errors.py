@@ -1,4 +1,4 @@
-"""The errors of the stand-in's CuPy: CUDA's own, under CuPy's names, and what lies outside of the stand-in."""
+"""The errors of the stand-in's CuPy: CUDA's errors under CuPy's names, and names that the stand-in does not have."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STATUS: Mapping[str, int] = {
     "cudaErrorStreamCaptureImplicit": 906, "cudaErrorCapturedEvent": 907, "cudaErrorTimeout": 909,
     "cudaErrorGraphExecUpdateFailure": 910, "cudaErrorInvalidClusterSize": 912, "cudaErrorUnknown": 999,
 }  # fmt: skip
-"""CUDA's numbers of its errors (cudaError_t)."""
+"""The numbers of CUDA's errors (cudaError_t)."""
 
 _NAMES = {number: name for name, number in STATUS.items()}
 
@@ -39,14 +39,14 @@ _DRIVER_NAMES = {
     2: "CUDA_ERROR_OUT_OF_MEMORY", 3: "CUDA_ERROR_NOT_INITIALIZED", 400: "CUDA_ERROR_INVALID_HANDLE",
     500: "CUDA_ERROR_NOT_FOUND", 719: "CUDA_ERROR_LAUNCH_FAILED",
 }  # fmt: skip
-"""The driver's names of its errors, where they are not the runtime's in capitals."""
+"""The driver's names of errors, where they are not the runtime's name in capitals."""
 
 _DRIVER_NUMBERS = {9: 1, 98: 400}
-"""The driver's numbers of errors, where they are not the runtime's: a launch's wrong shape, a kernel that is none."""
+"""The driver's numbers of errors, where they differ from the runtime's: an invalid grid or block, an invalid kernel."""
 
 
 class CUDARuntimeError(RuntimeError):
-    """Raised where a call of the CUDA runtime fails; ``status`` is CUDA's number."""
+    """Raised when a call of the CUDA runtime fails; ``status`` is CUDA's number."""
 
     def __init__(self, status: int, message: str = "") -> None:
         name = _NAMES.get(status, "cudaErrorUnknown")
@@ -55,12 +55,12 @@ class CUDARuntimeError(RuntimeError):
 
     @classmethod
     def named(cls, name: str, message: str) -> Self:
-        """The error of CUDA's name for it."""
+        """The error with CUDA's name ``name``; cudaErrorUnknown for an unknown name."""
         return cls(STATUS.get(name, STATUS["cudaErrorUnknown"]), message)
 
 
 class CUDADriverError(RuntimeError):
-    """Raised where a call of the CUDA driver fails, as launches do; ``status`` is CUDA's number."""
+    """Raised when a call of the CUDA driver fails, such as a launch; ``status`` is CUDA's number."""
 
     def __init__(self, status: int, message: str = "") -> None:
         name = driver_name(status)
@@ -69,7 +69,7 @@ class CUDADriverError(RuntimeError):
 
     @classmethod
     def of(cls, error: CUDARuntimeError) -> Self:
-        """The same error as the driver tells it."""
+        """The driver's error for one of the runtime."""
         return cls(_DRIVER_NUMBERS.get(error.status, error.status), str(error).partition(": ")[2])
 
 
@@ -81,32 +81,32 @@ def driver_name(status: int) -> str:
 
 
 class OutOfMemoryError(MemoryError):
-    """Raised where an array does not fit into the device's memory."""
+    """Raised when an array does not fit into the device's memory."""
 
     def __init__(self, size: int, total: int, limit: int = 0) -> None:
         super().__init__(f"Out of memory allocating {size:,} bytes (allocated so far: {total:,} bytes).")
 
 
 class Outside(AttributeError):
-    """Raised for everything that CuPy has and the stand-in has not; ``what`` is its full name."""
+    """Raised for names of CuPy that the stand-in does not have; ``what`` is the full name."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"{what} needs a GPU: {HAS}{place()}")
 
 
 class OutsideImport(ImportError):
-    """The same for a module of CuPy's or CUDA's."""
+    """Raised for a module of CuPy or CUDA that the stand-in does not have."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"{what} needs a GPU: {HAS}{place()}")
 
 
 HOSTFILE = SimpleNamespace(name="")
-"""``name`` is that under which the host file was compiled."""
+"""``name`` is the file name under which the host file was compiled."""
 
 
 def here() -> int:
-    """The line of the host file that is being executed: of its innermost frame; 0 where there is none."""
+    """The current line of the host file: that of its innermost frame; 0 if there is none."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_filename == HOSTFILE.name:
@@ -116,15 +116,15 @@ def here() -> int:
 
 
 def place() -> str:
-    """The host file and its line, in brackets; "" where it is not the host file that asks."""
+    """``(NAME_host.py:14)``: the host file and its current line; "" outside the host file."""
     line = here()
     return f" ({HOSTFILE.name}:{line})" if line else ""
 
 
 def no_attribute(owner: str, name: str, holder: str, own: Collection[str]) -> AttributeError:
-    """The error for a name that ``owner`` lacks here: outside of the stand-in, or written wrongly.
+    """The error for a name that ``owner`` does not have here: `Outside`, or AttributeError for a misspelling.
 
-    ``holder`` is how Python calls it: ``module 'cupy.cuda'``, ``'Stream' object``.
+    ``holder`` is Python's description of it: ``module 'cupy.cuda'``, ``'Stream' object``. ``own`` are its names.
     """
     if name.startswith("__"):
         return AttributeError(name)
@@ -134,14 +134,14 @@ def no_attribute(owner: str, name: str, holder: str, own: Collection[str]) -> At
 
 
 def advised(error: Exception, advice: str) -> Exception:
-    """An error of CuPy's, in CuPy's words, with what to do about it: a note, which the finding tells as its hint."""
+    """An error with CuPy's message, and ``advice`` as a note, which becomes the hint of the finding."""
     if advice:
         error.add_note(advice)
     return error
 
 
 class Closed:
-    """A mixin: an attribute that is not there is outside of the stand-in, or no name of CuPy's ``_full_name``."""
+    """A mixin that raises `no_attribute` for attributes that it does not have; ``_full_name`` is CuPy's class."""
 
     _full_name = "cupy"
 
@@ -152,37 +152,38 @@ class Closed:
 BINDINGS = "cuda.bindings"
 
 
-def _read(text: str) -> Mapping[str, frozenset[str]]:
+def _parse_names(text: str) -> Mapping[str, frozenset[str]]:
     parts = re.split(r"^\[(.+)\]$", text, flags=re.MULTILINE)[1:]
-    found = {owner: frozenset(names.split()) for owner, names in zip(parts[::2], parts[1::2], strict=True)}
-    below = {one.removeprefix(f"{BINDINGS}.") for one in found["modules"] if one.startswith(f"{BINDINGS}.")}
-    return {**found, BINDINGS: frozenset(below)}
+    names_of = {owner: frozenset(names.split()) for owner, names in zip(parts[::2], parts[1::2], strict=True)}
+    prefix = f"{BINDINGS}."
+    submodules = {module.removeprefix(prefix) for module in names_of["modules"] if module.startswith(prefix)}
+    return {**names_of, BINDINGS: frozenset(submodules)}
 
 
-NAMES = _read((Path(__file__).parent / "names.txt").read_text(encoding="utf-8"))
+NAMES = _parse_names((Path(__file__).parent / "names.txt").read_text(encoding="utf-8"))
 """Public names by the full name of their module or class; ``modules`` has the full names of all modules."""
 
 FEW = 6
-"""A class with no more public names than this is told as a whole, where nothing is alike."""
+"""If no name is similar, the advice lists all names of a class that has at most so many."""
 
 
 def is_known(owner: str, name: str) -> bool:
-    """Whether the real module or class has the name, as far as that can be told."""
+    """Whether the real module or class has the name; True if that is not known."""
     return name.startswith("_") or owner not in NAMES or name in NAMES[owner] or is_module(f"{owner}.{name}")
 
 
 def is_module(name: str) -> bool:
-    """Whether there is a module of that full name; those of ``cuda`` differ between releases."""
+    """Whether there is a module of that full name; always True for ``cuda.X``: these differ between releases."""
     return name in NAMES["modules"] or "._" in name or (name.startswith("cuda.") and name.count(".") == 1)
 
 
 def advice(owner: str, name: str, own: Collection[str]) -> str:
-    """``: did you mean synchronize?``; ``own`` are the names that the stand-in has. "" where nothing is alike."""
-    public = [one for one in own if not one.startswith("_")]
-    for names, alike in ((public, 0.75), (NAMES.get(owner, ()), 0.7), (public, 0.6)):
-        near = difflib.get_close_matches(name, names, 1, alike)
-        if near:
-            return f": did you mean {near[0]}?"
+    """``: did you mean synchronize?``; ``own`` are the names that the stand-in has. "" if no name is similar."""
+    public = [own_name for own_name in own if not own_name.startswith("_")]
+    for names, cutoff in ((public, 0.75), (NAMES.get(owner, ()), 0.7), (public, 0.6)):
+        matches = difflib.get_close_matches(name, names, 1, cutoff)
+        if matches:
+            return f": did you mean {matches[0]}?"
     if 1 < len(public) <= FEW:
         *most, last = sorted(public)
         return f": it has {', '.join(most)} and {last}"

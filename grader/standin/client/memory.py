@@ -1,8 +1,8 @@
-"""Memory as CuPy has it: of a device, managed and pinned, with pools, pointers, and NumPy arrays on pinned memory.
+"""CuPy's memory: device, managed and pinned memory, with pools, pointers, and NumPy arrays on pinned memory.
 
-CuPy's pool gives freed memory out again for the same size on the same stream, where the order of operations makes that
-safe; to CUDA it goes back only at the end. So does this one, but it asks for exactly as many bytes as an array has, so
-that the first one behind its end belongs to nobody.
+CuPy's pool reuses freed memory for the same size on the same stream, where the order of operations makes this safe, and
+returns it to CUDA only at the end. This pool does the same, but allocates exactly an array's bytes, so that the first
+byte after the end belongs to no array.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from grader.standin.client.streams import Device, pointer_of
 HOST_TO_DEVICE, DEVICE_TO_HOST, ANY_WAY = (
     NUMBERS[name] for name in ("memcpyHostToDevice", "memcpyDeviceToHost", "memcpyDefault")
 )
-PINNED_UNIT = 512  # bytes: CuPy's pool of pinned memory rounds up to these
+PINNED_UNIT = 512  # bytes: CuPy's pool of pinned memory rounds sizes up to a multiple of this
 
 Array = npt.NDArray[Any]
 
@@ -35,7 +35,7 @@ class BaseMemory(Closed):
     ptr: int
     size: int
     device_id: int
-    _dropped_at = 0  # the line in which the last array on it died
+    _dropped_at = 0  # the line where the last array on it was dropped
 
     def __int__(self) -> int:
         return self.ptr
@@ -46,7 +46,7 @@ class BaseMemory(Closed):
 
 
 class _OwnMemory(BaseMemory):
-    """Memory of its own, freed with the object."""
+    """Memory that is freed with the object."""
 
     _allocate = "malloc"
 
@@ -84,7 +84,7 @@ class ManagedMemory(_OwnMemory):
 
 
 class UnownedMemory(BaseMemory):
-    """Memory that belongs to somebody else: to ``owner``, which lives as long as this."""
+    """Memory that another object owns: ``owner``, which is kept alive by this reference."""
 
     _full_name = "cupy.cuda.UnownedMemory"
 
@@ -94,7 +94,7 @@ class UnownedMemory(BaseMemory):
 
 
 class MemoryPointer(Closed):
-    """A place in memory of a device."""
+    """An address in device memory."""
 
     _full_name = "cupy.cuda.MemoryPointer"
 
@@ -164,21 +164,21 @@ def _address(mem: Any) -> int:
 
 
 class _Pool:
-    """Memory that was used once, by what it is good for."""
+    """Unused memory, by the key for which it can be used again (size, or device, stream and size)."""
 
     def __init__(self) -> None:
         self._free: dict[Any, list[Any]] = {}
         self._lock = threading.RLock()
 
-    def _take(self, place: Any, more: Callable[[], Any]) -> Any:
+    def _take(self, key: Any, allocate: Callable[[], Any]) -> Any:
         with self._lock:
-            waiting = self._free.get(place)
-            return waiting.pop() if waiting else more()
+            free = self._free.get(key)
+            return free.pop() if free else allocate()
 
-    def _take_back(self, place: Any, mem: Any) -> None:
+    def _take_back(self, key: Any, mem: Any) -> None:
         with self._lock:
             mem._dropped_at = here()
-            self._free.setdefault(place, []).append(mem)
+            self._free.setdefault(key, []).append(mem)
 
     def n_free_blocks(self) -> int:
         return sum(map(len, self._free.values()))
@@ -189,17 +189,17 @@ class PooledMemory(BaseMemory):
 
     _full_name = "cupy.cuda.memory.PooledMemory"
 
-    def __init__(self, pool: MemoryPool, place: tuple[int, int, int], mem: BaseMemory) -> None:
-        self._pool, self._place, self._mem, self.ptr = pool, place, mem, mem.ptr
-        self.device_id, _, self.size = place
+    def __init__(self, pool: MemoryPool, key: tuple[int, int, int], mem: BaseMemory) -> None:
+        self._pool, self._key, self._mem, self.ptr = pool, key, mem, mem.ptr
+        self.device_id, _, self.size = key
 
     def __del__(self) -> None:
         if self.__dict__.get("ptr"):
-            self._pool._take_back(self._place, self._mem)
+            self._pool._take_back(self._key, self._mem)
 
 
 class MemoryPool(_Pool, Closed):
-    """Device memory that was used once, by device, stream and size; ``allocator`` gives more."""
+    """Unused device memory by device, stream and size; ``allocator`` allocates more."""
 
     _full_name = "cupy.cuda.MemoryPool"
 
@@ -209,11 +209,11 @@ class MemoryPool(_Pool, Closed):
         self._total = 0
 
     def malloc(self, size: int) -> MemoryPointer:
-        """``size`` bytes on the current device, for the current stream first."""
-        place = (cuda.getDevice(), pointer_of(None), int(size))
-        return MemoryPointer(PooledMemory(self, place, self._take(place, lambda: self._more(int(size)))), 0)
+        """``size`` bytes on the current device, for first use on the current stream. Raises OutOfMemoryError."""
+        key = (cuda.getDevice(), pointer_of(None), int(size))
+        return MemoryPointer(PooledMemory(self, key, self._take(key, lambda: self._allocate(int(size)))), 0)
 
-    def _more(self, size: int) -> BaseMemory:
+    def _allocate(self, size: int) -> BaseMemory:
         try:
             mem: BaseMemory = self._allocator(size).mem
         except CUDARuntimeError as error:
@@ -228,7 +228,7 @@ class MemoryPool(_Pool, Closed):
         return mem
 
     def free_all_blocks(self, stream: Any = None) -> None:
-        """Give what nobody uses back to CUDA, which waits for the device first, and hears of it with the next call."""
+        """Free the unused memory, after a wait for the device; the calls are made with the next one."""
         if self.n_free_blocks():
             cuda.deviceSynchronize()
         with self._lock:
@@ -236,17 +236,17 @@ class MemoryPool(_Pool, Closed):
             self._free.clear()  # each frees itself
 
     def _give_back_after_the_run(self) -> None:
-        """Give what nobody uses back once all that is queued has been done, with the line that let it go."""
+        """Free the unused memory when all queued operations are done, with the lines that dropped it."""
         with self._lock:
-            for mem in (mem for waiting in self._free.values() for mem in waiting):
+            for mem in (mem for free in self._free.values() for mem in free):
                 DEVICE_RANGES.pop(mem.ptr, None)
                 call_later("give_back", mem._dropped_at, HOST.to_device(mem.ptr))
-                mem.ptr = 0  # it is no longer this object's
+                mem.ptr = 0  # so that the object does not free it
             self._total -= self.free_bytes()
             self._free.clear()
 
     def free_bytes(self) -> int:
-        return sum(size * len(waiting) for (_, _, size), waiting in self._free.items())
+        return sum(size * len(free) for (_, _, size), free in self._free.items())
 
     def total_bytes(self) -> int:
         return self._total
@@ -266,18 +266,18 @@ def malloc_managed(size: int) -> MemoryPointer:
 
 POOL = MemoryPool()
 _ALLOCATORS: list[Any] = [POOL.malloc]
-"""The current allocator, last; what `using_allocator` has put aside comes before it."""
+"""The current allocator is the last; those before it are restored at the end of `using_allocator` blocks."""
 
 
 def alloc(size: int) -> MemoryPointer:
-    """Device memory of the current allocator: the pool, unless `set_allocator` has put another in its place."""
+    """Device memory from the current allocator: the pool, unless `set_allocator` has replaced it."""
     return _ALLOCATORS[-1](size) if size else MemoryPointer(UnownedMemory(0, 0, None), 0)
 
 
 def set_allocator(allocator: Any = None) -> None:
-    """Have arrays made by ``allocator``; None: by cudaMalloc, without a pool. Not inside of `using_allocator`."""
+    """Allocate arrays with ``allocator``; None: with cudaMalloc, without a pool. Not inside `using_allocator`."""
     if len(_ALLOCATORS) > 1:
-        raise ValueError("inside of a `using_allocator` block the allocator cannot be changed")
+        raise ValueError("inside a `using_allocator` block the allocator cannot be changed")
     _ALLOCATORS[-1] = _malloc if allocator is None else allocator
 
 
@@ -300,7 +300,7 @@ def using_allocator(allocator: Any = None) -> Iterator[None]:
 
 
 class PinnedMemory:
-    """Pinned memory of its own, freed with the object."""
+    """Pinned memory that is freed with the object."""
 
     def __init__(self, size: int, flags: int = 0) -> None:
         self.size, self.ptr = int(size), 0
@@ -328,11 +328,11 @@ class PooledPinnedMemory:
 
 
 class PinnedMemoryPool(_Pool):
-    """Pinned memory that was used once, by size. No stream is waited for before it is given out again."""
+    """Unused pinned memory by size. The pool waits for no stream before memory is used again."""
 
     def __init__(self, allocator: Any = None) -> None:
         if allocator is not None:
-            raise Outside("cupy.cuda.PinnedMemoryPool with an allocator of its own")
+            raise Outside("cupy.cuda.PinnedMemoryPool with an allocator")
         super().__init__()
 
     def malloc(self, size: int) -> PinnedMemoryPointer:
@@ -341,14 +341,14 @@ class PinnedMemoryPool(_Pool):
         return PinnedMemoryPointer(PooledPinnedMemory(mem, self), 0)
 
     def free_all_blocks(self) -> None:
-        """Give what nobody uses back to the system."""
+        """Free the unused memory."""
         self._free.clear()
 
 
 class PinnedMemoryPointer(np.ndarray[Any, Any]):
-    """A place in pinned memory, with the buffer protocol: ``numpy.frombuffer`` makes an array of it.
+    """An address in pinned memory, with the buffer protocol: ``numpy.frombuffer`` makes an array of it.
 
-    (CuPy's is no NumPy array itself. Before Python 3.12 only subclasses of such types can have a buffer.)
+    (CuPy's class is not a NumPy array. Before Python 3.12 a Python class can have a buffer only by inheritance.)
     """
 
     mem: Any
@@ -385,15 +385,15 @@ def alloc_pinned_memory(size: int) -> PinnedMemoryPointer:
 
 
 def empty_pinned(shape: Any, dtype: Any = float, order: str = "C") -> Array:
-    """A NumPy array on pinned memory, not initialised."""
+    """An uninitialised NumPy array on pinned memory."""
     size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
     buffer = alloc_pinned_memory(size)
-    made: Array = np.ndarray(shape, dtype, buffer, order="F" if order == "F" else "C")
-    return made
+    array: Array = np.ndarray(shape, dtype, buffer, order="F" if order == "F" else "C")
+    return array
 
 
 def empty_like_pinned(a: Any, dtype: Any = None, order: str = "K", subok: Any = None, shape: Any = None) -> Array:
-    """A NumPy array on pinned memory, of the shape and type of another."""
+    """An uninitialised NumPy array on pinned memory with the shape and dtype of another."""
     return empty_pinned(a.shape if shape is None else shape, a.dtype if dtype is None else dtype)
 
 
@@ -405,7 +405,7 @@ def zeros_pinned(shape: Any, dtype: Any = float, order: str = "C") -> Array:
 
 
 def zeros_like_pinned(a: Any, dtype: Any = None, order: str = "K", subok: Any = None, shape: Any = None) -> Array:
-    """A NumPy array of zeros on pinned memory, of the shape and type of another."""
+    """A NumPy array of zeros on pinned memory with the shape and dtype of another."""
     out = empty_like_pinned(a, dtype, order, subok, shape)
     out[...] = 0
     return out

@@ -1,4 +1,4 @@
-"""The modules `cupy`, `cupyx` and `cuda.bindings`, put together of the stand-in's parts."""
+"""The modules `cupy`, `cupyx` and `cuda.bindings`, assembled from the stand-in's modules."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from grader.standin.client import arrays, bindings, errors, kernels, memory, run
 from grader.standin.client.errors import OutsideImport, advice, is_known, is_module, no_attribute, place
 
 VERSION = "14.2.0"
-"""The CuPy whose names these are."""
+"""The version of CuPy whose names these are."""
 
 
 class Namespace(ModuleType):
-    """A module that says of what it has not whether that needs a GPU, or is no name of CuPy's."""
+    """A module whose errors say of a missing name whether it needs a GPU, or CuPy does not have it either."""
 
     def __init__(self, name: str, contents: Mapping[str, Any]) -> None:
         super().__init__(name)
-        self.__path__ = []  # a package, in which nothing more is found
+        self.__path__ = []  # a package without further modules
         self.__dict__.update(contents)
 
     def __getattr__(self, name: str) -> Any:
@@ -30,7 +30,7 @@ class Namespace(ModuleType):
 
 
 class _Finder:
-    """Answers imports of what the real packages have and the stand-in has not."""
+    """Raises errors for imports of modules that the stand-in does not have."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         package, _, last = name.rpartition(".")
@@ -58,7 +58,7 @@ def modules() -> dict[str, ModuleType]:
         "alloc", "malloc_managed", "set_allocator", "get_allocator",
     )  # fmt: skip
     of_pinned = _public(memory, "PinnedMemory", "PinnedMemoryPointer", "PinnedMemoryPool", "alloc_pinned_memory")
-    shown = {
+    reexported = {
         "stream": _public(streams, "Stream", "ExternalStream", "Event", "get_current_stream", "get_elapsed_time"),
         "device": _public(streams, "Device", "get_device_id"),
         "graph": _public(streams, "Graph"),
@@ -78,14 +78,14 @@ def modules() -> dict[str, ModuleType]:
             "CUDARuntimeError": errors.CUDARuntimeError,
         },
         "driver": {**kernels.NUMBERS, **driver, "CUDADriverError": errors.CUDADriverError},
-        **shown,
+        **reexported,
         "memory": {**of_memory, "OutOfMemoryError": errors.OutOfMemoryError},
         "pinned_memory": of_pinned,
     }
-    below = {name: Namespace(f"cupy.cuda.{name}", contents) for name, contents in parts.items()}
-    public = {name: one for contents in shown.values() for name, one in contents.items()}
+    submodules = {name: Namespace(f"cupy.cuda.{name}", contents) for name, contents in parts.items()}
+    public = {name: member for contents in reexported.values() for name, member in contents.items()}
     more = {"using_allocator": memory.using_allocator, "is_available": lambda: True}
-    cuda = Namespace("cupy.cuda", {**below, **public, **of_memory, **of_pinned, **more})
+    cuda = Namespace("cupy.cuda", {**submodules, **public, **of_memory, **of_pinned, **more})
     of_arrays = _public(
         arrays, "ndarray", "empty", "zeros", "empty_like", "zeros_like", "array", "asarray", "asnumpy",
         "get_array_module",
@@ -102,14 +102,14 @@ def modules() -> dict[str, ModuleType]:
     pinned_arrays = _public(memory, "empty_pinned", "empty_like_pinned", "zeros_pinned", "zeros_like_pinned")
     of_bindings = Namespace("cuda.bindings.runtime", bindings.CONTENTS)
     package = Namespace("cuda.bindings", {"runtime": of_bindings})
-    found: list[ModuleType] = [
-        Namespace("cupy", top), cuda, Namespace("cupyx", pinned_arrays), *below.values(),
+    namespaces: list[ModuleType] = [
+        Namespace("cupy", top), cuda, Namespace("cupyx", pinned_arrays), *submodules.values(),
         Namespace("cuda", {"bindings": package}), package, of_bindings,
     ]  # fmt: skip
-    return {module.__name__: module for module in found}
+    return {module.__name__: module for module in namespaces}
 
 
 def install() -> None:
-    """Put the modules into this process, in front of the real ones."""
+    """Install the modules in this process, in place of the real ones."""
     sys.modules.update(modules())
     sys.meta_path.insert(0, _Finder())

@@ -1,7 +1,7 @@
 """`cupy.cuda.runtime`: the functions of the CUDA runtime that host files use, with CuPy's names and order of arguments.
 
-`FUNCTIONS` is the table of them; the modules beside this one call them as ``cuda.NAME``. An address is one of this
-process for memory of the host, and the device's for memory of a device.
+`FUNCTIONS` is the table of them; the other modules of this package call them as ``cuda.NAME``. Addresses of host memory
+are those of this process, addresses of device memory those of the device.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ ALL_ATTRIBUTES: Mapping[str, int] = {
     **DEVICE_ATTRIBUTES, "ComputeCapabilityMajor": 75, "ComputeCapabilityMinor": 76, "MaxPersistingL2CacheSize": 108,
     "MaxAccessPolicyWindowSize": 109,
 }  # fmt: skip
-"""With those of CUDA for which CuPy has no name."""
+"""Also the attributes of CUDA for which CuPy has no name."""
 
 _PROPERTIES = {
     "multiProcessorCount": "MultiProcessorCount", "warpSize": "WarpSize", "maxThreadsPerBlock": "MaxThreadsPerBlock",
@@ -75,10 +75,10 @@ _PROPERTIES = {
     "major": "ComputeCapabilityMajor", "minor": "ComputeCapabilityMinor", "totalGlobalMem": "TotalGlobalMem",
     "maxBlocksPerMultiProcessor": "MaxBlocksPerMultiprocessor",
 }  # fmt: skip
-"""The attributes by CUDA's names of a device's properties."""
+"""The attribute for each of CUDA's device properties (cudaDeviceProp)."""
 
 NAME = b"NVIDIA A100-PCIE-40GB"
-"""As the GPU is called whose time is modelled (`grader.standin.device.modelled_time`)."""
+"""The name of the GPU whose time is modelled (`grader.standin.device.modelled_time`)."""
 
 PERSISTING_L2 = 6  # cudaLimitPersistingL2CacheSize, for which CuPy has no name
 _LIMITS = {0: 1024, 1: 1 << 20, 2: 8 << 20, 3: 2, 4: 2048, 5: 128, PERSISTING_L2: 0}
@@ -86,13 +86,13 @@ _COPIES = {number: name for name, number in NUMBERS.items() if name.startswith("
 """Kinds of copies, by their numbers (cudaMemcpyKind)."""
 _BETWEEN = NUMBERS["memcpyDeviceToDevice"]
 
-DEVICE_RANGES: dict[int, int] = {}  # address -> bytes of what `malloc` gave, here or through the pool
-_STREAMS: dict[int, tuple[int, int]] = {}  # stream -> the flags and the priority that it was made with
-_CAPTURED: set[int] = set()  # streams whose capture has begun, so that others need not be asked about
+DEVICE_RANGES: dict[int, int] = {}  # address -> bytes of each allocation of `malloc`, also through the pool
+_STREAMS: dict[int, tuple[int, int]] = {}  # stream -> the flags and the priority of its creation
+_CAPTURED: set[int] = set()  # streams whose capture has begun; other streams need no call to the device
 
 
 class _Thread(threading.local):
-    """What belongs to a thread: CUDA's current device, and the thread's default stream on each device."""
+    """The state of a thread: CUDA's current device, and the per-thread default stream on each device."""
 
     def __init__(self) -> None:
         self.device = 0
@@ -106,39 +106,39 @@ _THREAD = _Thread()
 
 
 def invalid(message: str) -> CUDARuntimeError:
-    """cudaErrorInvalidValue, for what is refused before the device is asked."""
+    """cudaErrorInvalidValue, for a call that is refused without a message to the device."""
     return CUDARuntimeError.named("cudaErrorInvalidValue", message)
 
 
 def _plain(value: Any) -> int:
-    """An address or a handle. CuPy takes Python's own int for these, and nothing else."""
+    """An address or a handle. As in CuPy, it must be a Python int. Raises TypeError."""
     if isinstance(value, int):
         return int(value)
     advice = ""
     if isinstance(value, np.generic):
-        advice = "an address or a handle must be Python's own int: `int(address)`"
+        advice = "an address or a handle must be a Python int: `int(address)`"
     elif hasattr(value, "ptr"):
-        advice = "functions of cupy.cuda.runtime take the number behind the object: its `.ptr`, as in `stream.ptr`"
+        advice = "functions of cupy.cuda.runtime take the object's number: its `.ptr`, as in `stream.ptr`"
     elif isinstance(value, np.ndarray):
-        advice = "the address of an array of the host is its `.ctypes.data`"
+        advice = "the address of a host array is its `.ctypes.data`"
     elif hasattr(value, "data"):
-        advice = "the address of an array of the device is its `.data.ptr`"
+        advice = "the address of a device array is its `.data.ptr`"
     raise advised(TypeError("an integer is required"), advice)
 
 
 def _address(ptr: Any) -> int:
-    """An address as the device knows it."""
+    """The device's address for an address of this process or of the device."""
     return HOST.to_device(_plain(ptr))
 
 
 def native(stream: int) -> int:
-    """A stream as the device knows it: the default streams are the current device's, one of them the thread's own."""
+    """The device's handle of a stream: for 0 and 1 the current device's default stream, for 2 that of the thread."""
     number, device = _plain(stream), _THREAD.device
     if number in (NUMBERS["streamDefault"], NUMBERS["streamLegacy"]):
         return -device
     if number != NUMBERS["streamPerThread"]:
         return number
-    if device not in _THREAD.streams:  # for the device a blocking stream like others
+    if device not in _THREAD.streams:  # on the device it is an ordinary blocking stream
         _THREAD.streams[device] = int(placed("stream_create", device, False, 0))
     return _THREAD.streams[device]
 
@@ -152,33 +152,33 @@ def _device_count() -> int:
 
 def _set_device(device: int) -> None:
     if not 0 <= int(device) < (count := _device_count()):
-        raise CUDARuntimeError.named("cudaErrorInvalidDevice", f"there is no device {device}: {count} in all")
+        raise CUDARuntimeError.named("cudaErrorInvalidDevice", f"there is no device {device}: there are {count}")
     _THREAD.device = int(device)
 
 
 def attributes_of(device: int) -> Mapping[str, int]:
-    """All attributes of a device by CuPy's names."""
+    """All attributes of a device by CuPy's names. Raises CUDARuntimeError if there is no such device."""
     if not 0 <= device < _device_count():
         raise CUDARuntimeError.named("cudaErrorInvalidDevice", f"there is no device {device}")
     return {str(name): int(value) for name, value in call("attributes", device).items()}
 
 
 def _attribute(attrib: int, device: int) -> int:
-    known = {ALL_ATTRIBUTES[name]: value for name, value in attributes_of(device).items() if name in ALL_ATTRIBUTES}
-    if int(attrib) not in known:
+    values = {ALL_ATTRIBUTES[name]: value for name, value in attributes_of(device).items() if name in ALL_ATTRIBUTES}
+    if int(attrib) not in values:
         raise invalid(f"the stand-in's device has no attribute {attrib}")
-    return known[int(attrib)]
+    return values[int(attrib)]
 
 
 def _properties(device: int) -> dict[str, Any]:
-    known = attributes_of(device)
+    values = attributes_of(device)
     return _Properties(
-        {"name": NAME, **{name: known[attribute] for name, attribute in _PROPERTIES.items() if attribute in known}}
+        {"name": NAME, **{name: values[attribute] for name, attribute in _PROPERTIES.items() if attribute in values}}
     )
 
 
 class _Properties(dict[str, Any]):
-    """A device's properties by CUDA's names; those that the simulated GPU has not need a GPU."""
+    """A device's properties by CUDA's names. Raises Outside for properties that only a real GPU has."""
 
     def __missing__(self, key: str) -> Any:
         if is_known("cuda.bindings.runtime.cudaDeviceProp", key):
@@ -195,7 +195,7 @@ def _limit(limit: int) -> int:
 def _set_limit(limit: int, value: int) -> None:
     if limit == PERSISTING_L2:
         placed("set_limit", "persisting_l2_bytes", int(value))
-    _limit(limit)  # raises where there is no such limit
+    _limit(limit)  # raises if there is no such limit
     _LIMITS[limit] = int(value)
 
 
@@ -226,13 +226,13 @@ def _free(ptr: int) -> None:
 
 def _host_register(ptr: int, size: int, flags: int) -> None:
     if not HOST.holds(_plain(ptr)):
-        raise Outside("cupy.cuda.runtime.hostRegister of memory that is none of the exercise's arrays")
+        raise Outside("cupy.cuda.runtime.hostRegister of memory outside the exercise's arrays")
     placed("host_register", _address(ptr), int(size), int(flags))
 
 
 @dataclass(frozen=True)
 class PointerAttributes:
-    """What cudaPointerGetAttributes tells."""
+    """The result of cudaPointerGetAttributes."""
 
     device: int
     devicePointer: int
@@ -241,15 +241,15 @@ class PointerAttributes:
 
 
 def _pointer_attributes(ptr: int) -> PointerAttributes:
-    found = call("pointer", _address(ptr))
-    device, host = (HOST.from_device(int(found[name])) for name in ("device_pointer", "host_pointer"))
-    return PointerAttributes(int(found["device"]), device, host, int(found["type"]))
+    attributes = call("pointer", _address(ptr))
+    device, host = (HOST.from_device(int(attributes[name])) for name in ("device_pointer", "host_pointer"))
+    return PointerAttributes(int(attributes["device"]), device, host, int(attributes["type"]))
 
 
 def _copy(dst: int, src: int, size: int, kind: int, stream: int, *, blocking: bool) -> None:
-    """One copy; ``kind`` tells the places apart as far as they are not known.
+    """One copy. Memory of this process outside the shared file is read or written here; ``kind`` says which end it is.
 
-    Raises CUDARuntimeError where an end that should be the host's is a device's: nobody may look there from here.
+    Raises CUDARuntimeError if ``kind`` says host memory and the address is a device's: it cannot be accessed here.
     """
     stream = native(stream)
     dst, src, size = _plain(dst), _plain(src), int(size)
@@ -260,11 +260,11 @@ def _copy(dst: int, src: int, size: int, kind: int, stream: int, *, blocking: bo
     to_host, from_host = kind in (0, 2), kind in (0, 1)
     for end, address, of_host in (("target", dst, to_host), ("source", src, from_host)):
         if of_host and _on_device(address):
-            raise invalid(f"{_COPIES[kind]} has a {end} in the host's memory, and {address:#x} is a device's")
-    foreign_target = not HOST.holds(dst) and (to_host or (kind == 4 and not _on_device(dst)))
-    foreign_source = not HOST.holds(src) and (from_host or (kind == 4 and not _on_device(src)))
-    source: int | bytes = ctypes.string_at(src, size) if foreign_source else HOST.to_device(src)
-    if not foreign_target:
+            raise invalid(f"{_COPIES[kind]} needs a {end} in host memory, and {address:#x} is in device memory")
+    private_target = not HOST.holds(dst) and (to_host or (kind == 4 and not _on_device(dst)))
+    private_source = not HOST.holds(src) and (from_host or (kind == 4 and not _on_device(src)))
+    source: int | bytes = ctypes.string_at(src, size) if private_source else HOST.to_device(src)
+    if not private_target:
         placed("copy", HOST.to_device(dst), source, size, stream, blocking)
     else:
         content = source if isinstance(source, bytes) else bytes(placed("fetch", source, size, stream))
@@ -311,13 +311,13 @@ def _is_capturing(stream: int) -> bool:
     return bool(call("is_capturing", native(stream)))
 
 
-def refuse_while_capturing(stream: int, way: str) -> None:
-    """What CuPy's arrays and pointers do before they copy: only `memcpyAsync` itself may be captured."""
+def refuse_while_capturing(stream: int, direction: str) -> None:
+    """Raises RuntimeError while the stream is captured, as CuPy's arrays do: only `memcpyAsync` can be captured."""
     if _CAPTURED and _is_capturing(stream):
         raise advised(
-            RuntimeError(f"the current stream is capturing, so {way} transfers are disallowed"),
-            "in a capture copy by `cupy.cuda.runtime.memcpyAsync(target, source, size, kind, stream.ptr)`, and pin the "
-            "host's array first",
+            RuntimeError(f"the current stream is capturing, so {direction} transfers are disallowed"),
+            "in a capture copy with `cupy.cuda.runtime.memcpyAsync(target, source, size, kind, stream.ptr)`, and pin "
+            "the host array first",
         )
 
 
@@ -379,7 +379,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "eventSynchronize": lambda event: placed("synchronize", "event", _plain(event)),
     "eventQuery": lambda event: _query("event", _plain(event)),
     "eventElapsedTime": lambda start, end: float(call("elapsed_ms", _plain(start), _plain(end))),
-    # graphs: the device has one object for a graph and what is made of it, which `graphExecDestroy` ends
+    # graphs: the device has one object for a graph and its executable form; `graphExecDestroy` destroys it
     "streamBeginCapture": _begin_capture,
     "streamEndCapture": _end_capture,
     "streamIsCapturing": _is_capturing,
@@ -389,9 +389,9 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "graphDestroy": lambda graph: None,
     "graphExecDestroy": lambda graphExec: call("graph_destroy", _plain(graphExec)),
 }
-"""By CuPy's names. The parameters have CuPy's names, too, because a host file may give them by name."""
+"""By CuPy's names. The parameters have CuPy's names, too, because a host file may pass them by name."""
 
-for _name, _function in FUNCTIONS.items():  # by which Python's errors call them
+for _name, _function in FUNCTIONS.items():  # Python's error messages use these names
     _function.__name__ = _function.__qualname__ = _name
 
 cuda = SimpleNamespace(**FUNCTIONS)

@@ -58,8 +58,8 @@ class Device(Closed):
     @property
     def compute_capability(self) -> str:
         """``"80"`` for 8.0."""
-        found = attributes_of(self.id)
-        return f"{found.get('ComputeCapabilityMajor', 8)}{found.get('ComputeCapabilityMinor', 0)}"
+        attributes = attributes_of(self.id)
+        return f"{attributes.get('ComputeCapabilityMajor', 8)}{attributes.get('ComputeCapabilityMinor', 0)}"
 
     @property
     def mem_info(self) -> tuple[int, int]:
@@ -75,7 +75,7 @@ def get_device_id() -> int:
 
 
 class _Current(threading.local):
-    """The current stream of each device, and the stack of `with` blocks; both belong to a thread."""
+    """The current stream of each device, and the stack of `with` blocks, of one thread."""
 
     def __init__(self) -> None:
         self.stream: dict[int, _BaseStream] = {}
@@ -86,17 +86,17 @@ _CURRENT = _Current()
 
 
 def get_current_stream(device_id: int = -1) -> _BaseStream:
-    """The current stream of a device; -1 is the current one."""
+    """The current stream of a device; -1 means the current device."""
     return _CURRENT.stream.get(cuda.getDevice() if device_id == -1 else device_id, Stream.null)
 
 
 def pointer_of(stream: Any) -> int:
-    """The handle of a stream, or of the current one."""
+    """The handle of a stream; None means the current stream."""
     return int((get_current_stream() if stream is None else stream).ptr)
 
 
 class Event(Closed):
-    """A point in a stream that others can wait for."""
+    """A place in a stream for which the host and other streams can wait."""
 
     _full_name = "cupy.cuda.Event"
 
@@ -160,7 +160,7 @@ class _BaseStream(Closed):
         return self
 
     def _device(self) -> int:
-        """The stream's device, which must be the current one. Raises RuntimeError."""
+        """The stream's device. Raises RuntimeError if it is not the current one."""
         current = int(cuda.getDevice())
         if self.device_id not in (-1, current):
             raise RuntimeError(f"this stream is of device {self.device_id}, and the current device is {current}")
@@ -183,7 +183,7 @@ class _BaseStream(Closed):
 
     def begin_capture(self, mode: int | None = None) -> None:
         if self.ptr in (0, 1):
-            raise RuntimeError("the default stream cannot be captured: make one with Stream(non_blocking=True)")
+            raise RuntimeError("the default stream cannot be captured: make a stream with Stream(non_blocking=True)")
         cuda.streamBeginCapture(self.ptr, 2 if mode is None else mode)
 
     def end_capture(self) -> Graph:
@@ -227,7 +227,7 @@ Stream.ptds = Stream(ptds=True)
 
 
 class ExternalStream(_BaseStream):
-    """A stream that is known by its handle only."""
+    """A stream that was created elsewhere, by its handle."""
 
     _full_name = "cupy.cuda.ExternalStream"
 
@@ -236,7 +236,7 @@ class ExternalStream(_BaseStream):
 
 
 class Graph(Closed):
-    """Captured work, ready to be launched as often as one likes."""
+    """Captured operations, which can be launched any number of times."""
 
     _full_name = "cupy.cuda.Graph"
 

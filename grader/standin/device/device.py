@@ -1,6 +1,7 @@
 """The device that the stand-in simulates: one method for each call of the protocol.
 
-Here are the calls on kernels, streams, events and graphs, and all that wait; `memory_calls` has those on memory.
+This module has the calls on kernels, streams, events and graphs, and all calls that wait; `memory_calls` has the calls
+on memory.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 from grader.simt.engine.codegen import Kernel as Code
 from grader.simt.occupancy import SIMULATED, occupancy
 from grader.simt.ptx import Function
-from grader.standin.device import findings as say
+from grader.standin.device import findings as host_findings
 from grader.standin.device.gpu import mismatch
 from grader.standin.device.memory_calls import MemoryCalls
 from grader.standin.device.operations import Dim3, KernelLaunch, StreamOperation, StreamTask, missing
@@ -23,23 +24,23 @@ from grader.text import counted
 
 INVALID, SHAPE = "cudaErrorInvalidValue", "cudaErrorInvalidConfiguration"
 ASSUMED_REGISTERS = 32
-"""What `kernel_attributes` says of a kernel that nobody assembled."""
+"""Registers per thread in `kernel_attributes` where `ptxas` has not assembled the kernel."""
 AXES = "xyz"
 WINDOW = "access_policy_window"
 ADDRESSES = 1 << 62
-"""What no address comes near."""
+"""Greater than every address."""
 
 
 class StandinDevice(MemoryCalls):
-    """Implements `protocol.DeviceCalls` over the simulator. `protocol.unpack` has checked what a call brings."""
+    """Implements `protocol.DeviceCalls` over the simulator. `protocol.unpack` has checked the arguments' types."""
 
-    # -- what a kernel is -------------------------------------------------------------------------------------------
+    # -- attributes of kernels --------------------------------------------------------------------------------------
     def _entry(self, kernel: str) -> Function:
-        found = self.module.functions.get(kernel)
-        if found is None or not found.is_entry:
-            there = ", ".join(name for name, f in self.module.functions.items() if f.is_entry)
-            raise CudaRefusal("cudaErrorSymbolNotFound", f"the module has no kernel {kernel}; it has {there}")
-        return found
+        entry = self.module.functions.get(kernel)
+        if entry is None or not entry.is_entry:
+            kernels = ", ".join(name for name, f in self.module.functions.items() if f.is_entry)
+            raise CudaRefusal("cudaErrorSymbolNotFound", f"the module has no kernel {kernel}; it has {kernels}")
+        return entry
 
     def _code(self, kernel: str) -> Code:
         self._entry(kernel)
@@ -61,7 +62,7 @@ class StandinDevice(MemoryCalls):
         if static + shared_bytes > self.model.attributes["MaxSharedMemoryPerBlockOptin"]:
             return 0
         blocks = code.blocks_per_sm(block_threads, shared_bytes)
-        if kernel not in self.registers:  # nobody assembled it
+        if kernel not in self.registers:  # not assembled
             return blocks
         registers = self.registers[kernel]
         has = occupancy(SIMULATED, threads=block_threads, registers=registers, shared_bytes=static + shared_bytes)
@@ -81,20 +82,20 @@ class StandinDevice(MemoryCalls):
             )
         shape = self._shape("grid", grid), self._shape("block", block)
         self._check_shape(*shape, shared_bytes, kernel)
-        given = self._arguments(kernel, arguments)
+        parameter_bytes = self._arguments(kernel, arguments)
         self._explain_arguments(line, kernel, arguments, kinds)
         if cooperative:
             self._check_resident(kernel, *shape, shared_bytes)
         window = queue.window if queue.window is not None and queue.window.size else None
         policy = None if window is None else Policy(window, (queue.number, queue.device), self.set_aside)
-        work = KernelLaunch(kernel, *shape, shared_bytes, given, cooperative, policy)
+        work = KernelLaunch(kernel, *shape, shared_bytes, parameter_bytes, cooperative, policy)
         op = self.issue(StreamTask("kernel", work, queue.device, line, kernel), queue)
-        self.executor.tally.add("launch_calls", 1)  # a captured one, too: it takes the host as long
+        self.executor.tally.add("launch_calls", 1)  # a captured launch, too: it takes the host the same time
         if op is not None:
             self.executor.tally.add("cooperative_launches", cooperative)
 
     def _shape(self, what: str, given: Sequence[int]) -> Dim3:
-        """Three extents; those left out are 1. Raises CudaRefusal."""
+        """Three extents; the default is 1. Raises CudaRefusal for extents that the device does not have."""
         if not 1 <= len(given) <= len(AXES):
             raise CudaRefusal(INVALID, f"{what}={tuple(given)}: one to three extents")
         extents = (*(int(x) for x in given), 1, 1)[:3]
@@ -107,37 +108,40 @@ class StandinDevice(MemoryCalls):
     def _check_shape(self, grid: Dim3, block: Dim3, shared_bytes: int, kernel: str) -> None:
         threads, most = math.prod(block), self.model.attributes["MaxThreadsPerBlock"]
         if threads > most:
-            raise CudaRefusal(SHAPE, f"block={block} is {threads} threads; a block has {most} at most")
+            raise CudaRefusal(SHAPE, f"block={block} is {threads} threads; a block has at most {most}")
         static, limit = self._code(kernel).declared_shared_bytes, self.model.attributes["MaxSharedMemoryPerBlockOptin"]
         if shared_bytes < 0 or static + shared_bytes > limit:
             raise CudaRefusal(
-                INVALID, f"{static + shared_bytes} bytes of shared memory in each block of {kernel}; {limit} at most"
+                INVALID, f"{static + shared_bytes} bytes of shared memory in each block of {kernel}; at most {limit}"
             )
 
     def _arguments(self, kernel: str, given: Sequence[bytes]) -> tuple[bytes, ...]:
-        """The bytes of each parameter. CUDA takes as many as the kernel declares, from wider ones too."""
-        wanted = self._entry(kernel).parameters
-        if len(given) != len(wanted):
-            there = f"{kernel} has {counted(len(wanted), 'parameter')}, and {counted(len(given), 'argument')}"
-            raise CudaRefusal(INVALID, f"{there} {'is' if len(given) == 1 else 'are'} given")
-        for i, (parameter, argument) in enumerate(zip(wanted, given, strict=True)):
+        """The bytes of each parameter. CUDA takes as many as the kernel declares, from wider arguments too."""
+        parameters = self._entry(kernel).parameters
+        if len(given) != len(parameters):
+            raise CudaRefusal(
+                INVALID,
+                f"{kernel} has {counted(len(parameters), 'parameter')}, and {counted(len(given), 'argument')} "
+                f"{'is' if len(given) == 1 else 'are'} given",
+            )
+        for i, (parameter, argument) in enumerate(zip(parameters, given, strict=True)):
             if len(argument) < parameter.size:
                 raise CudaRefusal(
                     INVALID,
                     f"argument {i + 1} of {kernel} has {len(argument)} bytes, and the parameter {parameter.size}: "
                     "wrap numbers in their exact type (numpy.int32, numpy.float32 …)",
                 )
-        return tuple(bytes(a)[: p.size] for a, p in zip(given, wanted, strict=True))
+        return tuple(bytes(a)[: p.size] for a, p in zip(given, parameters, strict=True))
 
     def _explain_arguments(self, line: int, kernel: str, given: Sequence[bytes], kinds: Sequence[str]) -> None:
-        """Arguments that their parameters misread are no error for CUDA: they are told beside what comes of them."""
-        wanted, names = self._entry(kernel).parameters, self.gpu.parameters(kernel)
-        for i, (parameter, content, kind) in enumerate(zip(wanted, given, kinds, strict=False)):
-            found = mismatch(parameter.element, parameter.size, kind, content)
-            if found is not None:
+        """Record arguments of a type that their parameters misread. CUDA reports no error for them."""
+        parameters, names = self._entry(kernel).parameters, self.gpu.parameters(kernel)
+        for i, (parameter, content, kind) in enumerate(zip(parameters, given, kinds, strict=False)):
+            misread = mismatch(parameter.element, parameter.size, kind, content)
+            if misread is not None:
                 name = names[i] if i < len(names) else ""
-                entry = say.argument_type(self.executor.records, line, kernel, i + 1, name, found)
-                self.executor.findings.add(entry, i)
+                finding = host_findings.argument_type(self.executor.records, line, kernel, i + 1, name, misread)
+                self.executor.findings.add(finding, i)
 
     def _check_resident(self, kernel: str, grid: Dim3, block: Dim3, shared_bytes: int) -> None:
         each = self.resident_blocks(kernel, math.prod(block), shared_bytes)
@@ -161,16 +165,16 @@ class StandinDevice(MemoryCalls):
 
     def stream_attribute(self, line: int, stream: int, name: str, value: Mapping[str, float]) -> None:
         if name != WINDOW:
-            raise CudaRefusal(INVALID, f"the stand-in knows no stream attribute {name}")
+            raise CudaRefusal(INVALID, f"the stand-in has no stream attribute {name}")
         most = self.model.attributes["MaxAccessPolicyWindowSize"]
         size, ratio = value.get("bytes", 0), value.get("hit_ratio", 0.0)
         if not 0 <= size <= most:
             raise CudaRefusal(INVALID, f"a window of {size} bytes; at most {most} (MaxAccessPolicyWindowSize)")
         if not 0.0 <= ratio <= 1.0:
-            raise CudaRefusal(INVALID, f"a hit ratio of {ratio}: it is a part, from 0 to 1")
+            raise CudaRefusal(INVALID, f"a hit ratio of {ratio}: it must be from 0 to 1")
         base, hit = int(value.get("base", 0)), int(value.get("hit", 0))
         if not 0 <= base < ADDRESSES:
-            raise CudaRefusal(INVALID, f"a window at {base:#x}: no address is like that")
+            raise CudaRefusal(INVALID, f"a window at {base:#x}, which is not an address")
         self.streams.stream(stream).window = Window(base, int(size), float(ratio), hit, line)
         self.mark()
 
@@ -192,13 +196,13 @@ class StandinDevice(MemoryCalls):
         marks = [self._timed(handle) for handle in (first, last)]
         devices = [self.streams.events[handle].device for handle in (first, last)]
         if devices[0] != devices[1]:
-            message = f"the events are of devices {devices[0]} and {devices[1]}: each has a clock of its own"
+            message = f"the events are of devices {devices[0]} and {devices[1]}: each device has its own clock"
             raise CudaRefusal("cudaErrorInvalidResourceHandle", message)
         self.clock.compute()
-        begun, ended = (mark.end_s for mark in marks)
-        if begun is None or ended is None:
-            raise CudaRefusal("cudaErrorNotReady", "an event is not done yet: wait for it first")
-        return 1e3 * (ended - begun)
+        start_s, end_s = (mark.end_s for mark in marks)
+        if start_s is None or end_s is None:
+            raise CudaRefusal("cudaErrorNotReady", "an event is still pending: wait for it first")
+        return 1e3 * (end_s - start_s)
 
     def _timed(self, handle: int) -> StreamOperation:
         event = self.streams.events[handle]
@@ -207,7 +211,7 @@ class StandinDevice(MemoryCalls):
         if event.mark is None:
             raise CudaRefusal("cudaErrorInvalidResourceHandle", "the event was never recorded")
         if not event.mark.done:
-            raise CudaRefusal("cudaErrorNotReady", "an event is not done yet: wait for it first")
+            raise CudaRefusal("cudaErrorNotReady", "an event is still pending: wait for it first")
         return event.mark
 
     # -- waiting ----------------------------------------------------------------------------------------------------
@@ -215,18 +219,18 @@ class StandinDevice(MemoryCalls):
         self.wait(line, self._awaited(what, handle, f"waiting for the {what}"))
 
     def query(self, line: int, what: str, handle: int) -> bool:
-        wanted = self._awaited(what, handle, "asking whether it is done")
-        left = frozenset(op.number for op in missing(wanted) if op.task is not None)
-        if left <= self.asked.get((what, handle), frozenset()):
+        wanted = self._awaited(what, handle, f"a query of the {what}")
+        pending = frozenset(op.number for op in missing(wanted) if op.task is not None)
+        if pending <= self.pending_at_query.get((what, handle), frozenset()):
             self.wait(line, wanted)
             return True
-        self.asked[what, handle] = left
+        self.pending_at_query[what, handle] = pending
         self.mark()
         self.check_fault()
         return False
 
     def _awaited(self, what: str, handle: int, doing: str) -> list[StreamOperation]:
-        """The operations that must be done. Raises CudaRefusal for what is being captured."""
+        """The operations to wait for. Raises CudaRefusal for an event or a stream that is being captured."""
         if what == "event":
             event = self.streams.events[handle]
             if event.captured is not None:
@@ -238,10 +242,10 @@ class StandinDevice(MemoryCalls):
             self.refuse_while_capturing(doing, self.streams.capturing())
             return self.streams.tails(handle)
         if what != "stream":
-            raise CudaRefusal(INVALID, f"there is no waiting for a {what}")
+            raise CudaRefusal(INVALID, f"a {what} cannot be waited for")
         stream = self.streams.stream(handle)
         self.refuse_while_capturing(doing, [stream])
-        # The default stream waits for the blocking streams when something is put there, and for this call, too.
+        # The default stream waits for the blocking streams when something is queued on it, and for this call, too.
         if stream.is_default:
             self.mark(self.streams.issue(None, stream))
         return [] if stream.tail is None else [stream.tail]
@@ -261,14 +265,16 @@ class StandinDevice(MemoryCalls):
     def graph_launch(self, line: int, graph: int, stream: int) -> None:
         queue = self.streams.stream(stream)
         if queue.capture is not None:
-            message = "the stand-in knows no graph within a graph: launch it outside of the capture, or grade on a GPU"
+            message = "the stand-in cannot run a graph in a graph: launch it outside the capture, or grade on a GPU"
             raise queue.capture.break_off("cudaErrorStreamCaptureUnsupported", message)
         launched, tally = self.streams.graphs[graph], self.executor.tally
         ops = self.streams.replay(launched, queue)
         self.issued(ops)
         if not any(isinstance(node.task.work, KernelLaunch) for node in launched.nodes):
-            begun, nodes = launched.line, len(launched.nodes)
-            self.executor.findings.add(self.executor.records.at("no_kernel_in_graph", line, begun=begun, nodes=nodes))
+            finding = self.executor.records.at(
+                "no_kernel_in_graph", line, begun=launched.line, nodes=len(launched.nodes)
+            )
+            self.executor.findings.add(finding)
         tally.add("launch_calls", 1)
         tally.add("graph_launches", 1)
         for op in ops:

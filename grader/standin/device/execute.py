@@ -1,4 +1,4 @@
-"""Doing one operation: bytes that move, kernels that run, what that touched, and how long a GPU would take."""
+"""Executing one operation: copying bytes, running kernels, the memory they access, and the time on a modelled GPU."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grader.findings.sentences.hostfile import location
 from grader.simt.counters import SECTOR_BYTES, Counters, WarpRequest
 from grader.simt.events import Event, merge
 from grader.simt.simulate import Call, Outcome
-from grader.standin.device import findings as say
+from grader.standin.device import findings as host_findings
 from grader.standin.device.findings import Findings, Records
 from grader.standin.device.gpu import LaunchResult, SimulatedGpu, launched, parameters_of
 from grader.standin.device.host_writes import HostWriteWatch, Outputs, Staged, changed_under
@@ -24,7 +24,7 @@ from grader.standin.device.report import Tally
 from grader.standin.device.spans import NONE, Footprint, Spans, clip, span, total
 
 STRAY = ("out_of_bounds", "use_after_free")
-"""Kinds of events that may be about memory which the kernel only may not use."""
+"""Kinds of events that may be about existing memory which the kernel must not access."""
 
 FAULTS = {
     "misaligned": "cudaErrorMisalignedAddress", "assert": "cudaErrorAssert", "trap": "cudaErrorLaunchFailure",
@@ -32,7 +32,7 @@ FAULTS = {
     "out_of_bounds": "cudaErrorIllegalAddress", "null": "cudaErrorIllegalAddress",
     "read_only": "cudaErrorIllegalAddress", "use_after_free": "cudaErrorIllegalAddress",
 }  # fmt: skip
-"""What CUDA says of a kernel that ended early; of one that did not end, cudaErrorLaunchTimeout."""
+"""CUDA's error for a kernel that ended early; for a kernel that did not end, it is cudaErrorLaunchTimeout."""
 
 
 @dataclass(eq=False)
@@ -55,7 +55,7 @@ class Launches:
 
 @dataclass(frozen=True)
 class Traffic:
-    """Bytes that one kernel moved: each of its own device's memory once, sectors of the rest as often as asked for."""
+    """Bytes that one kernel moved. A byte of its device's memory counts once, other sectors as often as requested."""
 
     local: int
     mapped: int
@@ -64,7 +64,7 @@ class Traffic:
 
 
 class Executor:
-    """Executes operations one by one; keeps what came of it."""
+    """Executes operations one by one; keeps launches, findings and counters of the run."""
 
     def __init__(self, space: Space, gpu: SimulatedGpu, managed: Managed, model: Model, hostfile: str) -> None:
         self.space, self.gpu, self.managed, self.model = space, gpu, managed, model
@@ -75,7 +75,7 @@ class Executor:
         self.restart()
 
     def restart(self, arrays: Sequence[HostArray] = ()) -> None:
-        """A run begins, and so does all that is told of it. Of ``arrays``, the outputs are watched."""
+        """A run begins: drop the results of the last one. The outputs among ``arrays`` are watched for host writes."""
         self.launches, self.findings, self.tally = Launches(), Findings(), Tally()
         self.tally.most("device_bytes", sum(self.space.used))
         self.managed.restart()
@@ -86,7 +86,7 @@ class Executor:
         self.page_faults: list[tuple[StreamOperation, PageFault]] = []
 
     def execute(self, op: StreamOperation) -> None:
-        """Do it. After a kernel's fault, nothing is done any more."""
+        """Execute an operation. After a kernel's fault, nothing is executed any more."""
         if op.task is None or self.launches.fault:
             op.duration_s = 0.0
             return
@@ -103,7 +103,7 @@ class Executor:
             self._done(op, op.footprint, changed)
 
     def _done(self, op: StreamOperation, footprint: Footprint, changed: Spans) -> None:
-        """Memory that operations write is not memory that the host writes."""
+        """Record what an operation wrote, so that it does not count as written by the host."""
         written = footprint.changed
         self.managed.remember(written)
         self.watch.wrote(written)
@@ -112,7 +112,7 @@ class Executor:
         address = changed_under(changed, footprint) if len(changed) else None
         if address is not None:
             of_setup = op.number <= self.last_of_setup
-            self.findings.add(say.host_conflict(self.records, op, address, of_setup=of_setup))
+            self.findings.add(host_findings.host_conflict(self.records, op, address, of_setup=of_setup))
 
     # -- copies and fills -------------------------------------------------------------------------------------------
     def _copy(self, op: StreamOperation, work: Copy) -> None:
@@ -123,7 +123,7 @@ class Executor:
         op.duration_s = self._copy_time(op, work)
         if not self._is_freed(op, op.footprint) and not self._is_unpinned(op, work):
             self._move(work)
-            self._see_unwritten(op, work)
+            self._find_unwritten(op, work)
             self.tally.add("peer_bytes", work.size * (op.job.kind == "peer"))
 
     def _move(self, work: Copy) -> None:
@@ -135,16 +135,16 @@ class Executor:
             work.target[:] = data
             self.outputs.gave(np.frombuffer(data, np.uint8))
 
-    def _see_unwritten(self, op: StreamOperation, work: Copy) -> None:
-        """Say where all that the host gets is what was there when the memory was allocated."""
+    def _find_unwritten(self, op: StreamOperation, work: Copy) -> None:
+        """A finding if a copy brings the host only memory that was never written after its allocation."""
         source = work.source
         if op.job.kind != "to_host" or not isinstance(source, int) or not self._is_watched(source):
             return
         if self.gpu.is_unwritten(source, work.size):
-            self.findings.add(say.unwritten_copy(self.records, op, source, work.size))
+            self.findings.add(host_findings.unwritten_copy(self.records, op, source, work.size))
 
     def _written(self, start: int, size: int, source: int | bytes = b"") -> None:
-        """Memory is no longer fresh; but a copy of fresh memory is as fresh as that."""
+        """Mark memory as written; but what a copy takes from unwritten memory stays unwritten."""
         if self._is_watched(start):
             if isinstance(source, int) and self._is_watched(source):
                 self.gpu.copied(start, source, size)
@@ -152,24 +152,24 @@ class Executor:
                 self.gpu.written(start, size)
 
     def _is_watched(self, address: int) -> bool:
-        """Whether it is memory of which is known who wrote it."""
+        """Whether all writes to this memory are known."""
         region = self.space.at(address)
         return region is not None and region.kind in ("device", "managed")
 
     def _is_freed(self, op: StreamOperation, footprint: Footprint) -> bool:
-        """Whether memory that a copy or a fill uses is gone: nothing is moved then."""
+        """Whether a copy or a fill uses freed memory: then it moves nothing."""
         starts = [*footprint.reads[:, 0].tolist(), *footprint.writes[:, 0].tolist()]
         gone = [start for start in starts if self.space.freed(start) is not None]
         for start in gone:
-            self.findings.add(say.use_after_free(self.records, op, start))
+            self.findings.add(host_findings.use_after_free(self.records, op, start))
         return bool(gone)
 
     def _is_unpinned(self, op: StreamOperation, work: Copy) -> bool:
-        """Whether a copy that was queued for pinned memory finds that it is pinned no more: nothing is moved then."""
+        """Whether memory of a copy was pinned when it was queued, and is not any more: then it moves nothing."""
         ends = [end for end in (work.source, work.target) if isinstance(end, int) and not work.pageable]
         gone = [end for end in ends if self.space.unpinned(end) is not None]
         for end in gone:
-            self.findings.add(say.unpinned(self.records, op, end))
+            self.findings.add(host_findings.unpinned(self.records, op, end))
         return bool(gone)
 
     def _copy_time(self, op: StreamOperation, work: Copy) -> float:
@@ -195,13 +195,13 @@ class Executor:
     # -- kernels ----------------------------------------------------------------------------------------------------
     def _kernel(self, op: StreamOperation, work: KernelLaunch) -> None:
         device = op.job.device
-        ran = self.gpu.launch(work, self._hidden(device), self.region_name, len(self.launches.calls))
-        self._keep(ran)
-        self._explain(op, ran)
-        op.footprint = ran.footprint
+        result = self.gpu.launch(work, self._hidden(device), self.region_name, len(self.launches.calls))
+        self._keep(result)
+        self._explain(op, result)
+        op.footprint = result.footprint
         if work.policy is not None:
-            self.tally.most("persisting_bytes", self._persisting(work.name, work.policy, ran.footprint))
-        op.duration_s = self._kernel_time(op, work, ran, self._traffic(op, ran))
+            self.tally.most("persisting_bytes", self._persisting(work.name, work.policy, result.footprint))
+        op.duration_s = self._kernel_time(op, work, result, self._traffic(op, result))
 
     def _persisting(self, kernel: str, policy: Policy, footprint: Footprint) -> int:
         """Bytes of the kernel's access-policy window that can stay in the L2 cache."""
@@ -210,95 +210,96 @@ class Executor:
         return self.l2.launched(policy, kept(policy, kernel, footprint.reads, region, name))
 
     def _hidden(self, device: int) -> Callable[[MemoryRegion], bool]:
-        """Memory of other devices, unless they are peers."""
+        """A predicate for the regions that kernels of a device cannot access: memory of devices that are not peers."""
         return lambda r: r.kind == "device" and r.device != device and (device, r.device) not in self.peers
 
     def region_name(self, region: MemoryRegion) -> str:
-        """As findings of kernels call it: the array's own name, for a copy on the device too."""
+        """The region's name in findings of kernels: the array's name, for its copy on the device, too."""
         return self.space.copied_name(region.start) or f"({self.space.name(region.start)})"
 
     def parameter(self, op: StreamOperation, region: MemoryRegion) -> str:
-        """What the kernel calls a region that it got the address of; "" where that is not known."""
+        """The name of the kernel's parameter that points into a region; "" if it is not known."""
         work = op.job.work
         if not isinstance(work, KernelLaunch):
             return ""
-        addresses = (int.from_bytes(given, "little") for given in work.arguments)
+        addresses = (int.from_bytes(argument, "little") for argument in work.arguments)
         names = zip(addresses, self.gpu.parameters(work.name), strict=False)
         return next((name for address, name in names if region.start <= address < region.end), "")
 
     def written_name(self, op: StreamOperation, address: int) -> str:
-        """What a kernel writes at an address, by its parameter where that is known."""
+        """The name of the memory at an address that a kernel writes, by its parameter if that is known."""
         region = self.space.at(address)
         parameter = self.parameter(op, region) if region is not None else ""
         return f"`{parameter}`" if parameter else self.space.name(address)
 
-    def _keep(self, ran: LaunchResult) -> None:
+    def _keep(self, result: LaunchResult) -> None:
         launches = self.launches
-        if ran.call is not None and ran.counters is not None:
-            launches.calls.append(ran.call)
-            launches.counters.append(ran.counters)
-            launches.worst.append(ran.worst)
-        self._print(ran)
-        if not ran.complete:
-            kind = next((e.kind for e in ran.events if e.kind in FAULTS), "")
+        if result.call is not None and result.counters is not None:
+            launches.calls.append(result.call)
+            launches.counters.append(result.counters)
+            launches.worst.append(result.worst)
+        self._print(result)
+        if not result.complete:
+            kind = next((e.kind for e in result.events if e.kind in FAULTS), "")
             launches.fault = FAULTS.get(kind, "cudaErrorLaunchTimeout")
 
-    def _print(self, ran: LaunchResult) -> None:
+    def _print(self, result: LaunchResult) -> None:
         launches, limit = self.launches, self.gpu.options.printf_bytes
-        launches.printed += ran.printed
+        launches.printed += result.printed
         if len(launches.printed) > limit:
             launches.printed = launches.printed[:limit]
-            if ran.call is not None and not any(event.kind == "print_limit" for event in launches.events):
-                launches.events.append(Event("print_limit", ran.call.kernel, None, (0, 0, 0), (0, 0, 0)))
+            if result.call is not None and not any(event.kind == "print_limit" for event in launches.events):
+                launches.events.append(Event("print_limit", result.call.kernel, None, (0, 0, 0), (0, 0, 0)))
 
-    def _explain(self, op: StreamOperation, ran: LaunchResult) -> None:
-        """Findings of the kernel; a stray access to memory that the host file has to do with is the host file's."""
-        for event in ran.events:
+    def _explain(self, op: StreamOperation, result: LaunchResult) -> None:
+        """Keep the kernel's events; a stray access that the host file caused becomes a finding of the host file."""
+        for event in result.events:
             if not (event.kind in STRAY and event.address is not None and self._is_of_host(op, event.address)):
                 self.launches.events.append(self._launched(op, event))
 
     def _launched(self, op: StreamOperation, event: Event) -> Event:
-        """A finding in a kernel comes with its launch, whose arguments may be at fault."""
+        """Add the launch to a kernel's event, because the arguments may be at fault."""
         name = op.job.name
         parameters = parameters_of(self.gpu.elements(name), self.gpu.parameters(name))
         place = location(self.records.place(op)) or self.records.file
         return replace(event, launch=launched(self.space, op, parameters, place), launched_at=place)
 
     def _is_of_host(self, op: StreamOperation, address: int) -> bool:
+        """Whether a stray access is the host file's mistake; its finding is recorded then."""
         region = self.space.at(address)
         if self.space.freed(address) is not None:
-            found = say.use_after_free(self.records, op, address)
+            finding = host_findings.use_after_free(self.records, op, address)
         elif region is not None and self._hidden(op.job.device)(region):
-            found = say.out_of_reach(self.records, op, address, region.device)
+            finding = host_findings.out_of_reach(self.records, op, address, region.device)
         elif self.space.is_unpinned(address):
-            found = say.out_of_reach(self.records, op, address)
+            finding = host_findings.out_of_reach(self.records, op, address)
         else:
             return False
-        self.findings.add(found)
+        self.findings.add(finding)
         return True
 
-    def _traffic(self, op: StreamOperation, ran: LaunchResult) -> Traffic:
-        """What a kernel moved, and between which memories; counted, too."""
+    def _traffic(self, op: StreamOperation, result: LaunchResult) -> Traffic:
+        """The bytes that a kernel moved between memories; they are added to the counters, too."""
         device = op.job.device
-        faults, in_place = self.managed.touch(ran.footprint, device)
+        faults, in_place = self.managed.touch(result.footprint, device)
         self.page_faults += [(op, fault) for fault in faults]
-        pinned = sum(u.sectors for u in ran.used if u.region.kind == "pinned")
-        foreign = sum(u.sectors for u in ran.used if u.region.kind == "device" and u.region.device != device)
-        touched = ran.footprint.touched
-        near = [u.region for u in ran.used if u.region.kind != "pinned" and u.region.device == device]
+        pinned = sum(u.sectors for u in result.used if u.region.kind == "pinned")
+        peer = sum(u.sectors for u in result.used if u.region.kind == "device" and u.region.device != device)
+        touched = result.footprint.touched
+        local = [u.region for u in result.used if u.region.kind != "pinned" and u.region.device == device]
         moved = Traffic(
-            sum(total(clip(touched, region.start, region.end)) for region in near),
-            pinned * SECTOR_BYTES + in_place, foreign * SECTOR_BYTES, sum(f.size for f in faults),
+            sum(total(clip(touched, region.start, region.end)) for region in local),
+            pinned * SECTOR_BYTES + in_place, peer * SECTOR_BYTES, sum(f.size for f in faults),
         )  # fmt: skip
         self.tally.add("mapped_bytes", moved.mapped)
         self.tally.add("peer_bytes", moved.peer)
         self.tally.add("faulted_bytes", moved.faulted)
         return moved
 
-    def _kernel_time(self, op: StreamOperation, work: KernelLaunch, ran: LaunchResult, moved: Traffic) -> float:
-        """The longest of what it moves and what it computes."""
+    def _kernel_time(self, op: StreamOperation, work: KernelLaunch, result: LaunchResult, moved: Traffic) -> float:
+        """Modelled seconds of a kernel: the longest of its transfers and its computation."""
         model = self.model
-        counted = ran.counters.total if ran.counters is not None else {}
+        counted = result.counters.total if result.counters is not None else {}
         blocks = work.grid[0] * work.grid[1] * work.grid[2] * model.scale
         busy = min(model.multiprocessors, max(1.0, blocks))
         longest = max(

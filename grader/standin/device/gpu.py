@@ -1,8 +1,8 @@
-"""The simulator under the device: memory that comes and goes, launches, what each of them touched, and its arguments.
+"""The simulator under the device: allocations, launches, the memory that each launch accessed, and its arguments.
 
-A launch copies bytes: nobody converts a ``float`` of Python, which has 8 bytes, for a parameter of 4. The kernel then
-sees another number, and nothing is refused. An argument that the kernel sees as it is meant is not reported: a Python
-int for an ``int``, 0.0 for a ``float``.
+A launch copies bytes: a Python ``float``, which has 8 bytes, is not converted for a parameter of 4 bytes. The kernel
+then reads another number, and CUDA reports no error. An argument that the kernel happens to read correctly is no
+mistake: a Python int for an ``int``, 0.0 for a ``float``.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from grader.standin.protocol import HOST_BASE
 from grader.text import bytes_words, counted
 
 MOST_PICTURED = 64
-"""Launches of a run whose worst requests are kept: thousands of small ones tell no more."""
+"""Launches of a run whose worst requests are kept: those of thousands of small launches would add nothing."""
 NOTHING_COUNTED = Counters({}, {})
 
 
 @dataclass(frozen=True, eq=False)
 class RegionUse:
-    """What one launch did to one region."""
+    """One launch's accesses to one region."""
 
     region: MemoryRegion
     sectors: int
@@ -46,7 +46,7 @@ class RegionUse:
 
 @dataclass(frozen=True, eq=False)
 class LaunchResult:
-    """One launch: what a report says of it, and what it did to memory. ``call`` is None where it could not begin."""
+    """One launch: its part of the report, and its memory accesses. ``call`` is None if the launch could not start."""
 
     events: tuple[Event, ...]
     call: Call | None = None
@@ -59,7 +59,7 @@ class LaunchResult:
 
 
 class SimulatedGpu:
-    """One device of the simulator for all GPUs; who may see which memory is decided launch by launch."""
+    """One device of the simulator that stands for all GPUs; each launch hides the memory that it must not access."""
 
     def __init__(
         self, module: Module, cache: CodeCache, options: Options, parameters: Mapping[str, Sequence[str]]
@@ -69,7 +69,7 @@ class SimulatedGpu:
         self.counting = True
         self._module, self._parameters = module, parameters
         prints = any(name in module.functions for name in ("vprintf", "__assertfail"))
-        # A launch on several threads may have to be repeated from the memory before it, which is gone by then.
+        # One thread: a launch on several may have to be repeated, and the memory from before it is not kept.
         self._device = Device(
             module, cache=cache, threads=1, observed=options.observed,
             printf_bytes=RECORD_ROOM * options.printf_bytes * prints,
@@ -80,36 +80,36 @@ class SimulatedGpu:
 
     # -- memory -----------------------------------------------------------------------------------------------------
     def add(self, region: MemoryRegion) -> None:
-        """Kernels see this region from now on. Pinned memory counts as written: who does that is not seen."""
-        key, known = f"region {len(self._regions)}", region.kind == "pinned"
-        self._device.allocate(key, region.data, initialised=known, in_place=True, address=region.start)
+        """Let kernels access a region. Pinned memory counts as initialised: host writes to it cannot be observed."""
+        key, is_pinned = f"region {len(self._regions)}", region.kind == "pinned"
+        self._device.allocate(key, region.data, initialised=is_pinned, in_place=True, address=region.start)
         self._regions[key], self._keys[region] = region, key
 
     def remove(self, region: MemoryRegion) -> None:
-        """Kernels that use it from now on have a stray access."""
+        """Take a region away: a later access by a kernel is a stray one."""
         self._device.free(region.start)
-        del self._keys[region]  # the key still has a name, for accesses that come too late
+        del self._keys[region]  # `_regions` keeps it, to name it in findings of later accesses
 
     def written(self, start: int, size: int) -> None:
         """A copy, a fill or the host has written to device or managed memory."""
         self._device.mark_written(start, size)
 
     def copied(self, target: int, source: int, size: int) -> None:
-        """A copy has written what lay in such memory, written or not."""
-        fresh = self._device.unwritten(source, size)
-        for start, end in without(span(0, size), fresh).tolist():
+        """A copy between watched regions: the target is written where the source was."""
+        unwritten = self._device.unwritten(source, size)
+        for start, end in without(span(0, size), unwritten).tolist():
             self._device.mark_written(target + start, end - start)
 
     def is_unwritten(self, start: int, size: int) -> bool:
-        """Whether nobody has written any of these bytes of device memory."""
+        """Whether none of these bytes of device memory was ever written."""
         return total(self._device.unwritten(start, size)) == size
 
     def variables(self) -> list[tuple[int, int, str]]:
-        """First and last address (exclusive) and name of the module's variables."""
+        """Address, end address (exclusive) and name of each module variable."""
         return [(a.address, a.end, plain_name(a.name)) for a in self._device.arrays if a.is_variable]
 
     def array_name(self, key: str | None, names: Callable[[MemoryRegion], str]) -> str | None:
-        """What a person calls the array of an event."""
+        """The name of an event's array in reports."""
         region = self._regions.get(key) if key is not None else None
         return key if region is None else names(region)
 
@@ -121,9 +121,9 @@ class SimulatedGpu:
         names: Callable[[MemoryRegion], str],
         call: int,
     ) -> LaunchResult:
-        """Run a kernel that does not see ``hidden`` regions. ``call`` is its number among the launches of the run.
+        """Run a kernel, which cannot access ``hidden`` regions. ``call`` is its index among the launches of the run.
 
-        What it counted is told where `counting` is set.
+        The result has counters and worst requests only if `counting` is set.
         """
         try:
             launched = self._launch(kernel, hidden)
@@ -145,7 +145,7 @@ class SimulatedGpu:
         )
 
     def _count(self, kernel: str, launched: Launched) -> Counters:
-        """The counters of a launch; chunks of one size count alike."""
+        """The counters of a launch, computed once for launches with equal raw counts."""
         key = kernel, launched.blocks.tobytes(), launched.sites.tobytes()
         if key not in self._counted:
             self._counted[key] = count(launched)
@@ -164,13 +164,13 @@ class SimulatedGpu:
             self._device.arrays = sorted([*self._device.arrays, *away], key=lambda a: a.address)
 
     def _call(self, kernel: KernelLaunch, names: Callable[[MemoryRegion], str]) -> Call:
-        """The launch with its pointers as the names of arrays."""
+        """The launch, with array names instead of pointers."""
         arguments = tuple(self._argument(a, names) for a in kernel.arguments)
-        known = self.parameters(kernel.name)
-        return Call(kernel.name, kernel.grid, kernel.block, kernel.shared_bytes, arguments, known)
+        parameters = self.parameters(kernel.name)
+        return Call(kernel.name, kernel.grid, kernel.block, kernel.shared_bytes, arguments, parameters)
 
     def parameters(self, kernel: str) -> tuple[str, ...]:
-        """The names of a kernel's parameters, where known."""
+        """The names of a kernel's parameters; empty if they are not known."""
         return tuple(self._parameters.get(kernel, ()))
 
     def elements(self, kernel: str) -> list[str]:
@@ -185,7 +185,7 @@ class SimulatedGpu:
         return argument if region is None else names(region)
 
     def _touched(self) -> tuple[Footprint, tuple[RegionUse, ...]]:
-        """What the last launch did to memory, in addresses."""
+        """The addresses that the last launch accessed, and its sectors per region."""
         reads: list[Spans] = []
         writes: list[Spans] = []
         atomics: list[Spans] = []
@@ -193,7 +193,7 @@ class SimulatedGpu:
         for touched in self._device.touched():
             at = touched.array.address
             reads.append(touched.reads + at)
-            # A cell that was written plainly, too, counts as what its last write was.
+            # A cell with plain and atomic writes counts as the kind of its last write.
             writes.append(without(touched.writes, touched.atomics) + at)
             atomics.append(touched.atomics + at)
             if touched.array.name in self._regions:
@@ -202,30 +202,30 @@ class SimulatedGpu:
 
 
 ARRAY = "array"
-"""The kind of an argument that is an array, or a place in memory: an address. Others are named as `KINDS` has them."""
+"""The kind of an argument that is an array or another address. The other kinds are the names in `KINDS`."""
 
 POINTER_BYTES = 8
 
 PYTHON: Mapping[str, str] = {"int": "int64", "float": "float64", "bool": "bool"}
-"""What CuPy makes of Python's own numbers."""
+"""The types to which CuPy converts Python's own numbers."""
 
 KINDS = frozenset(
     (ARRAY, *PYTHON, "bool_", "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16",
      "uint32", "uint64")
 )  # fmt: skip
-"""Kinds of arguments that are held against their parameters."""
+"""Kinds of arguments that are compared with their parameters."""
 
 
 READS: Mapping[str, str] = {
     "f32": "float32", "f64": "float64", "u8": "uint8", "s8": "int8", "u16": "uint16", "s16": "int16", "u32": "uint32",
     "s32": "int32", "u64": "uint64", "s64": "int64",
 }  # fmt: skip
-"""How a parameter of a PTX type reads its bytes, in NumPy's words."""
+"""The NumPy dtype with which a parameter of each PTX type reads its bytes."""
 
 
 @dataclass(frozen=True)
 class ArgumentMismatch:
-    """One argument that its parameter misreads. ``seen`` is what the kernel reads for ``value``; "" of an address."""
+    """One argument that its parameter misreads. The kernel reads ``value`` as ``seen``; both are "" for addresses."""
 
     given: str  # as `KINDS` has it
     given_bytes: int
@@ -240,14 +240,14 @@ class ArgumentMismatch:
 
 
 def mismatch(element: str, size: int, kind: str, content: bytes) -> ArgumentMismatch | None:
-    """How a parameter of PTX type ``element`` misreads an argument; None where it does not, or nobody can tell."""
+    """How a parameter of PTX type ``element`` misreads an argument; None if it does not, or this cannot be known."""
     if element not in READS or kind not in KINDS or len(content) < size:
         return None
     if kind == ARRAY:
         fits = size == POINTER_BYTES and element != "f64"
         return None if fits else ArgumentMismatch(kind, POINTER_BYTES, element, size)
-    value = _read(content, PYTHON.get(kind, kind))
-    seen = _read(content[:size], READS[element])
+    value = _as_number(content, PYTHON.get(kind, kind))
+    seen = _as_number(content[:size], READS[element])
     if _is_same(value, seen, size, integer="f" not in element):
         return None
     return ArgumentMismatch(kind, len(content), element, size, _shown(seen), _shown(value))
@@ -257,7 +257,7 @@ def _shown(number: float | int) -> str:
     return f"{number:g}" if isinstance(number, float) else str(number)
 
 
-def _read(content: bytes, dtype: str) -> float | int:
+def _as_number(content: bytes, dtype: str) -> float | int:
     value: float | int = np.frombuffer(content, dtype, 1)[0].item()
     return value
 
@@ -275,19 +275,19 @@ FLOATS = {"f32": "<f4", "f64": "<f8"}
 ADDRESSES = ("u64", "s64", "b64")
 MOST_SHOWN = 12
 SMALL = 1 << 32
-"""Integers from here on are shown in hexadecimal: they are addresses, most likely."""
+"""Integers from this value on are shown in hexadecimal: they are probably addresses."""
 
 
 @dataclass(frozen=True)
 class KernelParameter:
-    """A kernel's parameter: its name, where that is known, and its PTX type."""
+    """A kernel's parameter: its name ("" if it is not known) and its PTX type."""
 
     name: str
     element: str
 
 
 def launched(space: Space, op: StreamOperation, parameters: Sequence[KernelParameter], place: str) -> str:
-    """Return where a kernel was launched, and with what."""
+    """Return where a kernel was launched, and with which arguments."""
     work = op.job.work
     assert isinstance(work, KernelLaunch)
     given = [
@@ -299,9 +299,9 @@ def launched(space: Space, op: StreamOperation, parameters: Sequence[KernelParam
 
 
 def parameters_of(elements: Sequence[str], names: Sequence[str]) -> list[KernelParameter]:
-    """Return types and names together; without the names where there are not as many of them."""
-    known = names if len(names) == len(elements) else ()
-    return [KernelParameter(name, element) for element, name in zip_longest(elements, known, fillvalue="")]
+    """Return types and names together; without names if their number does not match."""
+    matching = names if len(names) == len(elements) else ()
+    return [KernelParameter(name, element) for element, name in zip_longest(elements, matching, fillvalue="")]
 
 
 def _value(space: Space, element: str, content: bytes) -> str:
@@ -314,7 +314,7 @@ def _value(space: Space, element: str, content: bytes) -> str:
 
 
 def _memory(space: Space, address: int) -> str:
-    """``the device copy of x (1024 elements)``: the memory at an address, and how much is left there; "" for none."""
+    """``the device copy of x (1024 elements)``: the memory from an address on, and its size; "" if there is none."""
     region, array = space.at(address), space.array_at(address)
     if array is not None:
         start, end = HOST_BASE + array.offset, HOST_BASE + array.offset + array.size
@@ -322,10 +322,10 @@ def _memory(space: Space, address: int) -> str:
         start, end = region.start, region.end
     else:
         return f"{space.name(address)}, which is freed" if space.freed(address) is not None else ""
-    known = space.copied_name(address)
-    size = next((np.dtype(array.dtype).itemsize for array in space.arrays if array.name == known), 0)
-    far, left = address - start, end - address
-    element = f"element {far // size}" if size and far % size == 0 else f"byte {far}"
-    place = f" from {element} on" if far else ""
+    name = space.copied_name(address)
+    size = next((np.dtype(array.dtype).itemsize for array in space.arrays if array.name == name), 0)
+    offset, left = address - start, end - address
+    element = f"element {offset // size}" if size and offset % size == 0 else f"byte {offset}"
+    place = f" from {element} on" if offset else ""
     amount = counted(left // size, "element") if size and left % size == 0 else bytes_words(left)
     return f"{space.name(address)}{place} ({amount})"

@@ -1,8 +1,8 @@
-"""Where the pages of managed memory are: on the host or on a device, and what moves them.
+"""Where the pages of managed memory are, on the host or on a device, and what migrates them.
 
-The host's accesses cannot be seen. What it wrote is seen by its content, whenever something is queued; what it only
-read is not, so that pages which the host reads seem to stay on the device. A prefetch begins when it is queued, as a
-rule: pages that the host writes to after that are on the host again.
+The host's accesses cannot be observed. Its writes are found from changed contents, whenever an operation is queued; its
+reads are not, so pages that the host only reads seem to stay on the device. A prefetch is taken to start when it is
+queued: pages that the host writes after that are on the host again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from grader.standin.device.operations import HOST, Prefetch, StreamOperation
 from grader.standin.device.spans import Footprint, Spans, clip, span, total, union
 
 PAGE_BYTES = 64 << 10
-WORD_BYTES = 4  # of what fresh memory is filled with
+WORD_BYTES = 4  # of the poison in fresh memory
 NOWHERE = -2
 
 ADVICE = range(1, 7)
@@ -28,11 +28,11 @@ READ_MOSTLY, NOT_READ_MOSTLY, _, _, ACCESSED_BY, NOT_ACCESSED_BY = ADVICE
 
 
 class FaultReason(NamedTuple):
-    """Why pages are on the host although there was a prefetch at ``line``; no cause where that is open."""
+    """Why pages are on the host although there was a prefetch at ``line``; no cause if that is not known."""
 
-    cause: str = ""  # "host_wrote" | "sent_back" | "in_part", where a prefetch named ``covered`` bytes only
+    cause: str = ""  # "host_wrote" | "sent_back" | "in_part": prefetches covered only ``covered`` bytes
     line: int = 0
-    more: int = 0  # further prefetches of the region
+    more: int = 0  # number of further prefetches of the region
     covered: int = 0
 
     @property
@@ -47,7 +47,7 @@ UNKNOWN = FaultReason()
 class Page:
     place: int = NOWHERE
     crc: int = 0
-    also: frozenset[int] = frozenset()  # devices that have a copy to read, of a page that is mostly read
+    also: frozenset[int] = frozenset()  # devices that have a read-only copy of a read-mostly page
     read_mostly: bool = False
     accessed_by: frozenset[int] = frozenset()
     why: FaultReason = UNKNOWN
@@ -55,7 +55,7 @@ class Page:
 
 @dataclass(frozen=True, eq=False)
 class PageFault:
-    """What one kernel had to fetch of one region, and ``why`` a prefetch had not brought it."""
+    """The bytes of one region that one kernel had to migrate, and ``why`` a prefetch had not brought them."""
 
     region: MemoryRegion
     size: int  # bytes
@@ -63,52 +63,51 @@ class PageFault:
 
 
 class Managed:
-    """The pages of all managed regions. ``written`` is told what the host has written: address and bytes."""
+    """The pages of all managed regions. ``written(address, bytes)`` is called for what the host has written."""
 
     def __init__(self, written: Callable[[int, int], None]) -> None:
         self._written = written
         self._pages: dict[MemoryRegion, list[Page]] = {}
-        self._prefetches: dict[
-            StreamOperation, set[Page]
-        ] = {}  # queued ones, with the pages that the host wrote meanwhile
-        self._covered: list[tuple[int, Spans]] = []  # by prefetches of this run towards a GPU: line and bytes
+        # Prefetches in flight, with the pages that the host has written since they were queued.
+        self._prefetches: dict[StreamOperation, set[Page]] = {}
+        self._covered: list[tuple[int, Spans]] = []  # by prefetches of this run to a GPU: line and addresses
 
     def restart(self) -> None:
         """A run begins."""
         self._covered = []
 
     def add(self, region: MemoryRegion) -> None:
-        """Fresh memory is nowhere until somebody touches it."""
+        """Add a new region: its pages are nowhere until their first access."""
         self._pages[region] = [Page(crc=c) for c in _contents(region)]
 
     def remove(self, region: MemoryRegion) -> None:
         self._pages.pop(region, None)
 
-    def look(self) -> int | None:
-        """Find the pages that the host wrote to: they are there now. The address of the first one."""
+    def find_host_writes(self) -> int | None:
+        """Find the pages that the host has written: they are on the host now. Returns the first page's address."""
         first = None
         for region, pages in self._pages.items():
             for i, (page, crc) in enumerate(zip(pages, _contents(region), strict=True)):
                 if page.crc != crc:
                     page.place, page.crc, page.also = HOST, crc, frozenset()
                     self._lose(region, i)
-                    self._tell_written(region, i)
+                    self._report_written(region, i)
                     first = region.start + i * PAGE_BYTES if first is None else first
         return first
 
-    def _tell_written(self, region: MemoryRegion, number: int) -> None:
-        """Each word of a page that is not as it was allocated was written; what operations wrote is known already."""
+    def _report_written(self, region: MemoryRegion, number: int) -> None:
+        """Report every word of a page that is no longer poison; operations' writes are reported already."""
         begin = number * PAGE_BYTES
         page = region.data[begin : begin + PAGE_BYTES]
-        other = np.zeros(-(-page.size // WORD_BYTES) * WORD_BYTES, bool)
-        other[: page.size] = page != poisoned(page.size, MANAGED_WORD)
-        words = other.reshape(-1, WORD_BYTES).any(axis=1)
+        changed = np.zeros(-(-page.size // WORD_BYTES) * WORD_BYTES, bool)
+        changed[: page.size] = page != poisoned(page.size, MANAGED_WORD)
+        words = changed.reshape(-1, WORD_BYTES).any(axis=1)
         edges = np.flatnonzero(np.diff(words.astype(np.int8), prepend=0, append=0)) * WORD_BYTES
         for first, end in edges.reshape(-1, 2).tolist():
             self._written(region.start + begin + first, min(end, page.size) - first)
 
     def _lose(self, region: MemoryRegion, number: int) -> None:
-        """A page is on the host again, whatever prefetch was in flight."""
+        """A page is on the host again: prefetches in flight no longer bring it to a device."""
         start, page = region.start + number * PAGE_BYTES, self._pages[region][number]
         for op, lost in self._prefetches.items():
             work = op.job.work
@@ -125,20 +124,20 @@ class Managed:
             self._covered.append((op.job.line, span(work.address, work.size)))
 
     def remember(self, written: Spans) -> None:
-        """What an operation has written is no writing of the host."""
+        """Remember what an operation has written, so that it does not count as written by the host."""
         for region, i in self._touched(written):
             self._pages[region][i].crc = _crc(region, i)
 
     def advise(self, start: int, size: int, advice: int, device: int) -> None:
-        """cudaMemAdvise, for whole pages. A preferred location changes nothing: to be used elsewhere takes a fault."""
+        """cudaMemAdvise, for whole pages. A preferred location changes nothing here: other devices fault as before."""
         for region, i in self._touched(span(start, size)):
             _advise(self._pages[region][i], advice, device)
 
     def touch(self, footprint: Footprint, device: int) -> tuple[list[PageFault], int]:
-        """A kernel on ``device`` used these bytes: what came from the host page by page, and how many it used there.
+        """A kernel on ``device`` accessed these bytes: its page faults by region, and the bytes accessed on the host.
 
-        Pages of the host that this device is known to access are used where they are, but for those that are mostly
-        read: that advice overrides the other.
+        Pages on the host that are advised as accessed by this device are accessed in place, except read-mostly pages:
+        that advice overrides the other.
         """
         faults, in_place = [], 0
         touched, changed = footprint.touched, footprint.changed
@@ -154,21 +153,21 @@ class Managed:
                     missed.append(page.why)
                 _move(page, device, keeps=page.read_mostly and i not in writes)
             if missed:
-                why = max(missed)  # a known one, where there is one: `UNKNOWN` is the least
+                why = max(missed)  # a known reason, if there is one: `UNKNOWN` is the smallest
                 faults.append(PageFault(region, PAGE_BYTES * len(missed), why if why.cause else self._in_part(region)))
         return faults, in_place
 
     def _in_part(self, region: MemoryRegion) -> FaultReason:
-        """Whether prefetches of this run named a part of the region only."""
-        there = [(line, clip(spans, region.start, region.end)) for line, spans in self._covered]
-        lines = [line for line, spans in there if len(spans)]
-        covered = total(union([spans for _, spans in there])) if lines else 0
+        """The reason ``in_part`` if prefetches of this run covered only a part of the region, else `UNKNOWN`."""
+        prefetched = [(line, clip(spans, region.start, region.end)) for line, spans in self._covered]
+        lines = [line for line, spans in prefetched if len(spans)]
+        covered = total(union([spans for _, spans in prefetched])) if lines else 0
         if not 0 < covered < region.size:
             return UNKNOWN
         return FaultReason("in_part", lines[0], len(lines) - 1, covered)
 
     def move(self, op: StreamOperation, work: Prefetch) -> tuple[int, int]:
-        """A prefetch: bytes that had to cross the link or go between devices, and those that the host had not lost."""
+        """A prefetch: bytes that were transferred, and bytes that it covers without the pages that the host rewrote."""
         moved, lost = 0, self._prefetches.pop(op, set())
         for region, i in self._touched(span(work.address, work.size)):
             page = self._pages[region][i]
@@ -179,12 +178,12 @@ class Managed:
         return min(moved, work.size), max(0, work.size - PAGE_BYTES * len(lost))
 
     def _touched(self, spans: Spans) -> Iterator[tuple[MemoryRegion, int]]:
-        """Each page that spans touch, by its region and its number there."""
+        """The pages that overlap spans: region and page number of each."""
         return ((region, i) for region in self._pages for i in _numbers(region, spans))
 
 
 def _numbers(region: MemoryRegion, spans: Spans) -> list[int]:
-    """The pages of a region that spans touch."""
+    """The numbers of a region's pages that overlap spans."""
     inside = clip(spans, region.start, region.end) - region.start
     marked = np.zeros(-(-region.size // PAGE_BYTES) + 1, np.int64)
     np.add.at(marked, inside[:, 0] // PAGE_BYTES, 1)
@@ -193,7 +192,7 @@ def _numbers(region: MemoryRegion, spans: Spans) -> list[int]:
 
 
 def _move(page: Page, device: int, *, keeps: bool) -> None:
-    """The page is on ``device`` now; with ``keeps`` only a copy of it is."""
+    """Move a page to ``device``; with ``keeps`` only a copy of it."""
     if keeps and page.place not in (device, NOWHERE):
         page.also |= {device}
     else:

@@ -1,9 +1,9 @@
-"""The address space: what lies where, who may reach it, and what a person calls it.
+"""The address space: allocations, which kernels may access them, and their names in reports.
 
-device     what `malloc` gave, poisoned; each allocation has a place of its own, with room behind it
-managed    in the shared file, poisoned: the host touches it too
-pinned     registered or pinned memory of the shared file: copies need no detour, kernels may use it in place
-pageable   the rest of the shared file: only copies reach it
+device     allocations of `malloc`, poisoned; the addresses after each of them stay free
+managed    in the shared file, poisoned: the host accesses it too
+pinned     registered or pinned memory of the shared file: copies need no staging buffer, kernels may access it in place
+pageable   the rest of the shared file: only copies access it
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ PAGE = 4096
 FIRST_DEVICE_ADDRESS = 0x200_0000_0000
 ALIGNMENT = 512
 ROOM = 16 << 20
-"""Addresses that stay free behind an allocation, so that a stray access hits nothing."""
+"""Bytes of addresses that stay free after an allocation, so that a stray access hits no other allocation."""
 
 MOST_FREED = 1024
-"""Regions that are remembered when they are gone, to name them."""
+"""Freed regions that are remembered, to name them in findings."""
 MANAGED_WORD = 0x7FBB7FBB
-"""Fills fresh managed memory: a signalling NaN. What the host computes from it is another one, so its writing shows."""
+"""Fills fresh managed memory: a signalling NaN. A value computed from it has other bits, so host writes are visible."""
 NOTHING = np.empty(0, np.uint8)
 
 OUT_OF_MEMORY = "cudaErrorMemoryAllocation"
@@ -54,9 +54,9 @@ class HostArray:
 
 @dataclass(eq=False)
 class MemoryRegion:
-    """One allocation, or one registered range. ``freed_at`` is the line that freed it, None while it lives.
+    """One allocation, or one registered range. ``freed_at`` is the line that freed it, None while it is allocated.
 
-    One that ``was_dropped`` nobody freed: the last array on it died in that line, and a pool gave it back.
+    ``was_dropped`` regions were freed by a pool, not by a call: the last array on them was dropped on that line.
     """
 
     start: int
@@ -80,13 +80,13 @@ class MemoryRegion:
 
 
 class Space:
-    """All memory. ``shared`` is the file that host and device share; ``pool`` the part of it that is given out."""
+    """All memory. ``shared`` is the file that host and device share; ``pool`` the range of it for allocations."""
 
     def __init__(self, shared: Bytes, pool: tuple[int, int], devices: int, memory_bytes: int) -> None:
         self.shared = shared
         self.memory_bytes = memory_bytes
         self.arrays: list[HostArray] = []
-        self.gone: list[MemoryRegion] = []  # freed, the latest last
+        self.gone: list[MemoryRegion] = []  # freed regions, oldest first
         self.used = [0] * devices
         self.variables: list[tuple[int, int, str]] = []  # of the module: first address, end, name
         self._regions: list[MemoryRegion] = []  # live, by address
@@ -96,17 +96,17 @@ class Space:
         self._free = [pool] if pool[0] < pool[1] else []  # of the pool: (begin, end), sorted
 
     def bind(self, arrays: Arrays) -> None:
-        """Names for what lies in the shared file."""
+        """Set the exercise's arrays, which are in the shared file."""
         self.arrays = [HostArray(name, *row) for name, row in arrays.items()]
 
-    # -- giving out -------------------------------------------------------------------------------------------------
+    # -- allocating -------------------------------------------------------------------------------------------------
     def allocate(self, size: int, device: int, line: int) -> MemoryRegion:
-        """Device memory. Raises CudaRefusal where there is not so much."""
+        """Allocate device memory. Raises CudaRefusal if not enough is left."""
         left = self.memory_bytes - self.used[device]
         if size > left:
-            there = f"of the {self.memory_bytes >> 20} MiB that the simulated GPU has"
+            capacity = f"of the {self.memory_bytes >> 20} MiB that the simulated GPU has"
             raise CudaRefusal(
-                OUT_OF_MEMORY, f"out of memory: {size} bytes are asked for, {left} bytes are left {there}"
+                OUT_OF_MEMORY, f"out of memory: {size} bytes are requested, {left} bytes are left {capacity}"
             )
         start = self._next
         self._next = -(-(start + size + max(ROOM, size)) // ALIGNMENT) * ALIGNMENT
@@ -114,7 +114,7 @@ class Space:
         return self._add(MemoryRegion(start, size, "device", device, line, poisoned(size)))
 
     def allocate_shared(self, size: int, kind: Kind, device: int, line: int) -> MemoryRegion:
-        """Pinned or managed memory in the pool of the shared file, on pages of its own. Raises CudaRefusal."""
+        """Allocate pinned or managed memory in the pool of the shared file. Raises CudaRefusal if none is left."""
         whole = -(-size // PAGE) * PAGE
         for i, (begin, end) in enumerate(self._free):
             if end - begin >= whole:
@@ -123,16 +123,14 @@ class Space:
                 if kind == "managed":
                     data[:] = poisoned(size, MANAGED_WORD)
                 return self._add(MemoryRegion(HOST_BASE + begin, size, kind, device, line, data))
-        raise CudaRefusal(
-            OUT_OF_MEMORY, f"out of memory: no {size} bytes are left of the host's memory for pinned arrays"
-        )
+        raise CudaRefusal(OUT_OF_MEMORY, f"out of memory: the host has no {size} bytes left for pinned arrays")
 
     def register(self, start: int, size: int, line: int) -> MemoryRegion:
-        """Pin a range of the shared file. Raises CudaRefusal."""
+        """Pin a range of the shared file. Raises CudaRefusal outside it, or if a page of it is pinned already."""
         begin = start - HOST_BASE
         if size < 1 or begin < 0 or begin + size > self.shared.size:
-            there = "not all of them belong to the exercise's arrays (`x.nbytes` counts those of x)"
-            raise CudaRefusal(INVALID, f"hostRegister of {size} bytes: {there}")
+            reason = "not all of them belong to the exercise's arrays (`x.nbytes` is the size of x)"
+            raise CudaRefusal(INVALID, f"hostRegister of {size} bytes: {reason}")
         first, last = start // PAGE * PAGE, -(-(start + size) // PAGE) * PAGE
         for region in self._regions:
             if region.is_host and first < -(-region.end // PAGE) * PAGE and region.start // PAGE * PAGE < last:
@@ -150,10 +148,10 @@ class Space:
         return region
 
     def release(self, address: int, kinds: tuple[Kind, ...], line: int, *, registered: bool = False) -> MemoryRegion:
-        """Take a region back, by its first address. Raises CudaRefusal where there is none of these kinds."""
+        """Free or unpin a region by its first address. Raises CudaRefusal if there is none of these kinds."""
         region = self.at(address)
         if region is None or region.start != address or region.kind not in kinds or region.was_registered != registered:
-            raise CudaRefusal(INVALID, f"{address:#x} cannot be given back this way: {_WAYS_BACK}")
+            raise CudaRefusal(INVALID, f"{address:#x} cannot be freed this way: {_HOW_TO_FREE}")
         self._regions.remove(region)
         self._starts = [r.start for r in self._regions]
         region.freed_at = line
@@ -173,7 +171,7 @@ class Space:
         return self._regions[i] if i >= 0 and address < self._regions[i].end else None
 
     def place(self, address: int, size: int) -> str:
-        """``device``, ``managed``, ``pinned`` or ``pageable``. Raises CudaRefusal where the bytes are none of these."""
+        """``device``, ``managed``, ``pinned`` or ``pageable``. Raises CudaRefusal if the bytes are none of these."""
         region = self.at(address)
         if region is not None and address + size <= region.end:
             return region.kind
@@ -184,45 +182,45 @@ class Space:
         return "pinned" if self._pinned_part(address, size) else "pageable"
 
     def _pinned_part(self, address: int, size: int) -> int:
-        """How many of these bytes of the shared file are pinned: all or none. Raises CudaRefusal for a part of them.
+        """How many of these bytes of the shared file are pinned: all or none. Raises CudaRefusal if only some are.
 
-        CUDA takes a range that is registered as a whole, or not at all (cudaMemcpyAsync). Pages are pinned as a whole.
+        cudaMemcpyAsync takes a range that is registered completely, or not at all. Pages are pinned as a whole.
         """
-        there = [(r.start, -(-r.end // PAGE) * PAGE) for r in self._regions if r.was_registered]
-        pinned = sum(max(0, min(end, address + size) - max(start, address)) for start, end in there)
+        registered = [(r.start, -(-r.end // PAGE) * PAGE) for r in self._regions if r.was_registered]
+        pinned = sum(max(0, min(end, address + size) - max(start, address)) for start, end in registered)
         if 0 < pinned < size:
             raise CudaRefusal(
                 INVALID,
                 f"only {pinned} of the {size} bytes of {self.name(address)} that are copied are pinned: hostRegister "
-                "takes bytes (`x.nbytes`), and a copy is of memory that is pinned as a whole, or not at all",
+                "takes a size in bytes (`x.nbytes`), and a copy needs memory that is pinned completely, or not at all",
             )
         return pinned
 
     def unpinned(self, address: int) -> MemoryRegion | None:
-        """The region that pinned an address of the host last, where it is gone and none has come in its place."""
+        """The region that pinned an address of the host last, if it is unpinned now."""
         return self._last(address, registered=True)
 
     def _nowhere(self, address: int, size: int) -> str:
         region = self.at(address)
         if region is not None:
-            return f"{size} bytes from {self.name(address)} on: only {region.end - address} bytes are left there"
+            return f"{size} bytes at {self.name(address)}: only {region.end - address} bytes are left there"
         freed = self.freed(address)
         if freed is not None:
             return f"{address:#x} is memory that was freed{f' on line {freed.freed_at}' if freed.freed_at else ''}"
-        return f"{address:#x} is no address of memory that this program allocated"
+        return f"{address:#x} is not an address of memory that this program allocated"
 
     def freed(self, address: int) -> MemoryRegion | None:
-        """The region that held an address last, where it is gone. What was only unpinned is still there."""
+        """The region that held an address last, if it is freed. Memory that was only unpinned is not freed."""
         return self._last(address, registered=False)
 
     def _last(self, address: int, *, registered: bool) -> MemoryRegion | None:
         if self.at(address) is not None:
             return None
-        there = (r for r in reversed(self.gone) if r.start <= address < r.end)
-        return next((r for r in there if r.was_registered == registered), None)
+        holders = (r for r in reversed(self.gone) if r.start <= address < r.end)
+        return next((r for r in holders if r.was_registered == registered), None)
 
     def view(self, address: int, size: int) -> Bytes:
-        """The bytes themselves. Raises CudaRefusal where there is no such memory."""
+        """A view of the bytes. Raises CudaRefusal if there is no such memory."""
         if address >= HOST_BASE and address + size <= HOST_BASE + self.shared.size:
             return self.shared[address - HOST_BASE : address - HOST_BASE + size]
         region = self.at(address)
@@ -236,9 +234,10 @@ class Space:
         return [region for region in self._regions if region.kind == "pinned"]
 
     def host_parts(self) -> list[Bytes]:
-        """The shared file as far as it is in use: what lies in front of the pool, and what was given out of it."""
-        given = [region.data for region in self._regions if region.is_host and region.start >= HOST_BASE + self._pool]
-        return [self.shared[: self._pool], *given]
+        """The parts of the shared file that are in use: the part before the pool, and allocations of the pool."""
+        start = HOST_BASE + self._pool
+        allocated = [region.data for region in self._regions if region.is_host and region.start >= start]
+        return [self.shared[: self._pool], *allocated]
 
     def array_at(self, address: int) -> HostArray | None:
         """The exercise's array that holds an address of the host."""
@@ -246,7 +245,7 @@ class Space:
         return next((a for a in self.arrays if a.offset <= offset < a.offset + max(a.size, 1)), None)
 
     def is_unpinned(self, address: int) -> bool:
-        """Whether it lies in an array of which nothing is pinned. Behind one that is, an access has missed it."""
+        """Whether an address is in an array without a pinned part. (Near a pinned part, it is out of bounds.)"""
         array = self.array_at(address)
         if array is None:
             return False
@@ -254,7 +253,7 @@ class Space:
         return not any(r.start < start + array.size and start < r.end for r in self._regions)
 
     def note_copy(self, device: int, host: int, size: int) -> None:
-        """Device memory is called after the array that it is copied from or to."""
+        """Name device memory after the host array that it is copied from or to."""
         region, array = self.at(device), self.array_at(host)
         if region is None or array is None or self.array_at(device) is not None:
             return
@@ -263,7 +262,7 @@ class Space:
             region.copies_of = [r for r in region.copies_of if r[1] <= row[0] or row[1] <= r[0]] + [row]
 
     def copied_name(self, address: int) -> str:
-        """The array that is copied from or to this memory, or lies there; "" where none is known."""
+        """The array at this address, or that is copied from or to it; "" if none is known."""
         array = self.array_at(address)
         if array is not None:
             return array.name
@@ -273,9 +272,9 @@ class Space:
 
     def name(self, address: int) -> str:
         """``x``, ``the device copy of x``, or ``memory allocated at line 12``; with several devices, on which."""
-        known = self.copied_name(address)
-        if known:
-            return known if self.array_at(address) is not None else self._copy_of(known, address)
+        array = self.copied_name(address)
+        if array:
+            return array if self.array_at(address) is not None else self._copy_of(array, address)
         region = self.at(address) or self.freed(address)
         if region is None:
             variable = next((name for start, end, name in self.variables if start <= address < end), "")
@@ -291,18 +290,18 @@ class Space:
         return f"the device copy of {array}"
 
     def of_host(self, spans: Spans) -> Spans:
-        """The part of some spans that is memory of the host."""
+        """The part of the spans that is host memory."""
         return clip(spans, HOST_BASE, HOST_BASE + self.shared.size)
 
 
-_WAYS_BACK = (
-    "free() takes what malloc() gave, freeHost() what hostAlloc() gave, hostUnregister() what hostRegister() pinned; "
-    "each by its first address, and once"
+_HOW_TO_FREE = (
+    "free() is for memory of malloc(), freeHost() for memory of hostAlloc(), hostUnregister() for memory of "
+    "hostRegister(); each takes the first address, once"
 )
 
 
 def poisoned(size: int, word: int = POISON_WORD) -> Bytes:
-    """Fresh memory: every word is a NaN that nobody computes (`grader.inputs.POISON_WORD`)."""
+    """The contents of fresh memory: every word is a NaN that no computation gives (`grader.inputs.POISON_WORD`)."""
     return np.full(-(-max(size, 1) // 4), word, "<u4").view(np.uint8)[:size]
 
 

@@ -1,4 +1,4 @@
-"""Calls on devices and memory, and the copies between places."""
+"""The device's calls on devices and memory, copies included."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class MemoryCalls(DeviceCore):
 
     def set_limit(self, line: int, limit: str, value: int) -> None:
         if limit != "persisting_l2_bytes":
-            raise CudaRefusal("cudaErrorUnsupportedLimit", f"the stand-in knows no limit {limit}")
+            raise CudaRefusal("cudaErrorUnsupportedLimit", f"the stand-in has no limit {limit}")
         most = self.model.attributes["MaxPersistingL2CacheSize"]
         self.set_aside = SetAside(min(max(value, 0), most), line)
         self.mark()
 
     def refused(self, line: int, function: str, message: str) -> None:
-        # Nobody need have looked at an error that a call of cuda.bindings comes back with.
+        # cuda.bindings returns errors, and the host file may ignore them: the report shows them.
         facts = {"function": str(function)[:80], "error": str(message)[:400]}
         self.executor.findings.add(self.executor.records.at("refused", line, **facts))
 
@@ -47,10 +47,10 @@ class MemoryCalls(DeviceCore):
         self.check_device(device)
         self.check_device(peer)
         if device == peer:
-            raise CudaRefusal("cudaErrorInvalidDevice", "a device is no peer of itself")
+            raise CudaRefusal("cudaErrorInvalidDevice", "a device is not a peer of itself")
         if (device, peer) in self.executor.peers:
             raise CudaRefusal(
-                "cudaErrorPeerAccessAlreadyEnabled", f"device {device} may use the memory of device {peer} already"
+                "cudaErrorPeerAccessAlreadyEnabled", f"device {device} can access the memory of device {peer} already"
             )
         self.executor.peers.add((device, peer))
         self.mark()
@@ -129,7 +129,7 @@ class MemoryCalls(DeviceCore):
 
     def _check_managed(self, address: int, size: int, what: str) -> None:
         if self.space.place(address, size) != "managed":
-            raise CudaRefusal(INVALID, f"{what} is for managed memory; {self.space.name(address)} is none")
+            raise CudaRefusal(INVALID, f"{what} is for managed memory; {self.space.name(address)} is not managed")
 
     # -- copies -----------------------------------------------------------------------------------------------------
     def copy(self, line: int, target: int, source: int | bytes, size: int, stream: int, blocking: bool) -> None:
@@ -137,8 +137,8 @@ class MemoryCalls(DeviceCore):
         if not isinstance(source, int) and len(source) != size:
             raise CudaRefusal(INVALID, f"a copy of {size} bytes from {len(source)} bytes")
         if size:
-            held = source if isinstance(source, int) else bytes(source)
-            self._copy(line, target, held, size, self.streams.stream(stream), blocking)
+            source = source if isinstance(source, int) else bytes(source)
+            self._copy(line, target, source, size, self.streams.stream(stream), blocking)
 
     def _check_size(self, size: int) -> None:
         if size < 0:
@@ -149,11 +149,11 @@ class MemoryCalls(DeviceCore):
     ) -> None:
         to = self.space.place(target, size)
         at = self.space.place(source, size) if isinstance(source, int) else "pageable"
-        if isinstance(source, int) and 0 < abs(target - source) < size:  # CUDA does not say what comes of that
+        if isinstance(source, int) and 0 < abs(target - source) < size:  # undefined behaviour in CUDA
             raise CudaRefusal(
                 INVALID,
-                f"source and target of a copy of {size} bytes overlap by {size - abs(target - source)} bytes: what "
-                "arrives is undefined; copy by way of another buffer",
+                f"source and target of a copy of {size} bytes overlap by {size - abs(target - source)} bytes: the "
+                "result is undefined; copy through another buffer",
             )
         pageable = "pageable" in (to, at)
         if pageable or blocking:
@@ -162,7 +162,7 @@ class MemoryCalls(DeviceCore):
             self.space.note_copy(target, source, size)
         elif isinstance(source, int):
             self.space.note_copy(source, target, size)
-        # Pageable memory is read now, whatever the stream still does: the driver moves it to a buffer of its own.
+        # Pageable memory is read now, before the stream's earlier work is done: the driver stages it in a buffer.
         taken = bytes(self.space.view(source, size)) if isinstance(source, int) and at == "pageable" else source
         kind = self._kind(target, to, source, at)
         name = self.space.copied_name(source if isinstance(source, int) and at not in ON_DEVICE else target)
@@ -177,12 +177,12 @@ class MemoryCalls(DeviceCore):
         if to == "pageable" or kind == "on_host" or (blocking and kind in OVER_THE_LINK and not staged):
             self.wait(line, [op])
         elif pageable:
-            self.clock.wait([op])  # the host moves every byte to the driver's buffer: time, but no wait for the stream
+            self.clock.wait([op])  # the host copies all bytes to the driver's buffer: it takes time, but is no wait
 
     def _await_stream(self, line: int, stream: DeviceStream) -> None:
-        """cudaMemcpy from pageable memory waits for what its stream holds, and for its own bytes to be taken.
+        """Wait as cudaMemcpy from pageable memory does: for the stream's earlier work, and until its bytes are staged.
 
-        That they have arrived is not promised (CUDA Runtime API, "API synchronization behavior").
+        The transfer to the device may still be in flight (CUDA Runtime API, "API synchronization behavior").
         """
         mark = self.streams.issue(None, stream)
         if mark is None:
@@ -193,7 +193,7 @@ class MemoryCalls(DeviceCore):
         self.streams.chains.waited(mark)
 
     def _refuse_copy(self, stream: DeviceStream, pageable: bool) -> None:
-        what = "a copy from or to memory that is not pinned" if pageable else "a copy that waits for its end"
+        what = "a copy from or to memory that is not pinned" if pageable else "a blocking copy"
         self.refuse_while_capturing(what, [stream])
 
     def _kind(self, target: int, to: str, source: int | bytes, at: str) -> str:
@@ -229,10 +229,10 @@ class MemoryCalls(DeviceCore):
         queue = self.streams.stream(stream)
         place = self.space.place(address, size)
         if place == "pageable":
-            raise CudaRefusal(INVALID, f"memset of {self.space.name(address)}, which is ordinary host memory")
+            raise CudaRefusal(INVALID, f"memset of {self.space.name(address)}, which is pageable host memory")
         waits = blocking and place == "pinned"
         if waits:
-            self.refuse_while_capturing("a fill that waits for its end", [queue])
+            self.refuse_while_capturing("a blocking fill", [queue])
         task = StreamTask(
             "fill", Memset(address, value & 0xFF, size), queue.device, line, self.space.copied_name(address)
         )

@@ -1,10 +1,10 @@
 """Modelled time: the figures of the modelled GPU, when each operation begins and ends, and how well engines overlapped.
 
-It is for the timeline, and for `modelled_overlap`, which an exercise may ask for; `fast` is never graded by it.
+It is for the timeline, and for the counter `modelled_overlap`; `fast` is never graded by it.
 
-Each device has one compute queue, one copy engine for each way over the link, and one for its peers. An engine does
-one operation at a time, and takes next what was ready first. The host pays for each call, and stands still where it
-waits. How long an operation takes is known once it was executed, so times are computed afterwards from a log.
+Each device has one compute queue, one copy engine for each direction of the link, and one for its peers. An engine
+executes one operation at a time, in the order in which they became ready. Each call takes time on the host, which stops
+while it waits. The duration of an operation is known when it was executed, so times are computed afterwards from a log.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from grader.verdict import Timeline
 
 @dataclass(frozen=True)
 class Model:
-    """Rates and latencies of one GPU, its link, and the host that drives it.
+    """Rates and latencies of one GPU, its link, and the host.
 
-    ``scale`` is how much larger the modelled work is than the simulated one: the simulator runs a small size, at which
+    ``scale`` is the ratio of the modelled work to the simulated work: the simulator runs a small size, at which
     latencies would hide every overlap. With ``scale`` = timed work ÷ simulated work, each copy takes the time of
     ``scale`` times its bytes, and each kernel that of ``scale`` times its work, so that the bars have the proportions
-    of the timed size. Latencies and the host's own time are not scaled, for the number of calls stays the same. (A host
-    file whose chunks have a fixed number of bytes makes more of them at the timed size, and not longer ones.)
+    of the timed size. Latencies and the host's own time are not scaled, because the number of calls stays the same. (A
+    host file with chunks of a fixed size would have more chunks at the timed size, not longer ones.)
     """
 
     name: str
@@ -41,19 +41,19 @@ class Model:
     link_bytes_per_s: float  # each way, pinned
     pageable_bytes_per_s: float
     peer_bytes_per_s: float
-    fault_bytes_per_s: float  # of managed memory that comes page by page, when a kernel touches it
+    fault_bytes_per_s: float  # of managed memory that page faults migrate
     link_latency_s: float  # of one copy
-    launch_s: float  # what the device takes to begin a kernel of a stream
+    launch_s: float  # time in which the device starts a kernel of a stream
     graph_node_s: float  # the same for a kernel of a graph
-    call_s: float  # what one call costs the host, from Python
-    wait_s: float  # what the host takes to notice that something has ended
-    memory_bytes: int  # what `malloc` may give, of one device
+    call_s: float  # time of one call on the host, from Python
+    wait_s: float  # time in which the host notices that an operation has ended
+    memory_bytes: int  # of one device, for `malloc`
     scale: float = 1.0
     attributes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def warp_instructions_per_s(self) -> float:
-        """Of one multiprocessor: four schedulers, an instruction each in a clock."""
+        """Of one multiprocessor: four schedulers, each with one instruction per clock."""
         return 4 * self.clock_hz
 
 
@@ -69,19 +69,19 @@ A100 = Model(
     l2_bandwidth=1e3 * SIMULATED.clock_khz * SIMULATED.l2_bytes_per_clock,
     # PCIe 4.0 x16 moves 31.5 GB/s of raw data; packet headers leave about four fifths.
     link_bytes_per_s=25e9,
-    # An ordinary copy has the host move every byte to a pinned buffer first: one core's memcpy. An assumption.
+    # For a pageable copy the host first moves every byte to a pinned buffer: one core's memcpy. An assumption.
     pageable_bytes_per_s=6e9,
-    # NVLink of the third generation, whitepaper: 12 links of 25 GB/s each way; the same four fifths.
+    # NVLink of the third generation, whitepaper: 12 links of 25 GB/s in each direction; the same four fifths.
     peer_bytes_per_s=240e9,
-    # Pages that come one fault at a time keep the link far from busy. An assumption.
+    # Page faults use only a part of the link's bandwidth. An assumption.
     fault_bytes_per_s=5e9,
-    # Typical orders of magnitude from here on.
+    # From here on, typical orders of magnitude.
     link_latency_s=2e-6,
     launch_s=1.5e-6,
     graph_node_s=0.7e-6,
     call_s=4e-6,
     wait_s=5e-6,
-    # Little, for the simulator's own notes take four times as much again.
+    # Small, because the simulator's shadow memory needs four times as much again.
     memory_bytes=512 << 20,
     # CUDA C++ Programming Guide, "Technical Specifications per Compute Capability" (8.0); cudaDeviceProp.
     attributes={
@@ -115,7 +115,7 @@ Engine = tuple[int, str]
 
 @dataclass(frozen=True, eq=False)
 class HostCall:
-    """One call of the host: it cost time, queued some operations, or waited for some."""
+    """One call of the host: its time, and the operations that it queued or waited for."""
 
     cost_s: float
     issued: tuple[StreamOperation, ...] = ()
@@ -124,52 +124,52 @@ class HostCall:
 
 @dataclass(eq=False)
 class Clock:
-    """A log of calls, and the times that follow from it. ``host_s`` is where the log begins."""
+    """A log of calls, and the times that follow from it. ``host_s`` is the time at which the log begins."""
 
     model: Model
     host_s: float = 0.0
     log: list[HostCall] = field(default_factory=list)
-    _through_s: float | None = None  # when the host was through with the log, where that has been computed
+    _host_end_s: float | None = None  # when the host has made all calls of the log; None until it is computed
 
     def call(self, *issued: StreamOperation) -> None:
-        """A call that queued these."""
+        """Log a call that queued these operations."""
         self.log.append(HostCall(self.model.call_s, issued=issued))
         self.changed()
 
     def wait(self, awaited: Iterable[StreamOperation]) -> None:
-        """A call that waited for these."""
+        """Log a call that waited for these operations."""
         self.log.append(HostCall(self.model.wait_s, awaited=tuple(awaited)))
         self.changed()
 
     def changed(self) -> None:
-        """Times follow from other operations now: some were queued, executed, or forgotten."""
-        self._through_s = None
+        """Drop computed times: operations were queued, executed or forgotten."""
+        self._host_end_s = None
 
     def compute(self) -> float:
-        """Give every operation of the log its times; when the host was through with the log."""
-        if self._through_s is None:
-            self._through_s = _Replay(self.log, self.host_s).run()
-        return self._through_s
+        """Set the times of every operation in the log; returns when the host has made all calls."""
+        if self._host_end_s is None:
+            self._host_end_s = _Replay(self.log, self.host_s).run()
+        return self._host_end_s
 
     def restart(self) -> None:
-        """A new log, which begins where this one ended."""
+        """Begin a new log at the time when this one ended."""
         self.host_s = self.compute()
         self.log = []
         self.changed()
 
     def timeline(self) -> Timeline:
-        """The log's operations, those included that came too late to count."""
+        """The log's operations, including those that came too late to count."""
         ended = self.compute()
         bars = sorted((_bar(op, self.host_s) for op in self._issued()), key=lambda bar: (bar.start_s, bar.end_s))
         return Timeline(tuple(bars), ended - self.host_s, True, self._label(), self.model.scale)
 
     def overlap(self, late: frozenset[StreamOperation]) -> float:
-        """How well the engines worked side by side, of 1; what came too late does not count."""
+        """How well the engines overlapped, from 0 to 1; ``late`` operations do not count."""
         elapsed_s = self.compute() - self.host_s
         return overlap((op for op in self._issued() if op not in late), elapsed_s, self.model)
 
     def host_part(self) -> float:
-        """Of the elapsed time, what the host's own calls took, waits left out."""
+        """The part of the elapsed time that the host's calls took, without waits."""
         elapsed_s = self.compute() - self.host_s
         return sum(entry.cost_s for entry in self.log if not entry.awaited) / elapsed_s if elapsed_s else 0.0
 
@@ -181,7 +181,7 @@ class Clock:
         scale = self.model.scale
         if scale == 1:
             return self.model.name
-        return f"{self.model.name}, with {_times(scale)} times the simulated work in as many calls"
+        return f"{self.model.name}, with {_times(scale)} times the simulated work in the same number of calls"
 
 
 def _times(scale: float) -> str:
@@ -189,7 +189,7 @@ def _times(scale: float) -> str:
 
 
 def engine(op: StreamOperation) -> Engine | None:
-    """Who does it; None for a mark."""
+    """The engine that executes an operation; None for a mark."""
     if op.task is None:
         return None
     work = op.task.work
@@ -208,14 +208,14 @@ def _bar(op: StreamOperation, origin_s: float) -> Bar:
 
 
 class _Replay:
-    """One pass over a log. An operation whose end is not known yet counts as over."""
+    """One pass over a log. An operation whose end is not known counts as ended."""
 
     def __init__(self, log: Sequence[HostCall], host_s: float) -> None:
         self.log, self.now = log, host_s
         self.free: dict[Engine, float] = defaultdict(lambda: host_s)
-        self.queues: dict[int, deque[StreamOperation]] = defaultdict(deque)  # by chain, what has not begun
+        self.queues: dict[int, deque[StreamOperation]] = defaultdict(deque)  # by chain, operations not yet started
         self.issued_s: dict[StreamOperation, float] = {}
-        self.waiting: set[StreamOperation] = set()  # issued, not begun
+        self.waiting: set[StreamOperation] = set()  # issued, not started
         for op in (op for entry in log for op in entry.issued):
             op.start_s = op.end_s = None
 
@@ -228,12 +228,12 @@ class _Replay:
                 self.queues[op.chain].append(op)
             if entry.awaited:
                 self._until(entry.awaited)
-        through = self.now
+        host_end_s = self.now
         self._until([op for queue in self.queues.values() for op in queue])
-        return through
+        return host_end_s
 
     def _until(self, awaited: Sequence[StreamOperation]) -> None:
-        """Let the engines work until these have ended; the host has waited for them."""
+        """Run the engines until these operations have ended; the host waits for them."""
         left = self.waiting.intersection(awaited)
         while left:
             op, start = self._next()
@@ -242,35 +242,35 @@ class _Replay:
         self.now = max([self.now, *(op.end_s for op in awaited if op.end_s is not None)])
 
     def _next(self) -> tuple[StreamOperation, float]:
-        """The operation that begins next: of those at the heads of their chains, the one that can first."""
-        able = [q[0] for q in self.queues.values() if q and not any(b in self.waiting for b in q[0].before)]
-        found = min(able, key=self._start)
-        return found, self._start(found)[0]
+        """The operation that starts next, and when: of the first ones in their chains, the one that can start first."""
+        ready = [q[0] for q in self.queues.values() if q and not any(b in self.waiting for b in q[0].before)]
+        first = min(ready, key=self._start)
+        return first, self._start(first)[0]
 
     def _start(self, op: StreamOperation) -> tuple[float, float, int]:
-        """When it can begin, when it was ready, and its number, where both are the same of two."""
+        """A sort key: when the operation can start, when it became ready, and its number."""
         ready = max([self.issued_s[op], *(b.end_s for b in op.before if b.end_s is not None)])
-        place = engine(op)
-        return max(ready, self.free[place]) if place else ready, ready, op.number
+        its_engine = engine(op)
+        return max(ready, self.free[its_engine]) if its_engine else ready, ready, op.number
 
     def _begin(self, op: StreamOperation, start: float) -> None:
         self.queues[op.chain].popleft()
         self.waiting.discard(op)
         op.start_s, op.end_s = start, start + (op.duration_s or 0.0)
-        place = engine(op)
-        if place is not None:
-            self.free[place] = op.end_s
+        its_engine = engine(op)
+        if its_engine is not None:
+            self.free[its_engine] = op.end_s
 
 
 COUNTED = ("kernel", "to_device", "to_host")
-"""Kinds of operation that count; each has an engine of its own. Fills, prefetches and other copies do not count."""
+"""Kinds of operation that count; each has its own engine. Fills, prefetches and other copies do not count."""
 
 HOST_MEMORY = span(HOST_BASE, 1 << 40)
-"""The addresses of all memory that the host may touch."""
+"""The addresses of all memory that the host can access."""
 
 
 def overlap(operations: Iterable[StreamOperation], elapsed_s: float, model: Model) -> float:
-    """The largest part of the time that an engine's useful work takes; 0 where nothing was done."""
+    """The part of the elapsed time in which the busiest engine does useful work; 0 if there was none."""
     work_s: dict[tuple[int, str], float] = defaultdict(float)
     for op in _useful(operations):
         if op.job.kind in COUNTED:
@@ -279,18 +279,18 @@ def overlap(operations: Iterable[StreamOperation], elapsed_s: float, model: Mode
 
 
 def _work_s(op: StreamOperation, model: Model) -> float:
-    """Without what it takes to begin: else the same work in more pieces would look like more of it."""
+    """Duration without latency: otherwise the same work in more pieces would count as more work."""
     kernel_s = model.graph_node_s if op.in_graph else model.launch_s
-    begin_s = kernel_s if op.job.kind == "kernel" else model.link_latency_s
-    return max(0.0, (op.duration_s or 0.0) - begin_s)
+    latency_s = kernel_s if op.job.kind == "kernel" else model.link_latency_s
+    return max(0.0, (op.duration_s or 0.0) - latency_s)
 
 
 def _useful(operations: Iterable[StreamOperation]) -> Iterator[StreamOperation]:
-    """Yield, last first, what writes to the host's memory, and what writes something that one of these reads."""
+    """Yield, last first, operations that write host memory, or memory that a later one of these reads."""
     needed = HOST_MEMORY
-    for op in sorted(operations, key=lambda one: -one.number):
-        prints = op.footprint
-        if prints is not None and (op.job.kind == "to_host" or common(prints.changed, needed) is not None):
-            read = (spans for spans in (prints.reads, prints.atomics) if len(spans) and spans[0, 0] < HOST_BASE)
+    for op in sorted(operations, key=lambda op: -op.number):
+        footprint = op.footprint
+        if footprint is not None and (op.job.kind == "to_host" or common(footprint.changed, needed) is not None):
+            read = (spans for spans in (footprint.reads, footprint.atomics) if len(spans) and spans[0, 0] < HOST_BASE)
             needed = union((needed, *read))
             yield op

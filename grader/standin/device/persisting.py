@@ -1,7 +1,8 @@
-"""Access-policy windows: how much of one can stay in the L2 cache, and what is in the way where nothing can.
+"""Access-policy windows: how much of a window can stay in the L2 cache, and why nothing or not all of it can.
 
-The device has no L2. It counts what a window asks for, where that can help: bytes that kernels read here and there,
-each access waiting for its own. Who reads memory from end to end waits for bandwidth, and every byte comes once.
+The device has no L2. It counts the bytes that a window requests where this can help: bytes that kernels read at
+scattered addresses, where each access waits for the memory's latency. A kernel that reads memory from end to end needs
+every byte once, and is limited by bandwidth.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ PERSISTING = 2
 """cudaAccessPropertyPersisting."""
 PROPERTIES = ("cudaAccessPropertyNormal", "cudaAccessPropertyStreaming")
 ROOM_BEHIND = 512
-"""Bytes that a window may end behind its array: memory is given out in pieces of so many."""
+"""Bytes that a window may reach past its array: the granularity of allocations."""
 END_TO_END = 0.5
-"""The part of the bytes between the first and the last one that a kernel reads, from which on it reads them all."""
+"""A kernel that reads at least this part of the bytes from its first to its last address reads from end to end."""
 
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """What a stream was given; ``line`` is the line that did it. One of 0 bytes is none."""
+    """A stream's access-policy window, set on ``line`` of the host file. A size of 0 bytes means no window."""
 
     base: int
     size: int
@@ -39,7 +40,7 @@ class Window:
 
 @dataclass(frozen=True)
 class SetAside:
-    """Bytes of the L2 cache for persisting accesses, and the line that said so; 0 where nobody did."""
+    """Bytes of the L2 cache for persisting accesses, and the line that set them aside; 0 if none did."""
 
     size: int = 0
     line: int = 0
@@ -47,7 +48,7 @@ class SetAside:
 
 @dataclass(frozen=True)
 class Policy:
-    """What was in force when a kernel was launched. ``stream`` is its number and its device."""
+    """The settings in force when a kernel was launched. ``stream`` is its number and its device."""
 
     window: Window
     stream: tuple[int, int]
@@ -56,7 +57,7 @@ class Policy:
 
 @dataclass(frozen=True)
 class KeptInL2:
-    """Bytes that can stay; where that is not all that was asked for, why, and how far the search for it got."""
+    """Bytes that can stay in the L2 cache. If they are not the whole window: why, and the rank of the cause."""
 
     size: int
     cause: str = ""
@@ -65,17 +66,17 @@ class KeptInL2:
 
 
 def kept(policy: Policy, kernel: str, reads: Spans, region: MemoryRegion | None, name: str) -> KeptInL2:
-    """What one kernel has of its window. ``region`` holds the window's beginning, and is called ``name``."""
+    """How much of a kernel's window can stay. ``region`` holds the window's first address; ``name`` is its name."""
     window, aside = policy.window, policy.set_aside
-    there = clip(reads, window.base, window.end)
+    reads_inside = clip(reads, window.base, window.end)
     causes: tuple[tuple[bool, str, dict[str, Any]], ...] = (
         (window.hit != PERSISTING, "not_persisting", {"property": _property(window.hit)}),
         (not aside.size, "nothing_set_aside", {"since": aside.line}),
         (not window.hit_ratio, "no_hit_ratio", {}),
         (region is None, "no_memory", {}),
         (region is not None and window.end > region.end + ROOM_BEHIND, "too_long", {"memory": name}),
-        (not len(there), "not_read", {"memory": name}),
-        (_end_to_end(there), "read_end_to_end", {"memory": name}),
+        (not len(reads_inside), "not_read", {"memory": name}),
+        (_end_to_end(reads_inside), "read_end_to_end", {"memory": name}),
     )
     for rank, (holds, cause, facts) in enumerate(causes):
         if holds:
@@ -97,12 +98,12 @@ def _property(hit: int) -> str:
     return PROPERTIES[hit] if 0 <= hit < len(PROPERTIES) else str(hit)
 
 
-def _end_to_end(there: Spans) -> bool:
-    return len(there) > 0 and total(there) >= END_TO_END * (there[-1, 1] - there[0, 0])
+def _end_to_end(reads: Spans) -> bool:
+    return len(reads) > 0 and total(reads) >= END_TO_END * (reads[-1, 1] - reads[0, 0])
 
 
 def _covered_part(window: Window, reads: Spans, region: MemoryRegion | None) -> float | None:
-    """The part that the window has of what the kernel reads of the same memory; None where it has all of it."""
+    """The part of the kernel's reads of this memory that the window covers; None if it covers all of them."""
     around = clip(reads, region.start, region.end) if region is not None else reads
     if around[0, 0] >= window.base and around[-1, 1] <= window.end:
         return None
@@ -110,35 +111,35 @@ def _covered_part(window: Window, reads: Spans, region: MemoryRegion | None) -> 
 
 
 Trouble = tuple[int, str, dict[str, Any]]
-"""The line that it is about, the cause, and facts."""
+"""Line of the host file, cause, and facts."""
 
 
 class Persistence:
-    """What came of the windows of one run."""
+    """How much the windows of one run keep in the L2 cache."""
 
     def __init__(self) -> None:
         self._best: tuple[Policy, KeptInL2] | None = None
 
-    def launched(self, policy: Policy, found: KeptInL2) -> int:
-        """A kernel was launched with a window. The bytes that can stay."""
-        if self._best is None or (found.size, found.rank) > (self._best[1].size, self._best[1].rank):
-            self._best = policy, found
-        return found.size
+    def launched(self, policy: Policy, kept: KeptInL2) -> int:
+        """Record a launch with a window; returns the bytes that can stay."""
+        if self._best is None or (kept.size, kept.rank) > (self._best[1].size, self._best[1].rank):
+            self._best = policy, kept
+        return kept.size
 
     def trouble(
         self, streams: Sequence[tuple[tuple[int, int], Window]], busy: Sequence[tuple[int, int]], aside: SetAside
     ) -> Trouble | None:
-        """Why the windows keep less than they were to; None where all is well.
+        """Why the windows keep less than they cover; None if they keep all.
 
-        ``streams`` are those that were given a window, of any size, and ``busy`` those with kernels in this run.
+        ``streams`` are the streams whose window was set, of any size, and ``busy`` those with kernels in this run.
         """
         if self._best is not None:
-            policy, found = self._best
-            facts = {"stream": list(policy.stream), "some": found.size > 0, **found.facts}
-            return (policy.window.line, found.cause, facts) if found.cause else None
-        if streams:  # no kernel was launched with a window: the last one that a stream was given
+            policy, kept = self._best
+            facts = {"stream": list(policy.stream), "some": kept.size > 0, **kept.facts}
+            return (policy.window.line, kept.cause, facts) if kept.cause else None
+        if streams:  # no kernel was launched with a window: explain the last window that was set
             stream, window = streams[-1]
-            taken = "taken_away" if not window.size else "set_late" if stream in busy else "other_stream"
-            there = [list(one) for one in busy[:1]] if taken == "other_stream" else []
-            return window.line, taken, {"stream": list(stream), "busy": there}
+            cause = "taken_away" if not window.size else "set_late" if stream in busy else "other_stream"
+            other = [list(busy_stream) for busy_stream in busy[:1]] if cause == "other_stream" else []
+            return window.line, cause, {"stream": list(stream), "busy": other}
         return (aside.line, "no_window", {"set_aside": aside.size}) if aside.size else None

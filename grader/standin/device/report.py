@@ -1,8 +1,8 @@
-"""What a run of a host file comes back as: launches, findings, counters, and a timeline by the modelled clock.
+"""The result of a run of a host file: launches, findings, counters, and a timeline by the modelled clock.
 
-`why_no_overlap` says what keeps the engines of a run from working side by side, as far as the order of its calls tells.
-The causes are facts of this run, with their lines, and the hint is about the first of them only: nobody is told to do
-what is done already. The judge puts them beside an overlap that is too small.
+`why_no_overlap` finds why copies and kernels of a run did not overlap, as far as the order of its calls shows. The
+causes are facts of this run, with their lines, and the hint is about the first of them only, so that it never advises
+something that is done already. The judge adds them to an overlap that is too small.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from grader.verdict import Timeline
 
 @dataclass(frozen=True, eq=False)
 class RunReport:
-    """One run. ``outcome`` has its launches in the order of execution, and what its kernels did wrong and printed."""
+    """One run. ``outcome`` has its launches in the order of execution, and its kernels' events and printed text."""
 
     outcome: Outcome  # without memory
     findings: tuple[Finding, ...]  # of the host file; the first is the cause
     host_counters: Mapping[str, float]
     timeline: Timeline
-    complete: bool  # False where a kernel ended early, so that later ones did not run
+    complete: bool  # False if a kernel ended early, so that later ones did not run
 
 
 OVER_THE_LINK = ("to_device", "to_host")
@@ -37,7 +37,7 @@ OVER_THE_LINK = ("to_device", "to_host")
 
 
 class Tally:
-    """The counters of one run. A wait counts once the host goes on and issues something more."""
+    """The counters of one run. A wait counts when the host issues another operation after it."""
 
     def __init__(self) -> None:
         self.counted: dict[str, float] = dict.fromkeys(HOST_COUNTERS, 0)
@@ -66,22 +66,22 @@ class Tally:
             self.add("pageable_bytes", work.size * work.pageable)
 
     def waited(self, line: int) -> None:
-        """A call on this line of the host file waited for something."""
+        """A call on this line of the host file waited for an operation."""
         self._waits.append(line)
 
 
 FEW_KERNELS = 8  # with fewer pieces, the first copy in and the last copy out weigh too much
-BUSY_HOST = 0.8  # of the elapsed time: the host hardly keeps up with the GPU
+BUSY_HOST = 0.8  # part of the elapsed time; above it, the host is the bottleneck
 
 
 @dataclass(frozen=True)
 class IssuedRun:
-    """One run: its operations as they were issued, the lines of the host's waits, and chains of ordinary streams."""
+    """One run: its operations in the order of issue, the lines of the host's waits, and chains of blocking streams."""
 
     operations: Sequence[StreamOperation]
-    waits: Mapping[int, int]  # line -> how often
+    waits: Mapping[int, int]  # line -> number of waits
     blocking: Collection[int]
-    host_part: float  # of the elapsed time, what the host's calls take
+    host_part: float  # part of the elapsed time that the host's calls take
 
     def of(self, kind: str) -> list[StreamOperation]:
         return [op for op in self.operations if op.job.kind == kind]
@@ -89,7 +89,7 @@ class IssuedRun:
 
 @dataclass(frozen=True)
 class OverlapCause:
-    """One thing that is in the way; ``line`` is the one to look at."""
+    """One cause of a missing overlap; ``line`` is the line to look at."""
 
     name: str
     facts: Mapping[str, Any]
@@ -97,22 +97,22 @@ class OverlapCause:
 
 
 def why_no_overlap(run: IssuedRun, records: Records) -> Finding | None:
-    """Return a note with all that was found, the first one's line; None where nothing stands out."""
-    found = [cause for look in _LOOKS if (cause := look(run)) is not None]
-    if not found:
+    """Return a finding with all causes, at the first one's line; None if there are none."""
+    causes = [cause for check in _CHECKS if (cause := check(run)) is not None]
+    if not causes:
         return None
-    causes = [{"cause": one.name, **one.facts} for one in found]
-    return records.at("no_overlap", found[0].line, found[0].name, causes=causes)
+    facts = [{"cause": cause.name, **cause.facts} for cause in causes]
+    return records.at("no_overlap", causes[0].line, causes[0].name, causes=facts)
 
 
 def _default_stream(run: IssuedRun) -> OverlapCause | None:
-    """Operations of the default stream, and ordinary streams beside it."""
-    mine = [op for op in run.operations if op.job.kind in COUNTED]
-    there = [op for op in mine if op.stream == 0]
-    if not there or not any(op.stream and op.chain in run.blocking for op in mine):
+    """Operations on the default stream while blocking streams are in use."""
+    operations = [op for op in run.operations if op.job.kind in COUNTED]
+    on_default = [op for op in operations if op.stream == 0]
+    if not on_default or not any(op.stream and op.chain in run.blocking for op in operations):
         return None
-    counts = Counter(op.job.kind for op in there)
-    return OverlapCause("default_stream", {"counts": counts, "lines": _lines(there)}, there[0].job.line)
+    counts = Counter(op.job.kind for op in on_default)
+    return OverlapCause("default_stream", {"counts": counts, "lines": _lines(on_default)}, on_default[0].job.line)
 
 
 def _waits(run: IssuedRun) -> OverlapCause | None:
@@ -122,14 +122,15 @@ def _waits(run: IssuedRun) -> OverlapCause | None:
 
 
 def _one_stream(run: IssuedRun) -> OverlapCause | None:
-    there = [op for op in run.operations if op.job.kind in COUNTED]
-    if len(there) < 2 or len({(op.job.device, op.stream) for op in there}) > 1 or any(op.in_graph for op in there):
+    operations = [op for op in run.operations if op.job.kind in COUNTED]
+    streams = {(op.job.device, op.stream) for op in operations}
+    if len(operations) < 2 or len(streams) > 1 or any(op.in_graph for op in operations):
         return None
     return OverlapCause("one_stream", {})
 
 
 def _order(run: IssuedRun) -> OverlapCause | None:
-    """Streams that hold all copies in before the first kernel, or all kernels before the first copy out."""
+    """Streams with all copies in before the first kernel, or all kernels before the first copy out."""
     streams: dict[int, list[StreamOperation]] = defaultdict(list)
     for op in run.operations:
         streams[op.chain].append(op)
@@ -143,7 +144,7 @@ def _order(run: IssuedRun) -> OverlapCause | None:
 
 
 def _first_after_all(queue: Sequence[StreamOperation], before: str, after: str) -> StreamOperation | None:
-    """The first operation of kind ``after`` in a stream, where two or more of ``before`` all come earlier."""
+    """The first operation of kind ``after`` in a stream, if all (at least two) of kind ``before`` come earlier."""
     kinds = [op.job.kind for op in queue]
     if min(kinds.count(before), kinds.count(after)) < 2:
         return None
@@ -164,10 +165,10 @@ def _busy_host(run: IssuedRun) -> OverlapCause | None:
     return OverlapCause("busy_host", {"operations": len(run.operations), "part": min(1.0, run.host_part)})
 
 
-_LOOKS: tuple[Callable[[IssuedRun], OverlapCause | None], ...] = (
+_CHECKS: tuple[Callable[[IssuedRun], OverlapCause | None], ...] = (
     _one_stream, _default_stream, _waits, _order, _few_pieces, _busy_host,
 )  # fmt: skip
-"""What weighs most comes first."""
+"""The most important cause comes first."""
 
 
 def _lines(operations: Iterable[StreamOperation]) -> list[int]:

@@ -1,6 +1,6 @@
-"""Which bytes an operation touched: sorted, disjoint spans of addresses, as an int64 array of shape (n, 2). Pure.
+"""Which bytes an operation accessed: sorted, disjoint spans [begin, end) of addresses, an int64 array of shape (n, 2).
 
-Copies have one span. A kernel has as many as it left gaps: a strided one may have a hundred thousand.
+A copy has one span. A kernel has one for each contiguous run: a strided kernel may have a hundred thousand.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ NONE: Spans = np.empty((0, 2), np.int64)
 
 
 def span(start: int, size: int) -> Spans:
-    """One run of bytes; none where it is empty."""
+    """One span of ``size`` bytes; no span if ``size`` is 0 or less."""
     return np.array([[start, start + size]], np.int64) if size > 0 else NONE
 
 
 def union(parts: Iterable[Spans]) -> Spans:
-    """All of them, joined where they touch."""
+    """The union of all spans, joined where they meet."""
     filled = [spans for spans in parts if len(spans)]
     if not filled:
         return NONE
@@ -31,8 +31,8 @@ def union(parts: Iterable[Spans]) -> Spans:
     if len(rows) < 2:
         return rows
     rows = rows[np.argsort(rows[:, 0], kind="stable")]
-    reach = np.maximum.accumulate(rows[:, 1])
-    first = np.flatnonzero(np.concatenate([[True], rows[1:, 0] > reach[:-1]]))
+    ends = np.maximum.accumulate(rows[:, 1])
+    first = np.flatnonzero(np.concatenate([[True], rows[1:, 0] > ends[:-1]]))
     return np.stack([rows[first, 0], np.maximum.reduceat(rows[:, 1], first)], axis=1)
 
 
@@ -47,40 +47,40 @@ def without(spans: Spans, other: Spans) -> Spans:
 
 
 def _covered(pieces: Spans, spans: Spans) -> npt.NDArray[np.bool_]:
-    """Which pieces begin in a span; no span ends inside of a piece."""
+    """Which pieces begin in a span; no span may end inside a piece."""
     at = np.searchsorted(spans[:, 0], pieces[:, 0], side="right") - 1
     inside: npt.NDArray[np.bool_] = (at >= 0) & (pieces[:, 0] < spans[np.maximum(at, 0), 1])
     return inside
 
 
 def total(spans: Spans) -> int:
-    """How many bytes."""
+    """The number of bytes in the spans."""
     return int((spans[:, 1] - spans[:, 0]).sum())
 
 
 def clip(spans: Spans, start: int, end: int) -> Spans:
-    """The part of them that lies in [start, end)."""
+    """The part of the spans in [start, end)."""
     cut = np.clip(spans, start, end)
     return cut[cut[:, 0] < cut[:, 1]]
 
 
 def common(a: Spans, b: Spans) -> int | None:
-    """The first address that is in both; None where there is none."""
+    """The first address that is in both; None if there is none."""
     if not len(a) or not len(b) or a[0, 0] >= b[-1, 1] or b[0, 0] >= a[-1, 1]:
         return None
-    found = [x for x in (_first(a, b), _first(b, a)) if x is not None]
-    return min(found, default=None)
+    starts = [start for start in (_first(a, b), _first(b, a)) if start is not None]
+    return min(starts, default=None)
 
 
 def _first(a: Spans, b: Spans) -> int | None:
-    """The first beginning of a span of ``a`` that lies in a span of ``b``."""
+    """The first start of a span of ``a`` that is in a span of ``b``."""
     inside = _covered(a, b)
     return int(a[inside.argmax(), 0]) if inside.any() else None
 
 
 @dataclass(frozen=True, eq=False)
 class Footprint:
-    """What one operation read, wrote, and updated atomically."""
+    """The bytes that one operation read, wrote, and updated atomically."""
 
     reads: Spans = field(default_factory=lambda: NONE)
     writes: Spans = field(default_factory=lambda: NONE)
@@ -96,7 +96,7 @@ class Footprint:
 
     @cached_property
     def parts(self) -> tuple[tuple[int, int, str, Spans], ...]:
-        """Reads, writes and atomics, as far as there are any: the first address, the end, the kind, and the spans."""
+        """Reads, writes and atomics, without empty ones: the first address, the end, the kind, and the spans."""
         named = (("reads", self.reads), ("writes", self.writes), ("atomics", self.atomics))
         return tuple((int(spans[0, 0]), int(spans[-1, 1]), kind, spans) for kind, spans in named if len(spans))
 
@@ -105,19 +105,19 @@ _CLASHES = (
     ("writes", "reads"), ("atomics", "reads"), ("reads", "writes"), ("reads", "atomics"), ("writes", "writes"),
     ("writes", "atomics"), ("atomics", "writes"),
 )  # fmt: skip
-"""What goes wrong for a person comes first: what the second reads of the first. Two atomic updates do not clash."""
+"""In order of importance: first, that the second reads what the first writes. Two atomic updates do not conflict."""
 
 
 def clash(a: Footprint, b: Footprint) -> tuple[str, str, int] | None:
-    """How ``a`` and ``b`` touch the same byte, one of them writing: ("writes", "reads", address)."""
-    near = {
+    """How ``a`` and ``b`` access the same byte, at least one writing: ("writes", "reads", address); None if not."""
+    candidates = {
         (first, second): (left, right)
         for start, end, first, left in a.parts
         for other_start, other_end, second, right in b.parts
         if start < other_end and other_start < end
     }
-    for kinds in _CLASHES if near else ():
-        address = common(*near[kinds]) if kinds in near else None
+    for kinds in _CLASHES if candidates else ():
+        address = common(*candidates[kinds]) if kinds in candidates else None
         if address is not None:
             did, does = ("writes" if kind == "atomics" else kind for kind in kinds)
             return did, does, address

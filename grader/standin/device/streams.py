@@ -1,8 +1,8 @@
-"""Streams, events and graphs: what each operation comes after.
+"""Streams, events and graphs: the predecessors of each operation.
 
-An operation comes after what its stream holds. The legacy default stream and the blocking streams of its device wait
-for each other at every operation; a stream made with ``non_blocking`` waits for its events only. An event is a place
-in a stream: recording it again moves it, and who waited before still waits for the old place.
+An operation comes after the earlier ones of its stream. The legacy default stream and the blocking streams of its
+device wait for each other at every operation; a stream made with ``non_blocking`` waits for events only. An event is a
+place in a stream: recording it again moves it, but earlier waits still refer to the old place.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from grader.standin.device.persisting import Window
 from grader.standin.protocol import CudaRefusal
 
 FIRST_HANDLE = 16
-"""Of what is created: what is below is a default stream."""
+"""The first handle of a created object: smaller ones are default streams."""
 
 INVALID = "cudaErrorInvalidResourceHandle"
 RELAXED = 2
@@ -26,14 +26,14 @@ RELAXED = 2
 
 @dataclass(eq=False)
 class DeviceStream:
-    number: int  # as the host file made them; 0 is a default stream
+    number: int  # in the host file's order of creation; 0 is a default stream
     device: int
     blocking: bool
     chain: int
     is_default: bool = False
     tail: StreamOperation | None = None
     capture: Capture | None = None
-    window: Window | None = None  # the access policy; of 0 bytes where it was taken away
+    window: Window | None = None  # the access-policy window; of 0 bytes after it was removed
 
 
 @dataclass(eq=False)
@@ -45,36 +45,36 @@ class DeviceEvent:
     captured: tuple[Capture, tuple[int, ...]] | None = None
 
 
-Thing = TypeVar("Thing")
+Resource = TypeVar("Resource")
 
 
-class Handles(dict[int, Thing]):
-    """Things of one kind by their handles. ``numbers`` gives the next handle, of any kind.
+class Handles(dict[int, Resource]):
+    """Resources of one kind by their handles. ``numbers`` gives the next handle, for all kinds.
 
-    What is not there raises CudaRefusal.
+    Looking up an unknown handle raises CudaRefusal.
     """
 
     def __init__(self, kind: str, numbers: Iterator[int]) -> None:
         super().__init__()
         self._kind, self._numbers = kind, numbers
 
-    def add(self, thing: Thing) -> int:
-        """Its new handle."""
+    def add(self, resource: Resource) -> int:
+        """Add a resource; returns its handle."""
         handle = next(self._numbers)
-        self[handle] = thing
+        self[handle] = resource
         return handle
 
-    def __missing__(self, handle: int) -> Thing:
+    def __missing__(self, handle: int) -> Resource:
         raise CudaRefusal(INVALID, f"there is no {self._kind} {handle}, or it was destroyed")
 
     def destroy(self, handle: int) -> None:
-        """The handle is gone; what is queued is still done."""
+        """Remove the handle; queued operations are still executed. Raises CudaRefusal if there is none."""
         _ = self[handle]
         del self[handle]
 
 
 class Streams:
-    """All streams and events. ``queued`` holds what was issued, in that order, until `forget_done`."""
+    """All streams and events. ``queued`` has the operations in the order of issue, until `forget_done`."""
 
     def __init__(self, devices: int) -> None:
         self.chains = Chains()
@@ -84,8 +84,8 @@ class Streams:
         self.graphs: Handles[CapturedGraph] = Handles("graph", numbers)
         self._handles: Handles[DeviceStream] = Handles("stream", numbers)
         self._all: list[DeviceStream] = []
-        self._first: int | None = None  # how many streams there were before the first `setup`
-        self._old = 0  # and before the last one
+        self._before_setups: int | None = None  # number of streams made before the first `setup`
+        self._before_this_setup = 0  # and before the last `setup`
         self._defaults = [self._new(d, 0, blocking=True, is_default=True) for d in range(devices)]
         for device, stream in enumerate(self._defaults):
             self._handles[-device] = stream
@@ -97,43 +97,44 @@ class Streams:
         return stream
 
     def create(self, device: int, *, blocking: bool) -> int:
-        """A new stream's handle."""
-        number = (self._first or 0) + self._made() - self._old + 1
+        """Make a stream; returns its handle."""
+        number = (self._before_setups or 0) + self._created() - self._before_this_setup + 1
         return self._handles.add(self._new(device, number, blocking=blocking))
 
-    def _made(self) -> int:
+    def _created(self) -> int:
         return sum(not stream.is_default for stream in self._all)
 
     def renumber(self) -> None:
-        """Number streams that are made from now on from 1 again, behind those that were there before any `setup`."""
-        self._old = self._made()
-        self._first = self._old if self._first is None else self._first
+        """Restart the numbers of new streams, after those of the streams from before the first `setup`."""
+        self._before_this_setup = self._created()
+        if self._before_setups is None:
+            self._before_setups = self._before_this_setup
 
     def stream(self, handle: int) -> DeviceStream:
-        """The stream of a handle. Raises CudaRefusal."""
+        """The stream of a handle. Raises CudaRefusal if there is none."""
         return self._handles[handle]
 
     def destroy(self, handle: int) -> None:
-        """The handle is gone; what is queued is still done."""
+        """Remove the handle; queued operations are still executed. Raises CudaRefusal for a default stream."""
         if handle < FIRST_HANDLE:
             raise CudaRefusal(INVALID, "a default stream cannot be destroyed")
         self._handles.destroy(handle)
 
     def windows(self) -> list[tuple[DeviceStream, Window]]:
-        """Streams that were given an access-policy window, also one of 0 bytes; those made last come last."""
+        """Streams whose access-policy window was set, even to 0 bytes; in the order of creation."""
         return [(stream, stream.window) for stream in self._all if stream.window is not None]
 
     def of_device(self, device: int) -> list[DeviceStream]:
-        """All of its streams, destroyed ones included."""
+        """All streams of a device, including destroyed ones."""
         return [stream for stream in self._all if stream.device == device]
 
     def blocking_chains(self) -> frozenset[int]:
-        """The chains of the streams that wait for the default stream, and it for them."""
+        """The chains of blocking streams: they wait for the default stream, and it waits for them."""
         return frozenset(stream.chain for stream in self._all if stream.blocking)
 
     # -- operations -------------------------------------------------------------------------------------------------
     def issue(self, task: StreamTask | None, stream: DeviceStream) -> StreamOperation | None:
-        """Queue a task, or a mark; None where the stream is captured, and the task went into the graph."""
+        """Queue a task or a mark; returns None if the stream is being captured: the task is then in the graph."""
         if stream.capture is not None:
             if task is not None:
                 stream.capture.add(stream, task)
@@ -148,13 +149,13 @@ class Streams:
         return op
 
     def _refuse_implicit(self, stream: DeviceStream) -> None:
-        """An operation of the default stream would wait for a stream that is being captured."""
+        """Raises CudaRefusal if an operation of the default stream would wait for a stream that is being captured."""
         for other in self._all:
             if stream.is_default and other.capture is not None and other.blocking and other.device == stream.device:
                 raise other.capture.break_off(
                     "cudaErrorStreamCaptureImplicit",
-                    f"the default stream waits for stream {other.number}, which is being captured: put this operation "
-                    "on the captured stream, too (inside `with stream:`, or with stream.ptr)",
+                    f"the default stream waits for stream {other.number}, which is being captured: queue this "
+                    "operation on the captured stream, too (inside `with stream:`, or with stream.ptr)",
                 )
 
     def _before(self, stream: DeviceStream) -> Iterator[StreamOperation]:
@@ -162,8 +163,8 @@ class Streams:
             yield stream.tail
         if not stream.blocking:
             return
-        there = self.of_device(stream.device) if stream.is_default else [self._defaults[stream.device]]
-        for other in there:
+        others = self.of_device(stream.device) if stream.is_default else [self._defaults[stream.device]]
+        for other in others:
             if other is not stream and other.blocking and other.tail is not None:
                 yield other.tail
 
@@ -172,11 +173,11 @@ class Streams:
         return [s.tail for s in self.of_device(device) if s.tail is not None]
 
     def forget_done(self) -> None:
-        """Drop what is done from the queue."""
+        """Drop executed operations from the queue."""
         self.queued = [op for op in self.queued if not op.done]
 
     def forget_history(self) -> None:
-        """Everything is done: the last operations need not hold on to those before them."""
+        """All operations are executed: release the predecessors of the last ones."""
         self.forget_done()
         marks = [event.mark for event in self.events.values()]
         for op in (*(stream.tail for stream in self._all), *marks, *(graph.last for graph in self.graphs.values())):
@@ -185,7 +186,10 @@ class Streams:
 
     # -- events -----------------------------------------------------------------------------------------------------
     def record(self, event: DeviceEvent, stream: DeviceStream, line: int = 0) -> StreamOperation | None:
-        """The event is now this place in the stream, a mark. Raises CudaRefusal where that is another device's."""
+        """Record the event at this place of the stream, as a mark; returns None in a capture.
+
+        Raises CudaRefusal for a stream of another device.
+        """
         if event.device != stream.device:
             raise CudaRefusal(
                 INVALID,
@@ -200,15 +204,18 @@ class Streams:
         return event.mark
 
     def wait(self, stream: DeviceStream, event: DeviceEvent, line: int = 0) -> StreamOperation | None:
-        """What comes next in the stream waits for the event's place, of now: a mark, where there is such a place."""
+        """Let later operations of the stream wait for the event: queues a mark, or returns None if there is no need.
+
+        Raises CudaRefusal if a capture does not allow the wait.
+        """
         if event.captured is not None:
             self._join(stream, *event.captured)
         elif event.mark is not None:
             if stream.capture is not None:
                 raise stream.capture.break_off(
                     "cudaErrorStreamCaptureIsolation",
-                    f"stream {stream.number} is being captured, and the event was recorded outside of the capture: "
-                    "a graph cannot wait for what is not in it",
+                    f"stream {stream.number} is being captured, and the event was recorded outside the capture: "
+                    "a graph cannot wait for operations that are not part of it",
                 )
             self._refuse_implicit(stream)
             before = (*self._before(stream), event.mark)
@@ -236,7 +243,10 @@ class Streams:
         return [stream for stream in self._all if stream.capture is not None]
 
     def begin(self, stream: DeviceStream, line: int, mode: int) -> None:
-        """What is put into the stream from now on makes a graph; ``line`` is the line that says so."""
+        """Begin a capture: later operations of the stream become a graph; ``line`` called begin_capture.
+
+        Raises CudaRefusal for a default stream, and for one that is being captured already.
+        """
         if stream.is_default:
             raise CudaRefusal(
                 "cudaErrorStreamCaptureUnsupported", "the default stream cannot be captured: make a stream for it"
@@ -246,7 +256,10 @@ class Streams:
         stream.capture = Capture(stream, line, relaxed=mode == RELAXED)
 
     def end(self, stream: DeviceStream) -> CapturedGraph:
-        """The graph of a capture that began in this stream. Raises CudaRefusal; the capture is over then, too."""
+        """End a capture that began in this stream; returns the graph.
+
+        Raises CudaRefusal if there is no such capture, or no graph can be made of it; then the capture is over, too.
+        """
         capture = stream.capture
         if capture is None:
             raise CudaRefusal("cudaErrorIllegalState", f"stream {stream.number} is not being captured")
@@ -257,25 +270,25 @@ class Streams:
         for other in capture.ends:
             other.capture = None
         if capture.broken:
-            raise CudaRefusal("cudaErrorStreamCaptureInvalidated", f"the capture was broken off: {capture.broken}")
+            raise CudaRefusal("cudaErrorStreamCaptureInvalidated", f"the capture was invalidated: {capture.broken}")
         return capture.finish()
 
     def replay(self, graph: CapturedGraph, stream: DeviceStream) -> list[StreamOperation]:
-        """One launch of the graph: a mark behind what the stream holds, its tasks, and a mark behind all of them."""
+        """Queue one launch of the graph: a mark after the stream's last operation, the tasks, and a mark at the end."""
         if not graph.chains:
             graph.chains = [self.chains.chain() for _ in range(graph.lanes)]
         self._refuse_implicit(stream)
         before = (*self._before(stream), *(() if graph.last is None else (graph.last,)))
         begin = self._queue(self.chains.place(None, stream.chain, before, stream.number), stream)
-        made: list[StreamOperation] = []
+        tasks: list[StreamOperation] = []
         for node in graph.nodes:
-            after = [made[i] for i in node.after] or [begin]
+            after = [tasks[i] for i in node.after] or [begin]
             number = node.stream if node.lane else stream.number
-            made.append(self.chains.place(node.task, graph.chains[node.lane], after, number, in_graph=True))
-        self.queued += made
-        ends = [made[i] for i in graph.leaves]
+            tasks.append(self.chains.place(node.task, graph.chains[node.lane], after, number, in_graph=True))
+        self.queued += tasks
+        ends = [tasks[i] for i in graph.leaves]
         graph.last = self._queue(self.chains.place(None, stream.chain, (begin, *ends), stream.number), stream)
-        return [begin, *made, graph.last]
+        return [begin, *tasks, graph.last]
 
 
 MOST_NODES = 100_000
@@ -283,17 +296,17 @@ MOST_NODES = 100_000
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """One task; ``after`` are nodes. ``lane`` is the captured stream, 0 the one where the capture began."""
+    """One task of a graph. ``lane`` is the index of its captured stream; the capture began in stream 0."""
 
     task: StreamTask
-    after: tuple[int, ...]
+    after: tuple[int, ...]  # indices of its predecessors
     lane: int
-    stream: int  # that stream, as the host file counts them
+    stream: int  # the stream's number, in the host file's order of creation
 
 
 @dataclass(eq=False)
 class CapturedGraph:
-    """What a capture gave. Launches of one graph come one after another, as on a GPU."""
+    """The graph of a capture. Launches of one graph run one after another, as on a GPU."""
 
     nodes: tuple[Node, ...]
     lanes: int
@@ -303,7 +316,7 @@ class CapturedGraph:
 
     @property
     def leaves(self) -> list[int]:
-        """Nodes that nothing comes after."""
+        """The indices of nodes without successors."""
         inner = {i for node in self.nodes for i in node.after}
         return [i for i in range(len(self.nodes)) if i not in inner]
 
@@ -317,10 +330,10 @@ class Capture:
         self.relaxed = relaxed  # whether memory may be allocated meanwhile
         self.nodes: list[Node] = []
         self.ends: dict[DeviceStream, tuple[int, ...]] = {origin: ()}
-        self.broken = ""  # why it cannot become a graph any more
+        self.broken = ""  # why it was invalidated; "" while it is valid
 
     def add(self, stream: DeviceStream, task: StreamTask) -> None:
-        """A task in one of its streams."""
+        """Add a task of one of the captured streams. Raises CudaRefusal above MOST_NODES."""
         if len(self.nodes) >= MOST_NODES:
             raise CudaRefusal("cudaErrorMemoryAllocation", f"a graph of more than {MOST_NODES} operations")
         lane = list(self.ends).index(stream)
@@ -328,7 +341,7 @@ class Capture:
         self.ends[stream] = (len(self.nodes) - 1,)
 
     def break_off(self, name: str, message: str) -> CudaRefusal:
-        """The error of what a capture forbids, to be raised: no graph comes of this one any more."""
+        """Invalidate the capture; returns the error to raise."""
         self.broken = self.broken or message
         return CudaRefusal(name, message)
 
@@ -338,33 +351,33 @@ class Capture:
         return f"begin_capture{f' on line {self.line}' if self.line else ''} was not ended yet"
 
     def join(self, stream: DeviceStream, after: Iterable[int]) -> None:
-        """The stream waits for these nodes, and is captured too from now on."""
+        """Let the stream wait for these nodes; it is captured, too, from now on."""
         self.ends[stream] = tuple(sorted({*self.ends.get(stream, ()), *after}))
 
     def finish(self) -> CapturedGraph:
-        """The graph. Raises CudaRefusal where a stream that joined was never waited for."""
-        reached = self._before(self.ends[self.origin])
+        """The graph. Raises CudaRefusal if the origin stream does not wait for the end of another captured stream."""
+        awaited = self._before(self.ends[self.origin])
         for stream, ends in self.ends.items():
-            lost = [i for i in ends if i not in reached]
-            if lost:
-                raise CudaRefusal("cudaErrorStreamCaptureUnjoined", self._unjoined(stream, lost[-1]))
+            unjoined = [i for i in ends if i not in awaited]
+            if unjoined:
+                raise CudaRefusal("cudaErrorStreamCaptureUnjoined", self._unjoined(stream, unjoined[-1]))
         return CapturedGraph(tuple(self.nodes), len(self.ends), self.line)
 
     def _unjoined(self, stream: DeviceStream, node: int) -> str:
         line = self.nodes[node].task.line
         place = f" (its last operation is on line {line})" if line else ""
         return (
-            f"stream {stream.number} takes part in the capture{place}, and nothing joins it to stream "
-            f"{self.origin.number} again: record an event on it and let stream {self.origin.number} wait for the event "
-            "before the capture ends"
+            f"stream {stream.number} is part of the capture{place}, but stream {self.origin.number} does not wait for "
+            f"it: record an event on it, and let stream {self.origin.number} wait for the event before the capture ends"
         )
 
     def _before(self, ends: Iterable[int]) -> set[int]:
-        found = set(ends)
-        stack = list(found)
+        """These nodes and all their predecessors."""
+        nodes = set(ends)
+        stack = list(nodes)
         while stack:
             for i in self.nodes[stack.pop()].after:
-                if i not in found:
-                    found.add(i)
+                if i not in nodes:
+                    nodes.add(i)
                     stack.append(i)
-        return found
+        return nodes

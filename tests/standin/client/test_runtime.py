@@ -57,7 +57,7 @@ def test_a_copy_of_the_wrong_kind_is_refused_before_anybody_looks_there(standin,
     runtime, mine = standin.cupy.cuda.runtime, np.zeros(4, np.float32)
     there = runtime.malloc(16)
     ends = (mine.ctypes.data, there) if host_first else (there, mine.ctypes.data)
-    with pytest.raises(runtime.CUDARuntimeError, match=f"cudaErrorInvalidValue: {kind} has a"):
+    with pytest.raises(runtime.CUDARuntimeError, match=f"cudaErrorInvalidValue: {kind} needs a"):
         runtime.memcpyAsync(*ends, 16, getattr(runtime, kind), 0)
 
 

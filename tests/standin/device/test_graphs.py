@@ -162,7 +162,7 @@ def test_a_stream_that_is_not_joined_again_is_named() -> None:
     with pytest.raises(CudaRefusal) as raised:
         rig.m.capture_end(13, first)
     assert raised.value.name == "cudaErrorStreamCaptureUnjoined"
-    assert "stream 2 takes part in the capture (its last operation is on line 12)" in raised.value.message
+    assert "stream 2 is part of the capture (its last operation is on line 12)" in raised.value.message
 
 
 def test_many_small_nodes_are_replayed() -> None:

@@ -13,7 +13,7 @@ from tests.standin.device.rig import FILE, Rig, integer, pointer
     ("grid", "block", "shared", "name", "why"),
     [
         ([1], [2048], 0, "cudaErrorInvalidConfiguration", "x must be from 1 to 1024"),
-        ([1], [64, 32], 0, "cudaErrorInvalidConfiguration", "is 2048 threads; a block has 1024 at most"),
+        ([1], [64, 32], 0, "cudaErrorInvalidConfiguration", "is 2048 threads; a block has at most 1024"),
         ([0], [32], 0, "cudaErrorInvalidConfiguration", "x must be from 1 to 2147483647"),
         ([1, 70_000], [32], 0, "cudaErrorInvalidConfiguration", "y must be from 1 to 65535"),
         ([1], [1, 1, 65], 0, "cudaErrorInvalidConfiguration", "z must be from 1 to 64"),
