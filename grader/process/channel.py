@@ -56,6 +56,7 @@ PAYLOAD_LIMIT = 2 << 30  # bytes of arrays and byte strings together
 ARRAY_LIMIT = 256  # arrays in one message
 DTYPE_KINDS = frozenset("biufc")  # never objects, strings or records
 _PREFIX = struct.Struct("<4sI")
+_ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
 _CHUNK = 1 << 20
 
 
@@ -140,7 +141,7 @@ class Channel:
             "blobs": [[name, len(blob)] for name, blob in blobs.items()],
             "arrays": [[name, array.dtype.str, array.shape] for name, array in arrays.items()],
         }
-        text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+        text = _ENCODER.encode(header).encode("utf-8", "surrogatepass")
         deadline = _deadline(timeout_s)
         parts = [_PREFIX.pack(MAGIC, len(text)) + text, *blobs.values()]
         # In one piece: the other side would wake up for the first one, and go to sleep again.
