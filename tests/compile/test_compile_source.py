@@ -37,6 +37,20 @@ def test_a_kernel_becomes_ptx_with_lines_and_its_parameters(compiled: Compile) -
     assert program.entry("sub") is None
 
 
+GROUPS = "#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\n"
+
+
+def test_cooperative_groups_bring_few_variables(compiled: Compile) -> None:
+    body = 'extern "C" __global__ void k(int *a) { cg::this_thread_block().sync(); *a = 1; }\n'
+    assert compiled(GROUPS + body).ptx.count("\n.global") < 100  # with libcu++ 1343, and a second of NVRTC's
+
+
+@pytest.mark.slow
+def test_who_takes_libcuxx_from_cooperative_groups_gets_it(compiled: Compile) -> None:
+    body = 'extern "C" __global__ void k(int *a) { cuda::atomic_ref<int>(*a).fetch_add(1); }\n'
+    assert "atom.add" in compiled(GROUPS + body).ptx
+
+
 def test_the_path_of_the_source_file_is_not_in_the_ptx(compiled: Compile) -> None:
     assert '.file\t1 "/kernel.cu"' in compiled(KERNEL).ptx
 

@@ -6,7 +6,7 @@ parameters, and is not touched).
 
 Every variable is copied by itself, with the address and the size that CUDA tells: the driver places each one where it
 likes, whatever the ELF section looks like, and refuses copies that reach from one into the next. Large variables and
-constants are copied by the driver; small ones, of which cooperative groups bring a thousand, by one kernel.
+constants are copied by the driver; small ones, of which libcu++ brings a thousand, by one kernel.
 """
 
 from __future__ import annotations
