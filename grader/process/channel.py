@@ -178,6 +178,14 @@ class Channel:
         self._broken = False
         return message, received
 
+    def arrives(self, timeout_s: float) -> bool:
+        """Whether something arrives within ``timeout_s`` seconds, or the other side's end."""
+        try:
+            self._wait(self._read_fd, select.POLLIN, _deadline(timeout_s))
+        except ChannelTimeout:
+            return False
+        return True
+
     @property
     def is_broken(self) -> bool:
         """Whether it was given up in the middle of a message, so that nothing can be received any more."""

@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -106,6 +107,20 @@ class Child(Closing):
         except OSError:
             return None
 
+    def holds(self) -> tuple[int, int]:
+        """Its threads, and the most memory that it had: pages, shared ones too, and files without names that are open.
+
+        (0, 0) where the system does not say.
+        """
+        folder = Path(f"/proc/{self.pid}")
+        try:
+            status = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines())
+            files = {(file.st_dev, file.st_ino): file for file in map(_status, (folder / "fd").iterdir()) if file}
+            unnamed = sum(512 * file.st_blocks for file in files.values() if not file.st_nlink)
+            return int(status["Threads"]), 1024 * int(status["VmHWM"].split()[0]) + unnamed
+        except (OSError, KeyError, ValueError):
+            return 0, 0
+
     def is_ready(self) -> bool:
         """Whether one of its threads works, or would if it had a processor; False where the system does not say."""
         try:
@@ -167,6 +182,14 @@ class Child(Closing):
             self.peak_memory_bytes = peak_bytes
         self.cpu_s = usage.ru_utime + usage.ru_stime
         return True
+
+
+def _status(path: Path) -> os.stat_result | None:
+    """What a descriptor of another process is; None where it is no file, or was closed meanwhile."""
+    with contextlib.suppress(OSError):
+        status = path.stat()
+        return status if stat.S_ISREG(status.st_mode) else None
+    return None
 
 
 def _peak_bytes() -> int:

@@ -1,4 +1,4 @@
-"""What a child process may still touch: files (Landlock), sockets and processes (seccomp), memory, time.
+"""What a child process may still touch: files (Landlock), families of system calls (seccomp), memory, time.
 
 The child restricts itself, once it has imported what it needs and before it reads anything hostile:
 
@@ -43,8 +43,10 @@ class Sandbox:
 
     ``read``, ``write`` and ``execute`` are files and folders (with everything in them); what does not exist is left
     out. ``files=True`` closes the file system but for these. ``processes=False`` forbids starting processes (threads
-    stay possible), ``network=False`` opening sockets. ``memory_bytes`` limits address space: leave it None where CUDA
-    is used, which reserves far more than it takes. ``cpu_s`` ends the process with SIGXCPU.
+    stay possible), ``network=False`` opening sockets; either also forbids what no child needs (`FORBIDDEN`).
+    ``memory_files=True`` leaves it files without names in memory (memfd_create), which CUDA's driver makes.
+    ``memory_bytes`` limits address space: leave it None where CUDA is used, which reserves far more than it takes.
+    ``cpu_s`` ends the process with SIGXCPU, ``open_files`` is the number of descriptors.
     """
 
     files: bool = False
@@ -53,9 +55,11 @@ class Sandbox:
     execute: tuple[str, ...] = ()
     processes: bool = True
     network: bool = True
+    memory_files: bool = False
     memory_bytes: int | None = None
     cpu_s: int | None = None
     file_bytes: int | None = None
+    open_files: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The form in which it travels to the child."""
@@ -63,11 +67,13 @@ class Sandbox:
 
     def apply(self) -> str:
         """Restrict this process, for good; ``"landlock"`` or ``"none"`` says whether files are closed."""
-        limit(memory_bytes=self.memory_bytes, cpu_s=self.cpu_s, file_bytes=self.file_bytes)
+        limit(
+            memory_bytes=self.memory_bytes, cpu_s=self.cpu_s, file_bytes=self.file_bytes, open_files=self.open_files
+        )  # fmt: skip
         state = "none"
         if self.files:
             state = restrict(read=self.read, write=self.write, execute=self.execute)
-        forbid(processes=not self.processes, network=not self.network)
+        forbid(processes=not self.processes, network=not self.network, memory_files=not self.memory_files)
         return state
 
 
@@ -110,8 +116,17 @@ def restrict(*, read: Iterable[str] = (), write: Iterable[str] = (), execute: It
     return "landlock" if threads == 1 else "none"
 
 
-def limit(*, memory_bytes: int | None = None, cpu_s: int | None = None, file_bytes: int | None = None) -> None:
-    """Set limits on address space, processor seconds and the size of written files; core dumps are always off."""
+def limit(
+    *,
+    memory_bytes: int | None = None,
+    cpu_s: int | None = None,
+    file_bytes: int | None = None,
+    open_files: int | None = None,
+) -> None:
+    """Set limits on address space, processor seconds, the size of written files and the number of open ones.
+
+    Core dumps are always off.
+    """
     import resource
 
     wanted = {
@@ -119,6 +134,7 @@ def limit(*, memory_bytes: int | None = None, cpu_s: int | None = None, file_byt
         resource.RLIMIT_AS: memory_bytes,
         resource.RLIMIT_CPU: cpu_s,
         resource.RLIMIT_FSIZE: file_bytes,
+        resource.RLIMIT_NOFILE: open_files,
     }
     for kind, value in wanted.items():
         if value is None:
@@ -148,44 +164,104 @@ _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
 _KILL = 0x80000000
 _OFFSET_NUMBER, _OFFSET_ARCHITECTURE, _OFFSET_ARGUMENTS = 0, 4, 16
 _CLONE_THREAD = 0x00010000
+_CLONE_NAMESPACES = 0x7E020000  # CLONE_NEWNS, -CGROUP, -UTS, -IPC, -USER, -PID, -NET; -TIME is for clone3 alone
 _EPERM, _ENOSYS = 1, 38
 _X32 = 0x40000000
 
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-# The numbers, on these two, of the system calls that start processes, open sockets or act on other processes.
-_NUMBERS: dict[str, tuple[int, int | None]] = {
-    "clone": (56, 220), "clone3": (435, 435), "fork": (57, None), "vfork": (58, None), "execve": (59, 221),
-    "execveat": (322, 281), "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
-    "io_uring_setup": (425, 425), "socket": (41, 198), "socketpair": (53, 199), "kill": (62, 129),
-    "tkill": (200, 130), "tgkill": (234, 131), "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240),
-    "pidfd_open": (434, 434), "pidfd_send_signal": (424, 424), "pidfd_getfd": (438, 438), "prlimit64": (302, 261),
-    "setpriority": (141, 140), "ioprio_set": (251, 30), "sched_setaffinity": (203, 122),
-    "sched_setscheduler": (144, 119), "sched_setparam": (142, 118), "sched_setattr": (314, 274),
-    "migrate_pages": (256, 238), "move_pages": (279, 239), "fcntl": (72, 25), "seccomp": (317, 277),
+Numbers = tuple[int | None, int | None]
+"""The number of a system call on x86-64 and on aarch64."""
+
+_PROCESSES: dict[str, Numbers] = {
+    "fork": (57, None), "vfork": (58, None), "execve": (59, 221), "execveat": (322, 281), "setpriority": (141, 140),
+    "ioprio_set": (251, 30), "pidfd_open": (434, 434), "pidfd_send_signal": (424, 424),
 }  # fmt: skip
-_PROCESS_CALLS = (
-    "fork", "vfork", "execve", "execveat", "ptrace", "process_vm_readv", "process_vm_writev",
-    "pidfd_open", "pidfd_send_signal", "pidfd_getfd", "setpriority", "ioprio_set",
-)  # fmt: skip
+_NETWORK: dict[str, Numbers] = {"socket": (41, 198), "socketpair": (53, 199)}
+_MEMORY_FILES: dict[str, Numbers] = {"memfd_create": (319, 279)}
+
+FORBIDDEN: dict[str, dict[str, Numbers]] = {
+    # Objects that outlive who made them, and hold memory that no limit of a process counts.
+    "System V IPC": {
+        "shmget": (29, 194), "shmat": (30, 196), "shmctl": (31, 195), "shmdt": (67, 197), "semget": (64, 190),
+        "semop": (65, 193), "semctl": (66, 191), "semtimedop": (220, 192), "msgget": (68, 186), "msgsnd": (69, 189),
+        "msgrcv": (70, 188), "msgctl": (71, 187),
+    },
+    "POSIX message queues": {
+        "mq_open": (240, 180), "mq_unlink": (241, 181), "mq_timedsend": (242, 182), "mq_timedreceive": (243, 183),
+        "mq_notify": (244, 184), "mq_getsetattr": (245, 185),
+    },
+    "keyrings": {"add_key": (248, 217), "request_key": (249, 218), "keyctl": (250, 219)},
+    # Memory of the kernel's, or of the process's, that its limits do not see.
+    "hidden memory": {"memfd_secret": (447, 447), "vmsplice": (278, 75)},
+    "namespaces": {"unshare": (272, 97), "setns": (308, 268)},
+    "mounts": {
+        "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41), "chroot": (161, 51),
+        "open_tree": (428, 428), "open_tree_attr": (467, 467), "move_mount": (429, 429), "fsopen": (430, 430),
+        "fsconfig": (431, 431), "fsmount": (432, 432), "fspick": (433, 433), "mount_setattr": (442, 442),
+        "statmount": (457, 457), "listmount": (458, 458), "name_to_handle_at": (303, 264),
+        "open_by_handle_at": (304, 265), "fanotify_init": (300, 262),
+    },
+    # Landlock does not know them: any file that this user owns could be closed to everybody, or opened.
+    "attributes of files": {
+        "chmod": (90, None), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452), "chown": (92, None),
+        "fchown": (93, 55), "lchown": (94, None), "fchownat": (260, 54), "setxattr": (188, 5), "lsetxattr": (189, 6),
+        "fsetxattr": (190, 7), "setxattrat": (463, 463), "removexattr": (197, 14), "lremovexattr": (198, 15),
+        "fremovexattr": (199, 16), "removexattrat": (466, 466), "utime": (132, None), "utimes": (235, None),
+        "futimesat": (261, None), "utimensat": (280, 88), "file_setattr": (469, 469),
+    },
+    "other processes": {
+        "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
+        "process_madvise": (440, 440), "process_mrelease": (448, 448), "pidfd_getfd": (438, 438), "kcmp": (312, 272),
+    },
+    # Doors into the kernel: programs of its own, rings of requests that no filter sees, page faults, counters, code.
+    "the kernel": {
+        "bpf": (321, 280), "userfaultfd": (323, 282), "perf_event_open": (298, 241), "io_uring_setup": (425, 425),
+        "io_uring_enter": (426, 426), "io_uring_register": (427, 427), "io_setup": (206, 0), "kexec_load": (246, 104),
+        "kexec_file_load": (320, 294), "init_module": (175, 105), "finit_module": (313, 273),
+        "delete_module": (176, 106), "syslog": (103, 116), "lookup_dcookie": (212, 18), "modify_ldt": (154, None),
+        "iopl": (172, None), "ioperm": (173, None), "uselib": (134, None),
+    },
+    "the machine": {
+        "reboot": (169, 142), "swapon": (167, 224), "swapoff": (168, 225), "acct": (163, 89), "quotactl": (179, 60),
+        "quotactl_fd": (443, 443), "sethostname": (170, 161), "setdomainname": (171, 162), "settimeofday": (164, 170),
+        "clock_settime": (227, 112), "adjtimex": (159, 171), "clock_adjtime": (305, 266), "vhangup": (153, 58),
+        "nfsservctl": (180, 42),
+    },
+    # A process of another user may be out of its parent's reach, and does not end with it any more.
+    "identities": {
+        "setuid": (105, 146), "setgid": (106, 144), "setreuid": (113, 145), "setregid": (114, 143),
+        "setresuid": (117, 147), "setresgid": (119, 149), "setfsuid": (122, 151), "setfsgid": (123, 152),
+        "setgroups": (116, 159), "capset": (126, 91),
+    },
+}  # fmt: skip
+"""System calls that no child needs once it is closed in, by family."""
+
+_LOOKED_AT: dict[str, Numbers] = {
+    "clone": (56, 220), "clone3": (435, 435), "fcntl": (72, 25), "prctl": (157, 167), "seccomp": (317, 277),
+}  # fmt: skip
 # Those that name a process, and which argument does: allowed for this one. Landlock ends signals only since its ABI 6,
 # and the rest never: a child could take its parent's processor time away, or slow down whoever holds the clock.
-_CALLS_ON_A_PROCESS = {
-    "kill": 0, "tkill": 0, "tgkill": 0, "rt_sigqueueinfo": 0, "rt_tgsigqueueinfo": 0, "prlimit64": 0,
-    "sched_setaffinity": 0, "sched_setscheduler": 0, "sched_setparam": 0, "sched_setattr": 0, "migrate_pages": 0,
-    "move_pages": 0,
+_CALLS_ON_A_PROCESS: dict[str, tuple[Numbers, int]] = {
+    "kill": ((62, 129), 0), "tkill": ((200, 130), 0), "tgkill": ((234, 131), 0), "rt_sigqueueinfo": ((129, 138), 0),
+    "rt_tgsigqueueinfo": ((297, 240), 0), "prlimit64": ((302, 261), 0), "sched_setaffinity": ((203, 122), 0),
+    "sched_setscheduler": ((144, 119), 0), "sched_setparam": ((142, 118), 0), "sched_setattr": ((314, 274), 0),
+    "migrate_pages": ((256, 238), 0), "move_pages": ((279, 239), 0),
 }  # fmt: skip
 # Commands of fcntl that have the kernel send a signal, of any kind, to whoever owns a file: F_SETOWN, F_SETSIG,
 # F_SETOWN_EX. A parent that is stopped before it starts the clock would measure nothing.
 _OWNER_COMMANDS = (8, 10, 15)
-_NETWORK_CALLS = ("socket", "socketpair", "io_uring_setup")
+# Options of prctl: to outlive the parent, and to close /proc/PID to it, where it sees what the process holds.
+_OWN_OPTIONS = (_PR_SET_PDEATHSIG, 4)  # PR_SET_DUMPABLE
+_SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ: a pipe's memory counts for nobody, and root may have gigabytes of it
 
 
-def forbid(*, processes: bool, network: bool) -> bool:
+def forbid(*, processes: bool, network: bool, memory_files: bool) -> bool:
     """Forbid this process to start processes, to open sockets, or both, for good; False where the kernel cannot.
 
-    It holds for all its threads, also for those that run already. Without ``processes`` it can do nothing to other
-    processes either: no signals, limits or priorities. Threads stay possible. A forbidden call fails with EPERM;
-    ``clone3`` with ENOSYS, on which the C library falls back to ``clone``, whose flags a filter can read.
+    Either also forbids what is `FORBIDDEN`, and memfd_create if that is asked for. It holds for all its threads, also
+    for those that run already. Without ``processes`` it can do nothing to other processes either: no signals, limits or
+    priorities; and it ends with its parent. Threads stay possible. A forbidden call fails with EPERM; ``clone3`` with
+    ENOSYS, on which the C library falls back to ``clone``, whose flags a filter can read.
     """
     if not (processes or network):
         return True
@@ -194,51 +270,61 @@ def forbid(*, processes: bool, network: bool) -> bool:
     import ctypes
 
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
-    program = _filter(processes=processes, network=network)
+    program = _filter(os.uname().machine, processes=processes, network=network, memory_files=memory_files)
     instructions = b"".join(struct.pack("<HBBI", *instruction) for instruction in program)
     buffer = ctypes.create_string_buffer(instructions, len(instructions))
     header = struct.pack("@HP", len(program), ctypes.addressof(buffer))
-    number = _numbers(os.uname().machine)["seccomp"]
+    number = _of(_LOOKED_AT, os.uname().machine)["seccomp"]
     return int(_libc().syscall(number, _SET_MODE_FILTER, _ALL_THREADS, ctypes.c_char_p(header))) == 0
 
 
-def _numbers(machine: str) -> dict[str, int]:
-    """The numbers of the system calls that such a machine has, by name."""
+def _of(calls: dict[str, Numbers], machine: str) -> dict[str, int]:
+    """The numbers of those calls that such a machine has, by name."""
     column = list(_ARCHITECTURES).index(machine)
-    return {name: number for name, numbers in _NUMBERS.items() if (number := numbers[column]) is not None}
+    return {name: number for name, numbers in calls.items() if (number := numbers[column]) is not None}
 
 
-def _filter(*, processes: bool, network: bool) -> list[tuple[int, int, int, int]]:
-    machine = os.uname().machine
-    architecture, numbers = _ARCHITECTURES[machine], _numbers(machine)
-    denied = (_PROCESS_CALLS if processes else ()) + (_NETWORK_CALLS if network else ())
+Instruction = tuple[int, int, int, int]
+
+
+def _filter(machine: str, *, processes: bool, network: bool, memory_files: bool) -> list[Instruction]:
+    denied: dict[str, Numbers] = {name: numbers for family in FORBIDDEN.values() for name, numbers in family.items()}
+    for wanted, calls in ((processes, _PROCESSES), (network, _NETWORK), (memory_files, _MEMORY_FILES)):
+        denied |= calls if wanted else {}
+    numbers = _of(_LOOKED_AT, machine)
     program = [
         (_LOAD, 0, 0, _OFFSET_ARCHITECTURE),
-        (_JUMP_EQUAL, 1, 0, architecture),
+        (_JUMP_EQUAL, 1, 0, _ARCHITECTURES[machine]),
         (_RETURN, 0, 0, _KILL),  # 32-bit calls have other numbers
         (_LOAD, 0, 0, _OFFSET_NUMBER),
     ]
     if machine == "x86_64":
         program += [(_JUMP_BITS, 0, 1, _X32), (_RETURN, 0, 0, _KILL)]
-    for name in denied:
-        if name in numbers:
-            program += [(_JUMP_EQUAL, 0, 1, numbers[name]), (_RETURN, 0, 0, _ERRNO | _EPERM)]
+    for number in _of(denied, machine).values():
+        program += [(_JUMP_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERRNO | _EPERM)]
+    program += [(_JUMP_EQUAL, 0, 1, numbers["clone3"]), (_RETURN, 0, 0, _ERRNO | _ENOSYS)]
+    program += _clone(numbers["clone"], only_threads=processes)
+    program += _but_for(numbers["fcntl"], 1, (*(_OWNER_COMMANDS if processes else ()), _SET_PIPE_SIZE))
     if processes:
-        program += [
-            (_JUMP_EQUAL, 0, 1, numbers["clone3"]),
-            (_RETURN, 0, 0, _ERRNO | _ENOSYS),
-            (_JUMP_EQUAL, 0, 3, numbers["clone"]),
-            (_LOAD, 0, 0, _OFFSET_ARGUMENTS),
-            (_JUMP_BITS, 1, 0, _CLONE_THREAD),
-            (_RETURN, 0, 0, _ERRNO | _EPERM),
-            (_LOAD, 0, 0, _OFFSET_NUMBER),
-        ]
-        program += [step for name, at in _CALLS_ON_A_PROCESS.items() for step in _on_itself(numbers[name], at)]
-        program += _but_for(numbers["fcntl"], 1, _OWNER_COMMANDS)
+        program += _but_for(numbers["prctl"], 0, _OWN_OPTIONS)
+        for name, (call, at) in _CALLS_ON_A_PROCESS.items():
+            program += [step for number in _of({name: call}, machine).values() for step in _on_itself(number, at)]
     return [*program, (_RETURN, 0, 0, _ALLOW)]
 
 
-def _on_itself(number: int, argument: int) -> list[tuple[int, int, int, int]]:
+def _clone(number: int, *, only_threads: bool) -> list[Instruction]:
+    """No namespaces, and a process only where one may be started."""
+    return [
+        (_JUMP_EQUAL, 0, 5, number),
+        (_LOAD, 0, 0, _OFFSET_ARGUMENTS),
+        (_JUMP_BITS, 1, 0, _CLONE_NAMESPACES),
+        (_JUMP_BITS, 1, 0, _CLONE_THREAD) if only_threads else (_RETURN, 0, 0, _ALLOW),
+        (_RETURN, 0, 0, _ERRNO | _EPERM),
+        (_RETURN, 0, 0, _ALLOW),
+    ]
+
+
+def _on_itself(number: int, argument: int) -> list[Instruction]:
     """Allow a call where the argument names this process: by 0 or by its number."""
     return [
         (_JUMP_EQUAL, 0, 5, number),
@@ -250,7 +336,7 @@ def _on_itself(number: int, argument: int) -> list[tuple[int, int, int, int]]:
     ]
 
 
-def _but_for(number: int, argument: int, values: tuple[int, ...]) -> list[tuple[int, int, int, int]]:
+def _but_for(number: int, argument: int, values: tuple[int, ...]) -> list[Instruction]:
     """Allow a call but where the argument is one of these values."""
     count = len(values)
     return [

@@ -91,7 +91,7 @@ class ChildSession(Closing):
         """The next answer; a fault is raised unless it is wanted as it is."""
         allowed_s = self._allowed(timeout_s)
         try:
-            answer, arrays = self._child.channel.receive(allowed_s)
+            answer, arrays = self._child.channel.receive(self._watched_for(allowed_s))
         except ChannelTimeout:
             raise self._stop(self._hung(allowed_s)) from None
         except ChannelClosed:
@@ -101,6 +101,10 @@ class ChildSession(Closing):
             raise self._stop(SubmissionError("crash", message)) from None
         self._raise_if_bad(answer, keep_fault)
         return answer, arrays
+
+    def _watched_for(self, allowed_s: float) -> float:
+        """Watch the child while it works; the seconds that are left to wait for its answer."""
+        return allowed_s
 
     def _allowed(self, timeout_s: float) -> float:
         """``timeout_s``, or once the child is ready what is left of the session's time."""

@@ -213,6 +213,13 @@ def process_hung(file: str, line: int | None, message: str, hint: str, busy: str
     return SubmissionError("timeout", message, diagnostics=(found,), hint=hint)
 
 
+def process_too_large(file: str, line: int | None, what: str, hint: str) -> SubmissionError:
+    """The process was ended by its parent: ``what`` says what it holds too much of."""
+    message = f"the process of {file} {what}{_place(file, line)}"
+    found = Diagnostic("limit", message, file=file, line=line, hint=hint)
+    return SubmissionError("limit", message, diagnostics=(found,), hint=hint)
+
+
 def _place(file: str, line: int | None) -> str:
     return f" ({file}:{line})" if line else ""
 

@@ -21,6 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from grader.backends.hostfile.allowance import FEWER_THREADS, MOST_THREADS, TooManyThreads, count_threads
 from grader.backends.hostfile.child_files import dump_stack_on_request
 from grader.backends.mappings import Span, view
 
@@ -66,6 +67,7 @@ class HostfileWorker:
         warnings.showwarning = _print_warning  # without Python's second line: the report has an excerpt
         self._printed.catch_errors()
         dump_stack_on_request(self._stacks)
+        count_threads()
         while True:
             try:
                 message, _ = self._channel.receive(None)
@@ -136,6 +138,9 @@ class HostfileWorker:
         if isinstance(error, OSError) and error.errno == errno.EFBIG:
             message = f"{self._name} printed more than there is room for"
             return "limit", {"kind": "limit", "message": message, "hint": "setup() and run() are called for each case"}
+        if isinstance(error, TooManyThreads):
+            message = f"{self._name} starts more than {MOST_THREADS} threads"
+            return "limit", {"kind": "limit", "message": message, "hint": FEWER_THREADS}
         return "crash", {"kind": "crash", "message": f"{type(error).__name__}: {error}"}
 
     def _line(self, error: BaseException) -> int | None:

@@ -128,11 +128,25 @@ def no_new_privileges(_: str) -> str:
     return str(ctypes.CDLL(None).prctl(39, 0, 0, 0, 0))
 
 
+def open_much(_: str) -> str:
+    return str(len([os.dup(0) for _ in range(1000)]))
+
+
+def system_call(words: str) -> str:
+    """A call by its number, and what else it is given; all others are 0."""
+    number, *given = (int(word) for word in words.split())
+    arguments = [ctypes.c_long(value) for value in (*given, *[0] * (6 - len(given)))]
+    if ctypes.CDLL(None, use_errno=True).syscall(ctypes.c_long(number), *arguments) < 0:
+        raise OSError(ctypes.get_errno(), "refused")
+    return "done"
+
+
 ACTIONS: dict[str, Callable[[str], str]] = {
     action.__name__: action
     for action in (
         read, write, write_much, listed, remove, program, fork, thread, in_the_older_thread, open_socket, signal_parent,
         slow_parent, itself, take_memory, burn, no_new_privileges,
+        system_call, open_much,
     )
 }  # fmt: skip
 

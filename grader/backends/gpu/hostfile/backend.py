@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from grader.process.child import Child
 
 
+OPEN_FILES = 4096  # of the host file's process: the driver takes some dozens for each GPU
+
+
 class HostfileBackend(StartsEarly, Backend):
     """Runs host exercises on one GPU, or on all there are. ``source`` is the host file's text, ``name`` its name in
     messages; ``course`` is where the exercise's trusted kernels are looked for first.
@@ -142,7 +145,9 @@ def _inner_sandbox(folder: str, course: Course | None) -> Sandbox:
         write=(*devices, "/dev/null", "/dev/zero", folder),
         processes=False,
         network=False,
+        memory_files=True,  # CUDA's driver makes such a file when it starts, and may for each GPU that it comes to use
         file_bytes=1 << 30,
+        open_files=OPEN_FILES,
     )
 
 

@@ -16,6 +16,7 @@ from grader.backends.base import CaseRun, Execution, Limits
 from grader.backends.gpu.hostfile.signals import Signals, undisturbed
 from grader.backends.gpu.hostfile.timeline import timeline_of
 from grader.backends.gpu.session import LOAD_S, SETTLE_S, START_S, ChildSession
+from grader.backends.hostfile.allowance import LOOK_S, Allowance
 from grader.backends.hostfile.case import (
     error_of,
     is_cooperative,
@@ -23,6 +24,7 @@ from grader.backends.hostfile.case import (
     printed_too_much,
     process_died,
     process_hung,
+    process_too_large,
     run_case,
     shared_bytes,
 )
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
     Values = npt.NDArray[np.generic]
     Arrays = Mapping[str, Values]
 
+HOST_MEMORY_BYTES = 16 << 30  # of the process, beside the shared file: CUDA's own grows with the number of GPUs
+LATE_S = 0.1  # for the rest of a message that has begun to arrive
 BASELINE_WARM_UPS = 2
 WARM_UP_S = 0.25  # at least, while the clocks rise
 BASELINE_SAMPLES = 15
@@ -70,6 +74,8 @@ class HostfileSession(ChildSession):
         self._mapped: dict[str, dict[str, Any]] = {}  # of the last `set_up`: place and dtype by name
         self.baselines_s: dict[str, tuple[float, ...]] = {}
         super().__init__(start(self._shared, self._files, self._folder.name, limits), limits)
+        # Pages of the shared file count twice: as those of its process, and as a file without a name that it has open.
+        self._allowance = Allowance(self._child, HOST_MEMORY_BYTES + 2 * self._shared.size)
 
     def load(
         self, program: Program, cubin: bytes, source: bytes, name: str, baselines: tuple[Baseline, ...] = ()
@@ -102,6 +108,7 @@ class HostfileSession(ChildSession):
         """Run one case on fresh mappings. An exception in the host file becomes ``failure``."""
         try:
             execution = run_case(self, self._exercise, run.buffers)
+            self.look(now=True)
         except SubmissionError as error:
             execution = Execution({}, diagnostics=error.diagnostics, failure=error.verdict)
         return self._with_printed(execution)
@@ -162,11 +169,30 @@ class HostfileSession(ChildSession):
                 raise self._stop(self._hung(allowed_s))
             if self._child.wait(0.0) is not None:
                 raise self._stop(self._died())
+            self.look()
         seconds = time.perf_counter() - start
         if not ended:
             self._await(SETTLE_S)  # raises what went wrong
             raise self._stop(SubmissionError("crash", "the process that ran the host file failed and does not say how"))
         return seconds
+
+    def _watched_for(self, allowed_s: float) -> float:
+        ends = time.monotonic() + allowed_s
+        while not self._child.channel.arrives(min(LOOK_S, max(0.0, ends - time.monotonic()))):
+            self.look()
+            if time.monotonic() >= ends:
+                return 0.0
+        self.look(now=True)
+        return max(LATE_S, ends - time.monotonic())
+
+    def look(self, *, now: bool = False) -> None:
+        """End the process where it holds too much of the machine, once it has read the host file; at most every tenth
+        of a second, but ``now``. Raises SubmissionError. Never between a run's end and the copies of its outputs.
+        """
+        what, hint = self._allowance.passed(now=now) if self._name and not self._stopped else ("", "")
+        if what:
+            line = where(self._child, self._files, self._name)
+            raise self._stop(process_too_large(self._name, line, what, hint))
 
     def _hung(self, seconds: float) -> WarpgradeError:
         """As for a kernel, in a host file's words and with its line."""

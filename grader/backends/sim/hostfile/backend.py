@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 POOL_BYTES = 64 << 20  # of pinned and managed memory that the host file allocates, at least
 POOL_CASES = 4  # as many times as all cases' arrays have
 HOST_MEMORY_BYTES = 4 << 30  # address space of the host file's process beside the shared file
+OPEN_FILES = 256  # of that process: a pipe holds memory that counts for nobody
 
 
 class Pair:
@@ -50,6 +51,8 @@ class Pair:
     ) -> None:
         self.host, self.device, self.shared, self.pool = host, device, shared, pool
         self.files, self.inner = files, inner
+        # Pages of the shared file count twice: as those of its process, and as a file without a name that it has open.
+        self.memory_bytes = HOST_MEMORY_BYTES + 2 * shared.size
         self.has_ended = False
         self.give_back: Callable[[], None] | None = None  # of a pair that serves another file after this one
 
@@ -67,7 +70,7 @@ class Pair:
         if sandbox:  # closed before any of the host file's code: it reads Python and its packages, and writes nothing
             inner = Sandbox(
                 files=True, read=readable(courses), write=("/dev/null",), processes=False, network=False,
-                memory_bytes=HOST_MEMORY_BYTES + shared.size, file_bytes=64 << 20,
+                memory_bytes=HOST_MEMORY_BYTES + shared.size, file_bytes=64 << 20, open_files=OPEN_FILES,
             )  # fmt: skip
         files = ChildFiles()
         host = spawn("grader.backends.sim.hostfile.client_child", pass_fds=(shared.fd, *files.fds), forks=forks)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from grader.backends.base import CaseRun, Execution, Limits
+from grader.backends.hostfile.allowance import LOOK_S, Allowance
 from grader.backends.hostfile.case import (
     error_of,
     is_cooperative,
@@ -15,6 +16,7 @@ from grader.backends.hostfile.case import (
     printed_too_much,
     process_died,
     process_hung,
+    process_too_large,
     run_case,
 )
 from grader.backends.hostfile.child_files import where
@@ -91,6 +93,7 @@ def _scale(exercise: Exercise) -> float:
 
 
 GAP_BYTES = PAGE  # behind each array: who reads a little beyond its end must not come upon the next one
+LATE_S = 0.1  # for the rest of a message that has begun to arrive
 CALL_S = 0.001  # of a call to the device that executes nothing
 
 
@@ -102,6 +105,7 @@ class HostfileSimSession(Closing):
         self._exercise = exercise
         self._limits = limits
         self._device = DeviceSession(pair.device, program, limits)
+        self._allowance = Allowance(pair.host, pair.memory_bytes)
         self._arrays: dict[str, tuple[npt.NDArray[np.generic], npt.NDArray[np.generic]]] = {}
         self._reports: list[dict[str, Any]] = []
         self._graded = False
@@ -168,7 +172,10 @@ class HostfileSimSession(Closing):
             bound[name] = [span.offset, span.size, values.dtype.name, roles[name]]
         self._asked({"do": "bind", "arrays": bound})
         self._graded = False
-        self._ask({"do": "setup", "arrays": arrays})
+        try:
+            self._ask({"do": "setup", "arrays": arrays})
+        finally:
+            self._look(now=True)
         return {name: own for name, (own, _) in self._arrays.items()}
 
     def go(self) -> float:
@@ -186,6 +193,7 @@ class HostfileSimSession(Closing):
             seconds = time.perf_counter() - started
             for own, there in self._arrays.values():
                 own[:] = there
+            self._look(now=True)  # not before: what comes now comes too late for the outputs
             self._end_run()
         self._graded = True
         return seconds
@@ -209,6 +217,7 @@ class HostfileSimSession(Closing):
             result.pop("is", None)
             # The device's own time has limits of its own; but a loop of calls that cost nothing is the host file's.
             patience.add(max(0.0, time.monotonic() - called - CALL_S))
+            self._look()
             answer = self._exchanged(result, patience)
         if "fault" in answer:
             raise error_of(answer, self._name)
@@ -227,12 +236,11 @@ class HostfileSimSession(Closing):
         channel = self._pair.host.channel
         try:
             channel.send(message)
-            while True:
-                try:
-                    return channel.receive(patience.left_s())[0]
-                except ChannelTimeout:
-                    if patience.is_over() or channel.is_broken:
-                        raise
+            while not channel.arrives(min(LOOK_S, patience.left_s())):
+                self._look()
+                if patience.left_s() == 0.0 and patience.is_over():
+                    raise self._stop(self._hung(patience))
+            return channel.receive(LATE_S + patience.left_s())[0]
         except ChannelTimeout:
             raise self._stop(self._hung(patience)) from None
         except ChannelBroken:
@@ -240,6 +248,13 @@ class HostfileSimSession(Closing):
             raise self._stop(SubmissionError("crash", message_)) from None
         except ChannelClosed:
             raise self._stop(self._died()) from None
+
+    def _look(self, *, now: bool = False) -> None:
+        """End the host file's process where it holds too much of the machine; raises SubmissionError then."""
+        what, hint = self._allowance.passed(now=now) if self._stopped is None else ("", "")
+        if what:
+            line = where(self._pair.host, self._pair.files, self._name)
+            raise self._stop(process_too_large(self._name, line, what, hint))
 
     def _hung(self, patience: Patience) -> SubmissionError:
         """The host file is busy and does not call: say where it is, if it can be asked."""

@@ -301,6 +301,7 @@ def setup(m, x, out):
     attempt("priority", lambda: os.setpriority(os.PRIO_PROCESS, os.getppid(), 19))
     attempt("solution", lambda: open("SOLUTION").read())
     attempt("grader", lambda: open(__import__("grader").__file__).read())
+    attempt("mode", lambda: os.chmod(os.__file__, os.stat(os.__file__).st_mode))
     attempt("shrink", lambda: os.ftruncate(max(int(n) for n in os.listdir("/proc/self/fd") if "arrays" in link(n)), 0))
 def link(n):
     try:
@@ -331,9 +332,43 @@ def test_a_host_file_reaches_nothing_outside(session):
         "priority",
         "solution",
         "grader",
+        "mode",
         "shrink",
     )
     assert words == [f"{name} closed" for name in names]
+
+
+HOLDS = """
+import os
+def setup(m, x, out): pass
+def run():
+    global held
+    held = os.memfd_create("mine")
+    for _ in range(MIB):
+        os.write(held, bytes(1 << 20))
+"""
+
+
+def test_a_file_in_memory_is_there_for_the_driver_and_counts(session, monkeypatch):
+    monkeypatch.setattr(host_session, "HOST_MEMORY_BYTES", 256 << 20)
+    assert session(HOLDS.replace("MIB", "1")).run(case()).failure is None
+    execution = session(HOLDS.replace("MIB", "256")).run(case())
+    assert execution.failure == "limit"
+    assert "host.py holds more than 0.27 GB of memory" in execution.diagnostics[0].message
+
+
+def test_threads_beyond_the_limit_end_the_process(session):
+    source = """
+import ctypes
+def setup(m, x, out): pass
+def run():
+    libc = ctypes.CDLL(None)
+    for _ in range(300):
+        libc.pthread_create(ctypes.byref(ctypes.c_ulong()), None, libc.pause, None)
+"""
+    execution = session(source).run(case())
+    assert execution.failure == "limit"
+    assert "host.py has more than 256 threads" in execution.diagnostics[0].message
 
 
 def test_without_landlock_host_files_are_refused(session, monkeypatch):

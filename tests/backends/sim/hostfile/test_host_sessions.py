@@ -584,6 +584,9 @@ def setup(m, x, out):
     attempt("limits", lambda: resource.prlimit(parent, resource.RLIMIT_NOFILE))
     attempt("priority", lambda: os.setpriority(os.PRIO_PROCESS, parent, 19))
     attempt("processors", lambda: os.sched_setaffinity(parent, {0}))
+    attempt("mode", lambda: os.chmod(os.__file__, os.stat(os.__file__).st_mode))
+    attempt("times", lambda: os.utime(os.__file__, ns=(0, os.stat(os.__file__).st_mtime_ns)))
+    attempt("file in memory", lambda: os.memfd_create("mine"))
     attempt("shrink", lambda: os.ftruncate(max(int(n) for n in os.listdir("/proc/self/fd") if "arrays" in link(n)), 0))
 def link(n):
     try:
@@ -594,7 +597,8 @@ def run(): pass
 """
 PRIED = (
     "memory", "maps", "environment", "descriptors", "home", "passwd", "solution", "grader", "write", "temporary",
-    "shell", "fork", "socket", "kill", "limits", "priority", "processors", "shrink",
+    "shell", "fork", "socket", "kill", "limits", "priority", "processors", "mode", "times",
+    "file in memory", "shrink",
 )  # fmt: skip
 
 
@@ -726,6 +730,62 @@ def run():
     assert is_poison(execution.outputs["out"]).all()
     with pytest.raises(ProcessLookupError):
         os.kill(one._pair.host.pid, 0)
+
+
+def test_one_thread_too_many_is_a_limit_at_the_line_that_starts_it(session):
+    source = """
+import threading, time
+def setup(m, x, out): pass
+def run():
+    for _ in range(300):
+        try:
+            threading.Thread(target=time.sleep, args=(1e6,)).start()
+        except Exception:
+            pass
+"""
+    found = fails(session(source).run(case()), "limit")
+    assert found.message.startswith("sums_host.py starts more than 256 threads")
+    assert (found.line, "256 at once" in found.hint) == (7, True)
+
+
+def test_as_many_threads_as_there_may_be_are_fine_one_after_another_or_at_once(session):
+    source = (
+        HONEST
+        + """
+    import threading
+    for count in (200, 200, 1):
+        threads = [threading.Thread(target=lambda: None) for _ in range(count)]
+        [thread.start() for thread in threads]
+        [thread.join() for thread in threads]
+"""
+    )
+    run = case()
+    assert is_right(session(source).run(run), run)
+
+
+THREADS_OF_C = """
+import ctypes
+started = []
+def setup(m, x, out): pass
+def run():
+    libc = ctypes.CDLL(None)
+    libc.pthread_attr_init(attributes := ctypes.create_string_buffer(64))
+    libc.pthread_attr_setstacksize(attributes, ctypes.c_size_t(1 << 16))
+    for _ in range(COUNT):
+        started.append(ctypes.c_ulong())
+        libc.pthread_create(ctypes.byref(started[-1]), attributes, libc.pause, None)
+"""
+
+
+def test_threads_that_python_does_not_know_are_counted_by_the_parent(session):
+    found = fails(session(THREADS_OF_C.replace("COUNT", "2500")).run(case()), "limit")
+    assert found.message.startswith("the process of sums_host.py has more than 256 threads")
+    assert session(THREADS_OF_C.replace("COUNT", "100")).run(case()).failure is None
+
+
+def test_a_fault_does_not_hide_how_many_threads_there_are(session):
+    source = THREADS_OF_C.replace("COUNT", "2500") + "    raise ValueError\n"
+    assert session(source).run(case()).failure == "limit"
 
 
 def test_memory_without_end_is_a_crash_of_the_host_file_alone(session):

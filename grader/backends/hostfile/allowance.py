@@ -1,0 +1,67 @@
+"""What a host file's process may hold: threads, and memory in any form. The parent looks while it waits, and ends it.
+
+Threads of `threading` are counted where they are started, too (`count_threads`): so the line that starts one too many
+is in the report, and those that end before the parent looks count all the same.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from grader.process.child import Child
+
+MOST_THREADS = 256
+LOOK_S = 0.1
+"""How often the parent looks."""
+
+
+class Allowance:
+    """The parent's side, of one child."""
+
+    def __init__(self, child: Child, memory_bytes: int) -> None:
+        self._child = child
+        self._memory_bytes = memory_bytes
+        self._looks_at = 0.0
+
+    def passed(self, *, now: bool = False) -> tuple[str, str]:
+        """What it holds too much of, in words, and the next step; ("", "") where nothing is, or it is too early to
+        look again (but ``now``).
+        """
+        if not now and time.monotonic() < self._looks_at:
+            return "", ""
+        threads, memory_bytes = self._child.holds()
+        self._looks_at = time.monotonic() + LOOK_S
+        if threads > MOST_THREADS:
+            return f"has more than {MOST_THREADS} threads", FEWER_THREADS
+        if memory_bytes > self._memory_bytes:
+            return f"holds more than {self._memory_bytes / 1e9:.2g} GB of memory", LESS_MEMORY
+        return "", ""
+
+
+FEWER_THREADS = f"start fewer threads, and join them: a process may have {MOST_THREADS} at once"
+LESS_MEMORY = "let go of what is no longer needed, and make no copies of whole arrays that you keep"
+
+
+class TooManyThreads(BaseException):
+    """Raised where a host file starts one thread too many. No Exception, so that nobody catches it by accident."""
+
+
+def count_threads() -> None:
+    """The child's side: from now on `threading` starts no more threads than there may be."""
+    for name in ("_start_new_thread", "_start_joinable_thread"):  # until Python 3.12, and since
+        if hasattr(threading, name):
+            setattr(threading, name, _counted(getattr(threading, name)))
+
+
+def _counted(start: Callable[..., Any]) -> Callable[..., Any]:
+    def counted(*args: Any, **keywords: Any) -> Any:
+        if len(sys._current_frames()) >= MOST_THREADS:
+            raise TooManyThreads
+        return start(*args, **keywords)
+
+    return counted
