@@ -62,6 +62,7 @@ class CaseRun:
     buffers: tuple[Buffer, ...]  # inputs, outputs and the plan's scratch arrays
     counters: bool = True
     undefined: int = 0xFFFFFFFF  # 32 bits: what the simulator's shuffles give that read a lane which takes no part
+    order: str = "usual"  # or one of `Execution.other_orders`
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +79,8 @@ class Execution:
     elapsed_s: float = 0.0
     timeline: Timeline | None = None  # of a host file's run
     host_counters: Mapping[str, float] = field(default_factory=dict)  # what a host file did, on the stand-in
+    unordered: tuple[tuple[str, int], ...] = ()  # accesses that are no race in any order, and fences: role and line
+    other_orders: tuple[str, ...] = ()  # in which the case can be run again, where that may change its result
 
 
 class Session(Protocol):

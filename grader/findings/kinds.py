@@ -94,6 +94,7 @@ _ROWS = (
     _error("missing_async_wait", "race", "an asynchronous copy is read, or overwritten, before its wait"),
     _error("race", "race", "two threads access the same address, and nothing orders them"),
     _error("missing_fence", "race", "blocks signal each other, and no fence orders what they exchange"),
+    _error("order_dependent", "race", "the answer depends on the order in which warps and blocks run"),
     _error("inactive_lane", "race", "a shuffle reads a lane that does not take part"),
     _error("missing_lanes", "race", "a `.sync` operation or a matrix instruction that only some of its lanes execute"),
     _error("print_limit", "limit", "`printf` writes too much"),

@@ -1,5 +1,5 @@
-"""Likely causes beside what was found: parameters of another type, uneven passes, the inputs of a wrong element, and
-inputs that a host file copied too early.
+"""Likely causes beside what was found: parameters of another type, uneven passes, an answer that depends on the order
+of warps and blocks, the inputs of a wrong element, and inputs that a host file copied too early.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from grader.launch.source import Misread, misread
 from grader.text import listed
 
 if TYPE_CHECKING:
+    from grader.compile import Program
     from grader.exercise import Exercise
     from grader.grading.cases import CaseBook
     from grader.grading.records import Arrays, Case, CompiledSubmission
@@ -63,6 +64,29 @@ def uneven_passes(plan: LaunchPlan) -> tuple[Finding, ...]:
 def disagrees(launch: Launch) -> bool:
     """Whether a pass has another number of blocks than its ``by`` leaves elements."""
     return launch.leaves is not None and math.prod(launch.grid) != launch.leaves
+
+
+# -------------------------------------------------------------------------------------------------------- other orders
+
+
+def order_dependent(
+    program: Program, unordered: Sequence[tuple[str, int]], wrong: Finding | None, findings: Sequence[Finding]
+) -> Finding:
+    """A case that is right in the usual order of warps and blocks, and not in another: what was found there.
+
+    ``unordered`` are the kernels' fences, and the accesses that are no race in any order, by role and line.
+    """
+    accesses = tuple((role, line) for role, line in dict.fromkeys(unordered) if role != "fence" and line)
+    facts: dict[str, object] = {"accesses": accesses}
+    if wrong is None:
+        facts["kind"] = next((found.kind for found in findings if found.severity == "error"), "race")
+    else:
+        facts |= {name: wrong.facts[name] for name in ("got", "expected", "size", "value") if name in wrong.facts}
+    return Finding(
+        "order_dependent", "atomic" if all(role == "atomic" for role, _ in accesses) else "volatile",
+        file=program.name, line=accesses[0][1] if accesses else None,
+        array=wrong.array if wrong else None, index=wrong.index if wrong else None, facts=facts,
+    )  # fmt: skip
 
 
 # ------------------------------------------------------------------------------------------------- inputs of an element

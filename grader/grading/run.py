@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,6 +16,7 @@ from grader.grading.causes import (
     inputs_there,
     misreads,
     note_on,
+    order_dependent,
     since,
     uneven_passes,
     with_time,
@@ -65,7 +67,7 @@ def run_job(job: Job) -> BackendReport:
             sandbox = session.sandbox
             for number, case in enumerate(job.cases, start=1):
                 job.tell(f"case {number} of {len(job.cases)}")
-                outcomes.append(run_case(job, session, case))
+                outcomes.append(run_case(job, session, case, number))
                 if outcomes[-1].wrong is not None or outcomes[-1].word not in (None, "race"):
                     break
             if job.timer is not None and not any(outcome.word or outcome.wrong for outcome in outcomes):
@@ -98,19 +100,23 @@ class Ran:
     wrong: Finding | None
 
 
-def run_case(job: Job, session: Session, case: Case) -> CaseOutcome:
-    """Run one case and compare its outputs. Raises Unsupported, GraderFault; a submission's own error is an outcome."""
+def run_case(job: Job, session: Session, case: Case, number: int = 0) -> CaseOutcome:
+    """Run one case, also in another order where that may change its result, and compare its outputs.
+
+    ``number`` says which of the case's other orders that is. Raises Unsupported, GraderFault; a submission's own error
+    is an outcome.
+    """
     try:
-        ran = _ran(job, session, case)
+        ran = _in_another_order(job, session, _ran(job, session, case), number)
     except SubmissionError as error:
         return CaseOutcome(case, job.backend.name, error.verdict, diagnostics=error.diagnostics)
     return _told(job, _with_time(job, session, ran))
 
 
-def _ran(job: Job, session: Session, case: Case) -> Ran:
+def _ran(job: Job, session: Session, case: Case, order: str = "usual") -> Ran:
     data = job.book.data(case)
     plan = plan_of(job.exercise, case, job.compiled, job.backend.device_limits)
-    run = case_run(job.exercise, case, data, plan)
+    run = case_run(job.exercise, case, data, plan, order)
     execution = session.run(run)
     if not job.exercise.host:
         execution = without_unused_lanes(session, run, execution)
@@ -120,6 +126,26 @@ def _ran(job: Job, session: Session, case: Case) -> Ran:
     if wrong is not None and (word == "race" or unwritten):  # which explains the values
         wrong = without_values(wrong)
     return Ran(case, plan, execution, word, wrong)
+
+
+def _in_another_order(job: Job, session: Session, ran: Ran, number: int) -> Ran:
+    """A case that is right is run again in other orders of warps, blocks and stores, in which it must be right, too.
+
+    The cases take turns with the orders; those of the largest small size run in all of them. Where a run ends for want
+    of time or room, nothing is known.
+    """
+    orders = ran.execution.other_orders
+    if ran.word is not None or ran.wrong is not None or ran.case.counters or not orders:
+        return ran
+    largest = max(math.prod(case.size.values()) for case in job.cases if not case.counters)
+    every = math.prod(ran.case.size.values()) == largest
+    for order in orders if every else orders[number % len(orders) :][:1]:
+        again = _ran(job, session, ran.case, order)
+        if again.wrong is not None or again.word not in (None, "timeout", "limit"):
+            execution, found = ran.execution, again.execution.findings
+            one = order_dependent(job.compiled.program, execution.unordered, again.wrong, found)
+            return replace(ran, word="race", execution=replace(execution, findings=(one, *execution.findings)))
+    return ran
 
 
 def _with_time(job: Job, session: Session, ran: Ran) -> Ran:

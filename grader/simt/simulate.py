@@ -21,6 +21,7 @@ from grader.simt.engine.launch import Dim3, Launched
 from grader.simt.engine.layout import RUNNING
 from grader.simt.engine.printing import render
 from grader.simt.engine.residents import TooLarge
+from grader.simt.engine.schedule import USUAL, Order
 from grader.simt.events import Event, explain, merge, too_large
 from grader.simt.observers import OBSERVERS
 from grader.simt.ptx import Module
@@ -83,6 +84,7 @@ class Options:
     instructions: int = 4_000_000_000
     printf_bytes: int = 64 << 10
     undefined: int = 0xFFFFFFFF  # what a shuffle gives that reads a lane which takes no part
+    order: Order = USUAL
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +98,8 @@ class Outcome:
     events: tuple[Event, ...]
     printed: str
     complete: bool
+    unordered: tuple[tuple[str, int], ...] = ()  # of all kernels, what `Kernel.unordered` has
+    spent: int = 0  # of the budget of instructions
 
 
 def simulate(
@@ -127,6 +131,7 @@ class _Run:
             observed=options.observed,
             printf_bytes=RECORD_ROOM * options.printf_bytes,
             undefined=options.undefined,
+            order=options.order,
         )
         self.addresses = {m.name: self.device.allocate(m.name, m.data, initialised=m.initialised) for m in memories}
         self.calls: list[Call] = []
@@ -135,6 +140,7 @@ class _Run:
         self.events: list[Event] = []
         self.printed = ""
         self.complete = True
+        self.unordered: dict[tuple[str, int], None] = {}
         self.left = options.instructions
 
     def steps(self, steps: Sequence[Step]) -> bool:
@@ -168,6 +174,7 @@ class _Run:
             return False
         at, counted = len(self.calls), self.options.counted
         self.calls.append(call)
+        self.unordered |= dict.fromkeys(launched.kernel.unordered)
         self.counters.append(count(launched) if counted else Counters({}, {}))
         worst = worst_requests(self.device, launched, call.grid, call.shared_bytes) if counted else ()
         self.worst.append(worst)
@@ -195,4 +202,6 @@ class _Run:
             tuple(merge(self.events)),
             self.printed,
             self.complete,
+            tuple(self.unordered),
+            self.options.instructions - self.left,
         )

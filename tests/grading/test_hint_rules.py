@@ -356,6 +356,21 @@ races.fence_before_the_signal
     blocks
     → if an atomic tells the other block that the value is there, put a __threadfence() before that atomic
 
+races.volatile_orders_nothing
+    the answer depends on the order in which warps and blocks run: in another order that a GPU may choose, two
+    threads access the same address, and nothing orders them; look at line 4 (volatile write) and line 6
+    (volatile read)
+    → `volatile` lets no thread wait for another. Between threads of a block put a __syncthreads(), within one
+      warp a __syncwarp(). To hand values to another block, put a __threadfence() before the atomic or the flag
+      that tells about them
+
+races.no_order_of_atomics
+    the answer depends on the order in which warps and blocks run: in another order that a GPU may choose, two
+    threads access the same address, and nothing orders them; look at line 4 (volatile write) and line 6
+    (volatile read)
+    → an atomic is one step, but nothing holds two of them together, and no block knows that it is the last:
+      change the element with one atomic, and let the block that draws the last ticket do what is left
+
 races.one_writer_is_enough
     two threads write the same value to shared part[3]: thread 49 at k.cu:4, thread 5 at k.cu:4
     → harmless here, but one writer is enough

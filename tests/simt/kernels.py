@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from grader.compile import compile_source
 from grader.simt.engine.code_cache import CodeCache
+from grader.simt.engine.schedule import USUAL, Order
 from grader.simt.events import Event
 from grader.simt.observers import OBSERVERS
 from grader.simt.ptx import parse
@@ -54,6 +55,7 @@ def run(
     budget: int = 1_000_000,
     observed: frozenset[str] = frozenset(OBSERVERS),
     cooperative: bool = False,
+    order: Order = USUAL,
 ) -> Ran:
     """Launch the file's only entry with the arrays, then the scalars (bytes: a struct).
 
@@ -63,7 +65,7 @@ def run(
     memories = [Memory(n, np.frombuffer(a.tobytes(), np.uint8), n not in unset) for n, a in arrays.items()]
     given = (*arrays, *map(_parameter, scalars))
     call = Call(program.entries[0].name, _dim3(grid), _dim3(block), shared, given, cooperative=cooperative)
-    options = Options(observed=observed, threads=threads, instructions_per_block=budget)
+    options = Options(observed=observed, threads=threads, instructions_per_block=budget, order=order)
     outcome = simulate(parse(program.ptx, NAME), memories, [call], cache=machine_code(program.key), options=options)
     results = {n: outcome.memory[n].view(a.dtype) for n, a in arrays.items()}
     return Ran(results, outcome)

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     Arrays = Mapping[str, npt.NDArray[np.generic]]
 
 
+MOST_AGAIN = 100_000_000
+"""Of the budget of instructions: a case that spent more is not run in another order."""
+TIMES_AGAIN = 4
+"""What another order may spend, in proportion to the usual one."""
+
+
 class PlaysGpu(Protocol):
     """What answers all messages after ``start_device``, in place of this module."""
 
@@ -65,6 +71,7 @@ class _Server:
         self.program: dict[str, Any] = {}
         self.start_device = start_device
         self.device: PlaysGpu | None = None  # of a host exercise
+        self.spent = 0  # of the budget, by the last case in the usual order
 
     def answer(self, message: dict[str, Any], arrays: Arrays) -> None:
         """Do what was asked, and answer; what the simulator cannot do is an answer too."""
@@ -132,6 +139,7 @@ class _Server:
         import numpy as np
 
         from grader.backends.sim.results import describe
+        from grader.simt.engine.schedule import ADVERSARIAL
         from grader.simt.simulate import Memory, simulate
 
         assert self.module is not None
@@ -145,23 +153,32 @@ class _Server:
             cache=self.cache,
             options=self._options(message),
         )
+        if message["order"] == "usual":
+            self.spent = outcome.spent
+        others = ADVERSARIAL if outcome.unordered and outcome.complete and self.spent <= MOST_AGAIN else ()
         changed = [n for n, role in roles.items() if role == "in" and not np.array_equal(raw[n], outcome.memory[n])]
         outputs = {n: outcome.memory[n].view(arrays[n].dtype) for n, role in roles.items() if role == "out"}
         itemsize = {name: array.dtype.itemsize for name, array in arrays.items()}
         answer = describe(outcome, self.program["name"], itemsize)
-        self.channel.send({"is": "done", "inputs_changed": changed, **answer}, outputs)
+        answer |= {"inputs_changed": changed, "unordered": outcome.unordered, "other_orders": [*others]}
+        self.channel.send({"is": "done", **answer}, outputs)
 
     def _options(self, message: dict[str, Any]) -> Options:
+        from grader.simt.engine.schedule import ORDERS
         from grader.simt.simulate import Options
 
+        order, instructions = ORDERS[message.get("order", "usual")], self.program["instructions"]
+        if order.adversarial:  # who waits for others may go round more often, but not for ever
+            instructions = min(instructions, TIMES_AGAIN * (self.spent + MOST_AGAIN // 100))
         threads = self.program["threads"] or len(os.sched_getaffinity(0))
         return Options(
             counted=message["counters"],
             threads=threads,
             instructions_per_block=self.program["instructions_per_block"],
-            instructions=self.program["instructions"],
+            instructions=instructions,
             printf_bytes=self.program["printf_bytes"],
             undefined=message.get("undefined", Options.undefined),
+            order=order,
         )
 
 

@@ -124,6 +124,8 @@ class SimSession(Closing):
             outputs=outputs, launches=as_launches(answer), failure=answer["failure"], printed=answer["printed"],
             findings=tuple(map(from_json, answer["findings"])),
             inputs_changed=tuple(answer["inputs_changed"]), elapsed_s=time.monotonic() - started,
+            unordered=tuple((str(role), int(line)) for role, line in answer["unordered"]),
+            other_orders=tuple(answer["other_orders"]),
         )  # fmt: skip
 
     def close(self) -> None:
@@ -295,7 +297,10 @@ def case_request(run: CaseRun, program: Program) -> dict[str, Any]:
         else:
             steps.append(_call(step, program))
     roles = {b.name: b.role for b in run.buffers}
-    return {"do": "run", "steps": steps, "roles": roles, "counters": run.counters, "undefined": run.undefined}
+    return {
+        "do": "run", "steps": steps, "roles": roles, "counters": run.counters, "undefined": run.undefined,
+        "order": run.order,
+    }  # fmt: skip
 
 
 def _call(launch: Launch, program: Program) -> dict[str, Any]:

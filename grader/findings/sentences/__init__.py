@@ -16,8 +16,8 @@ _OF_KERNELS: Mapping[str, Callable[[Words], str]] = {
     says.__name__: says
     for says in (
         faults.out_of_bounds, faults.instruction_budget, faults.launch_limit, faults.barrier_divergence,
-        faults.deadlock, faults.missing_lanes, races.race, races.missing_fence, races.missing_async_wait,
-        races.same_value_write,
+        faults.deadlock, faults.missing_lanes, races.race, races.missing_fence, races.order_dependent,
+        races.missing_async_wait, races.same_value_write,
     )
 }  # fmt: skip
 _OTHERS: Mapping[str, Callable[[Finding], str]] = {

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from grader.findings.kinds import KINDS
 from grader.findings.sentences.words import Words
+from grader.text import listed
 
 
 def race(w: Words) -> str:
@@ -15,6 +17,25 @@ def race(w: Words) -> str:
 
 def missing_fence(w: Words) -> str:
     return f"{_two(w, with_block=True)}, in different blocks"
+
+
+MOST_ACCESSES = 3
+"""Lines that the sentence names."""
+
+
+def order_dependent(w: Words) -> str:
+    """Right in the usual order of the simulator, and not in another that a GPU may choose as well."""
+    start = "the answer depends on the order in which warps and blocks run: in another order that a GPU may choose, "
+    accesses = [f"line {line} ({_STRONG[role]})" for role, line in w.fact("accesses")]
+    look = f"; look at {listed(accesses)}" if 0 < len(accesses) <= MOST_ACCESSES else ""
+    if "kind" in w.found.facts:
+        return start + KINDS[w.fact("kind")].meaning + look
+    case = ", ".join(f"{name}={value}" for name, value in w.fact("size").items())
+    got = f"{w.fact('got')}, expected {w.fact('expected')}" if w.fact("value") == "got" else "never written"
+    return f"{start}{w.found.array}[{w.found.index}] at {case} is {got}{look}"
+
+
+_STRONG = {"read": "volatile read", "write": "volatile write", "atomic": "atomic"}
 
 
 def _two(w: Words, *, with_block: bool) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from grader.compile.parsing import Part
 from grader.findings.record import Finding
 from grader.findings.sentences.words import Words
-from grader.grading.hints.rules import Seen, access, kernel, race, rule, table
+from grader.grading.hints.rules import Seen, access, finding, kernel, race, rule, table
 
 _WRITE_READ = (access("write", 49, 4), access("read", 5, 6))
 _OTHER_BLOCK = (access("write", 5, 4, block=1), access("read", 5, 6))
@@ -219,6 +219,7 @@ def _copy_is_below(found: Finding) -> bool:
 
 _BETWEEN = race("between_blocks", *_OTHER_BLOCK, space="global")
 _GRID_SYNC, _COOPERATIVE = {"grid_sync": "grid.sync()"}, {"cooperative": True}
+_IN_ANOTHER_ORDER = {"kind": "race", "accesses": (("write", 4), ("read", 6))}
 _SAME_LINE = (access("write", 49, 4), access("read", 5, 4))
 
 table(
@@ -267,6 +268,15 @@ table(
      lambda found: found.facts.get("cooperative")),
     ("fence_before_the_signal", "missing_fence", "", race("", *_OTHER_BLOCK, kind="missing_fence", space="global"),
      "if an atomic tells the other block that the value is there, put a __threadfence() before that atomic"),
+    ("volatile_orders_nothing", "order_dependent", "volatile",
+     finding("order_dependent", "volatile", facts=_IN_ANOTHER_ORDER),
+     "`volatile` lets no thread wait for another. Between threads of a block put a __syncthreads(), within one warp a "
+     "__syncwarp(). To hand values to another block, put a __threadfence() before the atomic or the flag that tells "
+     "about them"),
+    ("no_order_of_atomics", "order_dependent", "atomic",
+     finding("order_dependent", "atomic", facts=_IN_ANOTHER_ORDER),
+     "an atomic is one step, but nothing holds two of them together, and no block knows that it is the last: change "
+     "the element with one atomic, and let the block that draws the last ticket do what is left"),
     ("one_writer_is_enough", "same_value_write", "",
      race("", access("write", 49, 4), access("write", 5, 4), kind="same_value_write"),
      "harmless here, but one writer is enough"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from grader.simt.engine import findings
 from grader.simt.engine.blocks import Op, cost
-from grader.simt.engine.layout import DEADLOCKED, RUNNING, TIMED_OUT, TRAPPED, WARP, WORKER
+from grader.simt.engine.layout import DEADLOCKED, RUNNING, SWITCH_AFTER, TIMED_OUT, TRAPPED, WARP, WORKER
 from grader.simt.engine.operands import OperandEmitter
 from grader.simt.engine.schedule import QUANTUM, lanes_at
 from grader.simt.engine.values import I1, I32, I64, Value, vec
@@ -44,8 +44,23 @@ class BlockEmitter(OperandEmitter):
         self.g.observers.block(self, self.block.index)
         for position, op in enumerate(self.block.ops):
             self._instruction(op, position)
-        if not self.ended:
+        if not self.ended and self.block.ends_in:
+            self._switch()
+        elif not self.ended:
             self.jump(self.block.index + 1, self.block_mask)
+
+    def _switch(self) -> None:
+        """Behind an access whose result depends on the order of warps: let others run, if this run switches there."""
+        self._store_registers()
+        f, after = self.f, self.block.index + 1
+        left = WORKER.load(f, self.worker, "switches")
+        here = WORKER.load(f, self.worker, "switch_after").eq(SWITCH_AFTER[self.block.ends_in])
+        with f.if_(here & left.ne(0)):
+            WORKER.store(f, self.worker, "switches", left - 1)
+            self._enqueue(after, self.block_mask)
+            f.goto(self.region.give_up)
+        self._go(after, self.block_mask)
+        self.ended = True
 
     def _instruction(self, op: Op, position: int) -> None:
         self.op = op
@@ -198,6 +213,7 @@ class BlockEmitter(OperandEmitter):
         running = WORKER.load(f, self.worker, "status").eq(RUNNING)
         f.branch(spent | left.slt(0) | ~running | waits, stop, go_on, weights=(1, 999))
         f.enter(stop)
+        self.drain_stores()
         for target, mask in leaving:
             self._enqueue(target, mask)
         WARP.store(f, self.warp, "quantum", QUANTUM)
@@ -224,6 +240,7 @@ class BlockEmitter(OperandEmitter):
     def exit(self, *, trap: bool = False) -> None:
         """The executing lanes end."""
         self._store_registers()
+        self.drain_stores()
         f = self.f
         WARP.store(f, self.warp, "alive", WARP.load(f, self.warp, "alive") & ~self.mask)
         alive = WORKER.load(f, self.worker, "alive") - f.popcount(self.mask)
@@ -243,6 +260,7 @@ class BlockEmitter(OperandEmitter):
     def barrier(self, barrier: Value, count: Value, *, waits: bool = True) -> None:
         """The executing lanes arrive at a barrier (``count`` 0: of all threads) and, if it ``waits``, go on with it."""
         self._store_registers()
+        self.drain_stores()
         f = self.f
         after = self.block.index + 1
         with f.if_(self.mask.ne(0)):
@@ -298,4 +316,5 @@ class BlockEmitter(OperandEmitter):
 
     def synchronised(self, members: Value) -> None:
         """After a ``.sync`` operation: what the named lanes did happens before what they do next."""
+        self.drain_stores()
         self.g.observers.warp_sync(self, members)

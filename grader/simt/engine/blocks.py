@@ -64,6 +64,7 @@ class Block:
     index: int
     ops: list[Op] = field(default_factory=list)
     live_out: frozenset[str] = frozenset()
+    ends_in: str = ""  # "load" or "atomic" behind which others may run, in an adversarial run
 
     @property
     def is_sync(self) -> bool:
@@ -98,16 +99,19 @@ class Graph:
         return self.tables.get(operand.name, (operand.name,)) if isinstance(operand, Symbol) else ()
 
 
-def build(flat: Flat) -> Graph:
-    """Cut a flattened entry into blocks. Raises UnsupportedPtx for an instruction without a form."""
-    graph = Graph(*_cut(flat), flat.registers, flat.tables)
+def build(flat: Flat, *, adversarial: bool = False) -> Graph:
+    """Cut a flattened entry into blocks; ``adversarial`` ones end where others may run.
+
+    Raises UnsupportedPtx for an instruction without a form.
+    """
+    graph = Graph(*_cut(flat, adversarial), flat.registers, flat.tables)
     if len(graph.blocks) > MAX_BLOCKS:
         raise UnsupportedPtx(f"a kernel with more than {MAX_BLOCKS} basic blocks")
     _liveness(graph)
     return graph
 
 
-def _cut(flat: Flat) -> tuple[list[Block], dict[str, int]]:
+def _cut(flat: Flat, adversarial: bool) -> tuple[list[Block], dict[str, int]]:
     blocks = [Block(0)]
     targets: dict[str, int] = {}
     count = itertools.count()
@@ -136,6 +140,9 @@ def _cut(flat: Flat) -> tuple[list[Block], dict[str, int]]:
         if "sync" in op.form.tags:
             fresh()
         blocks[-1].ops.append(op)
+        if adversarial and sees_others(op):
+            blocks[-1].ends_in = "load" if op.instruction.opcode == "ld" else "atomic"
+            fresh()
         if op.form.tags & ENDS or len(blocks[-1].ops) >= LONGEST:
             fresh()
         if "result" in op.form.tags:  # `bar.red`: its result is read when the barrier lets the lanes go on
@@ -145,6 +152,21 @@ def _cut(flat: Flat) -> tuple[list[Block], dict[str, int]]:
     if not blocks[-1].ops or "exit" not in blocks[-1].ops[-1].form.tags or blocks[-1].ops[-1].instruction.guard:
         blocks[-1].ops.append(op_of(Instruction("ret", (), (), None, None)))
     return blocks, targets
+
+
+STRONG = frozenset({"volatile", "relaxed", "acquire", "release", "acq_rel"})
+
+
+def is_strong(op: Op) -> bool:
+    """Whether this is an atomic, volatile or relaxed access."""
+    return op.instruction.opcode in ("atom", "red") or (
+        "memory" in op.form.tags and bool(STRONG & set(op.instruction.modifiers))
+    )
+
+
+def sees_others(op: Op) -> bool:
+    """Whether what this reads depends on the order in which threads run, though nothing is a race."""
+    return is_strong(op) and op.instruction.opcode in ("ld", "atom")
 
 
 COSTS = {"memory": 32, "barrier": 16, "sync": 16, "slow": 64, "object": 64, "special": 16, "matrix": 256}

@@ -161,21 +161,21 @@ class CodeCache:
         self.text_key = text_key
         self._load = load or (lambda keys: {})
         self._save = save or (lambda codes: None)
-        self._loaded: dict[tuple[str, frozenset[str]], Loaded] = {}
+        self._loaded: dict[tuple[str, frozenset[str], bool], Loaded] = {}
 
-    def get(self, module: Module, entry: str, observed: frozenset[str]) -> Loaded:
-        """The code of ``entry``. Raises UnsupportedPtx, with the source line."""
-        place = (entry, observed)
+    def get(self, module: Module, entry: str, observed: frozenset[str], *, adversarial: bool = False) -> Loaded:
+        """The code of ``entry``, for usual or adversarial runs. Raises UnsupportedPtx, with the source line."""
+        place = (entry, observed, adversarial)
         if place not in self._loaded:
-            self._loaded[place] = self._from_store(module, entry, observed)
+            self._loaded[place] = self._from_store(module, *place)
         return self._loaded[place]
 
-    def _from_store(self, module: Module, entry: str, observed: frozenset[str]) -> Loaded:
-        key = _key("kernel", self.text_key, entry, *sorted(observed))
+    def _from_store(self, module: Module, entry: str, observed: frozenset[str], adversarial: bool) -> Loaded:
+        key = _key("kernel", self.text_key, entry, *["adversarial"] * adversarial, *sorted(observed))
         stored = self._load([key]).get(key)
         if stored is not None:
             return _decode(stored)
-        made, kernel = generate(module, entry, observer_set(observed))
+        made, kernel = generate(module, entry, observer_set(observed), adversarial=adversarial)
         own, outlined = units(made, UNIT_LINES)
         shared = {_key("function", text): text for text in outlined}
         codes = _COMPILED | dict(self._load([key for key in shared if key not in _COMPILED]))

@@ -17,7 +17,7 @@ from functools import cached_property
 from grader.simt.engine import ir
 from grader.simt.engine.barrier_objects import BarrierObjectCode
 from grader.simt.engine.block_emitter import BlockEmitter
-from grader.simt.engine.blocks import Block, Graph, build
+from grader.simt.engine.blocks import Block, Graph, Op, build, is_strong
 from grader.simt.engine.builder import Builder
 from grader.simt.engine.copies import CopyCode
 from grader.simt.engine.flatten import Flat, UnsupportedPtx, flatten, registers_in, storage_bytes, symbols_in
@@ -64,6 +64,8 @@ class Kernel:
     copies: bool = False  # asynchronous ones: warps have queues of them
     objects: bool = False  # barrier objects in shared memory: each may need its rows of clocks
     waits: bool = False  # blocks may wait for each other: several are resident at once
+    adversarial: bool = False  # runs as `grader.simt.engine.schedule` says of adversarial runs
+    unordered: tuple[tuple[str, int], ...] = ()  # fences and accesses that are no race in any order: kind and line
     grid_sync: bool = False  # it asks for the workspace of a cooperative launch
 
     @property
@@ -79,10 +81,12 @@ class Kernel:
         return resident_without_registers(SIMULATED, threads, self.declared_shared_bytes + dynamic_shared)
 
 
-def generate(module: Module, entry_name: str, observers: ObserverSet) -> tuple[ir.IRModule, Kernel]:
+def generate(
+    module: Module, entry_name: str, observers: ObserverSet, *, adversarial: bool = False
+) -> tuple[ir.IRModule, Kernel]:
     """IR and description of one entry. Raises UnsupportedPtx, with the source line."""
     flat = flatten(module, module.functions[entry_name])
-    return Generator(module, flat, build(flat), observers).run()
+    return Generator(module, flat, build(flat, adversarial=adversarial), observers, adversarial=adversarial).run()
 
 
 def cell_bytes(module: Module) -> int:
@@ -93,12 +97,15 @@ def cell_bytes(module: Module) -> int:
 class Generator:
     """Makes one kernel; ``run`` gives it. `BlockEmitter` and the forms find here what belongs to the whole kernel."""
 
-    def __init__(self, module: Module, flat: Flat, graph: Graph, observers: ObserverSet) -> None:
+    def __init__(
+        self, module: Module, flat: Flat, graph: Graph, observers: ObserverSet, *, adversarial: bool = False
+    ) -> None:
         self.ptx = module
         self.flat = flat
         self.graph = graph
         self.observers = observers
         self.ir = ir.IRModule()
+        self.adversarial = adversarial
         self.waits = waits(graph)
         self.slots = self._register_slots()
         self._place_variables()
@@ -110,8 +117,13 @@ class Generator:
             for b in graph.blocks
             if len(b.ops) == 1 and b.ops[0].form.tags == {"exit"} and not b.ops[0].instruction.guard
         ]
-        self.schedule = Schedule(self.ir, exits, copies=self.copies, objects=self.has_objects, waits=bool(self.waits))
-        self.memory = MemoryCode(self.ir, observers, self.sites, copies=self.copies, waits=bool(self.waits))
+        self.suspends = adversarial or bool(self.waits)
+        self.schedule = Schedule(
+            self.ir, exits, copies=self.copies, objects=self.has_objects, waits=self.suspends, adversarial=adversarial
+        )
+        self.memory = MemoryCode(
+            self.ir, observers, self.sites, copies=self.copies, waits=self.suspends, buffers=adversarial
+        )
         self.copy = CopyCode(self.ir, self.memory, observers)
         self.objects = BarrierObjectCode(self.ir, self.schedule, self.copy, tracks="tracks" in graph.tags)
         self.symbols: list[str] = []
@@ -226,15 +238,20 @@ class Generator:
             block_ops=tuple(tuple(_opcode(op.instruction) for op in b.ops) for b in blocks),
             lines=tuple(self.sites.lines),
             symbols=tuple(self.symbols),
-            global_order=bool(self.waits)
-            or "fence" in self.graph.tags
-            or any(s.orders_blocks for s in self.sites.sites),
+            global_order=self.suspends or "fence" in self.graph.tags or any(s.orders_blocks for s in self.sites.sites),
             granule=self.sites.granule,
             copies=self.copies,
             objects=self.has_objects,
-            waits=bool(self.waits),
+            waits=self.suspends,
+            adversarial=self.adversarial,
+            unordered=tuple((_access(op), op.line) for op in ops if is_strong(op) or "fence" in op.form.tags),
             grid_sync=not registers.isdisjoint(WORKSPACE),
         )
+
+
+def _access(op: Op) -> str:
+    opcode = op.instruction.opcode
+    return {"ld": "read", "st": "write", "atom": "atomic", "red": "atomic"}.get(opcode, "fence")
 
 
 def _opcode(instruction: Instruction) -> str:

@@ -33,11 +33,12 @@ from operator import attrgetter
 import numpy as np
 import numpy.typing as npt
 
-from grader.simt.engine.code_cache import CodeCache
+from grader.simt.engine.code_cache import CodeCache, Loaded
 from grader.simt.engine.codegen import MAX_PARAMETER_BYTES, cell_bytes
 from grader.simt.engine.flatten import UnsupportedPtx
 from grader.simt.engine.launch import Dim3, GridLaunch, Launched
 from grader.simt.engine.layout import Stamp, rounded
+from grader.simt.engine.schedule import USUAL, Order
 from grader.simt.engine.shadows import Bytes, Intervals, Shadows
 from grader.simt.occupancy import SM_COUNT
 from grader.simt.ptx import Module
@@ -94,7 +95,9 @@ class Device:
         observed: frozenset[str],
         printf_bytes: int = 64 << 10,
         undefined: int = 0xFFFFFFFF,
+        order: Order = USUAL,
     ) -> None:
+        self.order = order
         self.module = module
         self.cache = cache
         self.threads = threads
@@ -259,7 +262,7 @@ class Device:
         ``resident`` is how many blocks can be so at once, where that is not what `resident` says.
         Raises UnsupportedPtx, TooLarge; ValueError for arguments or a shape that the kernel or CUDA does not have.
         """
-        loaded = self.cache.get(self.module, name, self.observed)
+        loaded = self._loaded(name)
         at_once = self.resident(name, block, dynamic_shared) if resident is None else resident
         launch = GridLaunch(
             self, loaded, grid, block, dynamic_shared, arguments, budget_per_block, budget,
@@ -269,9 +272,12 @@ class Device:
         self._used = launch.used()
         return launched
 
+    def _loaded(self, name: str) -> Loaded:
+        return self.cache.get(self.module, name, self.observed, adversarial=self.order.adversarial)
+
     def resident(self, name: str, block: Dim3, dynamic_shared: int) -> int:
         """How many blocks of a kernel the device holds at once, as far as PTX tells. Raises UnsupportedPtx."""
-        kernel = self.cache.get(self.module, name, self.observed).kernel
+        kernel = self._loaded(name).kernel
         return SM_COUNT * kernel.blocks_per_sm(max(1, block[0] * block[1] * block[2]), dynamic_shared)
 
     def touched(self) -> list[Touched]:

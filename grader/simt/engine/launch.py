@@ -55,6 +55,9 @@ WORKERS_BYTES = 2 << 30
 MAX_BLOCKS = layout.Stamp.MAX_SERIAL - 1
 """Of one launch: each has a serial of its own in the shadow stamps."""
 
+MAX_SWITCHES = 20_000
+"""Of one adversarial launch: each takes some 10 µs."""
+
 BLOCK_COST, WARP_COST, BYTES_PER_COST = 64, 16, 64
 """What starting a block is charged, in units of `blocks.cost`: once, for each warp, and for its shared memory."""
 
@@ -287,6 +290,7 @@ class Worker:
             "shared_cells": self.own["shared_writes"].size // 8,
             "threads": launch.threads, "warp_count": launch.warps, "dynamic_shared": launch.dynamic,
             "multi_worker": int(count > 1), "undefined": launch.device.undefined,
+            "switches": MAX_SWITCHES, "switch_after": layout.SWITCH_AFTER[launch.device.order.switch_after],
         }  # fmt: skip
         for prefix in ("", "shared_", "local_"):
             numbers[f"{prefix}allocation_count"] = self.memory[f"{prefix}allocations"].size // ALLOCATION.size

@@ -86,7 +86,7 @@ WORKER = Layout(
         ("marks", PTR), ("releases", PTR), ("rings", I64), ("fences", PTR),
         ("known", PTR), ("lane_known", PTR), ("arrivals", PTR), ("ranks", PTR),
         ("symbols", PTR), ("global_cells", I64), ("shared_cells", I64),
-        ("worst", PTR), ("copies", PTR), ("objects", PTR), ("object_rows", I64),
+        ("worst", PTR), ("copies", PTR), ("objects", PTR), ("object_rows", I64), ("stores", PTR),
         ("allocation_count", I64), ("shared_allocation_count", I64),
         ("local_allocation_count", I64), ("shared_bytes", I64), ("local_bytes", I64),
         ("last_block", I64), ("serial", I64), ("serial_base", I64),
@@ -95,10 +95,11 @@ WORKER = Layout(
         ("block_cost", I64), ("last_share", I64), ("stop", PTR), ("printed_limit", I64),
         ("next_block", I64), ("changes", I64), ("workspace", I64),
         ("budget", I64), ("finding_count", I64), ("printed_bytes", I64), ("sequence", I64), ("global_changes", I64),
+        ("switches", I64),  # up to here COMMON
         ("grid", I32, 3), ("block", I32, 3), ("ctaid", I32, 3), ("threads", I32), ("warp_count", I32),
         ("alive", I32), ("status", I32), ("fenced", I32), ("dynamic_shared", I32),
         ("multi_worker", I32), ("undefined", I32), ("partial_sync", I32),
-        ("barriers", I32), ("restless", I32), ("asleep", I32),
+        ("barriers", I32), ("restless", I32), ("asleep", I32), ("round", I32), ("switch_after", I32),
         ("arrived", I32, 16), ("expected", I32, 16), ("vote_and", I32, 16), ("vote_or", I32, 16),
         ("vote_count", I32, 16), ("result_and", I32, 16), ("result_or", I32, 16), ("result_count", I32, 16),
         ("waits_at", I32, 32), ("waits_for", I32, 32), ("arrived_acquired", I64, 16),
@@ -171,6 +172,9 @@ ROW = 128
 FENCES_BYTES = 33 * ROW
 """Of a block: for each warp a row of the clocks that its last fence covers; and one row for all fences together."""
 
+SWITCH_AFTER = {"": 0, "load": 1, "atomic": 2}
+"""Behind which accesses a warp lets others run, in an adversarial run."""
+
 READ_MARK, WRITE_MARK = 1, 2
 MARKS_MARGIN = 512
 """Bytes around a worker's marks of cells: 32 lanes in a row are marked at once, active or not."""
@@ -188,13 +192,20 @@ COPY = Layout(
 COPY_SLOTS = 64
 COPY_QUEUE_BYTES = COPY_QUEUE.size + COPY_SLOTS * COPY.size
 
+HELD = Layout([("place", I64, 32), ("value", I64, 32), ("lanes", I32), ("bytes", I32)])
+"""A buffered store of one element of each lane: where it goes (a host address), and what."""
+STORE_BUFFER = Layout([("count", I32)])
+"""Of a warp, in an adversarial run (see `grader.simt.engine.store_buffer`); its slots follow."""
+HELD_SLOTS = 16
+STORE_BUFFER_BYTES = STORE_BUFFER.size + HELD_SLOTS * HELD.size
+
 BLOCK_COUNTERS = ("executions", "active_lanes", "predicated_off", "predicated", "divergent")
 SITE_COUNTERS = (
     "requests", "bytes", "sectors", "wavefronts", "ideal_wavefronts", "worst", "lanes", "overlapped", "fetching",
 )  # fmt: skip
 """Counters lie in one array of u64 for each worker: the ones for each basic block, then the others for each site."""
 
-COMMON = ("budget", "finding_count", "printed_bytes", "sequence", "global_changes")
+COMMON = ("budget", "finding_count", "printed_bytes", "sequence", "global_changes", "switches")
 """Fields of WORKER, one after the other, that the blocks of a launch share which are resident at once."""
 
 RUNNING, TIMED_OUT, TRAPPED, DEADLOCKED, FATAL, SUSPENDED = range(6)

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from grader.simt.engine import findings, ir
+from grader.simt.engine import findings, ir, store_buffer
 from grader.simt.engine.builder import Builder, Cell, generated, generated_once
 from grader.simt.engine.layout import ALLOCATION, COPY, FATAL, READ_ONLY, RUNNING, SITE_COUNTERS, USED, WARP, WORKER
 from grader.simt.engine.values import I32, I64, LANES, PTR, VOID, Value, vec
@@ -45,26 +45,28 @@ class RequestShape:
     atomic: tuple[str, Combine, int] | None = None  # name, combination, operands
     used: int = 0
     bypass: bool = False  # an asynchronous copy that goes past L1
+    late: bool = False  # a volatile or relaxed store: other threads may see it later
 
     @property
     def name(self) -> str:
         """The function's name, made of nothing that the PTX says."""
         strong, atomic = "_strong" * self.strong, f"_{self.atomic[0]}" if self.atomic else ""
-        bypass = "_bypass" * self.bypass
-        return f"{self.kind}_{self.space}_{self.bits}x{self.count}_{self.used:x}{strong}{atomic}{bypass}"
+        bypass, late = "_bypass" * self.bypass, "_late" * self.late
+        return f"{self.kind}_{self.space}_{self.bits}x{self.count}_{self.used:x}{strong}{atomic}{bypass}{late}"
 
 
 class MemoryCode:
     """Builds the request functions of one kernel."""
 
     def __init__(
-        self, module: ir.IRModule, observers: ObserverSet, sites: SiteTable, *, copies: bool, waits: bool
+        self, module: ir.IRModule, observers: ObserverSet, sites: SiteTable, *, copies: bool, waits: bool, buffers: bool
     ) -> None:
         self.module = module
         self.observers = observers
         self.sites = sites
         self.copies = copies  # whether memory may have asynchronous copies in flight
         self.waits = waits  # whether changes of memory are counted, because somebody may wait for them
+        self.buffers = buffers  # whether strong stores reach memory late (see `grader.simt.engine.store_buffer`)
 
     def copy_side(self, space: str, size: int, *, partial: bool, bypass: bool) -> ir.IRFunction:
         """One side of an asynchronous copy: checks it and notes where it is in the copy's slot, but moves nothing.
@@ -130,6 +132,7 @@ class _Request:
         self.space, self.bits, self.count = shape.space, shape.bits, shape.count
         self.kind = "copy" if shape.kind == "part" else shape.kind
         self.width = shape.bits * shape.count // 8
+        self.buffered = code.buffers and shape.space != "local"  # it meets the warp's store buffer
         self.warp, self.worker, self.address, self.mask, self.site, self.line, self.out = f.args
 
     def build(self) -> None:
@@ -228,7 +231,7 @@ class _Request:
         f = self.f
         if self.kind == "copy":
             self._note_copy(allocation, offset, group)
-        elif self.space == "local" or self.kind == "atomic" or self.count > 1:
+        elif self.space == "local" or self.kind == "atomic" or self.count > 1 or self.buffered:
             self._move(allocation, offset, group)
         else:
             lane = f.first_lane(group)
@@ -289,6 +292,9 @@ class _Request:
             stride = WORKER.load(f, self.worker, "local_bytes")
             lanes = f.iota(I64) + (WARP.load(f, self.warp, "index").zext(I64) * LANES)
             places = lanes * f.splat(stride) + offset + f.address(WORKER.load(f, self.worker, "local"))
+        if self.buffered and not self.shape.late:
+            f.call(store_buffer.drain_overlap(f.module), self.worker, self.warp, places, group,
+                   f.const(I32, self.width), f.const(I32, int(self.kind == "load")))  # fmt: skip
         if self.kind == "atomic":
             self._atomic(places, group)
         else:
@@ -314,7 +320,10 @@ class _Request:
         kind = vec(ir.IntType(self.bits))
         slot = f.at(self.out, i * 4 * self.bits)
         align = self.bits // 8
-        if self.bits < 32:
+        if self.shape.late:
+            value = f.load(kind, slot, align=4 * self.bits).resize(I64)
+            f.call(store_buffer.hold(f.module), self.worker, self.warp, places, value, group, f.const(I32, align))
+        elif self.bits < 32:
             self._by_lane(places, slot, group)
         elif self.kind == "load":
             value = f.gather(kind, f.pointer(places), group.as_lanes(), f.const(kind, 0), align)
@@ -325,6 +334,11 @@ class _Request:
                 before = f.gather(kind, f.pointer(places), group.as_lanes(), value, align)
                 self._changed(before.ne(value).as_mask())
             f.scatter(value, f.pointer(places), group.as_lanes(), align)
+        if self.buffered and self.kind == "load":
+            loaded = f.load(kind, slot, align=4 * self.bits).resize(I64)
+            seen = f.call(store_buffer.forward(f.module), self.worker, self.warp, places, loaded, group,
+                          f.const(I32, align))  # fmt: skip
+            f.masked_store(seen.resize(ir.IntType(self.bits)), slot, group.as_lanes(), 4 * self.bits)
 
     def _by_lane(self, places: Value, slot: Value, group: Value) -> None:
         """Narrow elements: processors have no gather for them."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from grader.simt.engine import findings, ir
+from grader.simt.engine import findings, ir, store_buffer
 from grader.simt.engine.blocks import Block, Op
 from grader.simt.engine.flatten import UnsupportedPtx, storage_bytes
 from grader.simt.engine.layout import WORKER
@@ -214,8 +214,9 @@ class OperandEmitter(Emitter):
         # A volatile store orders nothing by itself: in a kernel without fences, one to shared memory is a plain one.
         plain = ordered == "volatile" and space == "shared" and not self.g.sites.has_fences
         shape = RequestShape(
-            space, "store", bits, len(values), bool(ordered) and not plain, used=(1 << len(values)) - 1
-        )
+            space, "store", bits, len(values), bool(ordered) and not plain, used=(1 << len(values)) - 1,
+            late=self.g.adversarial and bool(ordered),
+        )  # fmt: skip
         self._request(shape, address, self.mask if mask is None else mask, out)
 
     def atomic_memory(
@@ -241,7 +242,13 @@ class OperandEmitter(Emitter):
         fn = self.g.memory.request(replace(shape, space="global") if space in ("const", "param") else shape)
         f.call(fn, self.warp, self.worker, address, mask, f.const(I32, site), f.const(I32, line), out)
 
+    def drain_stores(self) -> None:
+        """What the warp has stored reaches memory, in an adversarial run."""
+        if self.g.adversarial:
+            self.f.call(store_buffer.drain(self.f.module), self.worker, self.warp)
+
     def fence(self, scope: str) -> None:
+        self.drain_stores()
         if scope != "cta":
             self.g.observers.fenced(self)
 

@@ -6,6 +6,9 @@
 A block keeps its own memory while it waits, so that only those blocks cost memory that do. One that waits for a change
 of memory (see `grader.simt.engine.waiting`) has no turn before there was one. When all that are resident wait so, none
 can ever go on: that is a deadlock. Every choice depends on the program's state only.
+
+In an adversarial run those that are resident together begin in descending order, and each round of turns goes in the
+opposite direction of the one before: whoever came last looks first.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from grader.simt.engine.layout import (
     DEADLOCKED,
     FENCES_BYTES,
     RUNNING,
+    STORE_BUFFER_BYTES,
     SUSPENDED,
     WARP,
     WORKER,
@@ -75,6 +79,7 @@ def block_memory(launch: GridLaunch) -> dict[str, Bytes]:
         "lane_known": aligned(4096 * warps), "arrivals": aligned(128 * 16), "fences": aligned(FENCES_BYTES),
         "copies": aligned(COPY_QUEUE_BYTES * warps if kernel.copies else 64),
         "objects": aligned(ROWS * (launch.shared_bytes // 8 + 1) if kernel.objects else 64),
+        "stores": aligned(STORE_BUFFER_BYTES * warps if kernel.adversarial else 64),
     }  # fmt: skip
 
 
@@ -113,6 +118,7 @@ class Residents:
         self.idle = [self.first]
         self.suspended: list[Resident] = []
         self.limit = max(1, launch.resident)
+        self.adversarial = launch.kernel.adversarial
         self.most = max(1, MOST_BYTES // sum(a.size for a in memory.values()))
         self.call = {name: launch.code.function(name, [ctypes.c_void_p]) for name in ("run", "resume")}
 
@@ -132,21 +138,26 @@ class Residents:
     def _enter(self) -> bool:
         """Let new blocks in, as many as fit; False where one ended the launch."""
         while self.next < self.last and len(self.suspended) < self.limit:
-            block = self._place()
-            WORKER.write(block.state, "next_block", self.next)
-            status = self._turn("run", block)
-            self.next = WORKER.read(block.state, "next_block")
-            if status == SUSPENDED:
-                self.suspended.append(block)
-            else:
-                self.idle.append(block)
-                if status != RUNNING:
-                    return False
+            together = range(self.next, min(self.last, self.next + self.limit - len(self.suspended)))
+            for number in reversed(together) if self.adversarial else together[:1]:
+                block = self._place()
+                WORKER.write(block.state, "next_block", number)
+                WORKER.write(block.state, "last_block", number + 1 if self.adversarial else self.last)
+                status = self._turn("run", block)
+                if status == SUSPENDED:
+                    self.suspended.append(block)
+                else:
+                    self.idle.append(block)
+                    if status != RUNNING:
+                        return False
+            self.next = together.stop if self.adversarial else WORKER.read(block.state, "next_block")
         return True
 
     def _resume(self) -> bool:
         """A turn for each block that may go on; False where one ended the launch."""
         still: list[Resident] = []
+        if self.adversarial:
+            self.suspended.reverse()
         for i, block in enumerate(self.suspended):
             status = SUSPENDED if self._sleeps(block) else self._turn("resume", block)
             if status == SUSPENDED:

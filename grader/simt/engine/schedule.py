@@ -4,12 +4,16 @@ A warp runs its lowest basic block that has lanes, so that diverged lanes meet a
 jumps it yields and next starts above the block it left: a lane that spins cannot starve the others. A block runs its
 warps in turn until each waits or has ended; then complete barriers release their warps. A block in which nothing can
 run is a deadlock. Every choice depends on program state only, so runs repeat exactly.
+
+An adversarial run makes other legal choices, which show what only the usual ones hide: a block runs its warps in
+descending order, then in ascending order, and so on. Where one of them lets others run, so does the block.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from grader.simt.engine import findings, ir
 from grader.simt.engine.barriers import Barriers
@@ -43,11 +47,27 @@ def lanes_at(block: int) -> int:
     return LANES_AT + BLOCK_LANES * block
 
 
+@dataclass(frozen=True)
+class Order:
+    """The order in which a launch's warps, blocks and stores take effect; each is one that a GPU may choose."""
+
+    adversarial: bool = False
+    switch_after: str = ""  # "load" or "atomic": the volatile, relaxed or atomic accesses behind which others run
+
+
+USUAL = Order()
+ADVERSARIAL = {"reversed": Order(True), "after_loads": Order(True, "load"), "after_atomics": Order(True, "atomic")}
+ORDERS = {"usual": USUAL, **ADVERSARIAL}
+
+
 class Schedule:
     """Builds the scheduler's functions for one kernel."""
 
-    def __init__(self, module: ir.IRModule, exits: Sequence[int], *, copies: bool, objects: bool, waits: bool) -> None:
+    def __init__(
+        self, module: ir.IRModule, exits: Sequence[int], *, copies: bool, objects: bool, waits: bool, adversarial: bool
+    ) -> None:
         self.module = module
+        self.adversarial = adversarial
         self.waits = waits  # whether blocks may wait for each other
         self.copies = copies  # whether warps have queues of asynchronous copies
         self.objects = objects  # whether threads wait for barrier objects
@@ -158,7 +178,7 @@ class Schedule:
             WORKER.store(f, worker, "ctaid", value.trunc(I32), f.const(I32, axis))
         WORKER.store(f, worker, "serial", WORKER.load(f, worker, "serial_base") + block)
         WORKER.store(f, worker, "alive", WORKER.load(f, worker, "threads"))
-        for name in ("fenced", "partial_sync", "barriers"):
+        for name in ("fenced", "partial_sync", "barriers", "round"):
             WORKER.store(f, worker, name, 0)
         f.memset(WORKER.at(f, worker, "arrived"), 0, 64)
         f.memset(WORKER.at(f, worker, "arrived_acquired"), 0, 128)
@@ -197,7 +217,7 @@ class Schedule:
             changes = f.var(WORKER.load(f, worker, "changes"))
             WORKER.store(f, worker, "restless", 0)
             with f.loop(count) as i, f.if_(WORKER.load(f, worker, "status").eq(RUNNING)):
-                warp = _warp_at(f, worker, i)
+                warp = _warp_at(f, worker, self._turn(f, worker, i, count))
                 with f.if_(WARP.load(f, warp, "pending").ne(0)):
                     gave_way = f.call(self._warp, warp, worker)
                     yielded.set(yielded.get() | gave_way)
@@ -206,6 +226,9 @@ class Schedule:
                             WORKER.store(f, worker, "restless", 1)
             released = f.call(self.barriers.release(), worker)
             going.set(yielded.get() | released)
+            if self.adversarial:
+                WORKER.store(f, worker, "round", WORKER.load(f, worker, "round") + 1)
+                released = yielded.get().eq(0).zext(I32)
             if self.waits:
                 with f.if_(going.get().ne(0) & released.eq(0)):
                     self._suspend(f, worker, changes.get())
@@ -214,6 +237,13 @@ class Schedule:
         stuck = WORKER.load(f, worker, "alive").ne(0) & WORKER.load(f, worker, "status").eq(RUNNING)
         with f.if_(stuck, likely=False):
             self._deadlock(f, worker)
+
+    def _turn(self, f: Builder, worker: Value, i: Value, count: Value) -> Value:
+        """Which warp is the ``i``-th of this round."""
+        if not self.adversarial:
+            return i
+        descending = (WORKER.load(f, worker, "round") & 1).eq(0)
+        return descending.select(count - 1 - i, i)
 
     def _suspend(self, f: Builder, worker: Value, changes: Value) -> None:
         """After a round in which warps gave way and no barrier let any go on: let other blocks run, if that is all.
@@ -231,7 +261,7 @@ class Schedule:
         asleep = awake.get().eq(0)
         calm = WORKER.load(f, worker, "restless").eq(0) & now.eq(changes)
         running = WORKER.load(f, worker, "status").eq(RUNNING)
-        with f.if_((asleep | calm) & running):
+        with f.if_(running if self.adversarial else (asleep | calm) & running):
             WORKER.store(f, worker, "asleep", asleep.zext(I32))
             WORKER.store(f, worker, "status", SUSPENDED)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from grader.simt.engine import ir
-from grader.simt.engine.blocks import Block, Graph, Op, successors
+from grader.simt.engine.blocks import STRONG, Block, Graph, Op, is_strong, successors
 from grader.simt.engine.flatten import registers_in, storage_bytes
 from grader.simt.engine.layout import WARP, WORKER
 from grader.simt.engine.values import I1, I32, Value, vec
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 READS = ("ld", "ldu", "atom")
 OWN = frozenset({"param", "param::entry", "param::func", "const", "local"})
 """State spaces that nobody else writes to."""
-STRONG = frozenset({"volatile", "relaxed", "acquire", "release", "acq_rel"})
 UNFORESEEN = frozenset({"slow", "copy_queue", "result"})
 """Tags of what makes rounds differ, or is an effect by itself: `printf`, asynchronous copies, votes of a block."""
 MAKES_FRESH = frozenset({"fence", "barrier", "sync"})
@@ -62,9 +61,8 @@ def waits(graph: Graph) -> Mapping[int, Wait]:
 
 def _signals(op: Op) -> bool:
     """Whether this orders blocks, or is seen by another one in time."""
-    named = set(op.instruction.modifiers)
-    strong = op.instruction.opcode in ("atom", "red") or ("memory" in op.form.tags and named & STRONG)
-    return "fence" in op.form.tags or bool(strong and not any(m.startswith("shared") for m in named))
+    in_shared = any(m.startswith("shared") for m in op.instruction.modifiers)
+    return "fence" in op.form.tags or (is_strong(op) and not in_shared)
 
 
 def _wait(graph: Graph, loop: list[Block]) -> Wait | None:

@@ -1,0 +1,100 @@
+"""A store buffer for each warp, in an adversarial run: volatile and relaxed stores that other threads do not see yet.
+
+    store ─▶ buffer, in order ─▶ memory     at a fence, a barrier, a `.sync` operation, a lane's end, while it waits
+
+A GPU may show such stores to other threads late, and in another order than they were made in, up to a fence of the
+thread that made them. A thread sees its own stores at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from grader.simt.engine import ir
+from grader.simt.engine.builder import Builder, generated
+from grader.simt.engine.layout import HELD, HELD_SLOTS, STORE_BUFFER, STORE_BUFFER_BYTES, WARP, WORKER
+from grader.simt.engine.values import I32, I64, PTR, VOID, Value, vec
+
+ROW = vec(I64)
+
+
+@generated("hold", VOID, PTR, PTR, ROW, ROW, I32, I32)
+def hold(module: ir.IRModule, f: Builder) -> None:
+    """hold(worker, warp, host addresses, values, lanes, bytes): buffer a store of one element; a full buffer drains."""
+    worker, warp, places, values, lanes, size = f.args
+    buffer = _buffer(f, worker, warp)
+    with f.if_(STORE_BUFFER.load(f, buffer, "count").eq(HELD_SLOTS)):
+        f.call(drain(module), worker, warp)
+    count = STORE_BUFFER.load(f, buffer, "count")
+    slot = f.at(buffer, count.zext(I64) * HELD.size + STORE_BUFFER.size)
+    HELD.store_row(f, slot, "place", places)
+    HELD.store_row(f, slot, "value", values)
+    HELD.store(f, slot, "lanes", lanes)
+    HELD.store(f, slot, "bytes", size)
+    STORE_BUFFER.store(f, buffer, "count", count + 1)
+
+
+@generated("drain", VOID, PTR, PTR)
+def drain(module: ir.IRModule, f: Builder) -> None:
+    """drain(worker, warp): all buffered stores of the warp reach memory."""
+    worker, warp = f.args
+    changed = f.var(f.const(I32, 0))
+    with _slots(f, worker, warp) as slot:
+        size = HELD.load(f, slot, "bytes")
+        with f.each_lane(HELD.load(f, slot, "lanes")) as lane:
+            place = f.pointer(HELD.load(f, slot, "place", lane))
+            value = HELD.load(f, slot, "value", lane)
+            for width in (1, 2, 4, 8):
+                with f.if_(size.eq(width)):
+                    kind = ir.IntType(8 * width)
+                    new = value.resize(kind)
+                    changed.set(changed.get() | f.load(kind, place).ne(new).zext(I32))
+                    f.store(new, place)
+    STORE_BUFFER.store(f, _buffer(f, worker, warp), "count", 0)
+    with f.if_(changed.get().ne(0)):
+        for name in ("changes", "global_changes"):
+            f.add_to(WORKER.at(f, worker, name), 0, 1)
+
+
+@generated("drain_overlap", VOID, PTR, PTR, ROW, I32, I32, I32)
+def drain_overlap(module: ir.IRModule, f: Builder) -> None:
+    """drain_overlap(worker, warp, host addresses, lanes, bytes, whole): before an access, drain a buffer that has an
+    overlapping store of the same lane; with ``whole`` not for a store of just these bytes, which `forward` knows.
+    """
+    worker, warp, places, lanes, size, whole = f.args
+    meets = f.var(f.const(I32, 0))
+    with _slots(f, worker, warp) as slot:
+        held, held_size = HELD.row(f, slot, "place"), HELD.load(f, slot, "bytes")
+        before = (held + f.splat(held_size.zext(I64))).ule(places)
+        behind = (places + f.splat(size.zext(I64))).ule(held)
+        overlap = ~before.as_mask() & ~behind.as_mask() & lanes & HELD.load(f, slot, "lanes")
+        same = held.eq(places).as_mask() & held_size.eq(size).select(f.const(I32, -1), 0)
+        known = whole.ne(0).select(same, 0)
+        meets.set(meets.get() | (overlap & ~known))
+    with f.if_(meets.get().ne(0)):
+        f.call(drain(module), worker, warp)
+
+
+@generated("forward", ROW, PTR, PTR, ROW, ROW, I32, I32)
+def forward(_: ir.IRModule, f: Builder) -> None:
+    """forward(worker, warp, host addresses, loaded, lanes, bytes) -> the values, with each lane's own stores."""
+    worker, warp, places, loaded, lanes, size = f.args
+    result = f.var(loaded)
+    with _slots(f, worker, warp) as slot:
+        mine = HELD.row(f, slot, "place").eq(places).as_mask() & lanes & HELD.load(f, slot, "lanes")
+        mine = HELD.load(f, slot, "bytes").eq(size).select(mine, 0)
+        result.set(mine.as_lanes().select(HELD.row(f, slot, "value"), result.get()))
+    f.ret(result.get())
+
+
+def _buffer(f: Builder, worker: Value, warp: Value) -> Value:
+    return f.at(WORKER.load(f, worker, "stores"), WARP.load(f, warp, "index").zext(I64) * STORE_BUFFER_BYTES)
+
+
+@contextmanager
+def _slots(f: Builder, worker: Value, warp: Value) -> Iterator[Value]:
+    """For each buffered store, oldest first."""
+    buffer = _buffer(f, worker, warp)
+    with f.loop(STORE_BUFFER.load(f, buffer, "count")) as i:
+        yield f.at(buffer, i.zext(I64) * HELD.size + STORE_BUFFER.size)
