@@ -4,6 +4,7 @@ source ──NVRTC in a child──▶ PTX ──inspect──▶ Program ──
 
 source.py     reading a submission, and refusing what is no CUDA C;  lexical.py  comments, literals, directives, braces
 nvrtc.py      bytes to a Program;  child.py  NVRTC itself;  log.py  errors, and advice
+constants.py  the values of names that launch lines use
 inspect.py    what the PTX declares, and what of it is refused
 ptxas.py      PTX to a cubin;  tool.py  its child
 parsing.py    the parsed view of a source;  toolchain.py, cache.py
@@ -11,7 +12,8 @@ parsing.py    the parsed view of a source;  toolchain.py, cache.py
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ class Program:
     entries: tuple[Entry, ...]
     key: str  # content hash of the PTX: the cache's name for everything made from it
     log: str = ""  # NVRTC's warnings, already in terms of the student's file
+    constants: Mapping[str, int] = field(default_factory=dict)  # of the names that launch lines use
 
     def entry(self, name: str) -> Entry | None:
         return next((entry for entry in self.entries if entry.name == name), None)

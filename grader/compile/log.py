@@ -58,7 +58,8 @@ def read_log(log: str, name: str, source: str) -> CompilerLog:
     messages = [_diagnostic(chunk, name, lines) for chunk in _chunks(log)]
     errors = [message for message in _with_notes(messages) if message.severity != "warning"]
     count = sum(message.severity == "error" for message in messages)
-    warnings = [message for message in messages if message.severity == "warning" and message.line is not None]
+    own = (message for message in messages if message.line is not None and message.line <= len(lines))
+    warnings = [message for message in own if message.severity == "warning"]
     # Advice may take a look at the whole source, so it is asked for only where it is shown.
     advised = (
         replace(error, hint=advisor.hint(error.message, _line(lines, error.line) or "", error.column))

@@ -13,6 +13,7 @@ from typing import Any
 
 from grader.compile import Entry, Parameter, Program
 from grader.compile.cache import digest, load, store
+from grader.compile.constants import answerable, asked, tail, told
 from grader.compile.inspect import inspect_ptx
 from grader.compile.log import CompilerLog, clean, read_log
 from grader.compile.source import checked_source
@@ -23,7 +24,7 @@ from grader.process.child import Child, ChildPool, Closing, Used, spawn
 from grader.process.sandbox import Sandbox
 
 INCLUDE = Path(__file__).parent / "include"
-FORMAT = "2"  # of a cache entry: counts up when what is stored, or what is checked before storing, changes
+FORMAT = "3"  # of a cache entry: counts up when what is stored, or what is checked before storing, changes
 WITHOUT_LIBCUXX = "--define-macro=_CG_LIMIT_INCLUDED_DEPENDENCIES="
 """<cooperative_groups.h> without all of libcu++, which takes NVRTC a second and which few kernels take from there."""
 _TARGET = re.compile(r"sm_(\d{2,3}[af]?)")
@@ -74,22 +75,36 @@ def compile_source(source: bytes, name: str, *, target: str = "sm_80", cache: bo
 
 def _compiled(text: str, name: str, target: str, options: tuple[str, ...], toolchain: Toolchain) -> Program:
     include = (str(INCLUDE), *map(str, toolchain.include_dirs), str(INCLUDE / "fallback"))
-    result = run_nvrtc(text, name, options, include, toolchain)
+    result, names = _with_names(text, name, options, include, toolchain)
     if not result.ptx and WITHOUT_LIBCUXX in options:  # the source may use libcu++; if not, its errors are the same
         options = tuple(option for option in options if option != WITHOUT_LIBCUXX)
-        result = run_nvrtc(text, name, options, include, toolchain)
+        result, names = _with_names(text, name, options, include, toolchain)
     report = read_log(result.log, name, text)
     if not result.ptx:
         raise _compile_error(result, report, name)
+    ptx, constants = told(result.ptx, names)
     return Program(
         name=name,
         source=text,
-        ptx=result.ptx,
+        ptx=ptx,
         target=target,
-        entries=inspect_ptx(result.ptx, name, text),
-        key=cache_key_of(result.ptx, target),
+        entries=inspect_ptx(ptx, name, text),
+        key=cache_key_of(ptx, target),
         log=report.warnings,
+        constants=constants,
     )
+
+
+def _with_names(
+    text: str, name: str, options: tuple[str, ...], include: tuple[str, ...], toolchain: Toolchain
+) -> tuple[Compilation, tuple[str, ...]]:
+    """What NVRTC says of ``text``, and the names whose values are in its answer."""
+    names = asked(text)
+    result = run_nvrtc(text + tail(names), name, options, include, toolchain)
+    while not result.ptx and (fewer := answerable(names, result.log, text)) != names:
+        names = fewer
+        result = run_nvrtc(text + tail(names), name, options, include, toolchain)
+    return result, names
 
 
 def cache_key_of(ptx: str, target: str) -> str:
@@ -124,7 +139,7 @@ def _store(key: str, program: Program) -> None:
     entries = [
         [e.name, [[p.type, p.bytes, p.align] for p in e.parameters], e.static_shared_bytes] for e in program.entries
     ]
-    store("compile", key, {"ptx": program.ptx, "log": program.log, "entries": entries})
+    store("compile", key, {"ptx": program.ptx, "log": program.log, "entries": entries, "constants": program.constants})
 
 
 def _stored(key: str, text: str, name: str, target: str) -> Program | None:
@@ -134,9 +149,10 @@ def _stored(key: str, text: str, name: str, target: str) -> Program | None:
             Entry(e, tuple(Parameter(*p) for p in params), shared) for e, params, shared in value["entries"]
         )
         ptx, log = str(value["ptx"]), str(value["log"])
-    except (TypeError, KeyError, ValueError):
+        constants = {str(known): int(number) for known, number in value["constants"].items()}
+    except (TypeError, KeyError, ValueError, AttributeError):
         return None
-    return Program(name, text, ptx, target, entries, cache_key_of(ptx, target), log)
+    return Program(name, text, ptx, target, entries, cache_key_of(ptx, target), log, constants)
 
 
 # --------------------------------------------------------------------------------------------------------- the child

@@ -47,7 +47,9 @@ class _Case:
     ) -> None:
         self.script, self.exercise, self.size, self.limits, self.program = script, exercise, size, limits, program
         device = {"sm_count": limits.sm_count, "warp_size": limits.warp_size}
-        self.names: dict[str, Number] = {**script.integers.values, **device, **exercise.scalars, **size}
+        known = {} if program is None else program.constants  # by the compiler, else as the text reads
+        self.refused = {name: why for name, why in script.integers.refused.items() if name not in known}
+        self.names: dict[str, Number] = {**script.integers.values, **known, **device, **exercise.scalars, **size}
         self.aliases: dict[str, str] = {}  # src and dst, in a pass
         self.scratch: dict[str, Scratch] = {}
         self.maps: dict[str, TensorMap] = {}
@@ -107,7 +109,7 @@ class _Case:
         only_in_passes = dict.fromkeys(("src", "dst"), "exists in a passes line only")
         arrays = dict.fromkeys(self.buffers, "is an array, not a number")
         maps = dict.fromkeys(self.maps, "is a tensor map, not a number")
-        return only_in_passes | self.script.integers.refused | arrays | maps
+        return only_in_passes | self.refused | arrays | maps
 
     def number(self, text: LaunchFragment) -> Number:
         return self._evaluated(evaluate, text)

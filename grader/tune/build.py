@@ -108,8 +108,6 @@ class Workshop:
     def _built(self, variant: TunedVariant) -> TunedVariant:
         source = rewritten(self.source, self.places, variant.choice)
         script = parse_launches(source, file=self.file)
-        # Before a compilation: what the launch line says.
-        resolve_launches(script, self.exercise, self.size, self.machine.limits)
         program = compile_source(source.encode(), self.file, target=self.machine.target)
         plan = resolve_launches(script, self.exercise, self.size, self.machine.limits, program)
         for launch in plan.launches:  # what ptxas would refuse, in words of the source

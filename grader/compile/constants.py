@@ -1,0 +1,87 @@
+"""The integer constants that a file's launch lines use, as the compiler knows them.
+
+Which `#define` of several counts, what an `enum` gives and what a `constexpr` function returns is the compiler's to
+say. So the source gets a tail: a variable for each name. Its initial value stands in the PTX, and is taken out there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from grader.c_types import SIZEOF
+from grader.compile.lexical import line_comments, without_strings
+
+MOST = 100  # names
+LARGEST = 2**62  # what a launch line's expression may hold
+
+_LINE = re.compile(r"/+\s*(?:launch|passes|scratch|tensor_map)\b")
+_WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*+(?!\s*\()")
+_GIVEN = re.compile(r"\b([A-Za-z_]\w*+)\s*=(?!=)")
+_DEFINED = re.compile(r"^[ \t]*(?:#|%:)[ \t]*define[ \t]+(\w++)|\b([A-Za-z_]\w*+)\s*(?:=(?!=)|[({])", re.MULTILINE)
+_ENUM = re.compile(r"\benum\b[^{};()]{0,200}\{([^{}]*+)\}")
+_TYPES = frozenset(word for name in SIZEOF for word in name.split())
+
+_HEAD = """
+
+namespace warpgrade_names {{
+enum Unknown {{ {unknown} }};
+constexpr long long number(Unknown, int) {{ return 1LL << 63; }}
+template <class T> constexpr auto number(T value, int) -> decltype(value << 0, 0LL) {{ return value; }}
+template <class T> constexpr long long number(T, long) {{ return 1LL << 63; }}
+}}
+using namespace warpgrade_names;
+"""
+_ASKED = """\
+#ifdef {name}
+extern "C" __device__ long long {variable} = warpgrade_names::number(({name}), 0);
+#else
+extern "C" __device__ long long {variable} = warpgrade_names::number(::{name}, 0);
+#endif
+"""
+_VARIABLE = re.compile(r"^(?:\.visible )?\.global \.align 8 \.u64 warpgrade_name_(\d+)(?: = (-?\d+))?;\n", re.MULTILINE)
+_ERROR = re.compile(r"^(?:At end of source|.*\((\d+)\)): (?:catastrophic )?error\b", re.MULTILINE)
+
+
+def asked(source: str) -> tuple[str, ...]:
+    """The names of launch lines that the file may define: what they call, and what they define, is left out."""
+    lines = [text for _, text in line_comments(source) if _LINE.match(text)]
+    used = dict.fromkeys(word for line in lines for word in _WORD.findall(line))
+    given = {word for line in lines for word in _GIVEN.findall(line)}
+    if not used.keys() - given - _TYPES:
+        return ()
+    code = without_strings(source)
+    defined = {word for words in _DEFINED.findall(code) for word in words}
+    defined.update(word for members in _ENUM.findall(code) for word in _WORD.findall(members))
+    return tuple(word for word in used if word in defined and word not in given | _TYPES)[:MOST]
+
+
+def tail(names: Sequence[str]) -> str:
+    """What is added to the source, so that the compiler tells these names' values."""
+    if not names:
+        return ""
+    variables = (_ASKED.format(name=name, variable=f"warpgrade_name_{i}") for i, name in enumerate(names))
+    return _head(names) + "".join(variables)
+
+
+def _head(names: Sequence[str]) -> str:
+    return _HEAD.format(unknown="".join(f"\n#ifndef {name}\n{name},\n#endif\n" for name in names))
+
+
+def answerable(names: tuple[str, ...], log: str, source: str) -> tuple[str, ...]:
+    """The names that the compiler can be asked for, after the errors in ``log``: all of them, where the errors are the
+    file's own; none, where they may come from the tail in another way than by one name.
+    """
+    last = source.count("\n") + 1
+    first, each = source.count("\n") + _head(names).count("\n") + 1, _ASKED.count("\n")
+    lines = [int(match[1] or 0) for match in _ERROR.finditer(log)]
+    if any(not line or last < line < first for line in lines):
+        return ()
+    wrong = {(line - first) // each for line in lines if line > last}
+    return tuple(name for i, name in enumerate(names) if i not in wrong)
+
+
+def told(ptx: str, names: Sequence[str]) -> tuple[str, dict[str, int]]:
+    """The PTX without the tail's variables, and the values of the names that are integers."""
+    values = {names[int(index)]: int(value or 0) for index, value in _VARIABLE.findall(ptx) if int(index) < len(names)}
+    return _VARIABLE.sub("", ptx), {name: value for name, value in values.items() if abs(value) < LARGEST}
