@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -109,6 +110,19 @@ def rows_from_json(data: Sequence[dict[str, Any]]) -> tuple[BenchRow, ...]:
     return tuple(map(row, data))
 
 
+def report_from_json(text: str) -> BenchReport:
+    """The report from its document."""
+    from grader.gpus.detect import Gpu
+    from grader.launch import DeviceLimits
+
+    data = json.loads(text)
+    limits = {name: tuple(v) if isinstance(v, list) else v for name, v in data["gpu"].pop("limits").items()}
+    major, minor = data["gpu"].pop("compute_capability")
+    gpu = Gpu(**data["gpu"], compute_capability=(major, minor), limits=DeviceLimits(**limits))
+    versions = tuple((name, version) for name, version in data["versions"])
+    return BenchReport(gpu, versions, data["date"], rows_from_json(data["rows"]), data.get("left", 0))
+
+
 def to_markdown(report: BenchReport) -> str:
     """The report as docs/results/<gpu>.md."""
     gpu = report.gpu
@@ -146,13 +160,13 @@ def _cells(row: BenchRow) -> list[str]:
     if found is None:
         return [row.exercise, row.size, row.problem, "", "", "", "", "", "", row.word]
     low, high = found.interval_s
-    ceiling = f"{_fraction(found.fraction_of_ceiling)} {row.ceiling_name}" if found.fraction_of_ceiling else "–"
+    ceiling = f"{fraction_in_words(found.fraction_of_ceiling)} {row.ceiling_name}" if found.fraction_of_ceiling else "–"
     if row.above_ceiling:
         ceiling = f"above {row.ceiling_name}, which is no ceiling for it"
     reach = f"{'c' * (row.of == 'ceiling')}{row.reach:g}" if row.reach else "–"
     return [
         row.exercise, row.size, time_in_words(found.median_s), f"{time_in_words(low)} to {time_in_words(high)}",
-        f"{_rate(found.achieved, found.unit)}", _fraction(found.fraction_of_peak), ceiling, reach,
+        f"{rate_in_words(found.achieved, found.unit)}", fraction_in_words(found.fraction_of_peak), ceiling, reach,
         found.line if found.line_fraction else "–", row.word if found.line_fraction else "–",
     ]  # fmt: skip
 
@@ -163,7 +177,7 @@ def _libraries(rows: Iterable[BenchRow]) -> list[str]:
     if not found:
         return []
     cells = [
-        [row.exercise, row.size, library.name, time_in_words(library.seconds), _fraction(library.fraction),
+        [row.exercise, row.size, library.name, time_in_words(library.seconds), fraction_in_words(library.fraction),
          f"× {library.seconds / row.measured.median_s:.2f}" if row.measured else ""]
         for row, library in found
     ]  # fmt: skip
@@ -183,7 +197,7 @@ def time_in_words(seconds: float) -> str:
     return f"{seconds * 1e3:.3f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.1f} µs"
 
 
-def _rate(rate: float, unit: str) -> str:
+def rate_in_words(rate: float, unit: str) -> str:
     scale, form, per_second = _RATES.get(unit, (1e12, ".1f", f"T{unit}/s"))
     return f"{rate / scale:{form}} {per_second}"
 
@@ -191,5 +205,5 @@ def _rate(rate: float, unit: str) -> str:
 _RATES = {"B": (1e9, ".0f", "GB/s"), "launch": (1e6, ".2f", "M launches/s")}
 
 
-def _fraction(value: float | None) -> str:
+def fraction_in_words(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"

@@ -1,11 +1,10 @@
-"""The generated parts of a ladder's page and of its steps' statements: table, plot, a sentence on the step before."""
+"""The generated parts of a ladder's page: table and plot."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from math import isnan
 from pathlib import Path
 
@@ -73,15 +72,6 @@ def write_page(name: str, folder: Path, steps: Sequence[Step], report: Report) -
     path.write_text(text)
 
 
-def write_statements(steps: Sequence[Step], report: Report) -> None:
-    """Put into each statement that has a place for it what the step before reaches."""
-    for before, step in pairwise(steps):
-        path = step.entry.statement
-        text = path.read_text() if path.is_file() else ""
-        if "<!-- generated: before -->" in text:
-            path.write_text(filled(text, "before", sentence(before, report), path))
-
-
 def filled(text: str, part: str, content: str, path: Path) -> str:
     """The page's text with this content between the markers of the part."""
     found = re.findall(rf"<!-- generated: {part} -->\n.*?<!-- end -->", text, flags=re.DOTALL)
@@ -91,31 +81,13 @@ def filled(text: str, part: str, content: str, path: Path) -> str:
     return text.replace(found[0], f"<!-- generated: {part} -->\n{content}\n<!-- end -->")
 
 
-# --------------------------------------------------------------------------------------------------------- the sentence
-
-
-def sentence(step: Step, report: Report) -> str:
-    """What a step reaches, in a sentence; that it has not been measured, where it has not."""
-    found = step.timed
-    if found is None:
-        return not_yet(report)
-    size = step.entry.exercise.timed or {}
-    done = f"takes {time(found.median_s)} at {size_in_words(size)}"
-    if set(size) == {"m", "n", "k"}:
-        m, n, k = (size[name] for name in "mnk")
-        matrices = f"two {m} × {m} matrices" if m == n == k else f"{m} × {k} by {k} × {n} matrices"
-        done = f"multiplies {matrices} in {time(found.median_s)}"
-    rate = f"{found.rate / 1e9:.0f} GB/s" if step.of_bytes else f"{found.rate / 1e12:.3g} T{step.counts}/s"
-    return f"Measured on {_gpu(report)}: `{step.name}` {done}: {rate}, {found.fraction:.3f} of peak."
-
-
 def not_yet(report: Report) -> str:
-    return f"Measured on {_gpu(report)}: not yet."
+    return f"Measured on {gpu_in_words(str(report['gpu']['name']))}: not yet."
 
 
-def _gpu(report: Report) -> str:
+def gpu_in_words(name: str) -> str:
     """E.g. "an H200", "a V100": letters are spoken by their names."""
-    name = str(report["gpu"]["name"]).removeprefix("NVIDIA ").removeprefix("Tesla ")
+    name = name.removeprefix("NVIDIA ").removeprefix("Tesla ")
     spelled = name.split()[0].isupper() and name[0] in "AEFHILMNORSX"
     return f"{'an' if spelled or name[0] in 'AEIO' else 'a'} {name}"
 

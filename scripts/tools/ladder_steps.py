@@ -26,6 +26,7 @@ LIBRARIES = {
     "gemm:sgemm_tf32": "cuBLAS, TF32 on tensor cores",
     "gemm:matmul": "cuBLAS, fp16 on tensor cores",
     "gemm:igemm": "cuBLAS, int8 on tensor cores",
+    "gemm:matvec": "cuBLAS",
 }
 """A baseline's name -> what it is on a page; others are shown by their name."""
 

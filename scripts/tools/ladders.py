@@ -8,7 +8,6 @@ simulator's, at each step's simulated size, from the solutions as they are now. 
 
     exercises/CHAPTER/LADDER.md          the table and the plot, between their markers; the story is hand-written
     exercises/CHAPTER/LADDER.svg         the plot
-    exercises/CHAPTER/STEP/README.md     where it has the marker: a sentence on the step before
     docs/results/h200-ladders.md         the matrix
 """
 
@@ -21,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ladder_pages import write_page, write_statements
+from ladder_pages import write_page
 from ladder_steps import Report, step_of
 
 from grader.bench.report import table as markdown_table
@@ -57,7 +56,6 @@ def main() -> int:
     for name, exercises in found.items():
         steps = [step_of(one, report, launches) for one in exercises]
         write_page(name, exercises[0].folder.parent, steps, report)
-        write_statements(steps, report)
     cells = {name: matrix(exercises, launches) for name, exercises in found.items()}
     (RESULTS / "h200-ladders.md").write_text(matrix_page(cells, found, report))
     loose = [cell for of_ladder in cells.values() for cell in of_ladder if not cell.rejected]

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from kinds_table import verdicts_page
 from markdown_check import ROOT, findings, pages
+from measured import measured_pages
 from ptx_forms import ptx_forms
 from standin_names import standin_names
 
@@ -34,12 +35,12 @@ def main() -> int:
 
 def generated(*, write: bool) -> Iterator[str]:
     """Write the generated pages, or yield those that are out of date."""
-    for name, make in GENERATED.items():
-        path, text = ROOT / name, make()
+    texts = {ROOT / name: make() for name, make in GENERATED.items()}
+    for path, text in {**texts, **measured_pages()}.items():
         if write:
             path.write_text(text, encoding="utf-8")
         elif not path.is_file() or path.read_text(encoding="utf-8") != text:
-            yield f"{name}: out of date; scripts/docs writes it"
+            yield f"{path.relative_to(ROOT)}: out of date; scripts/docs writes it"
 
 
 if __name__ == "__main__":

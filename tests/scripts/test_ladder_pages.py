@@ -1,10 +1,9 @@
-"""The scripts that write the ladders' pages: tables, plots, sentences and the matrix, from records made by hand."""
+"""The scripts that write the ladders' pages: tables, plots and the matrix, from records made by hand."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +20,6 @@ from grader.catalog.exercises import load_catalog
 from grader.dev import ladders as dev
 from grader.dev import slices
 from grader.exercise import AlsoTimed, Array, Exercise, Expect, Target, Work
-from grader.render.console import statement_text
 from grader.timing.pass_lines import PassLine
 from grader.verdict import LaunchRecord
 
@@ -61,16 +59,6 @@ A story with \\1 in it.
 
 <!-- generated: plot -->
 <!-- end -->
-"""
-STATEMENT = """# product_v2
-
-## The idea
-
-<!-- generated: before -->
-Measured on an H200: not yet.
-<!-- end -->
-
-Prose.
 """
 COURSE = Course(Path("e"), Path("s"), Path("k"))
 
@@ -296,20 +284,6 @@ def test_the_plot_is_the_same_file_each_time_and_names_every_step_and_library(tm
     assert "TF32" not in texts[0]  # of another peak
 
 
-# ------------------------------------------------------------------------------------------------------------ sentences
-
-
-def test_a_sentence_says_what_a_step_reaches_in_the_units_of_its_work(steps, products):
-    assert pages.sentence(products[0], REPORT) == (
-        "Measured on an H200: `product_v1` multiplies two 4096 × 4096 matrices in 12.34 ms: "
-        "11.1 TFLOP/s, 0.166 of peak."
-    )
-    assert pages.sentence(steps[1], REPORT) == (
-        "Measured on an H200: `sum_v2` takes 400 µs at n = 4096: 4320 GB/s, 0.900 of peak."
-    )
-    assert pages.sentence(products[2], REPORT) == "Measured on an H200: not yet."
-
-
 @pytest.mark.parametrize(
     ("name", "words"),
     [("NVIDIA A100-SXM4-80GB", "an A100-SXM4-80GB"), ("Tesla V100-SXM2-16GB", "a V100-SXM2-16GB"),
@@ -317,45 +291,6 @@ def test_a_sentence_says_what_a_step_reaches_in_the_units_of_its_work(steps, pro
 )  # fmt: skip
 def test_a_gpu_has_the_article_of_its_first_letter(name, words):
     assert pages.not_yet({"gpu": {"name": name}}) == f"Measured on {words}: not yet."
-
-
-def statements(tmp_path: Path, text: str) -> list[Step]:
-    """Two steps of products, the second with this statement."""
-    (tmp_path / "README.md").write_text(text)
-    return [
-        step_of(PRODUCTS[0], REPORT, LAUNCHES),
-        step_of(replace(PRODUCTS[1], folder=tmp_path), REPORT, LAUNCHES),
-    ]
-
-
-def test_a_statement_tells_of_the_step_before_however_often_it_is_written(tmp_path):
-    steps = statements(tmp_path, STATEMENT)
-    for _ in range(2):
-        pages.write_statements(steps, REPORT)
-        expected = STATEMENT.replace("Measured on an H200: not yet.", pages.sentence(steps[0], REPORT))
-        assert (tmp_path / "README.md").read_text() == expected
-
-
-def test_a_statement_without_the_marker_stays_as_it_is_and_one_without_its_end_is_told(tmp_path):
-    plain = STATEMENT.replace("<!-- generated: before -->\n", "")
-    pages.write_statements(statements(tmp_path, plain), REPORT)
-    assert (tmp_path / "README.md").read_text() == plain
-    with pytest.raises(SystemExit, match=r"README\.md: it must have once <!-- generated: before -->"):
-        pages.write_statements(statements(tmp_path, STATEMENT.replace("<!-- end -->\n", "")), REPORT)
-
-
-def test_nobody_sees_the_markers_of_a_statement():
-    shown = statement_text(STATEMENT, color=False)
-    assert "<!--" not in shown
-    assert re.search(r"The idea\n\nMeasured on an H200: not yet\.\n\nProse\.", shown)
-
-
-@pytest.mark.parametrize("path", sorted(ROOT.glob("exercises/*/*/README.md")), ids=lambda path: path.parent.name)
-def test_what_is_generated_in_a_statement_has_both_of_its_markers(path):
-    text = path.read_text()
-    opened = text.count("<!-- generated: ")
-    assert opened == text.count("<!-- end -->")
-    assert opened == len(re.findall(r"<!-- generated: before -->\nMeasured on an? [^\n]+\n<!-- end -->", text))
 
 
 # --------------------------------------------------------------------------------------------------------------- matrix

@@ -23,7 +23,7 @@ EXERCISE = Exercise(
         unit="bandwidth",
         reach=0.93,
         ceiling="read_f32x4",
-        note="0.919 to 0.944 on five H200s; reads alone reach 0.95 to 0.97, CUB 0.91 to 0.93 in the same runs",
+        note="H200s differ: reads alone reach 0.95 to 0.97 of their peak",
     ),
     technique=(
         # Four elements or more for each thread: 2048 threads on each of 108 multiprocessors are 0.211 threads per

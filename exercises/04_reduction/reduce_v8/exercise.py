@@ -23,7 +23,7 @@ EXERCISE = Exercise(
         unit="bandwidth",
         reach=0.94,
         ceiling="read_f32x4",
-        note="0.922 to 0.945 on five H200s; reads alone reach 0.95 to 0.97, CUB 0.91 to 0.93 in the same runs",
+        note="H200s differ: reads alone reach 0.95 to 0.97 of their peak",
     ),
     technique=(
         # A word for each of 32 warps, the most that a block has, and 32 bytes for flags and the like. reduce_v7's tree

@@ -23,7 +23,7 @@ EXERCISE = Exercise(
         unit="bandwidth",
         reach=0.94,
         ceiling="read_f32x4",
-        note="0.926 to 0.949 on five H200s; reads alone reach 0.95 to 0.97, CUB 0.91 to 0.93 in the same runs",
+        note="H200s differ: reads alone reach 0.95 to 0.97 of their peak",
     ),
     technique=(
         Expect(

@@ -36,7 +36,7 @@ EXERCISE = Exercise(
         unit="bandwidth",
         reach=0.90,
         ceiling="read_f32x4",
-        note="0.919 to 0.921 in runs in which cuBLAS reached 0.879 to 0.885",
+        note="cuBLAS in the same run: docs/results/h200-gemm.md",
     ),
     technique=(
         Expect(

@@ -35,7 +35,7 @@ EXERCISE = Exercise(
         unit="fp16_tensor",
         ceiling="mma_f16",
         reach=0.55,
-        note="0.482 of the 0.55 that were aimed at: see docs/results/h200-gemm-limits.md",
+        note="less than was aimed at: see docs/results/h200-gemm-limits.md",
     ),
     technique=(
         # wmma::mma_sync does 4096 multiply-adds, mma.sync m16n8k16 does 2048.

@@ -85,9 +85,9 @@ __device__ unsigned place(int r, int c)
 // Copies ROWS × COLS elements of a matrix into a tile, step after step. Neighbouring threads take neighbouring chunks
 // of a row, and all threads together copy ROUND rows in a round.
 //
-// What the addresses take is computed once, before the loop, which only adds to it. So an H200 multiplies 4096 × 4096
-// matrices in 289 µs, and half of all instructions are products. With each step's addresses computed from scratch, in
-// one burst for all its copies, it took 333 µs, and a third of them were products: after each barrier all warps
+// What the addresses take is computed once, before the loop, which only adds to it. So half of all instructions are
+// products. With each step's addresses computed from scratch, in one burst for all its copies, an H200 took 15 % longer
+// for 4096 × 4096 matrices, and a third of the instructions were products: after each barrier all warps
 // computed addresses at the same time, and nobody fed the tensor cores.
 template <int ROWS, int COLS>
 struct Copier {

@@ -35,7 +35,7 @@ EXERCISE = Exercise(
         unit="fp16_tensor",
         # mma_f16 is no ceiling here: it measures mma.sync, and what wgmma reaches lies above it.
         reach=0.72,
-        note="0.742 to 0.754 in runs in which cuBLAS reached 0.743 to 0.755",
+        note="cuBLAS in the same run: docs/results/h200-gemm.md",
     ),
     # No technique: the simulator is an A100 and can count nothing. Time alone tells this step from the ones before.
     # Real values are uniform in [-1, 1): sums are near √k / 3, and a chain of k roundings errs by about eps·√k times

@@ -35,7 +35,7 @@ EXERCISE = Exercise(
         unit="fp16_tensor",
         ceiling="mma_f16",
         reach=0.48,
-        note="0.460 of the 0.48 that were aimed at: see docs/results/h200-gemm-limits.md",
+        note="less than was aimed at: see docs/results/h200-gemm-limits.md",
     ),
     technique=(
         Expect(
