@@ -116,7 +116,9 @@ def report_from_json(text: str) -> BenchReport:
     from grader.launch import DeviceLimits
 
     data = json.loads(text)
-    limits = {name: tuple(v) if isinstance(v, list) else v for name, v in data["gpu"].pop("limits").items()}
+    limits: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in data["gpu"].pop("limits").items()
+    }
     major, minor = data["gpu"].pop("compute_capability")
     gpu = Gpu(**data["gpu"], compute_capability=(major, minor), limits=DeviceLimits(**limits))
     versions = tuple((name, version) for name, version in data["versions"])
