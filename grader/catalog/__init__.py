@@ -1,1 +1,1 @@
-"""The exercises of all courses: folders, their `exercise.py`, and names resolved."""
+"""The exercises of all courses: folders, their `exercise.py`, and finding an exercise by name or number."""

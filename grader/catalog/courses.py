@@ -1,7 +1,7 @@
-"""Course folders: where exercises lie, and how an ``exercise.py`` becomes a record.
+"""Course folders: where exercises are, and how an ``exercise.py`` becomes a record.
 
-A course is ``exercises/CHAPTER/NAME/exercise.py`` with ``solutions/CHAPTER/NAME.cu`` and ``kernels_ref/`` beside
-``exercises``, or a plain folder of such chapters or exercises without them.
+A course is a folder with ``exercises/CHAPTER/NAME/exercise.py``, ``solutions/CHAPTER/NAME.cu`` and ``kernels_ref/``, or
+a plain folder of such chapters or exercises.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MAX_EXERCISE_BYTES = 256 << 10
 
 @dataclass(frozen=True)
 class Course:
-    """One course: the folder of its exercises, and the folders beside it. The latter two may not exist."""
+    """One course: the folder of its exercises, and two folders next to it, which may not exist."""
 
     exercises: Path
     solutions: Path
@@ -33,10 +33,10 @@ class Course:
 
 @dataclass(frozen=True)
 class CourseExercise:
-    """One exercise with its place. ``chapter`` is the folder above it ("04_reduction"), "" in a plain folder.
+    """One exercise with its folder. ``chapter`` is the parent folder ("04_reduction"), "" in a plain folder.
 
-    ``stub``, ``statement``, ``hints`` and ``interview`` are where those files belong; `solution` and `host_file` are
-    None where the file does not exist.
+    ``stub``, ``statement``, ``hints`` and ``interview`` are paths whether or not the file exists; `solution` and
+    `host_file` are None if it does not.
     """
 
     exercise: Exercise
@@ -90,17 +90,17 @@ class CourseExercise:
 
     @property
     def ladder_page(self) -> Path | None:
-        """The story of its ladder: ``reduce.md`` in the chapter's folder."""
+        """The page of its ladder: ``reduce.md`` in the chapter's folder."""
         return existing(self.folder.parent / f"{self.exercise.ladder}.md") if self.exercise.ladder else None
 
     def is_wrong_answer(self, path: Path) -> bool:
-        """Whether the file is one of those that must be rejected; `grader.dev.wrong` reads them."""
+        """Whether the file is one of the exercise's wrong answers; `grader.dev.wrong` reads them."""
         return path.resolve().parent == (self.folder / "wrong").resolve()
 
 
 @dataclass(frozen=True)
 class Broken:
-    """An ``exercise.py`` that could not be loaded. ``name`` is its folder's."""
+    """An ``exercise.py`` that could not be loaded. ``name`` is the name of its folder."""
 
     name: str
     path: Path
@@ -112,7 +112,7 @@ class Broken:
 
 
 def built_in_course() -> Course:
-    """The course inside the installed package, else the one of the clone that this package stands in."""
+    """The course inside the installed package, else the course of the clone that contains this package."""
     root = PACKAGE / "_course" if (PACKAGE / "_course").is_dir() else PACKAGE.parent
     return Course(root / "exercises", root / "solutions", root / "kernels_ref")
 
@@ -130,7 +130,7 @@ def course_at(folder: Path) -> Course:
 
 
 def exercise_files(exercises: Path) -> list[Path]:
-    """Every ``exercise.py`` in the folder, in its folders and in theirs."""
+    """Every ``exercise.py`` in the folder and up to two levels below it."""
     patterns = ("exercise.py", "*/exercise.py", "*/*/exercise.py")
     return sorted(path for pattern in patterns for path in exercises.glob(pattern))
 
@@ -141,13 +141,13 @@ def existing(path: Path) -> Path | None:
 
 
 def read_exercise(path: Path, course: Course) -> CourseExercise | Broken:
-    """The exercise of an ``exercise.py``, or what is wrong with it, with file and line."""
+    """The exercise of an ``exercise.py``, or its error with file and line."""
     folder = path.parent
     try:
         exercise = _exercise_in(path)
     except _BrokenExercise as error:
-        where = f"{path}:{error.line}" if error.line else str(path)
-        usage = UsageError(f"{where}: {error}", code="bad_exercise", hint="the fields are in grader/exercise.py")
+        place = f"{path}:{error.line}" if error.line else str(path)
+        usage = UsageError(f"{place}: {error}", code="bad_exercise", hint="the fields are in grader/exercise.py")
         return Broken(folder.name, path, error.line, usage)
     chapter = folder.parent.relative_to(course.exercises).as_posix() if folder != course.exercises else ""
     return CourseExercise(exercise, folder, "" if chapter == "." else chapter, course)
@@ -157,7 +157,7 @@ def read_exercise(path: Path, course: Course) -> CourseExercise | Broken:
 
 
 class _BrokenExercise(Exception):
-    """Raised when an exercise.py is no exercise; ``line`` is where, if known."""
+    """Raised when an exercise.py is not valid; ``line`` is the line of the error, if known."""
 
     def __init__(self, message: str, line: int | None = None) -> None:
         super().__init__(message)
@@ -165,15 +165,17 @@ class _BrokenExercise(Exception):
 
 
 def _exercise_in(path: Path) -> Exercise:
-    found = _run(path).get("EXERCISE")
-    if not isinstance(found, Exercise):
-        raise _BrokenExercise("it must hold EXERCISE = Exercise(...)" if found is None else "EXERCISE is no Exercise")
-    if found.name != path.parent.name:
-        raise _BrokenExercise(f"the exercise is named {found.name!r}, its folder {path.parent.name!r}")
-    for fault, words in _FAULTS:
-        if fault(found):
-            raise _BrokenExercise(words)
-    return found
+    exercise = _run(path).get("EXERCISE")
+    if exercise is None:
+        raise _BrokenExercise("it must define EXERCISE = Exercise(...)")
+    if not isinstance(exercise, Exercise):
+        raise _BrokenExercise("EXERCISE is not an Exercise")
+    if exercise.name != path.parent.name:
+        raise _BrokenExercise(f"the exercise is named {exercise.name!r}, its folder {path.parent.name!r}")
+    for has_fault, message in _FAULTS:
+        if has_fault(exercise):
+            raise _BrokenExercise(message)
+    return exercise
 
 
 _FAULTS: tuple[tuple[Callable[[Exercise], bool], str], ...] = (
@@ -186,7 +188,7 @@ _FAULTS: tuple[tuple[Callable[[Exercise], bool], str], ...] = (
     (lambda e: e.timed is not None and not _is_size(e.timed), "timed maps names to positive integers"),
     (lambda e: ":" not in e.oracle, "oracle must be 'module:function' of kernels_ref"),
 )
-"""What a literal can get wrong that would only show much later."""
+"""Mistakes in a literal that would otherwise appear only much later: a check and its message."""
 
 
 def _is_tuple_of(value: object, kind: type) -> bool:
@@ -198,7 +200,7 @@ def _is_size(size: object) -> bool:
 
 
 def _run(path: Path) -> dict[str, Any]:
-    """The names that an exercise.py defines; only ``grader`` can be imported in it, so that listing stays quick."""
+    """The names that an exercise.py defines; it can import only ``grader``, so that listing stays fast."""
     namespace: dict[str, Any] = {"__name__": "exercise", "__file__": str(path), "__builtins__": _BUILTINS}
     try:
         source = path.read_bytes()
@@ -222,14 +224,14 @@ _BUILTINS = vars(builtins) | {"__import__": _import_only_grader}
 
 
 def words_of(error: BaseException) -> str:
-    """An error of somebody's Python file in one line."""
+    """An error of a course's or student's Python file in one line."""
     if isinstance(error, SyntaxError):
         return f"a syntax error: {error.msg}"
     return f"{type(error).__name__}: {error}" if not isinstance(error, ImportError) else str(error)
 
 
 def line_in(path: Path, error: BaseException) -> int | None:
-    """The line of the file at ``path`` where the error arose, the innermost if there are several."""
+    """The innermost line of the file at ``path`` in the error's traceback; None if there is none."""
     if isinstance(error, SyntaxError) and error.filename == str(path):
         return error.lineno
     line, trace = None, error.__traceback__
@@ -247,14 +249,14 @@ def resolve_reference(reference: str, course: Course, *, folder: str = "") -> Ca
     """The function that ``"module:function"`` names in the course's ``kernels_ref``, or in the built-in one.
 
     ``folder`` is a folder inside it, e.g. ``"baselines"``. A course without a module of that name gets the built-in
-    one, so that a teacher's exercise can use the oracles that exist. Raises UsageError (``bad_exercise``) where the
-    module or the function is missing or broken, Unsupported where the module needs a package that is not installed.
+    one, so that a teacher's exercise can use the existing oracles. Raises UsageError (``bad_exercise``) if the module
+    or the function is missing or broken, Unsupported if the module needs a package that is not installed.
     """
     module_name, _, function = reference.partition(":")
     module = _reference_module(_reference_file(reference, module_name, course, folder))
-    found: object = getattr(module, function, None) if function and not function.startswith("_") else None
-    if callable(found):
-        return found
+    value: object = getattr(module, function, None) if function and not function.startswith("_") else None
+    if callable(value):
+        return value
     from grader.expressions import did_you_mean
 
     public = [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
@@ -269,13 +271,13 @@ def _reference_file(reference: str, module: str, course: Course, folder: str) ->
         for root in roots:
             if path := existing(root / folder / Path(*parts).with_suffix(".py")):
                 return path
-    places = " or ".join(str(root / folder) for root in roots)
-    raise UsageError(f"the reference {reference!r} names no module in {places}", code="bad_exercise")
+    folders = " or ".join(str(root / folder) for root in roots)
+    raise UsageError(f"the reference {reference!r} names no module in {folders}", code="bad_exercise")
 
 
 @cache
 def _reference_module(path: Path) -> ModuleType:
-    """The module at ``path``, loaded once, under a name that no other course's module has."""
+    """The module at ``path``, loaded once, under a unique name."""
     from importlib.util import module_from_spec, spec_from_file_location
 
     name = f"_warpgrade_reference_{abs(hash(path)):x}_{path.stem}"
@@ -293,6 +295,6 @@ def _reference_module(path: Path) -> ModuleType:
             message = f"{path} needs the module {error.name}, which is not installed"
             raise Unsupported(message, hint=hint) from error
         line = line_in(path, error)
-        where = f"{path}:{line}" if line else str(path)
-        raise UsageError(f"{where}: {words_of(error)}", code="bad_exercise") from error
+        place = f"{path}:{line}" if line else str(path)
+        raise UsageError(f"{place}: {words_of(error)}", code="bad_exercise") from error
     return module

@@ -1,8 +1,8 @@
-"""The exercises there are: the built-in course and every ``--course DIR``, one folder per exercise.
+"""The catalog of exercises: the built-in course and every ``--course DIR``, one folder per exercise.
 
     course folder ──load_catalog──▶ Catalog ──find("103" | "reduce_v3" | "v3")──▶ CourseExercise
 
-A broken ``exercise.py`` is kept as the error it is, so that the others can still be listed and graded.
+The error of a broken ``exercise.py`` is kept, so that the others can still be listed and graded.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from grader.errors import UsageError
 
 @dataclass(frozen=True)
 class Catalog:
-    """All exercises by number; where two courses hold the same name, the one named last on the command line."""
+    """All exercises by number; if two courses have the same name, that of the later one on the command line."""
 
     exercises: tuple[CourseExercise, ...]
     broken: tuple[Broken, ...] = ()
 
     def ladder(self, entry: CourseExercise) -> tuple[CourseExercise, ...]:
-        """All steps of its ladder, in order; itself alone where it is in none."""
+        """All steps of the exercise's ladder, in order; the exercise alone if it is in no ladder."""
         return tuple(other for other in self.exercises if other is entry or same_ladder(entry, other))
 
     def find(self, text: str) -> CourseExercise:
-        """The one exercise that ``text`` means: its name, its number, or a unique part of its name.
+        """The exercise for ``text``: its name, its number, or a unique part of its name.
 
         A number is the one that `list` shows (``Exercise.order``: 403), and never a part of a name. Raises UsageError
-        with the candidates; for another number these are the exercises of its chapter.
+        with the candidates; for an unknown number these are the exercises of its chapter.
         """
         for broken in self.broken:
             if broken.name == text and all(entry.name != text for entry in self.exercises):
@@ -49,13 +49,13 @@ class Catalog:
             lambda entry: str(entry.number) == wanted,
             lambda entry: bool(part) and part in entry.name.casefold(),
         )
-        found = next((hits for rule in rules if (hits := list(filter(rule, self.exercises)))), [])
-        if len(found) == 1:
-            return found[0]
-        if not found:
+        matches = next((entries for rule in rules if (entries := list(filter(rule, self.exercises)))), [])
+        if len(matches) == 1:
+            return matches[0]
+        if not matches:
             raise self._unknown(text)
-        names = ", ".join(entry.name for entry in found)
-        message = f"{text!r} may mean {len(found)} exercises: {names}"
+        names = ", ".join(entry.name for entry in matches)
+        message = f"{text!r} may mean {len(matches)} exercises: {names}"
         raise UsageError(message, code="ambiguous_exercise", hint="write one of these names")
 
     @property
@@ -72,12 +72,12 @@ class Catalog:
         return UsageError(f"there is no exercise {text!r}", code="unknown_exercise", hint=hint)
 
     def chapter(self, number: int) -> tuple[CourseExercise, ...]:
-        """The exercises of the chapter with this number, which is 4 for 4 as for 499; none where there is none."""
+        """The exercises of a chapter, by its number (4) or an exercise's (499); empty if there is no such chapter."""
         chapter = number // 100 or number
         return tuple(entry for entry in self.exercises if entry.number // 100 == chapter)
 
     def _in_chapter(self, number: str) -> str:
-        """``4 is the chapter reduction: 403 reduce_v3``, for 4 as for 499; "" where there is no such chapter."""
+        """``4 is the chapter reduction: 403 reduce_v3``, for 4 and for 499; "" if there is no such chapter."""
         members = self.chapter(int(number))
         if not members:
             return ""
@@ -87,17 +87,17 @@ class Catalog:
 
 
 def load_catalog(courses: Sequence[Path] = ()) -> Catalog:
-    """The built-in course and the given ones. Raises UsageError for a course folder that is none."""
+    """The built-in course and the given ones. Raises UsageError for a folder that is not a course."""
     by_name: dict[str, CourseExercise] = {}
     broken: list[Broken] = []
     for course in (built_in_course(), *map(course_at, courses)):
         loaded = [read_exercise(path, course) for path in exercise_files(course.exercises)]
-        fine, wrong = _without_twins([entry for entry in loaded if isinstance(entry, CourseExercise)])
-        by_name |= {entry.name: entry for entry in fine}
-        broken += [entry for entry in loaded if isinstance(entry, Broken)] + wrong
+        unique, duplicates = _without_duplicates([entry for entry in loaded if isinstance(entry, CourseExercise)])
+        by_name |= {entry.name: entry for entry in unique}
+        broken += [entry for entry in loaded if isinstance(entry, Broken)] + duplicates
     exercises = sorted(by_name.values(), key=lambda entry: (entry.number, entry.name))
     inheriting = []
-    for at, entry in enumerate(exercises):  # a step of a ladder has the technique of those before it, nearest first
+    for at, entry in enumerate(exercises):  # a step of a ladder inherits the technique of earlier steps, nearest first
         earlier = [other for other in reversed(exercises[:at]) if same_ladder(entry, other)]
         inherited = tuple(expect for other in earlier for expect in other.exercise.technique)
         inheriting.append(replace(entry, inherited=inherited))
@@ -109,18 +109,18 @@ def same_ladder(entry: CourseExercise, other: CourseExercise) -> bool:
     return bool(ladder) and entry.course == other.course and ladder == other.exercise.ladder
 
 
-def _without_twins(loaded: Sequence[CourseExercise]) -> tuple[list[CourseExercise], list[Broken]]:
-    """The first of each name, and the later ones of the same course as broken."""
+def _without_duplicates(loaded: Sequence[CourseExercise]) -> tuple[list[CourseExercise], list[Broken]]:
+    """The first exercise of each name, and the others of the same course as broken."""
     first: dict[str, CourseExercise] = {}
-    twins = []
+    duplicates = []
     for entry in loaded:
         other = first.setdefault(entry.name, entry)
         if other is not entry:
             path = entry.folder / "exercise.py"
             error = UsageError(f"{path}: {entry.name!r} is also the exercise in {other.folder}", code="bad_exercise")
-            twins.append(Broken(entry.name, path, None, error))
-    return list(first.values()), twins
+            duplicates.append(Broken(entry.name, path, None, error))
+    return list(first.values()), duplicates
 
 
 def is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= 9  # more digits are nobody's chapter
+    return text.isascii() and text.isdigit() and len(text) <= 9  # no chapter has more digits

@@ -1,7 +1,7 @@
 """The command ``grade`` (also ``warpgrade``): from the words of a command line to an exit code.
 
-0 pass   1 not passed   2 a wrong command or path   3 inconclusive   4 unsupported   5 the grader's fault
-130 ended with Ctrl-C; several names: the largest
+0 pass   1 not passed   2 a wrong command or path   3 inconclusive   4 unsupported   5 an error of the grader
+130 ended with Ctrl-C; for several names, the largest
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ INTERRUPTED, BROKEN_PIPE = 130, 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code; the only place where an error becomes an exit."""
+    """Run one command and return its exit code; errors become exit codes only here."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     with _ctrl_c_ends_at_once():
         return guarded(lambda: _run(words), as_json="--json" in words)
@@ -32,16 +32,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(words: list[str]) -> int:
     from grader.cli.commands import cli
 
-    answer = cli.main(args=words, prog_name="grade", standalone_mode=False)
-    return answer if isinstance(answer, int) else 0
+    code = cli.main(args=words, prog_name="grade", standalone_mode=False)
+    return code if isinstance(code, int) else 0
 
 
 @contextmanager
 def _ctrl_c_ends_at_once() -> Iterator[None]:
-    """End the process on Ctrl-C with one line, wherever it is.
+    """End the process on Ctrl-C with one line.
 
-    An exception instead could arrive in the middle of an import that another thread waits for. The children end with
-    their parent: the kernel sees to it (`grader.process.sandbox.die_with_parent`).
+    An exception instead could arrive in the middle of an import that another thread waits for. The kernel ends the
+    children with their parent (`grader.process.sandbox.die_with_parent`).
     """
     if current_thread() is not main_thread():
         yield
@@ -59,7 +59,7 @@ def _ctrl_c_ends_at_once() -> Iterator[None]:
 
 
 def guarded(run: Callable[[], int | None], *, as_json: bool = False) -> int:
-    """Return the exit code that ``run`` returns, 0 for None; whatever it raises becomes a message and a code."""
+    """Return the exit code that ``run`` returns, 0 for None; an exception becomes a message and a code."""
     import click
 
     try:
@@ -68,18 +68,18 @@ def guarded(run: Callable[[], int | None], *, as_json: bool = False) -> int:
     except (KeyboardInterrupt, click.Abort):
         print("grade: interrupted", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:  # the reader has gone (``grade list | head -1``): say nothing, now and in the flush at exit
+    except BrokenPipeError:  # nobody reads (``grade list | head -1``): print nothing, also in the flush at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except click.exceptions.Exit as done:
         return done.exit_code
     except Exception as error:
-        return _report(_understood(error), as_json=as_json)
+        return _report(_as_warpgrade_error(error), as_json=as_json)
     return code
 
 
-def _understood(error: Exception) -> WarpgradeError:
-    """``error`` as one of ours: click's complaints are wrong commands, anything unexpected is the grader's fault."""
+def _as_warpgrade_error(error: Exception) -> WarpgradeError:
+    """``error`` as an error of this package: click's errors are wrong commands, others the grader's fault."""
     import click
 
     from grader.errors import UsageError, WarpgradeError, as_fault
@@ -88,12 +88,12 @@ def _understood(error: Exception) -> WarpgradeError:
         return error
     if isinstance(error, click.ClickException):
         message = error.format_message().rstrip(".")
-        return UsageError(message[:1].lower() + message[1:], code="usage", hint=_way_out(error))
+        return UsageError(message[:1].lower() + message[1:], code="usage", hint=_usage_hint(error))
     return as_fault(error)
 
 
-def _way_out(error: click.ClickException) -> str:
-    """Where to look: at the names for who left out an exercise's, else at the help."""
+def _usage_hint(error: click.ClickException) -> str:
+    """Where to look: at the list of exercises if the name is missing, else at the help."""
     import click
 
     if isinstance(error, click.MissingParameter) and error.param is not None and error.param.name in ("name", "names"):
@@ -101,7 +101,7 @@ def _way_out(error: click.ClickException) -> str:
         if len(words) == 2:  # not `grade dev new`
             typed = " ".join(dict.fromkeys(words))  # the grading command's own path is `grade grade`
             return f"`grade list` shows the names; for example `{typed} vector_add`"
-    return "`grade --help` shows what there is"
+    return "`grade --help` shows all commands and options"
 
 
 def _report(error: WarpgradeError, *, as_json: bool) -> int:

@@ -1,4 +1,4 @@
-"""``grade dev new``: where a new exercise goes, and what to do with it; ``grade dev wrong``: its wrong answers."""
+"""The commands ``grade dev new``, ``grade dev wrong`` and ``grade dev check``, for authors of exercises."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from grader.output import print_line, print_text, say
 
 
 def make_exercise(name: str, chapter: str, folder: Path | None) -> int:
-    """Write a new exercise into ``folder``, else into the clone that this package stands in."""
+    """Write a new exercise into ``folder``, else into the clone that contains this package."""
     from grader.dev.new import new_exercise
 
     if name in reserved():
@@ -31,8 +31,8 @@ def make_exercise(name: str, chapter: str, folder: Path | None) -> int:
     option = f" --course {shown(folder)}" if folder is not None else ""
     print_line("")
     say(
-        "It adds two arrays, and everything in it holds together. Change it into yours; "
-        f"`grade dev check {name}{option}` says whether it still does."
+        "It adds two arrays, and passes its check. Change it into your exercise; "
+        f"`grade dev check {name}{option}` checks it again."
     )
     return 0
 
@@ -42,7 +42,7 @@ def _course(folder: Path | None) -> Course:
     if folder is None:
         course = built_in_course()
         if "_course" in course.exercises.parts:
-            hint = "--course DIR makes the exercise in a folder of yours"
+            hint = "--course DIR makes the exercise in your own folder"
             raise UsageError("the built-in course is inside the installed package", code="bad_course", hint=hint)
         return course
     if folder.exists() and not folder.is_dir():
@@ -57,7 +57,7 @@ def _course(folder: Path | None) -> Course:
 
 
 def list_wrong(entry: CourseExercise) -> int:
-    """Print each wrong answer with what is expected and why; the exit code is 1 if there is one that cannot be read."""
+    """Print each wrong answer with its expected verdict and reason; exit 1 if one of them cannot be read."""
     answers, problems = wrong_answers(entry)
     for answer in answers:
         words = answer.expectation.words
@@ -69,7 +69,7 @@ def list_wrong(entry: CourseExercise) -> int:
 
 
 def print_wrong(entry: CourseExercise, name: str, into: Path | None) -> int:
-    """Print the files that are graded for a wrong answer, or write them ``into`` a folder."""
+    """Print the files that are graded for a wrong answer, or write them ``into`` a folder. Raises UsageError."""
     try:
         answer = wrong_answer(entry, name)
     except FileNotFoundError:
@@ -92,7 +92,7 @@ def print_wrong(entry: CourseExercise, name: str, into: Path | None) -> int:
 
 
 def edit_wrong(entry: CourseExercise, name: str, files: Sequence[Path]) -> int:
-    """Write a wrong answer's edit from whole files."""
+    """Write a wrong answer's edit from whole files. Raises UsageError."""
     if not re.fullmatch(r"\w+", name):
         raise UsageError(f"a wrong answer cannot be called {name!r}", code="bad_name", hint="use letters, digits and _")
     try:
@@ -105,14 +105,14 @@ def edit_wrong(entry: CourseExercise, name: str, files: Sequence[Path]) -> int:
 
 
 def refresh_wrong(entry: CourseExercise) -> int:
-    """Move the edits of an exercise to its changed solution; the exit code is 1 if one has no place any more."""
+    """Adapt the edits of an exercise to its changed solution; exit 1 if one of them no longer fits."""
     rewritten, problems = refresh(entry)
     for path in rewritten:
         print_line(shown(path))
     for problem in problems:
         print_line(str(problem), to_stderr=True)
     if not rewritten and not problems:
-        print_line("Every edit fits the solution as it is.")
+        print_line("Every edit fits the current solution.")
     return 1 if problems else 0
 
 
@@ -124,9 +124,9 @@ def run_check(names: Sequence[str], courses: Sequence[Path], *, gpu: bool, devic
     from grader.dev.check import run
 
     catalog = load(courses)
-    ours = built_in_course().exercises
-    chosen = [entry for entry in catalog.exercises if not courses or entry.course.exercises != ours]
-    broken = [entry for entry in catalog.broken if not courses or ours not in entry.path.parents]
+    built_in = built_in_course().exercises
+    chosen = [entry for entry in catalog.exercises if not courses or entry.course.exercises != built_in]
+    broken = [entry for entry in catalog.broken if not courses or built_in not in entry.path.parents]
     if names:
         chosen, broken = [find(catalog, name) for name in names], []
     return run(chosen, broken, gpu=gpu, device=device, minutes=minutes)

@@ -1,4 +1,4 @@
-"""``grade bench``, ``grade calibrate`` and ``grade profile``: the solutions timed, pass lines, what ncu counts."""
+"""``grade bench``, ``grade calibrate`` and ``grade profile``: times of the solutions, pass lines, counters of ncu."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 def run_bench(
     names: Sequence[str], courses: Sequence[Path], *, device: int, output: Path | None, minutes: float | None
 ) -> int:
-    """Time the solutions of the named exercises (default: all). Exit 1 where one does not pass its line.
+    """Time the solutions of the named exercises (default: all). Exit 1 if one does not pass its line.
 
-    With ``minutes`` it is a slice: exit 3, and no file, while exercises are left.
+    With ``minutes`` it times a slice of them: exit 3, and no file, while exercises are left.
     """
     from grader.backends.gpu import GpuBackend
     from grader.bench.solutions import bench
@@ -48,7 +48,7 @@ def run_bench(
     )  # fmt: skip
     print_table(bench_table(report))
     if report.left:
-        print_line(f"\n{report.left} exercises are left: the same command goes on with them")
+        print_line(f"\n{report.left} exercises are left: run the same command again to continue")
         return LEFT
     if output is not None:
         write_file(output, to_markdown(report))
@@ -57,20 +57,23 @@ def run_bench(
 
 
 def bench_table(report: BenchReport) -> Table:
-    """Return one row per solution: its time and rate, and the library beside it; further libraries below."""
+    """Return one row per solution: its time and rate, and a library's; further libraries in rows below."""
     table = table_of("exercise", "size", "median", "of peak", "of ceiling", "line", "fast", "library", "of peak")
     for row in report.rows:
-        found = row.measured
-        if found is None:
+        measured = row.measured
+        if measured is None:
             table.add_row(row.exercise, row.size, row.problem)
             continue
         cells = [
-            row.exercise, row.size, duration(found.median_s), _part(found.fraction_of_peak),
-            _part(found.fraction_of_ceiling), *([found.line, row.word] if found.line_fraction else ["–", "–"]),
+            row.exercise, row.size, duration(measured.median_s), _part(measured.fraction_of_peak),
+            _part(measured.fraction_of_ceiling),
+            *([measured.line, row.word] if measured.line_fraction else ["–", "–"]),
         ]  # fmt: skip
-        libraries = [(f"{one.name} {duration(one.seconds)}", _part(one.fraction)) for one in row.libraries]
-        for beside in libraries or [("–", "–")]:
-            table.add_row(*cells, *beside)
+        libraries = [
+            (f"{library.name} {duration(library.seconds)}", _part(library.fraction)) for library in row.libraries
+        ]
+        for library_cells in libraries or [("–", "–")]:
+            table.add_row(*cells, *library_cells)
             cells = [""] * len(cells)
     return table
 
@@ -83,7 +86,7 @@ def _part(value: float | None) -> str:
 
 
 def calibrate(names: Sequence[str], courses: Sequence[Path], *, device: int, output: Path | None) -> int:
-    """Time the solutions and write the GPU's profile. Exit 1 where one could not be measured."""
+    """Time the solutions and write the GPU's profile. Exit 1 if one could not be measured."""
     from grader.backends.gpu import GpuBackend
     from grader.bench.solutions import bench
 
@@ -98,11 +101,11 @@ def calibrate(names: Sequence[str], courses: Sequence[Path], *, device: int, out
     if measured.lines:
         whole = merged(older, measured, catalog)
         new = {name: line for name, line in whole.lines.items() if name in measured.lines}
-        for text in profile_lines(new):  # before the file, which may not be writable: the figures took minutes
+        for text in profile_lines(new):  # printed first: the file may not be writable, and the figures took minutes
             print_line(text)
         save(whole, path)
         print_line("")
-        say(f"{path} holds these lines for every {whole.gpu}. `grade calibrate --use FILE` takes them over elsewhere.")
+        say(f"{path} has these lines, for every {whole.gpu}. `grade calibrate --use FILE` installs them elsewhere.")
     without = [row for row in report.rows if row.exercise not in measured.lines]
     for row in without:
         say(f"{row.exercise} has no line: {why_none(row)}")
@@ -110,18 +113,18 @@ def calibrate(names: Sequence[str], courses: Sequence[Path], *, device: int, out
 
 
 def _timed(catalog: Catalog, names: Sequence[str]) -> list[CourseExercise]:
-    """The exercises to measure: the named ones, else all that are timed. Raises UsageError where one is not."""
+    """The exercises to measure: the named ones, else all timed ones. Raises UsageError if a named one is not timed."""
     chosen = [find(catalog, name) for name in names]
     for entry in chosen:
-        if why := _why_no_line_can_be_drawn(entry):
-            hint = "`grade calibrate` without a name measures all that can be"
+        if why := _why_not_calibrated(entry):
+            hint = "`grade calibrate` without a name measures every exercise that can be calibrated"
             raise UsageError(why, code="not_timed", hint=hint)
-    every = [entry for entry in catalog.exercises if not _why_no_line_can_be_drawn(entry)]
+    every = [entry for entry in catalog.exercises if not _why_not_calibrated(entry)]
     return list({entry.name: entry for entry in chosen}.values()) if names else every
 
 
-def _why_no_line_can_be_drawn(entry: CourseExercise) -> str:
-    """Why nothing is to be measured for it; "" where something is."""
+def _why_not_calibrated(entry: CourseExercise) -> str:
+    """Why an exercise has no pass line that can be measured; "" if it has."""
     target = entry.exercise.target
     if entry.solution is None:
         return f"{entry.name} has no solution, so it has no pass line"
@@ -133,9 +136,9 @@ def _why_no_line_can_be_drawn(entry: CourseExercise) -> str:
 
 
 def _older(path: Path, gpu: str, *, mine: bool) -> Profile | None:
-    """The profile that is there and stays but for what is measured now. Raises UsageError before it is overwritten.
+    """The existing profile, whose other lines stay. Raises UsageError if the file must not be overwritten.
 
-    This user's own profile, where it is damaged, makes room for the new one.
+    A damaged profile of this user (``mine``) is replaced.
     """
     if path.is_dir():
         raise UsageError(f"{path} is a folder", code="cannot_write", hint="--output names a file")
@@ -145,7 +148,7 @@ def _older(path: Path, gpu: str, *, mine: bool) -> Profile | None:
         older = read_profile(path)
     except UsageError as error:
         if mine:
-            say(f"{error.message}; a new one takes its place")
+            say(f"{error.message}; a new one replaces it")
             return None
         raise UsageError(error.message, code=error.code, hint="--output names a new file or a profile") from None
     if older.gpu != gpu:
@@ -155,20 +158,20 @@ def _older(path: Path, gpu: str, *, mine: bool) -> Profile | None:
 
 
 def why_none(row: BenchRow) -> str:
-    """Why no line can be drawn from this row, in words; "" where one can."""
+    """Why there is no pass line from this row; "" if there is one."""
     if row.measured is None:
         return row.problem or "it was not measured"
     if row.fraction is None or not (isfinite(row.fraction) and row.fraction > 0):
         return f"the {row.of} of this GPU is not known"
     if row.fraction > TOO_FAST:
-        return f"it reached {row.fraction:.2f} of the {row.of}, which cannot be: the {row.of} is wrong on this GPU"
+        return f"it reached {row.fraction:.2f} of the {row.of}, which is impossible: the {row.of} is wrong on this GPU"
     return ""
 
 
 def merged(older: Profile | None, newer: Profile, catalog: Catalog) -> Profile:
-    """Both profiles in one. Whether a step is separated from the timed one before it is seen over all their lines."""
+    """Both profiles in one; every step is compared with its predecessor among all their lines."""
     both = newer if older is None else older.with_lines(newer)
-    before = {}  # each step's predecessor on its ladder, among those that have a line
+    before = {}  # each step's predecessor on its ladder, among the steps with a line
     for entry in (entry for entry in catalog.exercises if entry.name in both.lines):
         steps = [other.name for other in catalog.ladder(entry) if other.name in both.lines]
         if at := steps.index(entry.name):
@@ -177,7 +180,7 @@ def merged(older: Profile | None, newer: Profile, catalog: Catalog) -> Profile:
 
 
 def use_profile(path: Path) -> int:
-    """Take over a profile that somebody has measured on the same model; its lines go before those of one's own."""
+    """Install a profile that was measured on the same GPU model; its lines take precedence over the user's own."""
     if not path.is_file():
         raise UsageError(f"there is no file {path}", code="cannot_read", hint="`grade calibrate` writes a profile")
     profile = read_profile(path)
@@ -193,7 +196,7 @@ def profile_lines(lines: Mapping[str, PassLine]) -> Iterator[str]:
     widest = max(map(len, ("exercise", *lines)))
     yield f"{'exercise':<{widest}}  solution    line  of"
     for name, line in lines.items():
-        note = "" if line.separated else "   no faster than the step before: technique alone tells them apart"
+        note = "" if line.separated else "   no faster than the step before: only technique distinguishes them"
         yield f"{name:<{widest}}  {line.solution:>8.3f}  {line.fraction:>6.3g}  {line.of}{note}"
 
 
@@ -207,7 +210,7 @@ def show_profile(
     name: str, courses: Sequence[Path], *, file: Path | None, solution: bool, device: int, ncu: str | None,
     as_json: bool,
 ) -> int:  # fmt: skip
-    """Profile the file that `grade` would grade. Raises Unsupported without a GPU, ncu, or the right to count."""
+    """Profile the file that `grade` would grade. Raises Unsupported without a GPU, ncu, or permission to count."""
     from grader.bench.profile import profiled_submission
     from grader.gpus.detect import detect
 
@@ -232,12 +235,12 @@ def profiled_lines(profile: SubmissionProfile) -> Iterator[str]:
     for row in profile.rows:
         yield f"  {row.counter:<24} {_number(row.simulator):>13} {_number(row.profiler):>13}  {_note(row)}"
     yield ""
-    yield "Sectors have to be equal. Instructions and shared requests are the machine's, which ptxas made of the PTX: "
-    yield "compare their ratios. docs/counters.md has the profiler's name of each counter."
+    yield "Sectors must be equal. The GPU's instructions and shared requests are those of the machine code that ptxas "
+    yield "made from the PTX: compare their ratios. docs/counters.md has the profiler's name of each counter."
     yield ""
     yield f"  {'launch':<34} {'time':>9} {'DRAM':>7} {'warps':>7} {'registers':>10}"
     for facts in profile.facts:
-        # ``256`` for (256, 1, 1), else all three
+        # ``256`` for (256, 1, 1), else all three extents
         grid, block = (
             str(size[0] if size[1:] == (1, 1) else size).replace(" ", "") for size in (facts.grid, facts.block)
         )
@@ -246,15 +249,15 @@ def profiled_lines(profile: SubmissionProfile) -> Iterator[str]:
         shape = f"{facts.kernel}<<<{grid}, {block}>>>"
         yield f"  {shape:<34} {time:>9} {dram:>7} {warps:>7} {facts.registers or '-':>10}"
     yield ""
-    yield "DRAM: bandwidth in use, of the peak. Warps: resident warps, of those that fit. At this small size both are "
-    yield "lower than at the timed one."
+    yield "DRAM: bandwidth as a percentage of the peak. Warps: resident warps as a percentage of the maximum. At this "
+    yield "small size both are lower than at the timed size."
 
 
 def _note(row: ProfileRow) -> str:
     if row.profiler == row.simulator:
         return "equal"
     if row.differs:
-        return "differs, and must not: please report it"
+        return "differs, but must be equal: please report it"
     return f"{row.profiler / row.simulator:.3f}" if row.profiler and row.simulator else ""
 
 

@@ -1,6 +1,6 @@
-"""The click group: ``grade NAME…`` grades, and any first word that is a command is that command.
+"""The click group: ``grade NAME…`` grades, unless the first word is a command.
 
-Modules that a command needs are imported inside it: ``grade --help`` and ``grade list`` must start at once.
+Modules that a command needs are imported inside it, so that ``grade --help`` and ``grade list`` start fast.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from grader.cli.routing import SHELLS, GradeGroup, complete_names, completion_sc
 from grader.verdict import BACKENDS, MAX_SEED
 
 Declared = Callable[[Callable[..., Any]], Callable[..., Any]]
-"""What declares an option or an argument of a command."""
+"""A decorator that declares an option or an argument of a command."""
 
 
 def path_option(*names: str, metavar: str = "FILE", **more: Any) -> Declared:
@@ -27,7 +27,7 @@ def path_option(*names: str, metavar: str = "FILE", **more: Any) -> Declared:
 
 
 def graded_file(verb: str) -> Declared:
-    """The options that say which file is meant: one of one's own, or the course's solution."""
+    """The options that name the file: the user's own, or the course's solution."""
     file = path_option("--file", metavar="PATH", help=f"{verb} this file.")
     solution = click.option("--solution", is_flag=True, help=f"{verb} the course's own solution.")
     return lambda command: file(solution(command))
@@ -51,7 +51,7 @@ AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON d
 NO_COLOR = click.option("--no-color", is_flag=True, help="Print without colours (also: NO_COLOR=1).")
 MINUTES = click.option(
     "--minutes", type=click.FloatRange(min=0, min_open=True), metavar="N",
-    help="A slice: go on where the last one stopped, changed exercises first; exit 3 while some are left.",
+    help="Run a slice: continue where the last run stopped, changed exercises first; exit 3 while some are left.",
 )  # fmt: skip
 DEVICE = click.option("--device", type=click.IntRange(min=0), default=0, metavar="N", help="Which GPU, from 0.")
 BACKEND = click.option("--backend", type=click.Choice(BACKENDS), default="auto", help="Where it runs.")
@@ -60,7 +60,7 @@ TIMEOUT = click.option(
     help="Stop a submission after this long.",
 )  # fmt: skip
 NO_SANDBOX = click.option(
-    "--no-sandbox", is_flag=True, help="Run a host file with your own rights where files cannot be closed."
+    "--no-sandbox", is_flag=True, help="Run a host file with your own rights where the kernel has no Landlock."
 )
 OUTPUT = path_option("--output", help="Also write the table as Markdown, and FILE.json.")
 
@@ -68,24 +68,24 @@ OUTPUT = path_option("--output", help="Also write the table as Markdown, and FIL
 @click.group(cls=GradeGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="warpgrade")
 def cli() -> None:
-    """Grade a CUDA kernel: is it right, does it use the technique of the step, how close is it to the peak?
+    """Grade a CUDA kernel: is it correct, does it use the technique of the step, how close is it to the peak?
 
-    New here? `grade next` says where to begin, and `grade list` shows all exercises.
+    New here? `grade next` says where to start, and `grade list` shows all exercises.
 
-    NAME is an exercise, its number, a part of its name, or a file with its name. Graded is --file, else ./NAME.cu,
-    else, in a clone of warpgrade, the stub in its exercises/.
+    NAME is an exercise, its number, a part of its name, or a file with its name. The graded file is --file, else
+    ./NAME.cu, else, in a clone of warpgrade, the stub in its exercises/.
     """
 
 
 def command(runs: str, *options: Declared, name: str | None = None, group: click.Group = cli) -> Declared:
-    """Declare a command by its help alone: the values of its options go, by name, to the function ``runs``.
+    """Declare a command: the decorated function has only its help; ``runs`` gets the values of its options, by name.
 
     ``runs`` is ``module.function`` in `grader.cli`, imported when the command is called.
     """
     module, _, function = runs.partition(".")
 
-    def declared(described: Callable[..., Any]) -> click.Command:
-        @wraps(described)
+    def declared(documented: Callable[..., Any]) -> click.Command:
+        @wraps(documented)
         def call(**values: Any) -> int:
             code: int = getattr(import_module(f"grader.cli.{module}"), function)(**values)
             return code
@@ -126,15 +126,15 @@ def grade(**options: Any) -> int:
     "course.show_list", click.argument("chapter", required=False, metavar="[CHAPTER]"), AS_JSON, COURSE, name="list"
 )
 def list_exercises() -> None:
-    """List the exercises in order, each with its one idea.
+    """List the exercises in order, each with its idea.
 
-    CHAPTER is the number of one: `grade list 9` lists that chapter alone.
+    CHAPTER is a chapter's number: `grade list 9` lists only chapter 9.
     """
 
 
 @command("course.show_statement", NAME, NO_COLOR, COURSE)
 def show() -> None:
-    """Show what an exercise asks for."""
+    """Show the statement of an exercise."""
 
 
 @command(
@@ -144,7 +144,7 @@ def show() -> None:
 def start() -> None:
     """Copy the stub of an exercise into this folder.
 
-    Of a host exercise that is two files: one that is missing is copied, one that is here stays as it is.
+    A host exercise has two files: a missing one is copied, an existing one is not changed.
     """
 
 
@@ -155,7 +155,7 @@ def start() -> None:
 def next_exercise() -> None:
     """Say which exercise comes next.
 
-    It is the first one that is open after the one passed last, among those that can be graded on this machine.
+    It is the first exercise after the one you passed last that you have not passed and that this machine can grade.
     """
 
 
@@ -175,7 +175,7 @@ def hint() -> None:
     COURSE,
 )  # fmt: skip
 def interview() -> None:
-    """Ask what interviewers ask about an exercise; with --answers, answer it too."""
+    """Show interview questions about an exercise; with --answers, also the answers."""
 
 
 @command(
@@ -188,27 +188,27 @@ def solution() -> None:
 
 @command("practice.reset_exercise", NAME, COURSE)
 def reset() -> None:
-    """Put the stub back, and keep what you wrote as NAME.cu.bak."""
+    """Restore the stub, and keep your version as NAME.cu.bak."""
 
 
 @command("watching.watch_files", OPTIONAL_NAME, BACKEND, DEVICE, TIMEOUT, NO_SANDBOX, NO_COLOR, COURSE)
 def watch() -> None:
     """Grade a file each time it is saved.
 
-    Without NAME, whichever exercise's file in this folder is saved. Keys: h shows a hint, n goes on to the next
-    exercise, l lists them, Enter grades again, ? explains the keys, q quits.
+    Without NAME, it grades any exercise's file in this folder when it is saved. Keys: h shows a hint, n goes to the
+    next exercise, l lists them, Enter grades again, ? explains the keys, q quits.
     """
 
 
 @command("practice.show_progress", path_option("--export", help="Write it to a .json or .csv file."), AS_JSON, COURSE)
 def progress() -> None:
-    """Show what you have passed, how well, and when."""
+    """Show which exercises you have passed, with scores and dates."""
 
 
 @cli.command()
 @click.argument("shell", type=click.Choice(SHELLS))
 def completion(shell: str) -> int:
-    """Print what makes your shell complete names and options."""
+    """Print a script that lets your shell complete names and options."""
     from grader.output import print_text
 
     print_text(completion_script(shell, cli))
@@ -217,7 +217,7 @@ def completion(shell: str) -> int:
 
 @command("machine.show_doctor", NO_COLOR)
 def doctor() -> None:
-    """Say what is installed, which GPU is here, and what installs the rest."""
+    """Say what is installed, which GPU this machine has, and how to install the rest."""
 
 
 @cli.command()
@@ -225,13 +225,13 @@ def doctor() -> None:
 @click.option("--block", type=click.IntRange(min=1), metavar="THREADS", help="How many blocks of so many threads fit?")
 @click.option("--registers", type=click.IntRange(min=1), metavar="N", help="Registers of each thread; default: 32.")
 @click.option("--shared", type=click.IntRange(min=0), metavar="BYTES", help="Shared memory of each block; default: 0.")
-@click.option("--arch", metavar="sm_XY", help="Answer for this architecture instead of the GPU here.")
+@click.option("--arch", metavar="sm_XY", help="Answer for this architecture instead of this machine's GPU.")
 @AS_JSON
 def device(
     device: int, block: int | None, registers: int | None, shared: int | None, arch: str | None, as_json: bool
 ) -> int:
     """Show a GPU's peaks and what the simplest kernels reach on it; with --block, how many blocks fit."""
-    if any(given is not None for given in (block, registers, shared, arch)):
+    if any(value is not None for value in (block, registers, shared, arch)):
         from grader.cli.machine import OccupancyQuestion, show_occupancy
 
         question = OccupancyQuestion(arch, block or 256, registers or 32, shared or 0)
@@ -243,11 +243,11 @@ def device(
 
 @command(
     "bench.show_profile", NAME, graded_file("Profile"),
-    click.option("--ncu", metavar="PATH", help="Nsight Compute, where it is not found by itself."),
+    click.option("--ncu", metavar="PATH", help="The path of Nsight Compute, if it is not found."),
     DEVICE, AS_JSON, COURSE,
 )  # fmt: skip
 def profile() -> None:
-    """Count with Nsight Compute what the simulator counted."""
+    """Compare the simulator's counters with Nsight Compute's."""
 
 
 @cli.command()
@@ -258,7 +258,7 @@ def profile() -> None:
 )  # fmt: skip
 @graded_file("Tune")
 @DEVICE
-@click.option("--arch", metavar="sm_XY", help="Only say what fits on this architecture; no GPU is needed.")
+@click.option("--arch", metavar="sm_XY", help="Only compute what fits on this architecture; needs no GPU.")
 @click.option("--write", is_flag=True, help="Write the fastest values into the file.")
 @OUTPUT
 @AS_JSON
@@ -266,9 +266,9 @@ def profile() -> None:
 def tune(**options: Any) -> int:
     """Time a file with other tile sizes, and name the fastest.
 
-    `grade tune sgemm_v5 --set BM=64,128 --set BN=64,128` tries the four combinations of two `#define`s (a `constexpr
-    int` will do as well). Each is compiled, checked and timed; those that cannot run are shown with the reason. Ctrl-C
-    shows what is measured so far.
+    `grade tune sgemm_v5 --set BM=64,128 --set BN=64,128` tries the four combinations of two `#define`s (or `constexpr
+    int`s). Each is compiled, checked and timed; those that cannot run are shown with the reason. Ctrl-C shows the
+    results so far.
     """
     from grader.cli.tune import TuneOptions, tune
 
@@ -277,23 +277,23 @@ def tune(**options: Any) -> int:
 
 @command("bench.run_bench", NAMES, DEVICE, OUTPUT, MINUTES, COURSE)
 def bench() -> None:
-    """Time the solutions on this GPU, with the library's time beside each."""
+    """Time the solutions on this GPU, each with the library's time."""
 
 
 @cli.command()
 @NAMES
 @DEVICE
 @path_option("--output", help="Write the profile here instead.")
-@path_option("--use", "profile", help="Take over this profile.")
+@path_option("--use", "profile", help="Install this profile.")
 @COURSE
 def calibrate(
     names: tuple[str, ...], device: int, output: Path | None, profile: Path | None, courses: tuple[Path, ...]
 ) -> int:
-    """Time the solutions on this GPU and draw its pass lines from them."""
+    """Time the solutions on this GPU and compute its pass lines from them."""
     from grader.cli import bench as calibration
 
     if profile is not None and (names or output is not None):
-        raise click.UsageError("--use takes over a whole profile: leave NAME and --output out")
+        raise click.UsageError("--use installs a whole profile: do not give NAME or --output with it")
     if profile is not None:
         return calibration.use_profile(profile)
     return calibration.calibrate(names, courses, device=device, output=output)
@@ -312,7 +312,7 @@ def dev() -> None:
     path_option("--course", "folder", metavar="DIR", help="The course; default: this clone's."), group=dev,
 )  # fmt: skip
 def new() -> None:
-    """Make the folder of a new exercise, complete and small, to be changed into what you want."""
+    """Make the folder of a new exercise: a small, complete one that you change into yours."""
 
 
 @command(
@@ -322,7 +322,7 @@ def new() -> None:
 def check() -> None:
     """Check the course itself: stubs fail, solutions pass, wrong answers get their stated verdict.
 
-    With --course and no name, the exercises of those folders alone are checked.
+    With --course and no name, only the exercises of those folders are checked.
     """
 
 
@@ -330,16 +330,16 @@ def check() -> None:
 @NAME
 @click.argument("answer", required=False, metavar="[M]")
 @path_option("--edit", "files", multiple=True, help="Write M.diff.")
-@path_option("--into", metavar="DIR", help="Write the result there, to change it.")
-@click.option("--refresh", is_flag=True, help="Move all edits to the changed solution.")
+@path_option("--into", metavar="DIR", help="Write the result into DIR, so that you can change it.")
+@click.option("--refresh", is_flag=True, help="Adapt all edits to the changed solution.")
 @COURSE
 def wrong(
     name: str, answer: str | None, files: tuple[Path, ...], into: Path | None, refresh: bool, courses: tuple[Path, ...]
 ) -> int:
-    """List an exercise's wrong answers; with M, print what wrong/M.diff makes of the solution.
+    """List an exercise's wrong answers; with M, print the solution with the edit wrong/M.diff applied.
 
     --edit FILE writes wrong/M.diff from a whole wrong answer: M.cu, M_host.py, or both, each after its own --edit. The
-    file's first line is `// expect: WORD`, its second says why it is wrong. One that lies in wrong/ is replaced.
+    file's first line is `// expect: WORD`, its second says why it is wrong. A whole file in wrong/ is replaced.
     """
     from grader.cli import authoring
     from grader.cli.course import find, load

@@ -1,4 +1,4 @@
-"""``grade list`` and ``grade show``: the exercises, how they are found by a name, and their files in this folder."""
+"""``grade list`` and ``grade show``: the exercises, finding one by its name, and its files in the current folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LIST_SCHEMA = "warpgrade/list/1"
 
 
 def load(courses: Sequence[Path]) -> Catalog:
-    """All exercises. Raises UsageError for a folder that is no course, or an exercise named like a command."""
+    """All exercises. Raises UsageError for a folder that is not a course, or an exercise named like a command."""
     catalog = load_catalog(courses)
     taken = reserved()
     clash = next((entry for entry in catalog.exercises if entry.name in taken), None)
@@ -32,9 +32,9 @@ def load(courses: Sequence[Path]) -> Catalog:
 
 
 def find(catalog: Catalog, text: str) -> CourseExercise:
-    """The exercise that ``text`` means: `Catalog.find`, or one of its files, which the Tab key makes of a name.
+    """The exercise for ``text``, as in `Catalog.find`, or for one of its files, which the Tab key completes.
 
-    Where there is none, a command with nearly that name is offered too.
+    Raises UsageError, with a command of a similar name as the hint if there is one.
     """
     from difflib import get_close_matches
 
@@ -47,10 +47,10 @@ def find(catalog: Catalog, text: str) -> CourseExercise:
     except UsageError as error:
         word = text.strip().lower()
         visible = [name for name, command in COMMANDS.items() if not command.hidden] + [HELP]
-        meant = word if word in visible else OTHER_WORDS.get(word)
-        close = meant or "".join(get_close_matches(word, visible, n=1))
-        if error.code == "unknown_exercise" and close and (meant or not did_you_mean(text, catalog.names)):
-            raise UsageError(error.message, code=error.code, hint=f"did you mean `grade {close}`?") from None
+        synonym = word if word in visible else OTHER_WORDS.get(word)
+        command = synonym or "".join(get_close_matches(word, visible, n=1))
+        if error.code == "unknown_exercise" and command and (synonym or not did_you_mean(text, catalog.names)):
+            raise UsageError(error.message, code=error.code, hint=f"did you mean `grade {command}`?") from None
         raise
 
 
@@ -58,7 +58,7 @@ OTHER_WORDS = {
     "version": "--version", "man": HELP, "usage": HELP, "commands": HELP, "ls": "list", "exercises": "list",
     "explain": "show", "begin": "start", "init": "start", "status": "progress", "questions": "interview",
 }  # fmt: skip
-"""The words of other tools, which people type first."""
+"""Command names of other tools, which people may try, and ours for them."""
 
 
 # ---------------------------------------------------------------------------------------------------------------- list
@@ -112,7 +112,7 @@ def list_document(catalog: Catalog) -> dict[str, Any]:
 
 
 def needs_note(entry: CourseExercise) -> str:
-    """What an exercise that no simulator runs needs, in brackets; "" for all others."""
+    """The GPU that an exercise needs, in brackets; "" if the simulator can run it."""
     from grader.gpus.models import capability, simulable
 
     if not simulable(entry.exercise.requires):
@@ -121,9 +121,9 @@ def needs_note(entry: CourseExercise) -> str:
 
 
 def list_lines(catalog: Catalog, width: int = 80, *, passed: Collection[str] = (), whole: bool = True) -> Iterator[str]:
-    """Yield the list as people read it: number, name and the one idea, under each chapter; ✔ before what is passed.
+    """Yield the list as text: number, name and idea, by chapter; ✔ marks passed exercises.
 
-    ``whole`` is False for a part of the course, in which no chapter is missing.
+    ``whole`` is False for a part of the course: then a missing chapter needs no explanation.
     """
     widest = max((len(entry.name) for entry in catalog.exercises), default=0)
     for at, (chapter, members) in enumerate(groupby(catalog.exercises, key=lambda entry: entry.chapter)):
@@ -139,20 +139,20 @@ def list_lines(catalog: Catalog, width: int = 80, *, passed: Collection[str] = (
         yield from ("", "cannot be read:")
     yield from (f"  {entry.name}: {entry.error.message}" for entry in catalog.broken)
     yield ""
-    closing = "`grade show NAME` explains one, `grade start NAME` puts its stub here, `grade NAME` grades it."
+    closing = "`grade show NAME` explains an exercise, `grade start NAME` copies its stub here, `grade NAME` grades it."
     yield wrapped(closing, width=width)
     if whole and (missing := missing_chapters(catalog)):
         yield wrapped(missing, width=width)
     if passed:
-        yield "✔ marks what you have passed; `grade next` says how to go on."
+        yield "✔ marks the exercises that you have passed; `grade next` says which comes next."
 
 
 def missing_chapters(catalog: Catalog) -> str:
-    """A sentence on the gaps in this course's own numbering, so that nobody takes them for a broken installation."""
-    own = built_in_course()
-    numbers = (entry.chapter.partition("_")[0] for entry in catalog.exercises if entry.course == own)
-    here = {int(number) for number in numbers if number.isdigit()}
-    gaps = [str(number) for number in range(1, max(here, default=0)) if number not in here]
+    """A sentence on missing chapter numbers, so that nobody takes them for a broken installation; "" if none."""
+    built_in = built_in_course()
+    numbers = (entry.chapter.partition("_")[0] for entry in catalog.exercises if entry.course == built_in)
+    existing = {int(number) for number in numbers if number.isdigit()}
+    gaps = [str(number) for number in range(1, max(existing, default=0)) if number not in existing]
     if not gaps:
         return ""
     which = f"Chapter {gaps[0]} is" if len(gaps) == 1 else f"Chapters {listed(gaps)} are"
@@ -168,7 +168,7 @@ def chapter_title(chapter: str) -> str:
 
 
 def show_statement(name: str, courses: Sequence[Path], *, no_color: bool) -> int:
-    """Print the statement of one exercise, or the page of a ladder, rendered, and how to go on."""
+    """Print the rendered statement of an exercise, or the page of a ladder, and the next commands."""
     catalog = load(courses)
     steps = [
         entry for entry in catalog.exercises if entry.ladder_page is not None and entry.exercise.ladder == name.strip()
@@ -178,12 +178,12 @@ def show_statement(name: str, courses: Sequence[Path], *, no_color: bool) -> int
     if page is None or not page.is_file():
         raise UsageError(f"{entry.name} has no statement at {entry.statement}", code="bad_exercise")
     statement = shown_statement(page.read_text(encoding="utf-8", errors="replace"), no_color=no_color)
-    print_paged(statement, f"`grade show {entry.name}` explains its first step." if steps else _how_to_go_on(entry))
+    print_paged(statement, f"`grade show {entry.name}` explains its first step." if steps else _next_commands(entry))
     return 0
 
 
 def shown_statement(markdown: str, *, no_color: bool) -> str:
-    """Return a text of the course as standard output shows it."""
+    """Return a text of the course, rendered for standard output."""
     from grader.render.console import statement_text
 
     shown = screen(no_color=no_color)
@@ -191,49 +191,51 @@ def shown_statement(markdown: str, *, no_color: bool) -> str:
 
 
 def print_paged(text: str, closing: str) -> None:
-    """Print both; through the person's pager where they are more than the terminal's screen."""
+    """Print both; through the user's pager if they do not fit on the terminal's screen."""
     import click
 
     closing = wrapped(closing, width=screen().width)
     lines = text.count("\n") + closing.count("\n") + 1
     if sys.stdin.isatty() and sys.stdout.isatty() and lines >= shutil.get_terminal_size((80, 24)).lines:
-        click.echo_via_pager(f"{text}{closing}\n")  # it strips colours where the pager does not show them
+        click.echo_via_pager(f"{text}{closing}\n")  # click strips colours that the pager cannot show
     else:
         print_text(text)
         print_line(closing)
 
 
-def _how_to_go_on(entry: CourseExercise) -> str:
-    stub = f"`grade start {entry.name}` puts the stub here" if missing_here(entry) else f"Edit {named(to_edit(entry))}"
-    words = f"{stub}; `grade {entry.name}` grades it."
+def _next_commands(entry: CourseExercise) -> str:
+    first = (
+        f"`grade start {entry.name}` copies the stub here" if missing_here(entry) else f"Edit {named(to_edit(entry))}"
+    )
+    sentences = f"{first}; `grade {entry.name}` grades it."
     if entry.hints.is_file():
-        words += f" `grade hint {entry.name}` gives a hint."
+        sentences += f" `grade hint {entry.name}` gives a hint."
     if entry.interview.is_file():
-        words += f" `grade interview {entry.name}` asks what interviewers ask about it."
-    return words + (f" `grade show {entry.exercise.ladder}` tells of the whole ladder." if entry.ladder_page else "")
+        sentences += f" `grade interview {entry.name}` shows interview questions."
+    return sentences + (f" `grade show {entry.exercise.ladder}` explains the ladder." if entry.ladder_page else "")
 
 
 def of_a_file(catalog: Catalog, path: Path) -> CourseExercise | None:
-    """The exercise whose file in this folder ``path`` is: ``pinned_copy_host.py`` as well as ``pinned_copy.cu``."""
+    """The exercise of a file in this folder: of ``pinned_copy_host.py`` as well as ``pinned_copy.cu``."""
     return next((entry for entry in catalog.exercises if str(path) in (file.name for file in files_of(entry))), None)
 
 
 def files_of(entry: CourseExercise) -> list[Path]:
-    """What `grade start` copies: the stub, and of a host exercise the Python file too."""
+    """The files that `grade start` copies: the stub, and for a host exercise the Python file, too."""
     return [path for path in (entry.stub, entry.host_file) if path is not None]
 
 
 def missing_here(entry: CourseExercise) -> list[Path]:
-    """Those of the exercise's files that have no namesake in this folder; a broken link is one."""
+    """The exercise's files whose names do not exist in this folder (a broken link exists)."""
     return [path for path in files_of(entry) if not os.path.lexists(path.name)]
 
 
 def named(paths: Iterable[Path]) -> str:
-    """``./pinned_copy.cu and ./pinned_copy_host.py``: the files as they are called in this folder."""
+    """``./pinned_copy.cu and ./pinned_copy_host.py``: the paths of the files in this folder."""
     return listed(f"./{path.name}" for path in paths)
 
 
 def to_edit(entry: CourseExercise) -> list[Path]:
-    """The stubs in which something is left to write: of a host exercise it may be one of the two files, or both."""
+    """The stubs that the student has to change: for a host exercise one of the two files, or both."""
     stubs = files_of(entry)
     return [path for path in stubs if path.is_file() and b"YOUR CODE" in path.read_bytes()] or stubs

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GradeOptions:
-    """The grading command's options, as click hands them over."""
+    """The options of the grading command, as click passes them."""
 
     names: tuple[str, ...]
     file: Path | None = None
@@ -44,13 +44,13 @@ class GradeOptions:
     no_record: bool = False
     junit: Path | None = None
     html: Path | None = None
-    watched: bool = False  # by `grade watch`, which grades again by itself
+    watched: bool = False  # called by `grade watch`, which grades again at each save
     courses: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)
 class GradedTask:
-    """A task with its verdict, and the texts that were graded: the files may have been saved meanwhile."""
+    """A task with its verdict, and the texts that were graded: the files may have changed since."""
 
     task: Task
     verdict: Verdict
@@ -63,13 +63,13 @@ class GradedTask:
 
     @property
     def beside(self) -> dict[str, str]:
-        """The host file's text by its name, for findings in it."""
+        """The host file's text by its name, for excerpts at its findings."""
         path = self.task.host_file
         return {} if path is None else {path.name: self.texts.shown(path)}
 
 
 def grade_all(options: GradeOptions) -> int:
-    """Grade every name in order; return the largest exit code. Every name is understood before the first is graded."""
+    """Grade every name in order; return the largest exit code. All names are resolved before the first is graded."""
     started = perf_counter()
     catalog = load(options.courses)
     tasks = tasks_of(catalog, options)
@@ -106,31 +106,31 @@ def _import_the_rest() -> None:
 
 
 def tasks_of(catalog: Catalog, options: GradeOptions) -> list[Task]:
-    """The exercise and the file of every name. Raises UsageError for a name or a file that is none."""
+    """The exercise and the file of every name. Raises UsageError for an unknown name or a missing file."""
     if options.file is not None and len(options.names) > 1:
         raise UsageError(
             "--file names one file, but there are several exercises", code="file_for_several",
-            hint="grade them one by one, or leave --file out: ./NAME.cu is graded for each NAME",
+            hint="grade them one by one, or omit --file: ./NAME.cu is graded for each NAME",
         )  # fmt: skip
     return [_task(catalog, name, options) for name in options.names]
 
 
 def _task(catalog: Catalog, name: str, options: GradeOptions) -> Task:
-    """One name's task. ``vector_add.cu``, what the Tab key makes of it, is the file and the exercise of its name."""
+    """One name's task. ``vector_add.cu``, which the Tab key completes, names the file and the exercise."""
     if "/" not in name and not name.endswith((".cu", HOST_ENDING)):
-        entry = find(catalog, name)
-        return _of_file(entry, file_for(entry, file=options.file, solution=options.solution))
+        named = find(catalog, name)
+        return _of_file(named, file_for(named, file=options.file, solution=options.solution))
     path = Path(name)
-    meant = of_a_file(catalog, Path(path.name))
-    if meant is not None and path.is_file() and options.file is None and not options.solution:
-        return _of_file(meant, path)
+    entry = of_a_file(catalog, Path(path.name))
+    if entry is not None and path.is_file() and options.file is None and not options.solution:
+        return _of_file(entry, path)
     if path.exists():
-        exercise = "NAME" if meant is None else meant.name
+        exercise = "NAME" if entry is None else entry.name
         hint = f"`grade {exercise} --file {shlex.quote(str(path))}` grades it for the exercise {exercise}"
-        raise UsageError(f"{name!r} is a file, and an exercise is wanted", code="file_as_name", hint=hint)
+        raise UsageError(f"{name!r} is a file, not the name of an exercise", code="file_as_name", hint=hint)
     hint = "`grade list` shows the exercises"
-    if meant is not None:
-        hint = f"`grade start {meant.name}` puts the stub here, and `grade {meant.name}` grades it"
+    if entry is not None:
+        hint = f"`grade start {entry.name}` copies the stub here, and `grade {entry.name}` grades it"
     raise UsageError(f"there is no file {name!r}", code="file_as_name", hint=hint)
 
 
@@ -138,7 +138,7 @@ HOST_ENDING = "_host.py"
 
 
 def _of_file(entry: CourseExercise, path: Path) -> Task:
-    """The task of one file: of a host exercise the Python file may be named, and the kernel beside it is meant."""
+    """The task of one file: for a host exercise it may be the Python file, whose kernel is in the same folder."""
     if not (entry.exercise.host and path.suffix == ".py"):
         return Task(entry, path)
     kernels = [path.with_name(name) for name in (f"{path.stem.removesuffix('_host')}.cu", f"{entry.name}.cu")]
@@ -146,40 +146,40 @@ def _of_file(entry: CourseExercise, path: Path) -> Task:
     if beside is None or not path.is_file():
         raise UsageError(
             f"there is no {kernels[-1].name} beside {path}" if path.is_file() else f"there is no file {path}",
-            code="no_submission", hint=f"`grade start {entry.name}` puts what is missing into this folder",
+            code="no_submission", hint=f"`grade start {entry.name}` copies the missing file into this folder",
         )  # fmt: skip
     return Task(entry, beside, path)
 
 
 def file_for(entry: CourseExercise, *, file: Path | None = None, solution: bool = False) -> Path:
-    """The file that these options mean. Raises UsageError where there is none."""
+    """The file that these options name. Raises UsageError if there is none."""
     if file is not None and solution:
         raise UsageError(
-            "--file and --solution cannot be used together", code="file_and_solution", hint="leave one out"
+            "--file and --solution cannot be used together", code="file_and_solution", hint="use one of them"
         )
     if file is not None:
         return file
     if solution:
         if entry.solution is None:
             message = f"the course has no solution of {entry.name}"
-            raise UsageError(message, code="no_solution", hint="grade a file of yours")
+            raise UsageError(message, code="no_solution", hint="grade your own file")
         return entry.solution
     here = Path(f"{entry.name}.cu")
     if here.exists() or here.is_symlink():
         return here
     host = Path(f"{entry.name}{HOST_ENDING}")
-    alone = entry.exercise.host and host.exists()  # to grade the clone's stubs instead would pass over it
-    if in_a_clone(entry) and not alone:
+    only_host = entry.exercise.host and host.exists()  # grading the clone's stubs would ignore this file
+    if in_a_clone(entry) and not only_host:
         return entry.stub
-    kept = f", and keeps your ./{host}" if alone else ""
+    kept = f", and keeps your ./{host}" if only_host else ""
     raise UsageError(
         f"there is no {here} in this folder", code="no_submission",
-        hint=f"`grade start {entry.name}` puts the stub here{kept}; --file PATH grades a file elsewhere",
+        hint=f"`grade start {entry.name}` copies the stub here{kept}; --file PATH grades another file",
     )  # fmt: skip
 
 
 def in_a_clone(entry: CourseExercise) -> bool:
-    """Whether the stub is the person's own to edit: not the copy inside an installed package."""
+    """Whether the user may edit the stub: it is not the copy inside an installed package."""
     packaged = PACKAGE / "_course"
     return entry.stub.is_file() and not (entry.course == built_in_course() and packaged.is_dir())
 
@@ -192,9 +192,9 @@ def _graded(catalog: Catalog, tasks: Sequence[Task], options: GradeOptions) -> I
     from grader.gpus.detect import is_loaded
     from grader.gpus.models import simulable
 
-    # The children that are needed first, before anything is known of a GPU but its driver's name.
+    # Start the first exercise's children early, when only the presence of a GPU driver is known.
     first = tasks[0].entry.exercise
-    if not (options.no_sandbox or first.host):  # a host file starts others
+    if not (options.no_sandbox or first.host):  # a host exercise needs other children
         gpu = options.device if options.backend != "sim" and is_loaded() else None
         starting.start_early(simulator=options.backend != "gpu" and simulable(first.requires), gpu=gpu)
     try:
@@ -217,15 +217,15 @@ def _in_order(catalog: Catalog, tasks: Sequence[Task], options: GradeOptions) ->
             watched=options.watched, next_exercise=partial(next_after, catalog, task.entry),
         )  # fmt: skip
         record = recorder(task.entry, task.path)
-        with waiting(task.entry.name, quiet=options.as_json) as tell:
-            verdict = grade(replace(request, tell=tell))
+        with waiting(task.entry.name, quiet=options.as_json) as show_step:
+            verdict = grade(replace(request, tell=show_step))
         shown = verdict
-        if is_untouched(request):  # a stub leaves its variables unused, which is no news to anybody
-            errors = tuple(found for found in verdict.diagnostics if found.severity == "error")
+        if is_untouched(request):  # warnings about unused variables in a stub help nobody
+            errors = tuple(diagnostic for diagnostic in verdict.diagnostics if diagnostic.severity == "error")
             shown = replace(verdict, diagnostics=errors)
         try:
             yield GradedTask(task, shown, request.submission.texts)
-        finally:  # after the report, which need not wait for the disk
+        finally:  # after the report, which must not wait for the disk
             if not (options.solution or options.no_record):
                 record(verdict)
 
@@ -245,7 +245,7 @@ def _print_report(run: GradedTask, options: GradeOptions, *, last: bool) -> None
 
 
 def _which_file(task: Task, options: GradeOptions) -> str:
-    """Words for the course's own stub, which is graded where the person has no file."""
+    """A remark if the course's own stub is graded, because the user has no file; "" otherwise."""
     from grader.grading.advice import shown
 
     if options.file is not None or task.path != task.entry.stub:
@@ -266,9 +266,9 @@ def _page(catalog: Catalog, runs: Sequence[GradedTask]) -> str:
 
 
 def ladder_points(catalog: Catalog, entry: CourseExercise, verdict: Verdict) -> tuple[Point, ...]:
-    """The person's best runs of the other steps of this ladder, on the GPU of this run: points of its roofline.
+    """The user's best runs of the other steps of this ladder, on the GPU of this run, as points of the roofline.
 
-    All steps do the same work, so a step's point differs from this run's in its rate alone.
+    All steps do the same work, so a step's point differs from this run's only in its rate.
     """
     measured = verdict.measured
     if measured is None or measured.roof is None or not measured.fraction_of_peak or verdict.device is None:

@@ -1,4 +1,4 @@
-"""``grade doctor`` and ``grade device``: what is installed here, what the GPU reaches, and how many blocks fit."""
+"""``grade doctor`` and ``grade device``: installed packages, the GPU's peaks and ceilings, and occupancy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from grader.timing.roofline import Peaks
 
 WIDTH = 80
-UNBROKEN = 4096  # for rich: a path stays whole, so that it can be copied
+UNBROKEN = 4096  # columns, for rich: paths are not wrapped, so that they can be copied
 State = Literal["ok", "missing", "optional"]
 
 INSTALL = "pip install 'warpgrade[cuda12]'"
@@ -32,7 +32,7 @@ INSTALL_13 = "pip install 'warpgrade[cuda13]' (for drivers from 580 on)"
 
 @dataclass(frozen=True)
 class Check:
-    """One line: ``missing`` means that nothing can be graded without it, ``optional`` that less can be."""
+    """One line: ``missing`` means that nothing can be graded, ``optional`` that some stages cannot."""
 
     name: str
     state: State
@@ -41,37 +41,37 @@ class Check:
 
 
 def show_doctor(*, no_color: bool) -> int:
-    """Print every check; exit 4 where grading is impossible here, as any command would."""
-    found = list(checks())
+    """Print every check; exit 4 if nothing can be graded here, as any command would."""
+    results = list(checks())
     shown = screen(no_color=no_color)
-    print_text(to_text(found, color=shown.color, unicode=shown.unicode))
-    for line in conclusion(found):
+    print_text(to_text(results, color=shown.color, unicode=shown.unicode))
+    for line in conclusion(results):
         print_line(wrapped(line, width=WIDTH))
-    return 4 if any(check.state == "missing" for check in found) else 0
+    return 4 if any(check.state == "missing" for check in results) else 0
 
 
 def checks() -> Iterator[Check]:
-    """Look at everything in turn; what cannot be looked at is a check that failed, never an exception."""
-    for name, look, state, remedy in _CHECKS:
+    """Yield the result of every check; an exception is a failed check."""
+    for name, detail_of, state, remedy in _CHECKS:
         try:
-            yield Check(name, "ok", look())
+            yield Check(name, "ok", detail_of())
         except WarpgradeError as error:
             yield Check(name, state, error.message, remedy or error.hint)
         except Exception as error:
             yield Check(name, state, str(error) if isinstance(error, LookupError) else repr(error), remedy)
 
 
-def conclusion(found: Sequence[Check]) -> list[str]:
+def conclusion(results: Sequence[Check]) -> list[str]:
     """What can be graded here, in one sentence."""
-    state = {check.name: check.state for check in found}
+    state = {check.name: check.state for check in results}
     if "missing" in state.values():
         return ["", f"Nothing can be graded yet: {INSTALL}", f"or {INSTALL_13}"]
     if state["GPU"] == "ok" and state["CuPy"] == "ok":
-        return ["", "Everything is here: correctness, technique and speed are graded."]
+        return ["", "Everything is installed: correctness, technique and speed are graded."]
     return ["", "Correctness and technique are graded here, on the simulator; speed needs an NVIDIA GPU."]
 
 
-def to_text(found: Sequence[Check], *, color: bool, unicode: bool) -> str:
+def to_text(results: Sequence[Check], *, color: bool, unicode: bool) -> str:
     """Return the table of checks."""
     from rich.table import Table
     from rich.text import Text
@@ -81,8 +81,8 @@ def to_text(found: Sequence[Check], *, color: bool, unicode: bool) -> str:
     table = Table.grid(padding=(0, 2, 0, 0))
     for _ in range(3):
         table.add_column(no_wrap=True)
-    room = WIDTH - 5 - max(len(check.name) for check in found)
-    for check in found:
+    room = WIDTH - 5 - max(len(check.name) for check in results)
+    for check in results:
         symbol, style = _SYMBOLS[check.state]
         detail = Text("\n".join(wrapped(line, width=room) for line in safe(check.detail, lines=True).split("\n")))
         if check.remedy:
@@ -94,7 +94,7 @@ def to_text(found: Sequence[Check], *, color: bool, unicode: bool) -> str:
 _SYMBOLS = {"ok": ("✔", "green"), "missing": ("✘", "bold red"), "optional": ("○", "yellow")}
 
 
-# ------------------------------------------------------------------------------------------------------------ the looks
+# ----------------------------------------------------------------------------------------------------------- the checks
 
 
 def _compiler() -> str:
@@ -119,7 +119,7 @@ def _assembler() -> str:
 
     toolchain = find_toolchain()
     if toolchain.ptxas is None:
-        raise LookupError("ptxas was not found; a GPU needs it")
+        raise LookupError("ptxas was not found; grading on a GPU needs it")
     if (toolchain.ptxas_version or (0, 0)) < (toolchain.nvrtc_version or (0, 0)):
         raise LookupError(f"ptxas {_release(toolchain.ptxas_version)} is older than NVRTC: {toolchain.ptxas}")
     return f"ptxas {_release(toolchain.ptxas_version)}, {toolchain.ptxas}"
@@ -130,7 +130,7 @@ def _release(version: tuple[int, int] | None) -> str:
 
 
 def _package(*names: str) -> str:
-    """An installed package: the first of these names."""
+    """Name and version of the first of these packages that is installed. Raises LookupError."""
     for name in names:
         try:
             return f"{name} {metadata.version(name)}"
@@ -153,7 +153,7 @@ def _sandbox() -> str:
     from grader.process import sandbox
 
     if sandbox.available() != "landlock":
-        raise WarpgradeError("sandbox: none; this kernel has no Landlock, so only your own files should be graded here")
+        raise WarpgradeError("none: this kernel has no Landlock, so grade only your own files on this machine")
     return f"Landlock (ABI {sandbox.abi()}): a submission's compilation and simulation cannot read your files"
 
 
@@ -188,7 +188,7 @@ _CHECKS: tuple[tuple[str, Callable[[], str], State, str], ...] = (
     ("sandbox", _sandbox, "optional", "a Linux kernel from 5.13 on has Landlock"),
     ("cache", lambda: str(cache_folder()), "optional", ""),
 )
-"""Name, look, what its failure means, remedy ("" for the error's own hint)."""
+"""Name, function of the detail, state on failure, and remedy ("" for the error's own hint)."""
 
 
 # -------------------------------------------------------------------------------------------------------------- device
@@ -197,7 +197,7 @@ DEVICE_SCHEMA = "warpgrade/device/1"
 
 
 def show_device(index: int, *, as_json: bool) -> int:
-    """Print a GPU's peaks and its measured ceilings. Raises Unsupported where there is no such GPU."""
+    """Print a GPU's peaks and its measured ceilings. Raises Unsupported if there is no such GPU."""
     from grader.backends.gpu import GpuBackend
     from grader.bench.solutions import measured_ceilings
     from grader.catalog.courses import built_in_course
@@ -225,7 +225,7 @@ def device_document(gpu: Gpu, limits: Peaks, rows: Sequence[CeilingRow]) -> dict
 
 
 def device_lines(gpu: Gpu, limits: Peaks) -> list[str]:
-    """Return what the GPU is and its peaks, in words."""
+    """Return lines with the GPU's properties and peaks."""
     source = "published" if limits.published else "by formula: this GPU is not in the table of names"
     tensor = rate(limits.fp16_tensor, "FLOP") if limits.fp16_tensor is not None else "none"
     int8 = rate(limits.int8, "OP") if limits.int8 is not None else "not known"
@@ -239,7 +239,7 @@ def device_lines(gpu: Gpu, limits: Peaks) -> list[str]:
 
 
 def ceiling_table(rows: Sequence[CeilingRow]) -> Table:
-    """Return the measured ceilings: what the simplest kernels reach."""
+    """Return the table of measured ceilings: the rates that the simplest kernels reach."""
     table = table_of("ceiling", "what", "reached", "of peak")
     for row in rows:
         of_peak = "–" if row.fraction is None else percent(row.fraction)
@@ -255,7 +255,7 @@ CELLS = 40
 
 @dataclass(frozen=True)
 class OccupancyQuestion:
-    """``arch`` None means the GPU at hand, and the simulated device where there is none."""
+    """A question about occupancy. ``arch`` None means this machine's GPU, or the simulated one if there is none."""
 
     arch: str | None
     threads: int
@@ -263,12 +263,12 @@ class OccupancyQuestion:
     shared_bytes: int
 
 
-def show_occupancy(asked: OccupancyQuestion, device: int, *, as_json: bool) -> int:
-    """Answer in words, or as ``warpgrade/occupancy/1``. Raises UsageError for what no block can have."""
+def show_occupancy(question: OccupancyQuestion, device: int, *, as_json: bool) -> int:
+    """Answer in words, or as ``warpgrade/occupancy/1``. Raises UsageError for an impossible block."""
     from grader.gpus.detect import detect
 
-    if asked.arch:
-        arch = name = asked.arch
+    if question.arch:
+        arch = name = question.arch
     else:
         try:
             gpu = detect(device)
@@ -276,46 +276,49 @@ def show_occupancy(asked: OccupancyQuestion, device: int, *, as_json: bool) -> i
         except Unsupported:
             arch, name = SIMULATED, f"the simulated A100 ({SIMULATED})"
     try:
-        found = occupancy(arch, threads=asked.threads, registers=asked.registers, shared_bytes=asked.shared_bytes)
+        result = occupancy(
+            arch, threads=question.threads, registers=question.registers, shared_bytes=question.shared_bytes
+        )
     except NotPossible as error:
         raise UsageError(error.message, code=error.code, hint=error.hint) from None
     if as_json:
         print_json(
-            {"schema": OCCUPANCY_SCHEMA, **asdict(asked), "arch": arch, **asdict(found)}
-            | {"fraction": found.fraction, "limiters": list(found.limiters)}
+            {"schema": OCCUPANCY_SCHEMA, **asdict(question), "arch": arch, **asdict(result)}
+            | {"fraction": result.fraction, "limiters": list(result.limiters)}
         )
         return 0
     shown = screen()
-    for line in occupancy_lines(asked, found, arch, name, unicode=shown.unicode):
+    for line in occupancy_lines(question, result, arch, name, unicode=shown.unicode):
         print_line(wrapped(line, width=shown.width))
     return 0
 
 
 def occupancy_lines(
-    asked: OccupancyQuestion, found: Occupancy, arch: str, name: str, *, unicode: bool = True
+    question: OccupancyQuestion, result: Occupancy, arch: str, name: str, *, unicode: bool = True
 ) -> Iterator[str]:
-    """Yield the answer: the figure, the warps drawn, and what each resource would allow."""
+    """Yield the answer: a bar of resident warps, the percentage, and the blocks that each resource allows."""
     has = multiprocessor(arch)
     yield (
-        f"Blocks of {asked.threads} threads with {asked.registers} registers each and {asked.shared_bytes} bytes of "
-        f"shared memory, on one multiprocessor of {name}:"
+        f"Blocks of {question.threads} threads with {question.registers} registers each and {question.shared_bytes} "
+        f"bytes of shared memory, on one multiprocessor of {name}:"
     )
     yield ""
     full, empty = ("█", "░") if unicode else ("#", ".")
-    cells = min(found.most_warps, CELLS)
-    held = round(cells * found.fraction)
-    yield f"  {full * held}{empty * (cells - held)}  {found.warps} of {found.most_warps} warps: {found.fraction:.1%}"
+    cells = min(result.most_warps, CELLS)
+    filled = round(cells * result.fraction)
+    bar = f"{full * filled}{empty * (cells - filled)}"
+    yield f"  {bar}  {result.warps} of {result.most_warps} warps: {result.fraction:.1%}"
     yield ""
-    yield f"  {'resource':<14} {'there is':<34} blocks"
-    there = {
+    yield f"  {'resource':<14} {'available':<34} blocks"
+    available = {
         "warps": f"room for {has.warps} warps",
         "blocks": f"room for {has.blocks} blocks",
         "registers": f"{has.registers} registers",
         "shared memory": f"{has.shared_bytes} bytes, {has.shared_bytes_per_block} a block",
     }
-    for resource, most in found.limits.items():
-        mark = ("  ◀ the limit" if unicode else "  <- the limit") if resource in found.limiters else ""
-        yield f"  {resource:<14} {there[resource]:<34} {most:>6}{mark}"
-    if not found.blocks:
+    for resource, most in result.limits.items():
+        mark = ("  ◀ the limit" if unicode else "  <- the limit") if resource in result.limiters else ""
+        yield f"  {resource:<14} {available[resource]:<34} {most:>6}{mark}"
+    if not result.blocks:
         yield ""
-        yield f"Not one block fits: it needs more {' and '.join(found.limiters)} than it can get, so no launch works."
+        yield f"No block fits: it needs more {' and '.join(result.limiters)} than available, so every launch fails."

@@ -1,4 +1,4 @@
-"""What people ask for between two gradings: a stub, a hint, questions, the solution, the next exercise, progress."""
+"""Commands between two gradings: start, reset, solution, hint, interview, next and progress."""
 
 from __future__ import annotations
 
@@ -37,33 +37,33 @@ def start_exercise(name: str, courses: Sequence[Path], *, force: bool) -> int:
     entry = find(load(courses), name)
     files, missing = files_of(entry), missing_here(entry)
     if not missing and not force:
-        hint = f"`grade reset {entry.name}` puts the stub back and keeps what you wrote; --force overwrites it"
+        hint = f"`grade reset {entry.name}` restores the stub and keeps your version; --force overwrites it"
         if len(files) > 1:
             hint = (
-                f"`grade reset {entry.name}` puts both stubs back and keeps what you wrote; for one stub alone, rename "
+                f"`grade reset {entry.name}` restores both stubs and keeps your versions; to restore only one, rename "
                 f"your file and run `grade start {entry.name}`; --force overwrites both"
             )
-        there = f"{named(files)} {'is' if len(files) == 1 else 'are'} already here"
-        raise UsageError(there, code="exists", hint=hint)
+        message = f"{named(files)} {'is' if len(files) == 1 else 'are'} already here"
+        raise UsageError(message, code="exists", hint=hint)
     for path in files if force else missing:
         try:
             shutil.copyfile(path, path.name)
         except OSError as error:
-            hint = "go to a folder of your own"
+            hint = "go to a folder in which you may write"
             message = f"cannot write ./{path.name}: {error.strerror}"
             raise UsageError(message, code="cannot_write", hint=hint) from None
     if not force and len(missing) < len(files):
         unchanged = named(path for path in files if path not in missing)
-        say(f"{unchanged} was here and stays as it is; {named(missing)} was missing, and is the stub.")
+        say(f"{unchanged} was here and was not changed; {named(missing)} was missing, and is the stub now.")
     complete = "".join(
-        f"\n     ./{path.name} belongs to it; it is complete, and you may change it."
+        f"\n     ./{path.name} belongs to it. It is complete, but you may change it."
         for path in files
         if path not in to_edit(entry)
     )
     say(f"{entry.name}: {entry.exercise.idea}.")
     print_line(
         f"  1. `grade show {entry.name}` explains the task.\n"
-        f"  2. Open {named(to_edit(entry))} and do that where it says YOUR CODE.{complete}\n"
+        f"  2. Open {named(to_edit(entry))} and write your code where it says YOUR CODE.{complete}\n"
         f"  3. `grade {entry.name}` grades it."
     )
     return 0
@@ -71,11 +71,11 @@ def start_exercise(name: str, courses: Sequence[Path], *, force: bool) -> int:
 
 # --------------------------------------------------------------------------------------------------------------- reset
 
-MOST_KEPT = 1000  # earlier texts of one exercise, beside each other
+MOST_KEPT = 1000  # backup files of one exercise
 
 
 def reset_exercise(name: str, courses: Sequence[Path]) -> int:
-    """Put the stub back over the file here, and a host exercise's Python file; what was there is kept beside it."""
+    """Restore the stub, and a host exercise's Python file; the user's files are kept as backups next to them."""
     entry = find(load(courses), name)
     for path in files_of(entry):
         _check_resettable(entry, path)
@@ -88,55 +88,56 @@ def _check_resettable(entry: CourseExercise, source: Path) -> None:
     here = Path(source.name)
     if not here.exists():
         kept = named(path for path in files_of(entry) if Path(path.name).exists())
-        hint = f"`grade start {entry.name}` puts the stub here" + (f", and keeps your {kept}" if kept else "")
+        hint = f"`grade start {entry.name}` copies the stub here" + (f", and keeps your {kept}" if kept else "")
         raise UsageError(f"there is no {here} in this folder", code="no_submission", hint=hint)
     if not here.is_file():
-        raise UsageError(f"./{here} is no file", code="is_a_directory")
+        raise UsageError(f"./{here} is not a file", code="is_a_directory")
     if here.samefile(source):
-        hint = f"`git checkout {here}` brings it back"
+        hint = f"`git checkout {here}` restores it"
         raise UsageError(f"./{here} is the course's own stub", code="is_the_stub", hint=hint)
 
 
 def _reset(source: Path) -> str:
-    """Reset one file, and return what was done in words."""
+    """Reset one file; returns a sentence that says what was done. Raises UsageError."""
     here = Path(source.name)
     try:
-        stub, mine = source.read_bytes(), here.read_bytes()
-        if mine == stub:
-            return f"./{here} is the untouched stub already."
-        kept = _keep(here, mine)
+        stub, current = source.read_bytes(), here.read_bytes()
+        if current == stub:
+            return f"./{here} is the unchanged stub already."
+        backup = _back_up(here, current)
         here.write_bytes(stub)
     except OSError as error:
-        where = error.filename or here
-        raise UsageError(f"cannot write {where}: {error.strerror}", code="cannot_write") from None
-    return f"./{here} is the stub again; what you wrote is in ./{kept}."
+        path = error.filename or here
+        raise UsageError(f"cannot write {path}: {error.strerror}", code="cannot_write") from None
+    return f"./{here} is the stub again; your version is in ./{backup}."
 
 
-def _keep(path: Path, content: bytes) -> Path:
-    """Write ``content`` beside ``path``, under a name that is free: ``.bak``, ``.bak.2`` …"""
+def _back_up(path: Path, content: bytes) -> Path:
+    """Write ``content`` next to ``path``, under an unused name: ``.bak``, ``.bak.2`` … Raises UsageError."""
     for number in range(1, MOST_KEPT):
-        kept = path.with_name(f"{path.name}.bak" + (f".{number}" if number > 1 else ""))
+        backup = path.with_name(f"{path.name}.bak" + (f".{number}" if number > 1 else ""))
         try:
-            with kept.open("xb") as file:
+            with backup.open("xb") as file:
                 file.write(content)
         except FileExistsError:
             continue
-        return kept
-    raise UsageError(f"{MOST_KEPT - 1} earlier texts are kept beside {path}", code="exists", hint="delete some *.bak")
+        return backup
+    raise UsageError(f"{path} has {MOST_KEPT - 1} backups", code="exists", hint="delete some of its *.bak files")
 
 
 # ------------------------------------------------------------------------------------------------------------ solution
 
 
 def show_solution(name: str, courses: Sequence[Path], *, spoil: bool, output: Path | None, no_color: bool) -> int:
-    """Print the course's solution, or write it to ``output``, once the exercise was passed."""
+    """Print the course's solution, or write it to ``output``. Raises UsageError if it was not passed (``spoil``)."""
     entry = find(load(courses), name)
     if entry.solution is None:
         raise UsageError(f"the course has no solution of {entry.name}", code="no_solution")
     if not spoil and key_of(entry) not in progress().passed():
         raise UsageError(
-            f"you have not passed {entry.name} yet, and the solution is worth more afterwards", code="not_passed",
-            hint=f"`grade hint {entry.name}` helps; `grade solution {entry.name} --spoil` shows it all the same",
+            f"you have not passed {entry.name} yet, and you learn more if you see the solution afterwards",
+            code="not_passed",
+            hint=f"`grade hint {entry.name}` helps; `grade solution {entry.name} --spoil` shows it anyway",
         )  # fmt: skip
     files = [path for path in (entry.solution, entry.solution_host_file) if path is not None]
     if output is not None:
@@ -161,7 +162,7 @@ def show_solution(name: str, courses: Sequence[Path], *, spoil: bool, output: Pa
 
 
 def _for_people(text: str, path: Path, *, no_color: bool) -> str:
-    """The text coloured, or else with control characters made visible; a program gets the file as it is."""
+    """The text for a terminal: with colours, or else with control characters made visible."""
     from grader.render.console import source_text
 
     return source_text(text, path.suffix) if screen(no_color=no_color).color else safe(text, lines=True)
@@ -171,7 +172,7 @@ def _for_people(text: str, path: Path, *, no_color: bool) -> str:
 
 
 def show_hint(name: str | None, courses: Sequence[Path], *, again: bool, no_color: bool) -> int:
-    """Print the next hint, by default of the exercise graded last; with ``again``, those that were shown."""
+    """Print the next hint, by default of the exercise graded last; with ``again``, the hints shown before."""
     catalog = load(courses)
     entry = find(catalog, name) if name is not None else _graded_last(catalog)
     if not again:
@@ -193,7 +194,7 @@ def give_hint(entry: CourseExercise, *, no_color: bool) -> None:
     seen = min(history.hints_seen().get(key, 0), len(hints))
     if seen == len(hints):
         say(
-            f"{entry.name}: {'that was the only hint' if seen == 1 else f'you have seen all {seen} hints'}. "
+            f"{entry.name}: {'you have seen its only hint' if seen == 1 else f'you have seen all {seen} hints'}. "
             f"`grade hint {entry.name} --again` repeats {'it' if seen == 1 else 'them'}, {_to_the_solution(entry)}."
         )
         return
@@ -214,7 +215,7 @@ _EXPLAINED = "`grade show {}` explains the task"
 
 
 def _page(path: Path) -> str:
-    """The text of a page; "" where there is none."""
+    """The text of a page; "" if there is none."""
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -227,9 +228,9 @@ def _print_hint(entry: CourseExercise, hints: Sequence[str], number: int, *, no_
 
 
 def _after_hint(entry: CourseExercise, number: int, count: int) -> str:
-    earlier = f"; `grade hint {entry.name} --again` repeats all so far" if number > 1 else ""
+    earlier = f"; `grade hint {entry.name} --again` repeats all hints so far" if number > 1 else ""
     if number < count:
-        return f"`grade hint {entry.name}` gives the next one{earlier}."
+        return f"`grade hint {entry.name}` gives the next hint{earlier}."
     return f"That was the last hint: {_to_the_solution(entry)}{earlier}."
 
 
@@ -248,8 +249,8 @@ def _graded_last(catalog: Catalog) -> CourseExercise:
         for entry in catalog.exercises:
             if key_of(entry) == (last.course, last.exercise):
                 return entry
-        why = f"{last.exercise}, graded last, is in a course not named here"
-    raise UsageError(f"a hint for which exercise? {why}", code="usage", hint="`grade hint NAME` says which")
+        why = f"{last.exercise}, graded last, is in a course that needs --course"
+    raise UsageError(f"a hint for which exercise? {why}", code="usage", hint="name it: `grade hint NAME`")
 
 
 def show_interview(name: str, courses: Sequence[Path], *, answers: bool, no_color: bool) -> int:
@@ -263,7 +264,7 @@ def show_interview(name: str, courses: Sequence[Path], *, answers: bool, no_colo
         f"**{number}.** {question.text}" + (f"\n\n{question.answer}" if answers else "")
         for number, question in enumerate(questions, start=1)
     )
-    closing = f"Answer aloud first; `grade interview {entry.name} --answers` shows what a good answer has."
+    closing = f"Answer aloud first; `grade interview {entry.name} --answers` shows good answers."
     print_paged(shown_statement(f"# {entry.name}: interview\n\n{page}", no_color=no_color), "" if answers else closing)
     return 0
 
@@ -272,55 +273,56 @@ def show_interview(name: str, courses: Sequence[Path], *, answers: bool, no_colo
 
 
 def show_next(courses: Sequence[Path], *, start: bool) -> int:
-    """Print which exercise comes next and why; with ``start``, copy its stub here unless it is here."""
+    """Print which exercise comes next and why; with ``start``, copy its stub here if it is missing."""
     catalog = load(courses)
-    entry, found = next_exercise(catalog)
+    entry, reason = next_exercise(catalog)
     if entry is None:
         say(all_passed(catalog))
         return 0
     here = not missing_here(entry)
     if start and not here:
-        say(why_next(found))
+        say(why_next(reason))
         return start_exercise(entry.name, courses, force=False)
     say(f"{entry.number}  {entry.name}: {entry.exercise.idea}.")
-    say(why_next(found))
+    say(why_next(reason))
     if here:
         edit = named(to_edit(entry))
         say(f"You have {edit} here: `grade {entry.name}` grades it, `grade show {entry.name}` explains the task.")
     else:
-        say(f"`grade start {entry.name}` puts its stub here, and so does `grade next --start`.")
+        say(f"`grade start {entry.name}` or `grade next --start` copies its stub here.")
     return 0
 
 
-def why_next(found: Following) -> str:
+def why_next(reason: Following) -> str:
     """Why an exercise is the next one, in a sentence or two."""
-    if found.after is None:
+    if reason.after is None:
         return "Next is the first exercise that you have not passed."
-    words = f"Next after {found.after.exercise}, which you passed on {local_day(found.after.at)}."
-    if found.open_before:
-        before = "1 exercise before it is" if found.open_before == 1 else f"{found.open_before} exercises before it are"
-        words += f" {before} still open: `grade progress` shows which."
-    return words
+    sentence = f"Next after {reason.after.exercise}, which you passed on {local_day(reason.after.at)}."
+    if reason.open_before:
+        count = reason.open_before
+        before = "1 exercise before it is" if count == 1 else f"{count} exercises before it are"
+        sentence += f" {before} not passed yet: `grade progress` shows them."
+    return sentence
 
 
 def all_passed(catalog: Catalog) -> str:
-    """What is said to who has passed everything that can be graded here."""
+    """The message for a student who has passed every exercise that can be graded here."""
     if all(gradable_here(entry) for entry in catalog.exercises):
         return f"You have passed all {len(catalog.exercises)} exercises."
     return "You have passed every exercise that needs no GPU; `grade list` marks those that need one."
 
 
 def show_progress(courses: Sequence[Path], *, as_json: bool, export: Path | None) -> int:
-    """Print the progress as a table or as one JSON document, or write it to a file: JSON or CSV, as its name ends."""
+    """Print the progress as a table or as one JSON document, or write it to a file: JSON or CSV, by its suffix."""
     catalog, history = load(courses), progress()
     runs = history.runs()
     places = [PlacedExercise(*key_of(entry), number=entry.number, chapter=entry.chapter) for entry in catalog.exercises]
-    found = summary(places, runs, history.hints_seen())
-    document = progress_document(found, runs)
+    overview = summary(places, runs, history.hints_seen())
+    document = progress_document(overview, runs)
     if export is not None and export.suffix.lower() not in (".json", ".csv"):
         raise UsageError(
-            f"--export writes JSON or CSV, and {str(export)!r} does not say which", code="usage",
-            hint="end the name with .json (everything) or .csv (every run)",
+            f"--export writes JSON or CSV, and {str(export)!r} ends in neither .json nor .csv", code="usage",
+            hint="use a name that ends in .json (everything) or .csv (every run)",
         )  # fmt: skip
     if export is not None:
         write_file(export, runs_csv(runs) if export.suffix.lower() == ".csv" else dumps(document) + "\n")
@@ -329,8 +331,8 @@ def show_progress(courses: Sequence[Path], *, as_json: bool, export: Path | None
     elif export is not None:
         print_line(f"{counted(len(runs), 'run')} written to {export}.")
     else:
-        for line in table_lines(found, title=chapter_title, day=local_day):
+        for line in table_lines(overview, title=chapter_title, day=local_day):
             print_line(line)
-        none_yet = "`grade start NAME` begins with an exercise; `grade next` proposes one."
-        say(f"Kept in {history.path}." if runs else none_yet)
+        none_yet = "`grade start NAME` starts an exercise; `grade next` proposes one."
+        say(f"Stored in {history.path}." if runs else none_yet)
     return 0

@@ -1,4 +1,4 @@
-"""Which command a command line means, ``grade reduce_v3 --json`` and ``grade --json list`` alike; shell completion."""
+"""Finding the command of a command line (``grade reduce_v3 --json``, ``grade --json list``); shell completion."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _ALONE = frozenset({"-h", "--help", "--version"})
 
 
 COMMANDS: dict[str, click.Command] = {}
-"""The commands by name, once the module that defines them is imported."""
+"""The commands by name; filled when the module that defines them is imported."""
 
 
 def reserved() -> frozenset[str]:
-    """Words that name no exercise, because they are commands."""
+    """Names that no exercise may have, because they are commands."""
     return frozenset({*COMMANDS, HELP})
 
 
@@ -36,10 +36,10 @@ class GradeGroup(click.Group):
         return super().parse_args(ctx, self.routed(args))
 
     def routed(self, words: list[str]) -> list[str]:
-        """Return ``words`` with a command in front: the first plain word if it is one, else the grading command."""
+        """Return ``words`` with a command first: the first plain word if it is a command, else the grading command."""
         if not words or (words[0] in _ALONE and len(words) == 1):
             return words or ["--help"]
-        if words[0] == HELP:  # with a command, or with an exercise, which its statement is; without either, of all
+        if words[0] == HELP:  # of a command; of an exercise, which is its statement; without either, of all commands
             about = words[1:]
             if about and about[0] not in (HELP, *self.commands) and not about[0].startswith("-"):
                 return ["show", *about]
@@ -50,15 +50,15 @@ class GradeGroup(click.Group):
         return [DEFAULT, *words]
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """What a first word may be: a command or an exercise, or an option of either."""
-        found = super().shell_complete(ctx, incomplete)
+        """Complete the first word: a command or an exercise, or an option of either."""
+        items = super().shell_complete(ctx, incomplete)
         if incomplete.startswith("-"):
             default = self.commands[DEFAULT]
-            return default.shell_complete(click.Context(default, parent=ctx), incomplete) + found
-        return found + complete_names(ctx, None, incomplete)
+            return default.shell_complete(click.Context(default, parent=ctx), incomplete) + items
+        return items + complete_names(ctx, None, incomplete)
 
     def _first_plain(self, words: list[str]) -> int | None:
-        """The place of the first word that is neither an option nor an option's value."""
+        """The index of the first word that is neither an option nor an option's value; None if there is none."""
         valued = {name for option in self._options() if not option.is_flag for name in option.opts}
         skip = False
         for at, word in enumerate(words):
@@ -97,7 +97,7 @@ SHELLS = tuple(_INSTALLING)
 
 
 def completion_script(shell: str, root: click.Command) -> str:
-    """The script, with a comment on top that says where it belongs."""
+    """The completion script of a shell, with a comment on top that says how to install it."""
     from click.shell_completion import get_completion_class
 
     kind = get_completion_class(shell)
@@ -110,7 +110,7 @@ def completion_script(shell: str, root: click.Command) -> str:
 
 
 def complete_names(ctx: click.Context, param: click.Parameter | None, incomplete: str) -> list[CompletionItem]:
-    """The exercises whose name begins so, each with its idea; none where a course cannot be read."""
+    """The exercises whose name begins with ``incomplete``, each with its idea; none if a course cannot be read."""
     from click.shell_completion import CompletionItem
 
     from grader.catalog.exercises import load_catalog

@@ -34,7 +34,7 @@ UNSUPPORTED, FAILED, INTERRUPTED = 4, 1, 130
 
 @dataclass(frozen=True)
 class TuneOptions:
-    """The command's options, as click hands them over."""
+    """The command's options, as click passes them."""
 
     name: str
     sets: tuple[str, ...]
@@ -50,7 +50,7 @@ class TuneOptions:
 
 @dataclass(frozen=True)
 class _Job:
-    """What is tuned, and where: on the GPU, or with ``why_not`` and perhaps a hint by arithmetic alone."""
+    """What to tune, and where: on a GPU, or without one by arithmetic only (``why_not`` and a hint say why)."""
 
     entry: CourseExercise
     path: Path
@@ -64,7 +64,7 @@ class _Job:
 
 
 def tune(options: TuneOptions) -> int:
-    """Sweep, show, and write where asked. Exit 1 where no combination is right, 4 where nothing could be measured."""
+    """Sweep, show, and write if requested. Exit 1 if no combination is correct, 4 if nothing could be measured."""
     job = _job(options)
     with _ctrl_c_stops() as stopped:
         tuned = _tuned(job, stopped, quiet=options.as_json)
@@ -84,19 +84,19 @@ def tune(options: TuneOptions) -> int:
 
 
 def _job(options: TuneOptions) -> _Job:
-    """Everything that can be wrong with the command is found here, before anything is compiled.
+    """Check the command and collect what it needs, before anything is compiled.
 
-    Raises UsageError for what cannot be tuned, SubmissionError for a file that cannot be graded.
+    Raises UsageError for an exercise that cannot be tuned, SubmissionError for a file that cannot be graded.
     """
     settings = parse_settings(options.sets)
     if options.solution and options.write:
-        hint = f"`grade solution {options.name} --output FILE` makes a copy that is yours"
-        raise UsageError("--write changes a file of yours, not the course's solution", code="usage", hint=hint)
+        hint = f"`grade solution {options.name} --output FILE` makes a copy for you"
+        raise UsageError("--write changes your own file, not the course's solution", code="usage", hint=hint)
     entry = find(load(options.courses), options.name)
     exercise = entry.exercise
     if exercise.host or exercise.timed is None or exercise.target is None:
         what = "is about the host file" if exercise.host else "has no timed size"
-        raise UsageError(f"{entry.name} {what}: there is no kernel's time to compare", code="not_timed")
+        raise UsageError(f"{entry.name} {what}: it has no kernel time to compare", code="not_timed")
     path = file_for(entry, file=options.file, solution=options.solution)
     source = checked_source(read_submission(path), path.name)
     places = places_of(source, path.name, settings)
@@ -124,25 +124,25 @@ def _tuned(job: _Job, stopped: Callable[[], bool], *, quiet: bool) -> Tuned:
     assert exercise.timed is not None
     assert exercise.target is not None
     workshop = Workshop(exercise, exercise.timed, job.path.name, job.source, job.places, machine)
-    with waiting(job.entry.name, doing="tuning", quiet=quiet) as tell:
-        variants = workshop.build_all(combinations(job.settings), tell, stopped)
+    with waiting(job.entry.name, doing="tuning", quiet=quiet) as show_step:
+        variants = workshop.build_all(combinations(job.settings), show_step, stopped)
         if gpu is None:
-            found = Sweep(variants, stopped())
+            result = Sweep(variants, stopped())
         else:
             with (
                 closing(GpuBackend(gpu)) as backend,
                 closing(GpuTimer(job.entry, backend, machine, secrets.randbits(53), Limits())) as timer,
             ):
-                found = sweep(variants, timer, tell, stopped)
+                result = sweep(variants, timer, show_step, stopped)
     peak = roofline.peak_of(exercise.target.unit, roofline.peaks(gpu)) if gpu is not None else None
     return Tuned(
         job.entry.name, job.path.name, job.source, job.places, job.settings, machine.name, machine.arch,
-        gpu is not None, exercise.timed, roofline.work_of(exercise, exercise.timed), peak, found,
+        gpu is not None, exercise.timed, roofline.work_of(exercise, exercise.timed), peak, result,
     )  # fmt: skip
 
 
 def _machine(requires: str, gpu: Gpu | None, arch: str | None) -> Machine:
-    """This GPU; else the named architecture: by default the simulated one, or the one that the exercise requires."""
+    """The machine to tune for: this GPU; else ``arch``, by default the simulated or the required architecture."""
     from grader.tune.sweep import machine_of
 
     if gpu is not None:
@@ -159,20 +159,20 @@ def _machine(requires: str, gpu: Gpu | None, arch: str | None) -> Machine:
 
 @contextmanager
 def _ctrl_c_stops() -> Iterator[Callable[[], bool]]:
-    """The first Ctrl-C lets the combination at hand end and shows what there is; the second ends at once."""
-    asked: list[int] = []
+    """The first Ctrl-C stops after the current combination and shows the results; the second ends at once."""
+    signals: list[int] = []
     if current_thread() is not main_thread():
         yield lambda: False
         return
 
     def note(number: int, frame: object) -> None:
-        asked.append(number)
+        signals.append(number)
         signal.signal(signal.SIGINT, before)
-        os.write(2, b"\nstopping: what was measured comes in a moment; Ctrl-C again ends at once\n")
+        os.write(2, b"\nstopping: the results so far follow in a moment; Ctrl-C again ends at once\n")
 
     before = signal.signal(signal.SIGINT, note)
     try:
-        yield lambda: bool(asked)
+        yield lambda: bool(signals)
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -196,23 +196,23 @@ def _show(tuned: Tuned, options: TuneOptions) -> None:
 
 
 def _write(job: _Job, tuned: Tuned) -> None:
-    """Change the values in the file, whole or not at all. Raises UsageError where the file has changed meanwhile."""
+    """Change the values in the file atomically. Raises UsageError if the file has changed during the sweep."""
     best = tuned.sweep.best
     if best is None or not tuned.new_lines:
-        print_line(f"{job.path} stays as it is.", to_stderr=True)
+        print_line(f"{job.path} was not changed.", to_stderr=True)
         return
     before = read_submission(job.path)
     if before.removeprefix(BOM_UTF8) != job.source.encode():
         hint = "run it again, or change the lines yourself"
         raise UsageError(f"{job.path} was changed while it was tuned: nothing is written", code="changed", hint=hint)
     after = rewritten(job.source, job.places, best.choice).encode()
-    real = job.path.resolve()  # a link stays a link
-    beside = real.with_name(f".{real.name}.new")
+    target = job.path.resolve()  # so that a link stays a link
+    temporary = target.with_name(f".{target.name}.new")
     try:
-        beside.write_bytes(before[: len(before) - len(job.source.encode())] + after)
-        beside.chmod(real.stat().st_mode & 0o777)
-        beside.replace(real)
+        temporary.write_bytes(before[: len(before) - len(job.source.encode())] + after)
+        temporary.chmod(target.stat().st_mode & 0o777)
+        temporary.replace(target)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise UsageError(f"cannot write {job.path}: {error.strerror}", code="cannot_write") from None
-    print_line(f"{job.path} has {in_words(best.choice)} now.", to_stderr=True)
+    print_line(f"{job.path} now has {in_words(best.choice)}.", to_stderr=True)

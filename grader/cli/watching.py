@@ -1,10 +1,10 @@
-"""``grade watch``: grades at each save, and answers a few keys.
+"""``grade watch``: grades at each save, and handles a few keys.
 
 keyboard ──┐
-           ├──events──▶ Watch.run: one at a time, in the main thread
+           ├──events──▶ Watch.run: one event at a time, in the main thread
 saves ─────┘
 
-A save while something is graded ends that grading: what it would say is of a text that is gone.
+A save during a grading stops that grading: its report would be about an old text.
 """
 
 from __future__ import annotations
@@ -31,29 +31,29 @@ from grader.practice.history import next_exercise
 from grader.practice.watch import END, Keyboard, Saves, newest_first, wake_at_saves
 from grader.process.channel import Stopped, Stopper
 
-SAVED = "saved"  # an event that is no key
+SAVED = "saved"  # an event that is not a key
 CLEAR = "\x1b[2J\x1b[H"
 QUITS = frozenset({"q", END})
-GONE_AFTER = 2  # looks, a second apart where nothing else happens
+GONE_AFTER = 2  # checks in a row without the file; a second apart if nothing else happens
 KEYS = """
   h      a hint for the exercise, one more each time
-  n      the next exercise: its stub is copied into this folder, if it is not here
+  n      the next exercise: its stub is copied into this folder if it is missing
   l      the list of exercises
   Enter  grade again
-  ?      these keys
+  ?      this list of keys
   q      quit; so do Ctrl-D and Ctrl-C"""
 
 
 def watch_files(name: str | None, courses: tuple[Path, ...], **options: Any) -> int:
-    """Grade one exercise's file, or without a name every exercise's file in this folder, each time it is saved."""
+    """Grade an exercise's file, or without a name any exercise's file in this folder, each time it is saved."""
     catalog = load(courses)
     if name is not None:
         (current,) = tasks_of(catalog, GradeOptions((name,)))
     else:
         here = {task.path: task for task in _tasks_here(catalog)}
         if not here:
-            hint = "`grade start NAME` puts a stub here, and `grade watch NAME` watches it"
-            raise UsageError("there is no exercise's file in this folder", code="no_submission", hint=hint)
+            hint = "`grade start NAME` copies a stub here, and `grade watch NAME` watches it"
+            raise UsageError("this folder has no file of an exercise", code="no_submission", hint=hint)
         current = here[newest_first(here)[0]]
     return Watch(
         catalog, current, GradeOptions((), courses=courses, watched=True, **options), follows=name is None
@@ -63,13 +63,13 @@ def watch_files(name: str | None, courses: tuple[Path, ...], **options: Any) -> 
 def _tasks_here(catalog: Catalog) -> list[Task]:
     try:
         names = {path.name for path in Path().iterdir()}
-    except OSError:  # the folder has gone; it may come back
+    except OSError:  # the folder was removed; it may come back
         return []
     return [Task(entry, Path(f"{entry.name}.cu")) for entry in catalog.exercises if f"{entry.name}.cu" in names]
 
 
 def _files_of(task: Task) -> tuple[Path, ...]:
-    """All files whose save matters: a host exercise has a Python file beside the kernel."""
+    """The files to watch: the kernel, and for a host exercise the Python file."""
     if not task.entry.exercise.host:
         return (task.path,)
     return task.path, task.host or next((host for host in task.places if host.is_file()), task.places[0])
@@ -80,7 +80,7 @@ def _named_files(task: Task) -> str:
 
 
 class Watch:
-    """The loop. ``follows``: every exercise's file in this folder is watched, and a saved one becomes the current."""
+    """The event loop. With ``follows`` it watches every exercise's file in this folder, and switches to a saved one."""
 
     def __init__(self, catalog: Catalog, current: Task, options: GradeOptions, *, follows: bool) -> None:
         self._catalog = catalog
@@ -90,7 +90,7 @@ class Watch:
         self._events: SimpleQueue[str] = SimpleQueue()
         self._saves = Saves()
         self._grading: Stopper | None = None
-        self._looks_without = 0
+        self._checks_without_file = 0
         self._keyboard = Keyboard(self._pressed)
         self._actions: Mapping[str, Callable[[], None]] = {
             "h": self._hint, "n": self._next, "l": self._list, "\n": self._grade, "\r": self._grade,
@@ -98,7 +98,7 @@ class Watch:
         }  # fmt: skip
 
     def run(self) -> int:
-        """Grade once, then at every save, until somebody quits."""
+        """Grade once, then at every save, until the user quits."""
         stop = Event()
         folders = {Path.cwd(), self._current.path.absolute().parent}
         watcher = Thread(target=wake_at_saves, args=(folders, self._wake, stop), daemon=True)
@@ -112,7 +112,7 @@ class Watch:
                     if event in QUITS:
                         return 0
                     if event == SAVED:
-                        code = self._do(self._grade) if self._look() else self._notice_the_gone()
+                        code = self._do(self._grade) if self._look() else self._notice_missing_file()
                     elif event in self._actions:
                         code = self._do(self._actions[event])
                 return code
@@ -121,28 +121,28 @@ class Watch:
                 watcher.join()
 
     def _pressed(self, key: str) -> None:
-        """A key, in the keyboard's thread. Nobody who quits waits for a grading; its children end with this process."""
+        """Handle a key, in the keyboard's thread. Quitting does not wait for a grading; its children end with it."""
         if key.lower() in QUITS and self._grading is not None:
             self._keyboard.restore()
             os._exit(0)
         self._events.put(key.lower())
 
     def _wake(self) -> None:
-        """Something may have been saved, in the watcher's thread. What is graded meanwhile is out of date."""
+        """A file may have been saved (in the watcher's thread): stop a grading of an old text."""
         grading = self._grading
         if grading is not None and self._saves.has_new(self._watched()):
             grading.stop()
         self._events.put(SAVED)
 
     def _do(self, action: Callable[[], None]) -> int:
-        """Carry out an action, then say what can be done; whatever goes wrong is one message, and watching goes on."""
+        """Carry out an action, then print the keys; an error is one message, and watching continues."""
         code = guarded(action)
         return code if code == BROKEN_PIPE else guarded(self._print_footer)
 
-    # -- what is watched
+    # -- watched files
 
     def _look(self) -> bool:
-        """Whether a watched file was saved; where several were, the newest becomes the current one."""
+        """Whether a watched file was saved; the newest saved file becomes the current one."""
         owner = self._watched()
         saved = self._saves.look(owner)
         if saved:
@@ -150,30 +150,31 @@ class Watch:
         return bool(saved)
 
     def _watched(self) -> dict[Path, Task]:
-        """Every file whose save matters, with what is graded then."""
+        """Every watched file, with the task that its save grades."""
         tasks: Iterable[Task] = _tasks_here(self._catalog) if self._follows else [self._current]
         return {file: task for task in tasks for file in _files_of(task)}
 
-    def _notice_the_gone(self) -> int:
-        """Say once that the current file has gone. Editors that rename take it away for a moment: look twice."""
-        self._looks_without = 0 if self._current.path.exists() else self._looks_without + 1
-        if self._looks_without != GONE_AFTER:
+    def _notice_missing_file(self) -> int:
+        """Say once that the current file is missing. Editors may rename it for a moment when they save: check twice."""
+        self._checks_without_file = 0 if self._current.path.exists() else self._checks_without_file + 1
+        if self._checks_without_file != GONE_AFTER:
             return 0
-        gone = (
-            f"./{self._current.path} has gone: the report above is of what it was. It is graded again when it is back."
+        message = (
+            f"./{self._current.path} no longer exists: the report above is about its last version. It is graded again "
+            "when it is back."
         )
-        return self._do(lambda: say(f"\n{gone}"))
+        return self._do(lambda: say(f"\n{message}"))
 
-    # -- what is done
+    # -- actions
 
     def _grade(self) -> None:
-        """Grade the current exercise; where a file is saved meanwhile, what is current then, and anew."""
+        """Grade the current exercise; after a save during the grading, grade again."""
         while not self._graded_undisturbed():
             self._look()
 
     def _graded_undisturbed(self) -> bool:
-        """Grade once. False where a save ended it: nothing of it is printed or recorded."""
-        self._saves.look(_files_of(self._current))  # what is graded now need not be graded again
+        """Grade once. False if a save stopped it: then nothing is printed or recorded."""
+        self._saves.look(_files_of(self._current))  # saves until now need no further grading
         file = self._current.host or self._current.path
         try:
             with Stopper() as self._grading:
@@ -181,7 +182,7 @@ class Watch:
                 print_line(f"{_named_files(self._current)}, {strftime('%H:%M:%S')}\n")
                 grade_all(replace(self._options, names=(self._current.entry.name,), file=file))
         except Stopped:
-            print_line("It was saved meanwhile: what is there now is graded.")
+            print_line("The file was saved again: grading the new version.")
             return False
         finally:
             self._grading = None
@@ -196,26 +197,26 @@ class Watch:
         show_list(self._options.courses, as_json=False)
 
     def _next(self) -> None:
-        """Go on to the next exercise; its stub is copied where it is not here yet."""
-        entry, found = next_exercise(self._catalog)
+        """Go to the next exercise; its stub is copied if it is missing."""
+        entry, reason = next_exercise(self._catalog)
         if entry is None or entry.name == self._current.entry.name:
             say("\n" + (f"{entry.name} is not passed yet: it is the next one." if entry else all_passed(self._catalog)))
             return
         self._clear()
-        say(why_next(found))
+        say(why_next(reason))
         task = Task(entry, Path(f"{entry.name}.cu"))
         edit = named(to_edit(entry))
         if missing_here(entry):
             start_exercise(entry.name, self._options.courses, force=False)
-            say(f"The stub was not here: it has been copied to {edit}, and is graded when you save it.")
+            say(f"The stub was copied to {edit}; it is graded when you save it.")
         else:
             say(f"{entry.name}: {entry.exercise.idea}.")
             say(f"You have {edit} here already: Enter grades it.")
         self._current = task
-        self._look()  # what was just written is no save
+        self._look()  # the copy just written is not a save
         self._current = task
 
-    # -- what is shown
+    # -- output
 
     def _clear(self) -> None:
         if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":

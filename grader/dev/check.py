@@ -1,4 +1,4 @@
-"""`grade dev check`: the course checks itself. One line for each exercise, and below it what is wrong.
+"""`grade dev check`: the course checks itself. It prints a line for each exercise, and its problems below.
 
 For each exercise: its literal, texts and figures; the stub is the solution minus lines, compiles and fails; the
 solution passes with no diagnostic; each wrong answer gets the verdict on its first line.
@@ -24,7 +24,7 @@ from grader.text import counted
 from grader.verdict import Verdict
 
 ALONE = {"race", "technique"}
-"""Words that a GPU alone never says; a wrong answer of that kind is graded there beside the simulator."""
+"""Verdicts that a GPU alone never gives; such a wrong answer is graded on the GPU and the simulator together."""
 
 
 def run(
@@ -35,11 +35,11 @@ def run(
     device: int = 0,
     minutes: float | None = None,
 ) -> int:
-    """Check and print; exit 0 if nothing is wrong, else 1.
+    """Check and print; exit 0 without problems, else 1.
 
-    With ``minutes`` what was checked before and is as it was then is not checked again, and no exercise begins that is
-    likely to take longer; exit 3 then if some are left. Raises Unsupported where there is no compiler, or no GPU
-    although ``gpu`` asks for one: nothing was checked then.
+    With ``minutes`` it uses stored results of unchanged exercises, and starts no exercise that would probably exceed
+    the time; exit 3 then if some are left. Raises Unsupported, before any check, if there is no compiler, or no GPU
+    with ``gpu``.
     """
     from grader.output import print_line
 
@@ -65,16 +65,17 @@ def run(
     launches = {report.name: report.launches for report in checked}
     for name, steps in ladders(exercises) if not left else ():
         found = tuple(ladder_problems(steps, launches))
-        show(CheckReport(f"ladder {name}", found, f"{len(steps)} steps, each told from the one before" * (not found)))
-    spent = f"{perf_counter() - started:.0f} s"
-    print_line(f"\n{len(checked)} exercises, {counted(problems, 'problem')}, {spent}")
+        summary = f"{len(steps)} steps, each differs from the one before" if not found else ""
+        show(CheckReport(f"ladder {name}", found, summary))
+    elapsed = f"{perf_counter() - started:.0f} s"
+    print_line(f"\n{len(checked)} exercises, {counted(problems, 'problem')}, {elapsed}")
     if left:
-        print_line(f"{left} exercises are left: the same command goes on with them")
+        print_line(f"{left} exercises are left: run the same command again to continue")
     return LEFT if left else 1 if problems else 0
 
 
 def start_check(entry: CourseExercise, grader: CourseGrader, *, gpu: bool = False) -> Callable[[], CheckReport]:
-    """Begin to grade an exercise's files; what is returned waits for them, checks the rest and reports."""
+    """Start grading an exercise's files; returns a function that waits for them, does the other checks and reports."""
     answers, problems = wrong_answers(entry)
     on_simulator = simulable(entry.exercise.requires)
     backends = ["sim"] * on_simulator + ["gpu"] * gpu
@@ -86,9 +87,9 @@ def start_check(entry: CourseExercise, grader: CourseGrader, *, gpu: bool = Fals
             problems.append(Problem(place, "the course has solutions, but none of this exercise"))
         problems.extend((*source_problems(entry), *text_problems(entry), *fact_problems(entry)))
         graded = [wait() for wait in running]
-        for found in graded:
-            problems.extend(verdict_problems(entry, found))
-        summaries = [found.summary() for found in graded]
+        for backend_verdicts in graded:
+            problems.extend(verdict_problems(entry, backend_verdicts))
+        summaries = [backend_verdicts.summary() for backend_verdicts in graded]
         if not on_simulator:
             problems.extend(assembly_problems(entry, answers))
             skipped = f"sim: SKIPPED, it needs {entry.exercise.requires}; all files compiled and assembled"
@@ -103,14 +104,14 @@ def start_check(entry: CourseExercise, grader: CourseGrader, *, gpu: bool = Fals
 def _start(
     entry: CourseExercise, grader: CourseGrader, backend: str, answers: Sequence[WrongAnswer]
 ) -> Callable[[], GradedSubmission]:
-    """Queue the files that this backend has something to say about."""
+    """Queue the files that this backend grades; returns a function that waits for the verdicts."""
 
     def queue(file: Path | WrongAnswer, word: str) -> Callable[[], Verdict]:
         if backend == "sim":
             return grader.simulated(entry, file).result
         return grader.on_gpu(entry, file, "auto" if word in ALONE else "gpu").result
 
-    # A stub may be right, and lack the technique.
+    # A stub may be correct but lack the technique.
     stub = queue(entry.stub, "technique") if entry.stub.is_file() else None
     solution = queue(entry.solution, "pass") if entry.solution is not None else None
     words = ((answer, answer.expectation.words.get(backend)) for answer in answers)
@@ -124,7 +125,7 @@ def _start(
 
 
 def _nothing_to_check(exercises: Sequence[CourseExercise]) -> Iterator[Problem]:
-    """A check that found nothing to check must not look like one that found nothing wrong."""
+    """Problems of an empty course: a check of nothing must not look like a successful check."""
     if not exercises:
         yield Problem("exercises/", "there is no exercise to check")
     elif not any(entry.stub.is_file() and entry.solution is not None for entry in exercises):
@@ -132,7 +133,7 @@ def _nothing_to_check(exercises: Sequence[CourseExercise]) -> Iterator[Problem]:
 
 
 def _machine(gpu: bool, device: int) -> str:
-    """What everything is graded on: the simulator, and a GPU model."""
+    """The name under which results are stored: that of the GPU model, else ``sim``. Raises Unsupported."""
     from grader.compile.toolchain import find_toolchain, require_nvrtc
 
     require_nvrtc(find_toolchain())

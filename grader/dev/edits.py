@@ -1,4 +1,4 @@
-"""Edits of a solution: unified diffs with two lines of comment before them, applied exactly or not at all. Pure.
+"""Edits of a solution: unified diffs after two lines of comment, applied exactly or not at all. Pure functions.
 
     // expect: race
     // No barrier between writing and reading the tile.
@@ -9,8 +9,8 @@
     -    __syncthreads();
     ...
 
-Line numbers and context must fit the solution exactly: an edit that fits somewhere else would be another mistake than
-the stated one. A file section for each edited file; an empty line is an empty line of context.
+Line numbers and context must fit the solution exactly: an edit applied elsewhere would make another mistake than the
+stated one. Each edited file has its section; an empty line is an empty line of context.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _RANGES = re.compile(r"@@ -(\d{1,7})(?:,(\d{1,7}))? \+(\d{1,7})(?:,(\d{1,7}))? @
 
 
 class BadWrongAnswer(ValueError):
-    """Raised when a wrong answer does not say which verdict it must get, is no edit, or an edit that does not fit."""
+    """Raised when a wrong answer does not state its verdict, is not a valid edit, or does not fit the solution."""
 
 
 @dataclass(frozen=True)
 class Hunk:
-    """One run of changed lines with its context. Lines end in a newline, but for the last one of a file without it."""
+    """One run of changed lines with its context. Lines end in a newline, except the last one of a file without it."""
 
     number: int  # from 1
     line: int  # of its @@ in the edit
-    at: int  # how many lines of the old text come before it
+    at: int  # number of lines of the old text before it
     old: tuple[str, ...]
     new: tuple[str, ...]
     before: int  # lines of context before the first change
@@ -48,20 +48,20 @@ class Hunk:
 
 @dataclass(frozen=True)
 class Edit:
-    """What one .diff holds: its first two lines, and the hunks of each file by its name."""
+    """The contents of a .diff: its first two lines, and the hunks of each file by name."""
 
     head: tuple[str, str]
     files: Mapping[str, tuple[Hunk, ...]]
 
 
 def written(head: Sequence[str], files: Mapping[str, tuple[str, str]]) -> str:
-    """The text of an edit that makes the second text of each file of its first; equal ones are left out."""
+    """The text of an edit that changes the first text of each file into the second; unchanged files are omitted."""
     out = list(head)
     for name, (old, new) in files.items():
         difference = list(difflib.unified_diff(lines_of(old), lines_of(new), n=CONTEXT))
         if difference:
             out += [f"--- {name}", f"+++ {name}"]
-            for line in difference[2:]:  # empty context stays without its blank, which editors remove
+            for line in difference[2:]:  # empty context has no blank, because editors remove it
                 out.append("" if line == " \n" else line.removesuffix("\n"))
                 out += [_NO_NEWLINE] * (not line.endswith("\n"))
     return "\n".join(out) + "\n"
@@ -76,7 +76,7 @@ def lines_of(text: str) -> list[str]:
 
 
 def read_edit(text: str, names: Iterable[str]) -> Edit:
-    """Read an edit of the files ``names``. Raises BadWrongAnswer, with the line, for everything else."""
+    """Read an edit of the files ``names``. Raises BadWrongAnswer, with the line, for any other text."""
     if len(text) > MOST_BYTES:
         raise BadWrongAnswer(f"it has {len(text)} characters; an edit has at most {MOST_BYTES}")
     lines, names = text.removesuffix("\n").split("\n"), tuple(names)
@@ -92,29 +92,29 @@ def read_edit(text: str, names: Iterable[str]) -> Edit:
             raise BadWrongAnswer(f"line {at + 1}: a second section of {name}")
         files[name], at = _hunks(lines, at + 2)
     if not files:
-        raise BadWrongAnswer(f"its third line must be `--- {' or '.join(names)}`: it edits nothing")
+        raise BadWrongAnswer(f"it edits no file: its third line must be `--- {' or '.join(names)}`")
     return Edit((lines[0], lines[1]), files)
 
 
 def _hunks(lines: Sequence[str], at: int) -> tuple[tuple[Hunk, ...], int]:
-    """The hunks from line ``at`` on, and where they end. They must follow one another, as their numbers say."""
-    found: list[Hunk] = []
+    """The hunks from line ``at`` on, and the line after them. Raises BadWrongAnswer if their numbers do not agree."""
+    hunks: list[Hunk] = []
     while at < len(lines) and not lines[at].startswith("--- "):
-        hunk, new_at, following = _hunk(lines, at, len(found) + 1)
-        grown = sum(len(one.new) - len(one.old) for one in found)
-        if hunk.at < (found[-1].at + len(found[-1].old) if found else 0):
+        hunk, new_at, following = _hunk(lines, at, len(hunks) + 1)
+        added = sum(len(earlier.new) - len(earlier.old) for earlier in hunks)
+        if hunk.at < (hunks[-1].at + len(hunks[-1].old) if hunks else 0):
             raise BadWrongAnswer(f"{hunk} begins before the hunk above it ends")
-        if new_at != hunk.at + grown:
-            raise BadWrongAnswer(f"{hunk}: its lines begin at {new_at + 1} in the result, not at {hunk.at + grown + 1}")
-        found.append(hunk)
+        if new_at != hunk.at + added:
+            raise BadWrongAnswer(f"{hunk}: its lines begin at {new_at + 1} in the result, not at {hunk.at + added + 1}")
+        hunks.append(hunk)
         at = following
-    if not found:
+    if not hunks:
         raise BadWrongAnswer(f"line {at + 1}: a hunk must follow, `@@ -LINE,COUNT +LINE,COUNT @@`")
-    return tuple(found), at
+    return tuple(hunks), at
 
 
 def _hunk(lines: Sequence[str], at: int, number: int) -> tuple[Hunk, int, int]:
-    """The hunk whose @@ is line ``at``, how many lines come before it in the result, and the line after it."""
+    """The hunk whose @@ is line ``at``, the number of lines before it in the result, and the line after it."""
     ranges = _RANGES.fullmatch(lines[at])
     if ranges is None:
         raise BadWrongAnswer(f"line {at + 1} must be `@@ -LINE,COUNT +LINE,COUNT @@`, not {lines[at][:80]!r}")
@@ -143,7 +143,7 @@ def _hunk(lines: Sequence[str], at: int, number: int) -> tuple[Hunk, int, int]:
 
 
 def _range(line: str, count: str | None) -> tuple[int, int]:
-    """How many lines come before a hunk's, and how many it has. ``-7,0`` stands after line 7, ``-7,1`` is line 7."""
+    """The number of lines before a hunk, and in it. ``-7,0`` is the place after line 7, ``-7,1`` is line 7."""
     number = 1 if count is None else int(count)
     return int(line) - (number > 0), number
 
@@ -156,11 +156,11 @@ def applied(hunks: Sequence[Hunk], text: str) -> str:
     lines, out, done = lines_of(text), list[str](), 0
     for hunk in hunks:
         for offset, line in enumerate(hunk.old):
-            here = lines[hunk.at + offset] if 0 <= hunk.at + offset < len(lines) else None
-            if here != line:
-                found = "the end" if here is None else repr(here.strip()[:80])
-                where = hunk.at + offset + 1
-                raise BadWrongAnswer(f"{hunk} does not apply: line {where} is {found}, not {line.strip()[:80]!r}")
+            actual = lines[hunk.at + offset] if 0 <= hunk.at + offset < len(lines) else None
+            if actual != line:
+                shown = "the end" if actual is None else repr(actual.strip()[:80])
+                number = hunk.at + offset + 1
+                raise BadWrongAnswer(f"{hunk} does not apply: line {number} is {shown}, not {line.strip()[:80]!r}")
         if not 0 <= hunk.at <= len(lines):
             raise BadWrongAnswer(f"{hunk} does not apply: it begins after line {hunk.at}, and there are {len(lines)}")
         out += [*lines[done : hunk.at], *hunk.new]
@@ -169,9 +169,9 @@ def applied(hunks: Sequence[Hunk], text: str) -> str:
 
 
 def moved(hunks: Sequence[Hunk], text: str) -> str:
-    """The text after all hunks, each at the only place after the one before where its old lines are.
+    """The text after all hunks, each at the only place after the hunk before it that has its old lines.
 
-    Where there is none, with less and less context. Raises BadWrongAnswer for a hunk that has no place, or several.
+    If there is none, with less and less context. Raises BadWrongAnswer for a hunk that fits no place, or several.
     """
     lines, out, done = lines_of(text), list[str](), 0
     for hunk in hunks:
@@ -190,4 +190,4 @@ def _place(hunk: Hunk, lines: Sequence[str], start: int) -> tuple[int, Sequence[
             return places[0], old, new
         if places:
             raise BadWrongAnswer(f"{hunk} fits {len(places)} places: edit it by hand")
-    raise BadWrongAnswer(f"{hunk} has no place any more: the lines that it changes are others now")
+    raise BadWrongAnswer(f"{hunk} no longer fits: the lines that it changes have changed")

@@ -1,8 +1,8 @@
 """Grades the files of a course, several at once, through the pipeline of the command ``grade``.
 
-A simulator child that has run one program well serves the next: importing LLVM and NumPy takes a child longer than most
-kernels run. What is graded here is the course's own, so submissions need no separation from one another. The two
-children of a host exercise serve its files one after another, each file in a fork.
+A simulator child that has finished a program runs the next one: importing LLVM and NumPy takes longer than most kernels
+run. The graded files are the course's own, so they need no isolation from one another. The two children of a host
+exercise serve its files one after another, each file in a fork.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ if TYPE_CHECKING:
     from grader.process.child import Child
 
 PROGRAMS = 25
-"""How many programs a simulator child serves: their machine code stays in its memory."""
+"""A simulator child is replaced after so many programs, because their machine code stays in its memory."""
 
 
 class CourseGrader(Closing):
-    """Hands out verdicts as futures. A context manager; on exit its children are gone.
+    """Returns verdicts as futures. A context manager, which ends its children on exit.
 
-    Inputs come from a fixed seed for each file, so that a course that passed its check passes it again.
+    Each file has a fixed seed for its inputs, so that a course that passed its check passes it again.
     """
 
     def __init__(self, *, workers: int | None = None, device: int = 0) -> None:
         count = workers or available_cpus()
         self._threads = 1 if count > 1 else 0
         self._workers = ThreadPoolExecutor(count, thread_name_prefix="grading")
-        # One worker: a timed run shares its GPU with nobody.
+        # One worker: a timed run must not share its GPU.
         self._gpu_worker = ThreadPoolExecutor(1, thread_name_prefix="grading-gpu")
         self._device = device
         self._children = simulator_children()
@@ -74,17 +74,17 @@ class CourseGrader(Closing):
         return request(entry, path, backend, device, host=more[0] if more else entry.solution_host_file)
 
     def _on_simulator(self, entry: CourseExercise, file: Path | WrongAnswer) -> Verdict:
-        wanted = self._request(entry, file, "sim")
-        services, submission = wanted.services, wanted.submission
+        request = self._request(entry, file, "sim")
+        services, submission = request.services, request.submission
         if entry.exercise.host and services.simulator is not None:
             backend = simulator(entry, submission, threads=self._threads, pairs=self._pairs.take)
             services = replace(services, simulator=backend)
         elif services.simulator is not None:
             services = replace(services, simulator=PooledSimulator(self._children, threads=self._threads))
-        return grade(replace(wanted, services=services))
+        return grade(replace(request, services=services))
 
     def close(self) -> None:
-        """Let what runs end, drop what waits, and end the children."""
+        """Wait for running gradings, cancel the queued ones, and end the children."""
         self._workers.shutdown(cancel_futures=True)
         self._gpu_worker.shutdown(cancel_futures=True)
         self._children.close()
@@ -94,7 +94,7 @@ class CourseGrader(Closing):
 
 
 def request(entry: CourseExercise, path: Path, backend: str, device: int = 0, *, host: Path | None = None) -> Request:
-    """What ``grade NAME --file PATH --backend BACKEND`` asks of the pipeline, with the file's own seed.
+    """The pipeline's request for ``grade NAME --file PATH --backend BACKEND``, with the file's own seed.
 
     A host exercise's ``path`` has its host file beside it, or takes ``host``; a host file takes the solution's kernels.
     """
@@ -104,12 +104,12 @@ def request(entry: CourseExercise, path: Path, backend: str, device: int = 0, *,
 
 
 def seed_of(entry: CourseExercise, path: Path) -> int:
-    """The seed of a file: by exercise and name, so that no two share their inputs."""
+    """The seed of a file, from exercise and file name, so that files have different inputs."""
     return crc32(f"{entry.name}/{path.name}".encode())
 
 
 def available_cpus() -> int:
-    """The processors that this process may use."""
+    """The number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -119,7 +119,7 @@ def available_cpus() -> int:
 
 
 def simulator_children() -> ChildPool:
-    """Simulator children that wait for work."""
+    """A pool of simulator children that are used again."""
     return ChildPool(simulator_child, programs=PROGRAMS)
 
 
@@ -131,16 +131,16 @@ class PooledSimulator(SimBackend):
         self._pool = pool
 
     def start(self) -> None:
-        """Nothing: the pool starts what it needs."""
+        """Does nothing: the pool starts the children that it needs."""
 
     def new_session(self, program: Program, limits: Limits) -> SimSession:
-        """A session with a child that waits, or with a new one. Raises GraderFault where none starts."""
-        used = self._pool.take()
-        return _PooledSession(used.child, program, limits, lambda: self._pool.give_back(used))
+        """A session with an idle child of the pool, or with a new one. Raises GraderFault if none starts."""
+        pooled = self._pool.take()
+        return _PooledSession(pooled.child, program, limits, lambda: self._pool.give_back(pooled))
 
 
 class _PooledSession(SimSession):
-    """A session that gives its child back if every request was answered; any other child is ended as always."""
+    """A session that returns its child to the pool if every request was answered; otherwise it ends the child."""
 
     def __init__(self, child: Child, program: Program, limits: Limits, give_back: Callable[[], None]) -> None:
         super().__init__(child, program, limits)
@@ -158,16 +158,16 @@ class _PooledSession(SimSession):
 
 
 class PairPool(Closing):
-    """Pairs of children that wait for a file of the same exercise. Thread-safe."""
+    """Idle pairs of children, each for files of one exercise. Thread-safe."""
 
     def __init__(self) -> None:
         self._idle: list[tuple[Exercise, Pair]] = []
         self._lock = Lock()
-        # A child ends with the thread that started it, so all are started by one that stays.
+        # A child ends with the thread that started it, so one long-lived thread starts all of them.
         self._starter = ThreadPoolExecutor(1, thread_name_prefix="kept-pairs")
 
     def take(self, exercise: Exercise, courses: tuple[Path, ...], *, sandbox: bool) -> Pair:
-        """An idle pair, or a new one. Those of other exercises end: mostly nothing is left of these."""
+        """An idle pair, or a new one. Pairs of other exercises are ended: few files of those are left."""
         with self._lock:
             others = [pair for known, pair in self._idle if known is not exercise]
             idle = [pair for known, pair in self._idle if known is exercise]
@@ -186,7 +186,7 @@ class PairPool(Closing):
             self._idle.append((exercise, pair))
 
     def close(self) -> None:
-        """End the pairs that wait."""
+        """End the idle pairs."""
         for _, pair in self._idle:
             pair.give_back = None
             pair.close()

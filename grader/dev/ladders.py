@@ -1,7 +1,7 @@
-"""Ladders: steps that share arrays and sizes; each must differ from the one before in technique or in time. Pure.
+"""Ladders: steps with common arrays and sizes; each must differ from the one before in technique or in time. Pure.
 
 A step's solution is graded on the earlier steps' technique by inheritance (`CourseExercise.graded`).
-Here the other direction is checked: the step before must not pass this one, by technique or by time.
+This module checks the other direction: the solution of the step before must fail this step, by technique or by time.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ SHARED = ("arrays", "oracle", "small", "secret", "simulated", "timed", "scalars"
 """Fields that all steps of a ladder have in common, so that any step's file can be graded as any other."""
 
 Launches = Mapping[str, Sequence[LaunchRecord]]
-"""What each step's solution did at the simulated size, by the step's name."""
+"""The launches of each step's solution at the simulated size, by the step's name."""
 
 
 @dataclass(frozen=True)
 class LadderCell:
-    """One step's solution under a later step's grading: what it misses, and whether it is too slow for the later line
-    on the reference GPU (None where no line is known).
+    """One step's solution graded as a later step: the expectations it misses, and whether it is too slow for the later
+    step's line on the reference GPU (None if no line is known).
     """
 
     solution: str
@@ -43,21 +43,21 @@ class LadderCell:
 
 
 def ladders(exercises: Sequence[CourseExercise]) -> list[tuple[str, list[CourseExercise]]]:
-    """Each ladder of each course that has two steps or more: its name, and its steps in order."""
-    found: dict[tuple[Path, str], list[CourseExercise]] = {}
+    """Each ladder with two or more steps, of each course: its name, and its steps in order."""
+    steps_of: dict[tuple[Path, str], list[CourseExercise]] = {}
     for entry in exercises:
         if entry.exercise.ladder:
-            found.setdefault((entry.course.exercises, entry.exercise.ladder), []).append(entry)
-    in_order = {key: sorted(steps, key=lambda step: step.number) for key, steps in found.items()}
+            steps_of.setdefault((entry.course.exercises, entry.exercise.ladder), []).append(entry)
+    in_order = {key: sorted(steps, key=lambda step: step.number) for key, steps in steps_of.items()}
     return [(name, steps) for (_, name), steps in in_order.items() if len(steps) > 1]
 
 
 def ladder_problems(steps: Sequence[CourseExercise], launches: Launches) -> Iterator[Problem]:
-    """Yield what the steps do not share, and each step whose predecessor passes it."""
+    """Yield fields in which the steps differ, and each step that its predecessor's solution passes."""
     for step in steps[1:]:
         for field in SHARED:
             if getattr(step.exercise, field) != getattr(steps[0].exercise, field):
-                yield Problem("exercise.py", f"{step.name} has other {field} than {steps[0].name}")
+                yield Problem("exercise.py", f"{step.name} and {steps[0].name} differ in {field}")
     for before, step in pairwise(steps):
         cell = compared(before, step, launches)
         # A step that the simulator cannot run differs from the others by time alone, which has to be measured.
@@ -65,23 +65,23 @@ def ladder_problems(steps: Sequence[CourseExercise], launches: Launches) -> Iter
         if cell is not None and not cell.rejected and not unknown:
             yield Problem(
                 "exercise.py",
-                f"the solution of {before.name} passes {step.name}: no technique tells them apart, nor does time",
+                f"the solution of {before.name} passes {step.name}: they differ neither in technique nor in time",
             )
 
 
 def matrix(steps: Sequence[CourseExercise], launches: Launches) -> list[LadderCell]:
-    """Every step's solution under every later step."""
+    """Every step's solution, graded as every later step."""
     pairs = [(before, step) for at, step in enumerate(steps) for before in steps[:at]]
     return [cell for before, step in pairs if (cell := compared(before, step, launches)) is not None]
 
 
 def compared(before: CourseExercise, entry: CourseExercise, launches: Launches) -> LadderCell | None:
-    """The earlier solution under the later step; None where it was not counted."""
+    """The earlier solution graded as the later step; None if it has no counters."""
     counted = launches.get(before.name)
     if not counted:
         return None
-    found = (evaluate(expect, counted, entry.exercise.simulated) for expect in entry.graded.technique)
-    missed = tuple(miss for miss in found if miss is not None)
+    results = (evaluate(expect, counted, entry.exercise.simulated) for expect in entry.graded.technique)
+    missed = tuple(miss for miss in results if miss is not None)
     lines = lines_on(REFERENCE)
     earlier, later = lines.get(before.name), lines.get(entry.name)
     slow = None

@@ -24,25 +24,25 @@ _WORD_OF_C = re.compile(
     "static_assert|static_cast|struct|switch|template|this|thread_local|throw|true|try|typedef|typeid|typename|union|"
     "unsigned|using|virtual|void|volatile|wchar_t|while|xor|xor_eq"
 )
-"""What a kernel cannot be called."""
+"""Words of C++, which cannot be a kernel's name."""
 
 
 def new_exercise(name: str, chapter: str, course: Course, existing: Sequence[CourseExercise]) -> tuple[Path, ...]:
-    """Write the exercise's files and return them. Nothing that exists is overwritten.
+    """Write the exercise's files and return their paths. No existing file is overwritten.
 
-    ``chapter`` "" is the course's last one. Raises UsageError for a name or chapter that cannot be, and for a place
-    that is taken or cannot be written to.
+    ``chapter`` "" means the course's last one. Raises UsageError for an invalid name or chapter, and for a folder that
+    exists or cannot be written.
     """
     _check_name(name, existing)
-    if not chapter:  # those without a number, as a plain course has them, do not count
-        numbered = [(int(found[1]), found[0]) for entry in existing if (found := _CHAPTER.fullmatch(entry.chapter))]
+    if not chapter:  # chapters without a number, as in a plain course, do not count
+        numbered = [(int(match[1]), match[0]) for entry in existing if (match := _CHAPTER.fullmatch(entry.chapter))]
         chapter = max(numbered, default=(0, FIRST_CHAPTER))[1]
     facts = {"name": name, "order": _order(chapter, existing)}
     files = dict(_files(name, chapter, course, facts))
     for path in (course.exercises / chapter / name, *files):
         with _writing(path):
-            if path.exists() or path.is_symlink():  # a link that leads nowhere too
-                raise UsageError(f"{path} is already there", code="exists", hint="choose another name")
+            if path.exists() or path.is_symlink():  # a broken link, too
+                raise UsageError(f"{path} already exists", code="exists", hint="choose another name")
     for path, text in files.items():
         with _writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -59,12 +59,12 @@ def _check_name(name: str, existing: Sequence[CourseExercise]) -> None:
         )  # fmt: skip
     if _WORD_OF_C.fullmatch(name):
         raise UsageError(
-            f"an exercise cannot be called {name!r}: its kernel has the same name, and that is a word of C++",
+            f"an exercise cannot be called {name!r}: its kernel has the same name, which is a keyword of C++",
             code="bad_name", hint="choose another name",
         )  # fmt: skip
-    twin = next((entry for entry in existing if entry.name == name), None)
-    if twin is not None:
-        raise UsageError(f"{twin.folder} is already there", code="exists", hint="choose another name")
+    same_name = next((entry for entry in existing if entry.name == name), None)
+    if same_name is not None:
+        raise UsageError(f"{same_name.folder} already exists", code="exists", hint="choose another name")
 
 
 def _order(chapter: str, existing: Sequence[CourseExercise]) -> int:
@@ -72,7 +72,7 @@ def _order(chapter: str, existing: Sequence[CourseExercise]) -> int:
     number = _CHAPTER.fullmatch(chapter)
     if number is None:
         hint = "a chapter is a number and a name: 02_memory"
-        raise UsageError(f"{chapter!r} is no chapter", code="bad_chapter", hint=hint)
+        raise UsageError(f"{chapter!r} is not a chapter", code="bad_chapter", hint=hint)
     first = 100 * int(number[1])
     rows = [entry.number - first for entry in existing if 0 <= entry.number - first <= MOST_IN_A_CHAPTER]
     if max(rows, default=0) == MOST_IN_A_CHAPTER:
@@ -85,7 +85,7 @@ def _files(name: str, chapter: str, course: Course, facts: Mapping[str, Any]) ->
 
     environment = Environment(
         loader=FileSystemLoader(SKELETON), undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True,
-        autoescape=False,  # source code and Markdown, made of a name that `new_exercise` has checked
+        autoescape=False,  # source code and Markdown, with a name that `new_exercise` has checked
     )  # fmt: skip
     folder = course.exercises / chapter / name
     for template in sorted(path.relative_to(SKELETON) for path in SKELETON.rglob("*.j2")):
@@ -101,5 +101,5 @@ def _writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        hint = "--course DIR names another place"
+        hint = "--course DIR names another folder"
         raise UsageError(f"cannot write {path}: {error.strerror}", code="cannot_write", hint=hint) from None

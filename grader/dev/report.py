@@ -1,4 +1,4 @@
-"""What a check of the course found: problems, and a report for each exercise."""
+"""The results of a check of the course: problems, and a report for each exercise."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grader.verdict import LaunchRecord
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong with an exercise. ``place`` is a file of it, e.g. ``wrong/copy.cu``."""
+    """One problem of an exercise. ``place`` is one of its files, e.g. ``wrong/copy.cu``."""
 
     place: str
     message: str
@@ -22,7 +22,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """What the check of one exercise came to. ``launches`` are the solution's on the simulator, with their counters."""
+    """The result of checking one exercise. ``launches`` are the solution's on the simulator, with their counters."""
 
     name: str
     problems: tuple[Problem, ...]
@@ -30,7 +30,7 @@ class CheckReport:
     launches: tuple[LaunchRecord, ...] = ()
 
     def lines(self) -> Iterator[str]:
-        """Yield the report as it is printed."""
+        """Yield the printed lines of the report."""
         yield f"{'FAIL' if self.problems else 'ok':<5} {self.name:<18} {self.summary}".rstrip()
         yield from (f"      {problem}" for problem in self.problems)
 
@@ -47,7 +47,7 @@ class CheckReport:
 
 
 def launches_to_json(launches: tuple[LaunchRecord, ...]) -> list[Any]:
-    """Each launch with its counters, without what is known of its lines and requests."""
+    """Each launch with its counters, without records of lines and requests."""
     return [
         [launch.kernel, launch.grid, launch.block, launch.shared_bytes, dict(launch.counters)] for launch in launches
     ]

@@ -1,10 +1,10 @@
-"""Work on a course in slices: results are stored as they arrive, and a later slice goes on where one stopped.
+"""Work on a course in slices: results are stored as they arrive, and a later slice continues where one stopped.
 
     stored = StoredResults("check", "NVIDIA H200", Report.to_json, Report.from_json)
     for entry, report in slice_of(exercises, begin, stored, limit_s=480): ...
 
-A result holds while the exercise's files and the grader are as they were, on the same machine. Exercises that have
-changed since come first.
+A result is valid while the exercise's files, the grader and the machine are the same. Exercises that have changed since
+their last result come first.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from grader.compile import cache
 from grader.paths import PACKAGE
 
 AHEAD = 2
-"""How many exercises of a slice are in flight: while one ends, the next keeps the processors busy."""
+"""The number of exercises of a slice in flight: while one ends, the next keeps the processors busy."""
 
 LEFT = 3
-"""The exit code of a slice that has not come to the last exercise."""
+"""The exit code of a slice that leaves exercises."""
 
 T = TypeVar("T")
 
@@ -40,19 +40,19 @@ class StoredResults(Generic[T]):
     from_json: Callable[[Any], T]
 
     def find(self, entry: CourseExercise) -> T | None:
-        """The result of an exercise that is as it was then."""
+        """The stored result of an exercise; None if there is none, or the exercise or the grader has changed."""
         stored = self._load(entry)
         if stored.get("files") != digest_of(entry) or stored.get("grader") != _grader():
             return None
         return self.from_json(stored["result"])
 
     def rank(self, entry: CourseExercise) -> int:
-        """0 where the exercise has changed since its last result, 1 where it never had one, 2 where the grader has."""
+        """The order of work: 0 if the exercise has changed since its last result, 1 without a result, 2 otherwise."""
         files = self._load(entry).get("files")
         return 1 if files is None else 2 * (files == digest_of(entry))
 
     def store(self, entry: CourseExercise, result: T, files: str) -> None:
-        """Store a result of the exercise as it was when its ``files`` had this digest."""
+        """Store a result of the exercise; ``files`` is the digest of its files before the work began."""
         record = {"files": files, "grader": _grader(), "result": self.to_json(result)}
         cache.store(self.job, self._key(entry), record)
 
@@ -64,9 +64,9 @@ class StoredResults(Generic[T]):
 
 
 def digest_of(entry: CourseExercise) -> str:
-    """A hash of all that an exercise's results come from, but for the grader."""
-    beside = (entry.solution, entry.solution_host_file)
-    files = [*_files(entry.folder), *(path for path in beside if path), *_files(entry.course.kernels_ref)]
+    """A hash of everything that an exercise's results depend on, except the grader."""
+    solutions = (entry.solution, entry.solution_host_file)
+    files = [*_files(entry.folder), *(path for path in solutions if path), *_files(entry.course.kernels_ref)]
     inherited = [repr(expect) for expect in entry.inherited]
     return cache.digest(*inherited, *(part for path in files for part in (path.name, path.read_bytes())))
 
@@ -90,13 +90,13 @@ def slice_of(
 ) -> Iterator[tuple[CourseExercise, T]]:
     """Yield the stored results, then those of as many exercises as the time allows; at least one.
 
-    ``begin`` starts an exercise and returns what waits for it. Without ``limit_s`` all begin at once, in their order,
-    whatever is stored.
+    ``begin`` starts an exercise and returns a function that waits for it. Without ``limit_s`` (seconds) all are started
+    at once, in their order, and stored results are not used.
     """
     started = last = perf_counter()
-    found = {} if limit_s is None else {id(entry): stored.find(entry) for entry in exercises}
-    yield from ((entry, result) for entry in exercises if (result := found.get(id(entry))) is not None)
-    waiting = deque(entry for entry in exercises if found.get(id(entry)) is None)
+    results = {} if limit_s is None else {id(entry): stored.find(entry) for entry in exercises}
+    yield from ((entry, result) for entry in exercises if (result := results.get(id(entry))) is not None)
+    waiting = deque(entry for entry in exercises if results.get(id(entry)) is None)
     if limit_s is not None:
         waiting = deque(sorted(waiting, key=stored.rank))
     in_flight: deque[tuple[CourseExercise, str, Callable[[], T]]] = deque()
@@ -115,5 +115,5 @@ def slice_of(
 
 
 def _fits(in_flight: int, spent_s: float, longest_s: float, limit_s: float) -> bool:
-    """Whether another exercise, after the one in flight, is likely to end in time."""
+    """Whether another exercise, after the one in flight, will probably end in time."""
     return in_flight < AHEAD and spent_s + AHEAD * longest_s <= limit_s

@@ -1,8 +1,8 @@
-"""What can be checked of an exercise without grading anything.
+"""Checks of an exercise that need no grading.
 
-- exercise.py against what it names: counters, oracles, trusted checks, ceilings, and its own comparison
-- the stub against the solution: it is the solution minus lines, what a student starts from
-- statement, hints and interview page: are they there, and does the statement say what the exercise does?
+- exercise.py: its counters, oracle, trusted check and ceilings exist, and its comparison passes its self-test
+- the stub: it is the solution minus lines
+- statement, hints and interview page: they exist, and the statement agrees with exercise.py
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from grader.verdict import STAGES, VERDICTS
 OWN_REFERENCE_TIME = ("overlap", "launches")
 """Units of host exercises whose ceiling is measured with the exercise's own kernel; see `baselines`."""
 
-MOST_WORDS = 15  # of the one idea, which has to fit into a line of `grade list`
+MOST_WORDS = 15  # of the idea, which has to fit into a line of `grade list`
 
 MARKER = "YOUR CODE"
-"""What stands in a comment where the student writes; such a line need not be in the solution."""
+"""Marks the comment where the student writes; such a line need not be in the solution."""
 
 HINTS = QUESTIONS = 2
-"""The least number of hints, and of interview questions with answers."""
+"""The minimum number of hints, and of interview questions with answers."""
 
 _HINT = re.compile(r"^(?:## (\d+)\b.*|(\d+)\. .*)$", re.MULTILINE)
 _KERNEL = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?(\w+)\s*\(")
@@ -39,7 +39,7 @@ _FRACTION = re.compile(r"\b0\.\d+\b")
 
 
 def fact_problems(entry: CourseExercise) -> Iterator[Problem]:
-    """Yield what is wrong with the exercise's literal, beyond what loading it has checked."""
+    """Yield the problems of the exercise's literal, beyond those found when it is loaded."""
     for check in (_idea, _technique, _target, _comparison):
         try:
             yield from (Problem("exercise.py", message) for message in check(entry))
@@ -50,7 +50,7 @@ def fact_problems(entry: CourseExercise) -> Iterator[Problem]:
 def _idea(entry: CourseExercise) -> Iterator[str]:
     words = entry.exercise.idea.split()
     if not 1 <= len(words) <= MOST_WORDS:
-        yield f"the idea has {len(words)} words; it is one line of a list"
+        yield f"the idea has {len(words)} words; it must have 1 to {MOST_WORDS}, for one line of a list"
     if sum(entry.exercise.points) != 100:
         yield f"the points add up to {sum(entry.exercise.points)}, not 100"
 
@@ -62,12 +62,12 @@ def _technique(entry: CourseExercise) -> Iterator[str]:
         if expect.counter not in KERNEL_COUNTERS and expect.counter not in HOST_COUNTERS:
             yield f"there is no counter {expect.counter!r}"
         elif expect.counter in HOST_COUNTERS and not entry.exercise.host:
-            yield f"{expect.counter} counts what a host file does, and the exercise has none"
+            yield f"{expect.counter} is a counter of host files, and the exercise has none"
         place = f"the expectation on {expect.counter}"
         if (expect.at_least is None) == (expect.at_most is None):
-            yield f"{place} needs at_least or at_most, one of them"
+            yield f"{place} needs either at_least or at_most"
         if not expect.why:
-            yield f"{place} says neither why it matters nor what to do next"
+            yield f"{place} has no why: it must say why it matters"
         elif not expect.hint:
             yield f"{place} has no hint"
 
@@ -85,7 +85,7 @@ def _target(entry: CourseExercise) -> Iterator[str]:
         yield "the target's note does not say where the pass line comes from"
     yield from _line(entry)
     if target.of == "ceiling" and not target.ceiling and target.unit not in OWN_REFERENCE_TIME:
-        yield "the target is a fraction of a ceiling, but names none"
+        yield "the target is a fraction of a ceiling, but does not name one"
     links = LINKS if exercise.host else ()
     if target.ceiling not in ("", *links) and find(entry.course, "ceilings", "CEILINGS", target.ceiling) is None:
         yield f"there is no ceiling {target.ceiling!r}"
@@ -94,20 +94,20 @@ def _target(entry: CourseExercise) -> Iterator[str]:
 
 
 def _line(entry: CourseExercise) -> Iterator[str]:
-    """A pass line somewhere: in a profile, else in the target; and a solution that reaches what it has to."""
+    """Problems of the pass line, which is in a profile or in the target, and of the solution's speed."""
     target = entry.exercise.target
     assert target is not None
     line = lines_on(REFERENCE).get(entry.name)
     if line is None and not target.fraction and not target.unlined:
         yield "it has no pass line: `grade calibrate` on a GPU, or a fraction in its target"
     if line is not None and line.of != target.of:
-        yield f"its line is a fraction of the {line.of}, its target one of the {target.of}: calibrate it again"
+        yield f"its line is a fraction of the {line.of}, its target a fraction of the {target.of}: calibrate it again"
     if line is not None and line.solution < target.reach and not target.note:
-        yield f"the solution reached {line.solution:g} of {target.reach:g}, and the target's note does not say why"
+        yield f"the solution reached {line.solution:g}, not {target.reach:g}, and the target's note does not say why"
 
 
 def _comparison(entry: CourseExercise) -> Iterator[str]:
-    """The oracle exists, and the comparison rejects what other courses accept."""
+    """The problems of the oracle, and of the comparison, which must reject typical wrong results."""
     from grader.catalog.courses import resolve_reference
     from grader.compare import self_test
 
@@ -119,7 +119,7 @@ def _comparison(entry: CourseExercise) -> Iterator[str]:
 
 
 def source_problems(entry: CourseExercise) -> Iterator[Problem]:
-    """Yield what is wrong with the stub's text, and with the host file's, beside the solution's."""
+    """Yield the problems of the stub and the host file, compared with the solution."""
     if not entry.stub.is_file():
         yield Problem(entry.stub.name, "the stub is missing")
     elif entry.solution is not None and not (entry.exercise.host and _given(entry.stub, entry.solution)):
@@ -136,12 +136,12 @@ def source_problems(entry: CourseExercise) -> Iterator[Problem]:
 
 
 def _given(stub: Path, solution: Path | None) -> bool:
-    """Whether one of a host exercise's two files is given complete: the idea is in the other one then."""
+    """Whether a file of a host exercise is given complete: then the student changes only the other file."""
     return solution is not None and stub.is_file() and stub.read_bytes() == solution.read_bytes()
 
 
 def pair_problems(stub: Path, solution: Path) -> Iterator[Problem]:
-    """Yield what keeps ``stub`` from being ``solution`` with lines taken out and markers put in."""
+    """Yield the differences of ``stub`` from ``solution`` with lines removed and markers added."""
     stubbed, solved = (
         [line.rstrip() for line in path.read_text(encoding="utf-8").splitlines()] for path in (stub, solution)
     )
@@ -153,22 +153,22 @@ def pair_problems(stub: Path, solution: Path) -> Iterator[Problem]:
     extra = first_foreign(given, solved)
     if extra is not None:
         number = stubbed.index(extra) + 1
-        yield Problem(stub.name, f"line {number} is not in the solution, or in another place there: {extra.strip()!r}")
+        yield Problem(stub.name, f"line {number} is not in the solution, or not in this order: {extra.strip()!r}")
     elif len(given) >= len([line for line in solved if line]):
         yield Problem(stub.name, "the stub is the whole solution")
 
 
 def first_foreign(lines: list[str], among: list[str]) -> str | None:
-    """Return the first of ``lines`` that cannot be found in ``among`` after the ones before it."""
-    rest = iter(among)
-    return next((line for line in lines if line not in rest), None)
+    """Return the first of ``lines`` that is not in ``among`` after the lines before it; None if all are."""
+    remaining = iter(among)
+    return next((line for line in lines if line not in remaining), None)
 
 
 # --------------------------------------------------------------------------------------------------------------- texts
 
 
 def text_problems(entry: CourseExercise) -> Iterator[Problem]:
-    """Yield what is missing in the three texts of an exercise, and what in its statement is not so."""
+    """Yield the problems of an exercise's statement, hints and interview page: missing parts, false statements."""
     for path, check in ((entry.statement, _statement), (entry.hints, _hints), (entry.interview, _interview)):
         text = _read(path)
         messages = check(entry, text) if text.strip() else ("it is missing, or empty",)
@@ -181,21 +181,21 @@ def _read(path: Path) -> str:
 
 def _hints(_: CourseExercise, text: str) -> Iterator[str]:
     """Hints are ``## 1``, ``## 2`` … or a numbered list, each with words."""
-    found = list(_HINT.finditer(text))
-    has_headings = any(match[1] for match in found)  # a numbered list inside a hint is then no hint
-    numbers = [int(match[1] or match[2]) for match in found if match[1] or not has_headings]
+    matches = list(_HINT.finditer(text))
+    has_headings = any(match[1] for match in matches)  # then a numbered list is part of a hint
+    numbers = [int(match[1] or match[2]) for match in matches if match[1] or not has_headings]
     if numbers != list(range(1, len(numbers) + 1)):
         yield f"the hints are numbered {', '.join(map(str, numbers))}, not 1, 2, 3 …"
     if len(numbers) < HINTS:
-        yield f"{counted(len(numbers), 'hint')}; an exercise has {HINTS} or more, each a step further than the last"
+        yield f"{counted(len(numbers), 'hint')}; an exercise needs {HINTS} or more, each going further than the last"
     yield from (f"hint {title} is empty" for title, body in _sections(text) if not body.strip())
 
 
 def _interview(_: CourseExercise, text: str) -> Iterator[str]:
-    """A question is a heading, its answer what stands below it."""
+    """A question is a heading, its answer the text below it."""
     sections = _sections(text)
     if len(sections) < QUESTIONS:
-        yield f"{counted(len(sections), 'question')}; an exercise has {QUESTIONS} or more, with answers"
+        yield f"{counted(len(sections), 'question')}; an exercise needs {QUESTIONS} or more, with answers"
     for title, body in sections:
         if not re.sub(r"^#+ .*$", "", body, flags=re.MULTILINE).strip():
             yield f"the question {title!r} has no answer"
@@ -222,11 +222,11 @@ def _statement(entry: CourseExercise, text: str) -> Iterator[str]:
 
 
 def _parameters(entry: CourseExercise, rows: list[list[str]]) -> Iterator[str]:
-    """A row says what some kernel of the stub declares, and every parameter has a row."""
+    """Every row must be a parameter of a kernel in the stub, and every parameter must have a row."""
     declared = _declared(entry.stub)
     rows_say = {(re.sub(r"\s", "", row[1].strip("`")), name) for row in rows for name in re.findall(r"`(\w+)`", row[0])}
     for kind, name in sorted(rows_say - declared):
-        yield f"the parameter `{name}` of type `{kind}` is in no kernel of the stub"
+        yield f"no kernel of the stub has the parameter `{name}` of type `{kind}`"
     for kind, name in sorted(declared - rows_say):
         yield f"the stub's parameter `{name}` of type `{kind}` is not in the table of parameters"
 
@@ -242,29 +242,30 @@ def _declared(stub: Path) -> set[tuple[str, str]]:
 
 
 def _graded(entry: CourseExercise, rows: list[list[str]]) -> Iterator[str]:
-    """The table of stages: known words, and the figures of exercise.py."""
+    """The table of stages must have known stages and the figures of exercise.py."""
     stages = {row[0]: row[-1] for row in rows}
     yield from (f"there is no stage {name!r}" for name in stages if name not in STAGES)
     limits = {value for e in entry.graded.technique for value in (e.at_least, e.at_most) if value is not None}
     for figure in _LIMIT.findall(stages.get("technique", "")):
         if float(figure) not in limits:
-            yield f"it asks for {figure} under technique, which exercise.py does not"
+            yield f"it requires {figure} under technique, but exercise.py does not"
     target = with_line(entry.exercise, REFERENCE).target
     for figure in _FRACTION.findall(stages.get("fast", ""))[:1]:
         if target is None or float(figure) != target.fraction:
-            yield f"its pass line is {figure}, that on an H200 {target.fraction if target else 'none'}"
+            line = f"is {target.fraction}" if target else "does not exist"
+            yield f"it says that the pass line is {figure}; the line on an H200 {line}"
     if "secret" in stages.get("correct", "") and not entry.exercise.secret:
-        yield "it speaks of secret sizes, of which exercise.py has none"
+        yield "it mentions secret sizes, but exercise.py has none"
     if entry.graded.technique and "technique" not in stages:
-        yield "it does not say what technique is graded"
+        yield "it does not say which technique is graded"
 
 
 def _reports(entry: CourseExercise, rows: list[list[str]]) -> Iterator[str]:
-    """The table of reports: each row begins with a verdict word that this exercise can get."""
+    """Each row of the table of reports must begin with a verdict word that this exercise can get."""
     for row in rows:
         word = (re.findall(r"`(\w+)`", row[0]) or [row[0]])[0]
         if word not in VERDICTS:
-            yield f"{word!r} is no verdict word"
+            yield f"{word!r} is not a verdict word"
         elif word == "technique" and not entry.graded.technique:
             yield "it explains the verdict `technique`, which this exercise does not give"
         elif word == "slow" and entry.exercise.target is None:

@@ -1,12 +1,12 @@
-"""What the files of an exercise were graded to, against what they should be; figures of its statement, counted again.
+"""The verdicts of an exercise's files, compared with the expected ones; figures of its statement, counted again.
 
     <!-- claim: stub excess_wavefronts per rows = 39 -->
     <!-- claim: wrong/modulo.diff shared_requests per n <= 150/256 -->
 
-A claim is a comment in README.md, which no reader sees. It names a file (``stub``, ``solution`` or a wrong answer), a
-counter of docs/counters.md at the simulated size, and its value. The file must get as far as being counted.
+A claim is a comment in README.md, which readers do not see. It names a file (``stub``, ``solution`` or a wrong answer),
+a counter of docs/counters.md at the simulated size, and its value. The file must run, so that it has counters.
 
-What only a newer GPU runs is compiled, assembled and laid out here, and nothing of it runs.
+Exercises that need a newer GPU than the simulated one are only compiled, assembled and checked for their launch lines.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from grader.simt.occupancy import MULTIPROCESSORS
 from grader.verdict import Verdict
 
 FAILING = 2
-"""Wrong answers of an exercise that the simulator, or the only GPU that runs them, must reject, at least."""
+"""The minimum number of wrong answers that the simulator (or the required GPU) must reject in an exercise."""
 
 
 @dataclass(frozen=True)
 class GradedSubmission:
-    """The verdicts of one exercise's files on one backend: ``mutants`` are the wrong answers that name it on their
-    first line, each with the word that it must get.
+    """The verdicts of one exercise's files on one backend. ``mutants`` are the wrong answers that have an expectation
+    for it, each with the expected verdict.
     """
 
     backend: str
@@ -63,7 +63,7 @@ class GradedSubmission:
 
 
 def verdict_problems(entry: CourseExercise, graded: GradedSubmission) -> Iterator[Problem]:
-    """Yield every verdict that is not as it should be."""
+    """Yield a problem for every unexpected verdict."""
     stub, solution = graded.stub, graded.solution
     if stub is not None and stub.stage("compiles").status != "passed":
         yield Problem(entry.stub.name, f"the stub does not compile: {one_line(stub)}")
@@ -75,7 +75,8 @@ def verdict_problems(entry: CourseExercise, graded: GradedSubmission) -> Iterato
         if not (solution.passed or (slow and _is_provisional(solution))):
             yield Problem(place, f"the solution does not pass: {one_line(solution)}")
         else:
-            yield from (Problem(place, f"{found.severity}: {found.message}") for found in solution.diagnostics)
+            for diagnostic in solution.diagnostics:
+                yield Problem(place, f"{diagnostic.severity}: {diagnostic.message}")
             yield from (Problem(place, note) for note in solution.notes)
     for path, (word, verdict) in graded.mutants.items():
         if verdict.verdict != word and not (word == "slow" and _is_provisional(verdict)):
@@ -83,30 +84,30 @@ def verdict_problems(entry: CourseExercise, graded: GradedSubmission) -> Iterato
     if graded.backend == "sim":
         failing = sum(verdict.exit_code == 1 for _, verdict in graded.mutants.values())
         if failing < FAILING:
-            yield Problem("wrong/", f"the simulator rejects {failing} wrong answers; it must be {FAILING} or more")
+            yield Problem("wrong/", f"the simulator rejects {failing} wrong answers; it must reject {FAILING} or more")
         yield from _never_missed(entry, graded)
 
 
 def _is_provisional(verdict: Verdict) -> bool:
-    """Whether its pass line was set on another GPU model."""
+    """Whether its pass line was measured on another GPU model."""
     return verdict.measured is not None and verdict.measured.provisional
 
 
 def _never_missed(entry: CourseExercise, graded: GradedSubmission) -> Iterator[Problem]:
-    """An expectation that no wrong answer misses says nothing: it could be mistaken and nobody would see it."""
+    """Yield the expectations that no wrong answer misses: nothing tests that they hold."""
     counted = [(v.launches, v.host_counters) for v in graded.by_name.values() if v.verdict == "technique"]
     for expect in entry.exercise.technique:
         if not any(evaluate(expect, launches, entry.exercise.simulated, host) for launches, host in counted):
-            yield Problem("wrong/", f"no wrong answer misses what is expected of {expect.counter}: add one that does")
+            yield Problem("wrong/", f"no wrong answer misses the expectation on {expect.counter}: add one that does")
 
 
 def one_line(verdict: Verdict) -> str:
-    """The word of a verdict and its first diagnostic, in a line."""
-    found = verdict.diagnostics[0] if verdict.diagnostics else None
-    if found is None:
+    """The verdict and its first diagnostic, in one line."""
+    first = verdict.diagnostics[0] if verdict.diagnostics else None
+    if first is None:
         return verdict.verdict
-    where = f" (line {found.line})" if found.line else ""
-    return f"{verdict.verdict}: {shorten(found.message, 300, placeholder=' …')}{where}"
+    place = f" (line {first.line})" if first.line else ""
+    return f"{verdict.verdict}: {shorten(first.message, 300, placeholder=' …')}{place}"
 
 
 # -------------------------------------------------------------------------------------------------------------- claims
@@ -121,20 +122,20 @@ _HOLDS: Mapping[str, Callable[[float, float], bool]] = {
 
 
 def claim_problems(entry: CourseExercise, verdicts: Mapping[str, Verdict]) -> Iterator[Problem]:
-    """Yield the claims of the statement that do not hold. ``verdicts`` has the simulator's by the names of claims."""
+    """Yield the claims of the statement that are false. ``verdicts`` are the simulator's, by the names in claims."""
     place = entry.statement.name
     text = entry.statement.read_text(encoding="utf-8") if entry.statement.is_file() else ""
     for comment in _COMMENT.findall(text):
         claim = " ".join(comment.split())
         match = _CLAIM.fullmatch(claim)
         if match is None:
-            yield Problem(place, f"not a claim that can be read: {comment.strip()!r}")
+            yield Problem(place, f"this is not a valid claim: {comment.strip()!r}")
         elif wrong := _why_wrong(entry, match, verdicts):
-            yield Problem(place, f"the claim `{claim}` does not hold: {wrong}")
+            yield Problem(place, f"the claim `{claim}` is false: {wrong}")
 
 
 def _why_wrong(entry: CourseExercise, claim: re.Match[str], verdicts: Mapping[str, Verdict]) -> str:
-    """Return in words why a claim does not hold, "" if it does."""
+    """Return why a claim is false; "" if it is true."""
     verdict = verdicts.get(claim["file"])
     if verdict is None:
         return f"there is no {claim['file']}; the files are {', '.join(verdicts)}"
@@ -147,26 +148,26 @@ def _why_wrong(entry: CourseExercise, claim: re.Match[str], verdicts: Mapping[st
     except (ExpressionError, GraderFault) as error:
         return error.message
     except ValueError:
-        return f"{claim['value']!r} is no number, nor a fraction like 150/256"
+        return f"{claim['value']!r} is neither a number nor a fraction like 150/256"
     return "" if _HOLDS[claim["sign"]](counted, claimed) else f"it is {in_words(counted)}"
 
 
 # --------------------------------------------------------------------------------- exercises that need a newer GPU
 
 _REFUSED = {"compile_error", "invalid", "limit", "policy"}
-"""Words of wrong answers that never come to run."""
+"""Verdicts of wrong answers that never run."""
 
 _RIGHT = {"pass", "slow", "technique"}
-"""Words of answers that are right, whatever else they lack."""
+"""Verdicts of answers with correct results."""
 
 
 def assembly_problems(entry: CourseExercise, answers: Sequence[WrongAnswer]) -> Iterator[Problem]:
-    """Yield the files of an exercise that do not compile, assemble or launch for what it requires; spills, and too few
-    wrong answers.
+    """Yield the files of an exercise that do not compile, assemble or launch for the required architecture; register
+    spills of the solution; and too few wrong answers.
     """
     failing = sum(answer.expectation.words.get("gpu", "pass") not in _RIGHT for answer in answers)
     if failing < FAILING:
-        yield Problem("wrong/", f"{failing} wrong answers fail on a GPU; it must be {FAILING} or more")
+        yield Problem("wrong/", f"{failing} wrong answers fail on a GPU; {FAILING} or more must fail")
     for place, name, source in _files_to_compile(entry, answers):
         try:
             spilled = _spilled(entry, name, source)
@@ -179,7 +180,7 @@ def assembly_problems(entry: CourseExercise, answers: Sequence[WrongAnswer]) -> 
 
 
 def _files_to_compile(entry: CourseExercise, answers: Sequence[WrongAnswer]) -> Iterator[tuple[str, str, bytes]]:
-    """Yield each file: what a problem calls it, its name, and its source."""
+    """Yield each file: its name in problems, its file name, and its source."""
     if entry.stub.is_file():
         yield entry.stub.name, entry.stub.name, entry.stub.read_bytes()
     if entry.solution is not None:
@@ -191,7 +192,7 @@ def _files_to_compile(entry: CourseExercise, answers: Sequence[WrongAnswer]) -> 
 
 
 def _spilled(entry: CourseExercise, name: str, source: bytes) -> int:
-    """Compile, resolve the launch lines at every size, assemble; the bytes of spilled registers."""
+    """Compile, resolve the launch lines at every size, and assemble; returns the bytes of spilled registers."""
     from grader.compile import assembly, compile_source
 
     exercise, requires = entry.exercise, entry.exercise.requires
@@ -204,8 +205,8 @@ def _spilled(entry: CourseExercise, name: str, source: bytes) -> int:
 
 
 def limits_of(architecture: str) -> DeviceLimits:
-    """The launch limits of that capability, as far as they differ from the simulated device's."""
+    """The launch limits of an architecture, where they differ from the simulated device's."""
     major, minor = capability(architecture)
     has = MULTIPROCESSORS.get(f"sm_{major}{minor}")
-    most = 99 << 10 if has is None else has.shared_bytes_per_block  # what every GPU from 8.0 on has
+    most = 99 << 10 if has is None else has.shared_bytes_per_block  # every GPU from 8.0 on has at least 99 KiB
     return DeviceLimits(name=f"GPU of capability {major}.{minor}", max_shared_bytes=most)

@@ -1,17 +1,17 @@
-"""The wrong answers of an exercise: this module alone reads ``wrong/``, and writes edits there.
+"""The wrong answers of an exercise: only this module reads ``wrong/``, and writes edits there.
 
     wrong/M.diff        an edit of the solution's `.cu`, of its host file, or of both (`grader.dev.edits`)
-    wrong/M.cu          a program of its own; in a host exercise with wrong/M_host.py, or with the solution's host file
-    wrong/M_host.py     a host file of its own, with the solution's kernels
+    wrong/M.cu          a whole program; in a host exercise with wrong/M_host.py, or with the solution's host file
+    wrong/M_host.py     a whole host file, with the solution's kernels
 
-The first two lines say which verdict it must get, and why it is wrong (``#`` begins the lines of a whole host file):
+The first two lines say which verdict it must get, and why it is wrong (in a whole host file they begin with ``#``):
 
     // expect: wrong                    on the simulator and on a GPU
-    // expect: sim=technique gpu=slow   on each as it says; a backend that is not named is not checked
+    // expect: sim=technique gpu=slow   one for each backend; a backend that is not named is not checked
     // Why it is wrong, in a sentence.
 
-What an edit makes is a whole file with the same two lines on top, named M.cu or M_host.py: that is graded, so a line in
-a report is a line of what ``grade dev wrong NAME M`` prints.
+The result of an edit is a whole file with the same two lines on top, named M.cu or M_host.py. This file is graded, so
+the line numbers of a report are those of the output of ``grade dev wrong NAME M``.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ class Expectation:
 
 
 def comment_mark(name: str) -> str:
-    """What begins a comment in a file of that name."""
+    """The characters that begin a comment in a file of that name."""
     return "#" if name.endswith(".py") else "//"
 
 
 def read_expectation(lines: Sequence[str], mark: str = "//") -> Expectation:
-    """Read the first two lines of a wrong answer, comments after ``mark``. Raises BadWrongAnswer."""
+    """Read the first two lines of a wrong answer, which are comments with ``mark``. Raises BadWrongAnswer."""
     first, second, *_ = [*lines, "", ""]
     match = re.fullmatch(rf"{mark} expect: (\S.*)", first.rstrip())
     if match is None:
-        raise BadWrongAnswer(f"the first line is no `{mark} expect: WORD`: {first[:60]!r}")
+        raise BadWrongAnswer(f"the first line must be `{mark} expect: WORD`, not {first[:60]!r}")
     reason = second.removeprefix(mark).strip() if second.startswith(mark) else ""
     if not reason:
-        raise BadWrongAnswer("the second line is no comment that says why it is wrong")
+        raise BadWrongAnswer("the second line must be a comment that says why it is wrong")
     pairs = [part.partition("=") for part in match[1].split()]
     every = match[1] in VERDICTS
     words = dict.fromkeys(BACKENDS, match[1]) if every else {backend: word for backend, _, word in pairs}
@@ -63,8 +63,8 @@ def read_expectation(lines: Sequence[str], mark: str = "//") -> Expectation:
 
 @dataclass(frozen=True)
 class WrongAnswer:
-    """One wrong answer. ``path`` is the file to look at; ``texts`` are the files to grade by name, the one with the
-    expectation first: ``M.cu``, or ``M_host.py`` where the kernels are the solution's.
+    """One wrong answer. ``path`` is its file in ``wrong/``; ``texts`` are the files to grade by name, first the one
+    with the expectation: ``M.cu``, or ``M_host.py`` if the kernels are the solution's.
     """
 
     path: Path
@@ -80,23 +80,23 @@ class WrongAnswer:
 
 
 def wrong_answers(entry: CourseExercise) -> tuple[list[WrongAnswer], list[Problem]]:
-    """Every wrong answer in the order of names, and what is wrong with the files that are none."""
-    found: list[WrongAnswer] = []
+    """Every wrong answer in the order of names, and the problems of files that are not valid wrong answers."""
+    answers: list[WrongAnswer] = []
     problems: list[Problem] = []
     files = [path.name for path in entry.folder.glob("wrong/*") if path.is_file()]
     suffixes = _suffixes(entry)
     names = {name.removesuffix(suffix) for name in files for suffix in suffixes if name.endswith(suffix)}
     for name in sorted(names):
         try:
-            found.append(wrong_answer(entry, name))
+            answers.append(wrong_answer(entry, name))
         except BadWrongAnswer as error:
             path = next(iter(_files(entry, name).values()))
             problems.append(Problem(f"wrong/{path.name}", str(error)))
-    return found, problems
+    return answers, problems
 
 
 def wrong_answer(entry: CourseExercise, name: str) -> WrongAnswer:
-    """The wrong answer called ``name``, without suffix. Raises BadWrongAnswer, FileNotFoundError."""
+    """The wrong answer ``name``, without suffix. Raises BadWrongAnswer, or FileNotFoundError if there is none."""
     files = _files(entry, name)
     if not files:
         raise FileNotFoundError(name)
@@ -106,7 +106,7 @@ def wrong_answer(entry: CourseExercise, name: str) -> WrongAnswer:
         return WrongAnswer(path, read_expectation(texts[path.name].splitlines(), comment_mark(path.name)), texts)
     if len(files) > 1:
         _, other, *_ = files.values()
-        raise BadWrongAnswer(f"{other.name} is there too: leave one of them out")
+        raise BadWrongAnswer(f"{other.name} exists, too: remove one of them")
     return _edited(entry, files[".diff"])
 
 
@@ -129,7 +129,7 @@ def _edited(entry: CourseExercise, path: Path) -> WrongAnswer:
         changed = {name: applied(edit.files[name], solution[name]) for name in solution if name in edit.files}
     except BadWrongAnswer as error:
         raise BadWrongAnswer(
-            f"{error}; `grade dev wrong {entry.name} --refresh` moves edits to a changed solution"
+            f"{error}; `grade dev wrong {entry.name} --refresh` adapts edits to a changed solution"
         ) from None
     texts = {file.replace(entry.name, path.stem, 1): text for file, text in changed.items()}
     first = next(iter(texts))
@@ -138,9 +138,9 @@ def _edited(entry: CourseExercise, path: Path) -> WrongAnswer:
 
 
 def _solution(entry: CourseExercise) -> dict[str, str]:
-    """The solution's files by name. Raises BadWrongAnswer where there is none."""
+    """The solution's files by name. Raises BadWrongAnswer if there is no solution."""
     if entry.solution is None:
-        raise BadWrongAnswer("it edits the solution, and there is none")
+        raise BadWrongAnswer("it edits the solution, but the exercise has none")
     host = entry.solution_host_file if entry.exercise.host else None
     return {path.name: _read(path) for path in (entry.solution, host) if path is not None}
 
@@ -156,9 +156,9 @@ def _read(path: Path) -> str:
 
 
 def write_edit(entry: CourseExercise, name: str, files: Iterable[Path]) -> Path:
-    """Write ``wrong/NAME.diff`` from whole files, and remove those of them that lie in ``wrong/`` themselves.
+    """Write ``wrong/NAME.diff`` from whole files, and remove those of them that are in ``wrong/``.
 
-    The first two lines of the `.cu`, or of the host file where it is alone, are the expectation and the reason.
+    The first two lines of the `.cu`, or of the host file if it is the only one, are the expectation and the reason.
     Raises BadWrongAnswer.
     """
     solution = _solution(entry)
@@ -189,7 +189,7 @@ def write_edit(entry: CourseExercise, name: str, files: Iterable[Path]) -> Path:
 
 
 def refresh(entry: CourseExercise) -> tuple[list[Path], list[Problem]]:
-    """Move every edit to the solution as it is now: the files that changed, and the edits that have no place now."""
+    """Adapt every edit to the current solution; returns the rewritten files, and problems of edits that do not fit."""
     rewritten: list[Path] = []
     problems: list[Problem] = []
     for path in sorted(entry.folder.glob("wrong/*.diff")):
@@ -207,7 +207,7 @@ def refresh(entry: CourseExercise) -> tuple[list[Path], list[Problem]]:
 
 
 def _moved(hunks: Sequence[Hunk], text: str) -> str:
-    """The text after the hunks: where they stand if all fit there, else where each fits alone."""
+    """The text after the hunks: at their line numbers if all fit there, else at the only place where each fits."""
     try:
         return applied(hunks, text)
     except BadWrongAnswer:
@@ -215,7 +215,7 @@ def _moved(hunks: Sequence[Hunk], text: str) -> str:
 
 
 def _checked(head: Sequence[str], solution: Mapping[str, str], changed: Mapping[str, str]) -> str:
-    """The edit's text. Raises BadWrongAnswer where nothing is changed."""
+    """The edit's text. Raises BadWrongAnswer if it changes nothing."""
     text = written(head, {file: (solution[file], new) for file, new in changed.items()})
     read_edit(text, solution)
     return text

@@ -272,7 +272,7 @@ def test_rows_of_another_gpu_are_measured_anew(minutes):
 def test_a_slice_writes_no_file_until_nothing_is_left(minutes, tmp_path, capsys):
     command = ["bench", "vector_add", "reduce_v3", "--minutes", "0.5", "--output", str(tmp_path / "h200.md")]
     assert main(command) == 3
-    assert "1 exercises are left: the same command goes on with them" in capsys.readouterr().out
+    assert "1 exercises are left: run the same command again to continue" in capsys.readouterr().out
     assert not (tmp_path / "h200.md").exists()
     assert main(command) == 0
     assert "reduce_v3" in (tmp_path / "h200.md").read_text()

@@ -119,7 +119,7 @@ def test_a_solution_that_could_not_be_measured_has_no_line_and_the_exit_code_say
 
 @pytest.mark.parametrize(
     ("fraction", "words"),
-    [(None, "the peak of this GPU is not known"), (1.3, "which cannot be"), (float("nan"), "not known")],
+    [(None, "the peak of this GPU is not known"), (1.3, "which is impossible"), (float("nan"), "not known")],
 )
 def test_what_cannot_be_believed_makes_no_line_and_nothing_is_written(measure, capsys, fraction, words):
     measure(row("vector_add", fraction))
@@ -174,7 +174,7 @@ def test_steps_that_time_does_not_separate_are_marked_in_the_table():
         1:
     ]
     assert first.endswith("peak")
-    assert second.endswith("peak   no faster than the step before: technique alone tells them apart")
+    assert second.endswith("peak   no faster than the step before: only technique distinguishes them")
 
 
 # ------------------------------------------------------------------------------------------------- files that are there
@@ -185,7 +185,7 @@ def test_a_damaged_profile_of_ones_own_makes_room_for_the_new_one(measure, capsy
     own_file(NAME).write_text("{")
     measure(row("vector_add"))
     assert main(["calibrate", "vector_add"]) == 0
-    assert "a new one takes its place" in " ".join(capsys.readouterr().out.split())
+    assert "a new one replaces it" in " ".join(capsys.readouterr().out.split())
     assert list(own().lines) == ["vector_add"]
 
 
@@ -242,7 +242,7 @@ def test_a_profile_that_is_none_is_refused_and_ones_own_stays(tmp_path, capsys, 
 
 def test_use_takes_no_names(tmp_path, capsys):
     save(Profile(NAME, "2026-01-01", lines={"vector_add": PassLine(0.8, 0.85)}), tmp_path / "theirs.json")
-    assert "leave NAME" in refused(["calibrate", "vector_add", "--use", str(tmp_path / "theirs.json")], capsys)
+    assert "do not give NAME" in refused(["calibrate", "vector_add", "--use", str(tmp_path / "theirs.json")], capsys)
 
 
 def test_without_a_gpu_the_exit_code_is_4(capsys):

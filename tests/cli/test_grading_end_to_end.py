@@ -122,7 +122,7 @@ def test_untouched_stub_exits_1_and_says_that_it_is_the_stub(here, name):
 
 def test_empty_file_is_told_what_writes_the_exercises_stub(here):
     (here / "mine.cu").write_text(" \n")
-    assert "`grade start vector_add` puts" in graded("vector_add", "--file", "mine.cu")[1]["next_step"]
+    assert "`grade start vector_add` copies" in graded("vector_add", "--file", "mine.cu")[1]["next_step"]
     (here / "vector_add.cu").write_text("")
     code, verdict = graded("vector_add")
     assert (code, verdict["verdict"]) == (1, "invalid")

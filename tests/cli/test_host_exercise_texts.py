@@ -36,8 +36,8 @@ def test_start_names_the_file_to_edit_and_the_complete_one_beside_it(tmp_path, m
     monkeypatch.chdir(tmp_path)
     start_exercise(one.name, (), force=False)
     said = capsys.readouterr().out
-    assert f"Open ./{one.name}_host.py and do that where it says YOUR CODE." in said
-    assert f"./{one.name}.cu belongs to it; it is complete" in said
+    assert f"Open ./{one.name}_host.py and write your code where it says YOUR CODE." in said
+    assert f"./{one.name}.cu belongs to it. It is complete" in said
     assert {path.name for path in tmp_path.iterdir()} == {f"{one.name}.cu", f"{one.name}_host.py"}
 
 
@@ -52,7 +52,7 @@ def test_show_names_the_file_to_edit(tmp_path, monkeypatch, capsys):
     assert f"Edit ./{one.name}_host.py; `grade {one.name}` grades it." in " ".join(capsys.readouterr().out.split())
     (tmp_path / f"{one.name}_host.py").unlink()
     show_statement(one.name, (), no_color=True)
-    assert f"`grade start {one.name}` puts the stub here" in " ".join(capsys.readouterr().out.split())
+    assert f"`grade start {one.name}` copies the stub here" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_a_host_file_without_its_kernel_is_told_what_is_missing(pinned, gone):
 
 def test_a_host_file_of_no_exercise_is_no_exercise(pinned):
     (pinned / "reduce_v1_host.py").write_text("")
-    with pytest.raises(UsageError, match="is a file, and an exercise is wanted"):
+    with pytest.raises(UsageError, match="is a file, not the name of an exercise"):
         tasks_of(load_catalog(), GradeOptions(("reduce_v1_host.py",)))
 
 

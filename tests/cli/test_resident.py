@@ -16,7 +16,7 @@ Blocks of 128 threads with 37 registers each and 0 bytes of shared memory, on on
 
   ██████████████████████████████░░░░░░░░░░  48 of 64 warps: 75.0%
 
-  resource       there is                           blocks
+  resource       available                          blocks
   warps          room for 64 warps                      16
   blocks         room for 32 blocks                     32
   registers      65536 registers                        12  ◀ the limit
@@ -57,7 +57,7 @@ def test_two_limits_are_both_marked():
     ("asked", "lacks"), [((1024, 65), "registers"), ((1024, 65, 200_000), "registers and shared memory")]
 )
 def test_a_block_that_never_fits_is_said_to_fail(asked, lacks):
-    assert lines(*asked)[-1] == f"Not one block fits: it needs more {lacks} than it can get, so no launch works."
+    assert lines(*asked)[-1] == f"No block fits: it needs more {lacks} than available, so every launch fails."
 
 
 def test_without_a_gpu_the_simulated_device_answers(no_gpu, capsys):

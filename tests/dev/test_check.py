@@ -59,7 +59,7 @@ def test_an_edit_that_no_longer_applies_fails_the_check(exercise, capsys):
     assert check.run([total]) == 1
     told = " ".join(capsys.readouterr().out.split())
     assert "wrong/no_barrier.diff: hunk 1 (line 5) does not apply: line 16 is" in told
-    assert "`grade dev wrong total --refresh` moves edits to a changed solution" in told
+    assert "`grade dev wrong total --refresh` adapts edits to a changed solution" in told
     refresh(total)
     assert check.run([total]) == 0
     assert "3 of 3 wrong answers as stated" in capsys.readouterr().out

@@ -79,7 +79,7 @@ def test_an_insertion_after_the_end_is_refused():
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("", "its third line must be `--- k.cu or k_host.py`: it edits nothing"),
+        ("", "it edits no file: its third line must be `--- k.cu or k_host.py`"),
         (
             "--- other.cu\n+++ other.cu\n@@ -1 +1 @@\n-a\n+b\n",
             "line 3 must be `--- k.cu or k_host.py`, not '--- other.cu'",
@@ -132,7 +132,7 @@ def test_changed_context_is_left_out_as_far_as_the_place_stays_the_only_one():
 
 
 def test_a_hunk_whose_lines_changed_has_no_place():
-    with pytest.raises(BadWrongAnswer, match=r"hunk 2 .* has no place any more"):
+    with pytest.raises(BadWrongAnswer, match=r"hunk 2 .* no longer fits"):
         moved_to("first\n" + OLD.replace("line 20\n", "line twenty\n"))
 
 

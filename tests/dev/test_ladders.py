@@ -85,7 +85,7 @@ def test_two_courses_have_a_ladder_of_the_same_name_each():
 )
 def test_a_field_in_which_a_step_differs_is_named_with_both_steps(lines, field, value):
     odd = replace(V2, exercise=replace(V2.exercise, **{field: value}))
-    assert said(V1, odd) == [f"exercise.py: v2 has other {field} than v1"]
+    assert said(V1, odd) == [f"exercise.py: v2 and v1 differ in {field}"]
 
 
 def test_what_steps_may_differ_in_is_no_problem(lines):
@@ -107,7 +107,7 @@ def test_a_predecessor_that_misses_only_an_inherited_technique_is_told_apart_too
 
 def test_a_predecessor_that_passes_is_a_problem_that_names_both(lines):
     (problem,) = said(V1, V2, V3)
-    assert "the solution of v2 passes v3: no technique tells them apart, nor does time" in problem
+    assert "the solution of v2 passes v3: they differ neither in technique nor in time" in problem
 
 
 @pytest.mark.parametrize(

@@ -47,14 +47,14 @@ def test_a_name_that_is_no_name_is_refused_and_nothing_is_written(course: Course
 
 @pytest.mark.parametrize("name", ["double", "for", "static_assert"])
 def test_a_word_of_cpp_is_no_name_of_a_kernel(course: Course, name: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="a word of C"):
+    with pytest.raises(UsageError, match="a keyword of C"):
         new_exercise(name, "", course, ())
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_name_of_another_chapter_is_taken(course: Course) -> None:
     new_exercise("first", "01_a", course, ())
-    with pytest.raises(UsageError, match=r"01_a/first is already there"):
+    with pytest.raises(UsageError, match=r"01_a/first already exists"):
         new_exercise("first", "02_b", course, made(course))
 
 
@@ -80,7 +80,7 @@ def test_an_empty_folder_of_exercises_is_a_new_course(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("chapter", ["memory", "../01_up", "123_x", "01-x"])
 def test_a_chapter_is_a_number_and_a_name(course: Course, chapter: str) -> None:
-    with pytest.raises(UsageError, match="is no chapter"):
+    with pytest.raises(UsageError, match="is not a chapter"):
         new_exercise("fine", chapter, course, ())
 
 
@@ -88,10 +88,10 @@ def test_what_is_there_stays_as_it_is(course: Course) -> None:
     new_exercise("first", "", course, ())
     (solution,) = course.solutions.rglob("first.cu")
     solution.write_text("mine")
-    with pytest.raises(UsageError, match="already there"):
+    with pytest.raises(UsageError, match="already exists"):
         new_exercise("first", "", course, ())
     (course.exercises / "01_first" / "first" / "README.md").unlink()
-    with pytest.raises(UsageError, match="already there"):
+    with pytest.raises(UsageError, match="already exists"):
         new_exercise("first", "", course, ())
     assert solution.read_text() == "mine"
 

@@ -129,7 +129,7 @@ def test_the_exit_code_says_whether_something_is_left(both, clock, monkeypatch, 
     monkeypatch.setattr(check, "start_check", lambda entry, **_: clock.begin(entry))
     monkeypatch.setattr(slices, "AHEAD", 1)
     assert check.run(both, minutes=0.5) == 3
-    assert "1 exercises are left: the same command goes on with them" in capsys.readouterr().out
+    assert "1 exercises are left: run the same command again to continue" in capsys.readouterr().out
     assert check.run(both, minutes=0.5) == 1  # nothing is left, and something is wrong
     told = capsys.readouterr().out
     assert "hints.md: it is missing" in told

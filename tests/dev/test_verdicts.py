@@ -65,14 +65,14 @@ def test_a_wrong_answer_with_another_verdict_is_a_problem(scale):
 
 def test_one_rejected_answer_is_not_enough(scale):
     found = problems(scale, replace(GOOD, mutants={STRIDED: GOOD.mutants[STRIDED]}))
-    assert found == ["wrong/: the simulator rejects 1 wrong answers; it must be 2 or more"]
+    assert found == ["wrong/: the simulator rejects 1 wrong answers; it must reject 2 or more"]
 
 
 def test_an_expectation_that_no_wrong_answer_misses_is_a_problem(scale):
     found = problems(
         scale, replace(GOOD, mutants={**GOOD.mutants, STRIDED: ("technique", verdict("technique", launch=COUNTED))})
     )
-    assert found == ["wrong/: no wrong answer misses what is expected of sector_efficiency: add one that does"]
+    assert found == ["wrong/: no wrong answer misses the expectation on sector_efficiency: add one that does"]
 
 
 def test_a_pass_line_that_was_set_on_another_gpu_binds_nobody(scale):
@@ -118,8 +118,8 @@ def test_a_claim_that_holds_is_no_problem(scale, claim):
         ("claim: stub sectors = 1", "it is wrong, so nothing was counted"),
         ("claim: solution sectors per m = 1", "m"),
         ("claim: solution electrons = 1", "electrons"),
-        ("claim: solution sectors = many", "'many' is no number"),
-        ("claim: solution is good", "not a claim that can be read"),
+        ("claim: solution sectors = many", "'many' is neither a number"),
+        ("claim: solution is good", "not a valid claim"),
     ],
 )
 def test_a_claim_that_does_not_hold_is_a_problem_that_says_what_is_so(scale, claim, words):
@@ -194,7 +194,7 @@ extern "C" __global__ void __launch_bounds__(1024, 1) more(volatile int* x)
 def test_too_few_wrong_answers_are_a_problem(hopper):
     for path in (hopper.folder / "wrong").iterdir():
         path.write_text(path.read_text().replace("// expect: ", "// expect: slow\n// was ", 1))
-    assert any("0 wrong answers fail on a GPU; it must be 2 or more" in one for one in said(hopper))
+    assert any("0 wrong answers fail on a GPU; 2 or more must fail" in one for one in said(hopper))
 
 
 def test_a_submission_is_unsupported_without_such_a_gpu_and_that_is_nobodys_fault(hopper):

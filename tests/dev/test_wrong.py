@@ -94,21 +94,21 @@ def test_every_problem_names_the_file_to_look_at(total):
     put(total, "binary.cu", "").write_bytes(b"// expect: wrong\n// \xff\n")
     first, second, third, fourth = said(total)
     assert first == "wrong/binary.cu: binary.cu is not UTF-8: invalid start byte at byte 20"
-    assert second.startswith("wrong/first_block_only.diff: the first line is no `// expect: WORD`")
+    assert second.startswith("wrong/first_block_only.diff: the first line must be `// expect: WORD`")
     assert third.startswith("wrong/interleaved.diff: hunk 1 (line 5) does not apply: line 18 is")
-    assert third.endswith("; `grade dev wrong total --refresh` moves edits to a changed solution")
+    assert third.endswith("; `grade dev wrong total --refresh` adapts edits to a changed solution")
     assert fourth == "wrong/no_barrier.diff: line 3 must be `--- total.cu`, not '--- other.cu'"
 
 
 def test_an_edit_and_a_whole_file_of_one_name_are_a_problem(total):
     put(total, "no_barrier.cu", "// expect: race\n// Why.\n")
-    assert said(total) == ["wrong/no_barrier.diff: no_barrier.cu is there too: leave one of them out"]
+    assert said(total) == ["wrong/no_barrier.diff: no_barrier.cu exists, too: remove one of them"]
 
 
 def test_an_edit_needs_a_solution(total):
     total.solution.unlink()
     assert set(said(total)) == {
-        f"wrong/{name}.diff: it edits the solution, and there is none"
+        f"wrong/{name}.diff: it edits the solution, but the exercise has none"
         for name in ("first_block_only", "interleaved", "no_barrier")
     }
 
@@ -159,7 +159,7 @@ def test_nothing_is_written_that_could_not_be_read(total, tmp_path):
     with pytest.raises(BadWrongAnswer, match="the first line"):
         write_edit(total, "m", [source])
     source.write_text("// expect: race\n// Why.\n" + total.solution.read_text())
-    with pytest.raises(BadWrongAnswer, match="it edits nothing"):
+    with pytest.raises(BadWrongAnswer, match="it edits no file"):
         write_edit(total, "m", [source])
     with pytest.raises(BadWrongAnswer, match=r"no_barrier.diff is not a whole file"):
         write_edit(total, "no_barrier", [total.folder / "wrong" / "no_barrier.diff"])
@@ -190,7 +190,7 @@ def test_an_edit_without_a_place_is_left_as_it_is_and_told(total):
     total.solution.write_text(total.solution.read_text().replace("if (t == 0)", "if (0 == t)"))
     rewritten, problems = refresh(total)
     (problem,) = problems
-    assert str(problem).startswith("wrong/first_block_only.diff: hunk 1 (line 5) has no place any more")
+    assert str(problem).startswith("wrong/first_block_only.diff: hunk 1 (line 5) no longer fits")
     assert path.read_text() == before
     assert [path.name for path in rewritten] == ["interleaved.diff", "no_barrier.diff"]
 
@@ -222,7 +222,7 @@ def test_the_command_lists_prints_writes_and_refreshes(run, total, tmp_path):
     mine.write_text(mine.read_text().replace("// no barrier here", ";"))
     assert run("total", "no_barrier", "--edit", str(mine))[0] == 0
     assert wrong_answer(total, "no_barrier").texts["no_barrier.cu"] == mine.read_text()
-    assert "fits the solution" in run("total", "--refresh")[1]
+    assert "fits the current solution" in run("total", "--refresh")[1]
     total.solution.write_text("// One more line.\n" + total.solution.read_text())
     assert run("total")[0] == 1
     assert "no_barrier.diff\n" in run("total", "--refresh")[1]
