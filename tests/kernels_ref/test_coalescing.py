@@ -3,31 +3,16 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from grader.backends.gpu.reference import device_data
-from grader.catalog.courses import built_in_course, resolve_reference
-from grader.compile.toolchain import find_toolchain
-from grader.expressions import evaluate_integer
-
-if TYPE_CHECKING:
-    from grader.compile import Program
-    from grader.simt.simulate import Call
-
-Arrays = Mapping[str, npt.NDArray[Any]]
-Numbers = Mapping[str, float]
-
-COURSE = built_in_course()
-CHECKS: Mapping[str, Any] = device_data(COURSE).CHECKS
-NEEDS_NVRTC = pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed")
-UNTOUCHED = np.array([0, 2**64 - 1, 0], np.uint64)
+from grader.catalog.courses import resolve_reference
+from grader.simt.simulate import Call
+from tests.kernels_ref.trusted import COURSE, NEEDS_NVRTC, NONE_BAD, Numbers, judge, launched
 
 
 @dataclass(frozen=True)
@@ -106,61 +91,15 @@ def a_right_answer(name: str) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.f
     return x, oracle(name, x, TASKS[name].numbers).astype(np.float32)
 
 
-@cache
-def program(name: str) -> Program:
-    """The check's sources, joined and compiled as the GPU backend does."""
-    from grader.compile import compile_source
-
-    sources = CHECKS[name].sources
-    text = "\n".join((COURSE.kernels_ref / "device" / source).read_text() for source in sources)
-    return compile_source(text.encode(), sources[-1])
-
-
-def judge(name: str, x: npt.NDArray[np.float32], out: npt.NDArray[np.float32]) -> tuple[int, int, list[float]]:
-    """Bad elements, the first of them, and what the explanation says: index and expected value, if any is bad."""
-    check, task = CHECKS[name], TASKS[name]
-    arrays: Arrays = {task.input: x, task.output: out, "findings": UNTOUCHED}
-    found = simulated(name, check.steps, arrays)["findings"].view(np.uint64)
-    told: list[float] = []
-    if found[0]:
-        arrays = {task.input: x, "findings": found, "explanation": np.zeros(2)}
-        told = simulated(name, (check.explain,), arrays)["explanation"].view(np.float64).tolist()
-    return int(found[0]), int(found[1]), told
-
-
-def simulated(name: str, steps: Sequence[Any], arrays: Arrays) -> Mapping[str, npt.NDArray[np.uint8]]:
-    """Launch some of the check's steps on the simulator; nothing may be found. The memory afterwards."""
-    from grader.simt.engine.code_cache import CodeCache
-    from grader.simt.ptx import parse
-    from grader.simt.simulate import Memory, simulate
-
-    built = program(name)
-    memories = [Memory(key, np.frombuffer(array.tobytes(), np.uint8), True) for key, array in arrays.items()]
-    calls = [call(TASKS[name], step, arrays) for step in steps]
-    outcome = simulate(parse(built.ptx, built.name), memories, calls, cache=CodeCache(built.key))
-    assert outcome.complete
-    assert outcome.events == ()
-    return outcome.memory
-
-
-def call(task: Task, step: Any, arrays: Arrays) -> Call:
-    """One step's launch: addresses, 64-bit sizes and doubles, as the GPU backend passes them. The bounds are 0."""
-    from grader.simt.simulate import Call
-
-    def argument(name: str) -> str | bytes:
-        if name in arrays:
-            return name
-        return struct.pack("<q", task.sizes[name]) if name in task.sizes else struct.pack("<d", numbers[name])
-
-    numbers = {**task.scalars, "relative": 0.0, "absolute": 0.0}
-    grid = evaluate_integer(step.grid, task.sizes)
-    return Call(step.kernel, (grid, 1, 1), (step.block, 1, 1), 0, tuple(map(argument, step.args)))
+def judged(name: str, x: npt.NDArray[np.float32], out: npt.NDArray[np.float32]) -> tuple[int, int, list[float]]:
+    task = TASKS[name]
+    return judge(name, {task.input: x, task.output: out}, task.sizes, **task.scalars)
 
 
 @NEEDS_NVRTC
 @pytest.mark.parametrize("name", TASKS)
 def test_a_check_passes_the_oracles_output(name: str) -> None:
-    assert judge(name, *a_right_answer(name)) == (0, 2**64 - 1, [])
+    assert judged(name, *a_right_answer(name)) == NONE_BAD
 
 
 @NEEDS_NVRTC
@@ -170,7 +109,7 @@ def test_a_check_finds_one_wrong_bit_and_says_what_it_should_be(name: str, index
     x, out = a_right_answer(name)
     expected = float(out[index])
     out[index] = np.nextafter(out[index], np.float32(np.inf))
-    assert judge(name, x, out) == (1, index, [index, expected])
+    assert judged(name, x, out) == (1, index, [index, expected])
 
 
 @NEEDS_NVRTC
@@ -178,14 +117,14 @@ def test_a_check_finds_one_wrong_bit_and_says_what_it_should_be(name: str, index
 def test_a_check_finds_a_nan(name: str) -> None:
     x, out = a_right_answer(name)
     out[7] = np.nan
-    assert judge(name, x, out)[:2] == (1, 7)
+    assert judged(name, x, out)[:2] == (1, 7)
 
 
 @NEEDS_NVRTC
 @pytest.mark.parametrize("name", TASKS)
 def test_a_check_refuses_a_copy_but_for_what_is_right_by_chance(name: str) -> None:
     x, right = a_right_answer(name)
-    assert judge(name, x, x.copy())[0] == np.count_nonzero(x != right) > 300
+    assert judged(name, x, x.copy())[0] == np.count_nonzero(x != right) > 300
 
 
 # ------------------------------------------------------------------------------------------------- the ceiling kernel
@@ -194,16 +133,7 @@ def test_a_check_refuses_a_copy_but_for_what_is_right_by_chance(name: str) -> No
 @NEEDS_NVRTC
 @pytest.mark.parametrize("n", [1, 2047, 2048, 4099])
 def test_the_copy_of_eight_floats_a_thread_copies_everything_once(n: int) -> None:
-    from grader.compile import compile_source
-    from grader.simt.engine.code_cache import CodeCache
-    from grader.simt.ptx import parse
-    from grader.simt.simulate import Call, Memory, simulate
-
-    built = compile_source((COURSE.kernels_ref / "ceilings" / "copy.cu").read_bytes(), "copy.cu")
     x = np.arange(1, n + 1, dtype=np.float32)
-    memories = [Memory(key, np.frombuffer(data.tobytes(), np.uint8), True) for key, data in {"x": x, "y": -x}.items()]
     launch = Call("copy_f32x1_8", (-(-n // 2048), 1, 1), (256, 1, 1), 0, ("x", "y", struct.pack("<q", n)))
-    outcome = simulate(parse(built.ptx, built.name), memories, [launch], cache=CodeCache(built.key))
-    assert outcome.complete
-    assert outcome.events == ()
-    np.testing.assert_array_equal(outcome.memory["y"].view(np.float32), x)
+    memory = launched(COURSE.kernels_ref / "ceilings" / "copy.cu", [launch], {"x": x, "y": -x})
+    np.testing.assert_array_equal(memory["y"].view(np.float32), x)

@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from grader.backends.gpu.reference import device_data
-from grader.catalog.courses import built_in_course, resolve_reference
-from grader.compile import Program, compile_source
-from grader.compile.toolchain import find_toolchain
-from grader.expressions import evaluate_integer
-from grader.simt.engine.code_cache import CodeCache
-from grader.simt.ptx import parse
-from grader.simt.simulate import Call, Memory, simulate
-
-Arrays = Mapping[str, npt.NDArray[Any]]
+from grader.catalog.courses import resolve_reference
+from tests.kernels_ref.trusted import COURSE, NEEDS_NVRTC, NONE_BAD, Arrays, judge
 
 N = 3001
 NUMBERS = {"n": N, "alpha": 2.5}
-NEEDS_NVRTC = pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed")
 
 
 def oracle(name: str, inputs: Arrays, numbers: Mapping[str, float]) -> dict[str, npt.NDArray[np.float64]]:
-    outputs: dict[str, npt.NDArray[np.float64]] = resolve_reference(name, built_in_course())(inputs, numbers)
+    outputs: dict[str, npt.NDArray[np.float64]] = resolve_reference(name, COURSE)(inputs, numbers)
     assert all(array.dtype == np.float64 and array.ndim == 1 for array in outputs.values())
     return outputs
 
@@ -72,37 +61,12 @@ def test_coordinates_tell_where_every_element_is(n: int, depth: int, height: int
 
 # ------------------------------------------------------------------------------- trusted checks, on the simulator
 
-UNTOUCHED = np.array([0, 2**64 - 1, 0], np.uint64)
 RELATIVE: Mapping[str, float] = {"elementwise:saxpy": 2**-22, "elementwise:add_relu": 2**-10}
 
 
-@cache
-def compiled(name: str) -> Program:
-    """The check's files, joined as for a GPU."""
-    folder, sources = built_in_course().kernels_ref / "device", device_data(built_in_course()).CHECKS[name].sources
-    return compile_source("\n".join((folder / file).read_text() for file in sources).encode(), sources[-1])
-
-
-def judged(name: str, answer: Arrays, findings: npt.NDArray[np.uint64] = UNTOUCHED) -> Arrays:
-    """The memory after a check's steps; after its explanation, where there are findings already."""
-    check, program = device_data(built_in_course()).CHECKS[name], compiled(name)
-    arrays = {**INPUTS[name], **answer, "findings": findings, "explanation": np.zeros(2)}
-    memories = [Memory(key, np.frombuffer(array.tobytes(), np.uint8), True) for key, array in arrays.items()]
-    steps = check.steps if findings is UNTOUCHED else (check.explain,)
-    calls = [call(step, arrays, {**NUMBERS, "relative": RELATIVE[name], "absolute": 2**-22}) for step in steps]
-    outcome = simulate(parse(program.ptx, program.name), memories, calls, cache=CodeCache(program.key))
-    assert outcome.complete, outcome.events
-    return {key: outcome.memory[key].view(array.dtype) for key, array in arrays.items()}
-
-
-def call(step: Any, arrays: Arrays, numbers: Mapping[str, float]) -> Call:
-    """A step's launch: sizes are 64-bit integers, scalars and bounds doubles."""
-
-    def argument(name: str) -> str | bytes:
-        return name if name in arrays else struct.pack("<q" if name == "n" else "<d", numbers[name])
-
-    grid = evaluate_integer(step.grid, {"n": N})
-    return Call(step.kernel, (grid, 1, 1), (step.block, 1, 1), 0, tuple(map(argument, step.args)))
+def judged(name: str, answer: Arrays) -> tuple[int, int, list[float]]:
+    scalars = {"alpha": NUMBERS["alpha"], "relative": RELATIVE[name], "absolute": 2**-22}
+    return judge(name, {**INPUTS[name], **answer}, {"n": N}, **scalars)
 
 
 def right(name: str) -> dict[str, npt.NDArray[Any]]:
@@ -114,7 +78,7 @@ def right(name: str) -> dict[str, npt.NDArray[Any]]:
 @NEEDS_NVRTC
 @pytest.mark.parametrize("name", INPUTS)
 def test_a_check_passes_the_oracles_output(name: str) -> None:
-    np.testing.assert_array_equal(judged(name, right(name))["findings"], UNTOUCHED)
+    assert judged(name, right(name)) == NONE_BAD
 
 
 @NEEDS_NVRTC
@@ -123,7 +87,5 @@ def test_a_check_passes_the_oracles_output(name: str) -> None:
 def test_a_check_finds_one_wrong_element_and_says_what_it_should_be(name: str, spoilt: int, by: float) -> None:
     ((output, values),) = right(name).items()
     values[spoilt] += by
-    bad, first, _ = findings = judged(name, {output: values})["findings"]
-    assert (int(bad), int(first)) == (1, spoilt)
-    index, expected = judged(name, {output: values}, findings)["explanation"]
-    assert (index, expected) == (spoilt, oracle(name, INPUTS[name], NUMBERS)[output][spoilt])
+    expected = oracle(name, INPUTS[name], NUMBERS)[output][spoilt]
+    assert judged(name, {output: values}) == (1, spoilt, [spoilt, expected])

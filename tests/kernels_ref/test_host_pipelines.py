@@ -10,26 +10,21 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from grader.catalog.courses import built_in_course, resolve_reference
+from grader.catalog.courses import resolve_reference
 from grader.catalog.exercises import load_catalog
 from grader.compare.tolerance import right
 from grader.compile import compile_source
-from grader.compile.toolchain import find_toolchain
 from grader.inputs import make_inputs
 from grader.launch import DeviceLimits, parse_launches, resolve_launches
-from grader.simt.engine.code_cache import CodeCache
-from grader.simt.ptx import parse
-from grader.simt.simulate import Call, Memory, simulate
+from grader.simt.simulate import Call
+from tests.kernels_ref.trusted import COURSE, NEEDS_NVRTC, Arrays, launched
 
-Arrays = Mapping[str, npt.NDArray[Any]]
-
-NEEDS_NVRTC = pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed")
 EXERCISES = {item.exercise.name: item.exercise for item in load_catalog().exercises}
 HARMONICS, DELAY = 896, 4096
 
 
 def oracle(name: str, inputs: Arrays, numbers: Mapping[str, float]) -> npt.NDArray[np.float64]:
-    out: npt.NDArray[np.float64] = resolve_reference(name, built_in_course())(inputs, numbers)["out"]
+    out: npt.NDArray[np.float64] = resolve_reference(name, COURSE)(inputs, numbers)["out"]
     assert out.dtype == np.float64
     return out
 
@@ -69,7 +64,7 @@ def test_an_echo_comes_4096_samples_late_and_is_limited(n: int) -> None:
 def test_what_new_samples_change_is_what_the_whole_echo_says(n: int) -> None:
     random = np.random.default_rng(n)
     x = random.uniform(-0.45, 0.45, n).astype(np.float32)
-    echo: Any = resolve_reference("waveshaper:echo", built_in_course())
+    echo: Any = resolve_reference("waveshaper:echo", COURSE)
     now = echo({"x": x}, {"n": n})["out"]
     places = np.unique(random.integers(0, n, 40))
     x[places] = random.uniform(-0.45, 0.45, len(places))
@@ -103,15 +98,12 @@ SIZES: Mapping[str, Mapping[str, int]] = {
 
 def computed(name: str, arrays: Arrays) -> npt.NDArray[np.float32]:
     """``out`` after the launch line of kernels_ref/host/NAME.cu."""
-    file = built_in_course().kernels_ref / "host" / f"{name}.cu"
+    file = COURSE.kernels_ref / "host" / f"{name}.cu"
     program = compile_source(file.read_bytes(), file.name)
     script = parse_launches(program.source, file=file.name)
     plan = resolve_launches(script, EXERCISES[name], SIZES[name], DeviceLimits(), program)
-    memories = [Memory(key, np.frombuffer(array.tobytes(), np.uint8), True) for key, array in arrays.items()]
     calls = [Call(one.kernel, one.grid, one.block, 0, tuple(map(argument, one.args))) for one in plan.launches]
-    outcome = simulate(parse(program.ptx, program.name), memories, calls, cache=CodeCache(program.key))
-    assert outcome.complete, outcome.events
-    return outcome.memory["out"].view(np.float32)
+    return launched(file, calls, arrays)["out"].view(np.float32)
 
 
 def argument(value: str | float | bytes) -> str | bytes:

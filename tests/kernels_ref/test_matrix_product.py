@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from grader.backends.gpu.reference import device_data
-from grader.catalog.courses import built_in_course, resolve_reference
-from grader.compile.toolchain import find_toolchain
+from grader.catalog.courses import resolve_reference
 from grader.expressions import evaluate_integer
-
-if TYPE_CHECKING:
-    from grader.simt.engine.code_cache import CodeCache
-    from grader.simt.ptx import Module
-    from grader.simt.simulate import Call
+from tests.kernels_ref.trusted import CHECKS, COURSE, NEEDS_NVRTC, NONE_BAD, judge
 
 Arrays = dict[str, npt.NDArray[Any]]
-
-COURSE = built_in_course()
-CHECKS: Mapping[str, Any] = device_data(COURSE).CHECKS
-NEEDS_NVRTC = pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed")
 
 
 @dataclass(frozen=True)
@@ -56,65 +44,17 @@ def a_product(name: str, sizes: Mapping[str, int] = SIZES) -> Arrays:
     return {"A": a, "B": b, "C": c.astype(types.output)}
 
 
-@cache
-def program(name: str) -> tuple[Module, CodeCache]:
-    """The check's sources, joined and compiled as the GPU backend does; and what keeps their machine code."""
-    from grader.compile import compile_source
-    from grader.simt.engine.code_cache import CodeCache
-    from grader.simt.ptx import parse
-
-    sources = CHECKS[name].sources
-    text = "\n".join((COURSE.kernels_ref / "device" / source).read_text() for source in sources)
-    built = compile_source(text.encode(), sources[-1])
-    return parse(built.ptx, built.name), CodeCache(built.key)
-
-
-def judge(name: str, product: Arrays, seed: int = 1, absolute: float = 0.0) -> tuple[int, int, list[float]]:
-    """Bad rows, the first of them, and what the explanation says: index and expected value, if any is bad."""
-    check, random = CHECKS[name], np.random.default_rng(seed)
-    scratch = {one.name: np.zeros(evaluate_integer(one.count, SIZES)) for one in check.scratch}
-    scratch["bits"] = random.integers(0, 2, SIZES["n"]).astype(np.float64)
-    findings = np.array([0, 2**64 - 1, 0], np.uint64)
-    found = simulated(name, check.steps, {**product, **scratch, "findings": findings}, absolute)["findings"]
-    bad, first, _ = (int(number) for number in found.view(np.uint64))
-    told: list[float] = []
-    if bad:
-        arrays = {**product, "findings": found, "explanation": np.zeros(2)}
-        told = simulated(name, (check.explain,), arrays, absolute)["explanation"].view(np.float64).tolist()
-    return bad, first, told
-
-
-def simulated(name: str, steps: Sequence[Any], arrays: Arrays, absolute: float) -> Mapping[str, npt.NDArray[np.uint8]]:
-    """Launch some of the check's steps on the simulator; nothing may be found. The memory afterwards."""
-    from grader.simt.simulate import Memory, simulate
-
-    module, code = program(name)
-    memories = [Memory(key, np.frombuffer(array.tobytes(), np.uint8), True) for key, array in arrays.items()]
-    calls = [call(step, arrays, absolute) for step in steps]
-    outcome = simulate(module, memories, calls, cache=code)
-    assert outcome.complete
-    assert outcome.events == ()
-    return outcome.memory
-
-
-def call(step: Any, arrays: Arrays, absolute: float) -> Call:
-    """One step's launch: addresses, 64-bit sizes and doubles, as the GPU backend passes them."""
-    from grader.simt.simulate import Call
-
-    def argument(name: str) -> str | bytes:
-        if name in arrays:
-            return name
-        return struct.pack("<q", SIZES[name]) if name in SIZES else struct.pack("<d", bounds[name])
-
-    bounds = {"relative": 0.0, "absolute": absolute}
-    grid = evaluate_integer(step.grid, SIZES)
-    return Call(step.kernel, (grid, 1, 1), (step.block, 1, 1), 0, tuple(map(argument, step.args)))
+def judged(name: str, product: Arrays, seed: int = 1, absolute: float = 0.0) -> tuple[int, int, list[float]]:
+    """`judge` with random vectors of this seed; what is bad is a row."""
+    scratch = {one.name: np.zeros(evaluate_integer(one.count, SIZES)) for one in CHECKS[name].scratch}
+    scratch["bits"] = np.random.default_rng(seed).integers(0, 2, SIZES["n"]).astype(np.float64)
+    return judge(name, product, SIZES, scratch=scratch, absolute=absolute)
 
 
 @NEEDS_NVRTC
 @pytest.mark.parametrize("name", TYPES)
 def test_a_check_passes_the_oracles_product(name: str) -> None:
-    assert judge(name, a_product(name)) == (0, 2**64 - 1, [])
+    assert judged(name, a_product(name)) == NONE_BAD
 
 
 @NEEDS_NVRTC
@@ -124,7 +64,7 @@ def test_a_check_finds_one_element_that_is_off_by_one_and_says_what_it_should_be
     product = a_product(name)
     expected = float(product["C"][index])
     product["C"][index] += 1
-    assert judge(name, product) == (1, index // 300, [index, expected])
+    assert judged(name, product) == (1, index // 300, [index, expected])
 
 
 @NEEDS_NVRTC
@@ -132,7 +72,7 @@ def test_a_check_finds_one_element_that_is_off_by_one_and_says_what_it_should_be
 def test_a_check_finds_a_nan(name: str) -> None:
     product = a_product(name)
     product["C"][750] = np.nan
-    assert judge(name, product)[:2] == (1, 2)
+    assert judged(name, product)[:2] == (1, 2)
 
 
 @NEEDS_NVRTC
@@ -140,7 +80,7 @@ def test_a_check_finds_a_nan(name: str) -> None:
 def test_a_check_refuses_the_product_of_other_matrices(name: str) -> None:
     product = a_product(name)
     product["C"] = product["C"].reshape(7, 300)[::-1].ravel().copy()  # the middle one of seven rows stays where it is
-    assert judge(name, product)[:2] == (6, 0)
+    assert judged(name, product)[:2] == (6, 0)
 
 
 @NEEDS_NVRTC
@@ -149,16 +89,16 @@ def test_errors_that_hide_from_one_random_vector_are_found_by_another() -> None:
     product = a_product("gemm:matmul_f32")
     product["C"][10] += 1
     product["C"][11] += 1
-    assert {judge("gemm:matmul_f32", product, seed)[0] for seed in range(8)} == {0, 1}
+    assert {judged("gemm:matmul_f32", product, seed)[0] for seed in range(8)} == {0, 1}
 
 
 @NEEDS_NVRTC
 def test_a_tolerance_for_each_element_allows_its_root_sum_of_squares_to_a_row() -> None:
     product = a_product("gemm:matmul_f32")
     product["C"] += 1.0
-    assert judge("gemm:matmul_f32", product, absolute=1.0)[0] == 0
+    assert judged("gemm:matmul_f32", product, absolute=1.0)[0] == 0
     product["C"] = a_product("gemm:matmul_f32")["C"] + np.float32(64) * np.resize([1, -1], 2100).astype(np.float32)
-    assert judge("gemm:matmul_f32", product, absolute=1.0)[0] > 0
+    assert judged("gemm:matmul_f32", product, absolute=1.0)[0] > 0
 
 
 @NEEDS_NVRTC
@@ -167,7 +107,7 @@ def test_elements_of_floats_are_not_read_through_a_narrower_type() -> None:
     product = a_product("gemm:matmul_f32")
     product["A"][:] = 4095
     product["C"] = resolve_reference("gemm:matmul", COURSE)(product, SIZES)["C"].astype(np.float32)
-    assert judge("gemm:matmul_f32", product) == (0, 2**64 - 1, [])
+    assert judged("gemm:matmul_f32", product) == NONE_BAD
 
 
 @pytest.mark.parametrize("name", [name for name, types in TYPES.items() if types.oracle == "gemm:matmul"])

@@ -11,11 +11,9 @@ import pytest
 
 from grader.backends.gpu.reference import ceiling_data
 from grader.backends.gpu.setup import sized
-from grader.catalog.courses import built_in_course
-from grader.compile.toolchain import find_toolchain
+from grader.simt.simulate import Call
+from tests.kernels_ref.trusted import COURSE, NEEDS_NVRTC, launched
 
-NEEDS_NVRTC = pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed")
-COURSE = built_in_course()
 CEILINGS = COURSE.kernels_ref / "ceilings"
 TABLE: dict[str, Any] = dict(ceiling_data(COURSE).CEILINGS)
 NEVER = 0x5CA1AB1E
@@ -47,20 +45,10 @@ def test_the_reader_sees_every_part_of_its_array(name: str, load: int) -> None:
     ``read_f32x4`` starts 7 blocks of 1024 threads here. Its first 4099 threads make a whole round, whose fourth loads
     begin at 21 * 1024; the others have three loads each. ``host_read_f32x4`` has whole rounds up to 24 * 1024.
     """
-    from grader.compile import compile_source
-    from grader.simt.engine.code_cache import CodeCache
-    from grader.simt.ptx import parse
-    from grader.simt.simulate import Call, Memory, simulate
-
-    built = compile_source((CEILINGS / "read.cu").read_bytes(), "read.cu")
     loads = 24 * 1024 + 1027  # a round of the larger grid, not quite full; three of the smaller one, and a rest
     x = np.zeros((loads, 4), np.uint32)
     x[load, load % 4] = NEVER
     arrays = {"x": x, "sink": np.zeros(1, np.uint32)}
-    memories = [Memory(key, np.frombuffer(data.tobytes(), np.uint8), True) for key, data in arrays.items()]
     (launch,) = sized(TABLE[name], work_bytes=x.nbytes, work_flops=0, sm_count=1).launches
     call = Call("read_f32x4", launch.grid, launch.block, 0, ("x", struct.pack("<q", loads), "sink"))
-    outcome = simulate(parse(built.ptx, built.name), memories, [call], cache=CodeCache(built.key))
-    assert outcome.complete
-    assert outcome.events == ()
-    assert outcome.memory["sink"].view(np.uint32)[0] == NEVER
+    assert launched(CEILINGS / "read.cu", [call], arrays)["sink"].view(np.uint32)[0] == NEVER
