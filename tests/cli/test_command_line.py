@@ -67,16 +67,6 @@ def course(tmp_path):
     return add
 
 
-@pytest.fixture
-def run(capsys):
-    def call(*words: str) -> tuple[int, str, str]:
-        code = main([str(word) for word in words])
-        out = capsys.readouterr()
-        return code, out.out, out.err
-
-    return call
-
-
 # ------------------------------------------------------------------------------------------------------------- routing
 
 

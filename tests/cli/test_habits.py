@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from grader.catalog.exercises import load_catalog
-from grader.cli import main
 from grader.cli.grading import ladder_points
 from grader.gpus.models import simulable
 from grader.output import Screen
@@ -40,16 +39,6 @@ def here(tmp_path, monkeypatch):
     monkeypatch.setenv("WARPGRADE_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("COLUMNS", "100")
     return folder
-
-
-@pytest.fixture
-def run(capsys):
-    def call(*words: str) -> tuple[int, str, str]:
-        code = main([str(word) for word in words])
-        out = capsys.readouterr()
-        return code, out.out, out.err
-
-    return call
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from grader.simt.observers import WATCHING
-from tests.simt.kernels import Array, Ran, run
+from tests.simt.kernels import Array, Ran, body, run
 
 Arrays = Mapping[str, Array]
 
@@ -32,6 +32,19 @@ class Program:
     shared: int = 0
     ulp: int = 0
     kinds: tuple[str, ...] = field(default=())  # findings that belong to it
+
+
+def ints(name: str, statements: str, want: Any, before: str = "", block: int = 64, **more: Any) -> Program:
+    """A kernel that writes an int for each thread of one block; ``want`` by thread, or one for all."""
+    wanted = np.broadcast_to(np.asarray(want), block).astype(np.int32)
+    return Program(
+        name,
+        body(statements, "int* x", before),
+        {"x": np.zeros(block, np.int32)},
+        lambda _: {"x": wanted},
+        block=block,
+        **more,
+    )
 
 
 def cases(programs: list[Program]) -> pytest.MarkDecorator:

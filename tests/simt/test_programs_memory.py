@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tests.simt.kernels import body, run
-from tests.simt.programs import Program, cases, check
+from tests.simt.programs import Program, cases, check, ints
 
 T = np.arange(64)
-
-
-def ints(name: str, statements: str, want: Any, before: str = "", block: int = 64, **more: Any) -> Program:
-    wanted = np.broadcast_to(np.asarray(want), block).astype(np.int32)
-    return Program(
-        name,
-        body(statements, "int* x", before),
-        {"x": np.zeros(block, np.int32)},
-        lambda _: {"x": wanted},
-        block=block,
-        **more,
-    )
 
 
 VARIABLES = [

@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.simt.kernels import Array, body
-from tests.simt.programs import Arrays, Program, cases, check
+from tests.simt.programs import Arrays, Program, cases, check, ints
 
 T = np.arange(64)
 LANE = T % 32
 BASE = T // 32 * 32
 CG = "#include <cooperative_groups.h>\n#include <cooperative_groups/reduce.h>\nnamespace cg = cooperative_groups;\n"
-
-
-def ints(name: str, statements: str, want: Any, before: str = "", block: int = 64, **more: Any) -> Program:
-    """A kernel that writes an int for each thread of one block; ``want`` by thread, or one for all."""
-    wanted = np.broadcast_to(np.asarray(want), block).astype(np.int32)
-    return Program(
-        name,
-        body(statements, "int* x", before),
-        {"x": np.zeros(block, np.int32)},
-        lambda _: {"x": wanted},
-        block=block,
-        **more,
-    )
 
 
 def _shuffled(source: Array) -> Array:

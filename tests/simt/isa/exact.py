@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
+from single import evaluate_batch
 
 MODES = ("rn", "rz", "rm", "rp")
 Floats = npt.NDArray[np.floating]
@@ -134,6 +135,15 @@ def same_bits(got: Floats, expected: Floats) -> npt.NDArray[np.bool_]:
     """Element by element: the same bits, or NaN both."""
     kind = f"u{got.dtype.itemsize}"
     return (got.view(kind) == expected.view(kind)) | (np.isnan(got) & np.isnan(expected))
+
+
+def check(text: str, operands: Sequence[Floats], wanted: Floats) -> None:
+    """Hold a form to the wanted results, bit by bit."""
+    (got,) = evaluate_batch(text, *operands)
+    wrong = np.flatnonzero(~same_bits(got, wanted))
+    first = wrong[0] if wrong.size else 0
+    shown = [float(column[first]).hex() for column in (*operands, got, wanted)]
+    assert wrong.size == 0, f"{text}: {wrong.size} of {len(got)} differ; operands, got, expected: {shown}"
 
 
 def ulps(got: npt.NDArray[np.float32], expected: npt.NDArray[np.float32]) -> int:

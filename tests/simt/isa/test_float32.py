@@ -7,7 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 import pytest
-from exact import EXACT, MODES, SINGLE, compute, flushed, same_bits, samples, ulps
+from exact import EXACT, MODES, SINGLE, check, compute, flushed, samples, ulps
 from single import evaluate, evaluate_batch
 
 ARITY = {"add": 2, "sub": 2, "mul": 2, "div": 2, "fma": 3, "mad": 3, "rcp": 1, "sqrt": 1}
@@ -28,14 +28,6 @@ def operands_of(operation: str, seed: int = 1) -> list[Singles]:
 def expected(operation: str, mode: str, operands: list[Singles]) -> Singles:
     rows = zip(*(column.tolist() for column in operands), strict=True)
     return np.array([compute(operation, mode, SINGLE, row) for row in rows]).astype(np.float32)
-
-
-def check(text: str, operands: list[Singles], wanted: Singles) -> None:
-    (got,) = evaluate_batch(text, *operands)
-    wrong = np.flatnonzero(~same_bits(got, wanted))
-    first = wrong[0] if wrong.size else 0
-    shown = [float(column[first]).hex() for column in (*operands, got, wanted)]
-    assert wrong.size == 0, f"{text}: {wrong.size} of {len(got)} differ; operands, got, expected: {shown}"
 
 
 @pytest.mark.parametrize("mode", MODES)

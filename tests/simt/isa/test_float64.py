@@ -7,20 +7,12 @@ import math
 import numpy as np
 import numpy.typing as npt
 import pytest
-from exact import DOUBLE, EXACT, MODES, compute, flushed, same_bits, samples
+from exact import DOUBLE, EXACT, MODES, check, compute, flushed, same_bits, samples
 from single import evaluate, evaluate_batch
 
 ARITY = {"add": 2, "sub": 2, "mul": 2, "div": 2, "fma": 3, "mad": 3, "rcp": 1, "sqrt": 1}
 COUNT = 400
 Doubles = npt.NDArray[np.float64]
-
-
-def check(text: str, operands: list[Doubles], wanted: Doubles) -> None:
-    (got,) = evaluate_batch(text, *operands)
-    wrong = np.flatnonzero(~same_bits(got, wanted))
-    first = wrong[0] if wrong.size else 0
-    shown = [float(column[first]).hex() for column in (*operands, got, wanted)]
-    assert wrong.size == 0, f"{text}: {wrong.size} of {len(got)} differ; operands, got, expected: {shown}"
 
 
 @pytest.mark.parametrize("mode", MODES)
