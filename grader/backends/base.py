@@ -63,6 +63,7 @@ class CaseRun:
     counters: bool = True
     undefined: int = 0xFFFFFFFF  # 32 bits: what the simulator's shuffles give that read a lane which takes no part
     order: str = "usual"  # or one of `Execution.other_orders`
+    keeps_state: bool = False  # module variables hold what the run before left there
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +81,7 @@ class Execution:
     timeline: Timeline | None = None  # of a host file's run
     host_counters: Mapping[str, float] = field(default_factory=dict)  # what a host file did, on the stand-in
     unordered: tuple[tuple[str, int], ...] = ()  # accesses that are no race in any order, and fences: role and line
+    has_state: bool = False  # it may have changed module variables
     other_orders: tuple[str, ...] = ()  # in which the case can be run again, where that may change its result
 
 

@@ -111,6 +111,10 @@ _ROWS = (
         "argument_type", "a launch passes `float(r)`, 8 bytes, for a `float`, which has 4 (host file)",
         first_beside=("wrong", "out_of_bounds"),
     ),
+    _warning(
+        "second_launch", "a second launch is wrong where the first was right: variables keep what a launch leaves",
+        first_beside=("wrong", "out_of_bounds", "race", "crash", "timeout"), says_place=False,
+    ),
     _note("still_capturing", "`setup` leaves a capture open (host file)", "wrong", "crash", says_place=False),
     _note("not_captured", "an operation is not in the graph that it was meant for (host file)", "wrong", "race"),
     _note("no_kernel_in_graph", "a graph launches no kernel (host file)", "wrong", "race", says_place=False),

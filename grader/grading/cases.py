@@ -112,14 +112,14 @@ class CaseBook:
         return True
 
 
-def case_run(exercise: Exercise, case: Case, data: CaseData, plan: LaunchPlan, order: str = "usual") -> CaseRun:
+def case_run(exercise: Exercise, case: Case, data: CaseData, plan: LaunchPlan) -> CaseRun:
     """Everything that a backend needs to run ``case``: no expected value among it."""
     from grader.inputs import element_count
 
     inputs = (Buffer(a.name, a.dtype, data.inputs[a.name].size, "in", data.inputs[a.name]) for a in exercise.inputs)
     outputs = (Buffer(a.name, a.dtype, element_count(a, case.size), "out") for a in exercise.outputs)
     scratch = (Buffer(s.name, s.dtype, s.count, "scratch") for s in plan.scratch)
-    return CaseRun(plan, (*inputs, *outputs, *scratch), counters=case.counters, order=order)
+    return CaseRun(plan, (*inputs, *outputs, *scratch), counters=case.counters)
 
 
 def plan_of(exercise: Exercise, case: Case, compiled: CompiledSubmission, limits: DeviceLimits) -> LaunchPlan:

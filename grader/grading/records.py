@@ -155,13 +155,17 @@ class CaseOutcome:
     printed: str = ""
     timeline: Timeline | None = None
     host_counters: Mapping[str, float] = field(default_factory=dict)
+    has_state: bool = False  # a next launch may find what it left in module variables
+
+    @property
+    def failed(self) -> bool:
+        return self.word is not None or self.wrong is not None
 
     @property
     def result(self) -> CaseResult:
-        failed = self.word is not None or self.wrong is not None
         detail = next((found.message for found in (*self.errors, self.wrong) if found is not None), "")
-        status: Status = "failed" if failed else "passed"
-        return CaseResult(self.case.size, status, detail if failed else "", self.backend, self.case.values)
+        status: Status = "failed" if self.failed else "passed"
+        return CaseResult(self.case.size, status, detail if self.failed else "", self.backend, self.case.values)
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:

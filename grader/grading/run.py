@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeError
@@ -70,7 +71,9 @@ def run_job(job: Job) -> BackendReport:
                 outcomes.append(run_case(job, session, case, number))
                 if outcomes[-1].wrong is not None or outcomes[-1].word not in (None, "race"):
                     break
-            if job.timer is not None and not any(outcome.word or outcome.wrong for outcome in outcomes):
+            if any(outcome.has_state for outcome in outcomes) and not any(outcome.failed for outcome in outcomes):
+                outcomes += filter(attrgetter("failed"), [second_launch(job, session)])
+            if job.timer is not None and not any(outcome.failed for outcome in outcomes):
                 job.tell("timing")
                 speed = _timed(job.timer, session)
     except (SubmissionError, Unsupported, GraderFault) as error:
@@ -113,10 +116,25 @@ def run_case(job: Job, session: Session, case: Case, number: int = 0) -> CaseOut
     return _told(job, _with_time(job, session, ran))
 
 
-def _ran(job: Job, session: Session, case: Case, order: str = "usual") -> Ran:
+def second_launch(job: Job, session: Session) -> CaseOutcome:
+    """The first case of the largest small size, whose module variables hold what another case has left there."""
+    case = _largest(job)
+    try:
+        ran = _ran(job, session, case, keeps_state=True)
+    except SubmissionError as error:
+        return CaseOutcome(case, job.backend.name, error.verdict, diagnostics=error.diagnostics)
+    note = Finding("second_launch", file=job.compiled.program.name)
+    return _told(job, replace(ran, execution=replace(ran.execution, findings=(*ran.execution.findings, note))))
+
+
+def _largest(job: Job) -> Case:
+    return max((case for case in job.cases if not case.counters), key=lambda case: math.prod(case.size.values()))
+
+
+def _ran(job: Job, session: Session, case: Case, order: str = "usual", *, keeps_state: bool = False) -> Ran:
     data = job.book.data(case)
     plan = plan_of(job.exercise, case, job.compiled, job.backend.device_limits)
-    run = case_run(job.exercise, case, data, plan, order)
+    run = replace(case_run(job.exercise, case, data, plan), order=order, keeps_state=keeps_state)
     execution = session.run(run)
     if not job.exercise.host:
         execution = without_unused_lanes(session, run, execution)
@@ -137,9 +155,7 @@ def _in_another_order(job: Job, session: Session, ran: Ran, number: int) -> Ran:
     orders = ran.execution.other_orders
     if ran.word is not None or ran.wrong is not None or ran.case.counters or not orders:
         return ran
-    largest = max(math.prod(case.size.values()) for case in job.cases if not case.counters)
-    every = math.prod(ran.case.size.values()) == largest
-    for order in orders if every else orders[number % len(orders) :][:1]:
+    for order in orders if ran.case.size == _largest(job).size else orders[number % len(orders) :][:1]:
         again = _ran(job, session, ran.case, order)
         if again.wrong is not None or again.word not in (None, "timeout", "limit"):
             execution, found = ran.execution, again.execution.findings
@@ -179,7 +195,7 @@ def _told(job: Job, ran: Ran) -> CaseOutcome:
     wrong = None if ran.wrong is None else in_words(ran.wrong, seen)
     return CaseOutcome(
         ran.case, job.backend.name, ran.word, wrong, tuple(found), launches, execution.printed,
-        execution.timeline, execution.host_counters,
+        execution.timeline, execution.host_counters, execution.has_state,
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ and findings are the same whatever the number of threads.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -100,6 +100,7 @@ class Outcome:
     complete: bool
     unordered: tuple[tuple[str, int], ...] = ()  # of all kernels, what `Kernel.unordered` has
     spent: int = 0  # of the budget of instructions
+    variables: Mapping[str, Bytes] = field(default_factory=dict)  # of the module, that were changed
 
 
 def simulate(
@@ -109,19 +110,28 @@ def simulate(
     *,
     cache: CodeCache,
     options: Options | None = None,
+    variables: Mapping[str, Bytes] | None = None,
 ) -> Outcome:
-    """Run the steps on fresh memory. Raises UnsupportedPtx, with the source line; KeyError for an unknown symbol."""
+    """Run the steps on fresh memory, where ``variables`` gives what module variables hold that do not begin as new.
+
+    Raises UnsupportedPtx, with the source line; KeyError for an unknown symbol."""
     chosen = options or Options()
-    run = _Run(module, memories, cache, chosen, chosen.threads)
+    run = _Run(module, memories, cache, chosen, chosen.threads, variables or {})
     if not run.steps(steps):
-        run = _Run(module, memories, cache, chosen, 1)
+        run = _Run(module, memories, cache, chosen, 1, variables or {})
         run.steps(steps)
     return run.outcome()
 
 
 class _Run:
     def __init__(
-        self, module: Module, memories: Sequence[Memory], cache: CodeCache, options: Options, threads: int
+        self,
+        module: Module,
+        memories: Sequence[Memory],
+        cache: CodeCache,
+        options: Options,
+        threads: int,
+        variables: Mapping[str, Bytes],
     ) -> None:
         self.options = options
         self.device = Device(
@@ -133,6 +143,8 @@ class _Run:
             undefined=options.undefined,
             order=options.order,
         )
+        for name, data in variables.items():
+            self.device.variable(name).data[:] = data
         self.addresses = {m.name: self.device.allocate(m.name, m.data, initialised=m.initialised) for m in memories}
         self.calls: list[Call] = []
         self.counters: list[Counters] = []
@@ -204,4 +216,5 @@ class _Run:
             self.complete,
             tuple(self.unordered),
             self.options.instructions - self.left,
+            self.device.changed_variables(),
         )

@@ -177,11 +177,14 @@ class GpuWorker:
     def _run(self, message: dict[str, Any], arrays: Arrays) -> Answer:
         assert self._program is not None
         plan, shapes = from_json(LaunchPlan, message["plan"]), from_json(tuple[LaunchShape, ...], message["shapes"])
-        outcome = run_case(self._device, self._arena, self._program, plan, shapes, arrays)
+        outcome = run_case(
+            self._device, self._arena, self._program, plan, shapes, arrays, keeps_state=bool(message.get("keeps_state"))
+        )
         answer = {
             "diagnostics": [asdict(one) for one in outcome.diagnostics],
             "inputs_changed": list(outcome.inputs_changed),
             "elapsed_s": outcome.elapsed_s,
+            "has_state": outcome.has_state,
         }
         return answer | self._done(), dict(outcome.outputs)
 

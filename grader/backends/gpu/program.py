@@ -35,6 +35,7 @@ class LoadedProgram:
         self._plan: LaunchPlan | None = None
         self._encoded: dict[tuple[TensorMap, int], bytes] = {}
         self._load()
+        self.has_state = any(s.variables and s.name.startswith(".nv.global") for s in state_sections(cubin))
         self._snapshot, self.restored_by = self._take_snapshot(support)
 
     def _load(self) -> None:
@@ -134,8 +135,12 @@ def run_case(
     plan: LaunchPlan,
     shapes: tuple[LaunchShape, ...],
     data: Mapping[str, npt.NDArray[np.generic]],
+    *,
+    keeps_state: bool = False,
 ) -> Execution:
     """Run the plan once: fresh arrays, the launches in order, then everything that may have gone wrong.
+
+    ``keeps_state``: the program's variables hold what the case before left there.
 
     Raises CudaError where a kernel or launch failed, SubmissionError for bad arguments.
     """
@@ -145,7 +150,8 @@ def run_case(
             arena.upload(shape.name, data[shape.name])
         else:
             arena.poison_array(shape.name)
-    program.restore()
+    if not keeps_state:
+        program.restore()
     program.set_constants(plan.constants, arena)
     program.prepare(plan)
     device.synchronise()
@@ -163,6 +169,7 @@ def run_case(
             s.name for s in given if arena.download(s.name, s.dtype).tobytes() != data[s.name].tobytes()
         ),
         elapsed_s=elapsed_s,
+        has_state=program.has_state,
     )
 
 

@@ -185,7 +185,7 @@ class GpuSession(ChildSession):
         """
         shapes = [asdict(shape) for shape in shapes_of(run.buffers)]
         data = {b.name: b.data for b in run.buffers if b.data is not None}
-        self._send({"do": "run", "plan": asdict(run.plan), "shapes": shapes}, data)
+        self._send({"do": "run", "plan": asdict(run.plan), "shapes": shapes, "keeps_state": run.keeps_state}, data)
         answer, outputs = self._await(self.limits.launch_s + SETTLE_S, keep_fault=True)
         found = _diagnostics(answer)
         failure = answer.get("fault") or ("out_of_bounds" if found else None)
@@ -201,6 +201,7 @@ class GpuSession(ChildSession):
             printed=str(answer.get("printed", "")),
             inputs_changed=tuple(answer.get("inputs_changed", ())),
             elapsed_s=float(answer.get("elapsed_s", 0.0)),
+            has_state=bool(answer.get("has_state")),
         )
 
     def time(self, run: TimedRun, modules: Mapping[str, bytes], l2_bytes: int) -> RawSamples:

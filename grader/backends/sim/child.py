@@ -72,6 +72,7 @@ class _Server:
         self.start_device = start_device
         self.device: PlaysGpu | None = None  # of a host exercise
         self.spent = 0  # of the budget, by the last case in the usual order
+        self.variables: Mapping[str, npt.NDArray[np.uint8]] = {}  # of the module, changed by the last case
 
     def answer(self, message: dict[str, Any], arrays: Arrays) -> None:
         """Do what was asked, and answer; what the simulator cannot do is an answer too."""
@@ -152,7 +153,9 @@ class _Server:
             [_step(s) for s in message["steps"]],
             cache=self.cache,
             options=self._options(message),
+            variables=self.variables if message["keeps_state"] else {},
         )
+        self.variables = outcome.variables
         if message["order"] == "usual":
             self.spent = outcome.spent
         others = ADVERSARIAL if outcome.unordered and outcome.complete and self.spent <= MOST_AGAIN else ()
@@ -161,6 +164,7 @@ class _Server:
         itemsize = {name: array.dtype.itemsize for name, array in arrays.items()}
         answer = describe(outcome, self.program["name"], itemsize)
         answer |= {"inputs_changed": changed, "unordered": outcome.unordered, "other_orders": [*others]}
+        answer["has_state"] = bool(outcome.variables)
         self.channel.send({"is": "done", **answer}, outputs)
 
     def _options(self, message: dict[str, Any]) -> Options:

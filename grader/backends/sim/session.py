@@ -125,7 +125,7 @@ class SimSession(Closing):
             findings=tuple(map(from_json, answer["findings"])),
             inputs_changed=tuple(answer["inputs_changed"]), elapsed_s=time.monotonic() - started,
             unordered=tuple((str(role), int(line)) for role, line in answer["unordered"]),
-            other_orders=tuple(answer["other_orders"]),
+            has_state=answer["has_state"], other_orders=tuple(answer["other_orders"]),
         )  # fmt: skip
 
     def close(self) -> None:
@@ -299,7 +299,7 @@ def case_request(run: CaseRun, program: Program) -> dict[str, Any]:
     roles = {b.name: b.role for b in run.buffers}
     return {
         "do": "run", "steps": steps, "roles": roles, "counters": run.counters, "undefined": run.undefined,
-        "order": run.order,
+        "order": run.order, "keeps_state": run.keeps_state,
     }  # fmt: skip
 
 

@@ -20,6 +20,8 @@ PLAIN = {
     "unused_lane": "{w.who} reads lane {facts[detail][0]} at {w.here}, which does not take part: the value is "
     "undefined, but no output depends on it",
     "bad_mask": "{w.who} executes {facts[instruction]} at {w.here} with a mask that does not name it",
+    "second_launch": "this is a second launch, after a first one that was right: `__device__` variables keep what a "
+    "launch leaves there",
     "uninitialised_read": "{w.who} reads {w.array} at {w.here} before anything wrote it",
 }
 """Sentences of kinds that need no more than the thread, the place and a fact."""

@@ -106,6 +106,9 @@ table(
      "let all lanes of the warp execute the shuffle, and ignore what you do not need"),
     ("fine_while_unused", "unused_lane", "", finding("unused_lane", facts={"detail": (7,)}),
      "harmless here; where such a value is used, all lanes of the warp must execute the shuffle"),
+    ("variables_as_they_were", "second_launch", "", finding("second_launch"),
+     "give each `__device__` variable its first value back before the kernel ends (the block that comes last can do "
+     "that; atomicInc(&count, gridDim.x - 1) counts back to 0), or keep it in an array that a `// zero` line clears"),
     ("own_lane_in_the_mask", "bad_mask", "", finding("bad_mask", facts={"instruction": "bar.warp.sync"}),
      "add the lane to the mask"),
 )  # fmt: skip

@@ -114,6 +114,7 @@ class Device:
         self.last_serial_base = 1
         self.symbols: dict[str, int] = {}  # the addresses of the module's variables
         self._variable_bytes = 0
+        self._initial: dict[str, bytes] = {}  # of `__device__` variables
         self._place_variables(module.used)
 
     # -- memory -----------------------------------------------------------------------------------------------------
@@ -131,6 +132,8 @@ class Device:
         for variable, data in zip(placed, contents, strict=True):
             for offset, symbol in variable.symbols:
                 data[offset : offset + 8].view(np.uint64)[0] = self.symbols.get(symbol.name, 0) + symbol.offset
+            if variable.space == "global":
+                self._initial[variable.name] = data.tobytes()
 
     def allocate(
         self,
@@ -228,6 +231,10 @@ class Device:
         if found is None:
             raise KeyError(name)
         return found
+
+    def changed_variables(self) -> dict[str, Bytes]:
+        """What the module's variables hold that have changed since the device was made."""
+        return {a.name: a.data for a in self.arrays if a.is_variable and a.data.tobytes() != self._initial[a.name]}
 
     def mark_initialised(self, name: str) -> None:
         """The host has filled this array: reading it is fine."""
