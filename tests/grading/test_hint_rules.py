@@ -523,6 +523,13 @@ faults.fine_while_unused
     depends on it
     → harmless here; where such a value is used, all lanes of the warp must execute the shuffle
 
+faults.variables_as_they_were
+    this is a second launch, after a first one that was right: `__device__` variables keep what a launch leaves
+    there
+    → give each `__device__` variable its first value back before the kernel ends (the block that comes last can
+      do that; atomicInc(&count, gridDim.x - 1) counts back to 0), or keep it in an array that a `// zero` line
+      clears
+
 faults.own_lane_in_the_mask
     thread 5 of block 0 executes bar.warp.sync at k.cu:4 with a mask that does not name it
     → add the lane to the mask
