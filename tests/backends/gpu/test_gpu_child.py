@@ -222,6 +222,18 @@ def test_variables_are_put_back_before_each_launch_sequence(monkeypatch):
     assert program.restored_by == "copies of 4 variables"
 
 
+def test_a_second_launch_finds_what_the_first_one_left(monkeypatch):
+    (device, arena, program, _), seen = with_variables(monkeypatch)
+    first = loading.run_case(device, arena, program, PLAN, SHAPES, DATA)
+    loading.run_case(device, arena, program, PLAN, SHAPES, DATA, keeps_state=True)
+    assert first.has_state
+    assert [found["calls"] for found in seen] == [42, 43]
+
+
+def test_a_program_without_device_variables_has_no_state():
+    assert not run_case(add).has_state
+
+
 def test_every_variable_is_copied_by_itself_and_small_ones_by_one_launch(monkeypatch):
     (device, _, program, _), _ = with_variables(monkeypatch)
     device.log.clear()
