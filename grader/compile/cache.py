@@ -27,34 +27,42 @@ def digest(*parts: str | bytes) -> str:
 
 def load(kind: str, key: str) -> Any:
     """What was stored under ``key``; None when there is nothing, or what is there is damaged."""
+    text = read(_path(kind, key))
     try:
-        content = _path(kind, key).read_bytes()
-    except OSError:
-        return None
-    checksum, text = content[:_DIGEST], content[_DIGEST:]
-    if digest(text).encode() != checksum:
-        return None
-    try:
-        return json.loads(text)
+        return None if text is None else json.loads(text)
     except ValueError:
         return None
 
 
 def store(kind: str, key: str, value: Any) -> None:
     """Keep ``value`` (JSON) under ``key``. A cache that cannot be written is no error: nothing is kept then."""
-    text = json.dumps(value).encode()
     path = _path(kind, key)
     with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".tmp")
-        try:
-            with open(handle, "wb") as file:
-                file.write(digest(text).encode() + text)
-            Path(temporary).replace(path)
-        except OSError:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        write(path, json.dumps(value).encode())
         _prune(path.parent)
+
+
+def read(path: Path) -> bytes | None:
+    """What `write` put there; None when there is nothing, or it is damaged or another file's."""
+    try:
+        kept = path.read_bytes()
+    except OSError:
+        return None
+    checksum, content = kept[:_DIGEST], kept[_DIGEST:]
+    return content if digest(path.name, content).encode() == checksum else None
+
+
+def write(path: Path, content: bytes) -> None:
+    """Keep ``content`` with its checksum before it, whole or not at all. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".tmp")
+    try:
+        with open(handle, "wb") as file:
+            file.write(digest(path.name, content).encode() + content)
+        Path(temporary).replace(path)
+    except OSError:
+        Path(temporary).unlink(missing_ok=True)
+        raise
 
 
 def _path(kind: str, key: str) -> Path:

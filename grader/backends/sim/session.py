@@ -11,16 +11,15 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-import tempfile
 import time
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grader.backends.base import Backend, CaseRun, Execution, Limits, StartsEarly
 from grader.backends.patience import Patience
 from grader.backends.plans import dim3, scalar
 from grader.backends.starting import simulator_child
+from grader.compile import cache
 from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeError
 from grader.findings.record import from_json
 from grader.launch import DeviceLimits, Launch, Zero
@@ -254,25 +253,17 @@ LARGEST = 64 << 20
 
 
 def stored_code(keys: Iterable[str]) -> dict[str, bytes]:
-    """What was kept under these keys."""
-    found = {}
-    for key in keys:
-        if _KEY.fullmatch(key):
-            with contextlib.suppress(OSError):
-                found[key] = (cache_folder("sim") / key).read_bytes()
-    return found
+    """What was kept under these keys; a file that has been damaged counts as missing, and is written anew."""
+    kept = ((key, cache.read(cache_folder("sim") / key)) for key in keys if _KEY.fullmatch(key))
+    return {key: code for key, code in kept if code is not None}
 
 
 def store_code(codes: Mapping[str, bytes]) -> None:
     """Keep machine code; a folder that cannot be written is no error."""
-    folder = cache_folder("sim")
     with contextlib.suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
         for key, code in codes.items():
             if _KEY.fullmatch(key) and len(code) <= LARGEST:
-                with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
-                    file.write(code)
-                Path(file.name).replace(folder / key)
+                cache.write(cache_folder("sim") / key, code)
 
 
 # -------------------------------------------------------------------------------------------------- a case as a request

@@ -14,7 +14,7 @@ import pytest
 from grader.backends import starting
 from grader.backends.base import Buffer, CaseRun, Execution, Limits
 from grader.backends.sim.session import SimBackend, SimSession
-from grader.compile import compile_source
+from grader.compile import cache, compile_source
 from grader.errors import GraderFault, SubmissionError, Unsupported
 from grader.launch import Launch, LaunchPlan
 from grader.process import child
@@ -156,3 +156,23 @@ def test_a_child_that_was_started_early_is_taken_once_and_ended_where_nobody_tak
     late = starting.simulator_child()
     for each in (early, another, late):
         each.close()
+
+
+@pytest.mark.parametrize("damage", ["a byte", "cut", "another's"])
+def test_damaged_machine_code_is_thrown_away_and_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
+    monkeypatch.setenv("WARPGRADE_CACHE", str(tmp_path))
+    with session(GOOD) as one:
+        good = one.run(case())
+    kept = {path: path.read_bytes() for path in (tmp_path / "sim").iterdir()}
+    others = [*kept.values()][1:] + [*kept.values()][:1]
+    for (path, content), other in zip(kept.items(), others, strict=True):
+        half = len(content) // 2
+        flipped = content[:half] + bytes([content[half] ^ 1]) + content[half + 1 :]
+        path.write_bytes({"a byte": flipped, "cut": content[:-20], "another's": other}[damage])
+    with session(GOOD) as one:
+        again = one.run(case())
+    assert again.failure is None
+    assert again.outputs["x"].tobytes() == good.outputs["x"].tobytes()
+    assert all(cache.read(path) is not None for path in kept)
