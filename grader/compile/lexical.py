@@ -128,6 +128,66 @@ def without_directives(source: str) -> str:
     return _DIRECTIVE.sub(lambda match: blank(match[0]), without_strings(source))
 
 
+_CONDITION = re.compile(r"[ \t]*#[ \t]*(ifdef|ifndef|if|elif|else|endif)\b(.*)", re.DOTALL)
+_DEFINE = re.compile(r"[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_GIVEN = r"(?:defined)?\(?(?:__CUDACC__|__CUDACC_RTC__|__CUDA_ARCH__|__cplusplus)\)?"  # by NVRTC
+_TRUE, _FALSE = re.compile(rf"[1-9]|{_GIVEN}"), re.compile(rf"0|!{_GIVEN}")  # without blanks
+
+
+def reached(code: str) -> str:
+    """``code`` (see `without_strings`) with blanks for what no compiler sees: dead branches, macros without a use.
+
+    A branch is dead where its condition, or that of one before it, is a number or a name that NVRTC defines. Of other
+    conditions all branches stay.
+    """
+    pieces: list[str] = []  # code and directives in turn
+    defines: list[tuple[int, re.Match[str]]] = []  # with their places in ``pieces``
+    branches: list[tuple[bool, bool]] = []  # of each open `#if`: is this branch dead, are all that follow?
+    end = 0
+    for directive in _DIRECTIVE.finditer(code):
+        dead = bool(branches) and branches[-1][0]
+        between, text = code[end : directive.start()], directive[0]
+        pieces += [blank(between), blank(text)] if dead else [between, text]
+        if condition := _CONDITION.match(text):
+            _follow(branches, condition[1], condition[2])
+        elif (define := _DEFINE.match(text)) and not dead:
+            defines.append((len(pieces) - 1, define))
+        end = directive.end()
+    pieces.append(code[end:])
+    used = _expanded(set(_WORD.findall(" ".join(pieces[::2]))), [define for _, define in defines])
+    for at, define in defines:
+        if define[1] not in used:
+            pieces[at] = blank(pieces[at])
+    return "".join(pieces)
+
+
+def _follow(branches: list[tuple[bool, bool]], word: str, condition: str) -> None:
+    compact = "".join(condition.split())
+    holds, fails = _TRUE.fullmatch(compact) is not None, _FALSE.fullmatch(compact) is not None
+    if word == "ifndef":
+        holds, fails = fails, holds
+    done = False
+    if word in ("elif", "else", "endif"):
+        done = branches.pop()[1] if branches else False
+    if word != "endif":
+        outer = bool(branches) and branches[-1][0]
+        branches.append((outer or done or fails, done or holds))
+
+
+def _expanded(words: set[str], defines: list[re.Match[str]]) -> set[str]:
+    """``words``, and those of every macro that one of them names."""
+    bodies: dict[str, set[str]] = {}
+    for define in defines:
+        bodies.setdefault(define[1], set()).update(_WORD.findall(define.string, define.end()))
+    waiting = [word for word in words if word in bodies]
+    while waiting:
+        fresh = bodies[waiting.pop()] - words
+        words |= fresh
+        waiting += [word for word in fresh if word in bodies]
+    return words
+
+
 def blocks(code: str) -> tuple[list[BraceBlock], bool]:
     """The top-level blocks of ``code`` (see `without_directives`), and whether all its braces have a partner.
 

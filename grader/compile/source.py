@@ -9,6 +9,7 @@ import re
 import stat
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
@@ -20,11 +21,13 @@ from grader.compile.lexical import (
     blocks,
     line_of,
     line_text,
+    reached,
     strings,
     without_comments,
     without_directives,
     without_strings,
 )
+from grader.compile.toolchain import find_toolchain
 from grader.errors import SubmissionError, UsageError
 from grader.verdict import Diagnostic
 
@@ -44,17 +47,24 @@ HOST_HEADERS = frozenset(
 )
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 _LINE_DIRECTIVE = re.compile(r"^[ \t]*(?:#|%:)[ \t]*(?:line\b|\d)", re.MULTILINE)
-# Calls of the runtime's host interface; the two exceptions are device functions (programmatic dependent launch).
 _HOST = (
     (re.compile(r"\bint\s+main\s*\("), "int main()"),
     (re.compile(r"<<<"), "a launch with <<<…>>>"),
-    (re.compile(r"\bcuda(?!GridDependencySynchronize|TriggerProgrammaticLaunchCompletion)[A-Z]\w*(?=\s*\()"), "{}()"),
+    (re.compile(r"\b(cuda[A-Z]\w*)(?=\s*\()"), "{}()"),
     (
         re.compile(r"\bstd\s*::\s*(?:cout|cerr|endl|vector|string|chrono|thread|map|mt19937\w*|mutex|random_device)\b"),
         "{}",
     ),
-    (re.compile(r"\b(?:cublas|cudnn|curand|cufft)[A-Z]\w*(?=\s*\()"), "{}()"),
+    (re.compile(r"\b((?:cublas|cudnn|curand|cufft)[A-Z]\w*)(?=\s*\()"), "{}()"),
 )
+"""What only a host does; a group is a function's name."""
+ON_DEVICE = frozenset(("cudaGridDependencySynchronize", "cudaTriggerProgrammaticLaunchCompletion"))
+"""Functions of the runtime for kernels: programmatic dependent launch."""
+_CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
+_MACRO = re.compile(r"#[ \t]*define[ \t]+([A-Za-z_]\w*)\(")
+_RUNTIME = re.compile(r"\bcuda[A-Z]\w*(?=\s*\()")
+_RUNTIME_HEADERS = ("cuda_runtime_api.h", "cuda_runtime.h")
+_INSIDE = re.compile(r"[\w>]::\s{0,99}$")  # `cuda::std::chrono` is not `std::chrono`
 _SMUGGLED = re.compile(
     r"\.(?:entry|func|visible|extern|weak|version|target|address_size|file|loc|section|alias|common)\b|inline asm"
 )
@@ -141,12 +151,42 @@ def _refuse_host_code(text: str, name: str) -> None:
 def _host_code(text: str) -> Iterator[tuple[int, str]]:
     """The line of each header and each call of the host, and what stands there."""
     lines, includes, code = Lines(text), without_comments(text), without_strings(text)
-    for match in islice(_INCLUDE.finditer(includes), FINDINGS):
-        if match[1].strip() in HOST_HEADERS:
+    headers = [match for match in _INCLUDE.finditer(includes) if match[1].strip() in HOST_HEADERS]
+    if not headers and not any(pattern.search(code) for pattern, _ in _HOST):
+        return
+    code = reached(code)
+    for match in islice(headers, FINDINGS):
+        if code[match.start() : match.end()].strip():
             yield lines.of(match.start(1)), f"#include <{match[1].strip()}>"
+    own = _defined(code)
     for pattern, words in _HOST:
-        for match in islice(pattern.finditer(code), FINDINGS):
+        found = (match for match in pattern.finditer(code) if not _on_device(code, match, own))
+        for match in islice(found, FINDINGS):
             yield lines.of(match.start()), words.format("".join(match[0].split()))
+
+
+def _on_device(code: str, match: re.Match[str], own: frozenset[str]) -> bool:
+    """Whether a match of `_HOST` is no host code after all: a function of the file, a name of somebody else."""
+    if _INSIDE.search(code[max(0, match.start() - 200) : match.start()]):
+        return True
+    if not match.groups():
+        return False
+    runtime = runtime_functions() if match[1].startswith("cuda") else None
+    return match[1] in own | ON_DEVICE or (runtime is not None and match[1] not in runtime)
+
+
+def _defined(code: str) -> frozenset[str]:
+    """Names of the file's functions and macros."""
+    functions = (name for block in blocks(without_directives(code))[0] for name in _CALLED.findall(block.head))
+    return frozenset((*functions, *_MACRO.findall(code)))
+
+
+@cache
+def runtime_functions() -> frozenset[str] | None:
+    """The functions of CUDA's runtime, by its headers; None where these are not installed."""
+    headers = (folder / name for folder in find_toolchain().include_dirs for name in _RUNTIME_HEADERS)
+    texts = [header.read_text("utf-8", "replace") for header in headers if header.is_file()]
+    return frozenset(name for text in texts for name in _RUNTIME.findall(text)) or None
 
 
 def _places(findings: Sequence[tuple[int, str]], outer: list[BraceBlock]) -> dict[str, tuple[int, str]]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.compile import read_submission
+from grader.compile import read_submission, source
 from grader.compile.source import SOURCE_LIMIT, checked_source, smuggling
 from grader.errors import SubmissionError, UsageError
 
@@ -111,6 +111,12 @@ def test_a_main_function_is_named_with_all_its_lines() -> None:
         ("#include <vector>", "line 5 (#include <vector>)"),
         ('# include  "cublas_v2.h"', "line 5 (#include <cublas_v2.h>)"),
         ("static std::vector<float> v;", "line 5 (std::vector)"),
+        ("static ::std::vector<float> v;", "line 5 (std::vector)"),
+        ("#define CHECK(x) cudaGetErrorString(x)\n__device__ auto s = CHECK(1);", "line 5 (cudaGetErrorString())"),
+        ("#define B cudaMalloc(0, 4)\n#define A B\n__device__ auto s = A;", "line 5 (cudaMalloc())"),
+        ("#if SOMETHING\n#else\nint main() {}\n#endif", "line 7 (int main())"),
+        ("#if 0\n#else\nint main() {}\n#endif", "line 7 (int main())"),
+        ("#if 0\n#endif\nint main() {}\n#endif", "line 7 (int main())"),
     ],
 )
 def test_host_code_is_named_where_it_stands(code: str, named: str) -> None:
@@ -127,10 +133,28 @@ def test_host_code_is_named_where_it_stands(code: str, named: str) -> None:
         "#include <cuda_runtime.h>\n#include <stdio.h>\n#include <cuda_fp16.h>\n#include <algorithm>",
         "__device__ void f() { cudaGridDependencySynchronize(); }",
         "typedef cudaStream_t stream;",
+        "__device__ float cudaAdd(float a) { return a; }\n__device__ float f() { return cudaAdd(1); }",
+        "struct S { __device__ int cudaCount(); int n = cudaCount(); };",
+        "#define cudaTwice(x) (2 * (x))\n__device__ int f() { return cudaTwice(3); }",
+        "__device__ float curandNext(float a) { return a; }\n__device__ float f() { return curandNext(1); }",
+        "__device__ cuda::std::chrono::seconds s; __device__ mine::std :: string t;",
+        "#define CHECK(x) do { if ((x) != cudaSuccess) printf(cudaGetErrorString(x)); } while (0)",
+        "#ifndef CHECK\n#define CHECK(x) \\\n  cudaDeviceSynchronize()\n#endif",
+        "#define INNER cudaMalloc(&a, 4)\n#define OUTER INNER",
+        "#if 0\n#include <vector>\nint main() { k<<<1, 2>>>(a); }\n#endif",
+        "#ifndef __CUDACC_RTC__\nint main() { k<<<1, 2>>>(a); }\n#endif",
+        "#ifdef __CUDA_ARCH__\n#define N 1\n#else\n#define N cudaGetLastError()\n#endif\n__device__ int n = N;",
+        "#if 1\n#elif X\nint main() {}\n#else\n# if Y\nstd::string s;\n# endif\n#endif",
+        "#if !defined ( __CUDACC__ )\n#include <iostream>\n#endif",
     ],
 )
 def test_words_in_comments_strings_and_names_are_no_host_code(code: str) -> None:
     assert checked_source((KERNEL + code).encode(), "kernel.cu") == KERNEL + code
+
+
+def test_without_cuda_headers_every_name_like_the_runtimes_is_host_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "runtime_functions", lambda: None)
+    assert "cudaWhatever()" in invalid(KERNEL + "int x = cudaWhatever(1);").message
 
 
 def test_a_hundred_findings_are_counted_not_listed() -> None:
