@@ -92,10 +92,11 @@ def strings(source: str) -> Iterator[tuple[int, str]]:
         yield line, content
 
 
-def assembly(source: str) -> Iterator[tuple[int, str]]:
-    """Every inline assembly statement whose text is written out: its line and its text.
+def assembly(source: str) -> Iterator[tuple[int, str, bool]]:
+    """Every inline assembly statement: its line, the text that is written out, and whether there is no other.
 
-    A statement ends at its first parenthesis, or where another one begins: each piece of the source is read once.
+    Macros and conditions may add text, or take some away. A statement ends at its first parenthesis, or where another
+    one begins: each piece of the source is read once.
     """
     code = without_strings(source)
     lines = Lines(code)
@@ -103,11 +104,10 @@ def assembly(source: str) -> Iterator[tuple[int, str]]:
         assert statement is not None
         position, limit = statement.end(), len(code) if following is None else following.start()
         end = code.find(")", position, limit)
-        text = source[position : limit if end < 0 else end]
-        yield (
-            lines.of(position),
-            "".join(_content(match) or "" for match in _TOKEN.finditer(text) if not match["comment"]),
-        )
+        end = limit if end < 0 else end
+        text = source[position:end]
+        content = "".join(_content(match) or "" for match in _TOKEN.finditer(text) if not match["comment"])
+        yield lines.of(position), content, not code[position:end].partition(":")[0].strip()
 
 
 def line_comments(source: str) -> Iterator[tuple[int, str]]:

@@ -102,8 +102,8 @@ def checked_source(source: bytes, name: str) -> str:
     if match := _LINE_DIRECTIVE.search(without_strings(text)):
         words = "#line is not allowed, messages would name the wrong lines"
         raise _refused(text, name, line_of(text, match.start()), words, "remove the directive")
-    for line, content in assembly(text):
-        if reason := smuggling(content):
+    for line, content, whole in assembly(text):
+        if reason := smuggling(content, whole=whole):
             words = f"inline assembly must stay inside its function; this one {reason}"
             raise _refused(text, name, line, words, "write the kernel in CUDA C and only the instruction in asm()")
     for line, content in strings(text):
@@ -209,14 +209,17 @@ def _refused(text: str, name: str, line: int, words: str, hint: str) -> Submissi
     return SubmissionError("invalid", f"{name}, line {line}: {words}", file=name, line=line, source=source, hint=hint)
 
 
-def smuggling(assembly_text: str) -> str:
-    """Why this assembly text does not stay inside its function, in words; empty if it does."""
+def smuggling(assembly_text: str, *, whole: bool = True) -> str:
+    """Why this assembly text does not stay inside its function, in words; empty if it does.
+
+    Where the text is not the ``whole`` one, only the PTX tells whether its braces have partners.
+    """
     plain = re.sub(r"//[^\n]*|/\*.*?(?:\*/|\Z)", " ", assembly_text, flags=re.DOTALL)
     directive = _SMUGGLED.search(plain)
     if directive:
         return f"uses {directive[0]}"
     depth = 0
-    for brace in re.findall(r"[{}]", plain):
+    for brace in re.findall(r"[{}]", plain) if whole else ():
         depth += 1 if brace == "{" else -1
         if depth < 0:
             return "closes a brace that it did not open"

@@ -165,6 +165,28 @@ def test_an_entry_that_inline_assembly_opens_is_invalid(refused: Refusal) -> Non
     assert error.verdict == "invalid"
 
 
+ASSEMBLY = """#define CLOSE "}"
+extern "C" __global__ void k(unsigned *a) {
+    asm volatile(
+#if __CUDA_ARCH__ >= 900
+        "{ .reg .u32 t; add.u32 t, %0, 2; "
+#else
+        "{ .reg .u32 s; add.u32 s, %0, 1; "
+#endif
+        "add.u32 %0, %0, 1; " CLOSE : "+r"(a[0]));
+}
+"""
+
+
+def test_assembly_may_differ_by_the_preprocessor(compiled: Compile) -> None:
+    assert "add.u32 s" in compiled(ASSEMBLY).ptx
+
+
+def test_assembly_that_a_condition_leaves_open_is_invalid(refused: Refusal) -> None:
+    assert refused(ASSEMBLY.replace('#else\n        "{', '#else\n        "{ {')).verdict == "invalid"
+    assert refused(ASSEMBLY.replace('CLOSE "}"', 'CLOSE "} }"')).verdict == "invalid"
+
+
 def test_globals_beyond_the_limit_are_refused(refused: Refusal) -> None:
     error = refused('__device__ float big[20 << 20];\nextern "C" __global__ void k(float *a) { *a = big[(int)*a]; }')
     assert error.verdict == "limit"

@@ -50,9 +50,16 @@ def test_escapes_in_strings_are_read() -> None:
 
 def test_assembly_is_found_with_its_line() -> None:
     source = '\n  asm volatile("add.s32 %0, %0, 1;" "\\n" : "+r"(x));\n__asm__("ret;");\n// asm("no")\n"asm(no)"'
-    assert [(line, text.split("\n")[0]) for line, text in assembly(source)] == [
-        (2, "add.s32 %0, %0, 1;"), (3, "ret;"),
+    assert [(line, text.split("\n")[0], whole) for line, text, whole in assembly(source)] == [
+        (2, "add.s32 %0, %0, 1;", True), (3, "ret;", True),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "source", ['asm("{" REST : "=r"(x));', 'asm(\n#if A\n"{"\n#else\n"{ {"\n#endif\n"}");', "asm(F(a));"]
+)
+def test_assembly_that_macros_or_conditions_make_is_not_whole(source: str) -> None:
+    assert [whole for _, _, whole in assembly(source)] == [False]
 
 
 def test_top_level_blocks_know_their_lines_through_namespaces_and_extern_c() -> None:
