@@ -1,4 +1,7 @@
-"""calibrate, remove_drift and split_fields: oracles against plain loops, trusted checks on the simulator."""
+"""Each output from one input: calibrate, remove_drift, split_fields, transpose and shift.
+
+Their oracles against plain loops, their trusted checks on the simulator.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +37,8 @@ TASKS: Mapping[str, Task] = {
     "elementwise:calibrate": Task({"n": 315}, {"gain": 1.5, "offset": 0.75}, "x", "out"),
     "elementwise:remove_drift": Task({"rows": 7, "cols": 45}, {"slope": 0.75}, "x", "out"),
     "layout:split_fields": Task({"n": 79}, {}, "particles", "planes"),
+    "layout:transpose": Task({"rows": 7, "cols": 45}, {}, "x", "out"),
+    "windows:shift": Task({"rows": 7, "cols": 45, "down": 2, "right": 4}, {}, "x", "out"),
 }
 
 
@@ -71,6 +76,28 @@ def test_split_fields_puts_every_field_where_the_statement_says(n: int) -> None:
     for i in range(n):
         for f in range(4):
             assert planes[f * n + i] == particles[4 * i + f]
+
+
+@pytest.mark.parametrize(("rows", "cols"), [(1, 1), (1, 7), (7, 1), (3, 5), (33, 31)])
+def test_transpose_puts_every_element_where_the_statement_says(rows: int, cols: int) -> None:
+    x = np.arange(rows * cols, dtype=np.float32)
+    out = oracle("layout:transpose", x, {"rows": rows, "cols": cols})
+    for r in range(rows):
+        for c in range(cols):
+            assert out[c * rows + r] == x[r * cols + c]
+
+
+@pytest.mark.parametrize(
+    ("rows", "cols", "down", "right"),
+    [(1, 1, 1, 1), (1, 7, 1, 2), (7, 1, 3, 1), (3, 5, 1, 4), (33, 31, 5, 8), (3, 5, 9, 2)],
+)
+def test_shift_puts_every_element_where_the_statement_says(rows: int, cols: int, down: int, right: int) -> None:
+    x = np.arange(1, rows * cols + 1, dtype=np.float32)
+    out = oracle("windows:shift", x, {"rows": rows, "cols": cols, "down": down, "right": right})
+    for r in range(rows):
+        for c in range(cols):
+            inside = r >= down and c >= right
+            assert out[r * cols + c] == (x[(r - down) * cols + c - right] if inside else 0)
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -125,6 +152,13 @@ def test_a_check_finds_a_nan(name: str) -> None:
 def test_a_check_refuses_a_copy_but_for_what_is_right_by_chance(name: str) -> None:
     x, right = a_right_answer(name)
     assert judged(name, x, x.copy())[0] == np.count_nonzero(x != right) > 300
+
+
+@NEEDS_NVRTC
+def test_the_check_of_shift_refuses_an_edge_that_was_not_cleared() -> None:
+    x, out = a_right_answer("windows:shift")
+    out[93] = x[0]  # the last of the edge in row 2
+    assert judged("windows:shift", x, out) == (1, 93, [93, 0.0])
 
 
 # ------------------------------------------------------------------------------------------------- the ceiling kernel
