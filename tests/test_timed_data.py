@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from grader.backends.gpu.checks import variants
-from grader.catalog.courses import CourseExercise, resolve_reference
+from grader.backends.gpu.reference import device_data
+from grader.catalog.courses import CourseExercise, built_in_course, resolve_reference
 from grader.catalog.exercises import load_catalog
 from grader.exercise import Array, Exercise, Values
 from grader.inputs import make_inputs
-from kernels_ref.device import CHECKS, GENERATED_TYPES
 
 TIMED = [entry for entry in load_catalog().exercises if entry.exercise.timed is not None]
 SPECIAL = 0.001
@@ -53,7 +53,8 @@ def test_timed_inputs_and_their_outputs_are_ordinary_numbers(entry: CourseExerci
 def test_the_cases_that_are_checked_keep_the_hard_values_and_timed_runs_do_not_get_them() -> None:
     softmax, size = load_catalog().find("softmax_v1").exercise, {"rows": 4, "cols": 256}
     assert np.abs(make_inputs(softmax, size, 1, "real")["x"]).max() > 104
-    (variant,), _ = variants(softmax, size, 1, CHECKS["softmax:rows"], GENERATED_TYPES)
+    data = device_data(built_in_course())
+    (variant,), _ = variants(softmax, size, 1, data.CHECKS["softmax:rows"], data.GENERATED_TYPES)
     for launch in (*variant.generate, *variant.check[:1]):
         assert [value for kind, value in launch.args if kind == "f64"] == [-4.0, 4.0], launch.kernel
 
