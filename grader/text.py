@@ -1,7 +1,7 @@
 """Words and numbers for people: escaping of what a submission wrote, units, sizes, plain ASCII.
 
-Renderers for people pass text that a student controls (messages, printf output, names, paths) through `safe`; formats
-with an escape of their own, JSON and JUnit, use that.
+Renderers pass text that a student controls (messages, printf output, names, paths) through `safe`, but for JSON, which
+has escapes of its own.
 """
 
 from __future__ import annotations
@@ -12,6 +12,12 @@ from collections.abc import Iterable, Mapping, Sequence
 _HIDDEN = frozenset(
     {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 )  # control, format (bidi, zero width), surrogate, private, separators
+
+_IGNORABLE = (
+    (0x34F, 0x34F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2065, 0x2065), (0x3164, 0x3164),
+    (0xFE00, 0xFE0D), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0xE0000, 0xE0FFF),
+)  # fmt: skip
+"""Further characters that nobody sees: Unicode's property Default_Ignorable_Code_Point, but for emojis' selectors."""
 
 _ASCII = {
     "✔": "+", "✘": "x", "–": "-", "—": "-", "−": "-", "…": "...", "≥": ">=", "≤": "<=", "×": "x", "·": "-", "│": "|",
@@ -38,7 +44,8 @@ def _visible(character: str, lines: bool) -> str:
         return "\n" if lines else " "
     if character == "\t":
         return "    "
-    if unicodedata.category(character) not in _HIDDEN:
+    hidden = unicodedata.category(character) in _HIDDEN or any(a <= ord(character) <= b for a, b in _IGNORABLE)
+    if not hidden:
         return character
     return f"\\x{ord(character):02x}" if ord(character) < 256 else f"\\u{{{ord(character):x}}}"
 

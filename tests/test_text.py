@@ -19,7 +19,8 @@ from grader.text import duration, index_words, listed, number, percent, rate, sa
         ("\u2028", "\\u{2028}"),
         ("\udcff", "\\u{dcff}"),
         ("\U000e0041", "\\u{e0041}"),
-        ("größe µ", "größe µ"),
+        ("\u3164\u115f\u034f\ufe00\U000e0100", "\\u{3164}\\u{115f}\\u{34f}\\u{fe00}\\u{e0100}"),
+        ("größe µ ⚠\ufe0f", "größe µ ⚠\ufe0f"),
     ],
 )
 def test_what_cannot_be_seen_is_made_visible(text, shown):

@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Any, Literal
 
 from grader.practice.progress import COLUMNS, Run
-from grader.text import counted, percent
+from grader.text import counted, percent, safe
 
 State = Literal["passed", "tried", "new"]
 _MEASURED = frozenset({"pass", "slow", "inconclusive"})  # verdicts whose measured fraction can be believed
@@ -180,6 +180,10 @@ def runs_csv(runs: Sequence[Run]) -> str:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(COLUMNS)
     for run in runs:
-        cells = astuple(run)
-        writer.writerow(f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell for cell in cells)
+        writer.writerow(_cell(value) if isinstance(value, str) else value for value in astuple(run))
     return file.getvalue()
+
+
+def _cell(text: str) -> str:
+    shown = safe(text, lines=True)
+    return f"'{shown}" if text.startswith(_FORMULA) else shown

@@ -12,10 +12,11 @@ import re
 from collections.abc import Sequence
 from xml.etree import ElementTree as xml
 
+from grader.text import safe
 from grader.verdict import Diagnostic, StageResult, Verdict
 
-_FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML 1.0 cannot hold, not even escaped."""
+_FORBIDDEN = re.compile("[\ufffe\uffff]")
+"""Characters that XML 1.0 cannot hold, not even escaped, and that are not made visible."""
 
 
 def to_junit(verdicts: Sequence[Verdict], *, timestamp: str) -> str:
@@ -84,7 +85,8 @@ def _finding(found: Diagnostic) -> str:
 
 
 def _text(value: str) -> str:
-    return _FORBIDDEN.sub("\ufffd", value)
+    """Control characters and bidirectional marks made visible, as on a terminal: CI shows it to people."""
+    return _FORBIDDEN.sub("\ufffd", safe(value.replace("\r\n", "\n"), lines=True))
 
 
 def _seconds(value: float) -> str:

@@ -285,3 +285,25 @@ OVERLAPPED = replace(
 )  # fmt: skip
 
 MANY_NODES = replace(OVERLAPPED, exercise="cuda_graph", timeline=replayed(2000), file="cuda_graph.cu")
+
+
+EVIL = (
+    '</pre></style><script>alert(1)</script><img src=x onerror=alert(1)>" onload="x\' {{ 777*777 }} &amp; ]]> '
+    "\x1b[2J \x9b \u202e\u2066\u200b\ufeff\u3164\U000e0041\U000e0100\ue000\ud800\ufffe\0\r\x0b\u2028"
+)
+
+
+def evil_verdict() -> Verdict:
+    """One whose every text is `EVIL`."""
+    wait = replace(MISSING_WAIT, file=EVIL, message=f"{EVIL} on stream 2 ({EVIL}:11) {EVIL}", kernel=EVIL)
+    found = replace(RACE, **dict.fromkeys(("message", "file", "source", "kernel", "array", "hint", "space"), EVIL))
+    launch = WASTEFUL.launches[0]
+    worst = tuple(replace(one, kernel=EVIL, array=EVIL) for one in launch.worst)
+    return replace(
+        WASTEFUL, exercise=EVIL, device=EVIL, printed=EVIL, file=EVIL, next_step=EVIL, notes=(EVIL,), sandbox=EVIL,
+        diagnostics=(found, wait, replace(found, severity="warning", counter="sectors", line=10, kernel=EVIL)),
+        launches=(replace(launch, kernel=EVIL, worst=worst),), measured=replace(WASTEFUL.measured, line=EVIL),
+        stages=tuple(StageResult(s.name, s.status, EVIL) for s in WASTEFUL.stages),
+        cases=(CaseResult({EVIL: 1}, "failed", EVIL, EVIL, EVIL),), host_counters={"copies": 2.0, EVIL: 1.0},
+        timeline=Timeline(tuple(replace(one, name=EVIL) for one in overlapped(4, 2).operations), 1e-2, False, EVIL),
+    )  # fmt: skip
