@@ -10,12 +10,12 @@ import builtins
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from grader.errors import Unsupported, UsageError
+from grader.errors import GraderFault, Unsupported, UsageError
 from grader.exercise import Array, Exercise, Expect
 from grader.paths import PACKAGE
 
@@ -256,12 +256,25 @@ def resolve_reference(reference: str, course: Course, *, folder: str = "") -> Ca
     module = _reference_module(_reference_file(reference, module_name, course, folder))
     value: object = getattr(module, function, None) if function and not function.startswith("_") else None
     if callable(value):
-        return value
+        return _returning(value, f"{reference} of {module.__file__}")
     from grader.expressions import did_you_mean
 
     public = [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
     message = f"the reference {reference!r} names no function of {module.__file__}"
     raise UsageError(message, code="bad_exercise", hint=did_you_mean(function, public))
+
+
+def _returning(function: Callable[..., Any], who: str) -> Callable[..., Any]:
+    """The function, whose `sys.exit()` is a fault and not the end of the program."""
+
+    @wraps(function)
+    def called(*args: Any, **keywords: Any) -> Any:
+        try:
+            return function(*args, **keywords)
+        except SystemExit:
+            raise GraderFault(f"{who} ends the program: it must return", hint="ask who wrote the course") from None
+
+    return called
 
 
 def _reference_file(reference: str, module: str, course: Course, folder: str) -> Path:
@@ -288,7 +301,7 @@ def _reference_module(path: Path) -> ModuleType:
     sys.modules[name] = module  # dataclasses and typing look a module up by its name
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
         if isinstance(error, ModuleNotFoundError):
             hint = f"install the package that provides {error.name}; `grade doctor` shows what is missing"

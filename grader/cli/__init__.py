@@ -19,13 +19,15 @@ if TYPE_CHECKING:
 
     from grader.errors import WarpgradeError
 
-INTERRUPTED, BROKEN_PIPE = 130, 141
+FAULT, INTERRUPTED, BROKEN_PIPE = 5, 130, 141
+ENDED = "a file of the course ends the program"
+ENDED_HINT = "look for exit() in its oracles and exercise.py files"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; errors become exit codes only here."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    with _ctrl_c_ends_at_once():
+    with _ctrl_c_ends_at_once(), _no_other_way_out():
         return guarded(lambda: _run(words), as_json="--json" in words)
 
 
@@ -58,6 +60,30 @@ def _ctrl_c_ends_at_once() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
+@contextmanager
+def _no_other_way_out() -> Iterator[None]:
+    """End with the code of the grader's fault where a course's code leaves, or becomes another program.
+
+    Its exit code would be taken for a pass. A course has the person's rights: this is for mistakes, not for malice.
+    """
+    leave = os._exit
+
+    def left(status: int) -> NoReturn:
+        if status == 0:
+            os.write(2, f"grade: {ENDED}\n".encode())
+        leave(status or FAULT)
+
+    ends = {"_exit": left, "execv": lambda *_: left(0), "execve": lambda *_: left(0)}
+    places = [(module, name, getattr(module, name)) for module in (os, sys.modules[os.name]) for name in ends]
+    for module, name, _ in places:
+        setattr(module, name, ends[name])
+    try:
+        yield
+    finally:
+        for module, name, before in places:
+            setattr(module, name, before)
+
+
 def guarded(run: Callable[[], int | None], *, as_json: bool = False) -> int:
     """Return the exit code that ``run`` returns, 0 for None; an exception becomes a message and a code."""
     import click
@@ -73,6 +99,13 @@ def guarded(run: Callable[[], int | None], *, as_json: bool = False) -> int:
         return BROKEN_PIPE
     except click.exceptions.Exit as done:
         return done.exit_code
+    except SystemExit as end:
+        from grader.cli.routing import VARIABLE
+        from grader.errors import GraderFault
+
+        if end.code or VARIABLE in os.environ:  # click's own: where the reader has gone, and at a completion's end
+            raise
+        return _report(GraderFault(ENDED, hint=ENDED_HINT), as_json=as_json)
     except Exception as error:
         return _report(_as_warpgrade_error(error), as_json=as_json)
     return code

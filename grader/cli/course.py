@@ -6,15 +6,19 @@ import os
 import shutil
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 from typing import Any
+
+import click
 
 from grader.catalog.courses import CourseExercise, built_in_course
 from grader.catalog.exercises import Catalog, is_number, load_catalog
 from grader.cli.routing import COMMANDS, HELP, reserved
 from grader.errors import UsageError
 from grader.output import print_json, print_line, print_text, screen, wrapped
+from grader.paths import data_folder
 from grader.text import listed
 
 LIST_SCHEMA = "warpgrade/list/1"
@@ -23,12 +27,35 @@ LIST_SCHEMA = "warpgrade/list/1"
 def load(courses: Sequence[Path]) -> Catalog:
     """All exercises. Raises UsageError for a folder that is not a course, or an exercise named like a command."""
     catalog = load_catalog(courses)
+    _tell_whose_rights(courses)
     taken = reserved()
     clash = next((entry for entry in catalog.exercises if entry.name in taken), None)
     if clash is not None:
         message = f"the exercise in {clash.folder} is called {clash.name!r}, which is a command"
         raise UsageError(message, code="bad_exercise", hint="give it another name")
     return catalog
+
+
+RIGHTS = "the Python files of {} run with your rights: use courses of people whom you trust"
+
+
+def _tell_whose_rights(courses: Sequence[Path]) -> None:
+    """Say it once of each course: the folder of a person's own data keeps the list. A document is alone."""
+    context = click.get_current_context(silent=True)
+    if not courses or (context is not None and context.params.get("as_json")):
+        return
+    known = data_folder("courses")
+    try:
+        told = known.read_text().splitlines()
+    except OSError:
+        told = []
+    new = [folder for course in courses if (folder := str(course.resolve())) not in told]
+    for folder in new:
+        print_line(f"grade: {RIGHTS.format(folder)}", to_stderr=True)
+    if new:
+        with suppress(OSError, UnicodeError):
+            known.parent.mkdir(parents=True, exist_ok=True)
+            known.write_text("".join(f"{folder}\n" for folder in (*told, *new)))
 
 
 def find(catalog: Catalog, text: str) -> CourseExercise:
