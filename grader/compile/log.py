@@ -29,6 +29,7 @@ _HEAD = re.compile(
     r"(?: #\d+(?:-[A-Z])?)?: (?P<message>.*)$"
 )
 _FROM = re.compile(r"at line (\d+)(?: of (.*?))?$")
+_ELSEWHERE = re.compile(r'( at line \d{1,9} of )"?[^"()\n]{0,300}/([^"()/\n]{1,60})"?')
 _ASIDE = re.compile(r"(?:operand|argument|object) types? (?:are|is|list is)\b")
 _CANNOT_OPEN = re.compile(r'(cannot open source file ".*?").*', re.DOTALL)
 _SUMMARY = re.compile(
@@ -95,6 +96,8 @@ def _diagnostic(chunk: list[str], name: str, lines: list[str]) -> Diagnostic:
     continued = chunk[1 : len(chunk) if caret is None else caret - 1]
     message = _joined([head["message"], *(text.strip() for text in continued)])
     line, column, inside = _place(head, chunk, caret, name)
+    if inside and head["kind"] == "warning":  # a header's warning is nobody's business
+        line = None
     shown = _line(lines, line)
     return Diagnostic(
         kind="compile_error",
@@ -136,7 +139,7 @@ def _place(head: re.Match[str], chunk: list[str], caret: int | None, name: str) 
 
 def _worded(message: str, head: re.Match[str], inside: str) -> str:
     text = _CANNOT_OPEN.sub(r"\1", message)  # whether a file exists, and why it cannot be read, is nobody's business
-    text = clean(text)
+    text = _ELSEWHERE.sub(r"\1<\2>", clean(text))
     text = text if len(text) <= MESSAGE_LIMIT else text[:MESSAGE_LIMIT] + "…"
     if inside:
         return f"{text} (in <{clean(inside)[:60]}>)"

@@ -31,6 +31,7 @@ _HEADERS = {
     "libcu++ (<cuda/std/…>)": "cuda/std/type_traits",
     "CUB": "cub/cub.cuh",
     "Thrust": "thrust/version.h",
+    "CuPy's headers (<cupy/complex.cuh>)": "cupy/complex.cuh",
 }
 
 
@@ -178,12 +179,13 @@ def _include_dirs(library: Path | None) -> tuple[tuple[Path, ...], list[str]]:
 def _include_candidates(library: Path | None) -> Iterator[Path]:
     wheels, system = list(_wheel_folders()), list(_system_folders())
     # The folder that NVRTC itself lies in comes first: its headers are of its release.
-    own = [folder for folder in (*wheels, *system) if library is not None and folder.resolve() in library.parents]
-    yield from _inside((*own, *wheels))
+    nvrtc = [folder for folder in (*wheels, *system) if library is not None and folder.resolve() in library.parents]
+    yield from _inside((*nvrtc, *wheels))
     for entry in dict.fromkeys(sys.path):
-        bundled = Path(entry, "cupy/_core/include/cupy/_cccl")
-        if entry and bundled.is_dir():
-            yield from (bundled / name for name in ("libcudacxx", "cub", "thrust"))
+        cupy = Path(entry, "cupy/_core/include")
+        if entry and cupy.is_dir():
+            yield from (cupy / "cupy/_cccl" / name for name in ("libcudacxx", "cub", "thrust"))
+            yield cupy
     yield from _inside(system)
 
 

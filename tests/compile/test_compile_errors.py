@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from grader.compile import Program
+from grader.compile.log import read_log
 from grader.errors import SubmissionError
 
 Compile = Callable[[str], Program]
@@ -147,6 +148,23 @@ def kernel(statement: str) -> str:
 def test_a_flood_of_warnings_does_not_hide_the_error_behind_it(refused: Refusal) -> None:
     error = refused('extern "C" __global__ void k(float *a)\n{\n' + "    { int unused; }\n" * 5000 + "    x = 1;\n}\n")
     assert error.diagnostics[0].line == 5003
+
+
+def test_only_the_students_own_file_is_warned_about(compiled: Compile) -> None:
+    headers = "#include <limits.h>\n#include <cuda/std/climits>\n#include <cuda/std/limits>\n"
+    assert compiled(headers + kernel("*a = CHAR_MIN + cuda::std::numeric_limits<char>::min();")).log == ""
+    inside = (
+        "/opt/cuda/std/x.h(7): warning #186-D: pointless comparison\n   if (n < 0)\n       ^\n"
+        '          detected during instantiation of "f" at line 2 of k.cu\n\n'
+        'k.cu(2): warning #177-D: variable "b" was declared but never referenced\n  int b;\n      ^\n'
+    )
+    assert read_log(inside, "k.cu", "int a;\nint b;\n").warnings.count("warning:") == 1
+
+
+def test_a_warning_names_no_folder_of_this_machine(compiled: Compile) -> None:
+    log = compiled("#include <limits.h>\n#define CHAR_MIN 3\n" + kernel("*a = CHAR_MIN;")).log
+    assert "(declared at line 26 of <limits.h>)" in log
+    assert "/include/" not in log
 
 
 def test_warnings_are_limited(compiled: Compile) -> None:

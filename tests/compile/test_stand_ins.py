@@ -135,3 +135,17 @@ def test_headers_that_only_a_cuda_toolkit_has_are_stood_in_for_at_the_end_of_the
     fallback = {path.name for path in (INCLUDE / "fallback").iterdir()}
     assert fallback == {"cuda_runtime.h", "cuda_runtime_api.h", "device_launch_parameters.h"}
     assert not fallback & set(HEADERS)
+
+
+@pytest.mark.skipif(
+    not any((folder / "cupy/complex.cuh").exists() for folder in find_toolchain().include_dirs),
+    reason="CuPy is not installed",
+)
+def test_the_headers_of_cupys_own_kernels_are_there(compiled: Compile) -> None:
+    body = """
+    complex<float> z(a[0], a[1]);
+    a[2] = abs(z * z + complex<float>(1));
+    a[3] = float16(*a) + sizeof(CArray<float, 1, true>);
+    """
+    headers = [f"cupy/{name}.cuh" for name in ("complex", "carray", "float16", "atomics")]
+    assert "sqrt" in compiled(kernel(body, *headers)).ptx

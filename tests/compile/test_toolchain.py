@@ -65,6 +65,7 @@ def test_the_wheels_of_cuda_12_are_found(bare: Path) -> None:
         "thrust/thrust/version.h",
     ):
         touch(cccl / header)
+    touch(bare / "cupy/_core/include/cupy/complex.cuh")
     tools = found()
     assert (tools.nvrtc_library, tools.nvrtc_version) == (library, (12, 9))
     assert tools.nvrtc_builtins == library.parent / "libnvrtc-builtins.so.12.9"
@@ -75,6 +76,7 @@ def test_the_wheels_of_cuda_12_are_found(bare: Path) -> None:
         cccl / "libcudacxx",
         cccl / "cub",
         cccl / "thrust",
+        bare / "cupy/_core/include",
     )
     assert tools.missing == ()
 
@@ -88,7 +90,7 @@ def test_the_wheels_of_cuda_13_are_found(bare: Path) -> None:
     tools = found()
     assert (tools.nvrtc_library, tools.nvrtc_version, tools.ptxas) == (library, (13, 0), assembler)
     assert tools.include_dirs == (root / "include", root / "include/cccl")
-    assert len(tools.missing) == 2
+    assert len(tools.missing) == 3
     assert all("pip install" in line for line in tools.missing)
 
 
@@ -133,7 +135,7 @@ def test_a_library_without_its_builtins_is_no_nvrtc(bare: Path) -> None:
 def test_a_bare_machine_names_what_is_missing_and_the_command(bare: Path) -> None:
     tools = found()
     assert (tools.nvrtc_library, tools.nvrtc_version, tools.ptxas, tools.ptxas_version) == (None, None, None, None)
-    assert len(tools.missing) == 8
+    assert len(tools.missing) == 9
     assert all("pip install 'warpgrade[cuda12]'" in line for line in tools.missing)
     with pytest.raises(Unsupported) as raised:
         require_nvrtc(tools)
