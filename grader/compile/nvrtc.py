@@ -47,9 +47,9 @@ def compile_source(source: bytes, name: str, *, target: str = "sm_80", cache: bo
     ``policy``), Unsupported (no NVRTC, or one that does not know ``target``), GraderFault. With ``cache`` the result
     is kept under its content; errors are not kept.
     """
-    # In messages, in compiler options and in the PTX a file's name is a plain one.
+    # In messages, in the compiler's command line and in the PTX a file's name is a plain one, and no option.
     name = clean(PurePath(name.replace("\\", "/")).name).replace("\n", "").replace("\t", " ")
-    name = re.sub(r'["<>()]', "_", name)[:120] or "submission.cu"
+    name = re.sub(r'["<>()]|^-', "_", name)[:120] or "submission.cu"
     text = checked_source(source, name)
     toolchain = find_toolchain()
     require_nvrtc(toolchain)

@@ -105,6 +105,17 @@ def test_a_name_that_is_a_path_or_holds_odd_characters_shows_its_last_part_only(
     assert program.name == "a[31mb_3_.cu"
 
 
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("-x.cu", "_x.cu"), ("--x.cu", "_-x.cu"), ("-", "_"), ("--", "_-"), ("-Detc/-Ietc", "_Ietc"), ("-D=1", "_D=1"),
+        ("./-x.cu", "_x.cu"), ("@x.cu", "@x.cu"), ("+x-.cu", "+x-.cu"),
+    ],
+)  # fmt: skip
+def test_a_name_that_looks_like_an_option_is_a_name(name: str, shown: str) -> None:
+    assert compile_source(KERNEL.encode(), name, cache=False).name == shown
+
+
 def test_no_kernel_is_invalid_and_shows_one(refused: Refusal) -> None:
     error = refused("__device__ float f(float x) { return x; }\n")
     assert error.verdict == "invalid"
