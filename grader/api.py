@@ -47,7 +47,9 @@ def grade(
     from grader.grading.grade import grade as graded
     from grader.grading.services import Hardware, Task
     from grader.practice.history import next_after, recorder
+    from grader.process.standard import open_closed_streams
 
+    open_closed_streams()
     faults = (  # what click checks for the command
         (backend not in BACKENDS, f"the backend {backend!r} is none of {', '.join(BACKENDS)}"),
         (device < 0, f"GPUs are counted from 0, not {device}"),

@@ -91,9 +91,18 @@ def print_json(document: Mapping[str, Any]) -> None:
 
 
 def _write(stream: TextIO, text: str) -> None:
+    """Raises UsageError where standard output takes no more; what standard error does not take, nobody can be told."""
+    from grader.errors import UsageError
+
     encoding = getattr(stream, "encoding", None) or "utf-8"
-    stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
-    stream.flush()
+    try:
+        stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        stream.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if stream is not sys.stderr:
+            raise UsageError(f"cannot write to standard output: {error.strerror}", code="cannot_write") from None
 
 
 def write_file(path: Path, text: str) -> None:
