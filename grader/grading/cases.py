@@ -25,22 +25,38 @@ if TYPE_CHECKING:
 
 
 def small_cases(exercise: Exercise, seed: int) -> tuple[Case, ...]:
-    """The small and the secret sizes, smallest first, each with exact values (where they make sense) and real ones."""
+    """The small and the secret sizes, smallest first, each with exact values (where they make sense) and real ones.
+
+    Then one secret size up to the simulated one, so that no size below it is one that nobody looks at.
+    """
     kinds: tuple[Kind, ...] = ("exact", "real") if exercise.exact else ("real",)
     sizes = sorted((*exercise.small, *secret_sizes(exercise, seed)), key=lambda size: math.prod(size.values()))
-    return tuple(Case(size, kind) for size in sizes for kind in kinds)
+    cases = tuple(Case(size, kind) for size in sizes for kind in kinds)
+    return cases if exercise.host else (*cases, *(Case(size, kinds[0]) for size in larger_secret_sizes(exercise, seed)))
 
 
 def secret_sizes(exercise: Exercise, seed: int) -> tuple[Size, ...]:
     """Sizes that follow from the run's seed, within the exercise's bounds."""
-    from grader.inputs import derive_seed
-
-    def draw(k: int, name: str, least: int, largest: int, step: int) -> int:
-        return least + step * (derive_seed(seed, "size", k, name) % ((largest - least) // step + 1))
-
     if not exercise.secret:
         return ()
-    return tuple({n: draw(k, n, *bounds) for n, bounds in exercise.secret.items()} for k in range(SECRET_SIZES))
+    return tuple(_drawn(exercise.secret, seed, k) for k in range(SECRET_SIZES))
+
+
+def larger_secret_sizes(exercise: Exercise, seed: int) -> tuple[Size, ...]:
+    """One size that follows from the run's seed, up to the simulated one. A tuple, because some exercises have none."""
+    if not exercise.secret:
+        return ()
+    bounds = {n: (least, max(least, exercise.simulated[n]), step) for n, (least, _, step) in exercise.secret.items()}
+    return (_drawn(bounds, seed, SECRET_SIZES),)
+
+
+def _drawn(bounds: Mapping[str, tuple[int, int, int]], seed: int, k: int) -> Size:
+    from grader.inputs import derive_seed
+
+    def draw(name: str, least: int, largest: int, step: int) -> int:
+        return least + step * (derive_seed(seed, "size", k, name) % ((largest - least) // step + 1))
+
+    return {name: draw(name, *each) for name, each in bounds.items()}
 
 
 def simulated_case(exercise: Exercise) -> Case:

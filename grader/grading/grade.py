@@ -99,7 +99,7 @@ def require_host_file(request: Request) -> None:
         request.submission.texts.read(host_file)
         return
     if path.absolute() == Path(f"{name}.cu").absolute():
-        hint = f"`grade start {name}` puts the stub here, and keeps your ./{path.name}"
+        hint = f"`grade start {name}` copies the stub here, and keeps your ./{path.name}"
     else:
         hint = f"`grade start {name}` copies the stubs of both files into this folder"
     message = f"{path.name} needs its host file: there is no {name}_host.py beside it"

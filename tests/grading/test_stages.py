@@ -12,9 +12,10 @@ import pytest
 from grader.backends.base import Backend, CaseRun, Execution
 from grader.compile import Entry, Parameter, Program
 from grader.errors import GraderFault, SubmissionError, Unsupported
-from grader.exercise import Array, Exercise, Expect, Target, Tolerance, Work
+from grader.exercise import SECRET_SIZES, Array, Exercise, Expect, Target, Tolerance, Work
 from grader.gpus.models import capability, simulable
 from grader.grading.advice import next_step
+from grader.grading.cases import larger_secret_sizes, small_cases
 from grader.grading.grade import grade
 from grader.grading.hints import in_words
 from grader.grading.hints.rules import Seen, access, race
@@ -275,6 +276,65 @@ def test_small_sizes_run_first_with_exact_and_real_values_and_only_the_simulated
     ] + [({"n": 64}, "real")]
     assert [run.counters for run in simulator.seen] == [False] * 6 + [True]
     assert simulator.closed
+
+
+def test_one_secret_size_reaches_up_to_the_simulated_one():
+    exercise = replace(EXERCISE, secret={"n": (2, 40, 2)}, simulated={"n": 10_000})
+    drawn = [larger_secret_sizes(exercise, seed)[0]["n"] for seed in range(200)]
+    assert max(drawn) > 9_000
+    assert all(2 <= n <= 10_000 and n % 2 == 0 for n in drawn)
+    sizes = [dict(case.size) for case in small_cases(exercise, 1)]
+    assert sizes[-1] in larger_secret_sizes(exercise, 1)
+    assert len(sizes) == 2 * (3 + SECRET_SIZES) + 1
+
+
+def in_another_order(behave: Callable[[CaseRun], Execution]) -> Callable[[CaseRun], Execution]:
+    """A right kernel with atomics; in other orders it does what ``behave`` does."""
+
+    def run(run: CaseRun) -> Execution:
+        execution = honest(run) if run.order == "usual" else behave(run)
+        return replace(execution, unordered=(("atomic", 2),), other_orders=("first", "second"))
+
+    return run
+
+
+def test_cases_take_turns_with_the_other_orders_and_the_largest_small_size_runs_in_all(request_for):
+    simulator = FakeBackend(behave=in_another_order(honest))
+    verdict = grade(request_for(simulator))
+    assert verdict.verdict == "pass"
+    assert len(verdict.cases) == 7
+    runs = [(size_of(run), run.order) for run in simulator.seen]
+    assert runs == [
+        (1, "usual"), (1, "second"), (1, "usual"), (1, "first"),
+        (8, "usual"), (8, "second"), (8, "usual"), (8, "first"),
+        *[(33, "usual"), (33, "first"), (33, "second")] * 2, (64, "usual"),
+    ]  # fmt: skip
+
+
+def test_what_is_wrong_in_another_order_is_a_race_with_the_lines_of_its_atomics(request_for):
+    verdict = grade(request_for(FakeBackend(behave=in_another_order(wrong_at(8)))))
+    assert verdict.verdict == "race"
+    found = verdict.diagnostics[0]
+    assert (found.kind, found.cause, found.line, found.array, found.index) == (
+        "order_dependent", "atomic", 2, "y", 7,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("word", "verdict"), [("timeout", "pass"), ("limit", "pass"), ("crash", "race")])
+def test_a_run_in_another_order_that_ends_for_want_of_room_says_nothing(request_for, word, verdict):
+    assert grade(request_for(FakeBackend(behave=in_another_order(failing(word, word))))).verdict == verdict
+
+
+def test_a_kernel_that_changes_module_variables_is_launched_a_second_time(request_for):
+    def counting(run: CaseRun) -> Execution:
+        execution = wrong_at(1)(run) if run.keeps_state else honest(run)
+        return replace(execution, has_state=True)
+
+    simulator = FakeBackend(behave=counting)
+    verdict = grade(request_for(simulator))
+    assert [size_of(run) for run in simulator.seen if run.keeps_state] == [33]
+    assert verdict.verdict == "wrong"
+    assert [found.kind for found in verdict.diagnostics] == ["second_launch", "wrong"]
 
 
 def test_exercise_without_exact_cases_runs_real_ones_only(request_for):
