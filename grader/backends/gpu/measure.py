@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -164,11 +165,13 @@ class Stopwatch:
             self._take(warm_ups, warming, ceiling=warm_ups == 1)
             tell(warm_ups)
         each_s = (time.perf_counter() - started) / max(1, warm_ups)
-        planned = max(run.least_samples, min(run.samples, int(run.budget_s / each_s)))
-        every = max(1, planned // max(1, run.ceiling_samples))
+        timed = sum(variant.ordinary for variant in run.variants) / len(run.variants)
+        least, most = ceil(run.least_samples / timed), ceil(run.samples / timed)
+        planned = max(least, min(most, int(run.budget_s / each_s)))
+        every = ceil(planned / max(1, run.ceiling_samples))
         log = _Log(mismatch=warming.mismatch, diagnostics=warming.diagnostics)
         for position in range(planned):
-            if log.failed:
+            if log.failed or len(log.seconds) == run.samples:
                 break
             sample = warm_ups + 1 + position
             self._take(sample, log, ceiling=position % every == 0)
@@ -202,7 +205,10 @@ class Stopwatch:
         device.synchronise()
 
     def _take(self, sample: int, log: _Log, *, ceiling: bool) -> None:
-        """One sample, verified. A wrong output or a stray write is noted in the log; a fault raises CudaError."""
+        """One sample, verified; its time counts where its data are ordinary.
+
+        A wrong output or a stray write is noted in the log; a fault raises CudaError.
+        """
         device = self.device
         variant = self._timed.variants[sample % len(self._timed.variants)]
         control_start, control_stop, start, stop = self._events
@@ -216,7 +222,8 @@ class Stopwatch:
         if log.mismatch:
             return
         log.control_s.append(device.elapsed_s(control_start, control_stop))
-        log.seconds.append(device.elapsed_s(start, stop))
+        if variant.ordinary:
+            log.seconds.append(device.elapsed_s(start, stop))
         if ceiling and self._ceiling:  # on the same arrays, after a flush of its own
             self._l2.empty()
             device.record(start)

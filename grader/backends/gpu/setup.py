@@ -53,7 +53,7 @@ class Setup:
         return roofline.roof(*self.bytes_and_flops, median_s, self.unit, self.limits)
 
 
-def prepare(entry: CourseExercise, program: Program, gpu: Gpu, seed: int, *, samples: int = 30) -> Setup:
+def prepare(entry: CourseExercise, program: Program, gpu: Gpu, seed: int, *, samples: int = 24) -> Setup:
     """Everything for timing ``program`` at the exercise's timed size.
 
     Raises SubmissionError ``invalid`` where its launch lines do not fit that size, GraderFault where the course lacks

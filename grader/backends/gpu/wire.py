@@ -53,6 +53,11 @@ class Variant:
     check: tuple[Trusted, ...]
     explain: tuple[Trusted, ...] = ()
 
+    @property
+    def ordinary(self) -> bool:
+        """Whether a time on these values counts: exact ones are small integers, on which a GPU draws less power."""
+        return self.kind == "real"
+
 
 @dataclass(frozen=True)
 class TimedRun:
@@ -60,7 +65,8 @@ class TimedRun:
 
     The work area begins with the findings of the check (24 bytes: bad, first, worst), the explanation (16 bytes: index
     and expected, float64), padding to 64, and one 64-bit count of changed elements for each of ``inputs``; the rest is
-    scratch of the checks. All of it is wiped before the submission runs. Sample k uses ``variants[k % len(variants)]``.
+    scratch of the checks. All of it is wiped before the submission runs. Sample k uses ``variants[k % len(variants)]``;
+    all of them are verified, and of those with ordinary values ``samples`` are timed, or as many as fit the budget.
     ``judged`` is the output that the findings' index belongs to. ``constants`` of the plan are filled from the
     generated inputs, untimed.
     """
@@ -73,7 +79,7 @@ class TimedRun:
     work_bytes: int
     ceiling: tuple[Trusted, ...] = ()
     ceiling_bytes: int = 0
-    samples: int = 30
+    samples: int = 24
     least_samples: int = 5
     ceiling_samples: int = 10
     budget_s: float = 3.0

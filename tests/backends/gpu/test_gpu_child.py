@@ -314,12 +314,14 @@ def take(kernel, device_and_more=None, **more):
     return watch.run(timed_run(**more), 1 << 20, told.append), told, device
 
 
-def test_every_sample_is_timed_and_verified():
+def test_every_sample_is_verified_and_timed_where_its_data_are_ordinary():
     samples, told, device = take(add, samples=8)
-    assert len(samples.seconds) == len(samples.control_s) == 8
+    assert len(samples.seconds) == 8
+    verified = len(samples.control_s)
+    assert 10 <= verified <= 11
     assert samples.mismatch is None
-    assert device.launched.count("check_add") == device.launched.count("add") == 8 + samples.warm_ups
-    assert told == list(range(1, 8 + samples.warm_ups + 1))
+    assert device.launched.count("check_add") == device.launched.count("add") == verified + samples.warm_ups
+    assert told == list(range(1, verified + samples.warm_ups + 1))
 
 
 def test_the_time_between_the_events_is_the_submissions_alone():
@@ -327,7 +329,7 @@ def test_the_time_between_the_events_is_the_submissions_alone():
     parts[0].kernel_s = {"add": 3e-3, "generate_real_f32": 1.0, "control_copy": 7e-5, "read_through": 1.0}
     samples, _, _ = take(add, parts, samples=6)
     assert samples.seconds == pytest.approx((3e-3,) * 6)
-    assert samples.control_s == pytest.approx((7e-5,) * 6)
+    assert samples.control_s == pytest.approx((7e-5,) * len(samples.control_s))
 
 
 def test_inputs_differ_from_launch_to_launch():
@@ -338,7 +340,7 @@ def test_inputs_differ_from_launch_to_launch():
         add(device, grid, block, a, b, c, n)
 
     samples, _, _ = take(spying, samples=8)
-    assert len(seen) == 8 + samples.warm_ups
+    assert len(seen) == len(samples.control_s) + samples.warm_ups
 
 
 def test_an_answer_kept_from_an_earlier_launch_is_wrong():
@@ -457,7 +459,8 @@ def test_a_gpu_with_too_little_memory_is_unsupported(capacity):
 
 def test_a_slow_kernel_gets_fewer_samples_within_the_budget():
     samples, _, _ = take(add, samples=30, least_samples=5, budget_s=0.0)
-    assert len(samples.seconds) == 5
+    assert len(samples.control_s) == 7
+    assert len(samples.seconds) in (5, 6)
 
 
 def test_exact_values_are_among_the_samples():
