@@ -1,14 +1,14 @@
-"""`grade profile`: one submission's counters on the simulator, and beside them Nsight Compute's, in the same words.
+"""`grade profile`: one submission's counters on the simulator and from Nsight Compute, under the same names.
 
     profiled_submission(entry, path, gpu, seed=1) -> SubmissionProfile      frozen records; `rows` is pure
     profiled(command, METRICS) -> one record for each kernel launch
 
-Nsight Compute watches a process that launches the submission once at its simulated size:
+Nsight Compute profiles a process that launches the submission once at its simulated size:
 
     python -m grader.bench.profile NAME FILE [--course DIR]… [--seed N] [--device N]
 
-The launches are those that the simulator runs: the plan is made for the simulated device, so that a grid sized from
-`sm_count` is the same here and there. The clocks are left as they are: counts do not depend on them.
+The launches are those that the simulator runs: the plan is made for the simulated device, so that a grid computed from
+`sm_count` is the same on both. The GPU's clocks are not changed: counters do not depend on them.
 """
 
 from __future__ import annotations
@@ -57,20 +57,20 @@ SAME: Mapping[str, str] = {
     "shared_store_wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
     "excess_wavefronts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",
 }
-"""The simulator's counter and the profiler's metric for the same thing: docs/counters.md."""
+"""The simulator's counters, each with the profiler's metric for the same quantity: docs/counters.md."""
 
 EXACT = frozenset({"global_load_sectors", "global_store_sectors"})
-"""Counters that agree to the last one; ptxas changes the others, see docs/counters.md."""
+"""Counters that must agree exactly; ptxas changes the others, see docs/counters.md."""
 
 DURATION, DRAM = "gpu__time_duration.sum", "dram__throughput.avg.pct_of_peak_sustained_elapsed"
 WARPS, REGISTERS = "sm__warps_active.avg.pct_of_peak_sustained_active", "launch__registers_per_thread"
 FACTS = (DURATION, DRAM, WARPS, REGISTERS)
-"""What only the GPU can tell."""
+"""Metrics that only the GPU can measure."""
 
 
 @dataclass(frozen=True)
 class ProfileRow:
-    """One counter over all launches. ``metric`` is the profiler's name, or the formula where it is derived."""
+    """One counter over all launches. ``metric`` is the profiler's name, or says how a ratio is derived."""
 
     counter: str
     simulator: float
@@ -79,13 +79,13 @@ class ProfileRow:
 
     @property
     def differs(self) -> bool:
-        """Whether two counts that have to be equal are not."""
+        """Whether two counts differ that must be equal."""
         return self.counter in EXACT and self.profiler is not None and self.simulator != self.profiler
 
 
 @dataclass(frozen=True)
 class LaunchFacts:
-    """One launch as the GPU ran it: seconds, and what it held of the peak bandwidth and of the warps that fit."""
+    """One launch on the GPU: seconds, and its fractions of the peak DRAM bandwidth and of the maximum of warps."""
 
     kernel: str
     grid: tuple[int, int, int]
@@ -98,7 +98,7 @@ class LaunchFacts:
 
 @dataclass(frozen=True)
 class SubmissionProfile:
-    """One submission at its simulated size: both sides' counters, and each launch as the GPU ran it."""
+    """One submission at its simulated size: the counters of simulator and GPU, and each launch on the GPU."""
 
     exercise: str
     size: Mapping[str, int]
@@ -112,38 +112,38 @@ def profiled_submission(
 ) -> SubmissionProfile:
     """Run a file at the simulated size, on the simulator and under Nsight Compute.
 
-    Raises SubmissionError where it does not compile or does not run cleanly, Unsupported where it cannot be profiled.
+    Raises SubmissionError if it does not compile or does not run without errors, Unsupported if it cannot be profiled.
     """
     tool = find_ncu(ncu)
     if entry.exercise.host:
-        raise Unsupported(f"{entry.name} has a host file: profile it with `ncu python` and a script of your own")
+        raise Unsupported(f"{entry.name} has a host file: profile it with `ncu python` and your own script")
     if not simulable(entry.exercise.requires):
-        message = f"{entry.name} needs {entry.exercise.requires}: the simulator counts nothing to compare with"
-        raise Unsupported(message, hint="profile it with ncu and a script of your own")
+        message = f"{entry.name} needs {entry.exercise.requires}: the simulator has no counters to compare with"
+        raise Unsupported(message, hint="profile it with ncu and your own script")
     program = compiled(path)
     run = simulated_run(entry.exercise, program, seed)
     counted = simulated(program, run)
     assemble(program, gpu.arch)  # so that the profiled process finds it in the cache
-    words = launching(entry.name, path, seed, device=gpu.index, courses=courses)
+    command = launching(entry.name, path, seed, device=gpu.index, courses=courses)
     kernels = {launch.kernel for launch in run.plan.launches}
-    seen = [launch for launch in profiled(words, (*SAME.values(), *FACTS), ncu=tool) if launch.kernel in kernels]
-    if len(seen) != len(counted):
-        raise Unsupported(f"Nsight Compute saw {len(seen)} launches, the simulator {len(counted)}")
-    facts = tuple(map(_facts, counted, seen))
-    return SubmissionProfile(entry.name, entry.exercise.simulated, gpu.name, tuple(rows(counted, seen)), facts)
+    on_gpu = [launch for launch in profiled(command, (*SAME.values(), *FACTS), ncu=tool) if launch.kernel in kernels]
+    if len(on_gpu) != len(counted):
+        raise Unsupported(f"Nsight Compute counted {len(on_gpu)} launches, the simulator {len(counted)}")
+    facts = tuple(map(_facts, counted, on_gpu))
+    return SubmissionProfile(entry.name, entry.exercise.simulated, gpu.name, tuple(rows(counted, on_gpu)), facts)
 
 
-def rows(counted: Sequence[LaunchRecord], seen: Sequence[ProfiledLaunch]) -> Iterator[ProfileRow]:
-    """Both sides' sums over all launches, without what is zero on both, and two ratios made of them."""
-    mine = {counter: sum(launch.counters.get(counter, 0.0) for launch in counted) for counter in SAME}
-    theirs = {counter: _sum(seen, metric) for counter, metric in SAME.items()}
+def rows(counted: Sequence[LaunchRecord], on_gpu: Sequence[ProfiledLaunch]) -> Iterator[ProfileRow]:
+    """Sums over all launches on both sides, without counters that are zero on both, and two ratios of them."""
+    simulator = {counter: sum(launch.counters.get(counter, 0.0) for launch in counted) for counter in SAME}
+    profiler = {counter: _sum(on_gpu, metric) for counter, metric in SAME.items()}
     for counter, metric in SAME.items():
-        if mine[counter] or theirs[counter]:
-            yield ProfileRow(counter, mine[counter], theirs[counter], metric)
+        if simulator[counter] or profiler[counter]:
+            yield ProfileRow(counter, simulator[counter], profiler[counter], metric)
     for counter, above, below, factor in _RATIOS:
-        ours = _ratio(mine, above, below, factor)
-        if ours is not None:
-            yield ProfileRow(counter, ours, _ratio(theirs, above, below, factor), "from the lines above")
+        ratio = _ratio(simulator, above, below, factor)
+        if ratio is not None:
+            yield ProfileRow(counter, ratio, _ratio(profiler, above, below, factor), "from the lines above")
 
 
 _MOVED = ("global_load_bytes", "global_store_bytes")
@@ -161,17 +161,17 @@ def _ratio(
     return factor * sum(values[name] or 0.0 for name in above) / whole if whole else None
 
 
-def _sum(seen: Sequence[ProfiledLaunch], metric: str) -> float | None:
-    found = [launch.metrics[metric] for launch in seen if metric in launch.metrics]
-    return sum(found) if found else None
+def _sum(launches: Sequence[ProfiledLaunch], metric: str) -> float | None:
+    values = [launch.metrics[metric] for launch in launches if metric in launch.metrics]
+    return sum(values) if values else None
 
 
-def _facts(launch: LaunchRecord, seen: ProfiledLaunch) -> LaunchFacts:
+def _facts(launch: LaunchRecord, on_gpu: ProfiledLaunch) -> LaunchFacts:
     def part(metric: str) -> float | None:
-        value = seen.metrics.get(metric)
+        value = on_gpu.metrics.get(metric)
         return None if value is None else value / 100
 
-    nanoseconds, registers = seen.metrics.get(DURATION), seen.metrics.get(REGISTERS)
+    nanoseconds, registers = on_gpu.metrics.get(DURATION), on_gpu.metrics.get(REGISTERS)
     return LaunchFacts(
         launch.kernel, launch.grid, launch.block,
         None if nanoseconds is None else nanoseconds * 1e-9, part(DRAM), part(WARPS),
@@ -183,21 +183,21 @@ def _facts(launch: LaunchRecord, seen: ProfiledLaunch) -> LaunchFacts:
 
 
 def simulated(program: Program, run: CaseRun) -> Sequence[LaunchRecord]:
-    """The launches as the simulator counts them. Raises SubmissionError where one does not end well."""
+    """The launches with the simulator's counters. Raises SubmissionError if one fails."""
     from grader.backends.base import Limits
     from grader.backends.sim.session import SimBackend
 
     with SimBackend().open(program, Limits(launch_s=120.0, total_s=300.0)) as session:
         execution = session.run(run)
     if execution.failure:
-        found = execution.diagnostics[0].message if execution.diagnostics else execution.failure
-        hint = "`grade` explains it; profile it once it runs"
-        raise SubmissionError(execution.failure, found, hint=hint, diagnostics=execution.diagnostics)
+        message = execution.diagnostics[0].message if execution.diagnostics else execution.failure
+        hint = "`grade` explains it; profile it when it runs without errors"
+        raise SubmissionError(execution.failure, message, hint=hint, diagnostics=execution.diagnostics)
     return execution.launches
 
 
 def launching(name: str, path: Path, seed: int, *, device: int = 0, courses: Sequence[Path] = ()) -> list[str]:
-    """The command that launches a file once, for the profiler to watch."""
+    """The command that launches a file once, for the profiler."""
     words = [sys.executable, "-m", "grader.bench.profile", name, str(path.absolute()), "--seed", str(seed)]
     return [*words, "--device", str(device), *(f"--course={course.absolute()}" for course in courses)]
 
@@ -216,7 +216,7 @@ def simulated_run(exercise: Exercise, program: Program, seed: int) -> CaseRun:
 
 
 def launch(program: Program, run: CaseRun, device: int = 0) -> None:
-    """The plan's launches on the GPU, by the grader's own loader."""
+    """Run the plan's launches on the GPU, with the grader's own loader."""
     from grader.backends.gpu.arena import Arena
     from grader.backends.gpu.cuda import Cuda
     from grader.backends.gpu.program import LoadedProgram
@@ -236,7 +236,7 @@ def launch(program: Program, run: CaseRun, device: int = 0) -> None:
 
 
 def main() -> None:
-    """Read the command line and launch."""
+    """Parse the command line and launch."""
     from grader.catalog.exercises import load_catalog
 
     arguments = argparse.ArgumentParser(description="Launch one submission once, for a profiler.")
@@ -245,18 +245,18 @@ def main() -> None:
     arguments.add_argument("--course", type=Path, action="append", default=[])
     arguments.add_argument("--seed", type=int, default=1)
     arguments.add_argument("--device", type=int, default=0)
-    given = arguments.parse_args()
-    exercise = load_catalog(given.course).find(given.name).exercise
-    program = compiled(given.file)
-    launch(program, simulated_run(exercise, program, given.seed), given.device)
+    options = arguments.parse_args()
+    exercise = load_catalog(options.course).find(options.name).exercise
+    program = compiled(options.file)
+    launch(program, simulated_run(exercise, program, options.seed), options.device)
 
 
 # ----------------------------------------------------------------------------------------------------- Nsight Compute
 
-INSTALL = "install Nsight Compute: it is part of the CUDA toolkit, and developer.nvidia.com has it alone"
+INSTALL = "install Nsight Compute: it is part of the CUDA toolkit, and a separate download on developer.nvidia.com"
 NO_PERMISSION = "ERR_NVGPUCTRPERM"
 PERMISSION = (
-    "run as root, or let everybody read the counters: put `options nvidia NVreg_RestrictProfilingToAdminUsers=0` into "
+    "run as root, or let all users read the counters: put `options nvidia NVreg_RestrictProfilingToAdminUsers=0` into "
     "/etc/modprobe.d/ and restart; in a container also `--cap-add SYS_ADMIN` (developer.nvidia.com/ERR_NVGPUCTRPERM)"
 )
 DEADLINE_S = 300.0
@@ -264,7 +264,7 @@ DEADLINE_S = 300.0
 
 @dataclass(frozen=True)
 class ProfiledLaunch:
-    """One kernel launch as Nsight Compute counted it; a metric that this GPU lacks is missing."""
+    """One kernel launch with Nsight Compute's metrics, without those that this GPU does not have."""
 
     kernel: str
     metrics: Mapping[str, float]
@@ -273,10 +273,10 @@ class ProfiledLaunch:
 def find_ncu(given: str | None = None) -> str:
     """The path of ``ncu``: as given, else on PATH, in CUDA_PATH, or in the usual folders. Raises Unsupported."""
     if given is not None:
-        found = shutil.which(given)
-        if found is None:
-            raise Unsupported(f"{given} is no program that can be run", hint="--ncu names the file ncu itself")
-        return found
+        program = shutil.which(given)
+        if program is None:
+            raise Unsupported(f"{given} is not an executable program", hint="--ncu names the program ncu itself")
+        return program
     roots = [os.environ.get("CUDA_PATH", ""), "/usr/local/cuda"]
     installed = sorted(Path("/opt/nvidia/nsight-compute").glob("*"), reverse=True)
     places = [shutil.which("ncu"), *(f"{root}/bin/ncu" for root in roots if root), *(f"{p}/ncu" for p in installed)]
@@ -287,9 +287,9 @@ def find_ncu(given: str | None = None) -> str:
 
 
 def profiled(command: Sequence[str], metrics: Sequence[str], *, ncu: str | None = None) -> list[ProfiledLaunch]:
-    """Run ``command`` under Nsight Compute; its launches in order.
+    """Run ``command`` under Nsight Compute; returns its launches in order.
 
-    Raises Unsupported where ncu is missing, may not count, takes too long or fails, with what to do.
+    Raises Unsupported, with a hint, if ncu is missing, has no permission, takes too long or fails.
     """
     tool = find_ncu(ncu)
     with tempfile.TemporaryDirectory(prefix="warpgrade-") as folder:
@@ -307,7 +307,7 @@ def profiled(command: Sequence[str], metrics: Sequence[str], *, ncu: str | None 
 
 
 def _run(command: Sequence[str]) -> tuple[int, str]:
-    """Exit code and output. A run that takes too long is ended: a kernel may hang."""
+    """Exit code and output. A run that takes too long is killed: a kernel may hang."""
     import psutil
 
     try:
@@ -321,7 +321,7 @@ def _run(command: Sequence[str]) -> tuple[int, str]:
             output, _ = process.communicate(timeout=DEADLINE_S)
         except subprocess.TimeoutExpired:
             parent = psutil.Process(process.pid)
-            for member in (*parent.children(recursive=True), parent):  # which would keep the output open
+            for member in (*parent.children(recursive=True), parent):  # children would keep the output open
                 with suppress(psutil.NoSuchProcess):
                     member.kill()
             raise Unsupported(f"Nsight Compute did not end within {DEADLINE_S:.0f} s") from None
@@ -329,28 +329,28 @@ def _run(command: Sequence[str]) -> tuple[int, str]:
 
 
 def parse(text: str) -> list[ProfiledLaunch]:
-    """One record for each launch, in order, from either of the layouts that versions of ncu print."""
+    """One record for each launch, in order, from either of the two layouts of ncu's versions."""
     rows = list(csv.DictReader(line for line in text.splitlines() if line.startswith('"')))
-    if not rows or "Metric Name" not in rows[0]:  # a row for each launch
+    if not rows or "Metric Name" not in rows[0]:  # one row for each launch
         return [ProfiledLaunch(row.get("Kernel Name", ""), _numbers(row)) for row in rows if row.get("ID")]
     launches: dict[str, tuple[str, dict[str, str]]] = {}
-    for row in rows:  # for each metric of each launch
+    for row in rows:  # one row for each metric of each launch
         _, metrics = launches.setdefault(row.get("ID", ""), (row.get("Kernel Name", ""), {}))
         metrics[row["Metric Name"]] = row.get("Metric Value", "")
     return [ProfiledLaunch(kernel, _numbers(metrics)) for kernel, metrics in launches.values()]
 
 
 def _numbers(row: Mapping[str, str | None]) -> dict[str, float]:
-    """The cells that are metrics (their names have two underscores) and numbers."""
-    found = {}
+    """The cells that are metrics (their names contain two underscores) and have a number."""
+    numbers = {}
     for name, text in row.items():
         try:
             number = float(text.replace(",", "")) if name and "__" in name and text else nan
         except ValueError:
             continue
-        if isfinite(number):  # ncu says nan of what it could not measure
-            found[name] = number
-    return found
+        if isfinite(number):  # ncu prints nan for what it could not measure
+            numbers[name] = number
+    return numbers
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What `grade bench` and `grade device` measured, as frozen records, and the Markdown of docs/results. Pure."""
+"""The results of `grade bench` and `grade device` as frozen records, and the Markdown of docs/results. Pure."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class LibraryTime:
 
 @dataclass(frozen=True)
 class BenchRow:
-    """One solution. ``word`` is what `fast` says; a row with a ``problem`` has no figures.
+    """One solution. ``word`` is the result of `fast`; a row with a ``problem`` has no figures.
 
-    ``reach`` is what the solution has to reach, as a fraction of what ``of`` says; 0 where nothing is asked.
+    ``reach`` is the fraction of ``of`` (peak or ceiling) that the solution must reach; 0 if there is no requirement.
     """
 
     exercise: str
@@ -47,31 +47,31 @@ class BenchRow:
 
     @property
     def fraction(self) -> float | None:
-        """What the solution reached, of what its line is a fraction of."""
+        """The fraction of ``of`` (peak or ceiling) that the solution reached."""
         if self.measured is None:
             return None
         return self.measured.fraction_of_peak if self.of == "peak" else self.measured.fraction_of_ceiling
 
     @property
     def good(self) -> bool:
-        """Whether it passes its line, where it has one, and reaches what it has to; and its ceiling is one."""
-        lined = self.measured is not None and bool(self.measured.line_fraction)
-        reached = (self.word == "pass" or not lined) and (self.fraction or 0.0) >= self.reach
+        """Whether it passes its line, if it has one, reaches ``reach``, and is not above its ceiling."""
+        has_line = self.measured is not None and bool(self.measured.line_fraction)
+        reached = (self.word == "pass" or not has_line) and (self.fraction or 0.0) >= self.reach
         return reached and not self.above_ceiling and not self.problem
 
     @property
     def above_ceiling(self) -> bool:
-        """Whether it is faster than the kernel that its ceiling was measured with: then that is none.
+        """Whether it is faster than the kernel with which its ceiling was measured, so that this is not a ceiling.
 
-        What launches are compared with, a plain loop of them, is no ceiling.
+        The plain loop with which launches are compared is a reference, not a ceiling.
         """
-        found = self.measured
-        return found is not None and found.unit != "launch" and (found.fraction_of_ceiling or 0.0) > TOO_FAST
+        measured = self.measured
+        return measured is not None and measured.unit != "launch" and (measured.fraction_of_ceiling or 0.0) > TOO_FAST
 
 
 @dataclass(frozen=True)
 class BenchReport:
-    """All rows, and the machine that they were measured on. ``date`` is an ISO date; ``left`` exercises are to come."""
+    """All rows, and the machine. ``date`` is an ISO date; ``left`` is the number of exercises not measured yet."""
 
     gpu: Gpu
     versions: tuple[tuple[str, str], ...]
@@ -92,7 +92,7 @@ class CeilingRow:
 
 
 def to_json(report: BenchReport) -> str:
-    """The report as ``warpgrade/bench/1``, for pages that are made of it."""
+    """The report as ``warpgrade/bench/1``, from which pages are generated."""
     return dumps({"schema": "warpgrade/bench/1", **plain(asdict(report))}) + "\n"
 
 
@@ -153,35 +153,37 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def _cell(text: str) -> str:
-    """``text`` on one line, without what would begin another cell: a problem's words may be the compiler's."""
+    """``text`` on one line, with ``|`` escaped: a problem may quote the compiler."""
     return " ".join(text.split()).replace("|", "\\|")
 
 
 def _cells(row: BenchRow) -> list[str]:
-    found = row.measured
-    if found is None:
+    measured = row.measured
+    if measured is None:
         return [row.exercise, row.size, row.problem, "", "", "", "", "", "", row.word]
-    low, high = found.interval_s
-    ceiling = f"{fraction_in_words(found.fraction_of_ceiling)} {row.ceiling_name}" if found.fraction_of_ceiling else "–"
+    low, high = measured.interval_s
+    ceiling = (
+        f"{fraction_in_words(measured.fraction_of_ceiling)} {row.ceiling_name}" if measured.fraction_of_ceiling else "–"
+    )
     if row.above_ceiling:
-        ceiling = f"above {row.ceiling_name}, which is no ceiling for it"
+        ceiling = f"above {row.ceiling_name}, which is not a ceiling for it"
     reach = f"{'c' * (row.of == 'ceiling')}{row.reach:g}" if row.reach else "–"
     return [
-        row.exercise, row.size, time_in_words(found.median_s), f"{time_in_words(low)} to {time_in_words(high)}",
-        f"{rate_in_words(found.achieved, found.unit)}", fraction_in_words(found.fraction_of_peak), ceiling, reach,
-        found.line if found.line_fraction else "–", row.word if found.line_fraction else "–",
+        row.exercise, row.size, time_in_words(measured.median_s), f"{time_in_words(low)} to {time_in_words(high)}",
+        f"{rate_in_words(measured.achieved, measured.unit)}", fraction_in_words(measured.fraction_of_peak), ceiling, reach,
+        measured.line if measured.line_fraction else "–", row.word if measured.line_fraction else "–",
     ]  # fmt: skip
 
 
 def _libraries(rows: Iterable[BenchRow]) -> list[str]:
-    """The table of libraries, each beside the solution."""
-    found = [(row, library) for row in rows for library in row.libraries if row.measured is not None]
-    if not found:
+    """The table of libraries, each compared with the solution."""
+    measured = [(row, library) for row in rows for library in row.libraries if row.measured is not None]
+    if not measured:
         return []
     cells = [
         [row.exercise, row.size, library.name, time_in_words(library.seconds), fraction_in_words(library.fraction),
          f"× {library.seconds / row.measured.median_s:.2f}" if row.measured else ""]
-        for row, library in found
+        for row, library in measured
     ]  # fmt: skip
     return [
         "## Libraries, in the same run",

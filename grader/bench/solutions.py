@@ -1,4 +1,4 @@
-"""`grade bench`: every solution beside the library and the ceiling, by one method in one run; `grade device`: ceilings.
+"""`grade bench`: every solution compared with libraries and ceilings, with one method in one run; `grade device`.
 
 report = bench(exercises, backend, seed)       frozen records
 to_markdown(report)                            docs/results/<gpu>.md
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 LIMITS = Limits(launch_s=20.0, total_s=120.0)
 TABLE_BYTES = 1 << 30
-"""Work of a bandwidth ceiling in `grade device`, in bytes: the sum over its arrays."""
+"""Bytes of a bandwidth ceiling in `grade device`, over all its arrays."""
 TABLE_FLOPS = 1 << 38
 LINK_BYTES = 256 << 20
 
@@ -57,11 +57,11 @@ def bench(
     alone: bool = False,
     limit_s: float | None = None,
 ) -> BenchReport:
-    """Time the solution of every exercise that has a timed size. ``tell`` hears each name before it is measured.
+    """Time the solution of every exercise that has a timed size. ``tell`` is called with each name before.
 
-    ``alone`` leaves further sizes and libraries out. A solution that fails becomes a row with its ``problem``. With
-    ``limit_s`` rows that were measured before and are as they were then are not measured again, and no exercise begins
-    that is likely to take longer: the report says how many are left.
+    ``alone`` omits further sizes and libraries. A solution that fails becomes a row with its ``problem``. With
+    ``limit_s`` stored rows of unchanged exercises are used, and no exercise is started that would probably exceed the
+    time: the report says how many are left.
     """
     gpu, rows = backend.gpu, dict[str, tuple[BenchRow, ...]]()
     timed = [entry for entry in exercises if entry.exercise.timed is not None and entry.solution is not None]
@@ -77,15 +77,15 @@ def bench(
 
         return measured
 
-    for entry, found in slice_of(timed, begin, stored, limit_s):
-        rows[entry.name] = found
+    for entry, entry_rows in slice_of(timed, begin, stored, limit_s):
+        rows[entry.name] = entry_rows
     in_order = tuple(row for entry in timed for row in rows.get(entry.name, ()))
     today = datetime.now(UTC).date().isoformat()
     return BenchReport(gpu, versions(gpu), today, in_order, left=len(timed) - len(rows))
 
 
 def _sizes(entry: CourseExercise, gpu: Gpu) -> Iterator[CourseExercise]:
-    """The exercise with its pass line on this GPU, then once for each further size, on which no line is drawn."""
+    """The exercise with its pass line on this GPU, then once for each further size, without a pass line."""
     exercise = with_line(entry.exercise, gpu.name)
     yield replace(entry, exercise=exercise)
     for also in exercise.also_timed:
@@ -159,18 +159,18 @@ def _finished(entry: CourseExercise, gpu: Gpu, speed: Any, libraries: Mapping[st
 
 
 def _ceiling_name(target: Target, measured: Measurement | None) -> str:
-    """What stands behind the fraction of the ceiling: its name; the ideal time of an overlap; the time of a loop."""
-    words = _AGAINST.get(target.unit)
-    if words is None or measured is None or not measured.fraction_of_ceiling:
+    """The text after the fraction of the ceiling: its name, the ideal time of an overlap, or the time of a loop."""
+    template = _REFERENCES.get(target.unit)
+    if template is None or measured is None or not measured.fraction_of_ceiling:
         return target.ceiling
-    return words.format(time_in_words(measured.median_s * measured.fraction_of_ceiling))
+    return template.format(time_in_words(measured.median_s * measured.fraction_of_ceiling))
 
 
-_AGAINST = {"overlap": "of the ideal {}", "launches": "of the loop's {}"}
+_REFERENCES = {"overlap": "of the ideal {}", "launches": "of the loop's {}"}
 
 
 def _library_fraction(entry: CourseExercise, gpu: Gpu, measured: Measurement | None, library_s: float) -> float | None:
-    """The library's rate on the same work, over the same peak (over the ceiling, where there is no peak)."""
+    """The library's rate on the same work as a fraction of the same peak (of the ceiling if there is no peak)."""
     target, size = entry.exercise.target, entry.exercise.timed
     if target is None or size is None or measured is None:
         return None
@@ -187,8 +187,8 @@ def _compiled(entry: CourseExercise, backend: GpuBackend) -> Program:
 def _library_times(
     entry: CourseExercise, session: GpuSession, shapes: list[LaunchShape], inputs: Mapping[str, Any]
 ) -> dict[str, float]:
-    """Each library's median time on the same arrays, by its name in kernels_ref/baselines; not those not installed."""
-    found = {}
+    """The median time in seconds of each installed library on the same arrays, by its name in kernels_ref/baselines."""
+    times = {}
     for name in filter(None, (entry.exercise.baseline, *entry.exercise.rivals)):
         module, _, function = name.partition(":")
         request = {
@@ -201,8 +201,8 @@ def _library_times(
             **inputs,
         }
         if seconds := session.call(request, LIMITS.launch_s)["seconds"]:
-            found[name] = float(median(seconds))
-    return found
+            times[name] = float(median(seconds))
+    return times
 
 
 # -------------------------------------------------------------------------------------------------------- ceilings
@@ -218,18 +218,18 @@ def measured_ceilings(course: Any, backend: GpuBackend) -> tuple[CeilingRow, ...
 
 def _ceiling_row(name: str, entry: Any, folder: Path, session: GpuSession, gpu: Gpu) -> CeilingRow:
     on_the_link = any(array.memory == "host" for array in entry.arrays)
-    found = sized(entry, LINK_BYTES if on_the_link else TABLE_BYTES, TABLE_FLOPS, gpu.sm_count)
+    plan = sized(entry, LINK_BYTES if on_the_link else TABLE_BYTES, TABLE_FLOPS, gpu.sm_count)
     request: dict[str, Any] = {
         "do": "ceiling",
-        "bytes": found.bytes,
-        "host_bytes": found.host_bytes,
+        "bytes": plan.bytes,
+        "host_bytes": plan.host_bytes,
         "l2_bytes": gpu.l2_bytes,
-        "launches": [asdict(launch) for launch in found.launches],
-        "arrays": [list(array) for array in found.arrays],
+        "launches": [asdict(launch) for launch in plan.launches],
+        "arrays": [list(array) for array in plan.arrays],
     }
-    if found.launches:
+    if plan.launches:
         request["cubin"] = cubin((folder / entry.file).read_text(), entry.file, gpu.arch, target_of(gpu))
-    rate = roofline.ceiling(found.work, session.call(request, LIMITS.launch_s)["seconds"]) or 0.0
+    rate = roofline.ceiling(plan.work, session.call(request, LIMITS.launch_s)["seconds"]) or 0.0
     limits = roofline.peaks(gpu)
     flop = limits.fp16_tensor if name.startswith("mma") else limits.fp32
     peak = None if on_the_link else {"B": limits.bandwidth, "FLOP": flop, "OP": limits.int8}[entry.unit]
@@ -240,11 +240,11 @@ def _ceiling_row(name: str, entry: Any, folder: Path, session: GpuSession, gpu: 
 
 
 def versions(gpu: Gpu) -> tuple[tuple[str, str], ...]:
-    """What a measurement depends on, by name."""
-    found = [("driver", gpu.driver), ("CUDA of the driver", gpu.cuda_driver)]
+    """The versions on which a measurement depends: pairs of name and version."""
+    known = [("driver", gpu.driver), ("CUDA of the driver", gpu.cuda_driver)]
     for package in ("cupy-cuda12x", "cupy-cuda13x", "cuda-bindings", "nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12"):
         try:
-            found.append((package, version(package)))
+            known.append((package, version(package)))
         except PackageNotFoundError:
             continue
-    return tuple((name, text) for name, text in found if text)
+    return tuple((name, text) for name, text in known if text)

@@ -20,7 +20,7 @@ from grader.compile.source import checked_source
 from grader.compile.toolchain import Toolchain, find_toolchain, require_nvrtc
 from grader.errors import GraderFault, SubmissionError, Unsupported
 from grader.process.channel import ChannelClosed, ChannelError, ChannelTimeout
-from grader.process.child import Child, ChildPool, Closing, Used, spawn
+from grader.process.child import Child, ChildPool, Closing, PooledChild, spawn
 from grader.process.sandbox import Sandbox
 
 INCLUDE = Path(__file__).parent / "include"
@@ -309,13 +309,13 @@ class KeptCompilers(Closing):
         key = (*include, toolchain.fingerprint())
         return self._pools.setdefault(key, ChildPool(start, programs=KEPT_PROGRAMS))
 
-    def _asked(self, used: Used, request: dict[str, Any]) -> dict[str, Any]:
+    def _asked(self, used: PooledChild, request: dict[str, Any]) -> dict[str, Any]:
         headers = slow_headers(request["source"].decode())
         if headers:
             request = request | {"options": [*request["options"], *self._precompiled(used, request, headers)]}
         return _asked(used, request)
 
-    def _precompiled(self, used: Used, request: dict[str, Any], headers: str) -> list[str]:
+    def _precompiled(self, used: PooledChild, request: dict[str, Any], headers: str) -> list[str]:
         """The options that use ``headers`` as this child compiled them."""
         options = [*request["options"]]
         name = digest(headers, *options)[:16]
@@ -334,7 +334,7 @@ class KeptCompilers(Closing):
         self._folder.cleanup()
 
 
-def _asked(used: Used, request: dict[str, Any]) -> dict[str, Any]:
+def _asked(used: PooledChild, request: dict[str, Any]) -> dict[str, Any]:
     used.child.channel.send(request)
     answer, _ = used.child.channel.receive(KEPT_WALL_S)
     return dict(answer)

@@ -1,1 +1,1 @@
-"""GPUs: which one is here, and what models and architectures there are."""
+"""GPUs: those of this machine, and the known models and architectures."""

@@ -1,7 +1,7 @@
-"""Which GPU is here, read from the driver: names, counts, clocks and sizes, nothing measured.
+"""The GPUs of this machine as the driver describes them: names, counts, clocks and sizes; nothing is measured.
 
-`detect` asks the CUDA driver through cuda-bindings. It creates no context and imports no CuPy, so that it is cheap in
-the parent process; ``CUDA_VISIBLE_DEVICES`` is respected, because it is the same driver that the kernels run on.
+`detect` calls the CUDA driver through cuda-bindings. It creates no context and does not import CuPy, so that it is fast
+in the parent process; ``CUDA_VISIBLE_DEVICES`` is respected, because kernels run on the same driver.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _ATTRIBUTES = {
     "grid_y": "MAX_GRID_DIM_Y",
     "grid_z": "MAX_GRID_DIM_Z",
 }
-"""Attributes of a device, by our name; the driver's names begin with ``CU_DEVICE_ATTRIBUTE_``."""
+"""Our names of a device's attributes, and the driver's without ``CU_DEVICE_ATTRIBUTE_``."""
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU as its driver describes it. ``driver`` is the driver's version, "" where it is not known."""
+    """One GPU as its driver describes it. ``driver`` is the driver's version, "" if it is not known."""
 
     index: int
     name: str  # "NVIDIA H200"
@@ -53,7 +53,7 @@ class Gpu:
     l2_bytes: int
     memory_bytes: int
     limits: DeviceLimits
-    cuda_driver: str = ""  # the newest CUDA that the driver serves, "13.0"
+    cuda_driver: str = ""  # the newest CUDA version that the driver supports, "13.0"
     driver: str = ""  # "580.95.05"
 
     @property
@@ -63,19 +63,19 @@ class Gpu:
         return f"sm_{major}{minor}"
 
     def arch_for(self, target: str) -> str:
-        """What to assemble PTX of ``target`` for: ``sm_90a`` for PTX that only this generation runs."""
+        """The architecture for assembling PTX of ``target``: ``sm_90a`` for PTX that only this generation runs."""
         suffix = target[-1] if target[-1].isalpha() and serves(self.compute_capability, target) else ""
         return self.arch + suffix
 
     def why_not(self, requires: str) -> str:
-        """Why this GPU cannot run what ``requires`` names, "" if it can."""
+        """Why this GPU cannot run programs for the architecture ``requires``; "" if it can."""
         if serves(self.compute_capability, requires):
             return ""
         return "{} has compute capability {}.{}".format(self.name, *self.compute_capability)
 
 
 def count() -> int:
-    """How many GPUs the driver shows; 0 where there is no driver, no GPU, or no cuda-bindings."""
+    """The number of GPUs that the driver reports; 0 without a driver, a GPU, or cuda-bindings."""
     try:
         return int(_call("cuDeviceGetCount"))
     except Unsupported:
@@ -83,11 +83,11 @@ def count() -> int:
 
 
 def detect(index: int = 0) -> Gpu:
-    """GPU number ``index``. Raises Unsupported where it, the driver or cuda-bindings is missing."""
+    """GPU number ``index``. Raises Unsupported if it, the driver or cuda-bindings is missing."""
     available = int(_call("cuDeviceGetCount"))
     if not 0 <= index < available:
-        shown = counted(available, "GPU") if available else "no GPU"
-        raise Unsupported(f"there is no GPU number {index}: the driver shows {shown}", hint=_NO_GPU_HINT)
+        existing = counted(available, "GPU") if available else "no GPU"
+        raise Unsupported(f"there is no GPU number {index}: the driver reports {existing}", hint=_NO_GPU_HINT)
     device = _call("cuDeviceGet", index)
     keys = _driver().CUdevice_attribute
     values = {
@@ -134,18 +134,18 @@ FILE = Path("/proc/driver/nvidia/version")
 
 
 def is_loaded() -> bool:
-    """Whether the driver shows itself. WSL and some sandboxes have GPUs, and no such file."""
+    """Whether the driver's file exists. WSL and some sandboxes have GPUs without this file."""
     return FILE.is_file()
 
 
 def driver_version(file: Path = FILE) -> str:
-    """The driver's own version, e.g. ``580.95.05``; "" where the kernel module does not tell."""
+    """The driver's version, e.g. ``580.95.05``; "" if the kernel module does not report it."""
     try:
         text = file.read_text()
     except OSError:
         return ""
-    found = re.search(r"Kernel Module(?: for \S+)?\s+(\d+(?:\.\d+)+)", text)
-    return found[1] if found else ""
+    match = re.search(r"Kernel Module(?: for \S+)?\s+(\d+(?:\.\d+)+)", text)
+    return match[1] if match else ""
 
 
 # ---------------------------------------------------------------------------------------------------- the driver's API
@@ -158,7 +158,7 @@ def _driver() -> Any:
         from cuda.bindings import driver
     except ImportError:
         hint = "install it: pip install 'warpgrade[cuda12]' (or [cuda13] for drivers from 580 on)"
-        raise Unsupported("cuda-bindings is not installed, so no GPU can be asked for", hint=hint) from None
+        raise Unsupported("cuda-bindings is not installed, so no GPU can be used", hint=hint) from None
     return driver
 
 
@@ -166,7 +166,10 @@ _started = False
 
 
 def _call(name: str, *arguments: Any) -> Any:
-    """One call of the driver, started first; its single result, or Unsupported with the driver's own error name."""
+    """The single result of one call of the driver, which is initialised first.
+
+    Raises Unsupported, with the driver's name of the error.
+    """
     global _started
     driver = _driver()
     try:
@@ -178,9 +181,9 @@ def _call(name: str, *arguments: Any) -> Any:
         raise Unsupported("no NVIDIA driver was found on this machine", hint=_NO_GPU_HINT) from error
 
 
-def _check(driver: Any, name: str, answer: tuple[Any, ...]) -> Any:
-    status, *values = answer
+def _check(driver: Any, name: str, returned: tuple[Any, ...]) -> Any:
+    status, *values = returned
     if status == driver.CUresult.CUDA_SUCCESS:
         return values[0] if values else None
     word = getattr(status, "name", str(status)).removeprefix("CUDA_ERROR_").lower().replace("_", " ")
-    raise Unsupported(f"the NVIDIA driver answers {name} with: {word}", hint=_NO_GPU_HINT)
+    raise Unsupported(f"the NVIDIA driver's {name} failed: {word}", hint=_NO_GPU_HINT)

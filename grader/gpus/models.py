@@ -1,8 +1,8 @@
-"""GPU architectures by name, ``sm_80`` or ``sm_90a``, and the GPU models that something is known of, a row each.
+"""GPU architectures by name, ``sm_80`` or ``sm_90a``, and a table of known GPU models.
 
-PTX for ``sm_80`` runs on every GPU from compute capability 8.0 on. A letter takes that back: what is compiled for
-``sm_90a`` runs on 9.0 alone, for ``sm_100f`` on the family 10.x (PTX ISA manual, ``.target``). What follows from the
-architecture alone (what a multiprocessor holds) is in `grader.simt.occupancy`. The simulated GPU is a row as any other.
+PTX for ``sm_80`` runs on every GPU from compute capability 8.0 on. A letter limits that: PTX for ``sm_90a`` runs on 9.0
+only, for ``sm_100f`` on the family 10.x only (PTX ISA manual, ``.target``). Facts that depend only on the architecture
+(the resources of a multiprocessor) are in `grader.simt.occupancy`. The simulated GPU is a row like the others.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ Capability = tuple[int, int]
 
 
 def capability(architecture: str) -> Capability:
-    """``sm_80`` as ``(8, 0)``; a suffix as in ``sm_90a`` says nothing here."""
+    """``sm_80`` as ``(8, 0)``; a suffix as in ``sm_90a`` is ignored."""
     digits = architecture.removeprefix("sm_").rstrip("abcdef")
     return int(digits[:-1]), int(digits[-1])
 
 
 def simulable(requires: str) -> bool:
-    """Whether the simulator runs what needs ``requires``: it is not newer than the simulated device."""
+    """Whether the simulator runs programs for ``requires``: it is not newer than the simulated device."""
     return capability(requires) <= capability(ARCHITECTURE)
 
 
-def serves(here: Capability, architecture: str) -> bool:
-    """Whether a device of capability ``here`` runs what is compiled for ``architecture``."""
-    wanted = capability(architecture)
+def serves(device: Capability, architecture: str) -> bool:
+    """Whether a device of this capability runs programs that are compiled for ``architecture``."""
+    required = capability(architecture)
     if architecture.endswith("a"):
-        return here == wanted
-    return here >= wanted and (not architecture.endswith("f") or here[0] == wanted[0])
+        return device == required
+    return device >= required and (not architecture.endswith("f") or device[0] == required[0])
 
 
 def in_words(architecture: str) -> str:
@@ -49,7 +49,7 @@ def in_words(architecture: str) -> str:
 class Published(NamedTuple):
     """Peaks of a model: GB/s, fp32 TFLOP/s, dense fp16 tensor TFLOP/s with fp32 accumulation."""
 
-    names: str  # a pattern of the names that drivers report
+    names: str  # a regular expression for the names that drivers report
     bandwidth: float
     fp32: float
     fp16_tensor: float
@@ -75,13 +75,13 @@ MODELS = (
 
 
 def published(name: str) -> Published | None:
-    """The row of the GPU that its driver calls ``name``."""
+    """The row of the GPU with the driver's name ``name``; None if there is none."""
     return next((row for row in MODELS if re.fullmatch(row.names, name)), None)
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """The GPU that the simulator is, and whose time the stand-in for CuPy models."""
+    """The GPU that the simulator simulates, and whose time the stand-in for CuPy models."""
 
     name: str
     sm_count: int

@@ -1,9 +1,8 @@
-"""The habits of practice: what was graded and passed, hints one by one, grading at each save.
+"""Practice: the progress of a user, hints one by one, grading at each save.
 
     grade NAME ──Run──▶ progress ──▶ standings ──▶ the table, CSV and JSON of `grade progress`
                            ▲
-    hints.md ──Hint──▶ how many were shown
+    hints.md ──Hint──▶ number of hints shown
 
-The database is a person's own, and a convenience: nothing in it decides a verdict, and none of its troubles stops a
-command.
+The database belongs to the user and is a convenience: no verdict depends on it, and an error in it stops no command.
 """

@@ -1,6 +1,6 @@
-"""The progress of the person at the keyboard, beside the catalogue: what is recorded, and which exercise comes next.
+"""The user's progress together with the catalogue: recording a run, and finding the next exercise.
 
-Next is the first open exercise after the one passed last, among those that this machine can grade.
+The next exercise is the first one after the last passed that is not passed and that this machine can grade.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from grader.paths import data_folder
 from grader.practice.progress import BUILT_IN, FILE, Progress, Run, now
 from grader.verdict import Verdict
 
-HASHED_BYTES = 1 << 20  # what is larger is no source
+HASHED_BYTES = 1 << 20  # a larger file is not source code
 
 Key = tuple[str, str]  # course and name
 
 
 def progress() -> Progress:
-    """The person's progress; a trouble with its file is one line on standard error."""
+    """The user's progress; a problem with its file is one line on standard error."""
     return Progress(data_folder(FILE), tell_once)
 
 
 def key_of(entry: CourseExercise) -> Key:
-    """What an exercise is known by: its course and its name."""
+    """The key of an exercise in the database: its course and its name."""
     return BUILT_IN if entry.course == built_in_course() else str(entry.course.exercises), entry.name
 
 
 def recorder(entry: CourseExercise, path: Path) -> Callable[[Verdict], None]:
-    """Return what records a verdict on the file, as the file is now; for a solution or a wrong answer that ships with
-    the course, whose verdict is nobody's progress, nothing does.
+    """Return a function that records a verdict on the file with its current contents. It does nothing for solutions and
+    wrong answers of the course: their verdicts are not the user's progress.
     """
     from hashlib import sha256
 
@@ -67,10 +67,10 @@ def recorder(entry: CourseExercise, path: Path) -> Callable[[Verdict], None]:
 
 @dataclass(frozen=True)
 class Following:
-    """``at`` is the place of the next exercise in the course, None where all are passed.
+    """The next exercise and why: ``at`` is its index in the course, None if all are passed.
 
-    ``after`` is the pass that it follows, None where nothing is passed yet or the end of the course was reached and
-    it starts over; ``open_before`` counts the exercises before it that are still open.
+    ``after`` is the pass that it follows, None if nothing is passed yet or the search started over at the end of the
+    course; ``open_before`` is the number of exercises before it that are not passed.
     """
 
     at: int | None
@@ -79,10 +79,10 @@ class Following:
 
 
 def following(keys: Sequence[Key], passes: Sequence[Run], can_be_graded: Callable[[int], bool]) -> Following:
-    """Return what comes next among ``keys``, which are in the order of the course.
+    """Return the next exercise among ``keys``, which are in the order of the course.
 
-    ``passes`` are passes, oldest first; ``can_be_graded`` says whether this machine can grade the exercise
-    at a place, and is asked only for those that matter.
+    ``passes`` are passes, oldest first; ``can_be_graded`` says whether this machine can grade the exercise at an index,
+    and is called only for candidates.
     """
     known = [run for run in passes if (run.course, run.exercise) in keys]
     passed = [(run.course, run.exercise) for run in known]
@@ -98,26 +98,29 @@ def following(keys: Sequence[Key], passes: Sequence[Run], can_be_graded: Callabl
 
 
 def next_exercise(catalog: Catalog, passing: CourseExercise | None = None) -> tuple[CourseExercise | None, Following]:
-    """The first exercise that is open after the one passed last, None where all are passed that can be graded here.
+    """The first exercise after the last passed that is not passed; None if all that can be graded here are passed.
 
-    ``passing`` is one whose pass is not recorded yet. An exercise that needs more GPUs than there are, which the
-    simulator stands in for, comes after all others.
+    ``passing`` is an exercise whose pass is not recorded yet. An exercise for more GPUs than this machine has, which
+    is graded on the simulator, comes after all others.
     """
     keys = [key_of(entry) for entry in catalog.exercises]
     passes = [*progress().passes()]
     if passing is not None:
         passes.append(Run(now(), *key_of(passing), "pass", 0, 0, ""))
 
-    def found(fits: Callable[[CourseExercise], bool]) -> Following:
+    def first_that(fits: Callable[[CourseExercise], bool]) -> Following:
         return following(keys, passes, lambda at: fits(catalog.exercises[at]))
 
-    first = found(lambda one: gradable_here(one) and (one.exercise.gpus == 1 or one.exercise.gpus <= _gpus()))
-    chosen = found(gradable_here) if first.at is None else first
+    def has_gpus(entry: CourseExercise) -> bool:
+        return entry.exercise.gpus == 1 or entry.exercise.gpus <= _gpus()
+
+    preferred = first_that(lambda entry: gradable_here(entry) and has_gpus(entry))
+    chosen = first_that(gradable_here) if preferred.at is None else preferred
     return (None if chosen.at is None else catalog.exercises[chosen.at]), chosen
 
 
 def next_after(catalog: Catalog, entry: CourseExercise) -> str:
-    """The name of the exercise that `grade next` will propose once this one's pass is recorded; "" where none is."""
+    """The name of the exercise that `grade next` will propose after this one's pass; "" if there is none."""
     chosen, _ = next_exercise(catalog, passing=entry)
     return chosen.name if chosen is not None else ""
 
@@ -128,7 +131,7 @@ def gradable_here(entry: CourseExercise) -> bool:
 
 
 def _serves(requires: str) -> bool:
-    """Whether the first GPU here is of the kind; one that is not newer than the simulated device always is."""
+    """Whether the first GPU of this machine can run the exercise; always if the simulated device can."""
     from grader.gpus.detect import detect
 
     return simulable(requires) or not detect().why_not(requires)

@@ -1,4 +1,4 @@
-"""Pages of an exercise that are shown bit by bit: the hints of ``hints.md``, the questions of ``interview.md``."""
+"""Pages of an exercise that are shown in parts: the hints of ``hints.md``, the questions of ``interview.md``."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from dataclasses import dataclass
 
 _FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
 _STARTS = (re.compile(r"##\s.*"), re.compile(r"\d+[.)]\s+"))
-"""What a hint begins with: a heading, or an item of a numbered list where there are no headings."""
+"""The beginning of a hint: a heading, or an item of a numbered list if there are no headings."""
 
 
 def hints_in(markdown: str) -> tuple[str, ...]:
-    """Return every hint as Markdown, without its heading or number; text that is neither is a single hint."""
+    """Return every hint as Markdown, without its heading or number; a text without either is a single hint."""
     for start in _STARTS:
         parts: list[list[str]] = [[]]
         for line, in_code in _lines(markdown):
             if not in_code and start.match(line):
                 parts.append([])
             parts[-1].append(line)
-        if len(parts) > 1:  # the first is what stands before the first hint
+        if len(parts) > 1:  # the first part is the text before the first hint
             return tuple(text for part in parts[1:] if (text := start.sub("", "\n".join(part), count=1).strip()))
     whole = markdown.strip()
     return (whole,) if whole else ()
 
 
 def _lines(markdown: str) -> Iterator[tuple[str, bool]]:
-    """Yield each line, and whether it stands in a block of code."""
+    """Yield each line, and whether it is in a code block."""
     in_code = False
     for line in markdown.splitlines():
         in_code ^= bool(_FENCE.match(line))
@@ -42,11 +42,11 @@ class Question:
 
 
 def questions_in(markdown: str) -> tuple[Question, ...]:
-    """Return every question in order; what stands before the first is no question."""
-    found: list[tuple[str, list[str]]] = []
+    """Return every question in order; the text before the first question is ignored."""
+    sections: list[tuple[str, list[str]]] = []
     for line, in_code in _lines(markdown):
         if not in_code and line.startswith("## "):
-            found.append((line[3:].strip(), []))
-        elif found and (in_code or line.strip() != "### Answer"):
-            found[-1][1].append(line)
-    return tuple(Question(text, "\n".join(lines).strip()) for text, lines in found)
+            sections.append((line[3:].strip(), []))
+        elif sections and (in_code or line.strip() != "### Answer"):
+            sections[-1][1].append(line)
+    return tuple(Question(text, "\n".join(lines).strip()) for text, lines in sections)

@@ -1,10 +1,10 @@
-"""What a person has graded, passed and looked up, kept between commands in one SQLite file.
+"""The user's runs and hints, stored in one SQLite file.
 
-Every method of `Progress` answers, whatever is wrong with the file: a trouble is one line, and the answer is that of an
-empty history. Nothing of a submission is kept but its SHA-256.
+No method of `Progress` fails because of the file: an error is reported in one line, and the result is that of an empty
+history. Of a submission, only its SHA-256 is stored.
 
-Many processes write the file and nobody looks after it. Nothing in it is lost: a damaged one is renamed, a newer one is
-left as it is. ``sqlite3`` is imported in functions only: a command that needs no database does not pay for it.
+Many processes write the file. Its contents are never deleted: a damaged file is renamed, a file of a newer version is
+not changed. ``sqlite3`` is imported in functions, so that commands without the database start fast.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FILE = "progress.sqlite3"
-BUILT_IN = ""  # the course of the exercises that come with warpgrade; others are named by their folder
-NOT_COUNTED = frozenset({"unsupported", "error"})  # verdicts that say nothing about the submission
+BUILT_IN = ""  # the key of the built-in course; other courses have their folder as the key
+NOT_COUNTED = frozenset({"unsupported", "error"})  # verdicts that are not about the submission
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Run:
 
     @property
     def counts(self) -> bool:
-        """Whether it says anything about the submission."""
+        """Whether its verdict is about the submission."""
         return self.verdict not in NOT_COUNTED
 
 
@@ -61,7 +61,7 @@ _INSERT_HINT = "INSERT INTO hints (at, course, exercise, number) VALUES (?, ?, ?
 
 @dataclass(frozen=True)
 class Progress:
-    """The history in one file; ``tell`` gets what a person should know about the file itself."""
+    """The history in one file; ``tell`` is called with messages about the file itself."""
 
     path: Path
     tell: Callable[[str], None]
@@ -102,7 +102,7 @@ class Progress:
         return self._read(none, lambda db: tuple(Run(*row) for row in db.execute(f"{_SELECT} {rest}")))
 
     def _read(self, empty: T, work: Callable[[sqlite3.Connection], T]) -> T:
-        """``work`` on the database; ``empty`` where there is none yet, without importing sqlite3."""
+        """The result of ``work`` on the database; ``empty`` if there is none yet, without importing sqlite3."""
         try:
             return using(self.path, work, write=False, tell=self.tell) if self.path.exists() else empty
         except (Unavailable, OSError) as error:
@@ -119,18 +119,18 @@ class Progress:
 
 
 def now() -> str:
-    """This moment as the database has it: UTC, to the second."""
+    """The current time in the database's format: UTC, to the second."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def local_day(at: str) -> str:
-    """The day of such a moment where the person is, ``2026-11-21``."""
+    """The day of such a time in the local time zone, ``2026-11-21``."""
     return datetime.strptime(at, "%Y-%m-%dT%H:%M:%S%z").astimezone().date().isoformat()
 
 
 # ------------------------------------------------------------------------------------------------------------- the file
 
-BUSY_MS = 2000  # how long to wait for another process; a write takes some 10 ms
+BUSY_MS = 2000  # how long to wait for another process; a write takes about 10 ms
 MOST_SET_ASIDE = 100
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -146,28 +146,29 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX hints_by_exercise ON hints (course, exercise, number)",
     ),
 )
-"""Step n takes a database of version n to version n + 1 (SQLite's ``user_version``). Steps are only ever added."""
+"""Step n changes a database of version n to version n + 1 (SQLite's ``user_version``). Never change existing steps."""
 
 
 class Unavailable(Exception):
-    """Raised when the database cannot be read or written now; says why in words that follow a colon."""
+    """Raised when the database cannot be read or written now; its message is the reason."""
 
 
 class _Damaged(Exception):
-    """Raised when the file is no database of ours."""
+    """Raised when the file is not a valid progress database."""
 
 
 def using(path: Path, work: Callable[[sqlite3.Connection], T], *, write: bool, tell: Callable[[str], None]) -> T:
-    """Return ``work(connection)``, done as one transaction. A damaged file is renamed, which ``tell``
-    hears, and a new one is started.
+    """Return ``work(connection)``, run as one transaction.
 
-    Raises Unavailable for everything else that can go wrong with a file.
+    A damaged file is renamed, reported to ``tell``, and replaced by a new one.
+
+    Raises Unavailable for every other error of the file.
     """
 
     def identity() -> tuple[int, int] | None:
         with suppress(OSError):
-            found = path.stat()
-            return found.st_dev, found.st_ino
+            status = path.stat()
+            return status.st_dev, status.st_ino
         return None
 
     before = identity()
@@ -176,7 +177,7 @@ def using(path: Path, work: Callable[[sqlite3.Connection], T], *, write: bool, t
     except _Damaged as damage:
         if identity() == before:  # else another process has just set it aside
             aside = _set_aside(path)
-            tell(f"{path} is damaged ({damage}): it is kept as {aside.name}, and a new one is begun")
+            tell(f"{path} is damaged ({damage}): it is kept as {aside.name}, and a new one is created")
     try:
         return _once(path, work, write=write)
     except _Damaged as damage:
@@ -191,14 +192,14 @@ def _once(path: Path, work: Callable[[sqlite3.Connection], T], *, write: bool) -
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _opened(path) as connection, _transaction(connection, write=write):
-            answer = work(connection)
+            result = work(connection)
         if write:
             _flush(path)
-        return answer
+        return result
     except OSError as error:
         raise Unavailable(f"{path}: {error.strerror}") from None
     except sqlite3.Error as error:
-        # Whether the file is at fault, and not its place: no database, a broken one, or one with other tables.
+        # The file is damaged if it is not a database, a corrupt one, or one with other tables.
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         damaged = code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CONSTRAINT)
         tables = ("no such table", "no such column", "no column", "already exists")
@@ -209,11 +210,11 @@ def _once(path: Path, work: Callable[[sqlite3.Connection], T], *, write: bool) -
 
 @contextmanager
 def _opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection to the file, which is created where there is none, with the tables of today.
+    """A connection to the file, which is created if it does not exist, with the current tables.
 
     A rollback journal, not a write-ahead log: home folders on network drives are common, and the log needs memory that
-    all processes share. It survives a process that is killed in the middle. SQLite itself does not wait for the disk,
-    four times in each write: `_flush` does, once.
+    all processes share. The journal survives a process that is killed during a write. SQLite would wait for the disk
+    four times in each write; `_flush` waits once instead.
     """
     import sqlite3
 
@@ -229,7 +230,7 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _flush(path: Path) -> None:
-    """Wait until the disk has the file. Its connection is closed by now: closing the file here would drop its locks."""
+    """Wait until the file is on the disk. Call it after the connection is closed: it would drop the locks."""
     descriptor = os.open(path, os.O_RDWR)
     try:
         os.fsync(descriptor)
@@ -239,7 +240,7 @@ def _flush(path: Path) -> None:
 
 @contextmanager
 def _transaction(connection: sqlite3.Connection, *, write: bool) -> Iterator[None]:
-    """One transaction; a writing one takes its lock at the start, where waiting for another process is possible."""
+    """One transaction; for writing it takes its lock at the start, when it can wait for another process."""
     connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
     try:
         yield
@@ -254,7 +255,7 @@ def _version(connection: sqlite3.Connection) -> int:
 
 
 def _bring_up_to_date(connection: sqlite3.Connection) -> None:
-    """Take the missing steps, in one transaction: of two processes that start together, one finds them done."""
+    """Run the missing migrations in one transaction; of two processes that start together, one finds them done."""
     with _transaction(connection, write=True):
         version = _version(connection)
         if version > len(MIGRATIONS):
@@ -266,7 +267,7 @@ def _bring_up_to_date(connection: sqlite3.Connection) -> None:
 
 
 def _set_aside(path: Path) -> Path:
-    """Rename the damaged file, and its journal, which SQLite would else play into the new file."""
+    """Rename the damaged file and its journal, which SQLite would otherwise apply to the new file."""
     for number in range(1, MOST_SET_ASIDE):
         aside = path.with_name(f"{path.name}.damaged-{number}")
         if not aside.exists():

@@ -1,5 +1,5 @@
-"""Where a person stands: the runs of each exercise summed up, as records, as `grade progress` prints them, and as other
-tools read them: the document ``warpgrade/progress/1``, and the runs as CSV. Pure.
+"""The user's standing in each exercise: as records, as the table of `grade progress`, and for other tools as the
+document ``warpgrade/progress/1`` and as CSV. Pure functions.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from grader.practice.progress import COLUMNS, Run
 from grader.text import counted, percent, safe
 
 State = Literal["passed", "tried", "new"]
-_MEASURED = frozenset({"pass", "slow", "inconclusive"})  # verdicts whose measured fraction can be believed
+_MEASURED = frozenset({"pass", "slow", "inconclusive"})  # verdicts whose measured fraction is valid
 
 
 @dataclass(frozen=True)
 class PlacedExercise:
-    """An exercise, as far as its standing goes."""
+    """An exercise with what a standing needs of it."""
 
     course: str
     name: str
@@ -30,7 +30,7 @@ class PlacedExercise:
 
 @dataclass(frozen=True)
 class Standing:
-    """What a person has reached in one exercise. ``best`` is the run with a pass, or else the most points."""
+    """The user's standing in one exercise. ``best`` is the run with a pass, or else with the most points."""
 
     place: PlacedExercise
     state: State
@@ -44,23 +44,23 @@ class Standing:
 
 @dataclass(frozen=True)
 class ProgressSummary:
-    """All exercises of the catalogue, and how many exercises of other courses have runs."""
+    """All exercises of the catalogue, and the number of exercises of other courses that have runs."""
 
     standings: tuple[Standing, ...]
     elsewhere: int
 
     def count(self, state: State) -> int:
-        return sum(one.state == state for one in self.standings)
+        return sum(standing.state == state for standing in self.standings)
 
     @property
     def tries(self) -> int:
-        return sum(one.tries for one in self.standings)
+        return sum(standing.tries for standing in self.standings)
 
 
 def summary(
     places: Sequence[PlacedExercise], runs: Sequence[Run], hints_seen: Mapping[tuple[str, str], int]
 ) -> ProgressSummary:
-    """Sum up ``runs``, oldest first, for each of the exercises in ``places``."""
+    """Summarise ``runs``, oldest first, for each of the exercises in ``places``."""
     by_exercise: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
         by_exercise.setdefault((run.course, run.exercise), []).append(run)
@@ -92,7 +92,7 @@ def _standing(place: PlacedExercise, runs: Sequence[Run], hints_seen: int) -> St
 
 
 def best_fractions(runs: Sequence[Run], gpu: str) -> dict[tuple[str, str], float]:
-    """The largest fraction of peak that was reached on a GPU model, by course and name of the exercise."""
+    """The largest fraction of peak on a GPU model, by course and name of the exercise."""
     best: dict[tuple[str, str], float] = {}
     for run in runs:
         if run.gpu == gpu and run.fraction_of_peak and run.verdict in _MEASURED:
@@ -106,35 +106,41 @@ def best_fractions(runs: Sequence[Run], gpu: str) -> dict[tuple[str, str], float
 MARKS: dict[State, str] = {"passed": "✔", "tried": "○", "new": " "}
 
 
-def table_lines(found: ProgressSummary, *, title: Callable[[str], str], day: Callable[[str], str]) -> Iterator[str]:
-    """Yield the lines. ``title`` makes a chapter's heading of its folder's name, ``day`` a date of a moment."""
-    widest = max((len(one.place.name) for one in found.standings), default=0)
-    for at, (chapter, members) in enumerate(groupby(found.standings, key=lambda one: one.place.chapter)):
+def table_lines(overview: ProgressSummary, *, title: Callable[[str], str], day: Callable[[str], str]) -> Iterator[str]:
+    """Yield the lines. ``title`` makes a chapter's heading from its folder name, ``day`` a date from a time."""
+    widest = max((len(standing.place.name) for standing in overview.standings), default=0)
+    for at, (chapter, members) in enumerate(groupby(overview.standings, key=lambda standing: standing.place.chapter)):
         group = list(members)
         if at:
             yield ""
-        passed = sum(one.state == "passed" for one in group)
+        passed = sum(standing.state == "passed" for standing in group)
         yield f"{title(chapter)}: {passed} of {len(group)} passed"
-        yield from (_line(one, widest, day).rstrip() for one in group)
-    words = f"{found.count('passed')} of {counted(len(found.standings), 'exercise')} passed"
-    if tried := found.count("tried"):
-        words += f", {tried} tried"
-    words += f", {counted(found.tries, 'run')}"
-    if found.elsewhere:
-        more = counted(found.elsewhere, "exercise")
-        words += f"; {more} of other courses: --course DIR shows them"
+        yield from (_line(standing, widest, day).rstrip() for standing in group)
+    total = f"{overview.count('passed')} of {counted(len(overview.standings), 'exercise')} passed"
+    if tried := overview.count("tried"):
+        total += f", {tried} tried"
+    total += f", {counted(overview.tries, 'run')}"
+    if overview.elsewhere:
+        more = counted(overview.elsewhere, "exercise")
+        total += f"; {more} of other courses: --course DIR shows them"
     yield ""
-    yield words + "."
+    yield total + "."
 
 
-def _line(one: Standing, widest: int, day: Callable[[str], str]) -> str:
-    when = day(one.passed_at) if one.passed_at else f"not yet, last tried {day(one.last_at)}" if one.last_at else ""
-    tries = f"{one.tries} {'try' if one.tries == 1 else 'tries'}" if one.tries else ""
-    points = f"{one.best.score} of {one.best.max_score}" if one.best is not None else ""
-    fraction = one.fastest.fraction_of_peak if one.fastest is not None else None
+def _line(standing: Standing, widest: int, day: Callable[[str], str]) -> str:
+    when = (
+        day(standing.passed_at)
+        if standing.passed_at
+        else f"not yet, last tried {day(standing.last_at)}"
+        if standing.last_at
+        else ""
+    )
+    tries = f"{standing.tries} {'try' if standing.tries == 1 else 'tries'}" if standing.tries else ""
+    points = f"{standing.best.score} of {standing.best.max_score}" if standing.best is not None else ""
+    fraction = standing.fastest.fraction_of_peak if standing.fastest is not None else None
     speed = f"{percent(fraction)} of peak" if fraction is not None else ""
     return (
-        f"{MARKS[one.state]} {one.place.number:>4}  {one.place.name:<{widest}}  "
+        f"{MARKS[standing.state]} {standing.place.number:>4}  {standing.place.name:<{widest}}  "
         f"{points:>10}  {speed:<13}  {tries:<8}  {when}"
     )
 
@@ -142,40 +148,40 @@ def _line(one: Standing, widest: int, day: Callable[[str], str]) -> str:
 # ------------------------------------------------------------------------------------------------------ for other tools
 
 PROGRESS_SCHEMA = "warpgrade/progress/1"
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet computes a text that begins so
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would evaluate a text that begins with one of these
 
 
-def progress_document(found: ProgressSummary, runs: Sequence[Run]) -> dict[str, Any]:
+def progress_document(overview: ProgressSummary, runs: Sequence[Run]) -> dict[str, Any]:
     """Return the whole progress: totals, a record for each exercise, and every run, oldest first."""
     return {
         "schema": PROGRESS_SCHEMA,
         "totals": {
-            "exercises": len(found.standings), "passed": found.count("passed"), "tried": found.count("tried"),
-            "tries": found.tries,
+            "exercises": len(overview.standings), "passed": overview.count("passed"),
+            "tried": overview.count("tried"), "tries": overview.tries,
         },
-        "exercises": [_record(one) for one in found.standings],
+        "exercises": [_record(standing) for standing in overview.standings],
         "runs": [asdict(run) for run in runs],
     }  # fmt: skip
 
 
-def _record(one: Standing) -> dict[str, Any]:
-    best, fastest = one.best, one.fastest
+def _record(standing: Standing) -> dict[str, Any]:
+    best, fastest = standing.best, standing.fastest
     return {
-        **asdict(one.place),
-        "state": one.state,
-        "tries": one.tries,
-        "hints_seen": one.hints_seen,
+        **asdict(standing.place),
+        "state": standing.state,
+        "tries": standing.tries,
+        "hints_seen": standing.hints_seen,
         "best_score": best.score if best else None,
         "max_score": best.max_score if best else None,
         "best_fraction_of_peak": fastest.fraction_of_peak if fastest else None,
         "gpu": fastest.gpu if fastest else None,
-        "passed_at": one.passed_at,
-        "last_at": one.last_at,
+        "passed_at": standing.passed_at,
+        "last_at": standing.last_at,
     }
 
 
 def runs_csv(runs: Sequence[Run]) -> str:
-    """Return every run as a line of CSV, under a line of the columns' names."""
+    """Return every run as a line of CSV, after a header line."""
     file = StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(COLUMNS)

@@ -1,9 +1,9 @@
-"""What `grade watch` waits for: single key presses of a terminal, and saves of files.
+"""The events of `grade watch`: single key presses of a terminal, and saves of files.
 
-Keys are read without Enter and without echo, and the terminal is left as it was, always. Of saves, the system's
-notifications wake, and a look at the files decides. Editors save in many ways: they write in place, or write another
-file and rename it, or first empty the file. Whatever happened, the file's time, size or number differs from when it
-was last looked at.
+Keys are read without Enter and without echo, and the terminal's settings are always restored. For saves, the system's
+notifications wake the watcher, which then checks the files. Editors save in many ways: they write in place, or write
+another file and rename it, or first empty the file. In every case the file's modification time, size or inode number
+changes.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Self
 
-END = "\x04"  # what Ctrl-D sends, and what is reported when the terminal has gone
-_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|.)?", re.DOTALL)  # what an arrow or a function key sends
+END = "\x04"  # the character of Ctrl-D, also reported when the terminal is closed
+_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|.)?", re.DOTALL)  # an arrow or a function key
 _ENDING = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")
 _BACKGROUND_PAUSE_S = 0.2
 
 
 class Keyboard:
-    """Calls ``press`` in a thread of its own with every key, while it is entered.
+    """A context manager that calls ``press`` with every key, in its own thread.
 
-    Where standard input is no terminal, or belongs to another program, ``listens`` is False and nothing happens.
+    If standard input is not a terminal, or another program has it, ``listens`` is False and nothing happens.
     """
 
     def __init__(self, press: Callable[[str], None]) -> None:
@@ -62,7 +62,7 @@ class Keyboard:
             os.close(self._wake_writer)
 
     def restore(self) -> None:
-        """Leave the terminal as it was found; may be called at any time, from any thread."""
+        """Restore the terminal's settings; may be called at any time, from any thread."""
         import termios
 
         if self._saved is not None and _in_foreground(self._input):
@@ -83,7 +83,7 @@ class Keyboard:
             ready, _, _ = select.select([self._input, self._wake_reader], [], [])
             if self._wake_reader in ready:
                 return
-            if not _in_foreground(self._input):  # what is typed now is for another program
+            if not _in_foreground(self._input):  # the keys are for another program
                 self._closed.wait(_BACKGROUND_PAUSE_S)
                 continue
             try:
@@ -95,7 +95,7 @@ class Keyboard:
             if pressed == END.encode():
                 return
 
-    # -- signals: the terminal first, then whatever would have happened
+    # -- signals: restore the terminal first, then act as without these handlers
 
     def _take_signals(self) -> None:
         if threading.current_thread() is not threading.main_thread():
@@ -119,7 +119,7 @@ class Keyboard:
     def _stopping(self, number: int, frame: FrameType | None) -> None:
         self.restore()
         signal.signal(number, signal.SIG_DFL)
-        signal.raise_signal(number)  # stops here until SIGCONT, or not at all where nobody could continue it
+        signal.raise_signal(number)  # stops here until SIGCONT, or not at all if no shell could continue it
         signal.signal(number, self._stopping)
         self._read_single_keys()
 
@@ -143,45 +143,45 @@ def _in_foreground(descriptor: int) -> bool:
 
 QUIET_MS = 50  # a save is over when nothing more happens for this long
 LONGEST_MS = 400  # or when it has gone on for this long
-LOOK_MS = 1000  # look without a notification: not every file system sends them
+LOOK_MS = 1000  # check without a notification this often: not every file system sends them
 
 Stamp = tuple[int, int, int]
 
 
 def stamp(path: Path) -> Stamp | None:
-    """What changes with every save: modification time, size and number; None where there is no file."""
+    """The file's modification time, size and inode number, which change with every save; None if there is no file."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 class Saves:
-    """The files' stamps when they were last looked at."""
+    """The files' stamps at the last look."""
 
     def __init__(self) -> None:
         self._seen: dict[Path, Stamp | None] = {}
 
     def look(self, paths: Iterable[Path]) -> list[Path]:
-        """The files that were saved since the last look, the newest first; a file that has gone is none of them."""
-        found = {path: stamp(path) for path in paths}
-        saved = [path for path, now in found.items() if now is not None and now != self._seen.get(path)]
-        self._seen |= found
+        """The existing files that were saved since the last look, newest first."""
+        stamps = {path: stamp(path) for path in paths}
+        saved = [path for path, now in stamps.items() if now is not None and now != self._seen.get(path)]
+        self._seen |= stamps
         return newest_first(saved)
 
     def has_new(self, paths: Iterable[Path]) -> bool:
-        """Whether one of the files was saved since the last look, which this is not. From any thread."""
+        """Whether one of the files was saved since the last look; does not count as a look. From any thread."""
         return any((now := stamp(path)) is not None and now != self._seen.get(path) for path in paths)
 
 
 def newest_first(paths: Iterable[Path]) -> list[Path]:
-    """The paths by modification time, those that have gone at the end."""
+    """The paths by modification time; missing files come last."""
     return sorted(paths, key=lambda path: stamp(path) or (0, 0, 0), reverse=True)
 
 
 def wake_at_saves(folders: Iterable[Path], wake: Callable[[], None], stop: threading.Event) -> None:
-    """Call ``wake`` whenever something may have changed in one of the folders, and each second, until ``stop``."""
+    """Call ``wake`` whenever a file in one of the folders may have changed, and each second, until ``stop``."""
     try:
         from watchfiles import watch
 

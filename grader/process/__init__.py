@@ -1,1 +1,1 @@
-"""Child processes: how one is started and limited, what it may reach, and the channel that its answers come through."""
+"""Child processes: starting and limiting them, the sandbox, and the channel for messages."""

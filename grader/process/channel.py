@@ -4,26 +4,26 @@
                 child.channel.send({"source": b"..."})
                 message, arrays = child.channel.receive(20.0)
     child:  def main() -> None:                      # the module named to `grader.process.child.spawn`
-                channel, sandbox = attach()          # first; then import what is heavy, then
-                sandbox.apply()                      # apply the limits, then read what is hostile
+                channel, sandbox = attach()          # first; then import heavy modules, then
+                sandbox.apply()                      # apply the limits, then read hostile input
                 message, arrays = channel.receive(None)
 
-One message is a JSON header with a length before it, followed by raw bytes: nothing that arrives is ever unpickled
-or evaluated, and every length is checked against a limit before memory is taken. Standard output
-of a child goes nowhere, and standard error into a bounded tail that nobody parses.
+One message is a JSON header, preceded by its length and followed by raw bytes: received data is never unpickled or
+evaluated, and every length is checked against a limit before memory is allocated. Standard output of a child is
+discarded; the last part of standard error is kept and never parsed.
 
-    ChannelError (a GraderFault, so that one nobody caught ends as verdict ``error``)
-    ├── ChannelClosed    the other side is gone
+    ChannelError (a GraderFault, so that an uncaught one becomes the verdict ``error``)
+    ├── ChannelClosed    the other side closed the channel
     ├── ChannelTimeout   the deadline passed
-    └── ChannelBroken    what arrived is no message
+    └── ChannelBroken    the received bytes are not a message
 
-A `Stopper` stops a grading from another thread: `grade watch` does so when the file is saved while it is graded. All
-waits on a channel that was opened inside of its ``with`` end at once.
+A `Stopper` stops a grading from another thread: `grade watch` uses it when the file is saved during a grading. All
+waits on a channel that was opened inside its ``with`` end at once.
 
     stopper = Stopper()
     with stopper:              # in the thread that grades
         grade(request)         # raises Stopped, and its children end
-    stopper.stop()             # meanwhile, in another thread
+    stopper.stop()             # in another thread
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _CHUNK = 1 << 20
 
 
 class ChannelError(GraderFault):
-    """Raised when talking to a child failed; never raised itself, only its children are."""
+    """Raised when communication with a child failed; only its subclasses are raised."""
 
 
 class ChannelClosed(ChannelError):
@@ -69,28 +69,28 @@ class ChannelClosed(ChannelError):
 
 
 class ChannelTimeout(ChannelError):
-    """Raised when the deadline passed before the whole message was through."""
+    """Raised when the deadline passed before the whole message was sent or received."""
 
 
 class ChannelBroken(ChannelError):
-    """Raised when the bytes that arrived are no message, or one beyond the limits."""
+    """Raised when the received bytes are not a message, or a message exceeds the limits."""
 
 
 class Stopped(BaseException):
-    """Raised in the threads of a grading that was stopped. No Exception: nobody is to take it for a fault."""
+    """Raised in the threads of a stopped grading. Not an Exception, so that it is not handled as an error."""
 
 
 class Stopper:
-    """The end of one grading; once stopped it stays so. One at a time can be entered."""
+    """Stops one grading; cannot be reset. Only one can be entered at a time."""
 
     current: Stopper | None = None
-    """That of the grading in progress, if it has one."""
+    """The stopper of the grading in progress, if it has one."""
 
     def __init__(self) -> None:
-        self.read_fd, self._write_fd = os.pipe()  # a pipe, because a wait for a child is a poll()
+        self.read_fd, self._write_fd = os.pipe()  # a pipe, because waits for a child use poll()
 
     def stop(self) -> None:
-        """End every wait that belongs to the grading; from any thread, any number of times."""
+        """End every wait of the grading; from any thread, any number of times."""
         os.write(self._write_fd, b".")
 
     def __enter__(self) -> Self:
@@ -100,7 +100,7 @@ class Stopper:
     def __exit__(self, *_: object) -> None:
         Stopper.current = None
 
-    def __del__(self) -> None:  # not at the end of the `with`: threads of the grading may still be about to end
+    def __del__(self) -> None:  # not at the end of the `with`: threads of the grading may still use it
         os.close(self.read_fd)
         os.close(self._write_fd)
 
@@ -108,8 +108,8 @@ class Stopper:
 class Channel:
     """Messages over two file descriptors that this object owns.
 
-    Both are made non-blocking: every wait has a deadline, and ends with Stopped when the grading is stopped that opened
-    the channel. Use it from one thread.
+    Both are made non-blocking: every wait has a deadline, and raises Stopped when the grading that opened the channel
+    is stopped. Use it from one thread.
     """
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
@@ -144,7 +144,7 @@ class Channel:
         text = _ENCODER.encode(header).encode("utf-8", "surrogatepass")
         deadline = _deadline(timeout_s)
         parts = [_PREFIX.pack(MAGIC, len(text)) + text, *blobs.values()]
-        # In one piece: the other side would wake up for the first one, and go to sleep again.
+        # In one write: otherwise the other side would wake up for the first part, and wait again.
         for part in [b"".join(parts)] if sum(map(len, parts)) <= _CHUNK else parts:
             self._write(part, deadline)
         for array in arrays.values():
@@ -152,19 +152,19 @@ class Channel:
                 self._write(_bytes_of(array), deadline)
 
     def receive(self, timeout_s: float | None) -> tuple[dict[str, Any], dict[str, npt.NDArray[np.generic]]]:
-        """Receive one message, all of it within ``timeout_s`` seconds (None: wait for ever).
+        """Receive one whole message within ``timeout_s`` seconds (None: no limit).
 
-        Raises ChannelClosed, ChannelTimeout, ChannelBroken. A timeout in the middle of a message leaves the channel
-        unusable; one before its first byte does not.
+        Raises ChannelClosed, ChannelTimeout, ChannelBroken. A timeout in the middle of a message makes the channel
+        unusable; a timeout before the first byte does not.
         """
         if self._broken:
-            raise ChannelBroken("the channel was given up in the middle of a message")
+            raise ChannelBroken("an earlier message was received only in part")
         deadline = _deadline(timeout_s)
         self._wait(self._read_fd, select.POLLIN, deadline)
-        self._broken = True  # until the whole message is here
+        self._broken = True  # until the whole message is received
         magic, length = _PREFIX.unpack(self._read(_PREFIX.size, deadline))
         if magic != MAGIC or length > HEADER_LIMIT:
-            raise ChannelBroken("what arrived is not a message")
+            raise ChannelBroken("the received bytes are not a message")
         message, blobs, arrays = _checked(self._read(length, deadline))
         for name, size in blobs:
             message[name] = bytes(self._read(size, deadline))
@@ -188,7 +188,7 @@ class Channel:
 
     @property
     def is_broken(self) -> bool:
-        """Whether it was given up in the middle of a message, so that nothing can be received any more."""
+        """Whether a message was received only in part, so that nothing can be received any more."""
         return self._broken
 
     def close(self) -> None:
@@ -243,9 +243,9 @@ class Channel:
 
 
 def attach() -> tuple[Channel, Sandbox]:
-    """The child's first call: its end of the channel, and the sandbox that `spawn` was given (still to be applied).
+    """The child's first call: its end of the channel, and the sandbox passed to `spawn` (which it must still apply).
 
-    Also asks the kernel to end this process when its parent dies, so that a killed grader leaves nothing running.
+    Also asks the kernel to end this process when its parent dies, so that a killed grader leaves no process.
     """
     read_fd, write_fd, parent = (int(word) for word in sys.argv[1:4])
     die_with_parent(parent)
@@ -256,13 +256,13 @@ def attach() -> tuple[Channel, Sandbox]:
 
 
 def fork_for_each_session(channel: Channel) -> None:
-    """Return in a fork for each session where the parent asked for that, else at once.
+    """Return in a new fork for each session, if the parent requested this; otherwise return at once.
 
-        spawn(MODULE, forks=True) ─▶ imports what is heavy ─▶ fork ─▶ sandbox, one session, "end" ─▶ "ended"
+        spawn(MODULE, forks=True) ─▶ imports heavy modules ─▶ fork ─▶ sandbox, one session, "end" ─▶ "ended"
                                             ▲───────────────────────────────────────────────────────┘
 
-    A fork has all imports, and nothing of the session before. One that dies in any other way takes the child with it,
-    in the same way: the parent sees what it would have seen without a fork.
+    A fork has all imports, and no state of earlier sessions. If it ends in any other way, the child ends in the same
+    way: the parent sees the same as without a fork.
     """
     if not channel.forks:
         return
@@ -293,9 +293,9 @@ def _deadline(timeout_s: float | None) -> float | None:
 
 
 def _check(deadline: float | None) -> None:
-    # Checked after every chunk: a side that drips single bytes must not push its deadline along.
+    # Checked after every chunk: a side that sends single bytes must not extend its deadline.
     if deadline is not None and time.monotonic() > deadline:
-        raise ChannelTimeout("the message was not through in time")
+        raise ChannelTimeout("the message was not complete in time")
 
 
 def _contiguous(array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
@@ -315,18 +315,18 @@ def _bytes_of(array: npt.NDArray[np.generic]) -> memoryview:
 
 
 def _checked(text: bytearray) -> tuple[dict[str, Any], list[tuple[str, int]], list[tuple[str, str, tuple[int, ...]]]]:
-    """The header's three parts, once every name, type and size in it is known to be harmless."""
+    """The header's three parts, after every name, type and size is checked. Raises ChannelBroken."""
     try:
         header = json.loads(bytes(text).decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError):
-        raise ChannelBroken("what arrived is not a message: no JSON") from None
+        raise ChannelBroken("the received bytes are not a message: no JSON") from None
     try:
         message = dict(header["message"])
         blobs = [(str(name), _size(size)) for name, size in header["blobs"]]
         arrays = [(str(name), str(dtype), tuple(map(_size, shape))) for name, dtype, shape in header["arrays"]]
         total = sum(size for _, size in blobs) + sum(_itemsize(dtype) * math.prod(shape) for _, dtype, shape in arrays)
     except (KeyError, TypeError, ValueError):
-        raise ChannelBroken("what arrived is not a message: a wrong header") from None
+        raise ChannelBroken("the received bytes are not a message: a wrong header") from None
     if total > PAYLOAD_LIMIT or len(blobs) + len(arrays) > ARRAY_LIMIT:
         raise ChannelBroken(f"a message of {total} bytes is beyond the limit")
     return message, blobs, arrays

@@ -1,6 +1,7 @@
-"""Child processes: how they are started, watched and ended. `spawn` is the way in.
+"""Child processes: starting (`spawn`), watching and ending them.
 
-`ChildPool` keeps children for the next program: for what the course or a test wrote, where starting one costs most.
+`ChildPool` keeps children for the next program: only for programs of the course or a test, where starting a child takes
+most of the time.
 """
 
 from __future__ import annotations
@@ -27,20 +28,20 @@ from grader.process.sandbox import Sandbox
 
 ENVIRONMENT = {
     "LC_ALL": "C.UTF-8",  # the same messages and the same text encoding everywhere
-    # One thread: a thread that exists before the sandbox is applied would stay outside it, and starting
-    # a pool that nobody uses costs every child its start-up time.
+    # One thread: a thread that exists before the sandbox is applied would not be restricted, and starting an unused
+    # thread pool takes time in every child.
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
 }
-INHERITED = ("LD_LIBRARY_PATH",)  # else an interpreter or driver library that was found here is not found there
+INHERITED = ("LD_LIBRARY_PATH",)  # so that the child finds the same interpreter and driver libraries
 TAIL_BYTES = 64 << 10  # of standard error
 PIPE_BYTES = 1 << 20
 SESSION_END_S = 2.0
-_OF_A_PROCESS = 2  # of a clock's number, beside the process's: its threads' processor time together (Linux)
+_OF_A_PROCESS = 2  # in the number of a Linux CPU clock, with a process id: processor time of all threads together
 
-# The child's first lines. -I and -S keep the environment, the current folder and *.pth code out; the search path is
-# the parent's own, so the child imports exactly what the parent would.
+# The child's first lines. -I and -S ignore the environment, the current folder and *.pth code; the search path is the
+# parent's, so the child imports the same modules as the parent.
 _BOOT = (
     "import sys, json; from importlib import import_module; "
     "sys.path[:] = json.loads(sys.argv.pop(1)); import_module(sys.argv.pop(1)).main()"
@@ -52,7 +53,7 @@ class Closing(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """End it; closing twice is fine."""
+        """End it; may be called twice."""
 
     def __enter__(self) -> Self:
         return self
@@ -62,15 +63,15 @@ class Closing(ABC):
 
 
 class Child(Closing):
-    """A running child: its channel, the end of its standard error, and its own end.
+    """A running child: its channel, the last part of its standard error, and its exit status.
 
     As a context manager it is killed on exit, with its whole process group, and reaped.
     """
 
     def __init__(self, process: subprocess.Popen[bytes], channel: Channel) -> None:
         self.channel = channel
-        self.pid = process.pid  # of who works: a fork of the process says so when it is ready
-        # Both are known once it has ended: resident memory, where that was its own, and user and kernel time.
+        self.pid = process.pid  # of the working process: a fork replaces it with its own when it is ready
+        # Both are known after its end: peak resident memory, if that was its own, and user and kernel time.
         self.peak_memory_bytes: int | None = None
         self.cpu_s: float | None = None
         self._process = process
@@ -79,14 +80,14 @@ class Child(Closing):
 
     @property
     def stderr(self) -> str:
-        """The last 64 kB of what it wrote to standard error so far; all of its last words once it has ended."""
+        """The last 64 KiB that it has written to standard error; complete after its end."""
         if self._process.returncode is not None:
-            self._errors.join()  # the pipe may still hold what it wrote before it died
+            self._errors.join()  # the pipe may still have unread text
         return self._errors.text()
 
     @property
     def returncode(self) -> int | None:
-        """None while it runs; else its exit status, negative for a signal."""
+        """None while it runs, else its exit status; negative for a signal."""
         return self._process.returncode
 
     @property
@@ -101,7 +102,7 @@ class Child(Closing):
             return f"signal {-code}"
 
     def used_s(self) -> float | None:
-        """Seconds of processor time so far, of all its threads; None where the system does not say."""
+        """Seconds of processor time so far, of all its threads; None if the system does not report it."""
         try:
             return time.clock_gettime((~self.pid << 3) | _OF_A_PROCESS)
         except OSError:
@@ -122,15 +123,15 @@ class Child(Closing):
             return 0, 0
 
     def is_ready(self) -> bool:
-        """Whether one of its threads works, or would if it had a processor; False where the system does not say."""
+        """Whether one of its threads is running or ready to run; False if the system does not report it."""
         try:
             threads = [*Path(f"/proc/{self.pid}/task").iterdir()]
             return any((thread / "stat").read_bytes().rpartition(b")")[2].split()[0] == b"R" for thread in threads)
-        except OSError:  # also where a thread ends meanwhile
+        except OSError:  # also if a thread ends meanwhile
             return False
 
     def ended_session(self) -> bool:
-        """End the session of a child that forks, and wait for it; False where the child does not do that."""
+        """End the session of a child that forks, and wait for its end; False if the child does not answer."""
         try:
             self.channel.send({"do": "end"})
             while self.channel.receive(SESSION_END_S)[0].get("is") != "ended":
@@ -141,7 +142,7 @@ class Child(Closing):
         return True
 
     def wait(self, timeout_s: float | None = None) -> int | None:
-        """Wait until it has ended; its return code, or None when ``timeout_s`` seconds were not enough."""
+        """Wait until it has ended; returns its exit status, or None after ``timeout_s`` seconds."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         pause_s = 0.0002
         while not self._reaped(block=deadline is None):
@@ -152,9 +153,9 @@ class Child(Closing):
         return self.returncode
 
     def kill(self) -> None:
-        """End it at once, with every process of its group, and reap it; does nothing after the end."""
+        """Kill it with every process of its group, and reap it; does nothing after its end."""
         if self._process.returncode is None:
-            # Not yet reaped, so the number cannot belong to another process group by now.
+            # Not reaped yet, so the number cannot belong to another process group.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             with contextlib.suppress(ProcessLookupError):
@@ -170,7 +171,7 @@ class Child(Closing):
     def _reaped(self, *, block: bool) -> bool:
         if self._process.returncode is not None:
             return True
-        # First a look that leaves it unreaped: while it is a zombie its process group's number is still ours to kill.
+        # Without reaping it first: while it is a zombie, the number of its process group cannot be used again.
         if os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT | (0 if block else os.WNOHANG)) is None:
             return False
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -178,7 +179,7 @@ class Child(Closing):
         _, status, usage = os.wait4(self._process.pid, 0)
         self._process.returncode = os.waitstatus_to_exitcode(status)
         peak_bytes = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-        if peak_bytes > self._inherited_bytes:  # a fork begins with its parent's memory, and Linux remembers that
+        if peak_bytes > self._inherited_bytes:  # after fork() the peak begins with the parent's
             self.peak_memory_bytes = peak_bytes
         self.cpu_s = usage.ru_utime + usage.ru_stime
         return True
@@ -193,9 +194,9 @@ def _status(path: Path) -> os.stat_result | None:
 
 
 def _peak_bytes() -> int:
-    """What this process has had resident at most; 0 where a child's usage does not begin with it.
+    """The peak resident memory of this process, with which a child's ru_maxrss begins; 0 if it does not (not Linux).
 
-    Not its own usage, which begins with what its parent had: a large one, long ago, would hide every child's.
+    Not this process's ru_maxrss, which begins with its parent's: a large parent would hide every child's peak.
     """
     try:
         status = Path("/proc/self/status").read_text()
@@ -205,7 +206,7 @@ def _peak_bytes() -> int:
 
 
 class _Tail:
-    """The last bytes of a stream, drained by a thread so that a chatty child neither blocks nor fills memory."""
+    """The last bytes of a stream, read by a thread so that a child with much output neither blocks nor fills memory."""
 
     def __init__(self, stream: IO[bytes] | None) -> None:
         assert stream is not None
@@ -218,7 +219,7 @@ class _Tail:
         return bytes(self._content).decode("utf-8", "replace")
 
     def join(self) -> None:
-        # Bounded: a process that left the group may hold the stream open; the thread is a daemon.
+        # With a timeout: a process that left the group may keep the stream open; the thread is a daemon.
         self._thread.join(0.5)
 
     def _drain(self) -> None:
@@ -236,11 +237,11 @@ def spawn(
     cwd: str = "/",
     forks: bool = False,
 ) -> Child:
-    """Start ``main()`` of ``module`` in a child process of its own session, with a channel to it.
+    """Start ``main()`` of ``module`` in a child process with its own session, and a channel to it.
 
-    ``env`` is added to the few variables of `ENVIRONMENT`; nothing else of this process's environment is passed on.
+    Its environment is `ENVIRONMENT`, `INHERITED` and ``env``; other variables of this process are not passed on.
     ``pass_fds`` stay open in the child under the same numbers (for shared mappings). With ``forks`` a module that calls
-    `fork_for_each_session` serves one session after another. Raises GraderFault when no process can be started.
+    `fork_for_each_session` serves one session after another. Raises GraderFault if no process can be started.
     """
     root = str(PACKAGE.parent)
     search_path = [root, *(str(Path(folder).absolute()) for folder in sys.path if folder and folder != root)]
@@ -257,7 +258,7 @@ def spawn(
             stderr=subprocess.PIPE,
             bufsize=0,
             pass_fds=(child_read, child_write, *pass_fds),
-            start_new_session=True,  # a process group of its own, so that all of it can be killed
+            start_new_session=True,  # its own process group, so that all of it can be killed
             cwd=cwd,
             env={**ENVIRONMENT, **inherited, **(env or {})},
         )
@@ -269,7 +270,7 @@ def spawn(
         os.close(child_read)
         os.close(child_write)
     child = Child(process, Channel(parent_read, parent_write))
-    with contextlib.suppress(ChannelClosed):  # a child that is dead already: its user finds out when it receives
+    with contextlib.suppress(ChannelClosed):  # the child is dead already: the next receive() reports it
         child.channel.send({"sandbox": (sandbox or Sandbox()).to_dict(), "forks": forks})
     return child
 
@@ -279,15 +280,15 @@ def _pipe() -> tuple[int, int]:
     if sys.platform == "linux":
         import fcntl
 
-        # Larger than the usual 64 KiB: fewer switches between the two sides. A refusal (a user's pipe quota) is fine.
+        # Larger than the default 64 KiB: fewer context switches. If it fails (a user's pipe quota), 64 KiB remain.
         with contextlib.suppress(OSError):
             fcntl.fcntl(write_fd, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
     return read_fd, write_fd
 
 
 @dataclass(frozen=True)
-class Used:
-    """A child, how many programs it has run, and notes of its user about what it holds."""
+class PooledChild:
+    """A child, the number of programs that it has run, and keys of what its user has stored in it."""
 
     child: Child
     programs: int = 0
@@ -295,36 +296,36 @@ class Used:
 
 
 class ChildPool(Closing):
-    """Children that wait for work, each replaced after ``programs`` programs. Thread-safe."""
+    """Idle children, each replaced after ``programs`` programs. Thread-safe."""
 
     def __init__(self, start: Callable[[], Child], *, programs: int) -> None:
         from concurrent.futures import ThreadPoolExecutor
 
         self._start = start
         self._programs = programs
-        self._idle: list[Used] = []
+        self._idle: list[PooledChild] = []
         self._lock = threading.Lock()
-        # A child ends with the thread that started it, so all are started by one that stays.
+        # A child ends with the thread that started it, so one long-lived thread starts all of them.
         self._starter = ThreadPoolExecutor(1, thread_name_prefix="kept-children")
 
-    def take(self) -> Used:
-        """Return an idle child, or a new one. Raises GraderFault where none can be started."""
+    def take(self) -> PooledChild:
+        """Return an idle child, or a new one. Raises GraderFault if none can be started."""
         with self._lock:
             if self._idle:
                 return self._idle.pop()
-        return Used(self._starter.submit(self._start).result())
+        return PooledChild(self._starter.submit(self._start).result())
 
-    def give_back(self, used: Used) -> None:
-        """Keep a child that has run one more program for the next one, unless it has run enough of them."""
-        if used.programs + 1 >= self._programs:
-            used.child.close()
+    def give_back(self, pooled: PooledChild) -> None:
+        """Return a child that has run one more program; it is closed if that was its last one."""
+        if pooled.programs + 1 >= self._programs:
+            pooled.child.close()
             return
         with self._lock:
-            self._idle.append(Used(used.child, used.programs + 1, used.holds))
+            self._idle.append(PooledChild(pooled.child, pooled.programs + 1, pooled.holds))
 
     def close(self) -> None:
-        """End the children that wait."""
-        for used in self._idle:
-            used.child.close()
+        """End the idle children."""
+        for pooled in self._idle:
+            pooled.child.close()
         self._idle.clear()
         self._starter.shutdown()

@@ -1,10 +1,10 @@
-"""What a child process may still touch: files (Landlock), families of system calls (seccomp), memory, time.
+"""What a child process may access: files (Landlock), groups of system calls (seccomp), memory, processor time.
 
-The child restricts itself, once it has imported what it needs and before it reads anything hostile:
+The child restricts itself after its imports and before it reads anything hostile:
 
     Sandbox(read=("/usr/include",), memory_bytes=2 << 30, cpu_s=20).apply()      # -> "landlock" or "none"
 
-Nothing here needs privileges, and nothing can be undone. Landlock: Linux 5.13 and later, kernel documentation
+This needs no privileges, and cannot be undone. Landlock: Linux 5.13 and later, kernel documentation
 "userspace-api/landlock"; its three system calls have the same numbers on x86-64 and aarch64.
 """
 
@@ -27,26 +27,26 @@ _CREATE_RULESET_VERSION = 1
 
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _REFER, _TRUNCATE, _IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
-_FILE_RIGHTS = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV  # those that a plain file may be given
+_FILE_RIGHTS = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV  # the rights that apply to a plain file
 _READ = _READ_FILE | _READ_DIR
 _ALL_RIGHTS = (1 << 16) - 1
 _RIGHTS_OF_ABI = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1}  # 5 and later: all
-_NET_OF_ABI = (4, 0b11)  # since which ABI: bind and connect TCP
-_SCOPE_OF_ABI = (6, 0b11)  # since which ABI: abstract sockets and signals stay inside
+_NET_OF_ABI = (4, 0b11)  # from this ABI on: bind and connect TCP
+_SCOPE_OF_ABI = (6, 0b11)  # from this ABI on: no abstract sockets and signals to processes outside
 
 _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
 
 
 @dataclass(frozen=True)
 class Sandbox:
-    """The limits of one child; the default closes nothing and only switches core dumps off.
+    """The limits of one child; the default only switches core dumps off.
 
-    ``read``, ``write`` and ``execute`` are files and folders (with everything in them); what does not exist is left
-    out. ``files=True`` closes the file system but for these. ``processes=False`` forbids starting processes (threads
-    stay possible), ``network=False`` opening sockets; either also forbids what no child needs (`FORBIDDEN`).
-    ``memory_files=True`` leaves it files without names in memory (memfd_create), which CUDA's driver makes.
-    ``memory_bytes`` limits address space: leave it None where CUDA is used, which reserves far more than it takes.
-    ``cpu_s`` ends the process with SIGXCPU, ``open_files`` is the number of descriptors.
+    ``read``, ``write`` and ``execute`` are files and folders (with their contents); paths that do not exist are
+    ignored. ``files=True`` forbids access to all other files. ``processes=False`` forbids starting processes (threads
+    are allowed), ``network=False`` opening sockets; either also forbids calls that no child needs (`FORBIDDEN`).
+    ``memory_files=True`` allows anonymous files in memory (memfd_create), which CUDA's driver makes.
+    ``memory_bytes`` limits the address space: leave it None for CUDA, which reserves far more than it uses. ``cpu_s``
+    ends the process with SIGXCPU, ``open_files`` limits the number of descriptors.
     """
 
     files: bool = False
@@ -62,11 +62,11 @@ class Sandbox:
     open_files: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The form in which it travels to the child."""
+        """The fields as JSON values, for the message to the child."""
         return asdict(self)
 
     def apply(self) -> str:
-        """Restrict this process, for good; ``"landlock"`` or ``"none"`` says whether files are closed."""
+        """Restrict this process permanently. Returns ``"landlock"`` if that includes its files, else ``"none"``."""
         limit(
             memory_bytes=self.memory_bytes, cpu_s=self.cpu_s, file_bytes=self.file_bytes, open_files=self.open_files
         )  # fmt: skip
@@ -78,12 +78,12 @@ class Sandbox:
 
 
 def available() -> str:
-    """``"landlock"`` where this kernel can close the file system for a process, else ``"none"``."""
+    """``"landlock"`` if this kernel can restrict a process's access to files, else ``"none"``."""
     return "landlock" if abi() >= 1 else "none"
 
 
 def abi() -> int:
-    """Landlock's ABI version, 0 where there is none (another system, an old kernel, switched off)."""
+    """Landlock's ABI version; 0 if there is no Landlock (another system, an old kernel, switched off)."""
     if sys.platform != "linux" or os.uname().machine not in ("x86_64", "aarch64"):
         return 0
     import ctypes
@@ -92,12 +92,12 @@ def abi() -> int:
 
 
 def restrict(*, read: Iterable[str] = (), write: Iterable[str] = (), execute: Iterable[str] = ()) -> str:
-    """Close the file system for this thread and all that it starts, but for the paths named.
+    """Forbid this thread, and all threads and processes that it starts, access to files except the given paths.
 
-    Returns ``"landlock"``, or ``"none"`` where the kernel cannot. ``read`` allows reading files and listing folders,
-    ``write`` reading, writing, making and removing, ``execute`` reading and starting programs. Also closes TCP, and
-    abstract sockets and signals to processes outside, where the kernel can. Symbolic links count by their targets.
-    Threads that run already stay outside, so with any the answer is ``"none"``, although this thread is closed in.
+    Returns ``"landlock"``, or ``"none"`` if the kernel cannot. ``read`` allows reading files and listing folders,
+    ``write`` reading, writing, creating and removing, ``execute`` reading and starting programs. Also forbids TCP, and
+    abstract sockets and signals to processes outside, if the kernel can. Symbolic links count by their targets.
+    Other threads that run already are not restricted: if there are any, the result is ``"none"``.
     """
     version = abi()
     if version < 1:
@@ -147,7 +147,7 @@ def limit(
 
 
 def die_with_parent(parent: int) -> None:
-    """Have the kernel end this process when its parent (process ``parent``) ends; exits at once if it has already."""
+    """Let the kernel end this process when its parent (process ``parent``) ends; exits if it has ended already."""
     if sys.platform != "linux":
         return
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -239,16 +239,17 @@ FORBIDDEN: dict[str, dict[str, Numbers]] = {
 _LOOKED_AT: dict[str, Numbers] = {
     "clone": (56, 220), "clone3": (435, 435), "fcntl": (72, 25), "prctl": (157, 167), "seccomp": (317, 277),
 }  # fmt: skip
-# Those that name a process, and which argument does: allowed for this one. Landlock ends signals only since its ABI 6,
-# and the rest never: a child could take its parent's processor time away, or slow down whoever holds the clock.
+# Calls with a process as an argument, and its index: they are allowed on this process only. Landlock forbids signals
+# only from ABI 6 on, and never the others: a child could take processor time from its parent, or slow down the process
+# that measures the time.
 _CALLS_ON_A_PROCESS: dict[str, tuple[Numbers, int]] = {
     "kill": ((62, 129), 0), "tkill": ((200, 130), 0), "tgkill": ((234, 131), 0), "rt_sigqueueinfo": ((129, 138), 0),
     "rt_tgsigqueueinfo": ((297, 240), 0), "prlimit64": ((302, 261), 0), "sched_setaffinity": ((203, 122), 0),
     "sched_setscheduler": ((144, 119), 0), "sched_setparam": ((142, 118), 0), "sched_setattr": ((314, 274), 0),
     "migrate_pages": ((256, 238), 0), "move_pages": ((279, 239), 0),
 }  # fmt: skip
-# Commands of fcntl that have the kernel send a signal, of any kind, to whoever owns a file: F_SETOWN, F_SETSIG,
-# F_SETOWN_EX. A parent that is stopped before it starts the clock would measure nothing.
+# Commands of fcntl that let the kernel send any signal to the owner of a file: F_SETOWN, F_SETSIG, F_SETOWN_EX. A child
+# could stop its parent before the parent starts the clock.
 _OWNER_COMMANDS = (8, 10, 15)
 # Options of prctl: to outlive the parent, and to close /proc/PID to it, where it sees what the process holds.
 _OWN_OPTIONS = (_PR_SET_PDEATHSIG, 4)  # PR_SET_DUMPABLE
@@ -256,12 +257,12 @@ _SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ: a pipe's memory counts for nobody, and ro
 
 
 def forbid(*, processes: bool, network: bool, memory_files: bool) -> bool:
-    """Forbid this process to start processes, to open sockets, or both, for good; False where the kernel cannot.
+    """Forbid this process permanently to start processes, to open sockets, or both; False if the kernel cannot.
 
-    Either also forbids what is `FORBIDDEN`, and memfd_create if that is asked for. It holds for all its threads, also
-    for those that run already. Without ``processes`` it can do nothing to other processes either: no signals, limits or
-    priorities; and it ends with its parent. Threads stay possible. A forbidden call fails with EPERM; ``clone3`` with
-    ENOSYS, on which the C library falls back to ``clone``, whose flags a filter can read.
+    Either also forbids the calls in `FORBIDDEN`; ``memory_files`` forbids memfd_create. The filter applies to all its
+    threads, also to running ones. ``processes`` also forbids signals to other processes and changes of their limits and
+    priorities, and the process ends with its parent. Threads are allowed. A forbidden call fails with EPERM; ``clone3``
+    fails with ENOSYS, so that the C library uses ``clone``, whose flags a filter can read.
     """
     if not (processes or network):
         return True
@@ -279,7 +280,7 @@ def forbid(*, processes: bool, network: bool, memory_files: bool) -> bool:
 
 
 def _of(calls: dict[str, Numbers], machine: str) -> dict[str, int]:
-    """The numbers of those calls that such a machine has, by name."""
+    """The numbers of a machine's system calls, by name."""
     column = list(_ARCHITECTURES).index(machine)
     return {name: number for name, numbers in calls.items() if (number := numbers[column]) is not None}
 
@@ -325,10 +326,10 @@ def _clone(number: int, *, only_threads: bool) -> list[Instruction]:
 
 
 def _on_itself(number: int, argument: int) -> list[Instruction]:
-    """Allow a call where the argument names this process: by 0 or by its number."""
+    """Allow a call only if the argument is this process: 0 or its number."""
     return [
         (_JUMP_EQUAL, 0, 5, number),
-        (_LOAD, 0, 0, _OFFSET_ARGUMENTS + 8 * argument),  # the lower half: process numbers have no more
+        (_LOAD, 0, 0, _OFFSET_ARGUMENTS + 8 * argument),  # the lower half: a process number has 32 bits
         (_JUMP_EQUAL, 2, 0, 0),
         (_JUMP_EQUAL, 1, 0, os.getpid()),
         (_RETURN, 0, 0, _ERRNO | _EPERM),
@@ -369,7 +370,7 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
 
     try:
         fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
-    except OSError:  # not there: nothing to allow
+    except OSError:  # it does not exist: there is nothing to allow
         return
     try:
         if not os.path.isdir(path):  # noqa: PTH112 (pathlib would cost every child its import)
@@ -382,7 +383,7 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
 
 def _threads() -> int:
     with open("/proc/self/stat", "rb") as stat:
-        # The command's name, in parentheses, may hold anything; num_threads is the 18th field after it.
+        # The command's name, in parentheses, may contain any characters; num_threads is the 18th field after it.
         return int(stat.read().rpartition(b")")[2].split()[17])
 
 
@@ -404,7 +405,7 @@ def _prctl(option: int, value: int) -> None:
 
 
 def _checked(result: int, call: str) -> int:
-    """What a call of the C library returned. Raises OSError where it failed."""
+    """The result of a call of the C library. Raises OSError if it failed."""
     import ctypes
 
     if result < 0:

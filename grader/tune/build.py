@@ -1,6 +1,6 @@
-"""Compile and assemble each combination, and say of each that cannot run why: before anything is launched.
+"""Compile and assemble each combination, and find out, before any launch, which cannot run and why.
 
-Several at a time, because ptxas takes seconds for a large kernel; each runs in a child of its own as for a submission.
+Several are built at a time, because ptxas takes seconds for a large kernel; each in its own child, as for a submission.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from grader.timing.samples import Summary
 
 STATIC_SHARED_BYTES = 48 << 10
-"""Of `__shared__` arrays with a size in the source; dynamic shared memory goes further."""
+"""The maximum for `__shared__` arrays with a size in the source; dynamic shared memory can be larger."""
 DOES_NOT_FIT = "does_not_fit"
-"""Beside the words of verdicts: the program is right so far, but no multiprocessor can hold a block of it."""
+"""A word in addition to the verdicts: the program is valid, but a multiprocessor cannot hold one of its blocks."""
 MOST_WORKERS = 16
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What the variants are made for: ``target`` of the PTX, ``arch`` of the machine code, the limits of a launch."""
+    """The machine to build for: ``target`` of the PTX, ``arch`` of the machine code, and the limits of a launch."""
 
     name: str
     arch: str
@@ -43,7 +43,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Needs:
-    """What the largest launch needs, and how much of it fits on one multiprocessor (None: unknown architecture)."""
+    """The resources of one launch, and how many of its blocks fit on a multiprocessor (None: unknown architecture)."""
 
     kernel: str
     threads: int
@@ -55,9 +55,9 @@ class Needs:
 
 @dataclass(frozen=True)
 class TunedVariant:
-    """One combination. ``word`` is "" where it can run, else a verdict or `DOES_NOT_FIT`, and ``reason`` says why.
+    """One combination. ``word`` is "" if it can run, else a verdict or `DOES_NOT_FIT`, and ``reason`` says why.
 
-    Once it has been timed ``word`` is what came of that, and ``summary`` has its times if it is right.
+    After the timing ``word`` is its result, and ``summary`` has its times if the output is correct.
     """
 
     choice: Choice
@@ -67,7 +67,7 @@ class TunedVariant:
     reason: str = ""
     program: Program | None = field(default=None, repr=False, compare=False)
     summary: Summary | None = None
-    final: bool = False  # timed again beside the best
+    final: bool = False  # timed again with the best ones
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Workshop:
     def build_all(
         self, choices: Sequence[Choice], tell: Callable[[str], None], stopped: Callable[[], bool] = lambda: False
     ) -> tuple[TunedVariant, ...]:
-        """Build all of them, in order. Those not yet started when ``stopped`` are left out."""
+        """Build all combinations, in order, without those not yet started when ``stopped()`` becomes true."""
         done = count(1)
 
         def build(choice: Choice) -> TunedVariant | None:
@@ -98,7 +98,7 @@ class Workshop:
             return tuple(variant for variant in pool.map(build, choices) if variant is not None)
 
     def build(self, choice: Choice) -> TunedVariant:
-        """One combination. Raises Unsupported where the compiler or the assembler is missing."""
+        """Build one combination. Raises Unsupported if the compiler or the assembler is missing."""
         variant = TunedVariant(choice, is_now(self.places, choice))
         try:
             return self._built(variant)
@@ -110,28 +110,28 @@ class Workshop:
         script = parse_launches(source, file=self.file)
         program = compile_source(source.encode(), self.file, target=self.machine.target)
         plan = resolve_launches(script, self.exercise, self.size, self.machine.limits, program)
-        for launch in plan.launches:  # what ptxas would refuse, in words of the source
+        for launch in plan.launches:  # ptxas would refuse this, in a less helpful message
             entry = program.entry(launch.kernel)
             if entry is not None and entry.static_shared_bytes > STATIC_SHARED_BYTES:
-                more = f"with shared= in the launch line a block gets up to {self.machine.limits.max_shared_bytes}"
-                message = f"{launch.kernel} declares {entry.static_shared_bytes} bytes of __shared__ arrays, and "
-                raise SubmissionError(DOES_NOT_FIT, f"{message}{STATIC_SHARED_BYTES} are the most; {more}")
+                more = f"with shared= in the launch line a block can have up to {self.machine.limits.max_shared_bytes}"
+                message = f"{launch.kernel} declares {entry.static_shared_bytes} bytes of __shared__ arrays; "
+                raise SubmissionError(DOES_NOT_FIT, f"{message}the maximum is {STATIC_SHARED_BYTES}; {more}")
         needs = needs_of(plan, assembly(program, self.machine.arch), self.machine.arch)
-        too_large = [one for one in needs if one.resident is not None and not one.resident.blocks]
+        too_large = [launch for launch in needs if launch.resident is not None and not launch.resident.blocks]
         if too_large:
-            largest = max(too_large, key=lambda one: one.threads)
+            largest = max(too_large, key=lambda launch: launch.threads)
             return replace(variant, needs=largest, word=DOES_NOT_FIT, reason=misfit(too_large[0], self.machine.arch))
-        # What the launch with the most work needs.
+        # The resources of the launch with the most threads.
         threads = [math.prod(launch.grid) * math.prod(launch.block) for launch in plan.launches]
         most = needs[threads.index(max(threads))] if threads else None
         return replace(variant, needs=most, program=program)
 
 
-def needs_of(plan: LaunchPlan, made: Assembly, arch: str) -> tuple[Needs, ...]:
-    """What each launch of the plan needs."""
-    found = []
+def needs_of(plan: LaunchPlan, assembled: Assembly, arch: str) -> tuple[Needs, ...]:
+    """The resources of each launch of the plan."""
+    needs = []
     for launch in plan.launches:
-        resources, threads = made.resources[launch.kernel], math.prod(launch.block)
+        resources, threads = assembled.resources[launch.kernel], math.prod(launch.block)
         shared = resources.static_shared_bytes + launch.shared_bytes
         spilled = resources.spill_store_bytes + resources.spill_load_bytes
         registers = max(1, resources.registers)
@@ -139,8 +139,8 @@ def needs_of(plan: LaunchPlan, made: Assembly, arch: str) -> tuple[Needs, ...]:
             resident = occupancy(arch, threads=threads, registers=registers, shared_bytes=shared)
         except NotPossible:  # an architecture newer than the table
             resident = None
-        found.append(Needs(launch.kernel, threads, registers, spilled, shared, resident))
-    return tuple(found)
+        needs.append(Needs(launch.kernel, threads, registers, spilled, shared, resident))
+    return tuple(needs)
 
 
 def misfit(needs: Needs, arch: str) -> str:
@@ -149,8 +149,8 @@ def misfit(needs: Needs, arch: str) -> str:
     assert needs.resident is not None
     if "registers" in needs.resident.limiters:
         warps, of_warp = -(-needs.threads // WARP), -(-needs.registers * WARP // REGISTER_UNIT) * REGISTER_UNIT
-        product = f"{needs.registers} registers for each of {needs.threads} threads, {warps * of_warp} in all"
-        hint = f"__launch_bounds__({needs.threads}) tells the compiler to do with fewer"
+        product = f"{needs.registers} registers for each of {needs.threads} threads, {warps * of_warp} in total"
+        hint = f"__launch_bounds__({needs.threads}) tells the compiler to use fewer"
         return f"{needs.kernel} needs {product}, and a multiprocessor has {has.registers}; {hint}"
     most = has.shared_bytes_per_block
-    return f"{needs.kernel} needs {needs.shared_bytes} bytes of shared memory, and a block gets {most} at most"
+    return f"{needs.kernel} needs {needs.shared_bytes} bytes of shared memory, and a block can have at most {most}"

@@ -1,4 +1,4 @@
-"""The values to try, and the student's file with them: only whole numbers, only in place of whole numbers. Pure.
+"""The values to try, and the student's file with them: integers replace integers, and nothing else changes. Pure.
 
 settings = parse_settings(["BM=64,128", "BN=64"])
 places = places_of(source, file, settings)           where the file says `#define BM 64`
@@ -20,7 +20,7 @@ from grader.expressions import did_you_mean
 from grader.launch.source import definitions, read_source
 
 MOST = 256
-"""Combinations of one sweep: a few minutes."""
+"""The maximum number of combinations of one sweep, which takes a few minutes."""
 
 Choice = tuple[tuple[str, int], ...]
 """A value for each name, in the order of the command line."""
@@ -31,7 +31,7 @@ _WHOLE = re.compile(rf"\s*(?:{_LITERAL}|\(\s*{_LITERAL}\s*\))\s*", re.ASCII)
 _DEFINED = re.compile(
     rf"[ \t]*#[ \t]*define[ \t]+(?u:\w+)[ \t]+\(?[ \t]*{_LITERAL}|\s*(?u:\w+)\s*=\s*\(?\s*{_LITERAL}", re.ASCII
 )
-_EXAMPLE = "it looks like this: --set BM=64,128"
+_EXAMPLE = "an example: --set BM=64,128"
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class SettingPlace:
-    """Where a file gives a name its value: the digits ``source[start:stop]`` in line ``line``."""
+    """The place where a file defines a name's value: the digits ``source[start:stop]`` in line ``line``."""
 
     name: str
     value: int
@@ -52,22 +52,22 @@ class SettingPlace:
 
 
 def parse_settings(texts: Iterable[str]) -> tuple[Setting, ...]:
-    """What the `--set` options say. Raises UsageError for one that says nothing, a name given twice, and too many."""
+    """Parse the `--set` options. Raises UsageError for an invalid one, none, a repeated name, or too many values."""
     settings: list[Setting] = []
     for text in texts:
         match = _SETTING.fullmatch(text)
         if match is None:
-            raise UsageError(f"{text!r} names no values to try", code="bad_setting", hint=f"{_EXAMPLE}: whole numbers")
+            raise UsageError(f"{text!r} names no values to try", code="bad_setting", hint=f"{_EXAMPLE}; use integers")
         settings.append(Setting(match[1], tuple(dict.fromkeys(int(value) for value in match[2].split(",")))))
     if not settings:
-        raise UsageError("there is nothing to try", code="no_setting", hint=f"name the values to try; {_EXAMPLE}")
+        raise UsageError("there are no values to try", code="no_setting", hint=f"name the values to try; {_EXAMPLE}")
     names = Counter(setting.name for setting in settings)
     if twice := [name for name, times in names.items() if times > 1]:
         raise UsageError(f"{twice[0]} is set twice", code="bad_setting", hint=f"give all values at once; {_EXAMPLE}")
     count = prod(len(setting.values) for setting in settings)
     if count > MOST:
         each = ", ".join(f"{setting.name} has {len(setting.values)}" for setting in settings)
-        message = f"these are {count} combinations, and {MOST} are the most of one run"
+        message = f"these are {count} combinations; one run has at most {MOST}"
         raise UsageError(message, code="too_many_settings", hint=f"drop some values: {each}")
     return tuple(settings)
 
@@ -79,22 +79,22 @@ def combinations(settings: Sequence[Setting]) -> tuple[Choice, ...]:
 
 
 def places_of(source: str, file: str, settings: Sequence[Setting]) -> dict[str, SettingPlace]:
-    """Where the file gives each of these names its value. Raises UsageError for a name that cannot be set."""
-    found = definitions(read_source(source, file))
-    times, lines = Counter(name for _, name, _ in found), Lines(source)
+    """Where the file defines each of these names. Raises UsageError for a name that cannot be set."""
+    defined = definitions(read_source(source, file))
+    times, lines = Counter(name for _, name, _ in defined), Lines(source)
     all_places = {
         name: place
-        for offset, name, value in found
+        for offset, name, value in defined
         if times[name] == 1 and (place := _place(source, lines, offset, name, value)) is not None
     }
     for setting in settings:
         if setting.name not in all_places:
-            raise _unknown(setting.name, file, source, found, all_places)
+            raise _unknown(setting.name, file, source, defined, all_places)
     return {setting.name: all_places[setting.name] for setting in settings}
 
 
 def _place(source: str, lines: Lines, offset: int, name: str, value: str) -> SettingPlace | None:
-    """The digits of a definition whose value is a whole number and nothing else; None for any other."""
+    """The place of a definition whose value is a single integer; None for other definitions."""
     if _WHOLE.fullmatch(value) is None:
         return None
     match = _DEFINED.match(source, offset)
@@ -105,27 +105,27 @@ def _place(source: str, lines: Lines, offset: int, name: str, value: str) -> Set
 
 
 def _unknown(
-    name: str, file: str, source: str, found: Sequence[tuple[int, str, str]], places: Mapping[str, SettingPlace]
+    name: str, file: str, source: str, definitions: Sequence[tuple[int, str, str]], places: Mapping[str, SettingPlace]
 ) -> UsageError:
-    """Why this name cannot be set, and which can."""
-    known = ", ".join(f"{place.name} = {place.value} (line {place.line})" for place in places.values())
-    hint = f"it has {known}" if known else "`#define BM 64` in the file, used in its launch line too, can be tuned"
+    """The error for a name that cannot be set, with the names that can."""
+    settable = ", ".join(f"{place.name} = {place.value} (line {place.line})" for place in places.values())
+    hint = f"it has {settable}" if settable else "write `#define BM 64` into the file, and use BM in its launch line"
     line_of = Lines(source).of
-    lines = [str(line_of(offset)) for offset, defined, _ in found if defined == name]
-    values = [" ".join(value.split()) for _, defined, value in found if defined == name]
-    near = did_you_mean(name, islice(places, MOST))
-    message = f"{file} defines no integer {name}" + (f"; {near}" if near else "")
+    lines = [str(line_of(offset)) for offset, defined, _ in definitions if defined == name]
+    values = [" ".join(value.split()) for _, defined, value in definitions if defined == name]
+    suggestion = did_you_mean(name, islice(places, MOST))
+    message = f"{file} defines no integer {name}" + (f"; {suggestion}" if suggestion else "")
     if len(lines) > 1:
         message = f"{file} defines {name} more than once, in lines {' and '.join(lines)}"
     elif lines:
         shown = f" as {values[0]!r}" if 0 < len(values[0]) <= 60 else ""
-        message = f"{file} defines {name} in line {lines[0]}{shown}, which is no plain number"
+        message = f"{file} defines {name} in line {lines[0]}{shown}, which is not a plain integer"
     return UsageError(message, code="unknown_setting", hint=hint)
 
 
 def rewritten(source: str, places: Mapping[str, SettingPlace], choice: Choice) -> str:
-    """The file with these values: the digits change, and nothing else."""
-    for name, value in sorted(choice, key=lambda one: places[one[0]].start, reverse=True):
+    """The file with these values: only the digits change."""
+    for name, value in sorted(choice, key=lambda name_and_value: places[name_and_value[0]].start, reverse=True):
         place = places[name]
         source = f"{source[: place.start]}{value}{source[place.stop :]}"
     return source
@@ -137,7 +137,7 @@ def is_now(places: Mapping[str, SettingPlace], choice: Choice) -> bool:
 
 
 def changed_lines(source: str, places: Mapping[str, SettingPlace], choice: Choice) -> tuple[tuple[int, str], ...]:
-    """The lines to write for these values, with their numbers: those that differ from the file's."""
+    """The lines that these values change, with their numbers and new text."""
     before, after = source.split("\n"), rewritten(source, places, choice).split("\n")
     return tuple((i, new.rstrip()) for i, (old, new) in enumerate(zip(before, after, strict=True), 1) if old != new)
 

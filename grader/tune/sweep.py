@@ -1,7 +1,7 @@
-"""Time all variants that can run, then the best again in turns; which is the best, and which are as fast.
+"""Time all variants that can run, then the best ones again in turns; find the best, and those as fast as the best.
 
-One warm GPU process loads variant after variant. All come from one person's file, so they may share a process, which
-two submissions never do. A variant that crashes or hangs ends it; the next one gets a fresh process.
+One warm GPU process loads variant after variant. All come from one file, so they may share a process; two submissions
+never do. A variant that crashes or hangs ends the process; the next one gets a new process.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 FIRST_SAMPLES = 7
 FINALISTS = 3
 ROUNDS, ROUND_SAMPLES = 3, 10
-"""The finalists take turns, so that a clock that rises or falls meets all of them."""
+"""The finalists are timed in turns, so that a change of the GPU's clock affects all of them."""
 RIGHT = "right"
 NOT_MEASURED = "not_measured"
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """What a timer says: times in seconds, or the verdict's word and sentence for a variant that failed."""
+    """The result of a timer: times in seconds, or verdict and message of a variant that failed."""
 
     seconds: tuple[float, ...] = ()
     word: str = RIGHT
@@ -57,8 +57,10 @@ class Sweep:
 
     @property
     def ranked(self) -> tuple[TunedVariant, ...]:
-        """The measured ones, the fastest first; a finalist before those that were timed once."""
-        timed = [(not one.final, one.summary.median_s, at) for at, one in enumerate(self.results) if one.summary]
+        """The measured variants, fastest first; finalists before those that were timed only once."""
+        timed = [
+            (not result.final, result.summary.median_s, at) for at, result in enumerate(self.results) if result.summary
+        ]
         return tuple(self.results[at] for _, _, at in sorted(timed))
 
     @property
@@ -67,10 +69,12 @@ class Sweep:
 
     @property
     def ties(self) -> tuple[TunedVariant, ...]:
-        """Those as fast as the best, as far as can be measured: their intervals overlap."""
-        intervals = [(one, one.summary.interval_s) for one in self.ranked if one.summary]
+        """The variants that are not measurably slower than the best: their confidence intervals overlap."""
+        intervals = [(variant, variant.summary.interval_s) for variant in self.ranked if variant.summary]
         return tuple(
-            one for one, (low, high) in intervals[1:] if low <= intervals[0][1][1] and intervals[0][1][0] <= high
+            variant
+            for variant, (low, high) in intervals[1:]
+            if low <= intervals[0][1][1] and intervals[0][1][0] <= high
         )
 
 
@@ -80,7 +84,7 @@ def sweep(
     tell: Callable[[str], None] = lambda words: None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Sweep:
-    """Check and time every variant that can run, then the best again. What is not reached when ``stopped`` says so."""
+    """Check and time every variant that can run, then the best ones again; `NOT_MEASURED` after ``stopped()``."""
     results = []
     for number, variant in enumerate(variants, 1):
         tell(f"variant {number} of {len(variants)}")
@@ -91,50 +95,50 @@ def sweep(
 
 
 def _first(variant: TunedVariant, timer: GpuTimer) -> TunedVariant:
-    found = timer.check(variant)
-    if found.word == RIGHT:
-        found = timer.time(variant, FIRST_SAMPLES)
-    if found.word == RIGHT and found.seconds:
-        return replace(variant, word=RIGHT, summary=summarise(found.seconds))
-    return replace(variant, word=found.word if found.word != RIGHT else NOT_MEASURED, reason=found.reason)
+    sampled = timer.check(variant)
+    if sampled.word == RIGHT:
+        sampled = timer.time(variant, FIRST_SAMPLES)
+    if sampled.word == RIGHT and sampled.seconds:
+        return replace(variant, word=RIGHT, summary=summarise(sampled.seconds))
+    return replace(variant, word=sampled.word if sampled.word != RIGHT else NOT_MEASURED, reason=sampled.reason)
 
 
 def _again(first: Sweep, timer: GpuTimer, tell: Callable[[str], None], stopped: Callable[[], bool]) -> Sweep:
-    """Time the best ones in turns; the first times of a finalist no longer count."""
+    """Time the best variants in turns; these times replace a finalist's first ones."""
     finalists = first.ranked[:FINALISTS]
     if first.interrupted or len(finalists) < 2:
         return first
-    rounds: dict[int, list[Sampled]] = {id(one): [] for one in finalists}
+    rounds: dict[int, list[Sampled]] = {id(variant): [] for variant in finalists}
     for number in range(ROUNDS):
-        for one in finalists:
+        for variant in finalists:
             if stopped():
                 return replace(first, interrupted=True)
             tell(f"the best {len(finalists)} again, round {number + 1} of {ROUNDS}")
-            rounds[id(one)].append(timer.time(one, ROUND_SAMPLES))
-    return replace(first, results=tuple(_final(one, rounds.get(id(one))) for one in first.results))
+            rounds[id(variant)].append(timer.time(variant, ROUND_SAMPLES))
+    return replace(first, results=tuple(_final(variant, rounds.get(id(variant))) for variant in first.results))
 
 
-def _final(one: TunedVariant, rounds: list[Sampled] | None) -> TunedVariant:
-    """A finalist with the times of its rounds; a round in which the machine was not steady is left out if it can be."""
+def _final(variant: TunedVariant, rounds: list[Sampled] | None) -> TunedVariant:
+    """A finalist with the times of its rounds, without rounds on an unsteady machine if there are others."""
     if rounds is None:
-        return one
-    if failed := next((found for found in rounds if found.word != RIGHT), None):
-        return replace(one, word=failed.word, reason=failed.reason, summary=None)
-    steady_rounds = [found for found in rounds if found.steady] or rounds
-    seconds = [time for found in steady_rounds for time in found.seconds]
-    return replace(one, summary=summarise(seconds), final=True) if seconds else one
+        return variant
+    if failed := next((sampled for sampled in rounds if sampled.word != RIGHT), None):
+        return replace(variant, word=failed.word, reason=failed.reason, summary=None)
+    steady_rounds = [sampled for sampled in rounds if sampled.steady] or rounds
+    seconds = [time for sampled in steady_rounds for time in sampled.seconds]
+    return replace(variant, summary=summarise(seconds), final=True) if seconds else variant
 
 
 # ------------------------------------------------------------------------------------------------------- on the GPU
 
 BUDGET_S = 1.0
-"""Of one timing, at most, beyond the least number of samples."""
+"""Seconds of one timing after which no more than the minimum number of samples is taken."""
 
 
 def machine_of(gpu: Gpu, requires: str) -> Machine:
-    """What to compile and assemble for on this GPU."""
-    here = target_of(gpu)
-    target = here if capability(requires) <= capability(here) else requires
+    """The machine to build for on this GPU."""
+    native = target_of(gpu)
+    target = native if capability(requires) <= capability(native) else requires
     return Machine(gpu.name, gpu.arch_for(target), target, gpu.limits)
 
 
@@ -158,7 +162,7 @@ class GpuTimer:
         self._session, self._loaded = None, None
 
     def check(self, variant: TunedVariant) -> Sampled:
-        """The smallest and the largest of the exercise's small cases, with real values."""
+        """Check a variant with the first and the last of the exercise's small cases, with real values."""
         exercise, program = self.entry.exercise, _program(variant)
         submission = CompiledSubmission(program, parse_launches(program.source, file=program.name))
         cases = [case for case in small_cases(exercise, self.seed) if case.values == "real"]
@@ -169,26 +173,26 @@ class GpuTimer:
                 outcome = run_case(job, session, case)
                 if outcome.word is not None or outcome.wrong is not None:
                     self.close()
-                    found = outcome.wrong or next(iter(outcome.diagnostics), None)
-                    why = found.message if found is not None else "it failed"
+                    diagnostic = outcome.wrong or next(iter(outcome.diagnostics), None)
+                    why = diagnostic.message if diagnostic is not None else "it failed"
                     return Sampled(word=outcome.word or "wrong", reason=f"at {size_in_words(case.size)}: {why}")
         except SubmissionError as error:
             return self._ended(error)
         return Sampled()
 
     def time(self, variant: TunedVariant, samples: int) -> Sampled:
-        """Some samples at the timed size, each with inputs of its own and a checked output."""
+        """Take samples at the timed size, each with its own inputs and a checked output."""
         try:
             setup = prepare(self.entry, _program(variant), self.backend.gpu, self.seed, samples=samples)
             setup = replace(setup, run=replace(setup.run, ceiling=(), ceiling_bytes=0, budget_s=BUDGET_S))
-            found = self._open(variant).time(setup.run, dict(setup.modules), self.backend.gpu.l2_bytes)
+            timed = self._open(variant).time(setup.run, dict(setup.modules), self.backend.gpu.l2_bytes)
         except SubmissionError as error:
             return self._ended(error)
-        if found.diagnostics:
-            return Sampled(word="out_of_bounds", reason=found.diagnostics[0].message)
-        if found.mismatch is not None:
-            return Sampled(word="wrong", reason=mismatch_diagnostic(found.mismatch, setup).message)
-        return Sampled(found.seconds, steady=steady(found.control_s))
+        if timed.diagnostics:
+            return Sampled(word="out_of_bounds", reason=timed.diagnostics[0].message)
+        if timed.mismatch is not None:
+            return Sampled(word="wrong", reason=mismatch_diagnostic(timed.mismatch, setup).message)
+        return Sampled(timed.seconds, steady=steady(timed.control_s))
 
     def _ended(self, error: SubmissionError) -> Sampled:
         self.close()

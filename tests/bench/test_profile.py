@@ -123,7 +123,7 @@ def test_an_ncu_that_is_none_is_refused_and_no_other_is_taken(tmp_path, kind):
         path.mkdir()
     elif kind == "no_program":
         path.touch()
-    with pytest.raises(Unsupported, match="is no program that can be run"):
+    with pytest.raises(Unsupported, match="is not an executable program"):
         find_ncu(str(path))
 
 

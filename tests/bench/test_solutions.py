@@ -220,7 +220,7 @@ def test_a_solution_above_its_ceiling_says_that_it_is_none_and_is_not_good():
     assert (row.above_ceiling, row.good) == (True, False)
     (line,) = (one for one in to_markdown(BenchReport(GPU, (), "", (row,))).splitlines() if one.startswith("| smooth"))
     assert "1.103" not in line
-    assert "above smooth, which is no ceiling for it" in line
+    assert "above smooth, which is not a ceiling for it" in line
 
 
 def test_the_document_holds_every_row_and_no_number_that_json_lacks():

@@ -455,7 +455,7 @@ def test_list_of_a_chapter_is_that_chapter_alone(run, here, chapter):
 def test_list_of_no_chapter_names_the_chapters(run, here, chapter):
     code, out, err = run("list", chapter)
     assert (code, out) == (2, "")
-    assert f"there is not a chapter '{chapter}'" in err
+    assert f"there is no chapter '{chapter}'" in err
     assert "the chapters are 1, 2, " in err
 
 

@@ -179,7 +179,7 @@ def test_ctrl_c_shows_what_was_measured(here, on_a_gpu, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["vector_add"], "there is nothing to try"),
+        (["vector_add"], "there are no values to try"),
         (["vector_add", "--set", "THREADS"], "'THREADS' names no values to try"),
         (["vector_add", "--set", "THREDS=64"], "defines no integer THREDS; did you mean 'THREADS'?"),
         (["vector_add", "--set", "THREADS=64", "--solution", "--write"], "not the course's solution"),

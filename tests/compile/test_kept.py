@@ -10,7 +10,7 @@ from grader.compile import Program, compile_source, nvrtc
 from grader.compile.nvrtc import compilers_kept, slow_headers
 from grader.compile.toolchain import find_toolchain
 from grader.errors import SubmissionError
-from grader.process.child import Used
+from grader.process.child import PooledChild
 
 KERNEL = 'extern "C" __global__ void k(float* x) { x[threadIdx.x] = 1; }\n'
 SLOW = "#include <cuda/std/cstdint>\n"
@@ -28,7 +28,7 @@ def compiled(source: str, name: str = "k.cu") -> Program:
     return compile_source(source.encode(), name, cache=False)
 
 
-def idle() -> list[Used]:
+def idle() -> list[PooledChild]:
     assert nvrtc.KEPT is not None
     return [used for pool in nvrtc.KEPT._pools.values() for used in pool._idle]
 

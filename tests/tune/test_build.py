@@ -71,7 +71,7 @@ def test_a_combination_that_can_run_has_what_it_needs_and_its_program():
         ("WORDS=63", "compile_error", 'copy.cu, line 5: static assertion failed with "a block copies pairs"'),
         ("KEPT=3", "compile_error", 'copy.cu, line 19: identifier "nothing" is undefined'),
         ("DYNAMIC=200000", "invalid", "shared=DYNAMIC asks for 200000 bytes at n=4096"),
-        ("WORDS=12290", DOES_NOT_FIT, "copy declares 49160 bytes of __shared__ arrays, and 49152 are the most"),
+        ("WORDS=12290", DOES_NOT_FIT, "copy declares 49160 bytes of __shared__ arrays; the maximum is 49152"),
         ("THREADS=0", "invalid", "'cdiv(n, THREADS)' divides by zero"),
     ],
 )

@@ -52,7 +52,7 @@ def test_what_names_no_whole_numbers_is_refused_with_an_example(text: str):
 
 
 def test_no_setting_and_a_name_twice_are_refused():
-    with pytest.raises(UsageError, match="nothing to try"):
+    with pytest.raises(UsageError, match="no values to try"):
         parse_settings([])
     with pytest.raises(UsageError, match="BM is set twice"):
         parse_settings(["BM=1", "BM=2"])
@@ -102,7 +102,7 @@ def test_the_values_of_the_file_are_recognised():
     ("name", "words"),
     [
         ("BMM", "k.cu defines no integer BMM; did you mean 'BM'?"),
-        ("THREADS", "k.cu defines THREADS in line 7 as '(BM / TM * BN / TN)', which is no plain number"),
+        ("THREADS", "k.cu defines THREADS in line 7 as '(BM / TM * BN / TN)', which is not a plain integer"),
         ("TWICE", "k.cu defines TWICE more than once, in lines 8 and 10"),
         ("INSIDE", "k.cu defines no integer INSIDE"),
         ("x", "k.cu defines no integer x"),
