@@ -170,7 +170,8 @@ def _cells(row: BenchRow) -> list[str]:
     reach = f"{'c' * (row.of == 'ceiling')}{row.reach:g}" if row.reach else "–"
     return [
         row.exercise, row.size, time_in_words(measured.median_s), f"{time_in_words(low)} to {time_in_words(high)}",
-        f"{rate_in_words(measured.achieved, measured.unit)}", fraction_in_words(measured.fraction_of_peak), ceiling, reach,
+        f"{rate_in_words(measured.achieved, measured.unit)}", fraction_in_words(measured.fraction_of_peak), ceiling,
+        reach,
         measured.line if measured.line_fraction else "–", row.word if measured.line_fraction else "–",
     ]  # fmt: skip
 

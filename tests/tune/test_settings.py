@@ -62,7 +62,7 @@ def test_too_many_combinations_are_counted_and_say_what_each_name_has():
     texts = [f"A={','.join(map(str, range(20)))}", f"B={','.join(map(str, range(13)))}"]
     with pytest.raises(UsageError) as error:
         parse_settings(texts)
-    assert error.value.message == f"these are 260 combinations, and {MOST} are the most of one run"
+    assert error.value.message == f"these are 260 combinations; one run has at most {MOST}"
     assert error.value.hint == "drop some values: A has 20, B has 13"
 
 
