@@ -85,6 +85,7 @@ CASES = {
     "negative offsets": ("mov.u64 %rd5, ours; st.shared.u32 [ours+4], 6; ld.shared.u32 %r2, [%rd5+4]; add.u64 %rd6, %rd5, 12; ld.shared.u32 %r3, [%rd6+-8]; add.u32 %r2, %r2, %r3;", 12 + 0 * T),
     "an offset with two signs": ("st.shared.u32 [ours+-0], 6; ld.shared.u32 %r2, [ours+-(-0)];", 6 + 0 * T),
     "offsets that are computed": ("mov.u64 %rd5, ours; st.shared.u32 [ours + 2*4 + 4], 8; ld.shared.u32 %r2, [%rd5 + (1 << 4) - 0x8 + +4];", 8 + 0 * T),
+    "an address of 32 bits that wraps": ("st.shared.u32 [ours+8], 5; mov.u32 %r3, ours; sub.u32 %r3, %r3, 128; ld.shared.u32 %r2, [%r3+136]; ld.shared.u32 %r4, [%r3+0x100000088]; add.u32 %r2, %r2, %r4;", 10 + 0 * T),
     "a negative offset of a name": ("mov.u64 %rd5, ours; st.shared.u32 [%rd5 + 4], 6; ld.shared.u32 %r2, [ours+8+ - 4];", 6 + 0 * T),
     "an offset of a warp's size": ("mov.u64 %rd5, ours; st.shared.u32 [%rd5 + 32], 7; ld.shared.u32 %r2, [ours+WARP_SZ];", 7 + 0 * T),
     "a name with an index": ("st.shared.u32 [ours+8], 9; ld.shared.u32 %r2, ours[8];", 9 + 0 * T),

@@ -234,7 +234,8 @@ class Device:
 
     def changed_variables(self) -> dict[str, Bytes]:
         """What the module's variables hold that have changed since the device was made."""
-        return {a.name: a.data for a in self.arrays if a.is_variable and a.data.tobytes() != self._initial[a.name]}
+        variables = (a for a in self.arrays if a.is_variable and a.name in self._initial)
+        return {a.name: a.data for a in variables if a.data.tobytes() != self._initial[a.name]}
 
     def mark_initialised(self, name: str) -> None:
         """The host has filled this array: reading it is fine."""

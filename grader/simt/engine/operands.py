@@ -159,8 +159,7 @@ class OperandEmitter(Emitter):
         if isinstance(operand.base, Symbol):
             return self.symbol(Symbol(operand.base.name, operand.base.offset + operand.offset))
         base = self._register(operand.base.name)
-        wide = base.zext(I64)
-        return wide + operand.offset if operand.offset else wide
+        return (base + operand.offset if operand.offset else base).zext(I64)  # as wide as the register, as ptxas
 
     def load_parameter(self, operand: Operand, bits: int) -> Value | None:
         """A kernel parameter at a constant offset, as a splat; None where the address is no such thing."""
