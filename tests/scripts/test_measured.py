@@ -100,3 +100,20 @@ def test_a_page_of_results_has_the_pass_lines_of_today() -> None:
 def test_a_document_is_read_as_it_was_written() -> None:
     for path, report in measured.reports().items():
         assert report_from_json(to_json(report)) == report, path
+
+
+def test_the_ladders_have_the_same_lines_and_fractions() -> None:
+    lines = lines_on(REFERENCE)
+    page = (ROOT / "docs" / "results" / "h200-ladders.md").read_text(encoding="utf-8")
+    told = re.findall(r"^\| `(\w+)` \| ([\d.]+) \| ([\d.]+) \|", page, re.MULTILINE)
+    assert {name: (float(solution), float(line)) for name, solution, line in told} == {
+        name: (lines[name].solution, float(f"{lines[name].fraction:.3g}")) for name, *_ in told
+    }
+    for page in sorted((ROOT / "exercises").glob("*/*.md")):
+        table = page.read_text(encoding="utf-8").partition("<!-- generated: table -->")[2].partition("<!-- end -->")[0]
+        steps = re.findall(r"^\| `(\w+)` \| [\d.]+ (?:ms|µs) \|(?: [\d.]+ \|)? (0\.\d{3}) \|", table, re.MULTILINE)
+        assert steps
+        for name, fraction in steps:
+            found = measured.rows()[name][1][0].measured
+            assert found is not None
+            assert fraction == f"{found.fraction_of_peak:.3f}", name
