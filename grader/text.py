@@ -95,9 +95,10 @@ def listed(words: Iterable[str]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def index_words(index: Sequence[int]) -> str:
-    """Return a 3-D index as people write it: ``7`` when only x is used, else ``(7, 1, 0)``."""
-    return str(index[0]) if not any(index[1:]) else "({})".format(", ".join(map(str, index)))
+def index_words(index: Sequence[int], axes: int = 1) -> str:
+    """Return a 3-D index as people write it: ``7``, ``(7, 1)``; with more than ``axes`` numbers only where needed."""
+    used = max([axes, *(axis for axis, number in enumerate(index, start=1) if number)])
+    return str(index[0]) if used == 1 else "({})".format(", ".join(map(str, index[:used])))
 
 
 def number(value: float | None) -> str:

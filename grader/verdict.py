@@ -94,6 +94,7 @@ class Diagnostic:
     rule: str = ""  # which rule made the hint (`grader.grading.hints`); "" where no rule spoke
     places: tuple[Place, ...] = ()  # where it happened; of a race both accesses, of a host file the operations
     names: tuple[str, ...] = ()  # what the kernel calls the array: a name for each parameter that it is
+    axes: tuple[int, int] = (1, 1)  # of the launch's blocks and of its grid: how many numbers name a thread, a block
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,8 @@ MOST_PARTS = 20_000
 # What the grammar takes for an error, or for the body of a loop.
 _BLANKED = re.compile(r"^[ \t]*#[ \t]*pragma[^\n]*|__align__\s*\([^()\n]*\)", re.MULTILINE)
 _LOOPS = ("for_statement", "while_statement", "do_statement", "for_range_loop")
-_COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
+_OPPOSITES = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
+_LEAVES = ("return_statement", "continue_statement", "break_statement")
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,11 @@ class Part:
     loop       ``for``, ``while`` or ``do``, with its body
     if         an ``if``, ``c ? a : b`` or ``c && a``; ``texts`` is the condition
     then, else a branch of the ``if`` that it is in
-    comparison one that must be true for the ``then`` of its ``if``: ``name`` is the operator, ``texts`` are the sides
+    comparison one that must be true for the ``then`` of its ``if``, or after its ``guard``: ``name`` is the operator,
+               ``texts`` are the sides
+    guard      ``if (a || b) return;``, also with ``continue`` and ``break``; ``texts`` is the condition
+    local      a variable that is declared: ``name``; ``texts`` are its type and its first value, "" where it has none
+    assigned   a variable that is changed: ``name``
     call       ``name`` is what is called; ``texts`` are template arguments, then arguments
     name       a statement that is a name alone, such as ``__syncthreads;``
     element    ``a[i][j]``: ``name`` is ``a``, ``texts`` are the indices
@@ -107,6 +112,7 @@ class _Reader:
             self._add("error", node, inside)
             return
         if kind in ("if_statement", "conditional_expression"):
+            self._guard(node, inside)
             yield from self._branches(node, inside, "condition", "consequence", "alternative")
             return
         if kind == "binary_expression" and self._field(node, "operator") == "&&":
@@ -121,6 +127,12 @@ class _Reader:
             self._call(node, inside)
         elif kind == "subscript_expression":
             self._element(node, inside)
+        elif kind == "declaration":
+            self._locals(node, inside)
+        elif kind in ("assignment_expression", "update_expression"):
+            changed = node.child_by_field_name("left") or node.child_by_field_name("argument")
+            if changed is not None and changed.type == "identifier":
+                self._add("assigned", node, inside, self._text(changed))
         elif kind == "expression_statement" and node.children[0].type == "identifier":
             self._add("name", node, inside, self._text(node.children[0]))
         elif kind == "return_statement" and not node.named_child_count:
@@ -145,16 +157,34 @@ class _Reader:
             if child is not None:
                 yield child, self._add(kind, child, number)
 
-    def _comparisons(self, condition: Node, inside: int) -> None:
-        """Those that a condition joins by `&&`."""
+    def _guard(self, node: Node, inside: int) -> None:
+        """An `if` whose one statement leaves: what is true behind it."""
+        leaves, asked = node.child_by_field_name("consequence"), node.child_by_field_name("condition")
+        if leaves is not None and leaves.type == "compound_statement" and leaves.named_child_count == 1:
+            leaves = leaves.named_children[0]
+        if leaves is None or asked is None or leaves.type not in _LEAVES or node.child_by_field_name("alternative"):
+            return
+        number = self._add("guard", node, inside, texts=(self._text(asked.child_by_field_name("value") or asked),))
+        self._comparisons(asked, number, negated=True)
+
+    def _comparisons(self, condition: Node, inside: int, *, negated: bool = False) -> None:
+        """Those that a condition joins by `&&`; of one that must be false, the opposites of those joined by `||`."""
         terms = [condition]
         while terms:
             term = terms.pop()
             operator = self._field(term, "operator")
-            if term.type in ("condition_clause", "parenthesized_expression") or operator == "&&":
+            if term.type in ("condition_clause", "parenthesized_expression") or operator == ("||" if negated else "&&"):
                 terms += term.named_children
-            elif operator in _COMPARISONS:
-                self._add("comparison", term, inside, operator, (self._field(term, "left"), self._field(term, "right")))
+            elif operator in _OPPOSITES:
+                sides = (self._field(term, "left"), self._field(term, "right"))
+                self._add("comparison", term, inside, _OPPOSITES[operator] if negated else operator, sides)
+
+    def _locals(self, node: Node, inside: int) -> None:
+        type_name = self._field(node, "type")
+        for declared in node.children_by_field_name("declarator"):
+            named = declared.child_by_field_name("declarator") if declared.type == "init_declarator" else declared
+            if named is not None and named.type == "identifier":
+                self._add("local", declared, inside, self._text(named), (type_name, self._field(declared, "value")))
 
     def _field(self, node: Node, name: str) -> str:
         return self._text(node.child_by_field_name(name))

@@ -39,6 +39,7 @@ class Finding:
     count: int = 1
     counter: str | None = None
     launch: str = ""
+    axes: tuple[int, int] = (1, 1)  # of the launch's blocks, and of its grid
 
     @property
     def severity(self) -> Severity:
@@ -52,6 +53,7 @@ class Finding:
             kernel=self.kernel, thread=self.thread, block=self.block, space=self.space, array=self.array,
             index=self.index, address=self.address, accesses=tuple(accesses), count=self.count, hint=hint,
             counter=self.counter, launch=self.launch, cause=self.cause, rule=rule, places=self.places, names=self.names,
+            axes=self.axes,
         )  # fmt: skip
 
     def to_json(self) -> dict[str, Any]:

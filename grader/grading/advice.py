@@ -9,7 +9,7 @@ from pathlib import Path
 
 from grader.exercise import Exercise
 from grader.findings.kinds import RANKS, is_likely_cause, kind_of
-from grader.grading.hints.races import OF_ALL_BLOCKS
+from grader.grading.hints.races import EVERY_ELEMENT, OF_ALL_BLOCKS, SAME_WORK
 from grader.grading.records import Request
 from grader.text import listed, safe
 from grader.verdict import EXIT_CODES, Diagnostic, StageResult
@@ -20,6 +20,7 @@ SAVE = "save it: `grade watch` grades it then"
 THE_FILE = "the file"
 PRINTED_WARNING = ": UserWarning: "
 LINES_NAMED = 5
+UNWRITTEN = ("unwritten", "last_unwritten")  # causes of a wrong output
 STUB_LIMIT = 1 << 20  # bytes; no stub is longer
 
 _BY_WORD: Mapping[str, str] = {
@@ -60,6 +61,9 @@ def next_step(
     # Blocks that do not wait for each other. A hint on a wrong index, say, stays: no wait helps there.
     if found is not None and request.exercise.blocks_race and found.space == "global" and found.rule in OF_ALL_BLOCKS:
         return f"{request.exercise.blocks_race} {_read_hints(request)}"
+    repeated = _repeated_work(word, diagnostics)
+    if repeated:
+        return repeated
     if found is not None and found.hint:
         return _sentence(found.hint) + _more_lines(word, diagnostics)
     place = _place(word, diagnostics)
@@ -200,7 +204,25 @@ def _unset(diagnostics: Sequence[Diagnostic], printed: str) -> str:
     if note:
         return note
     read = next((found for found in diagnostics if found.kind == "uninitialised_read" and found.line), None)
-    return "" if read is None else f"Begin with the warning: line {read.line} reads what nothing has written. "
+    if read is None:
+        return ""
+    says = "" if read.rule in ("", EVERY_ELEMENT) else f" {_sentence(read.hint)}"
+    return f"Begin with the warning: line {read.line} reads what nothing has written.{says} "
+
+
+def _repeated_work(word: str, diagnostics: Sequence[Diagnostic]) -> str:
+    """The warning that two threads store the same value, where that leaves other elements unwritten or takes too long.
+
+    Of wrong outputs it is about the same array.
+    """
+    first = diagnostics[0] if diagnostics else None
+    arrays = [first.array] if first and word == "wrong" and first.cause in UNWRITTEN else []
+    twice = (found for found in diagnostics if found.rule == SAME_WORK and found.line)
+    found = next((found for found in twice if found.array in arrays or word == "timeout"), None)
+    if found is None:
+        return ""
+    stored = f"two threads store to the same element of {safe(found.array or 'an array')}"
+    return f"Begin with the warning on line {found.line}: {stored}, and {safe(found.hint)}."
 
 
 def _begin_with_note(diagnostics: Sequence[Diagnostic]) -> str:

@@ -30,6 +30,7 @@ from grader.grading.records import BackendReport, Case, CaseOutcome, CompiledSub
 from grader.grading.source_view import SourceView
 from grader.grading.technique import Shaped, with_shape
 from grader.grading.undefined import without_unused_lanes
+from grader.launch.source import parameter_names
 
 if TYPE_CHECKING:
     from grader.backends.base import Backend, Execution, Limits, Session
@@ -209,6 +210,7 @@ def _wrong(job: Job, case: Case, data: CaseData, plan: LaunchPlan, execution: Ex
         beside=partial(inputs_there, exercise, case, job.book),
     )  # fmt: skip
     if found is not None:
+        found = replace(found, names=_known_as(job, plan, found.array))
         return with_time(found, exercise, case, job.book, execution.outputs)
     changed = next(iter(execution.inputs_changed), None)
     if changed is None:
@@ -216,3 +218,14 @@ def _wrong(job: Job, case: Case, data: CaseData, plan: LaunchPlan, execution: Ex
     if exercise.host:
         return Finding("wrong", "overwritten_in_host_memory", array=changed)
     return Finding("wrong", "overwritten", array=changed, space="global")
+
+
+def _known_as(job: Job, plan: LaunchPlan, array: str | None) -> tuple[str, ...]:
+    """What the kernels call an array."""
+    source = job.compiled.program.source
+    pairs = (
+        pair
+        for launch in plan.launches
+        for pair in zip(parameter_names(source, launch.kernel), launch.args, strict=False)
+    )
+    return tuple(dict.fromkeys(name for name, argument in pairs if name and argument == array))

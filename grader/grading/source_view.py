@@ -11,6 +11,7 @@ from functools import cached_property, lru_cache
 
 from grader.compile.parsing import Part
 from grader.errors import GraderFault
+from grader.launch.source import parameter_names
 from grader.process.child import spawn
 from grader.process.sandbox import Sandbox
 
@@ -59,6 +60,10 @@ class SourceView:
     def _parts(self) -> tuple[Part, ...]:
         return parsed(self._source)
 
+    def parameters(self, kernel: str) -> tuple[str, ...]:
+        """The names of a kernel's parameters; () where they cannot be found."""
+        return parameter_names(self._source, kernel)
+
     def is_clear(self, first: int = 1, last: int = END) -> bool:
         """Whether all of these lines could be parsed."""
         return not self.parts(first, last, "error")
@@ -104,9 +109,27 @@ class SourceView:
         return ""
 
     def comparisons(self, line: int) -> list[Part]:
-        """The comparisons that are true in a line, as the conditions around it say."""
+        """The comparisons that are true in a line, as the conditions around it and the guards above it say."""
         conditions = {branch.inside for branch in self.parts(line, line, "then")}
-        return [part for part in self._parts if part.kind == "comparison" and part.inside in conditions]
+        guards = {number for number, part in enumerate(self._parts) if part.kind == "guard" and self._rules(part, line)}
+        return [part for part in self._parts if part.kind == "comparison" and part.inside in conditions | guards]
+
+    def _rules(self, guard: Part, line: int) -> bool:
+        """Whether a line is behind a guard, in the function, the loop or the branch that the guard is in."""
+        return guard.last < line and (guard.inside < 0 or line <= self._parts[guard.inside].last)
+
+    def is_of_guard(self, comparison: Part) -> bool:
+        return self._parts[comparison.inside].kind == "guard"
+
+    def local(self, name: str, line: int) -> Part | None:
+        """The last declaration of a variable above a line, in the line's function."""
+        function = self.function(line)
+        first = function.line if function else 1
+        return next((one for one in reversed(self.parts(first, line, "local")) if one.name == name), None)
+
+    def is_changed(self, name: str) -> bool:
+        """Whether a variable of this name is assigned to anywhere, beside its declaration."""
+        return any(part.name == name for part in self._parts if part.kind == "assigned")
 
     def _around(self, part: Part) -> Iterator[Part]:
         """What a part is in, the innermost first."""

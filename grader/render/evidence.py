@@ -48,16 +48,17 @@ def right_words(verdict: Verdict, right: str = "") -> str:
 
 def evidence_rows(found: Diagnostic, case: str = "") -> list[Row]:
     """Return label and text of what is known; ``case`` says at which size it happened."""
+    of_block, of_grid = found.axes
     thread = [
-        f"thread {index_words(found.thread)}" if found.thread and not found.accesses else "",
-        f"block {index_words(found.block)}" if found.block and not found.accesses else "",
+        f"thread {index_words(found.thread, of_block)}" if found.thread and not found.accesses else "",
+        f"block {index_words(found.block, of_grid)}" if found.block and not found.accesses else "",
         f"kernel {found.kernel}" if found.kernel else "",
     ]
     rows = [
         ("where", ", ".join(filter(None, thread))),
         ("launched", f"at {found.launch}" if found.launch else ""),
         ("memory", _memory_words(found) if found.kind != "wrong" else ""),  # the message begins with it
-        *((_role(access), _access_words(access)) for access in found.accesses),
+        *((_role(access), _access_words(access, *found.axes)) for access in found.accesses),
         ("seen", "more than once; this is the first" if found.count > 1 else ""),
         ("case", case),
     ]
@@ -68,9 +69,9 @@ def _role(access: Access) -> str:
     return ROLES.get(access.kind, access.kind)
 
 
-def _access_words(access: Access) -> str:
+def _access_words(access: Access, of_block: int, of_grid: int) -> str:
     line = f", line {access.line}" if access.line is not None else ""
-    return f"thread {index_words(access.thread)}, block {index_words(access.block)}{line}"
+    return f"thread {index_words(access.thread, of_block)}, block {index_words(access.block, of_grid)}{line}"
 
 
 def _memory_words(found: Diagnostic) -> str:

@@ -22,6 +22,23 @@ def test_an_error_names_line_column_and_source(refused: Refusal) -> None:
     assert diagnostic.column == diagnostic.source.index("lenght") + 1
 
 
+@pytest.mark.parametrize(
+    "between",
+    ["\n", "\n\n    // a comment\n", " // a comment\n", "\n#pragma unroll\n", "\r\n"],
+)
+def test_what_a_line_lacks_at_its_end_is_not_blamed_on_the_next(refused: Refusal, between: str) -> None:
+    text = "    __shared__ float part[32]"
+    error = refused(f'extern "C" __global__ void k(float *a)\n{{\n{text}{between}    for (;;) a[0] = part[1];\n}}\n')
+    (diagnostic,) = error.diagnostics
+    assert (diagnostic.message, diagnostic.line, diagnostic.column) == ('expected a ";"', 3, len(text) + 1)
+    assert (diagnostic.source or "").startswith(text)
+
+
+def test_what_is_missing_within_a_line_stays_there(refused: Refusal) -> None:
+    error = refused('extern "C" __global__ void k(float *a)\n{\n    a[0] = 1 int i;\n}\n')
+    assert (error.diagnostics[0].line, error.diagnostics[0].column) == (3, 14)
+
+
 def test_several_errors_are_all_there_in_order(refused: Refusal) -> None:
     error = refused('extern "C" __global__ void k(float *a)\n{\n    x = 1;\n    y = 2;\n    z = 3;\n}\n')
     assert "3 errors" in error.message

@@ -56,15 +56,20 @@ def test_loops_conditions_calls_and_accesses_are_told_by_line() -> None:
 15 in 14: member 7-7 part t
 16 in 14: element 7-7 tile i; j + 1
 17 in  2: loop 8-10
-18 in 17: loop 10-10
-19 in 18: if 10-10  c < n
-20 in 19: comparison 10-10 < c; n
-21 in 19: then 10-10
-22 in 19: else 10-10
-23 in 21: element 10-10 row r * 4 + c
-24 in  2: name 11-11 __syncthreads
-25 in  2: call 12-12 cg::wait_prior 2; block
-26 in  2: asm 13-13  "cp.async.wait_group %0;"\
+18 in 17: local 8-8 r int; 0
+19 in 17: assigned 8-8 r
+20 in 17: loop 10-10
+21 in 20: local 10-10 c int; 0
+22 in 20: assigned 10-10 c
+23 in 20: assigned 10-10 sum
+24 in 20: if 10-10  c < n
+25 in 24: comparison 10-10 < c; n
+26 in 24: then 10-10
+27 in 24: else 10-10
+28 in 26: element 10-10 row r * 4 + c
+29 in  2: name 11-11 __syncthreads
+30 in  2: call 12-12 cg::wait_prior 2; block
+31 in  2: asm 13-13  "cp.async.wait_group %0;"\
 """)
 
 

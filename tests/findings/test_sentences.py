@@ -46,7 +46,7 @@ nothing_written:
     written to y
 last_unwritten:
     y[64] at rows=4, cols=25: it was never written; expected 8.0; 2 of 100 elements are wrong; the last 3
-    elements were never written: does the grid cover them?
+    elements were never written
 unwritten:
     y[64] at rows=4, cols=25: it was never written, or was computed from scratch values that were never written;
     expected 8.0; 2 of 100 elements are wrong; 50 elements were never written

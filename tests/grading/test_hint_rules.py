@@ -73,17 +73,42 @@ bounds.wide_access
     elements, at k.cu:4
     → 16 bytes are 4 elements: access whole groups of them like this, what is left one by one
 
+bounds.variable_too_short_for_the_grid
+    thread 5 of block 0 writes src[-32768] (array x), but src has 65536 elements (0 to 65535), at k.cu:4
+    → `i` is a `short`, which ends at 32767, and there are 65536 threads: make it an `int`
+
 bounds.index_in_the_whole_grid
     thread 5 of block 1 writes shared part[69], but part has 64 elements (0 to 63), at k.cu:4
     → each block has a part of its own: index it with threadIdx.x, not with the index in the whole grid
+
+bounds.index_made_of_the_block
+    thread 5 of block 1 writes shared part[70], but part has 64 elements (0 to 63), at k.cu:4
+    → each block has a part of its own, and the index `i + 1` grows with blockIdx: count with threadIdx alone
+
+bounds.one_too_many
+    thread 5 of block 0 writes src[63] (array x), but src has 63 elements (0 to 62), at k.cu:4
+    → `t <= 63` also lets `t` = `63` through, which is one too many: write `t < 63`
+
+bounds.length_of_a_row
+    thread 5 of block 0 writes src[64] (array x), but src has 63 elements (0 to 62), at k.cu:4
+    → in `c * cols + r` a row is `cols` elements long, but `r` ends at `rows`: how long is a row of src?
+
+bounds.row_or_column_that_nothing_bounds
+    thread 5 of block 0 writes src[64] (array x), but src has 63 elements (0 to 62), at k.cu:4
+    → nothing compares its row `r` in `r * cols + c`: row and column must be inside, each by itself
 
 bounds.condition_lets_it_through
     thread 5 of block 0 writes src[63] (array x), but src has 63 elements (0 to 62), at k.cu:4
     → the condition `t < 64` lets thread 5 through to index 63 of src: which threads should it let through?
 
+bounds.threads_that_should_have_left
+    thread 5 of block 0 writes src[63] (array x), but src has 63 elements (0 to 62), at k.cu:5
+    → thread 5 goes on to index 63 of src, which is `t`: is that the element you mean? If so, which threads have
+      to return before?
+
 bounds.before_the_array
     thread 5 of block 0 writes src[-1] (array x), but src has 64 elements (0 to 63), at k.cu:4
-    → index -1 lies before the array: let the thread that computes it skip the access
+    → index -1 lies before the array: if the index is right, this thread has to skip the access
 
 bounds.beyond_what_the_launch_line_gives
     thread 5 of block 0 writes shared part[64], but part has 64 elements (0 to 63), at k.cu:4
@@ -282,6 +307,17 @@ races.one_element_of_all_blocks
     → did each block mean x[blockIdx.x]? If the element is meant for all of them: use an atomic, or a second
       launch
 
+races.same_index_in_two_blocks
+    race on x[0]: written by thread 0 of block 1 at k.cu:4, written by thread 0 of block 0 at k.cu:4, in
+    different blocks of one launch
+    → `start + c` is 0 for thread 0 of block 1 and for thread 0 of block 0, and only one of them should store
+      there: check the index and the condition `c < n`
+
+races.return_before_ones_own_store
+    thread 5 of block 0 reads shared part[3] at k.cu:6 before anything wrote it
+    → threads that return in line 4 never write their elements: let every thread of the block store something, 0
+      for a sum, and return only after the last barrier
+
 races.one_array_for_two_parameters
     race on src or dst[3] (array x): written by thread 5 of block 1 at k.cu:4, read by thread 5 of block 0 at
     k.cu:6, in different blocks of one launch
@@ -301,13 +337,15 @@ races.all_blocks_wait
 races.read_and_write_of_blocks
     race on x[3]: written by thread 5 of block 1 at k.cu:4, read by thread 5 of block 0 at k.cu:6, in different
     blocks of one launch
-    → blocks run in any order: write to another array than the one that is read, or use a second launch; where
-      all blocks change one element, an atomic
+    → blocks run in any order. If both are to use this element: write to another array than the one that is
+      read, or use a second launch; where all blocks change it, an atomic. If not, one of the two indices is
+      wrong
 
 races.writes_of_blocks
     race on x[3]: written by thread 0 of block 1 at k.cu:4, written by thread 0 of block 0 at k.cu:6, in
     different blocks of one launch
-    → blocks run in any order: use an atomic, or a second launch
+    → blocks run in any order: let only one of them store to the element; where each has a part of the result,
+      use an atomic, or a second launch
 
 races.same_index_twice
     race on shared part[3]: written by thread 49 at k.cu:4, written by thread 5 at k.cu:4, no barrier between
@@ -370,6 +408,10 @@ races.no_order_of_atomics
     (volatile read)
     → an atomic is one step, but nothing holds two of them together, and no block knows that it is the last:
       change the element with one atomic, and let the block that draws the last ticket do what is left
+races.the_same_work_twice
+    two threads write the same value to x[3]: thread 0 of block 1 at k.cu:4, thread 0 of block 0 at k.cu:4
+    → both compute the same index. If each element is to be one thread's work, look at where a thread's index
+      begins, and how far it steps
 
 races.one_writer_is_enough
     two threads write the same value to shared part[3]: thread 49 at k.cu:4, thread 5 at k.cu:4
@@ -537,6 +579,17 @@ faults.own_lane_in_the_mask
 outputs.return_before_the_store
     y[0] at n=9: it was never written; expected 5.0; it is probably thread 5 of block 0 that should write it
     → does the thread that should write y[0] return before it does, in line 4?
+
+outputs.grid_that_ends_before_the_array
+    y[64] at n=65: it was never written; expected 5.0; 1 of 65 elements is wrong; it is probably thread 5 of
+    block 0 that should write it
+    → the launch in line 1 starts 64 threads (grid= times block=), and y has 65 elements: more blocks, or
+      several elements a thread
+
+outputs.variable_that_begins_again
+    y[65536] at n=70000: it was never written; expected 5.0; 9 of 70000 elements are wrong; it is probably
+    thread 5 of block 0 that should write it
+    → `i` is an `unsigned short`, which begins again at 0 after 65535: make it an `int`
 
 outputs.inputs_of_each_run
     y[0] at n=9: got 1.0, expected 5.0; all 9 elements are wrong; it is probably thread 5 of block 0 that should

@@ -53,8 +53,8 @@ def test_condition_that_lets_the_index_through_is_quoted() -> None:
 
 def test_an_index_of_a_matrix_is_to_be_checked_by_row_and_column() -> None:
     one = first("int r = t / 8, c = t % 8;\nif (r < 8 && c < 7)\n    src[r * 9 + c] = 1;")
-    assert quoted(one) == ["r < 8 && c < 7", "r * 9 + c"]
-    assert "row" in one.hint
+    assert one.rule == "bounds.length_of_a_row"
+    assert quoted(one) == ["r * 9 + c", "9", "c", "7"]
 
 
 def test_loop_around_the_access_is_asked_about() -> None:
@@ -161,7 +161,7 @@ def test_without_any_barrier_one_is_advised() -> None:
 
 
 def test_return_before_the_store_is_asked_about() -> None:
-    found = Finding("wrong", array="out", index=0, facts={"count": 1, "value": "unwritten"})
+    found = Finding("wrong", array="out", index=0, names=("out",), facts={"count": 1, "value": "unwritten"})
     source = "__global__ void k()\n{\n    if (j >= m) return;\n    out[0] = 1;\n}\n"
     says, rule = hint(found, Seen(SourceView(source)))
     assert (rule, "line 3" in says) == ("outputs.return_before_the_store", True)
@@ -197,3 +197,105 @@ def test_lanes_of_the_last_warp_are_told_that_they_do_not_run_in_step() -> None:
                 "    part[t] += part[t + 16];\n}\nif (t == 0) src[0] = part[0];")  # fmt: skip
     assert one.kind == "race"
     assert one.rule == "races.step_of_one_warp"
+
+
+# ------------------------------------------------------------------------------------ which index and which condition
+
+GRID = LaunchPlan((Launch(kernel="k", args=("x",), grid=(2, 1, 1), block=(COUNT, 1, 1), shared_bytes=4 * COUNT),))
+WHERE = "int r = t / 8, c = t % 8, rows = 7, cols = 5;\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "rule", "quotes"),
+    [
+        ("if (r < rows && c < cols) src[r * rows + c * 9] = 1;", "condition_lets_it_through", 2),
+        ("if (r < rows && c < cols) src[c * rows + r] = 1;", "condition_lets_it_through", 2),
+        ("if (r < rows && cols > c) src[(size_t)c * cols + r] = 1;", "length_of_a_row", 4),
+        ("if (r >= rows || c >= cols) return;\nsrc[c * cols + r] = 1;", "length_of_a_row", 4),
+        ("if (r <= 7 && c < 5) src[r * 5 + c] = 1;", "one_too_many", 4),
+        ("if (r < 7 && c <= 5) src[r * 5 + c] = 1;", "one_too_many", 4),
+        ("if (r <= 6 && c < 5) src[r * 5 + c] = 1;", "condition_lets_it_through", 2),
+        ("if (r < rows) src[r * cols + c] = 1;", "row_or_column_that_nothing_bounds", 2),
+        ("if (c < cols) src[r * cols + c] = 1;", "row_or_column_that_nothing_bounds", 2),
+        ("if (t > 8) src[r * cols + c] = 1;", "condition_lets_it_through", 2),
+    ],
+)
+def test_of_a_matrix_that_part_is_named_which_is_wrong(body: str, rule: str, quotes: int) -> None:
+    one = first(WHERE + body, count=26 if "<= 6" in body or "c * " in body else 35)
+    assert (one.rule, len(quoted(one))) == (f"bounds.{rule}", quotes), one
+
+
+@pytest.mark.parametrize("condition", ["if (t <= 9) src[t] = 1;", "if (t > 9) return;\nsrc[t] = 1;"])
+def test_a_condition_that_lets_one_too_many_through_is_told_so(condition: str) -> None:
+    one = first(condition, count=9)
+    assert one.rule == "bounds.one_too_many"
+    assert quoted(one)[-1] in ("t < 9", "t >= 9")
+
+
+def test_a_bound_that_is_no_length_is_not_called_one_too_many() -> None:
+    assert first("int n = 9;\nif (t <= n - 1) src[t] = 1;", count=5).rule == "bounds.condition_lets_it_through"
+    assert first("if (t <= 9) src[t] = 1;", count=5).rule == "bounds.condition_lets_it_through"
+
+
+def test_a_thread_that_should_have_returned_is_not_told_to_compare() -> None:
+    assert first("if (t >= 60) return;\nsrc[t] = 1;", count=9).rule == "bounds.threads_that_should_have_left"
+
+
+def test_shared_memory_does_not_go_by_the_number_of_the_block() -> None:
+    body = "int i = blockIdx.x * blockDim.x + t;\nint j = i + 1;\nif (t < 60)\n    part[j] = 1;"
+    one = first(body, GRID)
+    assert (one.rule, quoted(one)) == ("bounds.index_made_of_the_block", ["j"])
+
+
+@pytest.mark.parametrize(("type_name", "rule"), [
+    ("short", "variable_too_short_for_the_grid"), ("signed char", "variable_too_short_for_the_grid"),
+    ("int", "before_the_array"),
+])  # fmt: skip
+def test_a_variable_too_short_to_number_the_threads_is_named(type_name: str, rule: str) -> None:
+    plan = LaunchPlan((replace(GRID.launches[0], grid=(1024, 1, 1)),))
+    one = first(f"{type_name} i = blockIdx.x * blockDim.x + t;\nif (i < 65000) src[i - 1] = 1;", plan, 65000)
+    assert one.rule == f"bounds.{rule}"
+
+
+@pytest.mark.parametrize(("offset", "says"), [(56, "whole groups"), (57, "multiple of 16")])
+def test_a_wide_access_between_two_groups_is_told_so_first(offset: int, says: str) -> None:
+    assert says in first(f"if (t == 0) *(float4*)(src + {offset}) = make_float4(0, 0, 0, 0);", count=58).hint
+
+
+@pytest.mark.parametrize(
+    ("store", "rule"),
+    [
+        ("if (t == 0) src[0] = 1 + blockIdx.x;", "one_element_of_all_blocks"),
+        ("if (t == 0) *src = 1 + blockIdx.x;", "one_element_of_all_blocks"),
+        ("int s = 0;\nif (t < 9) src[s + t] = 1 + blockIdx.x;", "same_index_in_two_blocks"),
+        ("src[t] = 1 + blockIdx.x;", "same_index_in_two_blocks"),
+        ("if (blockIdx.x)\n    src[t] = 1;\nelse\n    src[63 - t] = 2;", "writes_of_blocks"),
+    ],
+)
+def test_an_index_that_is_the_same_in_two_blocks_is_no_matter_of_atomics(store: str, rule: str) -> None:
+    one = first(store, GRID)
+    assert (one.kind, one.rule) == ("race", f"races.{rule}")
+    assert ("atomic" in one.hint) == (rule != "same_index_in_two_blocks")
+
+
+def test_threads_that_left_before_their_own_store_explain_what_nobody_wrote() -> None:
+    found = first("if (t >= 9) return;\npart[t] = 1;\n__syncthreads();\nsrc[t] = part[t + 9];")
+    assert (found.kind, found.rule) == ("uninitialised_read", "races.return_before_ones_own_store")
+    assert "line 3" in found.hint
+
+
+def test_a_return_is_not_blamed_where_the_store_has_a_condition_of_its_own() -> None:
+    found = Finding("wrong", array="out", index=0, names=("out",), facts={"count": 1, "value": "unwritten"})
+    source = "__global__ void k()\n{\n    if (j >= m) return;\n    if (t == 0) out[0] = 1;\n}\n"
+    assert hint(found, Seen(SourceView(source))) == ("", "")
+
+
+@pytest.mark.parametrize(("blocks", "body", "speaks"), [
+    (1, "src[i] = 1;", True), (2, "src[i] = 1;", False), (1, "for (; i < n; i += 64) src[i] = 1;", False),
+])  # fmt: skip
+def test_the_grid_is_only_blamed_where_it_has_too_few_threads(blocks: int, body: str, speaks: bool) -> None:
+    facts = {"count": 100, "value": "unwritten"}
+    found = Finding("wrong", array="x", index=64, names=("src",), facts=facts)
+    plan = LaunchPlan((replace(GRID.launches[0], grid=(blocks, 1, 1)),))
+    source = SourceView('extern "C" __global__ void k(float* src) {\n' + body + "\n}\n")
+    assert hint(found, Seen(source, plan))[1] == ("outputs.grid_that_ends_before_the_array" if speaks else "")

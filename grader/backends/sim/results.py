@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from grader.findings.kinds import RANKS, kind_of
-from grader.findings.record import Finding
+from grader.findings.record import Dims, Finding
 from grader.verdict import Place
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def describe(outcome: Outcome, file: str, itemsize: Mapping[str, int], *, with_l
     failure = kind_of(_kind(ordered[0])).word or None if ordered else None
     if failure is None and not outcome.complete:
         failure = "timeout"
-    found = [finding(e, file, itemsize, known_as(e, outcome.calls), _block(e, outcome.calls)) for e in ordered]
+    found = [finding(e, file, itemsize, known_as(e, outcome.calls), *_shape(e, outcome.calls)) for e in ordered]
     return {
         "launches": launches or [], "findings": [asdict(one) for one in found], "failure": failure,
         "printed": outcome.printed,
@@ -81,9 +81,11 @@ def known_as(event: Event, calls: Sequence[Call]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name, argument in pairs if name and argument == event.array))
 
 
-def _block(event: Event, calls: Sequence[Call]) -> tuple[int, int, int]:
-    """The block's shape in the launch of the event; zeros where that is not known."""
-    return calls[event.call].block if event.call is not None and event.call < len(calls) else (0, 0, 0)
+def _shape(event: Event, calls: Sequence[Call]) -> tuple[Dims, Dims]:
+    """The shapes of a block and of the grid in the launch of the event; zeros where that is not known."""
+    if event.call is None or event.call >= len(calls):
+        return (0, 0, 0), (0, 0, 0)
+    return calls[event.call].block, calls[event.call].grid
 
 
 def finding(
@@ -91,9 +93,10 @@ def finding(
     file: str,
     itemsize: Mapping[str, int],
     names: Sequence[str] = (),
-    block: tuple[int, int, int] = (0, 0, 0),
+    block: Dims = (0, 0, 0),
+    grid: Dims = (0, 0, 0),
 ) -> Finding:
-    """The record of one event; ``names`` are what the kernel calls the array, ``block`` is the shape of the blocks."""
+    """The record of one event; ``names`` are what the kernel calls the array; ``block`` and ``grid`` are shapes."""
     # Of bytes that an instruction moves through shared memory nothing tells the element's type.
     is_untyped = event.space == "shared" and event.kind in UNORDERED and event.instruction.startswith(BYTES_OF_ANY_TYPE)
     size = itemsize.get(event.array or "", 0 if is_untyped else event.width or ELEMENT_BYTES)
@@ -115,7 +118,12 @@ def finding(
         facts=_facts(event, size, math.prod(block)),
         count=event.count,
         launch=event.launch,
+        axes=(_axes(block), _axes(grid)),
     )
+
+
+def _axes(shape: Dims) -> int:
+    return max((axis for axis, length in enumerate(shape, start=1) if length > 1), default=1)
 
 
 def _facts(event: Event, size: int, block_threads: int) -> dict[str, Any]:
@@ -126,6 +134,7 @@ def _facts(event: Event, size: int, block_threads: int) -> dict[str, Any]:
         "dynamic": event.dynamic, "cooperative": event.cooperative, "launched_at": event.launched_at,
         "block_threads": block_threads, "element_bytes": size,
         "matrix": event.instruction.partition(".")[0] in WHOLE_WARP,
+        "misaligned": event.width and (event.address or 0) % event.width != 0,
     }  # fmt: skip
     placed = {"array_bytes": event.array_bytes, "offset": event.offset if event.array is not None else None}
     return {name: value for name, value in known.items() if value} | {

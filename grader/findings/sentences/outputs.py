@@ -109,7 +109,7 @@ def _from(found: Finding) -> str:
 
 _GUESSES: Mapping[str, str | Callable[[Finding], str]] = {
     "nothing_written": "nothing was written to {found.array}",
-    "last_unwritten": "the last {facts[unwritten]} elements were never written: does the grid cover them?",
+    "last_unwritten": "the last {facts[unwritten]} elements were never written",
     "unwritten": "{facts[unwritten]} elements were never written",
     "nan": _nan,
     "constant": "every element of {found.array} is {facts[value_of_all]}",

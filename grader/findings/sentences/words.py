@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from grader.findings.record import Dims, Finding
+from grader.text import index_words
 from grader.verdict import Place
 
 _VERBS = {"read": "read", "write": "written", "atomic": "updated atomically", "copy": "copied"}
@@ -45,9 +46,10 @@ class Words:
         return name[1:-1] if name.startswith("(") else f"array {name}"
 
     def thread(self, thread: Dims | None, block: Dims | None = None) -> str:
-        """``thread 5 of block 2``; indices in 3-D only where needed."""
-        out = f"thread {_indices(thread or (0, 0, 0))}"
-        return out if block is None else f"{out} of block {_indices(block)}"
+        """``thread 5 of block 2``; as many numbers as the launch has axes."""
+        of_block, of_grid = self.found.axes
+        out = f"thread {index_words(thread or (0, 0, 0), of_block)}"
+        return out if block is None else f"{out} of block {index_words(block, of_grid)}"
 
     @property
     def who(self) -> str:
@@ -63,12 +65,6 @@ class Words:
     def access(self, place: Place, *, with_block: bool) -> str:
         verb = _VERBS[place.role]
         return f"{verb} by {self.thread(place.thread, place.block if with_block else None)} at {self.at(place.line)}"
-
-
-def _indices(dims: Dims) -> str:
-    if dims[1] == dims[2] == 0:
-        return str(dims[0])
-    return f"({dims[0]}, {dims[1]}, {dims[2]})" if dims[2] else f"({dims[0]}, {dims[1]})"
 
 
 def lanes(mask: int) -> str:

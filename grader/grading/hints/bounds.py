@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
-from grader.compile.parsing import Part
 from grader.findings.record import Finding
 from grader.findings.sentences.outputs import disagreement
 from grader.findings.sentences.words import Words, elements
 from grader.grading.causes import disagrees
+from grader.grading.hints.indices import (
+    Bound,
+    Matrix,
+    as_matrix,
+    bounds,
+    made_of,
+    narrow,
+    of_the_access,
+    one_index,
+    plain,
+    words,
+)
 from grader.grading.hints.rules import Seen, finding, kernel, rule, stray
+from grader.grading.source_view import SourceView
 from grader.launch import Launch, LaunchPlan, Scratch
 from grader.launch.source import Misread, SourceParameter
 from grader.simt.occupancy import MULTIPROCESSORS, SIMULATED
@@ -126,9 +137,33 @@ def wide_access(found: Finding, seen: Seen) -> str:
     """One access to several elements, of which at least one is not there."""
     wide, size = found.facts["width"], found.facts["element_bytes"]
     are, first = f"{wide} bytes are {wide // size} elements", found.facts["offset"] // size
+    if found.facts.get("misaligned"):
+        begins = f"an access of {wide} bytes must begin at a multiple of {wide} bytes"
+        return f"{begins}, and this one begins between two of these: look at the offset before the cast"
     if first >= _count(found):
         return f"{are}, and none of these is there: check where the first one lies before the access"
     return f"{are}: access whole groups of them like this, what is left one by one"
+
+
+_MANY = Seen(
+    SourceView(
+        "\n".join(["", "__global__ void k(float* src) {", "short i = threadIdx.x + blockIdx.x;", "src[i] = 1;", "}"])
+    ),
+    LaunchPlan((Launch(kernel="k", args=("x",), grid=(1024, 1, 1), block=(64, 1, 1), line=1),)),
+)
+
+
+@rule("out_of_bounds", example=stray("before_start", -32768, 65536), seen=_MANY)
+def variable_too_short_for_the_grid(found: Finding, seen: Seen) -> str:
+    """A ``short`` that numbers more threads than it can."""
+    for access in of_the_access(found, seen.source):
+        short = narrow(" + ".join(access.texts), seen.source, access.line)
+        threads = max((math.prod((*one.grid, *one.block)) for one in _launches(found, seen)), default=0)
+        if short is not None and threads > short[2]:
+            name, type_name, largest = short
+            ends = f"`{name}` is a `{type_name}`, which ends at {largest}"
+            return f"{ends}, and there are {threads} threads: make it an `int`"
+    return ""
 
 
 @rule(
@@ -147,42 +182,140 @@ def index_in_the_whole_grid(found: Finding, seen: Seen) -> str:
     return f"{own}: index it with threadIdx.x, not with the index in the whole grid"
 
 
+@rule("out_of_bounds", example=stray("beyond_end", 70, 64, space="shared", array="part", block=_SECOND),
+      seen=kernel("int i = blockIdx.x * 64 + threadIdx.x; part[i + 1] = 1;"))  # fmt: skip
+def index_made_of_the_block(found: Finding, seen: Seen) -> str:
+    """An index into shared memory that grows with the number of the block."""
+    if found.space != "shared" or not any(found.block or ()):
+        return ""
+    texts = [text for access in of_the_access(found, seen.source) for text in access.texts]
+    grows = [text for text in texts if "blockIdx" in made_of(text, seen.source, found.line or 0) and "%" not in text]
+    own = f"each block has a {Words(found).name} of its own"
+    return f"{own}, and the index `{grows[0]}` grows with blockIdx: count with threadIdx alone" if grows else ""
+
+
+# -------------------------------------------------------------------- what the conditions around the access let through
+
+
+def _indexed(found: Finding, seen: Seen) -> tuple[str, dict[str, Bound]]:
+    """The index of the access, "" where it has none or several, and what bounds the terms."""
+    index = found.index
+    accesses = of_the_access(found, seen.source) if index is not None and index >= 0 and found.thread else []
+    return one_index(accesses), bounds(seen.source, found.line or 0)
+
+
+@rule("out_of_bounds", example=stray("beyond_end", 63, 63), seen=kernel("if (t <= 63) src[t] = 1;"), cause="beyond_end")
+def one_too_many(found: Finding, seen: Seen) -> str:
+    """A bound that is let through itself: of the index, or of the row or the column that it is made of."""
+    index, known = _indexed(found, seen)
+    matrix = as_matrix(index, known)
+    if matrix is None:
+        at = known.get(plain(index))
+        is_length = at is not None and _value(at.more, found, seen) == _count(found) == found.index
+    else:
+        at = next((known[term] for term in (matrix.column, matrix.row) if term in known and known[term].or_equal), None)
+        is_length = _is_whole(matrix, known, found, seen)
+    if at is None or not at.or_equal or not is_length:
+        return ""
+    through = f"`{at.less}` = `{at.more}` through, which is one too many"
+    if at.by_leaving:
+        return f"the `if` that returns lets {through}: write `{at.less} >= {at.more}`"
+    return f"`{at.less} <= {at.more}` also lets {through}: write `{at.less} < {at.more}`"
+
+
+def _is_whole(matrix: Matrix, known: dict[str, Bound], found: Finding, seen: Seen) -> bool:
+    """Whether row and column have bounds whose product is the array's length."""
+    column, row = known.get(matrix.column), known.get(matrix.row)
+    rows, columns = (_value(bound.more, found, seen) if bound else None for bound in (row, column))
+    if column is None or column.more != matrix.length or rows is None or columns is None:
+        return False
+    return rows * columns == _count(found)
+
+
+def _value(name: str, found: Finding, seen: Seen) -> int | None:
+    """The value of a number, or of a kernel's parameter."""
+    if name.isdigit():
+        return int(name)
+    for launch in seen.plan.launches:
+        names = seen.source.parameters(launch.kernel)
+        if launch.kernel == found.kernel and name in names and len(names) == len(launch.args):
+            value = launch.args[names.index(name)]
+            return value if isinstance(value, int) else None
+    return None
+
+
+@rule("out_of_bounds", example=stray("beyond_end", 64, 63), cause="beyond_end",
+      seen=kernel("if (r < rows && c < cols) src[c * cols + r] = 1;"))  # fmt: skip
+def length_of_a_row(found: Finding, seen: Seen) -> str:
+    """Row and column are inside, but a row of the index is not as long as the column may be."""
+    index, known = _indexed(found, seen)
+    matrix = as_matrix(index, known)
+    if matrix is None or not {matrix.row, matrix.column} <= known.keys() or known[matrix.column].more == matrix.length:
+        return ""
+    ends = f"`{matrix.column}` ends at `{known[matrix.column].more}`"
+    return f"in `{index}` a row is `{matrix.length}` elements long, but {ends}: how long is a row of {_name(found)}?"
+
+
+@rule("out_of_bounds", example=stray("beyond_end", 64, 63), cause="beyond_end",
+      seen=kernel("if (c < cols) src[r * cols + c] = 1;"))  # fmt: skip
+def row_or_column_that_nothing_bounds(found: Finding, seen: Seen) -> str:
+    """Of row and column one is inside, and the condition does not look at the other."""
+    index, known = _indexed(found, seen)
+    matrix = as_matrix(index, known)
+    if matrix is None or (matrix.column in known and known[matrix.column].more != matrix.length):
+        return ""
+    terms = {"row": matrix.row, "column": matrix.column}
+    free = [f"its {name} `{term}`" for name, term in terms.items() if term not in known]
+    looked_at = {word for bound in known.values() for word in words(bound.less)}
+    if len(free) != 1 or any(words(term) & looked_at for term in terms.values() if term not in known):
+        return ""
+    return f"nothing compares {free[0]} in `{index}`: row and column must be inside, each by itself"
+
+
 @rule("out_of_bounds", example=stray("beyond_end", 63, 63), seen=kernel("if (t < 64) src[t] = 1;"))
 def condition_lets_it_through(found: Finding, seen: Seen) -> str:
     """The condition at the access lets the index through: quote both."""
-    line, index, name = found.line or 0, found.index, found.names[-1] if found.names else found.array
-    accesses = seen.source.elements(line) if index is not None and index >= 0 and found.thread is not None else []
-    named = [access for access in accesses if access.name == name]
-    conditions = {seen.source.condition(access) for access in named or accesses}
+    line, index = found.line or 0, found.index
+    accesses = (
+        of_the_access(found, seen.source) if index is not None and index >= 0 and found.thread is not None else []
+    )
+    conditions = {seen.source.condition(access) for access in accesses}
     condition = conditions.pop() if len(conditions) == 1 else ""
     if not condition:
         return ""
-    who, expression = Words(found).thread(found.thread), _one_index(named)
-    if expression and "".join(expression.split()) not in "".join(condition.split()):
-        matrix = "*" in expression and "+" in expression
-        do = (
-            "its row and its column must be inside, each by itself"
-            if matrix
-            else "compare that with the array's length"
-        )
-        other = f"looks at something else than the index `{expression}`, which is {index} for {who}"
-        return f"the condition `{condition}` {other}: {do}"
+    who, expression = Words(found).thread(found.thread), one_index(accesses)
     loop = seen.source.loop(line, line)
+    if expression and not loop and not words(expression) & words(condition):
+        is_index = f"the index `{expression}` is {index} for {who}"
+        return f"{is_index}, and the condition `{condition}` does not look at it: compare it with the array's length"
     too_long = f" Or does the loop in line {loop.line} go on for too long?" if loop else ""
-    through = f"lets {who} through to index {index} of {name}"
-    return f"the condition `{condition}` {through}: which threads should it let through?{too_long}"
+    through = f"lets {who} through to index {index} of {_name(found)}"
+    if expression and plain(expression) not in plain(condition):
+        through += f", which is `{expression}`: is that the element you mean, and does the condition look at it?"
+    else:
+        through += ": which threads should it let through?"
+    return f"the condition `{condition}` {through}{too_long}"
 
 
-def _one_index(accesses: Sequence[Part]) -> str:
-    """The index of accesses that have the same, and only this one; of a member it counts other elements."""
-    indices = {access.texts if access.kind == "element" else () for access in accesses}
-    one = indices.pop() if len(indices) == 1 else ()
-    return one[0] if len(one) == 1 else ""
+@rule("out_of_bounds", example=stray("beyond_end", 63, 63, line=5), seen=kernel("if (t >= 64) return;", "src[t] = 1;"),
+      cause="beyond_end")  # fmt: skip
+def threads_that_should_have_left(found: Finding, seen: Seen) -> str:
+    """Threads without an element return before the access; this one did not."""
+    index, known = _indexed(found, seen)
+    leaves = [at for at in known.values() if at.by_leaving]
+    if not leaves or not words(index) & {word for at in leaves for word in words(at.less)}:
+        return ""
+    stays = f"{Words(found).thread(found.thread)} goes on to index {found.index} of {_name(found)}"
+    return f"{stays}, which is `{index}`: is that the element you mean? If so, which threads have to return before?"
+
+
+def _name(found: Finding) -> str:
+    return (found.names[-1] if found.names else found.array) or "the array"
 
 
 @rule("out_of_bounds", example=stray("before_start", -1, 64), cause="before_start")
 def before_the_array(found: Finding, seen: Seen) -> str:
-    return f"index {found.index} lies before the array: let the thread that computes it skip the access"
+    return f"index {found.index} lies before the array: if the index is right, this thread has to skip the access"
 
 
 @rule("out_of_bounds", cause="beyond_end",

@@ -2,21 +2,68 @@
 
 from __future__ import annotations
 
+import math
+
 from grader.findings.record import Finding
+from grader.findings.sentences.words import elements
+from grader.grading.hints.indices import narrow
 from grader.grading.hints.rules import Seen, finding, kernel, rule, table
+from grader.grading.source_view import END
+from grader.launch import Launch, LaunchPlan
 
 _ALONE = {"size": {"n": 9}, "wrong": 1, "count": 1, "value": "unwritten", "expected": "5.0"}
+_UNWRITTEN = ("unwritten", "unwritten_or_scratch")
 
 
-@rule("wrong", example=finding("wrong", array="y", index=0, facts=_ALONE), seen=kernel("if (t == 0) return;"))
+@rule("wrong", example=finding("wrong", array="y", index=0, names=("src",), facts=_ALONE),
+      seen=kernel("if (t == 0) return;", "src[0] = 1;"))  # fmt: skip
 def return_before_the_store(found: Finding, seen: Seen) -> str:
-    """The one output was never written: a thread may have left before the store."""
-    unwritten = found.cause == "nan" or found.facts.get("value") in ("unwritten", "unwritten_or_scratch")
-    if seen.host or not unwritten or found.facts.get("count") != 1:
+    """The one output was never written: a thread may have left before the store, which nothing else holds it from."""
+    if seen.host or found.facts.get("value") not in _UNWRITTEN or found.facts.get("count") != 1:
         return ""  # a host file may have left it where it was
     left = seen.source.first_return()
-    who = f"does the thread that should write {found.array}[{found.index}] return before it does"
-    return f"{who}, in line {left}?" if left else ""
+    below = seen.source.parts(left + 1, END, "element") if left else []
+    stores = [one for one in below if one.name in found.names]
+    if not stores or any(map(seen.source.condition, stores)):
+        return ""
+    return f"does the thread that should write {found.array}[{found.index}] return before it does, in line {left}?"
+
+
+def _launch(blocks: int, *body: str) -> Seen:
+    own = Launch(kernel="k", args=("y",), grid=(blocks, 1, 1), block=(64, 1, 1), line=1)
+    return Seen(kernel(*body).source, LaunchPlan((own,)))
+
+
+_FROM = {"size": {"n": 65}, "wrong": 1, "count": 65, "value": "unwritten", "expected": "5.0"}
+
+
+@rule("wrong", example=finding("wrong", array="y", index=64, names=("src",), facts=_FROM),
+      seen=_launch(1, "if (i < n) src[i] = 1;"))  # fmt: skip
+def grid_that_ends_before_the_array(found: Finding, seen: Seen) -> str:
+    """The first element that nobody wrote is the one after the launch's last thread, and no thread has several."""
+    launches = [one for one in seen.plan.launches if found.array in one.args]
+    threads = max((math.prod((*one.grid, *one.block)) for one in launches), default=0)
+    unwritten = found.facts.get("value") in _UNWRITTEN and found.index == threads > 0
+    if not unwritten or not seen.source.is_clear() or seen.source.parts(1, END, "loop"):
+        return ""
+    starts = f"the launch in line {launches[0].line} starts {threads} threads (grid= times block=)"
+    return (
+        f"{starts}, and {found.array} has {elements(found.facts['count'])}: more blocks, or several elements a thread"
+    )
+
+
+_MANY = {"size": {"n": 70000}, "wrong": 9, "count": 70000, "value": "unwritten", "expected": "5.0"}
+
+
+@rule("wrong", example=finding("wrong", array="y", index=65536, facts=_MANY),
+      seen=kernel("unsigned short i = blockIdx.x * blockDim.x + threadIdx.x;"))  # fmt: skip
+def variable_that_begins_again(found: Finding, seen: Seen) -> str:
+    """Right up to the largest value of a variable that numbers the threads."""
+    for local in seen.source.parts(1, END, "local"):
+        short = narrow(local.name, seen.source, local.last)
+        if short is not None and found.index == short[2] + 1:
+            return f"`{short[0]}` is an `{short[1]}`, which begins again at 0 after {short[2]}: make it an `int`"
+    return ""
 
 
 _OLD = {"size": {"n": 9}, "wrong": 9, "count": 9, "got": "1.0", "expected": "5.0", "since": "what was in x before"}

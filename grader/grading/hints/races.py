@@ -5,7 +5,9 @@ from __future__ import annotations
 from grader.compile.parsing import Part
 from grader.findings.record import Finding
 from grader.findings.sentences.words import Words
+from grader.grading.hints.indices import of_the_access, one_index
 from grader.grading.hints.rules import Seen, access, finding, kernel, race, rule, table
+from grader.text import listed
 
 _WRITE_READ = (access("write", 49, 4), access("read", 5, 6))
 _OTHER_BLOCK = (access("write", 5, 4, block=1), access("read", 5, 6))
@@ -175,17 +177,59 @@ def no_barrier_before_the_next_round(found: Finding, seen: Seen) -> str:
 # ------------------------------------------------------------------------------------ what the accesses themselves show
 
 
-@rule(
-    "race",
-    example=race("between_blocks", access("write", 0, 4, block=1), access("write", 0, 4), space="global", index=0),
-    cause="between_blocks",
-)
-def one_element_of_all_blocks(found: Finding, seen: Seen) -> str:
+_SAME_STORE = race("between_blocks", access("write", 0, 4, block=1), access("write", 0, 4), space="global", index=0)
+
+
+def _stored_by_both(found: Finding, seen: Seen) -> list[Part] | None:
+    """What one line of the source accesses of the array, where two blocks store there; None of anything else."""
     first, second = found.places
-    if found.index != 0 or not (first.role == second.role == "write" and first.line == second.line):
+    same_store = first.role == second.role == "write" and first.line == second.line
+    known = same_store and found.line is not None and seen.source.is_clear(found.line, found.line)
+    return of_the_access(found, seen.source) if known and not found.facts.get("grid_sync") else None
+
+
+@rule("race", example=_SAME_STORE, seen=kernel("src[0] = sum;"), cause="between_blocks")
+def one_element_of_all_blocks(found: Finding, seen: Seen) -> str:
+    """All blocks store to element 0, which the line says itself."""
+    accesses = _stored_by_both(found, seen)
+    if accesses is None or found.index != 0 or (accesses and one_index(accesses) != "0"):
         return ""
     meant = f"did each block mean {Words(found).name}[blockIdx.x]? "
     return f"{meant}If the element is meant for all of them: use an atomic, or a second launch"
+
+
+@rule("race", example=_SAME_STORE, seen=kernel("if (c < n) x[start + c] = 1;"), cause="between_blocks")
+def same_index_in_two_blocks(found: Finding, seen: Seen) -> str:
+    """The index is computed, and comes to the same in two blocks."""
+    accesses = _stored_by_both(found, seen) or []
+    index, w = one_index(accesses), Words(found)
+    if not index or index.isdigit() or found.facts.get("cooperative"):
+        return ""
+    first, second = (w.thread(place.thread, place.block) for place in found.places)
+    conditions = dict.fromkeys(filter(None, map(seen.source.condition, accesses)))
+    loop = seen.source.loop(*[found.line or 0] * 2)
+    parts = ["the index", *(f"the condition `{one}`" for one in conditions)]
+    parts += [f"the end of the loop in line {loop.line}"] if loop else []
+    own = not seen.source.is_changed(accesses[0].name) and accesses[0].name in (*found.names, found.array)
+    same = f"`{index}` is {found.index}" if own else f"the index `{index}` leads to the same element"
+    return f"{same} for {first} and for {second}, and only one of them should store there: check {listed(parts)}"
+
+
+@rule("uninitialised_read", example=race("", access("read", 5, 6), kind="uninitialised_read"),
+      seen=kernel("if (i >= n) return;", "part[t] = 1;", "x = part[t ^ 1];"))  # fmt: skip
+def return_before_ones_own_store(found: Finding, seen: Seen) -> str:
+    """Threads that leave before the line in which each thread stores its element of shared memory."""
+    line, function = found.line or 0, seen.source.function(found.line or 0)
+    left = seen.source.first_return(function.line, line - 1) if function and found.space == "shared" else None
+    if left is None or not seen.source.is_clear(left, line):
+        return ""
+    stores = [one for one in seen.source.parts(left + 1, line - 1, "element") if one.name == found.array]
+    if not stores:
+        return ""
+    never = f"threads that return in line {left} never write their elements"
+    return (
+        f"{never}: let every thread of the block store something, 0 for a sum, and return only after the last barrier"
+    )
 
 
 @rule("race", cause="between_blocks within_block",
@@ -199,6 +243,10 @@ def one_array_for_two_parameters(found: Finding, seen: Seen) -> str:
 
 def _has(role: str, found: Finding) -> bool:
     return any(place.role == role for place in found.places)
+
+
+def _on_one_line(found: Finding) -> bool:
+    return len({place.line for place in found.places}) == 1
 
 
 def _is_for_the_grid(found: Finding) -> bool:
@@ -233,11 +281,13 @@ table(
      "put a cooperative_groups::this_grid().sync() between the two accesses: it orders all blocks, __syncthreads() "
      "only its own", _is_for_the_grid),
     ("read_and_write_of_blocks", "race", "between_blocks", _BETWEEN,
-     "blocks run in any order: write to another array than the one that is read, or use a second launch; where all "
-     "blocks change one element, an atomic", lambda found: _has("read", found)),
+     "blocks run in any order. If both are to use this element: write to another array than the one that is read, or "
+     "use a second launch; where all blocks change it, an atomic. If not, one of the two indices is wrong",
+     lambda found: _has("read", found)),
     ("writes_of_blocks", "race", "between_blocks",
      race("between_blocks", access("write", 0, 4, block=1), access("write", 0, 6), space="global"),
-     "blocks run in any order: use an atomic, or a second launch"),
+     "blocks run in any order: let only one of them store to the element; where each has a part of the result, use an "
+     "atomic, or a second launch"),
     ("same_index_twice", "race", "one_index", race("one_index", access("write", 49, 4), access("write", 5, 4)),
      "give every thread an element of its own: two of them compute the same index"),
     ("one_line_in_shared", "race", "one_line several_readers", race("one_line", *_SAME_LINE),
@@ -277,6 +327,10 @@ table(
      finding("order_dependent", "atomic", facts=_IN_ANOTHER_ORDER),
      "an atomic is one step, but nothing holds two of them together, and no block knows that it is the last: change "
      "the element with one atomic, and let the block that draws the last ticket do what is left"),
+    ("the_same_work_twice", "same_value_write", "",
+     race("", access("write", 0, 4, block=1), access("write", 0, 4), kind="same_value_write", space="global"),
+     "both compute the same index. If each element is to be one thread's work, look at where a thread's index begins, "
+     "and how far it steps", lambda found: found.space == "global" and _on_one_line(found)),
     ("one_writer_is_enough", "same_value_write", "",
      race("", access("write", 49, 4), access("write", 5, 4), kind="same_value_write"),
      "harmless here, but one writer is enough"),
@@ -289,3 +343,6 @@ OF_ALL_BLOCKS = tuple(
     for name in ("fence_before_the_signal", "read_and_write_of_blocks", "writes_of_blocks", "within_one_launch")
 )
 """Rules that speak of blocks which race: where a step's kernel is to wait for its whole grid, that is what it lacks."""
+
+SAME_WORK, EVERY_ELEMENT = "races.the_same_work_twice", "races.write_before_the_read"
+"""The rules on a value that two threads store, and on one that nobody stored: the next step may begin with them."""

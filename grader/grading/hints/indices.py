@@ -1,0 +1,125 @@
+"""The index of an access as the source writes it: its terms, what bounds each of them, and what it is made of. Pure."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from grader.compile.parsing import Part
+from grader.findings.record import Finding
+from grader.grading.source_view import SourceView
+
+_CAST = re.compile(r"\((?:(?:const|unsigned|signed|long|short|int|char|size_t|ptrdiff_t|u?int\d+_t)\s*)+\)")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_ODD_NUMBER = re.compile(r"\b\d+[A-Za-z_]")  # 0x1F, 10u: no numbers of Python
+MOST_STEPS = 16  # of variables that are made of others
+
+NARROW: Mapping[str, int] = {
+    "char": 127, "signed char": 127, "int8_t": 127, "unsigned char": 255, "uint8_t": 255,
+    "short": 32767, "short int": 32767, "int16_t": 32767, "unsigned short": 65535, "uint16_t": 65535,
+}  # fmt: skip
+"""Types that are too short to count the threads of a grid, with their largest values."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """``less < more``, or ``less <= more``, is true at an access; ``by_leaving``: because others return before it."""
+
+    less: str
+    more: str
+    or_equal: bool
+    by_leaving: bool
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """An index ``row * length + column``."""
+
+    row: str
+    length: str
+    column: str
+
+
+def plain(text: str) -> str:
+    """An expression without casts, blanks and brackets that mean nothing; as it is where it is more than arithmetic."""
+    code = _tree(text)
+    return ast.unparse(code) if code is not None else "".join(text.split())
+
+
+def _tree(text: str) -> ast.expr | None:
+    if _ODD_NUMBER.search(text):
+        return None
+    try:
+        return ast.parse(_CAST.sub("", text).strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def words(text: str) -> set[str]:
+    """The names in an expression."""
+    return set(_WORD.findall(_CAST.sub("", text)))
+
+
+def of_the_access(found: Finding, source: SourceView) -> list[Part]:
+    """The accesses to the array of a finding in its line; to any array, where none has its name."""
+    accesses, name = source.elements(found.line or 0), found.names[-1] if found.names else found.array
+    return [one for one in accesses if one.name == name] or accesses
+
+
+def one_index(accesses: Iterable[Part]) -> str:
+    """The index of accesses that have the same, and only this one; of a member it counts other elements."""
+    indices = {access.texts if access.kind == "element" else () for access in accesses}
+    one = indices.pop() if len(indices) == 1 else ()
+    return one[0] if len(one) == 1 else ""
+
+
+def bounds(source: SourceView, line: int) -> dict[str, Bound]:
+    """What is known to be less than something in a line, as the conditions around it and the guards above it say."""
+    known: dict[str, Bound] = {}
+    for one in source.comparisons(line):
+        less, more = one.texts if one.name in ("<", "<=") else reversed(one.texts)
+        if one.name in ("<", "<=", ">", ">=") and not plain(less).lstrip("-").isdigit():
+            known[plain(less)] = Bound(plain(less), plain(more), one.name in ("<=", ">="), source.is_of_guard(one))
+    return known
+
+
+def as_matrix(index: str, known: Mapping[str, Bound]) -> Matrix | None:
+    """Its parts, where it is clear which factor is the row: the bounded one, or the one that bounds nothing."""
+    code = _tree(index)
+    if not isinstance(code, ast.BinOp) or not isinstance(code.op, ast.Add):
+        return None
+    products = [
+        side for side in (code.left, code.right) if isinstance(side, ast.BinOp) and isinstance(side.op, ast.Mult)
+    ]
+    if len(products) != 1:
+        return None
+    [product] = products
+    column = ast.unparse(code.right if product is code.left else code.left)
+    first, second = ast.unparse(product.left), ast.unparse(product.right)
+    ends = {bound.more for bound in known.values()}
+    for row, length in ((first, second), (second, first)):
+        if row in known or (length in ends and length not in known):
+            return Matrix(row, length, column)
+    return None
+
+
+def made_of(index: str, source: SourceView, line: int) -> set[str]:
+    """The names in an expression, and in the first values of the variables that it is made of."""
+    names, waiting = set[str](), words(index)
+    for _ in range(MOST_STEPS):
+        names |= waiting
+        first_values = (local.texts[1] for name in waiting if (local := source.local(name, line)))
+        waiting = {word for text in first_values for word in words(text)} - names
+    return names
+
+
+def narrow(index: str, source: SourceView, line: int) -> tuple[str, str, int] | None:
+    """A variable of the index whose type is too short to number threads: its name, its type, its largest value."""
+    for name in sorted(words(index)):
+        local = source.local(name, line)
+        type_name = local.texts[0] if local else ""
+        if local and type_name in NARROW and {"threadIdx", "blockIdx"} & made_of(local.texts[1], source, line):
+            return name, type_name, NARROW[type_name]
+    return None
