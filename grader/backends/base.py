@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 class Limits:
     """Deadlines and limits of one session; what passes them is ``timeout`` or ``limit``."""
 
-    launch_s: float = 10.0  # wall clock of one case's launches; backs up the instruction budget
+    launch_s: float = 10.0  # wall clock of one case's launches on a GPU, and of one call of a host file
     total_s: float = 60.0  # wall clock of the whole session
     memory_bytes: int = 4 << 30  # address space of a simulator child
     printf_bytes: int = PRINTF_BYTES
-    instructions: int = 4_000_000_000  # warp instructions of one case on the simulator
+    instructions: int = 4_000_000_000  # of one case on the simulator, at most: see `CaseRun.instructions`
     instructions_per_block: int = (
         100_000_000  # of one block, so that an endless loop is found soon and at the same place
     )
@@ -56,7 +56,10 @@ class Buffer:
 
 @dataclass(frozen=True, eq=False)
 class CaseRun:
-    """Everything that one case needs. ``counters=False`` lets the simulator leave the counting observers out."""
+    """Everything that one case needs. ``counters=False`` lets the simulator leave the counting observers out.
+
+    ``instructions`` is the simulator's budget for it, in units of one plain instruction of a warp.
+    """
 
     plan: LaunchPlan
     buffers: tuple[Buffer, ...]  # inputs, outputs and the plan's scratch arrays
@@ -64,6 +67,7 @@ class CaseRun:
     undefined: int = 0xFFFFFFFF  # 32 bits: what the simulator's shuffles give that read a lane which takes no part
     order: str = "usual"  # or one of `Execution.other_orders`
     keeps_state: bool = False  # module variables hold what the run before left there
+    instructions: int = Limits.instructions
 
 
 @dataclass(frozen=True, eq=False)

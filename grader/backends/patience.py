@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from grader.errors import GraderFault
+
 if TYPE_CHECKING:
     from grader.process.child import Child
 
@@ -50,11 +52,16 @@ class Patience:
         self._grew = True
         return False
 
-    def busy(self) -> str:
-        """That the machine was busy, in words; "" where it was not, or did not matter."""
-        if not self._grew:
-            return ""
-        return f"; the machine was busy: {self._used_s():.2g} s of processor time in {self._wall_s():.2g} s"
+    def is_starved(self) -> bool:
+        """Whether the child worked to the end, and yet had no processor for as long as the limit is."""
+        return self._grew and self._used_s() < (1 - 2 * REST) * self.seconds
+
+    def busy_machine(self) -> GraderFault:
+        """What ends a child that is starved: no verdict depends on what else a machine does."""
+        had = f"{self._used_s():.2g} s of processor time in {self._wall_s():.2g} s"
+        return GraderFault(
+            f"the machine is too busy to grade anything: {had}", hint="grade it again when it has less to do"
+        )
 
     def _wall_s(self) -> float:
         return time.monotonic() - self._begins

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from grader.backends.base import Buffer, CaseRun
+from grader.backends.base import Buffer, CaseRun, Limits
 from grader.exercise import SECRET_SIZES, Exercise, Size
 from grader.grading.records import Case, CompiledSubmission
 
@@ -135,7 +135,24 @@ def case_run(exercise: Exercise, case: Case, data: CaseData, plan: LaunchPlan) -
     inputs = (Buffer(a.name, a.dtype, data.inputs[a.name].size, "in", data.inputs[a.name]) for a in exercise.inputs)
     outputs = (Buffer(a.name, a.dtype, element_count(a, case.size), "out") for a in exercise.outputs)
     scratch = (Buffer(s.name, s.dtype, s.count, "scratch") for s in plan.scratch)
-    return CaseRun(plan, (*inputs, *outputs, *scratch), counters=case.counters)
+    buffers = (*inputs, *outputs, *scratch)
+    return CaseRun(plan, buffers, counters=case.counters, instructions=budget(exercise, case.size))
+
+
+LEAST_BUDGET = Limits.instructions_per_block
+BUDGET_OF_A_UNIT = 20
+"""For each byte and each operation of `Work`: one thread alone takes 8 to 10 for a byte, all threads less than 1."""
+
+
+def budget(exercise: Exercise, size: Size) -> int:
+    """What the simulator may spend on a case: in proportion to what the case needs, where the exercise says that.
+
+    Who lets every block do all of the work is far beyond it; whoever does the work once, with one thread, is not.
+    """
+    from grader.expressions import evaluate
+
+    needed = sum(float(evaluate(text, size)) for text in (exercise.work.bytes, exercise.work.flops))
+    return LEAST_BUDGET + int(BUDGET_OF_A_UNIT * needed) if needed > 0 else Limits.instructions
 
 
 def plan_of(exercise: Exercise, case: Case, compiled: CompiledSubmission, limits: DeviceLimits) -> LaunchPlan:

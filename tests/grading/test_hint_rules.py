@@ -504,7 +504,7 @@ faults.constant_memory
 
 faults.less_work_in_each_thread
     k used up the simulator's budget of instructions for one case (thread 5 of block 0 was at k.cu:4)
-    → do less work in each thread, or look for a loop that runs longer than it should
+    → does each thread, or each block, do the work of all? Else look for a loop that runs longer than it should
 
 faults.condition_of_the_loop
     endless or far too long: thread 5 of block 0 is still in the loop at k.cu:4 when its block has run as many

@@ -206,9 +206,9 @@ def process_died(
     return SubmissionError("crash", message, diagnostics=(found,), hint=found.hint)
 
 
-def process_hung(file: str, line: int | None, message: str, hint: str, busy: str = "") -> SubmissionError:
-    """``message`` says which limit was passed, ``line`` where the host file is, and ``busy`` that the machine is."""
-    message += _place(file, line) + busy
+def process_hung(file: str, line: int | None, message: str, hint: str) -> SubmissionError:
+    """``message`` says which limit was passed, ``line`` where the host file is."""
+    message += _place(file, line)
     found = Diagnostic("timeout", message, file=file, line=line, hint=hint)
     return SubmissionError("timeout", message, diagnostics=(found,), hint=hint)
 

@@ -171,7 +171,8 @@ class _Server:
         from grader.simt.engine.schedule import ORDERS
         from grader.simt.simulate import Options
 
-        order, instructions = ORDERS[message.get("order", "usual")], self.program["instructions"]
+        most = self.program["instructions"]
+        order, instructions = ORDERS[message.get("order", "usual")], min(most, message.get("instructions", most))
         if order.adversarial:  # who waits for others may go round more often, but not for ever
             instructions = min(instructions, TIMES_AGAIN * (self.spent + MOST_AGAIN // 100))
         threads = self.program["threads"] or len(os.sched_getaffinity(0))

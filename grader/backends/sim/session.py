@@ -118,7 +118,7 @@ class SimSession(Closing):
         arrays = {b.name: b.data if b.data is not None else poison(b.dtype, b.count) for b in run.buffers}
         started = time.monotonic()
         self._send(request, arrays)
-        answer, outputs = self._await(self._limits.launch_s)
+        answer, outputs = self._await(self._limits.total_s)  # the budget of instructions ends it long before
         return Execution(
             outputs=outputs, launches=as_launches(answer), failure=answer["failure"], printed=answer["printed"],
             findings=tuple(map(from_json, answer["findings"])),
@@ -150,7 +150,7 @@ class SimSession(Closing):
             except ChannelTimeout:
                 if not patience.is_over() and not self._child.channel.is_broken:
                     continue
-                error = self._too_slow(timeout_s, patience)
+                error = self._too_slow(patience)
                 self._child.kill()
                 raise self._stop(error) from None
             except ChannelClosed:
@@ -183,22 +183,20 @@ class SimSession(Closing):
         """With one request: for so long, and for no longer than with all together."""
         return Patience(self._child, min(timeout_s, self._ends - time.monotonic()))
 
-    def _too_slow(self, timeout_s: float, patience: Patience) -> SubmissionError:
+    def _too_slow(self, patience: Patience) -> WarpgradeError:
         """The clock ended it, and the budgets did not: long work is as likely as a loop without an end."""
-        total_s, busy = self._limits.total_s, patience.busy()
-        limit = (
-            f"{total_s:g} s for all cases together" if patience.seconds < timeout_s else f"{timeout_s:g} s for one case"
-        )
+        if patience.is_starved():
+            return patience.busy_machine()
         message = (
-            f"the time limit of {limit} on the simulator ended the kernel; its budget of instructions was not used up, "
-            f"so it need not be an endless loop{busy}"
+            f"the time limit of {self._limits.total_s:g} s for all cases together on the simulator ended the kernel; "
+            "its budget of instructions was not used up, so it need not be an endless loop"
         )
-        more = f"`--timeout {math.ceil(2 * total_s)}` gives it more time"
-        much = (
-            f"grade it again when nothing else runs; {more}" if busy else f"if the kernel only has much to do, {more}"
+        more = (
+            f"if the kernel only has much to do, `--timeout {math.ceil(2 * self._limits.total_s)}` gives it more time"
         )
-        hint = f"{much}; else look for a loop whose condition never becomes false"
-        return SubmissionError("timeout", message, hint=hint)
+        return SubmissionError(
+            "timeout", message, hint=f"{more}; else look for a loop whose condition never becomes false"
+        )
 
     def _end(self) -> None:
         """The child is gone: say why, and end the session."""
@@ -290,7 +288,7 @@ def case_request(run: CaseRun, program: Program) -> dict[str, Any]:
     roles = {b.name: b.role for b in run.buffers}
     return {
         "do": "run", "steps": steps, "roles": roles, "counters": run.counters, "undefined": run.undefined,
-        "order": run.order, "keeps_state": run.keeps_state,
+        "order": run.order, "keeps_state": run.keeps_state, "instructions": run.instructions,
     }  # fmt: skip
 
 

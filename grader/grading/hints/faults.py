@@ -71,7 +71,7 @@ table(
      finding("read_only", space="const", array="W", index=0, facts={"offset": 0}),
      "constant memory is written from the host only"),
     ("less_work_in_each_thread", "instruction_budget", "case", finding("instruction_budget", "case"),
-     "do less work in each thread, or look for a loop that runs longer than it should"),
+     "does each thread, or each block, do the work of all? Else look for a loop that runs longer than it should"),
     ("condition_of_the_loop", "instruction_budget", "", finding("instruction_budget", "block"),
      "does the loop's condition ever become false? If so, the loop is only long: does every thread walk over the whole "
      "array?"),

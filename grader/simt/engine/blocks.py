@@ -7,6 +7,7 @@ A block ends after a form tagged ``branch``, ``exit`` or ``barrier`` and starts 
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -173,10 +174,15 @@ COSTS = {"memory": 32, "barrier": 16, "sync": 16, "slow": 64, "object": 64, "spe
 """What an instruction with this tag, or of this chapter, is charged; others 1. A unit takes 1 to 4 ns with all
 observers on, so that a budget bounds time too."""
 
+WORDS = {"v2": 2, "v4": 4, "b64": 2, "u64": 2, "s64": 2, "f64": 2, "async": 4}
+"""Modifiers of an access to memory that moves so many times the words of another, which are observed one by one."""
+
 
 def cost(op: Op) -> int:
     """What a warp that executes this is charged."""
-    return max(COSTS.get(word, 1) for word in (op.form.chapter, *op.form.tags))
+    kinds = (op.form.chapter, *op.form.tags)
+    words = math.prod(WORDS.get(modifier, 1) for modifier in op.instruction.modifiers) if "memory" in kinds else 1
+    return words * max(COSTS.get(word, 1) for word in kinds)
 
 
 def successors(graph: Graph, block: Block) -> set[int]:

@@ -78,7 +78,7 @@ def test_a_child_that_dies_of_a_signal_ends_its_session_only(name: str, verdict:
 
 
 def test_a_child_that_hangs_is_ended_at_the_deadline() -> None:
-    with session(GOOD, Limits(launch_s=0.3)) as one:
+    with session(GOOD, Limits(total_s=0.3)) as one:
         os.kill(one._child.pid, signal.SIGSTOP)
         with pytest.raises(SubmissionError, match="time limit") as ended:
             one.run(case())

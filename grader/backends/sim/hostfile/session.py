@@ -256,13 +256,14 @@ class HostfileSimSession(Closing):
             line = where(self._pair.host, self._pair.files, self._name)
             raise self._stop(process_too_large(self._name, line, what, hint))
 
-    def _hung(self, patience: Patience) -> SubmissionError:
+    def _hung(self, patience: Patience) -> WarpgradeError:
         """The host file is busy and does not call: say where it is, if it can be asked."""
-        pair, busy = self._pair, patience.busy()
+        if patience.is_starved():
+            return patience.busy_machine()
+        pair = self._pair
         message = f"the host file did not come back within {self._limits.launch_s:.3g} s"
-        again = "grade it again when nothing else runs, and " if busy else ""
-        hint = f"{again}look for a loop whose condition never becomes false; `--timeout SECONDS` gives it more time"
-        return process_hung(self._name, where(pair.host, pair.files, self._name), message, hint, busy)
+        hint = "look for a loop whose condition never becomes false; `--timeout SECONDS` gives it more time"
+        return process_hung(self._name, where(pair.host, pair.files, self._name), message, hint)
 
     def _died(self) -> SubmissionError:
         host = self._pair.host
