@@ -408,6 +408,7 @@ races.no_order_of_atomics
     (volatile read)
     → an atomic is one step, but nothing holds two of them together, and no block knows that it is the last:
       change the element with one atomic, and let the block that draws the last ticket do what is left
+
 races.the_same_work_twice
     two threads write the same value to x[3]: thread 0 of block 1 at k.cu:4, thread 0 of block 0 at k.cu:4
     → both compute the same index. If each element is to be one thread's work, look at where a thread's index
