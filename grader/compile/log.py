@@ -32,7 +32,7 @@ _FROM = re.compile(r"at line (\d+)(?: of (.*?))?$")
 _ELSEWHERE = re.compile(r'( at line \d{1,9} of )"?[^"()\n]{0,300}/([^"()/\n]{1,60})"?')
 _ASIDE = re.compile(r"(?:operand|argument|object) types? (?:are|is|list is)\b")
 _CANNOT_OPEN = re.compile(r'(cannot open source file ".*?").*', re.DOTALL)
-_MISSING = re.compile(r'expected an? "[;,)\]]"$')
+_MISSING = re.compile(r': expected an? "[;,)\]]"$')
 _SUMMARY = re.compile(
     r"\s{0,9}(?:and )?\d{1,9} (?:catastrophic )?errors? detected|Compilation terminated|Error limit reached"
 )
@@ -57,7 +57,10 @@ def clean(text: str) -> str:
 def read_log(log: str, name: str, source: str) -> CompilerLog:
     """Sort NVRTC's log for the file ``name`` with the text ``source``."""
     lines, advisor = source.split("\n"), Advisor(source)
-    messages = [advisor.where_it_is_missing(_diagnostic(chunk, name, lines)) for chunk in _chunks(log)]
+    messages = [
+        advisor.where_it_is_missing(_diagnostic(chunk, name, lines), missing=bool(_MISSING.search(chunk[0])))
+        for chunk in _chunks(log)
+    ]
     errors = [message for message in _with_notes(messages) if message.severity != "warning"]
     count = sum(message.severity == "error" for message in messages)
     own = (message for message in messages if message.line is not None and message.line <= len(lines))
@@ -223,9 +226,9 @@ class Advisor:
     def __init__(self, source: str) -> None:
         self._source = source
 
-    def where_it_is_missing(self, found: Diagnostic) -> Diagnostic:
+    def where_it_is_missing(self, found: Diagnostic, *, missing: bool) -> Diagnostic:
         """What lacks a `;` lacks it behind its last word; NVRTC points at the word after it, perhaps lines below."""
-        if not _MISSING.match(found.message) or found.line is None or found.column is None:
+        if not missing or found.line is None or found.column is None:
             return found
         above = self._code.split("\n")[: found.line]
         if above[-1][: found.column - 1].strip():

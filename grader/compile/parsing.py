@@ -39,8 +39,8 @@ class Part:
     loop       ``for``, ``while`` or ``do``, with its body
     if         an ``if``, ``c ? a : b`` or ``c && a``; ``texts`` is the condition
     then, else a branch of the ``if`` that it is in
-    comparison one that must be true for the ``then`` of its ``if``, or after its ``guard``: ``name`` is the operator,
-               ``texts`` are the sides
+    comparison one that must be true for the ``then`` of its ``if``, after its ``guard`` or in its ``for``: ``name`` is
+               the operator, ``texts`` are the sides
     guard      ``if (a || b) return;``, also with ``continue`` and ``break``; ``texts`` is the condition
     local      a variable that is declared: ``name``; ``texts`` are its type and its first value, "" where it has none
     assigned   a variable that is changed: ``name``
@@ -48,6 +48,7 @@ class Part:
     name       a statement that is a name alone, such as ``__syncthreads;``
     element    ``a[i][j]``: ``name`` is ``a``, ``texts`` are the indices
     member     ``a[i].x``: the same, of an element of which a member is used
+    pointer    ``*p`` or ``p->x``
     asm        inline assembly; ``texts`` is its text
     return     a ``return;`` without a value
     error      what could not be parsed: nothing is known of these lines
@@ -123,10 +124,15 @@ class _Reader:
             inside = self._add("kernel" if is_kernel else "function", node, inside)
         elif kind in _LOOPS:
             inside = self._add("loop", node, inside)
+            asked = node.child_by_field_name("condition") if kind == "for_statement" else None
+            if asked is not None:
+                self._comparisons(asked, inside)
         elif kind == "call_expression":
             self._call(node, inside)
         elif kind == "subscript_expression":
             self._element(node, inside)
+        elif kind == "pointer_expression" or (kind == "field_expression" and self._field(node, "operator") == "->"):
+            self._add("pointer", node, inside)
         elif kind == "declaration":
             self._locals(node, inside)
         elif kind in ("assignment_expression", "update_expression"):
@@ -182,9 +188,14 @@ class _Reader:
     def _locals(self, node: Node, inside: int) -> None:
         type_name = self._field(node, "type")
         for declared in node.children_by_field_name("declarator"):
-            named = declared.child_by_field_name("declarator") if declared.type == "init_declarator" else declared
+            named: Node | None = declared
+            stars = ""
+            while named is not None and named.type in ("init_declarator", "pointer_declarator"):
+                stars += "*" * (named.type == "pointer_declarator")
+                named = named.child_by_field_name("declarator")
             if named is not None and named.type == "identifier":
-                self._add("local", declared, inside, self._text(named), (type_name, self._field(declared, "value")))
+                texts = (type_name + stars, self._field(declared, "value"))
+                self._add("local", declared, inside, self._text(named), texts)
 
     def _field(self, node: Node, name: str) -> str:
         return self._text(node.child_by_field_name(name))

@@ -6,7 +6,7 @@ parser is not installed, the text beyond its limits, not C in these lines) nothi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 
 from grader.compile.parsing import Part
@@ -111,8 +111,22 @@ class SourceView:
     def comparisons(self, line: int) -> list[Part]:
         """The comparisons that are true in a line, as the conditions around it and the guards above it say."""
         conditions = {branch.inside for branch in self.parts(line, line, "then")}
-        guards = {number for number, part in enumerate(self._parts) if part.kind == "guard" and self._rules(part, line)}
-        return [part for part in self._parts if part.kind == "comparison" and part.inside in conditions | guards]
+        return self._comparisons_in(conditions | self._guards(line))
+
+    def comparisons_at(self, access: Part) -> list[Part]:
+        """The comparisons that are true where a part is, as all conditions and loops around it and the guards say."""
+        known, at = self._guards(access.line), access.inside
+        while at >= 0:
+            around = self._parts[at]
+            known |= {at} if around.kind == "loop" else {around.inside} if around.kind == "then" else set()
+            at = around.inside
+        return self._comparisons_in(known)
+
+    def _comparisons_in(self, numbers: set[int]) -> list[Part]:
+        return [part for part in self._parts if part.kind == "comparison" and part.inside in numbers]
+
+    def _guards(self, line: int) -> set[int]:
+        return {number for number, part in enumerate(self._parts) if part.kind == "guard" and self._rules(part, line)}
 
     def _rules(self, guard: Part, line: int) -> bool:
         """Whether a line is behind a guard, in the function, the loop or the branch that the guard is in."""
@@ -120,6 +134,20 @@ class SourceView:
 
     def is_of_guard(self, comparison: Part) -> bool:
         return self._parts[comparison.inside].kind == "guard"
+
+    def line_of_access(self, line: int, names: Sequence[str]) -> int:
+        """The line that accesses one of these arrays: ``line``, or one below in its function where it accesses nothing.
+
+        A compiler that moves a load up gives it the line of what stands before it there.
+        """
+        function = self.function(line)
+        if function is None or not self.is_clear(line, function.last) or self._accesses(line):
+            return line
+        below = self.parts(line + 1, function.last, "element", "member")
+        return next((part.line for part in below if part.line > line and part.name in names), line)
+
+    def _accesses(self, line: int) -> bool:
+        return bool(self.parts(line, line, "call", "asm", "pointer") or self.elements(line))
 
     def local(self, name: str, line: int) -> Part | None:
         """The last declaration of a variable above a line, in the line's function."""

@@ -56,20 +56,22 @@ def test_loops_conditions_calls_and_accesses_are_told_by_line() -> None:
 15 in 14: member 7-7 part t
 16 in 14: element 7-7 tile i; j + 1
 17 in  2: loop 8-10
-18 in 17: local 8-8 r int; 0
-19 in 17: assigned 8-8 r
-20 in 17: loop 10-10
-21 in 20: local 10-10 c int; 0
-22 in 20: assigned 10-10 c
-23 in 20: assigned 10-10 sum
-24 in 20: if 10-10  c < n
-25 in 24: comparison 10-10 < c; n
-26 in 24: then 10-10
-27 in 24: else 10-10
-28 in 26: element 10-10 row r * 4 + c
-29 in  2: name 11-11 __syncthreads
-30 in  2: call 12-12 cg::wait_prior 2; block
-31 in  2: asm 13-13  "cp.async.wait_group %0;"\
+18 in 17: comparison 8-8 < r; 4
+19 in 17: local 8-8 r int; 0
+20 in 17: assigned 8-8 r
+21 in 17: loop 10-10
+22 in 21: comparison 10-10 < c; 4
+23 in 21: local 10-10 c int; 0
+24 in 21: assigned 10-10 c
+25 in 21: assigned 10-10 sum
+26 in 21: if 10-10  c < n
+27 in 26: comparison 10-10 < c; n
+28 in 26: then 10-10
+29 in 26: else 10-10
+30 in 28: element 10-10 row r * 4 + c
+31 in  2: name 11-11 __syncthreads
+32 in  2: call 12-12 cg::wait_prior 2; block
+33 in  2: asm 13-13  "cp.async.wait_group %0;"\
 """)
 
 

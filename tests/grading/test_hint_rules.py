@@ -101,10 +101,15 @@ bounds.condition_lets_it_through
     thread 5 of block 0 writes src[63] (array x), but src has 63 elements (0 to 62), at k.cu:4
     → the condition `t < 64` lets thread 5 through to index 63 of src: which threads should it let through?
 
-bounds.threads_that_should_have_left
+bounds.pointer_into_the_array
+    thread 5 of block 0 writes src[63] (array x), but src has 63 elements (0 to 62), at k.cu:4
+    → `p` begins at `src + n * threadIdx.x`, line 4: is that its place in src, and how far may `t` go from
+      there?
+
+bounds.bound_lets_it_through
     thread 5 of block 0 writes src[63] (array x), but src has 63 elements (0 to 62), at k.cu:5
-    → thread 5 goes on to index 63 of src, which is `t`: is that the element you mean? If so, which threads have
-      to return before?
+    → although `t < 64`, thread 5 comes to index 63 of src, which is `t`: is that the element you mean, and is
+      the bound right?
 
 bounds.before_the_array
     thread 5 of block 0 writes src[-1] (array x), but src has 64 elements (0 to 63), at k.cu:4

@@ -37,6 +37,31 @@ def about_type(found: Diagnostic, seen: Seen) -> Diagnostic:
     return replace(found, hint=says, rule="bounds.type_of_the_array") if says else found
 
 
+AT_AN_ACCESS = (
+    "out_of_bounds",
+    "misaligned",
+    "null",
+    "race",
+    "missing_fence",
+    "same_value_write",
+    "uninitialised_read",
+)
+
+
+def _placed(found: Finding, seen: Seen) -> Finding:
+    """The finding in the lines that access its array."""
+    names = (*found.names, found.array or "")
+    if found.kind not in AT_AN_ACCESS or not found.array:
+        return found
+
+    def line(at: int | None) -> int | None:
+        return at and seen.source.line_of_access(at, names)
+
+    places = tuple(replace(place, line=line(place.line)) for place in found.places)
+    return replace(found, line=line(found.line), places=places)
+
+
 def in_words(found: Finding, seen: Seen) -> Diagnostic:
     """The finding in words."""
+    found = _placed(found, seen)
     return found.diagnostic(sentence(found), *hint(found, seen))

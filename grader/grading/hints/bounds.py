@@ -201,7 +201,7 @@ def _indexed(found: Finding, seen: Seen) -> tuple[str, dict[str, Bound]]:
     """The index of the access, "" where it has none or several, and what bounds the terms."""
     index = found.index
     accesses = of_the_access(found, seen.source) if index is not None and index >= 0 and found.thread else []
-    return one_index(accesses), bounds(seen.source, found.line or 0)
+    return one_index(accesses), bounds(seen.source, accesses[0]) if accesses else {}
 
 
 @rule("out_of_bounds", example=stray("beyond_end", 63, 63), seen=kernel("if (t <= 63) src[t] = 1;"), cause="beyond_end")
@@ -281,32 +281,49 @@ def condition_lets_it_through(found: Finding, seen: Seen) -> str:
     )
     conditions = {seen.source.condition(access) for access in accesses}
     condition = conditions.pop() if len(conditions) == 1 else ""
-    if not condition:
+    if "<" not in condition and ">" not in condition:
         return ""
     who, expression = Words(found).thread(found.thread), one_index(accesses)
     loop = seen.source.loop(line, line)
-    if expression and not loop and not words(expression) & words(condition):
-        is_index = f"the index `{expression}` is {index} for {who}"
-        return f"{is_index}, and the condition `{condition}` does not look at it: compare it with the array's length"
     too_long = f" Or does the loop in line {loop.line} go on for too long?" if loop else ""
     through = f"lets {who} through to index {index} of {_name(found)}"
     if expression and plain(expression) not in plain(condition):
         through += f", which is `{expression}`: is that the element you mean, and does the condition look at it?"
     else:
         through += ": which threads should it let through?"
-    return f"the condition `{condition}` {through}{too_long}"
+    return f"the condition `{condition}` {through}{too_long}{_or_too_short(found)}"
+
+
+@rule("out_of_bounds", example=stray("beyond_end", 63, 63), cause="beyond_end",
+      seen=kernel("const float* p = src + n * threadIdx.x; p[t] = 1;"))  # fmt: skip
+def pointer_into_the_array(found: Finding, seen: Seen) -> str:
+    """An access through a pointer that begins somewhere in the array."""
+    accesses = of_the_access(found, seen.source)
+    names = {access.name for access in accesses}
+    local = seen.source.local(accesses[0].name, found.line or 0) if len(names) == 1 else None
+    if local is None or "*" not in local.texts[0] or not local.texts[1]:
+        return ""
+    begins = f"`{local.name}` begins at `{local.texts[1]}`, line {local.line}"
+    goes = f", and how far may `{one_index(accesses)}` go from there" if one_index(accesses) else ""
+    return f"{begins}: is that its place in {_name(found)}{goes}?"
 
 
 @rule("out_of_bounds", example=stray("beyond_end", 63, 63, line=5), seen=kernel("if (t >= 64) return;", "src[t] = 1;"),
       cause="beyond_end")  # fmt: skip
-def threads_that_should_have_left(found: Finding, seen: Seen) -> str:
-    """Threads without an element return before the access; this one did not."""
+def bound_lets_it_through(found: Finding, seen: Seen) -> str:
+    """A loop, or an `if` that returns, has a bound for a part of the index."""
     index, known = _indexed(found, seen)
-    leaves = [at for at in known.values() if at.by_leaving]
-    if not leaves or not words(index) & {word for at in leaves for word in words(at.less)}:
+    about = [at for at in known.values() if words(at.less) & words(index)]
+    if not about:
         return ""
-    stays = f"{Words(found).thread(found.thread)} goes on to index {found.index} of {_name(found)}"
-    return f"{stays}, which is `{index}`: is that the element you mean? If so, which threads have to return before?"
+    holds = listed(f"`{at.less} {'<=' if at.or_equal else '<'} {at.more}`" for at in about)
+    goes = f"{Words(found).thread(found.thread)} comes to index {found.index} of {_name(found)}, which is `{index}`"
+    asks = "is that the element you mean, and is the bound right?"
+    return f"although {holds}, {goes}: {asks}{_or_too_short(found)}"
+
+
+def _or_too_short(found: Finding) -> str:
+    return f" Or has {_name(found)} too few elements?" if found.space == "shared" else ""
 
 
 def _name(found: Finding) -> str:
@@ -325,13 +342,19 @@ def beyond_what_the_launch_line_gives(found: Finding, seen: Seen) -> str:
     if not found.facts.get("dynamic"):
         return ""
     count, who = _count(found), Words(found).thread(found.thread)
-    wide = f"is the index too large, or a condition that lets {who} get there?"
+    loop = seen.source.loop(*[found.line or 0] * 2)
+    too_long = f"or does the loop in line {loop.line} go on for too long" if loop else ""
+    wide = f"is the index too large, {too_long or f'or a condition that lets {who} get there'}?"
     more = f"Only if a block does need more than {elements(count)}, make shared= larger"
     return f"shared={found.facts['array_bytes']} gives the block {elements(count)}, 0 to {count - 1}: {wide} {more}"
 
 
 @rule("out_of_bounds", example=stray("beyond_end", 64, 63))
 def length_of_the_array(found: Finding, seen: Seen) -> str:
+    if found.space == "shared" and found.cause == "beyond_end":
+        loop = seen.source.loop(*[found.line or 0] * 2)
+        too_long = f", does the loop in line {loop.line} end in time" if loop else ""
+        return f"is the index right{too_long}, and has {Words(found).name} as many elements as it needs?"
     compare = "compare the index with the array's length before the access"
     if found.cause != "beyond_end":
         return compare

@@ -75,10 +75,10 @@ def one_index(accesses: Iterable[Part]) -> str:
     return one[0] if len(one) == 1 else ""
 
 
-def bounds(source: SourceView, line: int) -> dict[str, Bound]:
-    """What is known to be less than something in a line, as the conditions around it and the guards above it say."""
+def bounds(source: SourceView, access: Part) -> dict[str, Bound]:
+    """What is known to be less than something at an access, as conditions, loops and guards say."""
     known: dict[str, Bound] = {}
-    for one in source.comparisons(line):
+    for one in source.comparisons_at(access):
         less, more = one.texts if one.name in ("<", "<=") else reversed(one.texts)
         if one.name in ("<", "<=", ">", ">=") and not plain(less).lstrip("-").isdigit():
             known[plain(less)] = Bound(plain(less), plain(more), one.name in ("<=", ">="), source.is_of_guard(one))
