@@ -3,6 +3,7 @@
     WarpgradeError
     ├── UsageError          a wrong command, or a path that cannot be read        exit 2
     ├── SubmissionError     the submission is at fault; carries the verdict word  exit 1
+    │   └── RefusedProgram  no GPU would load it, so no case of it can run
     ├── Unsupported         this machine or the simulator cannot do it            exit 4
     └── GraderFault         our own fault, never the student's                    exit 5
 
@@ -15,9 +16,10 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from grader.verdict import Diagnostic
+if TYPE_CHECKING:
+    from grader.verdict import Diagnostic
 
 
 class WarpgradeError(Exception):
@@ -57,9 +59,15 @@ class SubmissionError(WarpgradeError):
     def __init__(
         self, verdict: str, message: str, *, diagnostics: tuple[Diagnostic, ...] = (), hint: str = "", **place: Any
     ) -> None:
+        from grader.verdict import Diagnostic  # late: a child that compiles or assembles needs no records of verdicts
+
         super().__init__(message, hint=hint)
         self.verdict = verdict
         self.diagnostics = diagnostics or (Diagnostic(verdict, message, hint=hint, **place),)
+
+
+class RefusedProgram(SubmissionError):
+    """Raised when the program cannot be assembled: no GPU would load it, so no case of it can run."""
 
 
 class Unsupported(WarpgradeError):
@@ -68,6 +76,8 @@ class Unsupported(WarpgradeError):
     exit_code = 4
 
     def __init__(self, message: str, *, diagnostics: tuple[Diagnostic, ...] = (), hint: str = "") -> None:
+        from grader.verdict import Diagnostic
+
         super().__init__(message, hint=hint)
         self.diagnostics = diagnostics or (Diagnostic(kind="unsupported", message=message, hint=hint),)
 

@@ -1,6 +1,6 @@
 """From CUDA C to PTX, in a child process with limits; the parent only reads text back.
 
-source ──NVRTC in a child──▶ PTX ──inspect──▶ Program ──ptxas──▶ cubin (GPU only)
+source ──NVRTC in a child──▶ PTX ──inspect──▶ Program ──ptxas──▶ cubin (for a GPU), resources (for the simulator, too)
 
 source.py     reading a submission, and refusing what is no CUDA C;  lexical.py  comments, literals, directives, braces
 nvrtc.py      bytes to a Program;  child.py  NVRTC itself;  log.py  errors, and advice
@@ -37,6 +37,9 @@ class Entry:
     name: str
     parameters: tuple[Parameter, ...]
     static_shared_bytes: int = 0
+    max_threads: int = 0  # of a block, from `__launch_bounds__`; 0: as many as the GPU has
+    required_block: tuple[int, ...] = ()  # the shape of its blocks, from `__block_size__`; (): any
+    required_cluster: tuple[int, ...] = ()  # the shape of its clusters, from `__cluster_dims__`; (): any
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from grader.compile import Entry, Parameter
 from grader.compile.lexical import kernels, line_of, line_text, without_strings
@@ -49,13 +49,14 @@ _VARIABLE = re.compile(
     rf"\.(?P<type>\w+)\s+(?P<name>{_NAME})\s*(?P<dims>(?:\[\s*\d*\s*\]\s*)*)"
 )
 _WORD = re.compile(r"[A-Za-z_$%][\w$]*")
+_DIRECTIVE = re.compile(r"\.(maxntid|reqntid|reqnctapercluster)\s+(\d+(?:\s*,\s*\d+){0,2})")
 
 
 @dataclass
 class PtxSummary:
     """The structure of one PTX text. ``functions`` are bodies by name; ``shared`` module-wide sizes by name."""
 
-    entries: dict[str, tuple[Parameter, ...]] = field(default_factory=dict)
+    entries: dict[str, Entry] = field(default_factory=dict)
     functions: dict[str, str] = field(default_factory=dict)
     externs: list[str] = field(default_factory=list)
     shared: dict[str, int] = field(default_factory=dict)
@@ -83,7 +84,7 @@ def inspect_ptx(ptx: str, name: str, source: str) -> tuple[Entry, ...]:
     _check_memory(module, name)
     uses = {function: _uses(module, body) for function, body in module.functions.items()}
     entries = tuple(
-        Entry(entry, parameters, _static_shared(module, uses, entry)) for entry, parameters in module.entries.items()
+        replace(entry, static_shared_bytes=_static_shared(module, uses, name)) for name, entry in module.entries.items()
     )
     if all(entry.name.startswith("_Z") for entry in entries):
         raise _no_entry(entries, name, source)
@@ -142,7 +143,23 @@ def _add_function(module: PtxSummary, head: str, body: str | None, found: re.Mat
         raise _Broken(f"the PTX defines {name} twice")
     module.functions[name] = body
     if kind == "entry":
-        module.entries[name] = tuple(_parameters(found[4] or ""))
+        module.entries[name] = _entry(name, found[4] or "", head[found.end() :])
+
+
+def _entry(name: str, parameters: str, directives: str) -> Entry:
+    found = {match[1]: tuple(map(int, match[2].split(","))) for match in _DIRECTIVE.finditer(directives)}
+    return Entry(
+        name,
+        tuple(_parameters(parameters)),
+        max_threads=math.prod(found["maxntid"]) if "maxntid" in found else 0,
+        required_block=_filled(found.get("reqntid", ())),
+        required_cluster=_filled(found.get("reqnctapercluster", ())),
+    )
+
+
+def _filled(extents: tuple[int, ...]) -> tuple[int, ...]:
+    """Three extents where there is at least one: those that are left out are 1."""
+    return (*extents, 1, 1)[:3] if extents else ()
 
 
 def _parameters(text: str) -> Iterator[Parameter]:

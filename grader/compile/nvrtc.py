@@ -24,7 +24,7 @@ from grader.process.child import Child, ChildPool, Closing, PooledChild, spawn
 from grader.process.sandbox import Sandbox
 
 INCLUDE = Path(__file__).parent / "include"
-FORMAT = "3"  # of a cache entry: counts up when what is stored, or what is checked before storing, changes
+FORMAT = "4"  # of a cache entry: counts up when what is stored, or what is checked before storing, changes
 WITHOUT_LIBCUXX = "--define-macro=_CG_LIMIT_INCLUDED_DEPENDENCIES="
 """<cooperative_groups.h> without all of libcu++, which takes NVRTC a second and which few kernels take from there."""
 _TARGET = re.compile(r"sm_(\d{2,3}[af]?)")
@@ -137,8 +137,12 @@ def _stand_ins() -> str:
 
 def _store(key: str, program: Program) -> None:
     entries = [
-        [e.name, [[p.type, p.bytes, p.align] for p in e.parameters], e.static_shared_bytes] for e in program.entries
-    ]
+        [
+            e.name, [[p.type, p.bytes, p.align] for p in e.parameters],
+            [e.static_shared_bytes, e.max_threads, e.required_block, e.required_cluster],
+        ]
+        for e in program.entries
+    ]  # fmt: skip
     store("compile", key, {"ptx": program.ptx, "log": program.log, "entries": entries, "constants": program.constants})
 
 
@@ -146,7 +150,8 @@ def _stored(key: str, text: str, name: str, target: str) -> Program | None:
     value = load("compile", key)
     try:
         entries = tuple(
-            Entry(e, tuple(Parameter(*p) for p in params), shared) for e, params, shared in value["entries"]
+            Entry(e, tuple(Parameter(*p) for p in params), shared, threads, tuple(block), tuple(cluster))
+            for e, params, (shared, threads, block, cluster) in value["entries"]
         )
         ptx, log = str(value["ptx"]), str(value["log"])
         constants = {str(known): int(number) for known, number in value["constants"].items()}

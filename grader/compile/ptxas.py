@@ -1,4 +1,4 @@
-"""From PTX to a cubin, and what ptxas says about registers, spills and shared memory."""
+"""From PTX to a cubin, and what ptxas says about registers, spills, local and shared memory, or why it refuses."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from grader.compile import Program, cache
+from grader.compile.lexical import kernels, line_of, line_text, without_strings
 from grader.compile.log import clean
 from grader.compile.toolchain import INSTALL, Toolchain, find_toolchain, is_script
-from grader.errors import GraderFault, SubmissionError, Unsupported
+from grader.errors import GraderFault, RefusedProgram, Unsupported
 from grader.paths import PACKAGE
 from grader.process.channel import ChannelError, ChannelTimeout
 from grader.process.child import spawn
@@ -24,7 +25,7 @@ CPU_S = 60
 WALL_S = 90.0
 MEMORY_BYTES = 4 << 30
 CUBIN_BYTES = 64 << 20
-FORMAT = "2"
+FORMAT = "3"
 
 # Where programs that are not statically linked find the C library; read-only for ptxas.
 _SYSTEM_LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache")
@@ -33,6 +34,8 @@ _ENTRY = re.compile(r"Compiling entry function '([^']+)' for")
 _SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
 _USED = re.compile(r"Used (\d+) registers")
 _SHARED = re.compile(r"(\d+) bytes smem")
+_LOCAL = re.compile(r"(\d+) bytes stack frame")
+_CALLS = re.compile(r"(\d+) bytes cumulative stack size")
 _OTHER_VERSION = re.compile(r"Unsupported \.version (\S+?);|PTX version|not supported on this version", re.IGNORECASE)
 
 
@@ -44,6 +47,7 @@ class Resources:
     spill_store_bytes: int
     spill_load_bytes: int
     static_shared_bytes: int  # per block
+    local_bytes: int = 0  # the stack: arrays that do not fit into registers, spills, calls
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ class Assembly:
 def assembly(program: Program, arch: str) -> Assembly:
     """The cubin of ``program`` for the real architecture ``arch`` (``sm_90``), and what each of its entries needs.
 
-    Raises Unsupported (no ptxas, or one older than NVRTC), SubmissionError (``limit``, ``compile_error``), GraderFault.
+    Raises Unsupported (no ptxas, or one older than NVRTC), RefusedProgram (``limit``, ``compile_error``), GraderFault.
     """
     toolchain = find_toolchain()
     ptxas = toolchain.ptxas
@@ -133,21 +137,81 @@ def _failure(program: Program, arch: str, status: int, output: str, toolchain: T
         return Unsupported(f"ptxas does not know {arch}", hint="install a newer CUDA release")
     if ".target is higher" in words:
         return Unsupported(f"{program.name} is compiled for {program.target}, which {arch} is older than")
-    errors = [line for line in words.split("\n") if "error" in line or "fatal" in line] or [words]
-    first = re.sub(r"^ptxas\s*(?:program\.ptx, line \d+;)?\s*(?:error|fatal)?\s*:\s*", "", errors[0])[:300]
-    return SubmissionError(
-        "compile_error",
-        f"{program.name} compiles, but cannot be assembled for {arch}: {first}",
-        hint="too much shared or constant memory, or inline assembly that this GPU does not have, ends here",
-    )
+    return _refusal(program, arch, words)
+
+
+# ------------------------------------------------------------------------------------------------ what ptxas refuses
+
+STATIC_SHARED_BYTES = 48 << 10
+"""Of a block's `__shared__` arrays with a size in the source; dynamic shared memory goes further."""
+
+_ERROR = re.compile(
+    r"^ptxas\s*(?:program\.ptx, line (?P<line>\d+);)?\s*(?:error|fatal)\s*:\s*(?P<words>.*)$", re.MULTILINE
+)
+_TOO_MUCH_SHARED = re.compile(r"Entry function '([^']+)' uses too much shared data \(0x([0-9a-f]+) bytes")
+_NOT_ASCII = re.compile(r"Unexpected non-ASCII character encountered on line (\d+)")
+_LOC = re.compile(r"^[ \t]*\.loc[ \t]+(\d+) (\d+) \d+(?:[^\n]*\binlined_at (\d+) (\d+) \d+)?", re.MULTILINE)
+
+
+def _refusal(program: Program, arch: str, output: str) -> RefusedProgram:
+    """Why ptxas refuses the program, in its own words where there are no better ones, at the line of the source."""
+    if shared := _TOO_MUCH_SHARED.search(output):
+        return too_much_shared(program, arch, shared[1], int(shared[2], 16))
+    first = _ERROR.search(output)
+    words, at = (first["words"], first["line"]) if first else (output, None)
+    hint = "too much shared or constant memory, or inline assembly that this GPU does not have, ends here"
+    if "// begin inline asm" in program.ptx:
+        hint = "look at the inline assembly: the PTX manual says what each instruction takes, and which GPUs have it"
+    if text := _NOT_ASCII.search(words):
+        words, at = "a character of inline assembly is not ASCII", text[1]
+        hint = "write the text of asm() in plain ASCII, its comments too"
+    return _refused(program, arch, words[:300], source_line(program, int(at)) if at else None, hint)
+
+
+def too_much_shared(program: Program, arch: str, kernel: str, declared: int) -> RefusedProgram:
+    """A kernel whose `__shared__` arrays are larger than any launch allows."""
+    words = f"{kernel} declares {declared} bytes of __shared__ arrays, and {STATIC_SHARED_BYTES} are the most"
+    hint = "more than that is dynamic: extern __shared__ NAME[], and its bytes as shared= in the launch line"
+    return _refused(program, arch, words, kernel_line(program, kernel), hint)
+
+
+def _refused(program: Program, arch: str, words: str, line: int | None, hint: str) -> RefusedProgram:
+    place = "" if line is None else f", at {program.name}:{line}"
+    return RefusedProgram(
+        "compile_error", f"{program.name} compiles, but cannot be assembled for {arch}: {words}{place}",
+        file=program.name, line=line, source=line_text(program.source, line), hint=hint,
+    )  # fmt: skip
+
+
+def kernel_line(program: Program, kernel: str) -> int | None:
+    """The line where the source defines ``kernel``; None where macros hide it."""
+    code = without_strings(program.source)
+    places = kernels(code).get(kernel)
+    return line_of(code, places[0][0]) if places else None
+
+
+def source_line(program: Program, line: int) -> int | None:
+    """The line of the source that line ``line`` of the PTX was made from; None where that is not known.
+
+    What a header's function becomes counts for the line that it was inlined at.
+    """
+    before = "\n".join(program.ptx.split("\n")[:line])
+    own = re.search(rf'\.file[ \t]+(\d+) "(?:[^"\n]*/)?{re.escape(program.name)}"', program.ptx)
+    if own is None:
+        return None
+    function = max(before.rfind(".entry"), before.rfind(".func"))
+    for file, at, into, inlined_at in reversed(_LOC.findall(before, function)):
+        if own[1] in (file, into):
+            return int(at if file == own[1] else inlined_at)
+    return None
 
 
 def _dotted(version: tuple[int, int] | None) -> str:
     return "of an unknown release" if version is None else "{}.{}".format(*version)
 
 
-def _beyond(program: Program, what: str) -> SubmissionError:
-    return SubmissionError(
+def _beyond(program: Program, what: str) -> RefusedProgram:
+    return RefusedProgram(
         "limit", f"assembling {program.name} takes {what}", hint="unroll less: the kernel is far too large"
     )
 
@@ -162,7 +226,8 @@ def read_resources(output: str) -> dict[str, Resources]:
 def _resources(text: str) -> Resources:
     spills = _SPILLS.search(text)
     stores, loads = (int(number) for number in spills.groups()) if spills else (0, 0)
-    return Resources(_number(_USED, text), stores, loads, _number(_SHARED, text))
+    local = max(_number(_LOCAL, text), _number(_CALLS, text))
+    return Resources(_number(_USED, text), stores, loads, _number(_SHARED, text), local)
 
 
 def _number(pattern: re.Pattern[str], text: str) -> int:

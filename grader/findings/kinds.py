@@ -125,6 +125,10 @@ _ROWS = (
     _note("staged", "the host moves what a copy could (host file)", "pass", "slow", "technique", counted=True),
     _note("no_overlap", "what keeps copies and kernels apart: its words are in the finding on `technique` (host file)"),
     _warning("l2_window", "an L2 window keeps less than it was to (host file)", says_place=False),
+    Kind(
+        "unassembled", "nobody could assemble the program here: what only ptxas knows was not checked",
+        severity="note", says_place=False,
+    ),
     Kind("parameter_type", "a kernel declares `double*` for an array of floats", severity="note"),
     Kind("passes", "a pass has not as many blocks as its `by` leaves elements", severity="note"),
 )  # fmt: skip

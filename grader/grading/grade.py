@@ -8,14 +8,13 @@ Every trouble of a submission becomes a verdict here; only UsageError (a path th
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from threading import Thread
 from time import perf_counter
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from grader.errors import SubmissionError, Unsupported, UsageError, WarpgradeError, as_fault
 from grader.gpus.models import in_words, simulable
@@ -23,14 +22,13 @@ from grader.grading import judge
 from grader.grading.advice import content_of, is_given_kernel, is_untouched, next_step
 from grader.grading.records import BackendReport, CompiledSubmission, Request
 from grader.launch import LaunchScript, parse_launches, resolve_launches
+from grader.process.background import in_background
 from grader.verdict import Diagnostic, StageResult, Verdict
 
 if TYPE_CHECKING:
     from grader.backends.base import Backend
     from grader.grading.cases import CaseBook
     from grader.grading.run import Job
-
-T = TypeVar("T")
 
 
 def grade(request: Request) -> Verdict:
@@ -61,20 +59,6 @@ def _graded(request: Request) -> Verdict:
     if not running:
         return _cut_short(request, "runs", _no_backend(request))
     return _judged(request, compiled, [report.result() for report in running])
-
-
-def in_background(work: Callable[[], T]) -> Future[T]:
-    """Start ``work`` in a daemon thread (unlike an executor's, Ctrl-C need not wait for it) and return its future."""
-    future: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(work())
-        except BaseException as error:
-            future.set_exception(error)
-
-    Thread(target=run, daemon=True).start()
-    return future
 
 
 # --------------------------------------------------------------------------------------------------- compile and run

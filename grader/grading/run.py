@@ -9,7 +9,7 @@ from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeError
+from grader.errors import GraderFault, RefusedProgram, SubmissionError, Unsupported, WarpgradeError
 from grader.findings.kinds import MISREAD_SHOWS
 from grader.findings.record import Finding
 from grader.grading.cases import CaseBook, CaseData, case_run, plan_of
@@ -107,11 +107,13 @@ class Ran:
 def run_case(job: Job, session: Session, case: Case, number: int = 0) -> CaseOutcome:
     """Run one case, also in another order where that may change its result, and compare its outputs.
 
-    ``number`` says which of the case's other orders that is. Raises Unsupported, GraderFault; a submission's own error
-    is an outcome.
+    ``number`` says which of the case's other orders that is. A submission's own error is an outcome. Raises
+    Unsupported, GraderFault, and RefusedProgram, which is about no case.
     """
     try:
         ran = _in_another_order(job, session, _ran(job, session, case), number)
+    except RefusedProgram:
+        raise
     except SubmissionError as error:
         return CaseOutcome(case, job.backend.name, error.verdict, diagnostics=error.diagnostics)
     return _told(job, _with_time(job, session, ran))

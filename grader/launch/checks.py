@@ -39,6 +39,9 @@ def check_limits(launch: Launch, line: LaunchLine, limits: DeviceLimits, program
         raise invalid(f"{what}; {most}", line.block[0], hint="take more blocks of fewer threads")
     _check_dimensions("block", launch.block, line.block, limits.max_block, limits, where)
     _check_cluster(launch, line, where)
+    entry = program.entry(launch.kernel) if program else None
+    if entry is not None:
+        _check_compiled_for(launch, line, entry, where)
     if line.shared is not None:
         _check_shared(launch, line.shared, limits, program, where)
 
@@ -82,6 +85,28 @@ def _check_cluster(launch: Launch, line: LaunchLine, where: str) -> None:
         raise invalid(what, line.cluster[0])
 
 
+def _check_compiled_for(launch: Launch, line: LaunchLine, entry: Entry, where: str) -> None:
+    """What the kernel's head promises of its launches."""
+    threads, block, cluster = math.prod(launch.block), entry.required_block, entry.required_cluster
+    asks = f"{_as_written('block', line.block)} asks for {threads} threads{_at(where, *line.block)}"
+    if entry.max_threads and threads > entry.max_threads:
+        most = f"{launch.kernel} is compiled for blocks of at most {entry.max_threads}"
+        hint = f"take fewer threads a block, or write __launch_bounds__({threads}) at the kernel"
+        raise invalid(f"{asks}; {most}", line.block[0], hint=hint)
+    if block and launch.block != block:
+        what = f"{launch.kernel} is compiled for blocks of {block} threads"
+        raise invalid(f"{asks}; {what}", line.block[0], hint=f"write block={block}, or change __block_size__")
+    if not cluster:
+        return
+    if launch.cluster not in ((1, 1, 1), cluster):
+        what = f"{_as_written('cluster', line.cluster)}, and {launch.kernel} is compiled for clusters of {cluster}"
+        raise invalid(what, line.cluster[0], hint="say it once: in the launch line, or in __cluster_dims__")
+    for text, axis, wide, size in zip(line.grid, "xyz", launch.grid, cluster, strict=False):
+        if wide % size:
+            what = f"a grid of {wide} blocks in {axis} is no whole number of clusters of {size}{where}"
+            raise invalid(what, text, hint=f"{launch.kernel} is compiled for clusters of {cluster}")
+
+
 def _check_shared(
     launch: Launch, text: LaunchFragment, limits: DeviceLimits, program: Program | None, where: str
 ) -> None:
@@ -91,6 +116,10 @@ def _check_shared(
     entry = program.entry(launch.kernel) if program else None
     static = entry.static_shared_bytes if entry else 0
     if launch.shared_bytes + static > limits.max_shared_bytes:
+        from grader.compile.ptxas import STATIC_SHARED_BYTES, too_much_shared
+
+        if program and static > STATIC_SHARED_BYTES:
+            raise too_much_shared(program, program.target, launch.kernel, static)
         and_static = f", and the kernel declares {static} bytes more" if static else ""
         what = f"shared={text.text} asks for {launch.shared_bytes} bytes{_at(where, text)}{and_static}"
         hint = "shared= counts bytes, not elements, of one block"

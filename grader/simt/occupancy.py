@@ -100,6 +100,12 @@ def occupancy(arch: str, *, threads: int, registers: int, shared_bytes: int = 0)
     return Occupancy(blocks, blocks * warps, has.warps, limits)
 
 
+def most_threads(arch: str, registers: int) -> int:
+    """Threads of the largest block of a kernel that needs ``registers`` for each."""
+    of_warp = -(-max(1, registers) * WARP // REGISTER_UNIT) * REGISTER_UNIT
+    return min(MOST_THREADS, multiprocessor(arch).registers // of_warp // WARP_UNIT * WARP_UNIT * WARP)
+
+
 def resident_without_registers(arch: str, threads: int, shared_bytes: int) -> int:
     """Resident blocks as far as PTX tells: it does not say how many registers a thread will have."""
     has = multiprocessor(arch)

@@ -14,9 +14,13 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from grader.compile import Program, assembly, compile_source
+from grader.compile.ptxas import STATIC_SHARED_BYTES
 from grader.errors import SubmissionError
+from grader.grading.hints import in_words
+from grader.grading.hints.rules import Seen
 from grader.launch import DeviceLimits, LaunchPlan, parse_launches, resolve_launches
-from grader.simt.occupancy import REGISTER_UNIT, WARP, NotPossible, Occupancy, multiprocessor, occupancy
+from grader.launch.fit import misfit
+from grader.simt.occupancy import NotPossible, Occupancy, occupancy
 from grader.tune.settings import Choice, SettingPlace, is_now, rewritten
 
 if TYPE_CHECKING:
@@ -24,8 +28,6 @@ if TYPE_CHECKING:
     from grader.exercise import Exercise, Size
     from grader.timing.samples import Summary
 
-STATIC_SHARED_BYTES = 48 << 10
-"""The maximum for `__shared__` arrays with a size in the source; dynamic shared memory can be larger."""
 DOES_NOT_FIT = "does_not_fit"
 """A word in addition to the verdicts: the program is valid, but a multiprocessor cannot hold one of its blocks."""
 MOST_WORKERS = 16
@@ -116,11 +118,12 @@ class Workshop:
                 more = f"with shared= in the launch line a block can have up to {self.machine.limits.max_shared_bytes}"
                 message = f"{launch.kernel} declares {entry.static_shared_bytes} bytes of __shared__ arrays; "
                 raise SubmissionError(DOES_NOT_FIT, f"{message}the maximum is {STATIC_SHARED_BYTES}; {more}")
-        needs = needs_of(plan, assembly(program, self.machine.arch), self.machine.arch)
-        too_large = [launch for launch in needs if launch.resident is not None and not launch.resident.blocks]
-        if too_large:
-            largest = max(too_large, key=lambda launch: launch.threads)
-            return replace(variant, needs=largest, word=DOES_NOT_FIT, reason=misfit(too_large[0], self.machine.arch))
+        made = assembly(program, self.machine.arch)
+        needs = needs_of(plan, made, self.machine.arch)
+        for need, launch in zip(needs, plan.launches, strict=True):
+            if found := misfit(launch, made.resources[launch.kernel], self.machine.arch):
+                why = in_words(found, Seen())
+                return replace(variant, needs=need, word=DOES_NOT_FIT, reason=f"{why.message}; {why.hint}")
         # The resources of the launch with the most threads.
         threads = [math.prod(launch.grid) * math.prod(launch.block) for launch in plan.launches]
         most = needs[threads.index(max(threads))] if threads else None
@@ -141,16 +144,3 @@ def needs_of(plan: LaunchPlan, assembled: Assembly, arch: str) -> tuple[Needs, .
             resident = None
         needs.append(Needs(launch.kernel, threads, registers, spilled, shared, resident))
     return tuple(needs)
-
-
-def misfit(needs: Needs, arch: str) -> str:
-    """Why a multiprocessor cannot hold one block of this launch."""
-    has = multiprocessor(arch)
-    assert needs.resident is not None
-    if "registers" in needs.resident.limiters:
-        warps, of_warp = -(-needs.threads // WARP), -(-needs.registers * WARP // REGISTER_UNIT) * REGISTER_UNIT
-        product = f"{needs.registers} registers for each of {needs.threads} threads, {warps * of_warp} in total"
-        hint = f"__launch_bounds__({needs.threads}) tells the compiler to use fewer"
-        return f"{needs.kernel} needs {product}, and a multiprocessor has {has.registers}; {hint}"
-    most = has.shared_bytes_per_block
-    return f"{needs.kernel} needs {needs.shared_bytes} bytes of shared memory, and a block can have at most {most}"

@@ -48,6 +48,14 @@ def test_a_kernel_without_parameters_is_fine() -> None:
     assert only("\n.visible .entry k()\n.maxntid 256, 1, 1\n.minnctapersm 2\n" + BODY).parameters == ()
 
 
+def test_the_head_of_a_kernel_says_which_blocks_it_is_compiled_for() -> None:
+    assert (only(entry("")).max_threads, only(entry("")).required_block) == (0, ())
+    bounds = only("\n.visible .entry k()\n.maxntid 16, 8, 1\n.minnctapersm 2\n" + BODY)
+    assert (bounds.max_threads, bounds.required_block, bounds.required_cluster) == (128, (), ())
+    fixed = only("\n.visible .entry k()\n.explicitcluster\n.reqntid 64\n.reqnctapercluster 2, 1\n" + BODY)
+    assert (fixed.max_threads, fixed.required_block, fixed.required_cluster) == (0, (64, 1, 1), (2, 1, 1))
+
+
 def test_a_parameter_that_no_compiler_writes_is_invalid() -> None:
     assert "parameter" in refusal(entry(".param .u64 p .u64 q")).message
     assert "parameter" in refusal(entry(".reg .u64 p")).message

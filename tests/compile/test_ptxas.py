@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from grader.compile import Program, assemble, assembly, ptxas
-from grader.compile.ptxas import Resources, read_resources
+from grader.compile.ptxas import Resources, read_resources, source_line
 from grader.compile.toolchain import Toolchain, find_toolchain
-from grader.errors import SubmissionError, Unsupported
+from grader.errors import RefusedProgram, SubmissionError, Unsupported
 
 Compile = Callable[[str], Program]
 
@@ -81,7 +81,47 @@ def test_too_much_static_shared_memory_is_the_submissions_fault(compiled: Compil
     with pytest.raises(SubmissionError) as raised:
         assemble(program, "sm_80")
     assert raised.value.verdict == "compile_error"
-    assert "too much shared data" in raised.value.message
+    assert "k declares 80000 bytes of __shared__ arrays, and 49152 are the most, at kernel.cu:1" in raised.value.message
+    assert raised.value.diagnostics[0].line == 1
+
+
+AROUND = """#include <cuda_fp16.h>
+extern "C" __global__ void other(int* x) { *x = 1; }
+extern "C" __global__ void k(half* h, int* x)
+{
+    h[0] = __hadd(h[1], h[2]);
+    STATEMENT
+    x[1] = 2;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ('asm volatile("add.rn.s32 %0, %0, 1;" : "+r"(*x));', "Illegal rounding modifier"),
+        ('asm volatile("bar.sync 17;");', "Barrier number '17' out of range"),
+        ('asm volatile("barrier.cluster.arrive;");', "requires .target sm_90"),
+        ('asm volatile(".pragma 3;");', "syntax error"),
+        ('asm volatile("// gr\u00f6\u00dfe\\n");', "not ASCII"),
+        ('for (int i = 0; i < 2; i++) asm volatile("L: add.s32 %0, %0, 1;" : "+r"(x[i]));', "label 'L'"),
+        ('asm volatile("mov.u32 %0, %%nothing;" : "=r"(*x));', "Arguments mismatch"),
+    ],
+)
+def test_what_ptxas_refuses_is_told_at_its_line_of_the_source(compiled: Compile, statement: str, words: str) -> None:
+    with pytest.raises(RefusedProgram) as raised:
+        assemble(compiled(AROUND.replace("STATEMENT", statement)), "sm_80")
+    assert words in raised.value.message
+    (found,) = raised.value.diagnostics
+    assert (found.file, found.line, found.source) == ("kernel.cu", 6, f"    {statement}")
+
+
+def test_a_line_of_a_headers_function_is_that_of_its_call(compiled: Compile) -> None:
+    program = compiled(AROUND.replace("STATEMENT", ""))
+    lines = program.ptx.split("\n")
+    added = next(number for number, line in enumerate(lines, start=1) if "add.f16" in line)
+    assert source_line(program, added) == 5
+    assert source_line(program, 1) is None
 
 
 def test_an_instruction_that_does_not_exist_is_the_submissions_fault(compiled: Compile) -> None:
@@ -153,6 +193,6 @@ def test_resources_are_read_from_what_ptxas_prints() -> None:
         "ptxas info    : Used 10 registers, used 1 barriers, 360 bytes cmem[0]\n"
     )
     assert read_resources(output) == {
-        "a": Resources(255, 24, 32, 1024),
+        "a": Resources(255, 24, 32, 1024, 40),
         "b": Resources(10, 0, 0, 0),
     }

@@ -496,6 +496,15 @@ faults.whole_warps
     wmma at k.cu:4 needs all 32 lanes of the warp, but lane 31 does not take part, seen by thread 5 of block 0
     → let whole warps execute it: no return and no branch before it, blocks of a multiple of 32 threads
 
+faults.bounds_of_the_launch
+    k cannot start: it needs 80 registers for each of 1024 threads, 81920 in all, and a multiprocessor has 65536
+    → take fewer threads a block, or tell the compiler to use fewer registers: __launch_bounds__(1024) before
+      the kernel's name
+
+faults.how_to_assemble
+    registers, and what a GPU would refuse, were not checked: ptxas is not installed
+    → install it
+
 faults.pointer_of_the_launch_line
     thread 5 of block 0 uses a null pointer at k.cu:4
     → check which pointer the launch line passes here
@@ -534,6 +543,15 @@ faults.fewer_blocks_with_more_work
 faults.smaller_launch
     the simulator does not run this launch of k: a grid of 1 blocks
     → look at its grid and block: launch fewer blocks or threads, or let each use less memory
+
+faults.less_shared_memory
+    k cannot start: a block needs 170000 bytes of shared memory, and gets at most 166912
+    → use less shared memory in each block: its __shared__ arrays and shared= count together
+
+faults.less_local_memory
+    k cannot start: a thread needs 700000 bytes of local memory, and gets at most 524288
+    → an array that a thread declares is local memory, each thread's own: put a large one into a `// scratch`
+      array
 
 faults.barrier_that_counts_more
     deadlock: thread 5 of block 0 waits at k.cu:4 for threads that never come; 32 of 64 threads have come to

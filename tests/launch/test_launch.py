@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from grader.c_types import ELEMENTS
 from grader.compile import Entry, Parameter, Program
-from grader.errors import SubmissionError
+from grader.errors import RefusedProgram, SubmissionError
 from grader.exercise import Array, Exercise, Size
 from grader.launch import Constant, DeviceLimits, Launch, LaunchPlan, Scratch, Zero, parse_launches, resolve_launches
 from grader.launch.resolve import example_line
@@ -360,6 +361,35 @@ def test_the_caret_stands_under_the_fault() -> None:
     assert found.source is not None
     assert found.column is not None
     assert found.source[found.column - 1 :].startswith("nn")
+
+
+def compiled_for(**head: Any) -> Program:
+    """The program with what the head of its kernel says."""
+    (entry,) = ADD_PROGRAM.entries
+    return replace(ADD_PROGRAM, entries=(replace(entry, **head),))
+
+
+@pytest.mark.parametrize(
+    ("head", "fits", "does_not", "why"),
+    [
+        ({"max_threads": 128}, "grid=1 block=(16, 8)", "grid=1 block=(16, 9)", "of at most 128"),
+        ({"required_block": (64, 1, 1)}, "grid=1 block=64", "grid=1 block=(32, 2)", "for blocks of (64, 1, 1)"),
+        ({"required_cluster": (2, 1, 1)}, "grid=4 block=64", "grid=3 block=64", "no whole number of clusters of 2"),
+        ({"required_cluster": (2, 1, 1)}, "grid=4 block=64 cluster=2", "grid=4 block=64 cluster=4", "for clusters of"),
+    ],
+)
+def test_a_launch_must_be_one_that_the_kernel_is_compiled_for(
+    head: dict[str, Any], fits: str, does_not: str, why: str
+) -> None:
+    compiled = compiled_for(**head)
+    assert plan(f"// launch add(a, b, c, n): {fits}", compiled=compiled).launches
+    assert why in complaint(f"// launch add(a, b, c, n): {does_not}", compiled=compiled).message
+
+
+def test_more_static_shared_memory_than_any_launch_allows_is_the_programs_fault() -> None:
+    with pytest.raises(RefusedProgram, match="add declares 200000 bytes") as caught:
+        plan("// launch add(a, b, c, n): grid=1 block=1 shared=16", compiled=compiled_for(static_shared_bytes=200_000))
+    assert caught.value.verdict == "compile_error"
 
 
 def test_static_shared_memory_counts_towards_the_limit() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from grader.compile.toolchain import find_toolchain
-from grader.simt.occupancy import MULTIPROCESSORS, NotPossible, occupancy
+from grader.simt.occupancy import MULTIPROCESSORS, NotPossible, most_threads, occupancy
 
 HEADERS = next((folder for folder in find_toolchain().include_dirs if (folder / "cuda_occupancy.h").is_file()), None)
 
@@ -68,6 +68,14 @@ def test_blocks_that_fit_are_those_of_the_toolkits_own_header(tmp_path: Path):
 
 def test_a_part_of_a_warp_takes_a_whole_one():
     assert occupancy("sm_80", threads=33, registers=16).warps == 64
+
+
+@pytest.mark.parametrize("arch", MULTIPROCESSORS)
+def test_the_largest_block_is_the_largest_of_which_one_fits(arch):
+    for registers in range(1, 256):
+        most = most_threads(arch, registers)
+        assert occupancy(arch, threads=most, registers=registers).blocks
+        assert most == 1024 or not occupancy(arch, threads=most + 1, registers=registers).blocks
 
 
 def test_limiters_are_the_resources_that_allow_no_more():

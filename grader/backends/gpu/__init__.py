@@ -54,7 +54,7 @@ class GpuBackend(StartsEarly, Backend):
         Raises Unsupported where ptxas is missing or too old, SubmissionError where the GPU cannot hold the program.
         """
         from grader.backends.gpu.reference import support_cubin
-        from grader.compile import assemble
+        from grader.compile import assembly
 
         self.start()
         child, self._started = self._started, None
@@ -65,7 +65,9 @@ class GpuBackend(StartsEarly, Backend):
             if program is None:
                 session.wait_ready()
             else:
-                session.load(program, assemble(program, self.gpu.arch_for(program.target)))
+                arch = self.gpu.arch_for(program.target)
+                made = assembly(program, arch)
+                session.load(program, made.cubin, made.resources, arch)
         except BaseException:
             session.close()
             raise

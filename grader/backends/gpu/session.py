@@ -12,6 +12,8 @@ from grader.backends.base import CaseRun, Execution, Limits
 from grader.backends.gpu.wire import RawSamples, TimedRun, shapes_of
 from grader.backends.plans import from_json
 from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeError
+from grader.findings.kinds import word_of_kind
+from grader.launch.fit import first_misfit
 from grader.process.channel import ChannelBroken, ChannelClosed, ChannelTimeout
 from grader.process.child import Closing
 from grader.verdict import Diagnostic, LaunchRecord
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from grader.compile import Program
+    from grader.compile.ptxas import Resources
     from grader.process.child import Child
 
     Answer = tuple[dict[str, Any], dict[str, npt.NDArray[np.generic]]]
@@ -164,16 +167,22 @@ class GpuSession(ChildSession):
     """
 
     restored_by = ""
+    _resources: Mapping[str, Resources] = {}
+    _arch = ""
 
     def prepare(self, support: bytes) -> None:
         """Hand over the grader's own kernels, without waiting for the context."""
         self._send({"do": "prepare", "support": support})
 
-    def load(self, program: Program, cubin: bytes) -> None:
+    def load(
+        self, program: Program, cubin: bytes, resources: Mapping[str, Resources] | None = None, arch: str = ""
+    ) -> None:
         """Hand the assembled program over, in place of the last one where there is one: another variant of one
-        submission. Raises GraderFault, SubmissionError (``limit``).
+        submission. With what its kernels need on ``arch``, a case says more of a launch that does not fit than CUDA.
+
+        Raises GraderFault, SubmissionError (``limit``).
         """
-        self._program = program
+        self._program, self._resources, self._arch = program, resources or {}, arch
         entries = [asdict(entry) for entry in program.entries]
         self.restored_by = str(self._load({"do": "load", "cubin": cubin, "entries": entries}).get("restored_by", ""))
 
@@ -183,6 +192,9 @@ class GpuSession(ChildSession):
         A stray write, a crash or a printf flood is an Execution with ``failure``. Raises SubmissionError (``timeout``,
         ``crash`` of the process) for what ends the session, Unsupported, GraderFault.
         """
+        unfit = first_misfit(run.plan, self._resources, self._arch, self.program.name)
+        if unfit is not None:
+            return Execution({}, findings=(unfit,), failure=word_of_kind(unfit.kind))
         shapes = [asdict(shape) for shape in shapes_of(run.buffers)]
         data = {b.name: b.data for b in run.buffers if b.data is not None}
         self._send({"do": "run", "plan": asdict(run.plan), "shapes": shapes, "keeps_state": run.keeps_state}, data)

@@ -13,14 +13,17 @@ import math
 import re
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from grader.backends.base import Backend, CaseRun, Execution, Limits, StartsEarly
 from grader.backends.patience import Patience
 from grader.backends.plans import dim3, scalar
+from grader.backends.sim.assembling import Assembling
 from grader.backends.starting import simulator_child
 from grader.compile import cache
 from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeError
+from grader.findings.kinds import word_of_kind
 from grader.findings.record import from_json
 from grader.launch import DeviceLimits, Launch, Zero
 from grader.launch.source import parameter_names
@@ -85,11 +88,12 @@ class SimSession(Closing):
         self._ends = time.monotonic() + START_S
         self._stopped: WarpgradeError | None = None
         self.program = program
+        self.assembling = Assembling(program)
         self.sandbox = "none"
         self.waiting = True  # for a child that is ready, later for the answer to a request
 
     def load(self, threads: int) -> None:
-        """Hand the program over."""
+        """Hand the program over. Raises Unsupported, or RefusedProgram for PTX that nobody else can read either."""
         request = {
             "do": "load",
             "ptx": self.program.ptx,
@@ -101,7 +105,11 @@ class SimSession(Closing):
             "instructions_per_block": self._limits.instructions_per_block,
         }
         self._send(request)
-        ready, _ = self._await(START_S)
+        try:
+            ready, _ = self._await(START_S)
+        except Unsupported:
+            self.assembling.resources()
+            raise
         self._child.pid = int(ready["pid"])
         self.sandbox = str(ready.get("sandbox", "none"))
         self._ends = time.monotonic() + self._limits.total_s  # importing LLVM is not the submission's time
@@ -109,9 +117,25 @@ class SimSession(Closing):
     def run(self, run: CaseRun) -> Execution:
         """Run one case on fresh buffers.
 
-        What the kernel does wrong is an Execution with ``failure``. Raises SubmissionError (``timeout``, ``crash``) for
-        what ends the session, Unsupported with the instruction and its line, GraderFault.
+        What the kernel does wrong is an Execution with ``failure``; what CUDA would not even start comes first, whether
+        ptxas says so before or after the simulator. Raises SubmissionError (``timeout``, ``crash``) for what ends the
+        session, RefusedProgram, Unsupported with the instruction and its line, GraderFault.
         """
+        if self.assembling.is_done() and (refused := self._refused(run)):
+            return refused
+        try:
+            ran = self._run(run)
+        except WarpgradeError:
+            if refused := self._refused(run):
+                return refused
+            raise
+        return self._refused(run) or replace(ran, findings=(*ran.findings, *self.assembling.not_checked()))
+
+    def _refused(self, run: CaseRun) -> Execution | None:
+        found = self.assembling.refusal(run.plan)
+        return None if found is None else Execution({}, findings=(found,), failure=word_of_kind(found.kind))
+
+    def _run(self, run: CaseRun) -> Execution:
         from grader.inputs import poison
 
         request = case_request(run, self.program)

@@ -15,8 +15,9 @@ from grader.findings.sentences.words import Words
 _OF_KERNELS: Mapping[str, Callable[[Words], str]] = {
     says.__name__: says
     for says in (
-        faults.out_of_bounds, faults.instruction_budget, faults.launch_limit, faults.barrier_divergence,
-        faults.deadlock, faults.missing_lanes, races.race, races.missing_fence, races.order_dependent,
+        faults.out_of_bounds, faults.instruction_budget, faults.launch_limit, faults.launch,
+        faults.barrier_divergence, faults.deadlock, faults.missing_lanes, races.race, races.missing_fence,
+        races.order_dependent,
         races.missing_async_wait, races.same_value_write,
     )
 }  # fmt: skip

@@ -23,6 +23,7 @@ PLAIN = {
     "second_launch": "this is a second launch, after a first one that was right: `__device__` variables keep what a "
     "launch leaves there",
     "uninitialised_read": "{w.who} reads {w.array} at {w.here} before anything wrote it",
+    "unassembled": "registers, and what a GPU would refuse, were not checked: {facts[why]}",
 }
 """Sentences of kinds that need no more than the thread, the place and a fact."""
 
@@ -77,6 +78,16 @@ def launch_limit(w: Words) -> str:
     if w.found.cause == "cooperative":
         return f"{text}: {w.found.kernel} cannot start"
     return f"the simulator does not run this launch of {w.found.kernel}: {text}"
+
+
+def launch(w: Words) -> str:
+    """A launch that CUDA refuses, because no multiprocessor can hold one block of it."""
+    if w.found.cause == "registers":
+        needs = f"{w.fact('registers')} registers for each of {w.fact('threads')} threads, {w.fact('in_all')} in all"
+        return f"{w.found.kernel} cannot start: it needs {needs}, and a multiprocessor has {w.fact('most')}"
+    whose, kind = ("a thread", "local") if w.found.cause == "local" else ("a block", "shared")
+    needs = f"{whose} needs {w.fact('bytes')} bytes of {kind} memory"
+    return f"{w.found.kernel} cannot start: {needs}, and gets at most {w.fact('most')}"
 
 
 # ------------------------------------------------------------------------------------------------------- endless waits

@@ -62,6 +62,20 @@ def whole_warps(found: Finding, seen: Seen) -> str:
     return "let whole warps execute it: no return and no branch before it, blocks of a multiple of 32 threads"
 
 
+_TOO_MANY = {"registers": 80, "threads": 1024, "in_all": 81920, "most": 65536}
+
+
+@rule("launch", example=finding("launch", "registers", facts=_TOO_MANY), cause="registers")
+def bounds_of_the_launch(found: Finding, seen: Seen) -> str:
+    bounds = f"__launch_bounds__({found.facts['threads']})"
+    return f"take fewer threads a block, or tell the compiler to use fewer registers: {bounds} before the kernel's name"
+
+
+@rule("unassembled", example=finding("unassembled", facts={"why": "ptxas is not installed", "remedy": "install it"}))
+def how_to_assemble(found: Finding, seen: Seen) -> str:
+    return str(found.facts["remedy"])
+
+
 table(
     "faults",
     ("pointer_of_the_launch_line", "null", "", finding("null"), "check which pointer the launch line passes here"),
@@ -85,6 +99,10 @@ table(
      "let each block do more: grid=… with at most sm_count times the blocks that one multiprocessor holds"),
     ("smaller_launch", "launch_limit", "", finding("launch_limit", "simulator", facts={"text": "a grid of 1 blocks"}),
      "look at its grid and block: launch fewer blocks or threads, or let each use less memory"),
+    ("less_shared_memory", "launch", "shared", finding("launch", "shared", facts={"bytes": 170000, "most": 166912}),
+     "use less shared memory in each block: its __shared__ arrays and shared= count together"),
+    ("less_local_memory", "launch", "local", finding("launch", "local", facts={"bytes": 700000, "most": 524288}),
+     "an array that a thread declares is local memory, each thread's own: put a large one into a `// scratch` array"),
     ("barrier_that_counts_more", "deadlock", "barrier", finding("deadlock", "barrier", facts={"detail": (1, 32, 64)}),
      "every thread that the barrier counts must reach it"),
     ("object_that_nobody_initialised", "deadlock", "unset_object",

@@ -40,7 +40,8 @@ class DeviceCore:
     """The simulated machine without its calls.
 
     ``pool`` is the range of ``shared`` (begin, end in bytes) for pinned and managed allocations; ``parameters`` are the
-    names of each kernel's parameters, and ``registers`` the registers per thread that `ptxas` reports, where known.
+    names of each kernel's parameters, ``registers`` the registers per thread that `ptxas` reports, where known, and
+    ``max_threads`` the threads of a block that a kernel's `__launch_bounds__` allow, where it has any.
     """
 
     def __init__(
@@ -56,10 +57,11 @@ class DeviceCore:
         hostfile: str = "",
         parameters: Mapping[str, Sequence[str]] | None = None,
         registers: Mapping[str, int] | None = None,
+        max_threads: Mapping[str, int] | None = None,
     ) -> None:
         self.module, self.cache, self.model = module, cache, model
         self.options = options or Options()
-        self.devices, self.registers = devices, registers or {}
+        self.devices, self.registers, self.max_threads = devices, registers or {}, max_threads or {}
         self.space = Space(shared, pool, devices, model.memory_bytes)
         self.gpu = SimulatedGpu(module, cache, self.options, parameters or {})
         self.space.variables = self.gpu.variables()

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from grader.simt.engine.codegen import Kernel as Code
-from grader.simt.occupancy import SIMULATED, occupancy
+from grader.simt.occupancy import MOST_THREADS, SIMULATED, most_threads, occupancy
 from grader.simt.ptx import Function
 from grader.standin.device import findings as host_findings
 from grader.standin.device.gpu import mismatch
@@ -23,6 +23,7 @@ from grader.standin.protocol import CudaRefusal
 from grader.text import counted
 
 INVALID, SHAPE = "cudaErrorInvalidValue", "cudaErrorInvalidConfiguration"
+RESOURCES = "cudaErrorLaunchOutOfResources"
 ASSUMED_REGISTERS = 32
 """Registers per thread in `kernel_attributes` where `ptxas` has not assembled the kernel."""
 AXES = "xyz"
@@ -50,9 +51,17 @@ class StandinDevice(MemoryCalls):
         entry, code = self._entry(kernel), self._code(kernel)
         return {
             "parameters": [[p.element, p.size] for p in entry.parameters], "shared_bytes": code.declared_shared_bytes,
-            "max_threads": self.model.attributes["MaxThreadsPerBlock"],
+            "max_threads": min(self._by_bounds(kernel), self._by_registers(kernel)),
             "registers": self.registers.get(kernel, ASSUMED_REGISTERS), "local_bytes": code.local_bytes,
         }  # fmt: skip
+
+    def _by_bounds(self, kernel: str) -> int:
+        """Threads of a block as its `__launch_bounds__` allow."""
+        return min(self.max_threads.get(kernel, MOST_THREADS), self.model.attributes["MaxThreadsPerBlock"])
+
+    def _by_registers(self, kernel: str) -> int:
+        """Threads of a block as the register file allows; as many as there may be where nobody assembled the kernel."""
+        return most_threads(SIMULATED, self.registers.get(kernel, ASSUMED_REGISTERS))
 
     def resident_blocks(self, kernel: str, block_threads: int, shared_bytes: int) -> int:
         code = self._code(kernel)
@@ -109,6 +118,13 @@ class StandinDevice(MemoryCalls):
         threads, most = math.prod(block), self.model.attributes["MaxThreadsPerBlock"]
         if threads > most:
             raise CudaRefusal(SHAPE, f"block={block} is {threads} threads; a block has at most {most}")
+        if threads > (most := self._by_bounds(kernel)):
+            why = f"{kernel} is compiled for blocks of at most {most}: see its __launch_bounds__"
+            raise CudaRefusal(INVALID, f"block={block} is {threads} threads; {why}")
+        if threads > (most := self._by_registers(kernel)):
+            why = f"{kernel} needs {self.registers[kernel]} registers for each, which allows blocks of at most {most}"
+            more = f"__launch_bounds__({threads}) tells the compiler to use fewer"
+            raise CudaRefusal(RESOURCES, f"block={block} is {threads} threads; {why}; {more}")
         static, limit = self._code(kernel).declared_shared_bytes, self.model.attributes["MaxSharedMemoryPerBlockOptin"]
         if shared_bytes < 0 or static + shared_bytes > limit:
             raise CudaRefusal(

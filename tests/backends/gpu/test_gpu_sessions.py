@@ -12,9 +12,10 @@ from test_gpu_child import DATA, ENTRY, PLAN, N, timed_run
 from grader.backends.base import Buffer, CaseRun, Limits
 from grader.backends.gpu import GpuBackend
 from grader.compile import Program
+from grader.compile.ptxas import Assembly, Resources
 from grader.errors import GraderFault, SubmissionError
 from grader.gpus.detect import Gpu
-from grader.launch import DeviceLimits
+from grader.launch import DeviceLimits, LaunchPlan
 
 GPU = Gpu(0, "NVIDIA H200", (9, 0), 132, 1.98e9, 3.2e9, 6016, 60 << 20, 141 << 30, DeviceLimits())
 LIMITS = Limits(launch_s=5.0, total_s=20.0)
@@ -30,7 +31,8 @@ def open_session(monkeypatch):
 
     spawn = grader.process.child.spawn
     monkeypatch.setattr("grader.backends.starting.spawn", lambda module, **kw: spawn("fake_gpu_child", env=kw["env"]))
-    monkeypatch.setattr("grader.compile.assemble", lambda program, arch: program.name.encode())
+    resources = {"add": Resources(40, 0, 0, 0)}
+    monkeypatch.setattr("grader.compile.assembly", lambda program, arch: Assembly(program.name.encode(), resources))
     monkeypatch.setattr("grader.backends.gpu.reference.support_cubin", lambda gpu: b"support")
     opened = []
 
@@ -49,6 +51,18 @@ def test_a_case_goes_to_the_child_and_back(open_session):
     assert execution.failure is None
     np.testing.assert_array_equal(execution.outputs["c"], DATA["a"] + DATA["b"])
     assert [(record.kernel, record.backend) for record in execution.launches] == [("add", "gpu")]
+
+
+def test_a_launch_that_needs_too_many_registers_is_told_before_the_child_is_asked(open_session):
+    session = open_session("honest")
+    session._resources = {"add": Resources(200, 0, 0, 0)}
+    plan = LaunchPlan(tuple(replace(launch, block=(512, 1, 1)) for launch in PLAN.launches))
+    execution = session.run(replace(CASE, plan=plan))
+    assert (execution.failure, [(f.kind, f.cause) for f in execution.findings]) == (
+        "invalid",
+        [("launch", "registers")],
+    )
+    assert session.run(CASE).failure is None
 
 
 def test_a_kernel_that_hangs_ends_its_session_at_the_deadline(open_session, monkeypatch):

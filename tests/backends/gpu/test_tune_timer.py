@@ -13,6 +13,7 @@ from grader.backends.gpu import GpuBackend
 from grader.backends.gpu.setup import Setup
 from grader.catalog.exercises import load_catalog
 from grader.compile import Program
+from grader.compile.ptxas import Assembly
 from grader.grading.records import Case, CaseOutcome
 from grader.process import child
 from grader.timing import roofline
@@ -46,8 +47,8 @@ def timer(monkeypatch: pytest.MonkeyPatch):
         return Setup(run, modules, {"n": 1000}, 1.0, 0.0, 1.0, (1.0, 1.0), "bandwidth", roofline.peaks(gpu))
 
     monkeypatch.setattr("grader.backends.starting.spawn", fake)
-    for place in ("grader.compile.assemble", "grader.tune.sweep.assemble"):
-        monkeypatch.setattr(place, lambda program, arch: program.name.encode())
+    monkeypatch.setattr("grader.compile.assembly", lambda program, arch: Assembly(program.name.encode(), {}))
+    monkeypatch.setattr("grader.tune.sweep.assemble", lambda program, arch: program.name.encode())
     monkeypatch.setattr("grader.backends.gpu.reference.support_cubin", lambda gpu: b"support")
     monkeypatch.setattr("grader.tune.sweep.prepare", setup)
     one = next(one for one in load_catalog().exercises if one.name == "vector_add")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import llvmlite
@@ -14,8 +15,9 @@ import pytest
 from grader.backends import starting
 from grader.backends.base import Buffer, CaseRun, Execution, Limits
 from grader.backends.sim.session import SimBackend, SimSession
-from grader.compile import cache, compile_source
-from grader.errors import GraderFault, SubmissionError, Unsupported
+from grader.compile import cache, compile_source, ptxas
+from grader.compile.toolchain import find_toolchain
+from grader.errors import GraderFault, RefusedProgram, SubmissionError, Unsupported
 from grader.launch import Launch, LaunchPlan
 from grader.process import child
 
@@ -101,15 +103,56 @@ def test_a_block_that_needs_too_much_memory_is_a_limit(monkeypatch: pytest.Monke
 
 
 def test_what_the_simulator_cannot_run_is_said_with_its_line() -> None:
-    with session("\n" + 'asm volatile("nanotrap.b32;");') as one, pytest.raises(Unsupported) as ended:
+    with session("\n" + 'asm volatile("pmevent 1;");') as one, pytest.raises(Unsupported) as ended:
         one.run(case())
-    assert "nanotrap.b32" in str(ended.value)
+    assert "pmevent" in str(ended.value)
     assert ended.value.diagnostics[0].line == 3
 
 
-def test_text_that_is_no_ptx_is_unsupported() -> None:
-    with pytest.raises(Unsupported, match="this PTX"), session('asm volatile("add.s32 [[[[%0;" :: "r"(1));'):
-        pass
+NO_INSTRUCTION = 'asm volatile("nanotrap.b32;");'
+NO_PTX = 'asm volatile("add.s32 [[[[%0;" :: "r"(1));'
+ENDLESS = "for (volatile int i = 0; i >= 0;) ;"
+BIG = "__shared__ float big[51200]; big[threadIdx.x] = 1; __syncthreads(); x[threadIdx.x] = big[threadIdx.x ^ 1];"
+
+
+@pytest.mark.parametrize("statements", [NO_INSTRUCTION, NO_PTX, BIG, f"{NO_INSTRUCTION} {ENDLESS}"])
+def test_what_no_gpu_would_load_is_refused_whatever_the_simulator_makes_of_it(statements: str) -> None:
+    with pytest.raises(RefusedProgram, match="cannot be assembled for sm_80") as refused, session(statements) as one:
+        one.run(case())
+    assert refused.value.verdict == "compile_error"
+
+
+MANY_REGISTERS = """
+float a[96];
+#pragma unroll
+for (int j = 0; j < 96; j++) a[j] = x[j];
+__syncthreads();
+#pragma unroll
+for (int j = 0; j < 96; j++) x[j] = a[j] * a[(j + 31) % 96];
+"""
+
+
+@pytest.mark.parametrize("more", ["", ENDLESS, 'asm volatile("pmevent 1;");', "x[1 << 20] = 1;"])
+def test_a_launch_that_cuda_would_not_start_is_invalid_whatever_the_simulator_makes_of_it(more: str) -> None:
+    with session(more + MANY_REGISTERS, Limits(instructions_per_block=100_000)) as one:
+        refused = one.run(case(1024))
+    assert (refused.failure, [(f.kind, f.cause, f.file) for f in refused.findings]) == (
+        "invalid", [("launch", "registers", "k.cu")]
+    )  # fmt: skip
+    with session(MANY_REGISTERS) as one:
+        assert one.run(case(32)).failure == "out_of_bounds"
+
+
+def test_without_an_assembler_a_note_says_so_and_nothing_else_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ptxas, "find_toolchain", lambda: replace(find_toolchain(), ptxas=None))
+    with session(GOOD) as one:
+        done = one.run(case())
+    assert (done.failure, [(f.kind, f.severity) for f in done.findings]) == (None, [("unassembled", "note")])
+    with pytest.raises(Unsupported, match="this PTX"):
+        session(NO_PTX)
+    with session(NO_INSTRUCTION) as one, pytest.raises(Unsupported, match=r"nanotrap\.b32"):
+        one.run(case())
+    monkeypatch.undo()
 
 
 def test_the_sandbox_is_told() -> None:

@@ -79,6 +79,7 @@ class Rig:
         model: Model = A100,
         source: str = SOURCE,
         names: Sequence[str] = ("x", "out"),
+        **known: Any,
     ) -> None:
         self.n, self.bytes = n, 4 * n
         self.shared = np.zeros(SHARED_BYTES, np.uint8)
@@ -88,7 +89,9 @@ class Rig:
         }
         program, code = module(source)
         pool = (len(names) * step, SHARED_BYTES)
-        self.m = StandinDevice(program, self.shared, cache=code, devices=devices, model=model, pool=pool, hostfile=FILE)
+        self.m = StandinDevice(
+            program, self.shared, cache=code, devices=devices, model=model, pool=pool, hostfile=FILE, **known
+        )
         self.m.bind(self.arrays)
 
     def at(self, name: str) -> int:

@@ -54,6 +54,22 @@ def test_a_cooperative_launch_must_be_resident_at_once() -> None:
     assert ran.counted["cooperative_launches"] == 1
 
 
+def test_a_block_is_no_larger_than_launch_bounds_and_registers_allow() -> None:
+    rig = Rig(registers={"add_one": 72, "twice": 72}, max_threads={"add_one": 128})
+    (x,) = rig.device()
+    for kernel, threads, name, why in (
+        ("add_one", 129, "cudaErrorInvalidValue", "for blocks of at most 128: see its __launch_bounds__"),
+        ("twice", 897, "cudaErrorLaunchOutOfResources", "72 registers for each, which allows blocks of at most 896"),
+    ):
+        assert rig.m.kernel_attributes(kernel)["max_threads"] == (128 if kernel == "add_one" else 896)
+        with pytest.raises(CudaRefusal, match=why) as raised:
+            rig.m.launch(5, kernel, [1], [threads], 0, [pointer(x), pointer(x), integer(0)], [], 0, False, 0)
+        assert raised.value.name == name
+    with rig.run():
+        rig.m.launch(5, "add_one", [1], [128], 0, [pointer(x), integer(0)], [], 0, False, 0)
+        rig.m.synchronize(7, "stream", 0)
+
+
 def test_a_kernel_is_described() -> None:
     described = Rig().m.kernel_attributes("twice")
     assert [size for _, size in described["parameters"]] == [8, 8, 4]

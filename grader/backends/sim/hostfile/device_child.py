@@ -87,7 +87,7 @@ def _device(message: Mapping[str, Any], module: Module, cache: CodeCache, option
         module, shared, cache=cache, pool=(int(begin), int(end)), hostfile=str(message["hostfile"]),
         options=options, devices=int(message["devices"]), model=replace(A100, scale=float(message["scale"])),
         parameters={name: tuple(known) for name, known in message["parameters"].items()},
-        registers=dict(message["registers"]),
+        registers=dict(message["registers"]), max_threads=dict(message["max_threads"]),
     )  # fmt: skip
 
 

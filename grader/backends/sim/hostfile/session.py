@@ -23,7 +23,7 @@ from grader.backends.hostfile.child_files import where
 from grader.backends.mappings import PAGE
 from grader.backends.patience import Patience
 from grader.backends.sim.session import START_S, SimSession, as_launches, as_timeline
-from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeError
+from grader.errors import GraderFault, SubmissionError, WarpgradeError
 from grader.findings.record import from_json
 from grader.launch.source import parameter_names
 from grader.process.channel import ChannelBroken, ChannelClosed, ChannelTimeout
@@ -44,32 +44,21 @@ if TYPE_CHECKING:
 class DeviceSession(SimSession):
     """The simulator's child as the device of a host file."""
 
-    def start_device(self, pair: Pair, hostfile: str, source: bytes, exercise: Exercise) -> None:
-        """Make the device over the shared file."""
+    def start_device(self, pair: Pair, hostfile: str, exercise: Exercise) -> None:
+        """Make the device over the shared file. Raises RefusedProgram for what no GPU would load."""
         shared, program = pair.shared, self.program
         names = {entry.name: parameter_names(program.source, entry.name) for entry in program.entries}
         request = {"do": "start_device", "fd": shared.fd, "size": shared.size, "pool": pair.pool, "hostfile": hostfile}
         request |= {"devices": _devices(exercise), "scale": _scale(exercise), "parameters": names}
-        # To find out how many registers a kernel needs takes an assembler.
-        asks = is_cooperative(program) or b"ccupancy" in source or b"num_regs" in source
-        self.ask(request | {"registers": _registers(program) if asks else {}})
+        request |= {"max_threads": {entry.name: entry.max_threads for entry in program.entries if entry.max_threads}}
+        known = self.assembling.resources()
+        self.ask(request | {"registers": {name: needs.registers for name, needs in known.items()}})
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
         """One request and its answer. Raises what a case of `SimSession` raises."""
         self._send(request)
         answer, _ = self._await(self._limits.launch_s)
         return answer
-
-
-def _registers(program: Program) -> dict[str, int]:
-    """Registers of a thread by kernel; none where there is no assembler."""
-    from grader.compile import assembly
-
-    try:
-        resources = assembly(program, program.target).resources
-    except (SubmissionError, Unsupported):
-        return {}
-    return {name: needs.registers for name, needs in resources.items()}
 
 
 def _devices(exercise: Exercise) -> int:
@@ -124,7 +113,7 @@ class HostfileSimSession(Closing):
         with contextlib.suppress(ChannelClosed):  # whoever waits for it says what happened
             channel.send(request | {"printf_bytes": self._limits.printf_bytes})
         self._device.load(threads)
-        self._device.start_device(self._pair, name, source, self._exercise)
+        self._device.start_device(self._pair, name, self._exercise)
         try:
             ready, _ = self._pair.host.channel.receive(START_S)
         except (ChannelClosed, ChannelTimeout, ChannelBroken):
@@ -296,6 +285,7 @@ class HostfileSimSession(Closing):
             findings = tuple(one for one in findings if one.kind != "unfinished")  # it did not come to its end
             if failure in (None, "race") or error.verdict in ("unsupported", "timeout"):
                 failure, diagnostics = error.verdict, error.diagnostics
+        findings = (*findings, *self._device.assembling.not_checked())
         printed, too_much = self._printed()
         printed += "".join(str(report["printed"]) for report in self._reports[-1:])
         if too_much and failure is None:

@@ -13,7 +13,7 @@ from grader.backends.sim.hostfile.backend import HostfileSimBackend
 from grader.compile import compile_source
 from grader.compile.toolchain import find_toolchain
 from grader.dev.grading import PairPool
-from grader.errors import GraderFault, SubmissionError, Unsupported
+from grader.errors import GraderFault, RefusedProgram, SubmissionError, Unsupported
 from grader.exercise import Array, Exercise, Tolerance, Work
 from grader.inputs import is_poison
 from grader.launch import LaunchPlan
@@ -110,6 +110,24 @@ def test_a_run_has_launches_counters_and_a_timeline(session):
     assert (execution.host_counters["launch_calls"], execution.host_counters["copies"]) == (1, 2)
     assert [one.kind for one in execution.timeline.operations] == ["to_device", "kernel", "to_host"]
     assert execution.timeline.modelled
+
+
+def test_a_program_that_no_gpu_would_load_ends_before_the_host_file_is_read():
+    big = KERNEL.replace(
+        b"float sum = 0;", b"__shared__ volatile float big[51200]; big[row] = row; float sum = big[0];"
+    )
+    backend = HostfileSimBackend(EXERCISE, HONEST.encode(), "sums_host.py", threads=1)
+    with pytest.raises(RefusedProgram, match="sums declares 204800 bytes of __shared__ arrays"):
+        backend.open(compile_source(big, "sums.cu", target="sm_80"), LIMITS)
+
+
+def test_a_launch_beyond_the_bounds_of_the_kernel_is_an_error_of_cuda():
+    bounded = KERNEL.replace(b"void sums", b"void __launch_bounds__(16) sums")
+    backend = HostfileSimBackend(EXERCISE, HONEST.encode(), "sums_host.py", threads=1)
+    with backend.open(compile_source(bounded, "sums.cu", target="sm_80"), LIMITS) as one:
+        execution = one.run(case())
+    assert execution.failure == "crash"
+    assert "sums is compiled for blocks of at most 16: see its __launch_bounds__" in all_said(execution)[0].message
 
 
 def test_device_memory_of_earlier_cases_does_not_count(session):
