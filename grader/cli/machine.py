@@ -119,7 +119,9 @@ def _assembler() -> str:
 
     toolchain = find_toolchain()
     if toolchain.ptxas is None:
-        raise LookupError("ptxas was not found; grading on a GPU needs it")
+        raise LookupError(
+            "ptxas was not found; grading on a GPU needs it, and without it nothing says what a GPU would refuse"
+        )
     if (toolchain.ptxas_version or (0, 0)) < (toolchain.nvrtc_version or (0, 0)):
         raise LookupError(f"ptxas {_release(toolchain.ptxas_version)} is older than NVRTC: {toolchain.ptxas}")
     return f"ptxas {_release(toolchain.ptxas_version)}, {toolchain.ptxas}"

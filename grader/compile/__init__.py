@@ -6,7 +6,7 @@ source.py     reading a submission, and refusing what is no CUDA C;  lexical.py 
 nvrtc.py      bytes to a Program;  child.py  NVRTC itself;  log.py  errors, and advice
 constants.py  the values of names that launch lines use
 inspect.py    what the PTX declares, and what of it is refused
-ptxas.py      PTX to a cubin;  tool.py  its child
+ptxas.py      PTX to a cubin, or why there is none
 parsing.py    the parsed view of a source;  toolchain.py, cache.py
 """
 

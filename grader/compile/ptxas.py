@@ -66,7 +66,7 @@ def assembly(program: Program, arch: str) -> Assembly:
     toolchain = find_toolchain()
     ptxas = toolchain.ptxas
     if ptxas is None:
-        raise Unsupported("ptxas, NVIDIA's assembler, is not installed; a GPU needs it", hint=f"install it: {INSTALL}")
+        raise Unsupported("ptxas, NVIDIA's assembler, is not installed", hint=f"install it: {INSTALL}")
     state = ptxas.stat()
     key = cache.digest("cubin", FORMAT, program.key, arch, f"{ptxas} {state.st_size} {state.st_mtime_ns}")
     found = _stored(key)
@@ -109,7 +109,7 @@ def _run(program: Program, arch: str, ptxas: Path, folder: Path) -> dict[str, An
             str(ptxas), f"--gpu-name={arch}", "--verbose", "--generate-line-info", "program.ptx", "-o", "program.cubin",
         ],
     }  # fmt: skip
-    with spawn("grader.compile.tool", sandbox=sandbox) as child:
+    with spawn("grader.process.tool", sandbox=sandbox) as child:
         try:
             child.channel.send(request)
             answer, _ = child.channel.receive(WALL_S)

@@ -74,7 +74,7 @@ def find_toolchain() -> Toolchain:
     folders, absent = _include_dirs(library)
     missing = [f"{name}: {INSTALL}" for name in absent]
     if ptxas is None:
-        missing.insert(0, f"ptxas, the assembler (only needed with a GPU): {INSTALL}")
+        missing.insert(0, f"ptxas, the assembler (for a GPU, and for what a GPU would refuse): {INSTALL}")
     if library is None:
         missing.insert(0, f"NVRTC, the compiler: {INSTALL}")
     version = None if library is None else _nvrtc_version(library)

@@ -53,7 +53,7 @@ def test_channels_of_other_gradings_go_on(silent):
 
 
 def test_the_child_of_a_stopped_grading_is_gone():
-    with Stopper() as stopper, spawn("grader.compile.tool") as child:
+    with Stopper() as stopper, spawn("grader.process.tool") as child:
         stopper.stop()
         with pytest.raises(Stopped):
             child.channel.receive(PATIENCE_S)
