@@ -170,8 +170,8 @@ def _refusal(program: Program, arch: str, output: str) -> RefusedProgram:
 
 def too_much_shared(program: Program, arch: str, kernel: str, declared: int) -> RefusedProgram:
     """A kernel whose `__shared__` arrays are larger than any launch allows."""
-    words = f"{kernel} declares {declared} bytes of __shared__ arrays, and {STATIC_SHARED_BYTES} are the most"
-    hint = "more than that is dynamic: extern __shared__ NAME[], and its bytes as shared= in the launch line"
+    words = f"{kernel} declares {declared} bytes of __shared__ arrays; the maximum is {STATIC_SHARED_BYTES}"
+    hint = "a larger array has to be dynamic: extern __shared__ NAME[], and its bytes as shared= in the launch line"
     return _refused(program, arch, words, kernel_line(program, kernel), hint)
 
 

@@ -81,7 +81,7 @@ def test_too_much_static_shared_memory_is_the_submissions_fault(compiled: Compil
     with pytest.raises(SubmissionError) as raised:
         assemble(program, "sm_80")
     assert raised.value.verdict == "compile_error"
-    assert "k declares 80000 bytes of __shared__ arrays, and 49152 are the most, at kernel.cu:1" in raised.value.message
+    assert "k declares 80000 bytes of __shared__ arrays; the maximum is 49152, at kernel.cu:1" in raised.value.message
     assert raised.value.diagnostics[0].line == 1
 
 

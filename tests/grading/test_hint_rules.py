@@ -497,7 +497,8 @@ faults.whole_warps
     → let whole warps execute it: no return and no branch before it, blocks of a multiple of 32 threads
 
 faults.bounds_of_the_launch
-    k cannot start: it needs 80 registers for each of 1024 threads, 81920 in all, and a multiprocessor has 65536
+    k cannot start: it needs 80 registers for each of 1024 threads, 81920 in total, and a multiprocessor has
+    65536
     → take fewer threads a block, or tell the compiler to use fewer registers: __launch_bounds__(1024) before
       the kernel's name
 
@@ -545,11 +546,11 @@ faults.smaller_launch
     → look at its grid and block: launch fewer blocks or threads, or let each use less memory
 
 faults.less_shared_memory
-    k cannot start: a block needs 170000 bytes of shared memory, and gets at most 166912
+    k cannot start: a block needs 170000 bytes of shared memory, and can have at most 166912
     → use less shared memory in each block: its __shared__ arrays and shared= count together
 
 faults.less_local_memory
-    k cannot start: a thread needs 700000 bytes of local memory, and gets at most 524288
+    k cannot start: a thread needs 700000 bytes of local memory, and can have at most 524288
     → an array that a thread declares is local memory, each thread's own: put a large one into a `// scratch`
       array
 

@@ -83,11 +83,11 @@ def launch_limit(w: Words) -> str:
 def launch(w: Words) -> str:
     """A launch that CUDA refuses, because no multiprocessor can hold one block of it."""
     if w.found.cause == "registers":
-        needs = f"{w.fact('registers')} registers for each of {w.fact('threads')} threads, {w.fact('in_all')} in all"
+        needs = f"{w.fact('registers')} registers for each of {w.fact('threads')} threads, {w.fact('in_all')} in total"
         return f"{w.found.kernel} cannot start: it needs {needs}, and a multiprocessor has {w.fact('most')}"
     whose, kind = ("a thread", "local") if w.found.cause == "local" else ("a block", "shared")
     needs = f"{whose} needs {w.fact('bytes')} bytes of {kind} memory"
-    return f"{w.found.kernel} cannot start: {needs}, and gets at most {w.fact('most')}"
+    return f"{w.found.kernel} cannot start: {needs}, and can have at most {w.fact('most')}"
 
 
 # ------------------------------------------------------------------------------------------------------- endless waits
