@@ -1,10 +1,10 @@
-"""Outputs against the float64 oracle: what is wrong, where, and what it looks like.
+"""Comparing outputs with the float64 oracle: the first wrong element, and a guess at the cause.
 
-outputs, expected ──compare──▶ None | Finding           one case of one submission
-exercise, oracle ──self_test──▶ what would wrongly pass  one exercise, by `dev check`
+outputs, expected ──compare──▶ None | Finding            one case of one submission
+exercise, oracle ──self_test──▶ what would wrongly pass  one exercise, for `dev check`
 
-tolerance.py    which elements are right
-mismatch.py     the first that is not; what a wrong array looks like: never written, a copy, shifted, transposed …
+tolerance.py    which elements are correct
+mismatch.py     the first wrong element; patterns of wrong arrays: never written, a copy, shifted, transposed …
 self_test.py    zeros, constants, copies and lower precisions that must be rejected
 """
 

@@ -1,4 +1,4 @@
-"""The first wrong element of an output, as a finding; and what the whole output looks like, where a guess fits."""
+"""The first wrong element of an output as a finding, with a guess at the cause from the whole output, if one fits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Wrong:
-    """One wrong output: ``got`` and ``expected`` are 1-D and of the array's dtype, ``wrong`` marks at least one."""
+    """One wrong output: ``got`` and ``expected`` are 1-D, with the array's dtype; ``wrong`` marks wrong elements."""
 
     array: Array
     size: Size
@@ -39,7 +39,7 @@ class Wrong:
 
     @property
     def shape(self) -> tuple[int, int] | None:
-        """Rows and columns of an array whose count is written ``rows*cols``; 32*rows is no matrix."""
+        """Rows and columns of an array whose count is a product of two sizes (``rows*cols``); else None."""
         match = re.fullmatch(r"\s*(\w+)\s*\*\s*(\w+)\s*", self.array.count)
         known = match is not None and match[1] in self.size and match[2] in self.size
         return (self.size[match[1]], self.size[match[2]]) if match and known else None
@@ -56,12 +56,12 @@ def compare(
     plan: LaunchPlan | None = None,
     beside: Beside | None = None,
 ) -> Finding | None:
-    """The first output that is wrong, in the exercise's order; None if all are right.
+    """The first wrong output, in the exercise's order; None if all are correct.
 
-    ``values`` is ``"exact"`` (nothing is allowed) or ``"real"`` (the exercise's tolerance). ``expected`` holds 1-D
-    float64 arrays by output name. ``plan`` helps to say which thread should have written the element; ``beside`` is
-    asked for words about an element (its inputs, say). Raises GraderFault where an array is missing or has the wrong
-    length.
+    ``values`` is ``"exact"`` (no tolerance) or ``"real"`` (the exercise's tolerance). ``expected`` has 1-D float64
+    arrays by output name. ``plan`` helps to find the thread that should have written the element; ``beside(array,
+    index)`` returns a text about an element, such as its inputs. Raises GraderFault if an array is missing or has the
+    wrong length.
     """
     for array in exercise.outputs:
         count = element_count(array, size)
@@ -69,58 +69,58 @@ def compare(
         oracle = _of_length(expected, array, count, f"the oracle {exercise.oracle}")
         wrong = ~right(exercise, size, values, got, oracle)
         if wrong.any():
-            found = Wrong(array, size, got, rounded_to(oracle, got.dtype), wrong, inputs)
-            return _mismatch(found, plan, beside)
+            output = Wrong(array, size, got, rounded_to(oracle, got.dtype), wrong, inputs)
+            return _mismatch(output, plan, beside)
     return None
 
 
 def _of_length(arrays: Arrays, array: Array, count: int, source: str) -> npt.NDArray[np.generic]:
-    found = arrays.get(array.name)
-    if found is None:
+    values = arrays.get(array.name)
+    if values is None:
         raise GraderFault(f"{source} gave no array {array.name!r}")
-    if found.shape != (count,):
-        raise GraderFault(f"{source} gave {array.name!r} with shape {found.shape} instead of ({count},)")
-    return found
+    if values.shape != (count,):
+        raise GraderFault(f"{source} gave {array.name!r} with shape {values.shape} instead of ({count},)")
+    return values
 
 
-def _mismatch(found: Wrong, plan: LaunchPlan | None, beside: Beside | None) -> Finding:
-    """``position`` is (row, column) where the array's count is a product of two sizes.
+def _mismatch(output: Wrong, plan: LaunchPlan | None, beside: Beside | None) -> Finding:
+    """The finding. ``position`` is (row, column) if the array's count is a product of two sizes.
 
-    Its thread is the one that writes the element if each writes that of its own global index; nobody knows of matrices.
+    The thread is the one with the element's global index; for matrices it is not known.
     """
-    index = int(np.argmax(found.wrong))
-    position = divmod(index, found.shape[1]) if found.shape else None
-    writer = likely_writer(plan, len(found.got), index) if plan and not position else None
-    inputs = beside(found.array.name, index) if beside and not is_poison(found.got)[index] else ""
-    cause, facts = guess(found)
+    index = int(np.argmax(output.wrong))
+    position = divmod(index, output.shape[1]) if output.shape else None
+    writer = likely_writer(plan, len(output.got), index) if plan and not position else None
+    inputs = beside(output.array.name, index) if beside and not is_poison(output.got)[index] else ""
+    cause, facts = guess(output)
     block, thread = ((number, 0, 0) for number in writer) if writer else (None, None)
     return Finding(
-        "wrong", cause, space="global", array=found.array.name, index=index, thread=thread, block=block,
+        "wrong", cause, space="global", array=output.array.name, index=index, thread=thread, block=block,
         facts={
-            "size": dict(found.size), "position": position, "value": _value(found, index, plan), "inputs": inputs,
-            "got": digits(found.got[index]), "expected": digits(found.expected[index]),
-            "wrong": int(found.wrong.sum()), "count": len(found.got), **facts,
+            "size": dict(output.size), "position": position, "value": _value(output, index, plan), "inputs": inputs,
+            "got": digits(output.got[index]), "expected": digits(output.expected[index]),
+            "wrong": int(output.wrong.sum()), "count": len(output.got), **facts,
         },
     )  # fmt: skip
 
 
-def _value(found: Wrong, index: int, plan: LaunchPlan | None) -> str:
-    """``got`` something, or nobody wrote it: arithmetic on a NaN keeps its bits, so scratch may be where it is from."""
-    value = found.got[index]
-    if not is_poison(found.got)[index] or value.dtype.itemsize == 1:
+def _value(output: Wrong, index: int, plan: LaunchPlan | None) -> str:
+    """``got`` a value, or ``unwritten`` (a NaN keeps its bits in arithmetic, so it may also come from scratch)."""
+    value = output.got[index]
+    if not is_poison(output.got)[index] or value.dtype.itemsize == 1:
         return "got"
     return "unwritten_or_scratch" if plan is not None and plan.scratch and value.dtype.kind == "f" else "unwritten"
 
 
 def digits(value: np.generic) -> str:
-    """The shortest decimal that is this value and no other of its dtype."""
+    """The shortest decimal number that identifies this value of its dtype."""
     if isinstance(value, np.floating) and 1e-4 <= abs(float(value)) < 1e15:
         return np.format_float_positional(value, unique=True, trim="0")
     return str(value)
 
 
 def likely_writer(plan: LaunchPlan, count: int, index: int) -> tuple[int, int] | None:
-    """The (block, thread) of the global index ``index``, where a plan makes one thread per element likely."""
+    """The (block, thread) of the global index ``index``, if the plan probably has one thread per element."""
     if len(plan.launches) != 1 or count == 1:
         return None
     launch = plan.launches[0]
@@ -130,23 +130,23 @@ def likely_writer(plan: LaunchPlan, count: int, index: int) -> tuple[int, int] |
     return divmod(index, launch.block[0])
 
 
-# -------------------------------------------------------------------------------------------- what it looks like
+# ------------------------------------------------------------------------------------------------------- guesses
 
 Guess = tuple[str, Mapping[str, Any]]
-"""The cause, and the facts that its words need."""
+"""The cause, and the facts for its sentence."""
 
 
-def guess(found: Wrong) -> Guess:
-    """What it looks like, such as a copy of an input; ("", {}) where nothing fits."""
+def guess(output: Wrong) -> Guess:
+    """The likely cause, such as a copy of an input; ("", {}) if no guess fits."""
     with np.errstate(all="ignore"):
-        return next((known for look in _GUESSES if (known := look(found))), ("", {}))
+        return next((matching for check in _GUESSES if (matching := check(output))), ("", {}))
 
 
-def _unwritten(found: Wrong) -> Guess | None:
-    untouched = is_poison(found.got) & found.wrong
-    count, total = int(untouched.sum()), len(found.got)
-    if found.got.dtype.itemsize == 1 and count < total:
-        return None  # in a byte, the poison may well be a result
+def _unwritten(output: Wrong) -> Guess | None:
+    untouched = is_poison(output.got) & output.wrong
+    count, total = int(untouched.sum()), len(output.got)
+    if output.got.dtype.itemsize == 1 and count < total:
+        return None  # the poison of a byte may be a correct result
     if count == total:
         return ("nothing_written", {}) if total > 1 else None
     if count > 1 and untouched[-count:].all():
@@ -154,53 +154,53 @@ def _unwritten(found: Wrong) -> Guess | None:
     return ("unwritten", {"unwritten": count}) if count > 1 else None
 
 
-def _nan(found: Wrong) -> Guess | None:
-    if found.got.dtype.kind != "f":
+def _nan(output: Wrong) -> Guess | None:
+    if output.got.dtype.kind != "f":
         return None
-    count = int((np.isnan(found.got) & found.wrong & ~is_poison(found.got)).sum())
+    count = int((np.isnan(output.got) & output.wrong & ~is_poison(output.got)).sum())
     return ("nan", {"nan": count}) if count else None
 
 
-def _constant(found: Wrong) -> Guess | None:
-    if len(found.got) < 2 or not (found.got == found.got[0]).all():
+def _constant(output: Wrong) -> Guess | None:
+    if len(output.got) < 2 or not (output.got == output.got[0]).all():
         return None
-    return "constant", {"value_of_all": str(found.got[0])}
+    return "constant", {"value_of_all": str(output.got[0])}
 
 
-def _copy(found: Wrong) -> Guess | None:
-    count = len(found.got)
-    if count == 1 and abs(found.got[0]) <= 1:
-        return None  # a single 0 or 1 says nothing
-    for name, values in found.inputs.items():
-        if len(values) >= count and (values[:count] == found.got).all():
+def _copy(output: Wrong) -> Guess | None:
+    count = len(output.got)
+    if count == 1 and abs(output.got[0]) <= 1:
+        return None  # a single 0 or 1 may be equal by chance
+    for name, values in output.inputs.items():
+        if len(values) >= count and (values[:count] == output.got).all():
             return "copy", {"copy_of": name}
     return None
 
 
-def _transposed(found: Wrong) -> Guess | None:
-    rows, columns = found.shape or (0, 0)
-    if min(rows, columns) < 2 or rows * columns != len(found.got):
+def _transposed(output: Wrong) -> Guess | None:
+    rows, columns = output.shape or (0, 0)
+    if min(rows, columns) < 2 or rows * columns != len(output.got):
         return None
-    turned = found.expected.reshape(rows, columns).T.reshape(-1)
-    return ("transposed", {}) if (turned == found.got).all() else None
+    transposed = output.expected.reshape(rows, columns).T.reshape(-1)
+    return ("transposed", {}) if (transposed == output.got).all() else None
 
 
-def _shifted(found: Wrong) -> Guess | None:
-    """A wrong index moves a whole stretch; elements that collide may also hold a neighbour's value, here and there."""
-    at = np.flatnonzero(found.wrong)
+def _shifted(output: Wrong) -> Guess | None:
+    """A wrong index shifts a whole range; a few single elements may have a neighbour's value for other reasons."""
+    at = np.flatnonzero(output.wrong)
     if len(at) < 4 or 4 * len(at) < 3 * (at[-1] - at[0] + 1):
         return None
     for step, cause in ((1, "shifted_after"), (-1, "shifted_before")):
-        inside = at[(at + step >= 0) & (at + step < len(found.got))]
-        same = (found.got[inside] == found.expected[inside + step]).all()
-        if same and len(np.unique(found.got[inside])) >= 4:
+        inside = at[(at + step >= 0) & (at + step < len(output.got))]
+        same = (output.got[inside] == output.expected[inside + step]).all()
+        if same and len(np.unique(output.got[inside])) >= 4:
             return cause, {}
     return None
 
 
-def _multiple(found: Wrong) -> Guess | None:
-    """All wrong elements are the same simple multiple of what they should be."""
-    expected, got = found.expected[found.wrong].astype(np.float64), found.got[found.wrong].astype(np.float64)
+def _multiple(output: Wrong) -> Guess | None:
+    """All wrong elements are the same multiple of the expected ones."""
+    expected, got = output.expected[output.wrong].astype(np.float64), output.got[output.wrong].astype(np.float64)
     if len(got) < 2 or not expected.all():
         return None
     ratio = float(got[0] / expected[0])
@@ -211,17 +211,17 @@ def _multiple(found: Wrong) -> Guess | None:
     return "multiple", {"ratio": f"{ratio:.6g}"}
 
 
-def _from_some_element_on(found: Wrong) -> Guess | None:
-    first, count = int(np.argmax(found.wrong)), int(found.wrong.sum())
-    if first == 0 or count < 2 or first + count != len(found.got):
+def _from_some_element_on(output: Wrong) -> Guess | None:
+    first, count = int(np.argmax(output.wrong)), int(output.wrong.sum())
+    if first == 0 or count < 2 or first + count != len(output.got):
         return None
     width = next((width for width in (1024, 512, 256, 128, 64, 32) if first % width == 0), 0)
     return "from_some_element_on", {"multiple_of": width}
 
 
-def _near(found: Wrong) -> Guess | None:
-    """A small error in everything that is wrong: precision rather than a wrong index."""
-    expected, got = found.expected[found.wrong].astype(np.float64), found.got[found.wrong].astype(np.float64)
+def _near(output: Wrong) -> Guess | None:
+    """All errors are small: a lack of precision rather than a wrong index."""
+    expected, got = output.expected[output.wrong].astype(np.float64), output.got[output.wrong].astype(np.float64)
     largest = float(np.max(np.abs(got - expected) / np.abs(expected)))
     if not largest < 1e-2:
         return None

@@ -1,7 +1,7 @@
-"""What an exercise must reject: the forgeries that other courses accept, tried against its own comparison.
+"""The self-test of an exercise's comparison: it must reject forged outputs that other courses accept.
 
-A forgery counts as rejected if an exact case or a real case of any of a few seeds rejects it, because a submission has
-to pass them all.
+A forgery counts as rejected if an exact or a real case of any of a few seeds rejects it, because a submission must pass
+all of them.
 """
 
 from __future__ import annotations
@@ -32,26 +32,27 @@ SEEDS = (1, 2, 3)
 
 
 def self_test(exercise: Exercise, size: Size, oracle: Oracle, *, seeds: tuple[int, ...] = SEEDS) -> list[str]:
-    """What is wrong with the exercise's comparison at ``size``: forgeries that pass, right answers that do not.
+    """The problems of the exercise's comparison at ``size``: forgeries that pass, correct answers that do not.
 
-    ``oracle`` is called with (inputs, numbers) as `kernels_ref` describes. An empty list is a good exercise.
+    ``oracle`` is called with (inputs, numbers) as `kernels_ref` describes. The list is empty for a good exercise.
     """
     kinds: tuple[Kind, ...] = ("exact", "real") if exercise.exact else ("real",)
     problems: dict[str, None] = {}
-    passed: dict[str, bool] = {}  # forgery in words -> whether every case so far let it pass
+    passed: dict[str, bool] = {}  # message about a forgery -> whether every case so far has accepted it
     for case in (_case(exercise, size, kind, seed, oracle) for kind in kinds for seed in seeds):
-        problems |= dict.fromkeys(_dishonest(case))
+        problems |= dict.fromkeys(_problems_of_the_answer(case))
         for array in exercise.outputs:
             for what, forged in forgeries(case, array):
-                words = f"{array.name} passes although it holds {what}"
-                passed[words] = passed.get(words, True) and not case.rejects({array.name: forged})
-    where = ", ".join(f"{name}={value}" for name, value in size.items())
-    return [f"at {where}: {words}" for words in (*problems, *(words for words, passes in passed.items() if passes))]
+                message = f"{array.name} passes although it holds {what}"
+                passed[message] = passed.get(message, True) and not case.rejects({array.name: forged})
+    sizes = ", ".join(f"{name}={value}" for name, value in size.items())
+    accepted = (message for message, passes in passed.items() if passes)
+    return [f"at {sizes}: {message}" for message in (*problems, *accepted)]
 
 
 @dataclass(frozen=True, eq=False)
 class TrialCase:
-    """One case of the self-test. ``coarse`` is the oracle's answer from inputs in the next lower format."""
+    """One case of the self-test. ``coarse`` are the oracle's outputs for inputs in the next lower format."""
 
     exercise: Exercise
     size: Size
@@ -61,7 +62,7 @@ class TrialCase:
     coarse: Arrays
 
     def rejects(self, forged: Arrays) -> bool:
-        """Whether the case rejects ``forged``; outputs that it does not hold are the right ones."""
+        """Whether the case rejects ``forged`` outputs; the other outputs are correct."""
         outputs = self.exercise.outputs
         honest = {array.name: rounded_to(self.expected[array.name], np.dtype(array.dtype)) for array in outputs}
         mixed = honest | dict(forged)
@@ -75,10 +76,10 @@ def _case(exercise: Exercise, size: Size, values: Kind, seed: int, oracle: Oracl
     return TrialCase(exercise, size, values, inputs, oracle(inputs, numbers), oracle(coarse, numbers))
 
 
-def _dishonest(case: TrialCase) -> Iterator[str]:
-    """Whether the right answer itself is in order."""
+def _problems_of_the_answer(case: TrialCase) -> Iterator[str]:
+    """Yield the problems of the oracle's answer itself."""
     if case.rejects({}):
-        yield f"the right answer is rejected in {case.values} cases"
+        yield f"the correct answer is rejected in {case.values} cases"
     for array in case.exercise.outputs:
         expected = case.expected[array.name]
         rounded = rounded_to(expected, np.dtype(array.dtype))
@@ -87,7 +88,7 @@ def _dishonest(case: TrialCase) -> Iterator[str]:
 
 
 def forgeries(case: TrialCase, array: Array) -> Iterator[tuple[str, npt.NDArray[np.generic]]]:
-    """What ``array`` must not be mistaken for: (in words, the forged array)."""
+    """Yield forged outputs that must be rejected: a description and the array."""
     dtype = np.dtype(array.dtype)
     expected = case.expected[array.name]
     honest = rounded_to(expected, dtype)
@@ -109,7 +110,7 @@ def forgeries(case: TrialCase, array: Array) -> Iterator[tuple[str, npt.NDArray[
 
 
 def _lower(values: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
-    """``values`` rounded to the mantissa of the next lower format; integers stay as they are."""
+    """``values`` rounded to the mantissa of the next lower format; integers are not changed."""
     if values.dtype.kind != "f":
         return values
     mantissa, exponent = np.frexp(values.astype(np.float64))

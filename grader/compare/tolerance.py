@@ -1,4 +1,4 @@
-"""Which elements of an output are right."""
+"""Which elements of an output are correct, within the exercise's tolerance."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 def right(
     exercise: Exercise, size: Size, values: Kind, got: npt.NDArray[np.generic], expected: npt.NDArray[np.generic]
 ) -> Mask:
-    """Which elements of ``got`` pass, shape (count,).
+    """Which elements of ``got`` are correct: bool, shape (count,).
 
-    An element passes if it is ``expected`` rounded to its dtype; in real cases also within `allowed_error`. NaN is
-    right where NaN is expected; +0 and −0 are the same. ``got`` and ``expected`` are 1-D and equally long.
+    An element is correct if it is ``expected`` rounded to its dtype; in real cases also within `allowed_error`. NaN is
+    correct where NaN is expected; +0 and −0 are equal. ``got`` and ``expected`` are 1-D, of the same length.
     """
     rounded = rounded_to(expected, got.dtype)
     passes: Mask = (got == rounded) | (_is_nan(got) & _is_nan(rounded))
@@ -38,10 +38,10 @@ def right(
 
 
 class Bounds:
-    """The least and the largest value of ``dtype`` that pass as real for each of ``count`` expected ones.
+    """The smallest and the largest value of ``dtype`` that are correct in real cases, for ``count`` expected values.
 
-    What lies within them is right. What does not may still be: NaN, for one; only `right` knows. Comparing with two
-    numbers costs a tenth of `right`, so it serves where many outputs are held against nearly the same expectation.
+    Values within the bounds are correct. Others may still be correct, such as NaN: only `right` decides that. Two
+    comparisons take a tenth of the time of `right`, which helps for many outputs with nearly the same expected values.
     """
 
     def __init__(self, exercise: Exercise, size: Size, dtype: np.dtype[np.generic], count: int) -> None:
@@ -49,19 +49,19 @@ class Bounds:
         self._least, self._most = np.empty(count, dtype), np.empty(count, dtype)
 
     def expect(self, expected: Reals, at: slice | npt.NDArray[np.int64]) -> None:
-        """The values expected at some places."""
+        """Set the expected values (float64) at some indices."""
         rounded = rounded_to(expected, self._dtype)
         error = allowed_error(self._exercise, self._size, self._dtype, np.abs(expected))
         self._least[at] = np.minimum(self._inward(expected - error, 1), rounded)
         self._most[at] = np.maximum(self._inward(expected + error, -1), rounded)
 
     def hold(self, got: npt.NDArray[np.generic], part: slice) -> bool:
-        """Whether all of ``got[part]`` lies within."""
+        """Whether all of ``got[part]`` is within the bounds."""
         values = got[part]
         return bool(((values >= self._least[part]) & (values <= self._most[part])).all())
 
     def _inward(self, exact: Reals, direction: int) -> npt.NDArray[np.generic]:
-        """``exact`` as the dtype holds it, rounded up (1) or down (-1)."""
+        """``exact`` rounded up (1) or down (-1) to the dtype."""
         if self._dtype.kind != "f":
             return (np.ceil(exact) if direction > 0 else np.floor(exact)).astype(self._dtype)
         rounded = rounded_to(exact, self._dtype)
@@ -71,7 +71,7 @@ class Bounds:
 
 
 def rounded_to(expected: npt.NDArray[np.generic], dtype: np.dtype[np.generic]) -> npt.NDArray[np.generic]:
-    """The oracle's answer as the output's dtype holds it; what does not fit becomes infinite."""
+    """The oracle's answer rounded to the output's dtype; values out of range become infinite."""
     with np.errstate(over="ignore", invalid="ignore"):
         return expected.astype(dtype)
 
@@ -83,10 +83,10 @@ def allowed_error(exercise: Exercise, size: Size, dtype: np.dtype[np.generic], m
 
 
 def chain_error(exercise: Exercise, size: Size, dtype: np.dtype[np.generic]) -> float:
-    """``chain_factor · eps(dtype) · √chain · scale``: what the longest chain of roundings may add up to.
+    """``chain_factor · eps(dtype) · √chain · scale``: the error bound of the longest chain of roundings.
 
-    Partial results are independent enough for their errors to grow with the root (N. Higham, "Accuracy and Stability of
-    Numerical Algorithms", 2.8). 0 for integers, and where the exercise names no chain.
+    Rounding errors are independent enough to grow with the square root (N. Higham, "Accuracy and Stability of Numerical
+    Algorithms", 2.8). 0 for integers, and for an exercise without a chain. Raises UsageError for a bad expression.
     """
     tolerance = exercise.tolerance
     if not tolerance.chain or dtype.kind != "f":

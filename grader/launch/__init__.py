@@ -3,11 +3,11 @@
 
     source text ──parse_launches──▶ LaunchScript ──resolve_launches(sizes, limits)──▶ LaunchPlan ──▶ a backend
 
-`LaunchScript` keeps expressions and line numbers; `LaunchPlan` is what one case runs, numbers only.
+`LaunchScript` has expressions and line numbers; `LaunchPlan` has the launches of one case, with numbers only.
 
     records.py   both, and the lines, launches, arrays and tensor maps in them
-    source.py    pieces of text that know their place; comment lines, integer constants, a kernel's parameters
-    parse.py     comment lines to a LaunchScript; near misses
+    source.py    pieces of text with their position; comment lines, integer constants, a kernel's parameters
+    parse.py     comment lines to a LaunchScript; errors for lines that are nearly launch lines
     resolve.py   LaunchScript and sizes to LaunchPlan
     checks.py    a launch against the device's limits and the compiled program; tensor maps against TMA's rules
 """

@@ -1,4 +1,4 @@
-"""A launch against the device's limits and the program that the compiler made; tensor maps against TMA's rules."""
+"""Checks of a launch against the device's limits and the compiled program; of tensor maps against TMA's rules."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from grader.exercise import Array, Size
 
 MAX_CLUSTER = 8
-"""Blocks of a cluster that every device with clusters allows (CUDA programming guide, thread block clusters)."""
+"""Blocks per cluster that every device with clusters allows (CUDA programming guide, thread block clusters)."""
 
 MAP_BYTES, MAP_ALIGN = 128, 64
-"""Of a ``CUtensorMap``."""
+"""Size and alignment of a ``CUtensorMap``."""
 
 # --------------------------------------------------------------------------------------------------------------- limits
 
@@ -34,9 +34,9 @@ def check_limits(launch: Launch, line: LaunchLine, limits: DeviceLimits, program
     _check_dimensions("grid", launch.grid, line.grid, limits.max_grid, limits, where)
     threads = math.prod(launch.block)
     if min(launch.block) >= 1 and threads > limits.max_threads_per_block:
-        what = f"{_as_written('block', line.block)} asks for {threads} threads{_at(where, *line.block)}"
-        most = f"a block holds at most {limits.max_threads_per_block}"
-        raise invalid(f"{what}; {most}", line.block[0], hint="take more blocks of fewer threads")
+        what = f"{_as_written('block', line.block)} requests {threads} threads{_at(where, *line.block)}"
+        most = f"a block has at most {limits.max_threads_per_block}"
+        raise invalid(f"{what}; {most}", line.block[0], hint="use more blocks with fewer threads")
     _check_dimensions("block", launch.block, line.block, limits.max_block, limits, where)
     _check_cluster(launch, line, where)
     entry = program.entry(launch.kernel) if program else None
@@ -60,8 +60,8 @@ def _check_dimensions(
             hint = "cdiv(n, 256) divides and rounds up" if "/" in text.text else ""
             raise invalid(f"{value_in_words}; {_LEAST[key]}", text, hint=hint)
         if value > highest:
-            up_to = f"a {key} of the {limits.name} goes up to {highest} there"
-            raise invalid(f"{key} is {value} in {axis}{_at(where, text)}; {up_to}", text)
+            maximum = f"the maximum of the {limits.name} is {highest}"
+            raise invalid(f"{key} is {value} in {axis}{_at(where, text)}; {maximum}", text)
 
 
 def _as_written(key: str, texts: Sequence[LaunchFragment]) -> str:
@@ -69,7 +69,7 @@ def _as_written(key: str, texts: Sequence[LaunchFragment]) -> str:
 
 
 def _at(where: str, *texts: LaunchFragment) -> str:
-    """The case, if what was said depends on it."""
+    """The case, if the expressions depend on it; else ""."""
     return where if any(character.isalpha() for text in texts for character in text.text) else ""
 
 
@@ -78,10 +78,10 @@ def _check_cluster(launch: Launch, line: LaunchLine, where: str) -> None:
         if size < 1:
             raise invalid(f"cluster={text.text} is {size}{_at(where, text)}; a cluster has at least one block", text)
         if wide % size:
-            raise invalid(f"a grid of {wide} blocks in {axis} is no whole number of clusters of {size}{where}", text)
+            raise invalid(f"a grid of {wide} blocks in {axis} is not a multiple of the cluster's {size}{where}", text)
     if math.prod(launch.cluster) > MAX_CLUSTER:
-        asked = f"asks for {math.prod(launch.cluster)} blocks{_at(where, *line.cluster)}"
-        what = f"{_as_written('cluster', line.cluster)} {asked}; a cluster holds at most {MAX_CLUSTER}"
+        blocks = f"requests {math.prod(launch.cluster)} blocks{_at(where, *line.cluster)}"
+        what = f"{_as_written('cluster', line.cluster)} {blocks}; a cluster has at most {MAX_CLUSTER}"
         raise invalid(what, line.cluster[0])
 
 
@@ -121,8 +121,8 @@ def _check_shared(
         if program and static > STATIC_SHARED_BYTES:
             raise too_much_shared(program, program.target, launch.kernel, static)
         and_static = f", and the kernel declares {static} bytes more" if static else ""
-        what = f"shared={text.text} asks for {launch.shared_bytes} bytes{_at(where, text)}{and_static}"
-        hint = "shared= counts bytes, not elements, of one block"
+        what = f"shared={text.text} requests {launch.shared_bytes} bytes{_at(where, text)}{and_static}"
+        hint = "shared= is the bytes, not the elements, of one block"
         raise invalid(f"{what}; a block of the {limits.name} has {limits.max_shared_bytes}", text, hint=hint)
 
 
@@ -132,16 +132,16 @@ def _check_shared(
 def fit_arguments(
     launch: Launch, line: LaunchLine, program: Program, text: SourceText, maps: Collection[str] = ()
 ) -> Launch:
-    """The launch with its arguments as the kernel's parameters want them; ``maps`` are the names of tensor maps.
+    """The launch with its arguments converted for the kernel's parameters; ``maps`` are the names of tensor maps.
 
-    An integer for a float parameter becomes a float. Raises SubmissionError if the kernel is not there, or an argument
+    An integer for a float parameter becomes a float. Raises SubmissionError if there is no such kernel, or an argument
     does not fit its parameter.
     """
     entry = program.entry(launch.kernel)
     if entry is None:
         raise _no_kernel(line.kernel, program)
     declared = _declared(entry, text)
-    order = f"the launch line's arguments stand in the kernel's order: {line.kernel.text}({', '.join(declared)})"
+    order = f"write the launch line's arguments in the kernel's order: {line.kernel.text}({', '.join(declared)})"
     if len(launch.args) != len(entry.parameters):
         passed = ", ".join(arg.text for arg in line.args) or "nothing"
         takes = f"{launch.kernel} takes {counted(len(declared), 'parameter')} ({', '.join(declared)})"
@@ -160,7 +160,7 @@ def fit_arguments(
 
 
 def _declared(entry: Entry, text: SourceText) -> tuple[str, ...]:
-    """The parameters as the file words them; as the PTX has them where the two do not agree (macros, #if)."""
+    """The parameters as the file declares them, or as in the PTX if the two do not agree (macros, #if)."""
     words = signature(text, entry.name)
     agree = len(words) == len(entry.parameters) and all(
         not _is_pointer(declared) or (parameter.bytes == 8 and parameter.type[0] in "usb")
@@ -174,7 +174,7 @@ def _is_pointer(declared: str) -> bool:
 
 
 def _misfit(arg: str | int | float, parameter: Parameter, declared: str) -> str:
-    """What is wrong with passing ``arg`` there, "" if nothing."""
+    """Why ``arg`` does not fit the parameter; "" if it does."""
     if _holds_map(parameter):
         return f"{_shown(arg)}; write a `// tensor_map` line, and pass its name"
     if parameter.type == "b8" and parameter.bytes > 1:  # a struct
@@ -183,7 +183,7 @@ def _misfit(arg: str | int | float, parameter: Parameter, declared: str) -> str:
         fits = parameter.bytes == 8 and parameter.type[0] in "usb" and not _SCALAR.match(declared)
         return "" if fits else f"the array {arg}"
     if _is_pointer(declared):
-        return f"{_shown(arg)}, which is no array"
+        return f"{_shown(arg)}, which is not an array"
     if parameter.type[0] == "f":
         return ""
     if isinstance(arg, float):
@@ -193,23 +193,23 @@ def _misfit(arg: str | int | float, parameter: Parameter, declared: str) -> str:
 
 
 def _misfit_map(arg: str | int | float, parameter: Parameter, declared: str) -> str:
-    """Likewise for the tensor map ``arg``."""
+    """Why the tensor map ``arg`` does not fit the parameter; "" if it does."""
     if not _holds_map(parameter):
         return f"the tensor map {arg}"
     if "CUtensorMap" in declared and "__grid_constant__" not in declared:
-        return f"the tensor map {arg}, of which TMA would see a copy in local memory"
+        return f"the tensor map {arg}: TMA would get a copy in local memory"
     return ""
 
 
 def _holds_map(parameter: Parameter) -> bool:
-    """A ``CUtensorMap``: 128 bytes on a boundary of 64."""
+    """Whether the parameter is a ``CUtensorMap``: 128 bytes, aligned to 64."""
     return parameter.type == "b8" and parameter.bytes == MAP_BYTES and parameter.align >= MAP_ALIGN
 
 
 _SCALAR = re.compile(
     r"(?:const\s+)?(?:unsigned|signed|int|long|short|char|size_t|bool|double|float|u?int\d+_t)\b[^*&\[]*\Z"
 )
-"""A declaration that is no pointer for sure; a typedef may be one."""
+"""A declaration that is certainly not a pointer; a typedef may be one."""
 
 
 def _shown(arg: str | int | float) -> str:
@@ -225,7 +225,7 @@ def _type_words(parameter: Parameter) -> str:
 
 def _no_kernel(name: LaunchFragment, program: Program) -> SubmissionError:
     names = [entry.name for entry in program.entries]
-    # The C++ name of a function holds its plain name after that name's length (Itanium C++ ABI, 5.1).
+    # A mangled C++ name has the function's name after its length (Itanium C++ ABI, 5.1).
     plain = re.compile(rf"_Z.*(?<!\d){len(name.text)}{re.escape(name.text)}")
     mangled = next(filter(plain.match, names), None)
     if mangled is not None:
@@ -233,7 +233,7 @@ def _no_kernel(name: LaunchFragment, program: Program) -> SubmissionError:
         return invalid(what, name, hint=f'write extern "C" __global__ void {name.text}(…)')
     if not names:
         hint = f'a kernel begins with extern "C" __global__ void {name.text}(…)'
-        return invalid(f"{program.name} holds no kernel, and the launch line starts {name.text}", name, hint=hint)
+        return invalid(f"{program.name} has no kernel, but the launch line starts {name.text}", name, hint=hint)
     only = f"did you mean {names[0]!r}?" if len(names) == 1 else f"the kernels are {', '.join(names)}"
     hint = did_you_mean(name.text, names) or only
     return invalid(f"there is no kernel {name.text} in {program.name}", name, hint=hint)
@@ -250,7 +250,7 @@ _CONST_VARIABLE = re.compile(
 
 @lru_cache(maxsize=2)
 def _constants(ptx: str) -> Mapping[str, int]:
-    """The bytes of each ``__constant__`` array by name; many lines and many sizes ask for them."""
+    """The bytes of each ``__constant__`` array by name; cached, because it is needed for many lines and sizes."""
     return {match[2]: int(match[1]) // 8 * int(match[3] or 1) for match in _CONST_VARIABLE.finditer(ptx)}
 
 
@@ -266,26 +266,28 @@ def check_constant(line: ConstantLine, array: Array, size: Size, program: Progra
         raise invalid(f"there is no __constant__ array {name} in {program.name}", line.symbol, hint=hint)
     count = element_count(array, size)
     if count * element_bytes(array) > symbols[name]:
-        what = f"{name} holds {symbols[name]} bytes, but {array.name} has {count} elements of {element_bytes(array)}"
+        what = (
+            f"{name} has {symbols[name]} bytes, but {array.name} has {count} elements of {element_bytes(array)} bytes"
+        )
         raise invalid(what, line.symbol)
 
 
 # --------------------------------------------------------------------------------------------------------- tensor maps
-# The rules are those of ``cuTensorMapEncodeTiled`` in CUDA's driver API: checked here, before a GPU is asked.
+# The rules are those of ``cuTensorMapEncodeTiled`` in CUDA's driver API; they are checked here, without a GPU.
 
 Evaluate = Callable[[LaunchFragment], int]
 
 SWIZZLES = (0, 32, 64, 128)
 PROMOTIONS = (0, 64, 128, 256)
 MAX_BOX = 256  # elements along one dimension
-UNIT = 16  # bytes: TMA moves whole units, and every row begins on one
+UNIT = 16  # bytes: TMA copies whole units, and every row must begin at a multiple of it
 MAX_STRIDE = 1 << 40
 MAX_EXTENT = 1 << 32
 
 
 @dataclass(frozen=True)
 class Viewed:
-    """The array that a map looks at: its buffer, type and number of elements at this size."""
+    """The array of a tensor map: its buffer, type and number of elements at this size."""
 
     buffer: str
     dtype: str
@@ -293,13 +295,13 @@ class Viewed:
 
 
 def tensor_map(line: TensorMapLine, viewed: Viewed, integer: Evaluate, where: str) -> TensorMap:
-    """The map with its numbers. Raises SubmissionError (``invalid``) for one that TMA does not have; ``where`` is the
-    case (" at n=1").
+    """The map with its numbers; ``where`` is the case (" at n=1"). Raises SubmissionError (``invalid``) for a map that
+    TMA does not support.
     """
     shape = tuple(map(integer, line.shape))
     for text, extent in zip(line.shape, shape, strict=True):
         if not 1 <= extent <= MAX_EXTENT:
-            raise invalid(f"an extent of shape= is {_number(text, extent)}{where}; it goes from 1 to 2^32", text)
+            raise invalid(f"an extent of shape= is {_number(text, extent)}{where}; it must be from 1 to 2^32", text)
     box = tuple(map(integer, line.box))
     swizzle = _choice("swizzle", line.swizzle, integer, SWIZZLES, 0)
     promotion = _choice("promotion", line.promotion, integer, PROMOTIONS, 128)
@@ -308,15 +310,15 @@ def tensor_map(line: TensorMapLine, viewed: Viewed, integer: Evaluate, where: st
     strides = tuple(stride * DTYPE_BYTES[viewed.dtype] for stride in in_elements)
     for i, size in enumerate(strides):
         if size % UNIT or not 0 < size < MAX_STRIDE:
-            what = f"the rows along dimension {i + 1} lie {size} bytes apart{where}"
-            hint = "an array whose rows do not begin on 16 bytes cannot be copied by TMA"
+            what = f"the stride of dimension {i + 1} is {size} bytes{where}"
+            hint = "TMA cannot copy an array whose rows do not begin at multiples of 16 bytes"
             text = line.strides[i] if line.strides else line.shape[i + 1]
-            raise invalid(f"{what}; TMA wants a multiple of {UNIT}, less than 2^40", text, hint=hint)
-    # TMA reads nothing outside of the map's shape: a shape inside of the array keeps every copy inside.
+            raise invalid(f"{what}; TMA needs a multiple of {UNIT}, less than 2^40", text, hint=hint)
+    # TMA accesses nothing outside the map's shape: if the shape is inside the array, so is every copy.
     last = sum((extent - 1) * stride for extent, stride in zip(shape, (*in_elements, 1), strict=True))
     if last >= viewed.count:
         what = f"the tensor map {line.name.text} reaches element {last} of {viewed.buffer}{where}"
-        hint = "shape= and strides= count elements, from the outermost dimension to the innermost"
+        hint = "shape= and strides= are in elements, from the outermost dimension to the innermost"
         raise invalid(f"{what}, which has {viewed.count}", line.shape[0], hint=hint)
     return TensorMap(
         line.name.text, viewed.buffer, viewed.dtype, shape, strides, box, swizzle, promotion, line.at.line
@@ -326,13 +328,13 @@ def tensor_map(line: TensorMapLine, viewed: Viewed, integer: Evaluate, where: st
 def _choice(key: str, text: LaunchFragment | None, integer: Evaluate, choices: tuple[int, ...], default: int) -> int:
     value = default if text is None else integer(text)
     if text is not None and value not in choices:
-        words = ", ".join(map(str, choices))
-        raise invalid(f"{key}= is {_number(text, value)}; TMA has {words} bytes", text, hint="0 means none")
+        allowed = ", ".join(map(str, choices))
+        raise invalid(f"{key}= is {_number(text, value)}; TMA has {allowed} bytes", text, hint="0 means none")
     return value
 
 
 def _number(text: LaunchFragment, value: int) -> str:
-    """The value, and what was written where that is not the number itself."""
+    """The value, and the expression if it is not just the number."""
     return str(value) if text.text == str(value) else f"{value} ({text.text})"
 
 
@@ -344,23 +346,23 @@ def _check_box(
         raise invalid(what, line.box[0], hint="one number for each dimension, in the same order")
     for text, extent in zip(line.box, box, strict=True):
         if not 1 <= extent <= MAX_BOX:
-            what = f"a side of box= is {_number(text, extent)}; it goes from 1 to {MAX_BOX} elements"
+            what = f"an extent of box= is {_number(text, extent)}; it must be from 1 to {MAX_BOX} elements"
             raise invalid(what, text, hint="copy a larger tile as several boxes")
     text, inner = line.box[-1], box[-1] * element_bytes
     row = f"a row of the box is {box[-1]} elements of {element_bytes} bytes, {inner} bytes"
     if inner % UNIT:
-        raise invalid(f"{row}; TMA wants a multiple of {UNIT}", text)
+        raise invalid(f"{row}; TMA needs a multiple of {UNIT}", text)
     if swizzle and inner > swizzle:
-        hint = f"swizzle={swizzle} goes with {swizzle // element_bytes} elements at most"
+        hint = f"swizzle={swizzle} allows at most {swizzle // element_bytes} elements"
         raise invalid(f"{row}, more than the {swizzle} that its swizzle spans", text, hint=hint)
 
 
 def _strides(line: TensorMapLine, shape: tuple[int, ...], integer: Evaluate) -> tuple[int, ...]:
-    """Elements between neighbours of each dimension but the innermost."""
+    """The strides in elements of each dimension except the innermost."""
     if line.strides:
         if len(line.strides) != len(shape) - 1:
             what = f"strides= has {len(line.strides)} for {counted(len(shape), 'dimension')}"
-            hint = "one for each dimension but the last, in elements: the last one's neighbours lie side by side"
+            hint = "one for each dimension except the last, in elements; the last one's stride is 1"
             raise invalid(what, line.strides[0], hint=hint)
         return tuple(map(integer, line.strides))
     strides: list[int] = []

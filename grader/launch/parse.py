@@ -1,10 +1,10 @@
 """From comment lines to a LaunchScript.
 
-A comment counts as a launch line if it stands alone on its line outside all functions and has the whole shape of one;
-prose that begins with the same word ("// launch one block a row") does not. What nearly has the shape is an error with
-a correct example, because a launch line that is silently not read would be far harder to find.
+A comment is a launch line if it is alone on its line, outside all functions, and has the complete form; prose that
+begins with the same word ("// launch one block a row") is not. A line that nearly has the form is an error with a
+correct example, because a launch line that is silently ignored would be far harder to find.
 
-The text may be hostile, so the patterns use atomic groups: none takes more than linear time on a line.
+The text may be hostile, so the patterns use atomic groups, which take linear time on a line.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from grader.launch.records import (
 from grader.launch.source import LaunchFragment, invalid, read_integers, read_source
 
 MAX_LINE = 1000
-"""Characters of one launch line."""
+"""The maximum number of characters of one launch line."""
 
 MAX_LINES = 200
-"""Launch lines of one file."""
+"""The maximum number of launch lines in one file."""
 
 MAX_RANK = 5
-"""Dimensions of a tensor map."""
+"""The maximum number of dimensions of a tensor map."""
 
 
 def parse_launches(source: str, *, file: str) -> LaunchScript:
-    """Read the launch lines of a .cu file. Raises SubmissionError (``invalid``) for a line that is nearly one."""
+    """Read the launch lines of a .cu file. Raises SubmissionError (``invalid``) for a malformed one."""
     text = read_source(source, file)
     lines: list[Line] = []
     suspects: list[LaunchFragment] = []
@@ -56,7 +56,7 @@ def parse_launches(source: str, *, file: str) -> LaunchScript:
 
 @dataclass(frozen=True)
 class _Form:
-    """One kind of line: its first word, the whole shape, what is nearly that, what it must hold, and how to read it."""
+    """One kind of line: its first word, patterns of correct and malformed lines, required tokens, and a reader."""
 
     word: str
     shape: re.Pattern[str]
@@ -86,12 +86,12 @@ def _read(fragment: LaunchFragment, in_function: bool) -> list[Line]:
         raise invalid(f"a launch line of {len(fragment.text)} characters; at most {MAX_LINE} are allowed", fragment)
     if not form.matches(fragment.text):
         return []
-    if in_function:  # a remark, unless nobody would write such a remark
+    if in_function:  # an ordinary comment, unless it has "="
         if word in ("launch", "passes", "tensor_map") and "=" in fragment.text:
             raise invalid("a launch line inside a function", fragment, hint="write it above the kernel, at file scope")
         return []
     if "\n" in fragment.text:
-        raise invalid("a launch line goes on in the next line", fragment, hint="write it in one line, without the \\")
+        raise invalid("a launch line continues on the next line", fragment, hint="write it on one line, without the \\")
     match = form.shape.match(fragment.text)
     if match is None:
         raise _near_miss(fragment, form)
@@ -114,7 +114,7 @@ def _nearest_word(word: str) -> str | None:
 
 
 def _suspects(fragment: LaunchFragment) -> list[LaunchFragment]:
-    """Two words that may be a misspelt ``zero NAME`` or ``constant SYMBOL = NAME``; only the exercise can tell."""
+    """Comments that may be a misspelt ``zero NAME`` or ``constant SYMBOL = NAME``: they are, if NAME is an array."""
     match = re.fullmatch(rf"(\w+)\s+(?:{_NAME}\s*=\s*)?{_NAME}", fragment.text[:MAX_LINE])
     if match is None or match[1] in _FORMS or _nearest_word(match[1]) not in ("zero", "constant"):
         return []
@@ -132,9 +132,9 @@ def _fault(text: str, form: _Form) -> str:
     if tokens[:1] != [form.word]:
         return f", but its first word is not `{form.word}`"
     if "<<<" in text:
-        return ", but grid and block stand after a colon"
+        return ", but grid and block must be after a colon"
     if tokens.count("(") != tokens.count(")"):
-        return " with a parenthesis too many or too few"
+        return " with unbalanced parentheses"
     missing = next((need for need in form.needs if need not in tokens), None)
     return f" without `{missing}`" if missing else ""
 
@@ -246,9 +246,9 @@ _OPTION = re.compile(r"\b([A-Za-z_]\w*)\s*=(?!=)|\bcooperative\b")
 
 @dataclass(frozen=True)
 class LineOptions:
-    """What may stand behind a line's colon."""
+    """The options after a line's colon."""
 
-    line: str  # what the line is called
+    line: str  # the kind of line, for messages
     keys: tuple[str, ...]
     required: tuple[str, ...]
 
@@ -260,7 +260,7 @@ OF_MAP = LineOptions("tensor_map line", ("shape", "box", "swizzle", "strides", "
 def read_options(
     text: LaunchFragment, at: LaunchFragment, example: str, allowed: LineOptions = OF_LAUNCH
 ) -> tuple[dict[str, LaunchFragment], bool]:
-    """The options by key, and whether ``cooperative`` is among them."""
+    """The options by key, and whether ``cooperative`` is one of them. Raises SubmissionError (``invalid``)."""
     depth = dict(text.depths())
     found = [match for match in _OPTION.finditer(text.text) if depth[match.start()] == 0]
     if lead := text.part(0, found[0].start() if found else None).text:
@@ -276,7 +276,7 @@ def read_options(
         if key in options:
             raise invalid(f"{key} is given twice", place)
         if key == "cooperative" and (match[1] or value.text):
-            raise invalid("cooperative stands alone, without a value", place, hint="write it as the last word")
+            raise invalid("cooperative has no value", place, hint="write it as the last word")
         if key != "cooperative" and not value.text:
             raise invalid(f"{key}= has no value", place)
         options[key] = value
@@ -287,7 +287,7 @@ def read_options(
 
 
 def dimensions(value: LaunchFragment, most: int = 3) -> tuple[LaunchFragment, ...]:
-    """``256``, ``(x, y)``, ``(x, y, z)`` or ``dim3(x, y)``; ``most`` numbers at most."""
+    """``256``, ``(x, y)``, ``(x, y, z)`` or ``dim3(x, y)``; at most ``most`` numbers. Raises SubmissionError."""
     match = re.match(r"(dim3\s*)?\(", value.text)
     if match is None or value.closing(match.end() - 1) != len(value.text) - 1:
         return (value,)
@@ -296,5 +296,7 @@ def dimensions(value: LaunchFragment, most: int = 3) -> tuple[LaunchFragment, ..
         return (value,)
     if len(parts) > most or not all(part.text for part in parts):
         count = {3: "three", 5: "five"}[most]
-        raise invalid(f"{value.text!r} is no list of one to {count} numbers", value, hint="write (x, y) or (x, y, z)")
+        raise invalid(
+            f"{value.text!r} is not a list of one to {count} numbers", value, hint="write (x, y) or (x, y, z)"
+        )
     return tuple(parts)

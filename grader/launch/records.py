@@ -1,4 +1,4 @@
-"""What one case runs, with every number known: the records that resolving the launch lines makes."""
+"""The records of launch lines: `LaunchScript` as written in the file, `LaunchPlan` resolved for one case."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class Launch:
     cooperative: bool = False
     cluster: Dim3 = (1, 1, 1)
     line: int = 0
-    leaves: int | None = field(default=None, compare=False)  # of a pass: the elements that `by` says it leaves
+    leaves: int | None = field(default=None, compare=False)  # of a pass: the elements that are left after it (`by`)
 
 
 @dataclass(frozen=True)
 class Zero:
-    """Fill a buffer with zero bytes, between launches, inside the timed region."""
+    """Fill a buffer with zero bytes between launches, inside the timed region."""
 
     buffer: str
     line: int = 0
@@ -69,8 +69,8 @@ class Scratch:
 
 @dataclass(frozen=True)
 class TensorMap:
-    """A buffer as TMA sees it: an array of up to five dimensions, copied in boxes. Dimensions from the outermost to the
-    innermost, as in C; ``strides`` are the bytes between neighbours of every dimension but the innermost.
+    """A buffer as TMA accesses it: an array of up to five dimensions, copied in boxes. Dimensions are ordered from the
+    outermost to the innermost, as in C; ``strides`` are the bytes of every dimension's stride except the innermost.
     """
 
     name: str
@@ -80,13 +80,13 @@ class TensorMap:
     strides: tuple[int, ...]
     box: tuple[int, ...]
     swizzle: int = 0  # bytes; 0: none
-    promotion: int = 128  # bytes that a miss brings into L2; 0: no more than were asked for
+    promotion: int = 128  # bytes that a miss loads into L2; 0: only the requested ones
     line: int = 0
 
 
 @dataclass(frozen=True)
 class LaunchPlan:
-    """What one case runs: ``steps`` in order on one stream, with every number known."""
+    """The launches of one case: ``steps`` in order on one stream, with numbers only."""
 
     steps: tuple[Launch | Zero, ...]
     scratch: tuple[Scratch, ...] = ()
@@ -159,7 +159,7 @@ class TensorMapLine:
     array: LaunchFragment
     shape: tuple[LaunchFragment, ...]
     box: tuple[LaunchFragment, ...]
-    strides: tuple[LaunchFragment, ...]  # in elements; () for an array without gaps
+    strides: tuple[LaunchFragment, ...]  # in elements; () for a contiguous array
     swizzle: LaunchFragment | None
     promotion: LaunchFragment | None
     at: LaunchFragment
@@ -170,11 +170,11 @@ Line = LaunchLine | PassesLine | ZeroLine | ConstantLine | ScratchLine | TensorM
 
 @dataclass(frozen=True)
 class LaunchScript:
-    """The launch lines of one file, in its order, and the integer constants that they may use."""
+    """The launch lines of one file, in order, and the integer constants that they may use."""
 
     file: str
     lines: tuple[Line, ...]
-    suspects: tuple[LaunchFragment, ...]  # "zeor count": an error if the last word is an array's name
+    suspects: tuple[LaunchFragment, ...]  # possible misspellings, "zeor count": errors if the last word is an array
     integers: Integers
     text: SourceText
 

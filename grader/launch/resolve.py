@@ -40,7 +40,7 @@ N = TypeVar("N", int, Number)
 
 
 class _Case:
-    """One size of one exercise, with every name that an expression or an argument list may use."""
+    """One size of one exercise, with all names that an expression or an argument list may use."""
 
     def __init__(
         self, script: LaunchScript, exercise: Exercise, size: Size, limits: DeviceLimits, program: Program | None
@@ -50,12 +50,12 @@ class _Case:
         known = {} if program is None else program.constants  # by the compiler, else as the text reads
         self.refused = {name: why for name, why in script.integers.refused.items() if name not in known}
         self.names: dict[str, Number] = {**script.integers.values, **known, **device, **exercise.scalars, **size}
-        self.aliases: dict[str, str] = {}  # src and dst, in a pass
+        self.aliases: dict[str, str] = {}  # the buffers of src and dst in a pass
         self.scratch: dict[str, Scratch] = {}
         self.maps: dict[str, TensorMap] = {}
         taken = {array.name: "an array of the exercise" for array in exercise.arrays}
         taken |= dict.fromkeys((*size, *exercise.scalars), "a number of the exercise")
-        taken |= dict.fromkeys(("src", "dst"), "what a passes line calls its arrays")
+        taken |= dict.fromkeys(("src", "dst"), "the name of an array in passes lines")
         arrays = (line for line in script.lines if isinstance(line, ScratchLine | TensorMapLine))
         for line in sorted(arrays, key=lambda line: isinstance(line, TensorMapLine)):
             name = line.name.text
@@ -84,7 +84,7 @@ class _Case:
         return scratch
 
     def _viewed(self, line: TensorMapLine) -> Viewed:
-        """The array that a tensor map looks at."""
+        """The array of a tensor map."""
         from grader.inputs import element_count
 
         name = self.buffer(line.array, "make a tensor map of")
@@ -100,13 +100,13 @@ class _Case:
 
     @property
     def buffers(self) -> dict[str, str]:
-        """What an argument may say, and the buffer that it means."""
+        """The array names that arguments may use, with the buffer of each."""
         return {name: name for name in (*(array.name for array in self.exercise.arrays), *self.scratch)} | self.aliases
 
     @property
     def not_numbers(self) -> dict[str, str]:
-        """Names that exist but are no numbers, each with the reason."""
-        only_in_passes = dict.fromkeys(("src", "dst"), "exists in a passes line only")
+        """Names that exist but are not numbers, each with the reason."""
+        only_in_passes = dict.fromkeys(("src", "dst"), "exists only in a passes line")
         arrays = dict.fromkeys(self.buffers, "is an array, not a number")
         maps = dict.fromkeys(self.maps, "is a tensor map, not a number")
         return only_in_passes | self.refused | arrays | maps
@@ -124,9 +124,9 @@ class _Case:
             raise invalid(error.message, text, hint=error.hint, shift=error.position) from None
 
     def buffer(self, name: LaunchFragment, purpose: str) -> str:
-        """The buffer that ``name`` means; ``purpose`` says what for, where it means none."""
+        """The buffer of ``name``. Raises SubmissionError, whose message ends with ``purpose``, if there is none."""
         if name.text not in self.buffers:
-            remark = "if this line is a remark, begin it with another word"
+            remark = "if this line is an ordinary comment, begin it with another word"
             hint = did_you_mean(name.text, self.buffers) or f"the arrays are {', '.join(self.buffers)}; {remark}"
             raise invalid(f"there is no array {name.text!r} to {purpose}", name, hint=hint)
         return self.buffers[name.text]
@@ -149,9 +149,9 @@ def resolve_launches(
     limits: DeviceLimits = SIMULATED,
     program: Program | None = None,
 ) -> LaunchPlan:
-    """The launches at ``size`` on a device with ``limits``; with ``program``, checked against its kernels too.
+    """The launches at ``size`` on a device with ``limits``; with ``program``, also checked against its kernels.
 
-    Raises SubmissionError (``invalid``) with the line, what it says, and what it could say instead.
+    Raises SubmissionError (``invalid``) with the line, the problem, and a correction.
     """
     case = _Case(script, exercise, size, limits, program)
     for suspect in script.suspects:
@@ -163,7 +163,7 @@ def resolve_launches(
     if not script.starts_a_kernel:
         if exercise.host:
             return LaunchPlan((), scratch)
-        message = f"{script.file} has no launch line, so no kernel is ever started"
+        message = f"{script.file} has no launch line, so no kernel is started"
         hint = f"write this line above the kernel, and choose grid and block yourself: {example_line(exercise)}"
         raise SubmissionError("invalid", message, file=script.file, hint=hint)
     steps: list[Launch | Zero] = []
@@ -184,7 +184,7 @@ def resolve_launches(
 def _zero(case: _Case, line: ZeroLine) -> Zero:
     name = case.buffer(line.array, "set to zero")
     if any(array.name == name for array in case.exercise.inputs):
-        raise invalid(f"{name!r} is an input, and inputs stay as they are", line.array)
+        raise invalid(f"{name!r} is an input, which must not be changed", line.array)
     return Zero(name, line.at.line)
 
 
@@ -192,7 +192,7 @@ def _constant(case: _Case, line: ConstantLine) -> Constant:
     name = case.buffer(line.array, f"fill {line.symbol.text} from")
     array = next((array for array in case.exercise.inputs if array.name == name), None)
     if array is None:
-        raise invalid(f"{name!r} is no input, and a constant is filled from an input", line.array)
+        raise invalid(f"{name!r} is not an input; a constant must be filled from an input", line.array)
     if case.program is not None:
         check_constant(line, array, case.size, case.program)
     return Constant(line.symbol.text, name, line.at.line)
@@ -229,8 +229,8 @@ def _argument(case: _Case, arg: LaunchFragment, line: LaunchLine) -> str | Numbe
     if arg.text in case.maps:
         return arg.text
     if arg.text.isidentifier() and arg.text not in {**case.names, **case.not_numbers}:
-        known = [*case.buffers, *case.maps, *case.size, *case.exercise.scalars]
-        hint = did_you_mean(arg.text, known) or f"what can be passed: {', '.join(known)}, and integers"
+        passable = [*case.buffers, *case.maps, *case.size, *case.exercise.scalars]
+        hint = did_you_mean(arg.text, passable) or f"possible arguments: {', '.join(passable)}, and integers"
         raise invalid(f"there is no {arg.text!r} to pass to {line.kernel.text}", arg, hint=hint)
     return case.number(arg)
 
@@ -238,11 +238,11 @@ def _argument(case: _Case, arg: LaunchFragment, line: LaunchLine) -> str | Numbe
 def _passes(case: _Case, line: PassesLine) -> list[Launch]:
     """The launches of a ``passes`` line.
 
-    ``src`` is the first input, then what the pass before wrote; ``dst`` is each scratch array in turn, and the first
-    output in the last pass. A pass at m is the last one if m's next value is the ``until`` value.
+    ``src`` is the first input, then the array that the pass before wrote; ``dst`` is each scratch array in turn, and
+    the first output in the last pass. A pass at m is the last one if m's next value is the ``until`` value.
     """
     if not case.exercise.inputs:
-        what = "the first pass reads an input, and this exercise has none"
+        what = "the first pass reads an input, but this exercise has none"
         raise invalid(what, line.at, hint="write a `// launch` line instead")
     launches: list[Launch] = []
     value, until, src = case.integer(line.start), case.integer(line.until), case.exercise.inputs[0].name
@@ -256,7 +256,7 @@ def _passes(case: _Case, line: PassesLine) -> list[Launch]:
         if after == until:
             return launches
         value, src = after, dst
-    raise invalid(f"more than {MAX_PASSES} passes{case.where}", line.by, hint="let each pass leave far less to do")
+    raise invalid(f"more than {MAX_PASSES} passes{case.where}", line.by, hint="let each pass leave far fewer elements")
 
 
 def _check_progress(case: _Case, line: PassesLine, value: int, after: int, until: int) -> None:
@@ -271,17 +271,17 @@ def _check_progress(case: _Case, line: PassesLine, value: int, after: int, until
 
 def _next_scratch(case: _Case, line: PassesLine, done: int, src: str) -> str:
     if not case.scratch:
-        what = f"more than one pass{case.where}, and no scratch array for what lies between"
+        what = f"more than one pass{case.where}, but no scratch array for the intermediate results"
     else:
         dst = list(case.scratch)[done % len(case.scratch)]
         if dst != src:
             return dst
-        what = f"pass {done + 1}{case.where} would read and write the one scratch array {dst!r}"
+        what = f"pass {done + 1}{case.where} would read and write the only scratch array {dst!r}"
     raise invalid(what, line.at, hint="write `// scratch ping, pong: float[cdiv(n, 256)]` above it")
 
 
 def example_line(exercise: Exercise) -> str:
-    """The launch line that the simplest answer to ``exercise`` would have: one thread for each output."""
+    """The launch line of the simplest answer to ``exercise``: one thread for each output element."""
     sizes = list(dict.fromkeys(name for size in (exercise.simulated, *exercise.small) for name in size))
     args = [array.name for array in exercise.arrays] + sizes + list(exercise.scalars)
     count = next((array.count for array in exercise.outputs if array.count != "1"), exercise.arrays[0].count)

@@ -1,7 +1,7 @@
-"""What of a .cu file matters for its launch: comment lines at file scope, integer constants, kernel signatures.
+"""The parts of a .cu file that matter for launches: comment lines at file scope, integer constants, kernel signatures.
 
-This is no C++ parser: it knows comments, literals, directives and braces (`grader.compile.lexical`), so that a launch
-line inside a string, a block comment or a function body is not taken for one.
+This is not a C++ parser: it recognises comments, literals, directives and braces (`grader.compile.lexical`), so that a
+line in a string, a block comment or a function body is not taken for a launch line.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ class LaunchFragment:
         return self.part(*match.span(group))
 
     def split(self, separator: str) -> list[LaunchFragment]:
-        """The parts between the separators that stand outside all brackets."""
+        """The parts between the separators that are outside all brackets."""
         cuts = [-1, *(i for i, depth in self.depths() if depth == 0 and self.text[i] == separator), len(self.text)]
         return [self.part(a + 1, b) for a, b in pairwise(cuts)]
 
     def depths(self) -> Iterator[tuple[int, int]]:
-        """Every index with the depth of brackets around it; a bracket itself counts as outside of its own pair."""
+        """Every index with its depth of brackets; a bracket itself counts as outside its own pair."""
         depth = 0
         for i, character in enumerate(self.text):
             step = _BRACKETS.get(character, 0)
@@ -61,7 +61,7 @@ class LaunchFragment:
 
 
 def invalid(message: str, at: LaunchFragment, *, hint: str = "", shift: int = 0) -> SubmissionError:
-    """The error that a launch line deserves; ``shift`` moves the caret that many characters into ``at``."""
+    """The error for a launch line; ``shift`` moves the caret that many characters into ``at``."""
     return SubmissionError(
         "invalid", message, file=at.file, line=at.line, column=at.column + shift, source=at.source, hint=hint
     )
@@ -69,7 +69,7 @@ def invalid(message: str, at: LaunchFragment, *, hint: str = "", shift: int = 0)
 
 @dataclass(frozen=True)
 class Comment:
-    """A ``//`` comment that stands alone on its line; ``fragment`` begins after the slashes."""
+    """A ``//`` comment that is alone on its line; ``fragment`` begins after the slashes."""
 
     fragment: LaunchFragment
     in_function: bool
@@ -77,7 +77,7 @@ class Comment:
 
 @dataclass(frozen=True)
 class Integers:
-    """The file's integer constants, and why the others are none ("is BLOCK + x (line 3), which is no integer …")."""
+    """The file's integer constants, and why other definitions are not ("is defined in line 3 …, which is not …")."""
 
     values: dict[str, int]
     refused: dict[str, str]
@@ -85,7 +85,7 @@ class Integers:
 
 @dataclass(frozen=True)
 class SourceText:
-    """A .cu file: its comments, its directives, and its code at file scope with all else blanked."""
+    """A .cu file: its comments, its directives, and its code at file scope with everything else blanked."""
 
     comments: tuple[Comment, ...]
     directives: tuple[tuple[int, str], ...]  # (offset, text)
@@ -97,19 +97,19 @@ class SourceText:
 
     @cached_property
     def closings(self) -> Mapping[int, int]:
-        """The place of the bracket that closes each bracket."""
-        found: dict[int, int] = {}
-        waiting: list[int] = []
+        """The offset of the closing bracket for the offset of each opening one."""
+        closings: dict[int, int] = {}
+        opened: list[int] = []
         for match in re.finditer(r"[()\[\]{}]", self.code):
             if match[0] in "([{":
-                waiting.append(match.start())
-            elif waiting:
-                found[waiting.pop()] = match.start()
-        return found
+                opened.append(match.start())
+            elif opened:
+                closings[opened.pop()] = match.start()
+        return closings
 
 
 def read_source(source: str, file: str) -> SourceText:
-    """Scan a file once. Nothing is raised: what is no C++ is the compiler's to say."""
+    """Scan a file once. Raises nothing: the compiler reports invalid C++."""
     code = without_directives(source)
     found, balanced = blocks(code)  # unbalanced: an #if hides a brace, and scopes are anybody's guess
     bodies = [block.braces for block in found]
@@ -124,7 +124,7 @@ def read_source(source: str, file: str) -> SourceText:
 
 
 def _comments(source: str, file: str, bodies: list[tuple[int, int]]) -> Iterator[Comment]:
-    """The ``//`` comments that stand alone on their lines; ``bodies`` are the places of all functions' braces."""
+    """The ``//`` comments that are alone on their lines; ``bodies`` are the offsets of all functions' braces."""
     starts = [0, *(match.end() for match in re.finditer("\n", source))]
     for place, text in line_comments(source):
         line = bisect_right(starts, place)
@@ -151,29 +151,29 @@ _CONST_WORD = re.compile(r"\b(?:constexpr|const)\b")
 
 
 def read_integers(text: SourceText) -> Integers:
-    """The first thousand object-like ``#define``s and ``constexpr int``s at file scope, each over those before it."""
-    found, lines = Integers({}, {}), Lines(text.code)
+    """The first thousand object-like ``#define``s and ``constexpr int``s at file scope; the last of a name counts."""
+    integers, lines = Integers({}, {}), Lines(text.code)
     for offset, name, written in definitions(text)[:MAX_CONSTANTS]:
         value = written.strip()
-        found.values.pop(name, None)
-        found.refused.pop(name, None)
+        integers.values.pop(name, None)
+        integers.refused.pop(name, None)
         try:
-            found.values[name] = evaluate_integer(value, found.values, suggest=False)
+            integers.values[name] = evaluate_integer(value, integers.values, suggest=False)
         except ExpressionError:
-            where = f"line {lines.of(offset)}" + (f" as {value!r}" if 0 < len(value) <= 60 else "")
-            found.refused[name] = f"is defined in {where}, which is no integer that a launch line can use"
-    return found
+            place = f"line {lines.of(offset)}" + (f" as {value!r}" if 0 < len(value) <= 60 else "")
+            integers.refused[name] = f"is defined in {place}, which is not an integer that a launch line can use"
+    return integers
 
 
 def definitions(text: SourceText) -> list[tuple[int, str, str]]:
-    """Place, name and value as it is written of each ``#define`` and each constant at file scope, in the file's order.
+    """Offset, name and value (as written) of each ``#define`` and each constant at file scope, in the file's order.
 
-    The place is the directive's, or the declarator's.
+    The offset is that of the directive or the declarator.
     """
     found = []
     for offset, directive in text.directives:
         if match := _DEFINE.match(directive.replace("\\\r\n", " ").replace("\\\n", " ")):
-            value = "" if match[2].startswith("(") else match[2]  # F(x) takes arguments: no constant
+            value = "" if match[2].startswith("(") else match[2]  # F(x) is a function-like macro, not a constant
             found.append((offset, match[1], value))
     for match in filter(lambda match: _CONST_WORD.search(match[0]), _CONSTANT.finditer(text.code)):
         for declarator in LaunchFragment(match[1], "", 0, match.start(1), "").split(","):
@@ -187,16 +187,16 @@ def definitions(text: SourceText) -> list[tuple[int, str, str]]:
 
 
 LONGEST_SIGNATURE = 4000
-"""Characters of a kernel's parameters."""
+"""The maximum number of characters of a kernel's parameters."""
 
 
 def signature(text: SourceText, kernel: str) -> tuple[str, ...]:
-    """The kernel's parameters as the file declares them ("const float* a"), () where they cannot be found."""
+    """The kernel's parameters as the file declares them ("const float* a"); () if they are not found."""
     for _, opening in text.kernels.get(kernel, ()):
         end = text.closings.get(opening, len(text.code))
         if end - opening < LONGEST_SIGNATURE:
             declared = LaunchFragment(text.code[opening + 1 : end], "", 0, 1, "").split(",")
-            return tuple(" ".join(one.text.split()) for one in declared if one.text)
+            return tuple(" ".join(parameter.text.split()) for parameter in declared if parameter.text)
     return ()
 
 
@@ -206,7 +206,7 @@ _UNNAMED = re.compile(r"(?:int|float|double|char|short|long|unsigned|signed|bool
 
 @dataclass(frozen=True)
 class SourceParameter:
-    """One parameter: ``declared`` is ``const float* a``; ``element`` is ``float``, "" where it is no plain pointer."""
+    """One parameter: ``declared`` is ``const float* a``; ``element`` is ``float``, "" if it is not a plain pointer."""
 
     declared: str
     name: str
@@ -214,12 +214,12 @@ class SourceParameter:
 
 
 def parameters(text: SourceText, kernel: str) -> tuple[SourceParameter, ...]:
-    """The kernel's parameters, () where they cannot be found."""
+    """The kernel's parameters; () if they are not found."""
     return tuple(map(_parameter, signature(text, kernel)))
 
 
 def parameter_names(source: str, kernel: str) -> tuple[str, ...]:
-    """The names of the kernel's parameters, "" for one without a name; () where they cannot be found."""
+    """The names of the kernel's parameters, "" for one without a name; () if they are not found."""
     return tuple(parameter.name for parameter in parameters(_read(source), kernel))
 
 
@@ -257,13 +257,14 @@ class Misread:
 def misread(
     text: SourceText, kernel: str, args: Sequence[str | int | float], dtypes: Mapping[str, str]
 ) -> tuple[Misread, ...]:
-    """The parameters of ``kernel`` that misread what is passed; ``dtypes`` gives the dtype of each array by name."""
+    """The parameters of ``kernel`` that misread their arguments; ``dtypes`` has the dtype of each array by name."""
     declared = parameters(text, kernel)
     if len(declared) != len(args):
         return ()
-    pairs = [(one, arg) for one, arg in zip(declared, args, strict=True) if isinstance(arg, str) and arg in dtypes]
+    pairs = zip(declared, args, strict=True)
+    arrays = [(parameter, arg) for parameter, arg in pairs if isinstance(arg, str) and arg in dtypes]
     return tuple(
-        Misread(kernel, one, arg, dtypes[arg])
-        for one, arg in pairs
-        if dtypes[arg] not in HOLDS.get(one.element, (dtypes[arg],))
+        Misread(kernel, parameter, arg, dtypes[arg])
+        for parameter, arg in arrays
+        if dtypes[arg] not in HOLDS.get(parameter.element, (dtypes[arg],))
     )

@@ -1,10 +1,11 @@
-"""Pass lines by GPU model: a profile holds what the solutions reach on one model, and the lines drawn from that.
+"""Pass lines by GPU model: a profile has what the solutions reach on one model, and the pass lines computed from that.
 
     NVIDIA H200 ──▶ this user's profile, else the shipped one ──▶ the line
     another GPU ──▶ the H200's line, marked provisional, until `grade calibrate` has measured it
 
-A line lies 5 % below the solution. Where it does not lie above the step before, the two do not separate by time on
-that GPU, and technique alone tells them apart. Profiles are JSON (``warpgrade/profile/1``), so that they can be shared.
+A line is 5 % below the solution. If the line is not above the solution of the ladder's step before, time does not
+distinguish the two steps on that GPU, only technique does. Profiles are JSON (``warpgrade/profile/1``), so that they
+can be shared.
 """
 
 from __future__ import annotations
@@ -39,17 +40,17 @@ MAX_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class PassLine:
-    """The pass line of one exercise. Fractions are of what ``of`` says, as in `grader.exercise.Target`."""
+    """The pass line of one exercise. Fractions are of ``of``, the peak or the ceiling, as in `Target`."""
 
     fraction: float
-    solution: float  # what the course's solution reached
+    solution: float  # the fraction that the course's solution reached
     of: str = "peak"
-    separated: bool = True  # from the step before it, by time
+    separated: bool = True  # whether time distinguishes it from the step before it
 
 
 @dataclass(frozen=True)
 class Profile:
-    """The lines of one GPU model by exercise, when they were measured and with what."""
+    """The lines of one GPU model by exercise, with the date and the versions of their measurement."""
 
     gpu: str
     date: str
@@ -57,7 +58,7 @@ class Profile:
     lines: Mapping[str, PassLine] = field(default_factory=dict)
 
     def with_lines(self, newer: Profile) -> Profile:
-        """This profile with the lines of a newer one in place of its own."""
+        """This profile, with the lines of a newer one replacing its own."""
         return replace(newer, lines={**self.lines, **newer.lines})
 
 
@@ -67,7 +68,7 @@ def line_below(solution: float, of: str = "peak") -> PassLine:
 
 
 def separated(lines: Mapping[str, PassLine], before: Mapping[str, str]) -> dict[str, PassLine]:
-    """The lines with ``separated`` set anew; ``before`` is each step's predecessor, where it has one."""
+    """The lines with ``separated`` computed; ``before`` is each step's predecessor, if it has one."""
 
     def apart(line: PassLine, earlier: PassLine | None) -> bool:
         return earlier is None or earlier.of != line.of or earlier.solution < SLOW_BELOW * line.fraction
@@ -76,7 +77,7 @@ def separated(lines: Mapping[str, PassLine], before: Mapping[str, str]) -> dict[
 
 
 def rounded_down(value: float) -> float:
-    """``value`` with three significant digits, never more than it is; 0 for what is not a positive number."""
+    """``value`` rounded down to three significant digits; 0 if it is not a positive number."""
     if not (math.isfinite(value) and value > 0):
         return 0.0
     return float(Context(prec=DIGITS, rounding=ROUND_DOWN).create_decimal(f"{value:.12g}"))
@@ -86,9 +87,9 @@ def rounded_down(value: float) -> float:
 
 
 def with_line(exercise: Exercise, gpu: str) -> Exercise:
-    """The exercise with its pass line on this GPU model; with the reference's, which is provisional, where it has none.
+    """The exercise with its pass line on this GPU model, or else the reference GPU's line, which is provisional.
 
-    An exercise that no profile knows keeps the line of its own ``exercise.py``.
+    An exercise without a line in these profiles keeps that of its ``exercise.py``.
     """
     target = exercise.target
     if target is None:
@@ -102,20 +103,20 @@ def with_line(exercise: Exercise, gpu: str) -> Exercise:
 
 @dataclass(frozen=True)
 class Known:
-    """The lines of one GPU model; ``trouble`` says in words why this user's own profile is not among them."""
+    """The lines of one GPU model; ``trouble`` says why this user's own profile is not used, "" if it is."""
 
     lines: Mapping[str, PassLine]
     trouble: str = ""
 
 
 def lines_on(gpu: str) -> Mapping[str, PassLine]:
-    """The lines known on a GPU model: the shipped ones, and over them those that this user has measured."""
+    """The lines of a GPU model: the shipped ones, replaced by those that this user has measured."""
     return known_on(gpu).lines
 
 
 @cache
 def known_on(gpu: str) -> Known:
-    """As `lines_on`. A profile of this user's that is damaged never raises: the shipped lines serve instead."""
+    """As `lines_on`, with ``trouble``. A damaged profile of this user raises nothing: the shipped lines are used."""
     shipped = read_profile(shipped_file(gpu)).lines if shipped_file(gpu).is_file() else {}
     try:
         path = own_file(gpu)
@@ -128,12 +129,12 @@ def known_on(gpu: str) -> Known:
 
 
 def shipped_file(gpu: str) -> Path:
-    """Where a model's profile lies if it ships with warpgrade."""
+    """The path of a model's profile in the package, whether or not there is one."""
     return PACKAGE / "gpus" / f"{_slug(gpu)}.json"
 
 
 def own_file(gpu: str) -> Path:
-    """Where `grade calibrate` puts this user's profile."""
+    """The path to which `grade calibrate` writes this user's profile."""
     return data_folder("profiles") / f"{_slug(gpu)}.json"
 
 
@@ -153,7 +154,7 @@ def to_json(profile: Profile) -> str:
 
 
 def read_profile(path: Path) -> Profile:
-    """A profile from its file. Raises UsageError, saying what is wrong with it."""
+    """A profile from its file. Raises UsageError if it cannot be read or is not valid."""
     try:
         with path.open("rb") as file:
             raw = file.read(MAX_BYTES + 1)
@@ -163,7 +164,7 @@ def read_profile(path: Path) -> Profile:
         if not isinstance(data, dict) or data.get("schema") != SCHEMA:
             raise ValueError(f"it does not say {SCHEMA!r}")
         if not isinstance(data["lines"], dict):
-            raise ValueError("`lines` maps exercises to their lines")
+            raise ValueError("`lines` must map exercises to their lines")
         lines = {name: _line(name, entry) for name, entry in data["lines"].items()}
         versions = {name: str(text) for name, text in dict(data.get("versions", {})).items()}
         return Profile(str(data["gpu"]), str(data["date"]), versions, lines)
@@ -176,7 +177,7 @@ def read_profile(path: Path) -> Profile:
 
 
 def _line(name: str, entry: Any) -> PassLine:
-    """One line from its JSON: a profile may come from anybody."""
+    """One line from its JSON, checked, because a profile may come from anybody. Raises ValueError."""
     if not isinstance(entry, dict):
         raise ValueError(f"the line of {name} is {entry!r}")
     line = PassLine(**entry)
@@ -189,14 +190,14 @@ def _line(name: str, entry: Any) -> PassLine:
 
 
 def save(profile: Profile, path: Path) -> None:
-    """Write a profile, all of it or nothing. Raises UsageError where that cannot be."""
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}")
+    """Write a profile atomically. Raises UsageError if it cannot be written."""
+    temporary = path.with_name(f"{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished.write_text(to_json(profile), encoding="utf-8")
-        unfinished.replace(path)
+        temporary.write_text(to_json(profile), encoding="utf-8")
+        temporary.replace(path)
     except OSError as error:
         with suppress(OSError):
-            unfinished.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
         raise UsageError(f"cannot write {path}: {error.strerror}", code="cannot_write") from None
     known_on.cache_clear()

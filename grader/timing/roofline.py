@@ -2,7 +2,7 @@
 
     work (bytes or operations) ÷ median time = achieved;  achieved ÷ peak, achieved ÷ ceiling = the two fractions shown
 
-Peaks come from a table of names first (published figures), else from formulas over what the driver reports.
+Peaks come from a table of published figures by model name, else from formulas over the figures of the driver.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ TOO_FAST = 1.05
 
 @dataclass(frozen=True)
 class Peaks:
-    """Upper limits of one GPU: bytes per second, and operations per second of each unit (None where none is known).
+    """Upper limits of one GPU: bytes per second, and operations per second of each unit (None if not known).
 
-    ``published`` tells a figure of the table of names from one of the formulas. ``int8`` is that of dp4a on the
-    ordinary units, by formula on every GPU: datasheets give it for tensor cores only.
+    ``published`` says whether the figures are from the table of models. ``int8`` is the peak of dp4a without tensor
+    cores, by formula on every GPU: datasheets have the peak of tensor cores only.
     """
 
     bandwidth: float
@@ -42,18 +42,18 @@ _TENSOR = {
     (7, 0): 1024, (7, 5): 1024, (8, 0): 2048, (8, 6): 1024, (8, 9): 1024, (9, 0): 4096, (10, 0): 8192, (12, 0): 1024,
 }  # fmt: skip
 _HALF_RATE_ON_GEFORCE = {(8, 6), (8, 9), (12, 0)}
-_HOPPER_TENSOR_CLOCK_HZ = 1830e6  # what Hopper's published tensor peaks assume (SXM), below the reported boost clock
-_FEW_LANES = {(7, 0), (7, 2), (7, 5), (8, 0)}  # 64 fp32 lanes an SM; 128 from 8.6 on
+_HOPPER_TENSOR_CLOCK_HZ = 1830e6  # the clock of Hopper's published tensor peaks (SXM), below the reported boost clock
+_FEW_LANES = {(7, 0), (7, 2), (7, 5), (8, 0)}  # 64 fp32 lanes per SM; 128 from 8.6 on
 
 # Dp4a per SM and clock: the rate of 32-bit integer multiply-adds in the CUDA C++ programming guide's table of
-# arithmetic throughput, which has no row of its own for dp4a. At 7.0 that makes the 62 TOP/s published for a V100;
+# arithmetic throughput, which has no row for dp4a. At 7.0 this gives the 62 TOP/s published for a V100;
 # measurements of others agree at 8.9 and 12.0 (clpeak's issue 209: 34.8 and 42 TOP/s, 24 SMs and 30).
 _DP4A = {(7, 0): 64, (7, 2): 64, (7, 5): 64, (8, 0): 64, (8, 6): 64, (8, 7): 64, (8, 9): 64, (9, 0): 64, (12, 0): 64}
 _OPERATIONS_OF_DP4A = 8  # four products, and four additions to the sum
 
 
 def peaks(gpu: Gpu) -> Peaks:
-    """The published peaks of a GPU in the table of names, else those of the formulas."""
+    """The published peaks of a GPU model, else those of the formulas."""
     row = published(gpu.name)
     if row is None:
         return formula_peaks(gpu)
@@ -81,16 +81,16 @@ def _formula_int8(gpu: Gpu) -> float | None:
 
 
 def peak_of(unit: str, limits: Peaks) -> float | None:
-    """The peak that a unit names, in what it counts per second; None where none is known (``transfer``, …)."""
+    """The peak of a unit, in `counts` per second; None if there is none (``transfer``, …)."""
     known = {"bandwidth": limits.bandwidth, "fp32": limits.fp32, "fp16_tensor": limits.fp16_tensor, "int8": limits.int8}
     return known.get(unit)
 
 
 def limit_of(unit: str, limits: Peaks) -> float | None:
-    """What no kernel can pass: the unit's peak, or that of tensor cores where a right answer may come from them.
+    """The rate that no kernel can exceed: the unit's peak, or that of tensor cores if they can give correct results.
 
-    They multiply bytes at twice the rate of halves, at four times where fp32 accumulation halves that (GeForce); and
-    sums of several products of halves or TF32 are as precise as floats.
+    Tensor cores multiply bytes at twice the rate of halves, or at four times if fp32 accumulation halves that
+    (GeForce); and sums of several products of halves or TF32 are as precise as floats.
     """
     if limits.fp16_tensor is not None and unit in ("int8", "fp32"):
         return 4 * limits.fp16_tensor if unit == "int8" else limits.fp16_tensor
@@ -98,7 +98,7 @@ def limit_of(unit: str, limits: Peaks) -> float | None:
 
 
 OF_HOSTS = ("transfer", "overlap", "launches")
-"""Units of host exercises: what they count is bounded by the link and by the host, not by the GPU's roofline."""
+"""Units of host exercises: their rates are limited by the link and the host, not by the GPU's roofline."""
 
 
 def is_rate_of_bytes(unit: str) -> bool:
@@ -110,19 +110,19 @@ _COUNTS = {"int8": "OP", "launches": "launch"}
 
 
 def counts(unit: str) -> str:
-    """What the unit counts, as rates are written: ``B``, ``FLOP``, ``OP`` for operations on integers, ``launch``."""
+    """The unit of rates: ``B``, ``FLOP``, ``OP`` for operations on integers, or ``launch``."""
     return "B" if is_rate_of_bytes(unit) else _COUNTS.get(unit, "FLOP")
 
 
 def work_of(exercise: Exercise, size: Size) -> float:
-    """The useful work at a size, in what the target's unit counts: bytes, operations or launches."""
+    """The useful work at a size, in the unit of `counts`: bytes, operations or launches."""
     unit, work = exercise.target.unit if exercise.target else "bandwidth", exercise.work
     expression = work.launches if unit == "launches" else work.bytes if is_rate_of_bytes(unit) else work.flops
     return float(evaluate(expression, size))
 
 
 def overlap_ceiling(work: float, copying_s: float, computing_s: float) -> float:
-    """The rate of a run that does all of its computing while it copies, or all of its copying while it computes."""
+    """The rate of a run in which all computing overlaps with copying, or all copying with computing."""
     return rate(work, max(copying_s, computing_s))
 
 
@@ -132,14 +132,14 @@ def rate(work: float, seconds: float) -> float:
 
 
 def ceiling(work: float, samples_s: Sequence[float]) -> float | None:
-    """The rate that the ceiling kernel reached on ``work``, from its median time; None where it was not run."""
+    """The rate of the ceiling kernel on ``work``, from its median time; None if it was not run."""
     return rate(work, median(samples_s)) if samples_s else None
 
 
 def line_s(work: float, target: Target, peak: float | None, ceiling_rate: float | None) -> float | None:
-    """The time in which the pass line is met exactly, in seconds; None where its reference is not known."""
-    whole = peak if target.of == "peak" else ceiling_rate
-    return None if not whole or not target.fraction else work / (target.fraction * whole)
+    """The time at the pass line, in seconds; None if its peak or ceiling is not known."""
+    reference = peak if target.of == "peak" else ceiling_rate
+    return None if not reference or not target.fraction else work / (target.fraction * reference)
 
 
 def impossible(work: float, median_s: float, peak: float | None) -> bool:
@@ -148,20 +148,20 @@ def impossible(work: float, median_s: float, peak: float | None) -> bool:
 
 
 def line_in_words(target: Target) -> str:
-    """The pass line as people read it: "0.70 of peak", "0.95 of the ceiling copy_f32x4", "3.00 times the plain
-    loop"; "none" where none is known.
+    """The pass line in words: "0.70 of peak", "0.95 of the ceiling copy_f32x4", "3.00 times the plain loop"; "none" if
+    there is none.
     """
     if not target.fraction:
         return "none"
-    whole = "peak" if target.of == "peak" else f"the ceiling {target.ceiling}".rstrip()
-    return _LINES.get(target.unit, "{} of {whole}").format(line_fraction(target.fraction), whole=whole)
+    reference = "peak" if target.of == "peak" else f"the ceiling {target.ceiling}".rstrip()
+    return _LINES.get(target.unit, "{} of {reference}").format(line_fraction(target.fraction), reference=reference)
 
 
 _LINES = {"overlap": "{} of the ideal", "launches": "{} times the plain loop"}
 
 
 def line_fraction(fraction: float) -> str:
-    """A pass line's fraction: two decimals, more where it has more."""
+    """A pass line's fraction with two decimals, or with more if it needs them."""
     short = f"{fraction:.2f}"
     return short if float(short) == fraction else f"{fraction:.4g}"
 
@@ -169,7 +169,7 @@ def line_fraction(fraction: float) -> str:
 def measurement(
     summary: Summary, work: float, target: Target, gpu_name: str, peak: float | None, ceiling_rate: float | None
 ) -> Measurement:
-    """The record of one timed run: rates in what the unit counts, both fractions; provisional on another GPU's line."""
+    """The record of one timed run: rate and both fractions; ``provisional`` if the line is another GPU's."""
     achieved = rate(work, summary.median_s)
     return Measurement(
         median_s=summary.median_s,
@@ -188,7 +188,7 @@ def measurement(
 
 
 def roof(bytes_moved: float, flops: float, median_s: float, unit: str, limits: Peaks) -> Roof | None:
-    """Where a run stands on the roofline; None for work without operations or bytes, or where no peak is known."""
+    """A run's point on the roofline; None for work without operations or bytes, or if no peak is known."""
     compute = limits.fp32 if is_rate_of_bytes(unit) else peak_of(unit, limits)
     if not (bytes_moved and flops and compute) or unit in OF_HOSTS:
         return None

@@ -1,6 +1,6 @@
-"""Statistics of timed samples: the median, its interval, and what a pass line makes of them. Pure functions.
+"""Statistics of timed samples: the median, its interval, and the decision at a pass line. Pure functions.
 
-Nothing here knows bytes, peaks or GPUs: `grader.timing.roofline` turns a line into a time and times into fractions.
+This module has only times: `grader.timing.roofline` converts a line into a time, and times into fractions.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ Decision = Literal["passed", "slow", "inconclusive"]
 CONFIDENCE = 0.95
 RESAMPLES = 4000
 SLOW_BELOW = 0.98
-"""An interval wholly below this part of the line is slow; between it and the line more samples are taken."""
+"""An interval completely below this part of the line is slow; between it and the line more samples are taken."""
 
 MAX_PROCESSES = 3
-"""The first process and at most two fresh ones that add samples."""
+"""The first process and at most two new ones that add samples."""
 
 DRIFT = 0.05
-"""How far the control kernel may move inside one run before the run says nothing about the submission."""
+"""The largest drift of the control kernel's time in one run with which the run is still valid."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def summarise(samples_s: Sequence[float], *, seed: int = 0) -> Summary:
     """Median and percentile-bootstrap interval of the median; the same samples give the same interval.
 
     Efron's percentile bootstrap: the median of ``RESAMPLES`` resamples with replacement, and the 2.5 % and 97.5 %
-    points of those medians. Raises ValueError where there is no sample, or one that is not positive.
+    points of those medians. Raises ValueError if there is no sample, or one that is not positive.
     """
     import numpy as np
 
@@ -52,10 +52,10 @@ def summarise(samples_s: Sequence[float], *, seed: int = 0) -> Summary:
 
 
 def decide(interval_s: tuple[float, float], line_s: float) -> Decision:
-    """What the interval of the median says about a line that is met in ``line_s`` seconds or less.
+    """The decision for a line of ``line_s`` seconds, from the interval of the median.
 
-    ``passed`` when the whole interval meets the line; ``slow`` when all of it lies below 0.98 of the line (a rate
-    below 0.98 of the line is a time above ``line_s / 0.98``); else ``inconclusive``: more samples are needed.
+    ``passed`` if the whole interval meets the line; ``slow`` if all of it is below 0.98 of the line (a rate below 0.98
+    of the line is a time above ``line_s / 0.98``); else ``inconclusive``: more samples are needed.
     """
     fastest_s, slowest_s = interval_s
     if slowest_s <= line_s:
@@ -64,19 +64,19 @@ def decide(interval_s: tuple[float, float], line_s: float) -> Decision:
 
 
 def drift(control_s: Sequence[float]) -> float:
-    """How far the control kernel's time moved inside the run: the largest third's median over the smallest's, minus 1.
+    """The drift of the control kernel's time in a run: the largest median of a third ÷ the smallest, minus 1.
 
-    The run is cut into three stretches in order, so that throttling or a neighbour that comes and goes shows, and
-    single outliers do not. 0.0 where there are fewer than six samples.
+    The thirds are in order of time, so that throttling or another process that comes and goes is visible, and single
+    outliers are not. 0.0 for fewer than six samples.
     """
     if len(control_s) < 6:
         return 0.0
-    cut = len(control_s) // 3
-    stretches = (control_s[:cut], control_s[cut : 2 * cut], control_s[2 * cut :])
-    medians = [median(stretch) for stretch in stretches]
+    third = len(control_s) // 3
+    thirds = (control_s[:third], control_s[third : 2 * third], control_s[2 * third :])
+    medians = [median(part) for part in thirds]
     return max(medians) / min(medians) - 1.0
 
 
 def steady(control_s: Sequence[float]) -> bool:
-    """Whether the control kernel kept its time, so that the samples beside it may be believed."""
+    """Whether the control kernel's time was steady, so that the samples of the run are valid."""
     return drift(control_s) <= DRIFT

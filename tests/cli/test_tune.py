@@ -83,7 +83,7 @@ def test_without_a_gpu_it_says_what_fits_and_exits_as_unsupported(here, capsys):
     assert code == 4
     assert "nothing was measured: no NVIDIA driver was found what to do" in err
     words = " ".join(out.split())
-    assert "block=THREADS asks for 2048 threads" in words
+    assert "block=THREADS requests 2048 threads" in words
     assert 'vector_add.cu, line 3: static assertion failed with "COPIES is at most 4"' in words
     assert "128 1 now 128" in words
     assert "100.0 % can run" in words

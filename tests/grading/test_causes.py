@@ -147,7 +147,7 @@ def refused(source: str, tmp_path: Path, stub: str | None = STUB) -> SubmissionE
 def test_file_without_launch_line_is_shown_the_stubs_own_to_copy(tmp_path):
     error = refused("int x;", tmp_path)
     words, *lines = error.hint.split("\n")
-    assert error.message == "mine.cu has no launch line, so no kernel is ever started"
+    assert error.message == "mine.cu has no launch line, so no kernel is started"
     assert lines == ["// scratch ping: float[n]", "// launch e(a, b, c, n): grid=cdiv(n, TILE) block=TILE"]
     assert words.endswith("(in the stub, TILE is 16):")
     assert error.diagnostics[0].hint == error.hint

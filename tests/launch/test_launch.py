@@ -206,7 +206,7 @@ def test_passes_need_scratch_only_between_them() -> None:
     assert "no scratch array" in complaint(line, {"n": 257}).message
     one = f"// scratch p: float[n]\n{line}"
     assert len(plan(one, {"n": 257}).launches) == 2
-    assert "would read and write the one scratch array 'p'" in complaint(one, {"n": 65537}).message
+    assert "would read and write the only scratch array 'p'" in complaint(one, {"n": 65537}).message
 
 
 def test_passes_need_an_input_to_begin_with() -> None:
@@ -217,7 +217,7 @@ def test_passes_need_an_input_to_begin_with() -> None:
 
 
 def test_src_and_dst_exist_in_passes_only() -> None:
-    assert "passes line only" in complaint("// launch add(src, b, c, n): grid=1 block=1").message
+    assert "only in a passes line" in complaint("// launch add(src, b, c, n): grid=1 block=1").message
 
 
 # ------------------------------------------------------------------------------------------------- which comments count
@@ -262,7 +262,7 @@ def test_prose_code_and_literals_are_no_launch_lines(remark: str) -> None:
         ("// launch add(a, b, c, n) grid=1 block=1", "without `:`"),
         ("// launch add(a, b, c, n)", "without `:`"),
         ("// launch add<<<1, 256>>>(a, b, c, n);", "after a colon"),
-        ("// launch add(a, b, c, n: grid=1 block=1", "parenthesis"),
+        ("// launch add(a, b, c, n: grid=1 block=1", "unbalanced parentheses"),
         ("// launch: add(a, b, c, n) grid=1 block=1", ""),
         ("// passes m=n until 1: add(src, dst): grid=1 block=1", "without `by`"),
         ("// pases m=n until 1 by m/2: add(src, dst): grid=1 block=1", "first word is not `passes`"),
@@ -323,29 +323,29 @@ def test_without_a_launch_line_the_message_shows_the_one_to_write() -> None:
 @pytest.mark.parametrize(
     ("options", "words", "hint"),
     [
-        ("grid=1 block=2048", "block=2048 asks for 2048 threads; a block holds at most 1024", "more blocks"),
-        ("grid=1 block=(64, 32)", "block=(64, 32) asks for 2048 threads", "more blocks"),
-        ("grid=1 block=(1, 1, 128)", "goes up to 64", ""),
+        ("grid=1 block=2048", "block=2048 requests 2048 threads; a block has at most 1024", "more blocks"),
+        ("grid=1 block=(64, 32)", "block=(64, 32) requests 2048 threads", "more blocks"),
+        ("grid=1 block=(1, 1, 128)", "simulated A100 is 64", ""),
         ("grid=0 block=1", "grid=0; a launch has at least one block", ""),
         ("grid=-1 block=1", "grid=-1; a launch has at least one block", ""),
         ("grid=n/2000 block=1", "grid=n/2000 is 0 at n=1000", "cdiv(n, 256)"),
         ("grid=1 block=0", "a block has at least one thread", ""),
         ("grid=1 block=-32", "a block has at least one thread", ""),
-        ("grid=(1, 70000) block=1", "70000 in y; a grid of the simulated A100 goes up to 65535", ""),
-        ("grid=1 block=1 shared=300*1000", "asks for 300000 bytes; a block of the simulated A100 has 166912", "bytes"),
+        ("grid=(1, 70000) block=1", "70000 in y; the maximum of the simulated A100 is 65535", ""),
+        ("grid=1 block=1 shared=300*1000", "requests 300000 bytes; a block of the simulated A100 has 166912", "bytes"),
         ("grid=1 block=1 shared=-4", "negative", ""),
         ("grid=1 block=12 8", "'12 8' is not an expression", ""),
         ("grid=N block=1", "there is no 'N'", "did you mean 'n'?"),
         ("grid=c block=1", "'c' is an array, not a number", ""),
         ("grid=n*0.5 block=1", "not an integer", "cdiv"),
-        ("grid=(1, 2, 3, 4) block=1", "no list of one to three numbers", "(x, y, z)"),
+        ("grid=(1, 2, 3, 4) block=1", "not a list of one to three numbers", "(x, y, z)"),
         ("grid=1 blok=1", "no option 'blok'", "did you mean 'block'?"),
         ("grid=1", "has no block=", "block=256"),
         ("grid=1 block=1 grid=2", "grid is given twice", ""),
         ("grid= block=1", "grid= has no value", ""),
-        ("grid=1 block=1 cooperative=1", "cooperative stands alone", ""),
+        ("grid=1 block=1 cooperative=1", "cooperative has no value", ""),
         ("256 grid=1 block=1", "cannot read '256'", ""),
-        ("grid=8 block=1 cluster=3", "no whole number of clusters", ""),
+        ("grid=8 block=1 cluster=3", "not a multiple of the cluster's", ""),
         ("grid=32 block=1 cluster=16", "at most 8", ""),
     ],
 )
@@ -421,13 +421,13 @@ def test_limits_are_those_of_the_device_at_hand() -> None:
         ("// launch add(a, b, c, c + 1): grid=1 block=1", "is an array, not a number", ""),
         ("// launch add(a,, c, n): grid=1 block=1", "an expression is missing", ""),
         (f"// zero cc\n{LAUNCH}", "no array 'cc' to set to zero", "did you mean 'c'?"),
-        (f"// zero padding\n{LAUNCH}", "no array 'padding'", "if this line is a remark"),
+        (f"// zero padding\n{LAUNCH}", "no array 'padding'", "if this line is an ordinary comment"),
         (f"// zero a\n{LAUNCH}", "'a' is an input", ""),
-        (f"// constant W = c\n{LAUNCH}", "'c' is no input", ""),
+        (f"// constant W = c\n{LAUNCH}", "'c' is not an input", ""),
         (f"// scratch a: float[1]\n{LAUNCH}", "already an array of the exercise", ""),
         (f"// scratch n: float[1]\n{LAUNCH}", "already a number of the exercise", ""),
         (f"// scratch t, t: float[1]\n{LAUNCH}", "already a scratch array", ""),
-        (f"// scratch src: float[1]\n{LAUNCH}", "already what a passes line calls", ""),
+        (f"// scratch src: float[1]\n{LAUNCH}", "already the name of an array in passes lines", ""),
         (f"// scratch t: flaot[1]\n{LAUNCH}", "no type 'flaot'", "did you mean 'float'?"),
         (f"// scratch t: float[0]\n{LAUNCH}", "has 0 elements", ""),
         (f"// scratch t: float[n*n*n]\n{LAUNCH}", "more than 1 GiB", ""),
@@ -463,7 +463,7 @@ def test_a_longer_mangled_name_is_not_taken_for_the_kernel() -> None:
 
 def test_a_file_without_kernels_says_so() -> None:
     empty = Program("add.cu", "", "", "sm_80", (), "")
-    assert "add.cu holds no kernel" in complaint(LAUNCH, compiled=empty).message
+    assert "add.cu has no kernel" in complaint(LAUNCH, compiled=empty).message
 
 
 def test_the_number_of_arguments_must_be_the_kernels() -> None:
@@ -475,11 +475,11 @@ def test_the_number_of_arguments_must_be_the_kernels() -> None:
 @pytest.mark.parametrize(
     ("args", "position", "declared", "passed"),
     [
-        ("a, b, n, c", 3, "float* c", "1000, which is no array"),
+        ("a, b, n, c", 3, "float* c", "1000, which is not an array"),
         ("a, b, c, c", 4, "int n", "the array c"),
         ("a, b, c, alpha", 4, "int n", "the number 2.5"),
         ("a, b, c, n*n*n*n", 4, "int n", "1000000000000, which does not fit its 32 bits"),
-        ("a, alpha, c, n", 2, "const float* b", "the number 2.5, which is no array"),
+        ("a, alpha, c, n", 2, "const float* b", "the number 2.5, which is not an array"),
     ],
 )
 def test_an_argument_that_does_not_fit_names_position_and_both_sides(
@@ -513,7 +513,7 @@ def test_a_constant_array_must_exist_and_be_large_enough() -> None:
     compiled = program(POINTER, POINTER, POINTER, INT, ptx=CONST)
     assert plan(f"// constant W = a\n{LAUNCH}", compiled=compiled).constants[0].symbol == "W"
     assert (
-        "W holds 4000 bytes, but a has 1001 elements of 4"
+        "W has 4000 bytes, but a has 1001 elements of 4"
         in complaint(f"// constant W = a\n{LAUNCH}", {"n": 1001}, compiled=compiled).message
     )
     assert "did you mean 'FACTOR'?" in complaint(f"// constant FACTR = a\n{LAUNCH}", compiled=compiled).hint

@@ -123,25 +123,25 @@ def test_prose_about_tensor_maps_is_prose() -> None:
         ("// tensor_map m = a: shape=(m, k) box=(64, 32)", "'m' is already a number of the exercise", ""),
         ("// tensor_map c = a: shape=(m, k) box=(64, 32)", "'c' is already an array of the exercise", ""),
         (f"{LINE}\n{LINE}", "'a_tiles' is already a tensor map", ""),
-        ("// tensor_map a_tiles = a: shape=(1,1,1,1,1,k) box=8", "no list of one to five numbers", ""),
+        ("// tensor_map a_tiles = a: shape=(1,1,1,1,1,k) box=8", "not a list of one to five numbers", ""),
         ("// tensor_map a_tiles = a: shape=(m, k) box=32", "box= has 1 dimension, and shape= has 2", "same order"),
         ("// tensor_map a_tiles = a: shape=(0, k) box=(8, 32)", "an extent of shape= is 0 at m=96, k=160", ""),
         (
             "// tensor_map a_tiles = a: shape=(m, k) box=(2*k, 32)",
-            "a side of box= is 320 (2*k); it goes from 1 to 256",
+            "an extent of box= is 320 (2*k); it must be from 1 to 256",
             "several boxes",
         ),
-        ("// tensor_map a_tiles = a: shape=(m, k) box=(8, 12)", "12 elements of 2 bytes, 24 bytes; TMA wants", ""),
+        ("// tensor_map a_tiles = a: shape=(m, k) box=(8, 12)", "12 elements of 2 bytes, 24 bytes; TMA needs", ""),
         (
             "// tensor_map a_tiles = a: shape=(m, k) box=(8, 64) swizzle=64",
             "64 elements of 2 bytes, 128 bytes, more than the 64 that its swizzle spans",
-            "swizzle=64 goes with 32 elements at most",
+            "swizzle=64 allows at most 32 elements",
         ),
         (f"{LINE} swizzle=100", "swizzle= is 100; TMA has 0, 32, 64, 128 bytes", "0 means none"),
         (f"{LINE} promotion=32", "promotion= is 32; TMA has 0, 64, 128, 256 bytes", "0 means none"),
-        (f"{LINE} strides=(k, 1)", "strides= has 2 for 2 dimensions", "but the last"),
-        (f"{LINE} strides=k+1", "lie 322 bytes apart at m=96, k=160; TMA wants a multiple of 16", "16 bytes"),
-        (f"{LINE} strides=0", "lie 0 bytes apart", "16 bytes"),
+        (f"{LINE} strides=(k, 1)", "strides= has 2 for 2 dimensions", "except the last"),
+        (f"{LINE} strides=k+1", "is 322 bytes at m=96, k=160; TMA needs a multiple of 16", "16 bytes"),
+        (f"{LINE} strides=0", "is 0 bytes at", "16 bytes"),
         (
             "// tensor_map a_tiles = a: shape=(m + 1, k) box=(64, 32)",
             "reaches element 15519 of a at m=96, k=160, which has 15360",
@@ -186,7 +186,7 @@ def test_a_parameter_must_be_a_tensor_map(parameters: tuple[Parameter, ...], arg
 def test_a_map_that_is_copied_to_local_memory_is_refused() -> None:
     copied = KERNEL.replace("const __grid_constant__ ", "")
     found = complaint(LINE, compiled=program(MAP, POINTER, INT, source=copied), kernel=copied)
-    assert "of which TMA would see a copy in local memory" in found.message
+    assert "TMA would get a copy in local memory" in found.message
 
 
 # ----------------------------------------------------------------------------------------------------- compiled and run

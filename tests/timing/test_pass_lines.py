@@ -179,7 +179,7 @@ GOOD = to_json(Profile(OURS, "2026-01-01", lines={"a": PassLine(0.1, 0.2)}))
         (GOOD.replace("0.2", "Infinity"), "of a solution at inf"),
         (GOOD.replace('"peak"', '"moon"'), "of 'moon'"),
         (GOOD.replace("true", "7"), "separated 7"),
-        (GOOD.replace('"lines": {', '"lines": 5, "x": {'), "maps exercises"),
+        (GOOD.replace('"lines": {', '"lines": 5, "x": {'), "must map exercises"),
         (GOOD.replace('{"fraction"', '5, "y": {"fraction"'), "the line of a is 5"),
         ("[" * 100_000, "no profile"),
         ("\xff", "no profile"),
