@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -42,3 +43,14 @@ def test_a_line_is_measured_in_characters_and_only_inside_a_block(tmp_path: Path
     fits, sticks_out = "─" * WIDEST_LINE, "─" * (WIDEST_LINE + 1)
     page.write_text(f"{sticks_out}\n```\n{fits}\n{sticks_out}\n```\n{sticks_out}\n", encoding="utf-8")
     assert _too_wide(page) == ["README.md:4: 75 characters"]
+
+
+def test_the_hints_of_streams_events_build_what_its_line_asks_for() -> None:
+    exercise = load_catalog().find("streams_events")
+    assert exercise.solution_host_file is not None
+    solution = exercise.solution_host_file.read_text(encoding="utf-8")
+    numbers = {name: int(value) for name, value in re.findall(r"^(\w+) = (\d+)", solution, re.MULTILINE)}
+    hints = exercise.hints.read_text(encoding="utf-8")
+    assert f"`RING = {numbers['RING']}`" in hints
+    assert f"{numbers['CHUNKS']} chunks" in hints
+    assert f"`kernels[i % {numbers['KERNELS']}]`" in hints
