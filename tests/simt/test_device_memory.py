@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import struct
+import weakref
 from typing import Any
 
 import numpy as np
@@ -192,3 +194,16 @@ def test_a_new_array_is_compared_with_its_neighbours_alone() -> None:
         on.allocate(f"x{i}", X[:1], address=Counted(HOST + 4096 * (i * 7 % 1000)))
     assert [a.address for a in on.arrays] == sorted(a.address for a in on.arrays)
     assert Counted.comparisons < 1000 * 16
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_what_a_device_held_is_free_as_soon_as_nobody_has_it(threads: int) -> None:
+    gc.disable()
+    try:
+        on = device(threads)
+        copy(on, on.allocate("x", X), on.allocate("y", X), 256)
+        here = weakref.ref(on)
+        del on
+        assert here() is None
+    finally:
+        gc.enable()

@@ -277,7 +277,7 @@ class Device:
             cooperative=cooperative, resident=at_once,
         )  # fmt: skip
         launched = launch.run()
-        self._used = launch.used()
+        self._used = launch.used
         return launched
 
     def _loaded(self, name: str) -> Loaded:

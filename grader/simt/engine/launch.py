@@ -52,6 +52,11 @@ WORKER_BYTES = 1 << 30
 WORKERS_BYTES = 2 << 30
 """Largest memory of all workers together; with fewer workers it is less."""
 
+CELLS_BYTES = 4 << 30
+"""Largest address space of what all workers remember of global memory; with fewer workers it is less."""
+CELL_BYTES = 9
+"""Of each cell: a stamp and a mark."""
+
 MAX_BLOCKS = layout.Stamp.MAX_SERIAL - 1
 """Of one launch: each has a serial of its own in the shadow stamps."""
 
@@ -117,7 +122,7 @@ class GridLaunch:
             "symbols": np.array([device.symbols.get(s, 0) for s in self.kernel.symbols] or [0], np.uint64),
             "stop": aligned(64),
         }
-        self._runs: list[Worker] = []
+        self.used: list[tuple[Array, int]] = []  # once it has run
 
     def _check(self) -> None:
         """What can be known of a launch before it takes any memory or time."""
@@ -143,7 +148,11 @@ class GridLaunch:
             raise TooLarge(f"a grid of {self.block_count} blocks, more than the {most} that this case may still start")
 
     def run(self) -> Launched:
-        workers = min(self.device.threads, self.block_count, WORKERS_BYTES // max(self.worker_bytes, 1))
+        cells = self.device.shadows.bytes // self.kernel.granule["global"]
+        workers = min(
+            self.device.threads, self.block_count, WORKERS_BYTES // max(self.worker_bytes, 1),
+            CELLS_BYTES // (CELL_BYTES * cells + 1),
+        )  # fmt: skip
         workers = 1 if self.kernel.global_order else max(1, workers)
         first = self.device.serials(self.block_count)
         runs = [Worker(self, i, workers, first) for i in range(workers)]
@@ -155,12 +164,12 @@ class GridLaunch:
                 thread.start()
             for thread in threads:
                 thread.join()
-        self._runs = runs
+        self.used = self._used(runs)  # and not the workers, which hold the launch: their memory is freed with them
         return self._merge(runs)
 
-    def used(self) -> list[tuple[Array, int]]:
+    def _used(self, runs: Sequence[Worker]) -> list[tuple[Array, int]]:
         """The arrays that the launch met, with the sectors that were moved, as far as they are counted."""
-        tables = [w.table.view(np.uint64).reshape(-1, ALLOCATION.size // 8) for w in self._runs]
+        tables = [w.table.view(np.uint64).reshape(-1, ALLOCATION.size // 8) for w in runs]
         flags, sectors = (ALLOCATION.offset[name] // 8 for name in ("flags", "sectors"))
         return [
             (array, sum(int(table[i, sectors]) for table in tables))
@@ -191,10 +200,12 @@ class GridLaunch:
         for i, array in enumerate(self.arrays):
             cells = array.shadow // granule, -(-array.data.size // granule)
             met = [w.marks_of(*cells) for w in runs if w.met(i)]
-            for k, mine in enumerate(met):
-                # The product of two marks is above 1 where one of the two is a write.
-                if any(np.any(mine * other > layout.READ_MARK) for other in met[:k]):
+            before = met[0] if met else self.table[:0]
+            for mine in met[1:]:
+                # The product of marks is above 1 where one of them is a write.
+                if np.any(mine * before > layout.READ_MARK):
                     return True
+                before = before | mine
         return False
 
     def _parameters(self, arguments: Sequence[bytes]) -> Bytes:

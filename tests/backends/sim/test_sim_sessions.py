@@ -25,8 +25,8 @@ GOOD = "x[threadIdx.x] = threadIdx.x;"
 COUNT = 64
 
 
-def case(block: int = 32) -> CaseRun:
-    plan = LaunchPlan(steps=(Launch(kernel="k", args=("x",), grid=(1, 1, 1), block=(block, 1, 1)),))
+def case(block: int = 32, blocks: int = 1) -> CaseRun:
+    plan = LaunchPlan(steps=(Launch(kernel="k", args=("x",), grid=(blocks, 1, 1), block=(block, 1, 1)),))
     return CaseRun(plan, (Buffer("x", "f4", COUNT, "out"),))
 
 
@@ -219,3 +219,15 @@ def test_damaged_machine_code_is_thrown_away_and_made_anew(
     assert again.failure is None
     assert again.outputs["x"].tobytes() == good.outputs["x"].tobytes()
     assert all(cache.read(path) is not None for path in kept)
+
+
+@pytest.mark.parametrize(("size", "initial"), [(48 << 20, 0), (8 << 20, 5)])
+def test_large_arrays_of_bytes_fit_in_case_after_case_on_any_number_of_threads(size: int, initial: int) -> None:
+    source = (
+        f"__device__ char buffer[{size}]{f' = {{{initial}}}' if initial else ''};\n"
+        'extern "C" __global__ void k(float* x)\n'
+        "{ if (blockIdx.x == threadIdx.x) x[threadIdx.x] = buffer[0] + buffer[sizeof buffer - 1]; }\n"
+    )
+    with SimBackend(threads=16).open(compile_source(source.encode(), "k.cu"), Limits()) as one:
+        runs = [one.run(case(blocks=16)) for _ in range(4)]
+    assert {(run.failure, run.outputs["x"][0]) for run in runs} == {(None, initial)}
