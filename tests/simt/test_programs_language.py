@@ -45,6 +45,11 @@ def _goto(t: int) -> int:
     return n + 1 if n < 40 else n
 
 
+def _wrapped(value: int, bits: int) -> int:
+    """The value in a signed integer of so many bits."""
+    return (value + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
+
+
 def _switch(t: int) -> int:
     k = t % 13
     table = {
@@ -129,6 +134,18 @@ PROGRAMS = [
          case 4: x[i] = f(1, 2); break; case 5: x[i] = 5; break; case 6: x[i] = f(t, 6); break; case 7: x[i] = f(t, 7) * 2; }""",
         lambda t: [t + 1, t + 400 - 3, 9 + t * t, -(t + t * t), 5, 5, t + 36, (t + 49) * 2][t & 7],
         "__device__ __noinline__ int f(int a, int b) { return a + b * b; }\n",
+    ),
+    ints(
+        "chars, shorts and bools as parameters and results of functions",
+        "x[i] = c((signed char)(t * 37), t) + s((short)(t * 9001), t) + b(t % 3 == 0, t);",
+        lambda t: (
+            _wrapped(_wrapped(t * 37, 8) * 3 - t, 8)
+            + _wrapped(_wrapped(t * 9001, 16) * 3 - t, 16)
+            + ((t % 3 == 0) != (t > 9))
+        ),
+        "__device__ __noinline__ signed char c(signed char v, int n) { return v * 3 - n; }\n"
+        "__device__ __noinline__ short s(short v, int n) { return v * 3 - n; }\n"
+        "__device__ __noinline__ bool b(bool v, int n) { return v != (n > 9); }\n",
     ),
     ints(
         "a do-while with a divergent exit",

@@ -128,10 +128,20 @@ class _Inliner:
         for i, item in enumerate(items):
             name = f"{slot}+{offset + i * type_size(kind)}"
             width = f"b{8 * storage_bytes(kind)}"
-            if self.flat.registers.setdefault(name, width) != width:
+            held = self.flat.registers.setdefault(name, width)
+            if storage_bytes(held) < storage_bytes(width) or (held != width and not loading):
                 raise UnsupportedPtx("a call parameter that is read in another width than written", instruction.line)
             pair = (item, Register(name)) if loading else (Register(name), item)
-            yield Instruction("mov", (kind,), pair, instruction.guard, instruction.line)
+            if held == width:
+                yield Instruction("mov", (kind,), pair, instruction.guard, instruction.line)
+            else:  # a char or a short travels in 32 bits
+                whole = f"{kind[0] if kind[0] == 's' else 'u'}{self._bits_of(item)}"
+                narrow = f"{whole[0]}{8 * type_size(kind)}"
+                yield Instruction("cvt", (whole, narrow), pair, instruction.guard, instruction.line)
+
+    def _bits_of(self, register: Operand) -> int:
+        assert isinstance(register, Register)
+        return 8 * storage_bytes(self.flat.registers[register.name])
 
     def _call(self, call: Instruction, stack: tuple[str, ...]) -> None:
         returns, target, arguments = _call_parts(call)
