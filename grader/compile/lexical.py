@@ -131,16 +131,18 @@ def without_directives(source: str) -> str:
 _CONDITION = re.compile(r"[ \t]*#[ \t]*(ifdef|ifndef|if|elif|else|endif)\b(.*)", re.DOTALL)
 _DEFINE = re.compile(r"[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)")
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_GIVEN = r"(?:defined)?\(?(?:__CUDACC__|__CUDACC_RTC__|__CUDA_ARCH__|__cplusplus)\)?"  # by NVRTC
-_TRUE, _FALSE = re.compile(rf"[1-9]|{_GIVEN}"), re.compile(rf"0|!{_GIVEN}")  # without blanks
+_NAMED = re.compile(r"\s*+(!?)\s*+(?:defined\b)?\s*+(?:\(\s*+(\w++)\s*+\)|(\w++))\s*+")
+_GIVEN = frozenset(("__CUDACC__", "__CUDACC_RTC__", "__CUDA_ARCH__", "__cplusplus"))
+"""What NVRTC defines that people ask for."""
 
 
 def reached(code: str) -> str:
     """``code`` (see `without_strings`) with blanks for what no compiler sees: dead branches, macros without a use.
 
-    A branch is dead where its condition, or that of one before it, is a number or a name that NVRTC defines. Of other
-    conditions all branches stay.
+    A branch is dead where its condition, or that of one before it, says so: a number, or names of which NVRTC defines
+    some and the source no other. Of other conditions all branches stay.
     """
+    own = {define[1] for directive in _DIRECTIVE.finditer(code) if (define := _DEFINE.match(directive[0]))}
     pieces: list[str] = []  # code and directives in turn
     defines: list[tuple[int, re.Match[str]]] = []  # with their places in ``pieces``
     branches: list[tuple[bool, bool]] = []  # of each open `#if`: is this branch dead, are all that follow?
@@ -150,7 +152,7 @@ def reached(code: str) -> str:
         between, text = code[end : directive.start()], directive[0]
         pieces += [blank(between), blank(text)] if dead else [between, text]
         if condition := _CONDITION.match(text):
-            _follow(branches, condition[1], condition[2])
+            _follow(branches, condition[1], _holds(condition[2], own))
         elif (define := _DEFINE.match(text)) and not dead:
             defines.append((len(pieces) - 1, define))
         end = directive.end()
@@ -162,17 +164,30 @@ def reached(code: str) -> str:
     return "".join(pieces)
 
 
-def _follow(branches: list[tuple[bool, bool]], word: str, condition: str) -> None:
-    compact = "".join(condition.split())
-    holds, fails = _TRUE.fullmatch(compact) is not None, _FALSE.fullmatch(compact) is not None
-    if word == "ifndef":
-        holds, fails = fails, holds
+def _follow(branches: list[tuple[bool, bool]], word: str, holds: bool | None) -> None:
+    if word == "ifndef" and holds is not None:
+        holds = not holds
     done = False
     if word in ("elif", "else", "endif"):
         done = branches.pop()[1] if branches else False
     if word != "endif":
         outer = bool(branches) and branches[-1][0]
-        branches.append((outer or done or fails, done or holds))
+        holds = True if word == "else" else holds
+        branches.append((outer or done or holds is False, done or holds is True))
+
+
+def _holds(condition: str, own: set[str]) -> bool | None:
+    """Whether a condition of `#if` holds, where ``own`` are the source's macros; None where that is open."""
+    for mark, decides in (("||", True), ("&&", False)):
+        if mark in condition:
+            values = [_holds(part, own) for part in condition.split(mark)]
+            return decides if decides in values else None if None in values else not decides
+    match = _NAMED.fullmatch(condition)
+    name = "" if match is None else match[2] or match[3]
+    if match is None or name in own or (name[0].isdigit() and not name.isdigit()):
+        return None
+    value = bool(name.strip("0")) if name.isdigit() else name in _GIVEN
+    return value != bool(match[1])
 
 
 def _expanded(words: set[str], defines: list[re.Match[str]]) -> set[str]:

@@ -32,7 +32,7 @@ FRAGMENTS = (
     "asm(", 'asm("', 'asm("}") ', "asm volatile ", "/*", "*/", "//", "// ", "// launch ", "// launch k(a): grid=",
     "// launch k(\n", "//launc a=\n", 'R"(', 'R"x(', '"', "'", '""', '"inline asm" ', "\\", "\\\n", "(", "()", "[", "]",
     "[]", "{", "}", "{}", "extern{", "namespace a{", 'extern "C" {', "<", "<<<", "T<(a)", "#define", "#define A 1\n",
-    "#if 0\n", "#ifdef a\n", "#else\n", "#elif 1\n", "#if ", "#if !defined ( ", "#if 0\n#endif\n",
+    "#if 0\n", "#ifdef a\n", "#else\n", "#elif 1\n", "#if ", "#if !defined ( ", "#if 0\n#endif\n", "#if a || b && ",
     "#include <", "#include <vector>\n", "#line ", "%:", "__global__ ", "__global__ k(", "template __global__ k(",
     "template ", "k(", "k (", "__syncthreads(", "__syncthreads;\n", "return;\n", "const ", "const int a=",
     "const float *a", "int main(", "cudaA(", "std::", "for(;;)\n", " ", "\t", "\n", ";", "a", "1", "1.", "a[",

@@ -115,6 +115,11 @@ def test_a_main_function_is_named_with_all_its_lines() -> None:
         ("#define CHECK(x) cudaGetErrorString(x)\n__device__ auto s = CHECK(1);", "line 5 (cudaGetErrorString())"),
         ("#define B cudaMalloc(0, 4)\n#define A B\n__device__ auto s = A;", "line 5 (cudaMalloc())"),
         ("#if SOMETHING\n#else\nint main() {}\n#endif", "line 7 (int main())"),
+        ("#if N > 3\nint main() {}\n#endif", "line 6 (int main())"),
+        ("#define MAIN 1\n#ifdef MAIN\nint main() {}\n#endif", "line 7 (int main())"),
+        ("#if !(defined(A) && defined(B))\nint main() {}\n#endif", "line 6 (int main())"),
+        ("#if defined __CUDACC__ && !GRADED\nint main() {}\n#endif", "line 6 (int main())"),
+        ("#if 0\n#elif 0x10\nint main() {}\n#endif", "line 7 (int main())"),
         ("#if 0\n#else\nint main() {}\n#endif", "line 7 (int main())"),
         ("#if 0\n#endif\nint main() {}\n#endif", "line 7 (int main())"),
     ],
@@ -146,6 +151,10 @@ def test_host_code_is_named_where_it_stands(code: str, named: str) -> None:
         "#ifdef __CUDA_ARCH__\n#define N 1\n#else\n#define N cudaGetLastError()\n#endif\n__device__ int n = N;",
         "#if 1\n#elif X\nint main() {}\n#else\n# if Y\nstd::string s;\n# endif\n#endif",
         "#if !defined ( __CUDACC__ )\n#include <iostream>\n#endif",
+        "#ifdef STANDALONE\nint main() { k<<<1, 2>>>(a); }\n#endif",
+        "#if defined(__NVCC__) || defined(__HIPCC__)\n#include <vector>\n#endif",
+        "#if !defined(__CUDACC_RTC__) && !defined(GRADED)\n#include <vector>\n#endif",
+        "#if USE_MAIN\nint main() {}\n#endif",
     ],
 )
 def test_words_in_comments_strings_and_names_are_no_host_code(code: str) -> None:
