@@ -172,6 +172,7 @@ class Exercise:
     host: bool = False  # NAME_host.py stands beside the .cu
     gpus: int = 1  # how many GPUs a host exercise needs at least; the size ``gpus`` tells how many there are
     points: tuple[int, int, int] = (60, 20, 20)  # correct, technique, fast
+    only_timed: str = ""  # of what the step asks: what no counter shows, only the time, e.g. "two loads in flight"
     # what to do in this exercise, in sentences, where the general advice would lead astray; "" gives that
     blocks_race: str = ""  # where blocks of one launch race
     numpy_argument: str = ""  # where the host file passes a NumPy array to a kernel

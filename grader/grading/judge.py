@@ -82,7 +82,8 @@ def ungraded(request: Request) -> Mapping[str, str]:
     if exercise.target is None or exercise.timed is None:
         reasons["fast"] = "this exercise is not timed"
     elif services.gpu is None:
-        reasons["fast"] = services.why_no_gpu
+        shows = f"; only the time shows {exercise.only_timed}" if exercise.only_timed else ""
+        reasons["fast"] = f"{services.why_no_gpu}{shows}"
     return reasons
 
 
@@ -176,7 +177,7 @@ def technique_outcome(request: Request, reports: Sequence[BackendReport]) -> Sta
     )
     if found:
         return StageOutcome("technique", "failed", "technique", found[0].message, found)
-    words = dict.fromkeys(technique.counted(expect.counter, launches, host) for expect in exercise.technique)
+    words = dict.fromkeys(technique.graded(one, launches, exercise.simulated, host) for one in exercise.technique)
     return StageOutcome("technique", "passed", detail="; ".join(words))
 
 

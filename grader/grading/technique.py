@@ -133,9 +133,7 @@ def evaluate(
 
     ``host`` is what the host file did; None where there is none.
     """
-    from grader.expressions import evaluate as value_of
-
-    per = float(value_of(expect.per, dict(size))) if expect.per else 1.0
+    per = _per(expect, size)
     found = total(expect.counter, launches, host) / per
     enough = expect.at_least is None or found >= expect.at_least * (1 - 1e-9)
     meets = enough and (expect.at_most is None or found <= expect.at_most * (1 + 1e-9))
@@ -145,6 +143,12 @@ def evaluate(
         return Miss(expect, found, None, None, None, size, per)
     kernel, line, line_found = _worst_line(expect, launches)
     return Miss(expect, found, line, line_found, kernel, size, per)
+
+
+def _per(expect: Expect, size: Size) -> float:
+    from grader.expressions import evaluate as value_of
+
+    return float(value_of(expect.per, dict(size))) if expect.per else 1.0
 
 
 def total(counter: str, launches: Sequence[LaunchRecord], host: Mapping[str, float] | None = None) -> float:
@@ -197,12 +201,15 @@ def in_words(value: float) -> str:
     return f"{value:.0f}" if value.is_integer() else f"{value:.4g}"
 
 
-def counted(counter: str, launches: Sequence[LaunchRecord], host: Mapping[str, float] | None = None) -> str:
-    """Return one counter of the whole submission in words: ``sector efficiency 0.99``, ``2 launch calls``."""
-    value = total(counter, launches, host)
-    if counter in HOST_COUNTERS:
-        return host_counter_in_words(counter, value)
-    return f"{counter.replace('_', ' ')} {in_words(value)}"
+def graded(
+    expect: Expect, launches: Sequence[LaunchRecord], size: Size, host: Mapping[str, float] | None = None
+) -> str:
+    """Return what was counted and what is asked for: ``sector efficiency is 0.99 (at least 0.95)``."""
+    per = _per(expect, size)
+    counted = Miss(expect, total(expect.counter, launches, host) / per, None, None, None, size, per)
+    if math.isnan(counted.found):
+        return f"{expect.counter.replace('_', ' ')}: no such access"
+    return f"{_found(counted)} ({_limit(counted)})"
 
 
 def _found(miss: Miss) -> str:

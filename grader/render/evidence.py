@@ -46,6 +46,13 @@ def right_words(verdict: Verdict, right: str = "") -> str:
     return f"{counted(len(verdict.cases), 'case')}{right}, the largest with {size_words(largest.size)}"
 
 
+def graded_words(verdict: Verdict) -> str:
+    """The figures that the technique of a pass was graded by."""
+    return next(
+        (stage.detail for stage in verdict.stages if stage.name == "technique" and stage.status == "passed"), ""
+    )
+
+
 def evidence_rows(found: Diagnostic, case: str = "") -> list[Row]:
     """Return label and text of what is known; ``case`` says at which size it happened."""
     of_block, of_grid = found.axes

@@ -27,6 +27,7 @@ from grader.render.evidence import (
     base,
     columns_of,
     evidence_rows,
+    graded_words,
     host_marks,
     host_rows,
     is_host_finding,
@@ -196,6 +197,7 @@ def _others(others: Sequence[Diagnostic], texts: QuotedFiles) -> Iterator[Render
 def _numbers(verdict: Verdict, width: int) -> Iterator[RenderableType]:
     right_answer = verdict.verdict in COUNTED
     rows = [("right", words)] if (words := right_words(verdict)) else []
+    rows += [("graded", words)] if verdict.passed and (words := graded_words(verdict)) else []
     rows += host_rows(verdict) if right_answer else []
     if rows:
         yield ""

@@ -820,3 +820,10 @@ def test_where_nothing_is_fetched_nothing_overlaps_and_an_expectation_of_it_is_m
         evaluate(Expect("overlap", at_least=0.4), [launch(overlap=0.0, fetching_instructions=200.0), busy], {})
         is not None
     )
+
+
+def test_what_only_the_time_shows_is_named_where_nothing_is_timed(request_for):
+    request = request_for(FakeBackend())
+    exercise = replace(request.submission.exercise, only_timed="two loads in flight")
+    verdict = grade(changed(request, exercise=exercise))
+    assert verdict.stage("fast").detail == "no GPU was found; only the time shows two loads in flight"

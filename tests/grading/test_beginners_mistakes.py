@@ -1,0 +1,136 @@
+"""Mistakes that beginners make in the course's exercises: what is said knows the cause, or is silent."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.api import grade
+from grader.catalog.exercises import load_catalog
+from grader.compile.toolchain import find_toolchain
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed"),
+]
+
+LAUNCHES = ("// launch ", "// passes ", "// scratch ")
+
+
+def edited(exercise: str, *pairs: tuple[str, str]) -> str:
+    """The exercise's solution without its comment lines, with the last place of each old text changed."""
+    solution = load_catalog([]).find(exercise).solution
+    assert solution is not None
+    lines = solution.read_text(encoding="utf-8").splitlines()
+    text = "\n".join(line for line in lines if not line.strip().startswith("//") or line.startswith(LAUNCHES))
+    for old, new in pairs:
+        before, found, after = text.rpartition(old)
+        assert found, f"{exercise} has no {old!r}"
+        text = before + new + after
+    return text
+
+
+@pytest.mark.parametrize(
+    ("exercise", "old", "new", "word", "rule", "says"),
+    [
+        # An index, a bound, a pitch.
+        ("vector_add", "    if (i < n)\n", "", "out_of_bounds", "bounds.length_of_the_array", "compare the index"),
+        ("vector_add", "if (i < n)", "if (i > n) return;", "out_of_bounds", "bounds.one_too_many", "i >= n"),
+        ("vector_add", "int i = ", "short i = ", "out_of_bounds", "bounds.variable_too_short_for_the_grid", "an `int`"),
+        ("vector_add", "const float* a", "const double* a", "out_of_bounds",
+         "bounds.type_of_the_array", "const float* a"),
+        ("hello_index", "if (x < width && y < height)", "if (x <= width && y < height)", "out_of_bounds",
+         "bounds.one_too_many", "x < width"),
+        ("hello_index", "if (x < width && y < height)", "if (x < width)", "out_of_bounds",
+         "bounds.row_or_column_that_nothing_bounds", "its row `y`"),
+        ("saxpy_grid_stride", "i < n; i += step", "i <= n; i += step", "out_of_bounds", "bounds.one_too_many", "i < n"),
+        ("transpose_v1", "out[c * rows + r]", "out[c * cols + r]", "out_of_bounds", "bounds.length_of_a_row", "`rows`"),
+        ("transpose_v3", "out[(c + k) * rows + r]", "out[(c + k) * cols + r]", "out_of_bounds",
+         "bounds.length_of_a_row", "`rows`"),
+        ("coalescing_offset", "0 <= c && c < cols", "0 <= c", "out_of_bounds", "bounds.condition_lets_it_through",
+         "does the condition look at it"),
+        ("sgemm_v1", "l < k;", "l <= k;", "out_of_bounds", "bounds.one_too_many", "l < k"),
+        ("sgemm_v1", "row >= m ||", "row > m ||", "out_of_bounds", "bounds.one_too_many", "row >= m"),
+        ("softmax_v1", "(size_t)blockIdx.x * cols;\n    float", "(size_t)threadIdx.x * cols;\n    float",
+         "out_of_bounds", "bounds.pointer_into_the_array", "begins at"),
+        ("occupancy", "min(CHUNK, m - start)", "CHUNK", "out_of_bounds",
+         "bounds.bound_lets_it_through", "is the bound"),
+        ("divergence", "if (i < n) {", "{", "out_of_bounds", "bounds.length_of_the_array", "compare the index"),
+        ("igemm_dp4a", "at + 16 * chunk", "at + chunk", "out_of_bounds", "bounds.wide_access", "multiple of 16"),
+        ("reduce_v1", "partial[t + s]", "partial[i + s]", "out_of_bounds",
+         "bounds.index_made_of_the_block", "blockIdx"),
+        ("reduce_v1", "partial[t] = i < m", "partial[i] = i < m", "out_of_bounds", "bounds.index_in_the_whole_grid",
+         "threadIdx"),
+        ("reduce_v4", "if (j < m)\n        ", "", "out_of_bounds", "bounds.length_of_the_array", "compare the index"),
+        # Who stores, and when.
+        ("coalescing_offset", "0 <= c && c < cols", "c < cols", "race",
+         "races.same_index_in_two_blocks", "`start + c`"),
+        ("transpose_v3", "k < TILE;", "k <= TILE;", "race", "races.same_index_in_two_blocks", "the loop in line"),
+        ("hello_index", "plane[y * width + x]", "plane[y * height + x]", "race",
+         "races.same_index_twice", "same index"),
+        ("reduce_v1", "dst[blockIdx.x]", "dst[0]", "race", "races.one_element_of_all_blocks", "blockIdx.x"),
+        ("transpose_v3", "    __syncthreads();\n", "", "race", "races.barrier_of_the_block", "__syncthreads()"),
+        ("softmax_v1", "partial[tid] = value;\n    __syncthreads();", "partial[tid] = value;\n", "race",
+         "races.barrier_of_the_block", "__syncthreads()"),
+        ("vector_add", "grid=cdiv(n, 256)", "grid=1", "wrong",
+         "outputs.grid_that_ends_before_the_array", "256 threads"),
+        ("vector_add", "int i = ", "unsigned short i = ", "wrong", "outputs.variable_that_begins_again", "65535"),
+    ],
+)  # fmt: skip
+def test_the_hint_names_the_cause(exercise: str, old: str, new: str, word: str, rule: str, says: str) -> None:
+    verdict = grade(exercise, source=edited(exercise, (old, new)), backend="sim", seed=5)
+    first = verdict.diagnostics[0]
+    assert (verdict.verdict, first.rule) == (word, rule), first
+    assert says in verdict.next_step or says in first.hint, verdict.next_step
+
+
+@pytest.mark.parametrize(
+    ("exercise", "old", "new", "word", "says"),
+    [
+        ("vector_add", " + threadIdx.x;", ";", "wrong", "both compute the same index"),
+        ("vector_add", "blockIdx.x * blockDim.x", "blockIdx.x * gridDim.x", "wrong", "both compute the same index"),
+        ("saxpy_grid_stride", "i < n; i += step", "i < n; i += 1", "timeout", "both compute the same index"),
+        ("reduce_v1", "partial[t] = i < m ? src[i] : 0.0f;", "if (i >= m) return;\n    partial[t] = src[i];", "wrong",
+         "Threads that return in line"),
+    ],
+)  # fmt: skip
+def test_the_next_step_begins_with_the_warning_that_explains_it(
+    exercise: str, old: str, new: str, word: str, says: str
+) -> None:
+    verdict = grade(exercise, source=edited(exercise, (old, new)), backend="sim", seed=5)
+    assert verdict.verdict == word
+    assert verdict.next_step.startswith("Begin with the warning")
+    assert says in verdict.next_step
+
+
+@pytest.mark.parametrize(
+    ("exercise", "old", "new"),
+    [
+        ("saxpy_grid_stride", "i < n; i += step", "i < n; i += blockDim.x"),
+        ("splitk_gemm", "last = (long long)steps * (slice + 1) / slices;", "first = 0, last = steps;"),
+    ],
+)
+def test_work_that_every_block_does_again_ends_by_the_budget(exercise: str, old: str, new: str) -> None:
+    verdict = grade(exercise, source=edited(exercise, (old, new)), backend="sim", seed=5)
+    assert verdict.verdict == "timeout"
+    assert (verdict.diagnostics[0].kind, verdict.diagnostics[0].cause) == ("instruction_budget", "case")
+
+
+@pytest.mark.parametrize(
+    ("exercise", "old", "new"),
+    [
+        ("sgemm_v1", "B[l * n + col]", "B[l * k + col]"),
+        ("transpose_v1", "x[r * cols + c]", "x[r * rows + c]"),
+        ("vector_add", "blockIdx.x * blockDim.x", "blockIdx.x * 1024"),
+        ("reduce_v4", "blockIdx.x * (2 * blockDim.x)", "blockIdx.x * blockDim.x"),
+    ],
+)
+def test_of_a_wrong_value_that_shows_no_cause_none_is_named(exercise: str, old: str, new: str) -> None:
+    verdict = grade(exercise, source=edited(exercise, (old, new)), backend="sim", seed=5)
+    assert (verdict.verdict, verdict.diagnostics[0].hint) == ("wrong", "")
+
+
+def test_a_pass_shows_the_figures_that_were_graded_and_what_no_gpu_means() -> None:
+    verdict = grade("saxpy_grid_stride", source=edited("saxpy_grid_stride"), backend="sim", seed=5)
+    assert verdict.passed
+    assert "sector efficiency is 1 (at least 0.99)" in verdict.stage("technique").detail
+    assert verdict.stage("fast").detail.endswith("only the time shows two loads of each array in flight")
