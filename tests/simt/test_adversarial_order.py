@@ -132,3 +132,9 @@ def test_a_scan_that_looks_back_ends_in_every_order(number: str, blocks: int, or
     ran = run(source, arrays, grid=blocks, block=64, order=ADVERSARIAL[order])
     assert ran.kinds == []
     assert ran.arrays["x"].tolist() == np.cumsum(x).tolist()
+
+
+def test_a_kernel_with_too_many_places_to_switch_runs_without_switches() -> None:
+    many = "".join(f"atomicAdd(sum, in[(i + {k}) % n] * (atomicAdd(sum, 0) & 0));\n" for k in range(1100))
+    ran = total(body(many + "atomicAdd(sum, in[i]);", SUM), ADVERSARIAL["after_atomics"])
+    assert is_right(ran)

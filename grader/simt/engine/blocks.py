@@ -106,6 +106,8 @@ def build(flat: Flat, *, adversarial: bool = False) -> Graph:
     Raises UnsupportedPtx for an instruction without a form.
     """
     graph = Graph(*_cut(flat, adversarial), flat.registers, flat.tables)
+    if adversarial and len(graph.blocks) > MAX_BLOCKS:  # too many places where others may run: then nowhere
+        graph = Graph(*_cut(flat, adversarial=False), flat.registers, flat.tables)
     if len(graph.blocks) > MAX_BLOCKS:
         raise UnsupportedPtx(f"a kernel with more than {MAX_BLOCKS} basic blocks")
     _liveness(graph)
