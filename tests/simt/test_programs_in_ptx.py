@@ -97,7 +97,8 @@ CASES = {
     "constants that are computed": ("add.u32 %r2, %r1, ((1 << 4) | 3) * 2 - 8 / 3 % 2 + (5 == 5) + ~0 + !4 + (-7 >> 1 & 0xF);", T + 50),
     "a constant in parentheses": ("mov.u32 %r2, (4);", 4 + 0 * T),
     "floats with an exponent alone": ("mov.f32 %f1, 1e2; cvt.rzi.u32.f32 %r2, %f1; mov.f32 %f2, .5; fma.rn.f32 %f1, %f2, %f1, %f1; cvt.rzi.u32.f32 %r2, %f1;", 150 + 0 * T),
-    # modifiers in another order
+    # modifiers apart, and in another order
+    "modifiers after a blank": ("st.shared .v2 .u32 [ours], {4, 5}; ld .shared.u32 %r2, [ours+4]; add\t.u32 %r2, %r2, %r1;", T + 5),
     "a matrix with its count first": ("mul.wide.u32 %rd4, %r1, 16; mov.u64 %rd5, ours; add.u64 %rd6, %rd5, %rd4; st.shared.v4.u32 [%rd6], {%r1, %r1, %r1, %r1}; ldmatrix.sync.aligned.x4.trans.m8n8.shared.b16 {%r2, %r3, %r4, %r5}, [%rd6]; ldmatrix.b16.shared.m8n8.trans.x4.aligned.sync {%r6, %r7, %r8, %r9}, [%rd6]; xor.b32 %r3, %r2, %r6; mov.u32 %r2, %r3;", 0 * T),
     "loads and stores": ("st.u32.shared.volatile [ours], 7; st.v2.shared.u32 [ours+8], {8, 9}; ld.u32.volatile.shared %r3, [ours]; ld.v2.u32.shared {%r4, %r5}, [ours+8]; ld.gpu.global.relaxed.u32 %r6, [%rd2]; add.u32 %r2, %r3, %r5;", 16 + 0 * T),
     "a narrow store with its space last": ("st.u8.shared [ours], 7; st.u8.shared [ours+1], 8; ld.u16.shared %r2, [ours];", 0x807 + 0 * T),

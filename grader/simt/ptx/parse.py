@@ -275,6 +275,8 @@ class Body:
             named = p.register()
             guard = Register(self._rename(named.name), named.negated)
         opcode, *modifiers = p.word().split(".")
+        while p.kind == "word" and p.peek().startswith("."):  # `add .u32` says what `add.u32` says
+            modifiers.append(p.take()[1:])
         operands: list[Operand] = []
         while not p.accept(";"):
             if not p.accept(","):
