@@ -14,7 +14,7 @@ __all__ = ["AlsoTimed", "Array", "Exercise", "Expect", "Size", "Target", "Tolera
 
 
 def __getattr__(name: str) -> Any:
-    """The words of an ``exercise.py``, and `grade`, imported when one asks for them: child processes never do."""
+    """Import the names of an ``exercise.py`` and `grade` when they are used: child processes do not need them."""
     if name == "grade":
         from grader.api import grade
 

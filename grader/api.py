@@ -1,4 +1,4 @@
-"""The Python call: `grader.grade("reduce_v3", "my_reduce.cu")` gives the record that every renderer draws from."""
+"""The Python API: `grader.grade("reduce_v3", "my_reduce.cu")` returns a `Verdict`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def grade(
     courses:  a folder with further exercises, or several
     record:   whether the run counts for `grade progress`
 
-    Raises UsageError for a name, a file, a course or a number that is none. Whatever a submission does is a verdict.
+    Raises UsageError for an unknown name, a missing file, or an invalid course or number. Errors of a submission raise
+    nothing: they are verdicts.
 
     >>> verdict = grade("vector_add", source="not CUDA", backend="sim")  # doctest: +SKIP
     >>> verdict.verdict, verdict.passed
@@ -50,19 +51,19 @@ def grade(
     from grader.process.standard import open_closed_streams
 
     open_closed_streams()
-    faults = (  # what click checks for the command
-        (backend not in BACKENDS, f"the backend {backend!r} is none of {', '.join(BACKENDS)}"),
-        (device < 0, f"GPUs are counted from 0, not {device}"),
-        (seed is not None and not 0 <= seed <= MAX_SEED, f"the seed {seed} is not within 0 and 2^53 - 1"),
+    faults = (  # for the command, click checks these
+        (backend not in BACKENDS, f"the backend must be one of {', '.join(BACKENDS)}, not {backend!r}"),
+        (device < 0, f"the number of a GPU must be 0 or more, not {device}"),
+        (seed is not None and not 0 <= seed <= MAX_SEED, f"the seed must be from 0 to 2^53 - 1, not {seed}"),
         (
             timeout_s is not None and not 0 < timeout_s < inf,
             f"a timeout must be a positive number of seconds, not {timeout_s}",
         ),
     )
-    if words := next((words for wrong, words in faults if wrong), ""):
-        raise UsageError(words, code="bad_option")
+    if message := next((message for is_wrong, message in faults if is_wrong), ""):
+        raise UsageError(message, code="bad_option")
     if file is not None and source is not None:
-        raise UsageError("file and source cannot be used together", code="file_and_source", hint="leave one out")
+        raise UsageError("file and source cannot be used together", code="file_and_source", hint="use one of them")
     folders = (courses,) if isinstance(courses, str | PathLike) else courses
     catalog = load_catalog([Path(course) for course in folders])
     entry = catalog.find(str(name))

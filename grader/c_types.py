@@ -1,4 +1,4 @@
-"""The types of CUDA C that arrays and parameters have, as CUDA C, NumPy and PTX name them. One table for all."""
+"""The types of arrays and parameters, with their names in CUDA C, NumPy and PTX: one table for all."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ ELEMENTS: Mapping[str, tuple[str, int]] = {
     **_VECTORS,
     **{dtype: (dtype, 1) for dtype in _NAMES},
 }
-"""What an array may be declared of, in CUDA C or as exercises name it: the element's dtype, and how many make one."""
+"""The element types of arrays, in CUDA C and as exercises name them: the dtype, and its number per element."""
 
 SIZEOF: Mapping[str, int] = {
     name: DTYPE_BYTES[dtype] * count for name, (dtype, count) in ELEMENTS.items() if name not in _NAMES
 } | {"__nv_bfloat16": 2}
-"""Bytes of the types that ``sizeof`` knows."""
+"""Bytes of the types that ``sizeof`` accepts."""
 
 HOLDS: Mapping[str, tuple[str, ...]] = {
     name: (dtype, f"u{dtype}") if dtype.startswith("int") else (dtype,)
@@ -49,8 +49,8 @@ HOLDS: Mapping[str, tuple[str, ...]] = {
 }
 """The dtypes that a parameter of each plain type can point to.
 
-Types that are not here may be meant as they are: vectors and ``unsigned`` load several elements or their bits at once,
-``char`` and ``void`` view bytes, a name of the file's own can be anything.
+Other types may be intended: vectors and ``unsigned`` load several elements or their bits at once, ``char`` and ``void``
+access bytes, and a type that the file defines can be anything.
 """
 
 PTX_DTYPES: Mapping[str, str] = {

@@ -1,14 +1,14 @@
-"""Everything that can go wrong, as one small tree.
+"""The exceptions of the package.
 
     WarpgradeError
     ├── UsageError          a wrong command, or a path that cannot be read        exit 2
-    ├── SubmissionError     the submission is at fault; carries the verdict word  exit 1
-    │   └── RefusedProgram  no GPU would load it, so no case of it can run
+    ├── SubmissionError     the submission is at fault; has the verdict           exit 1
+    │   └── RefusedProgram  no GPU would load it, so none of its cases can run
     ├── Unsupported         this machine or the simulator cannot do it            exit 4
-    └── GraderFault         our own fault, never the student's                    exit 5
+    └── GraderFault         an error of the grader, never the student's           exit 5
 
-Every error carries three things a person needs: what happened (``message``), what to do next (``hint``), and,
-where one is known, the place (``Diagnostic.file`` and ``Diagnostic.line``).
+Every error says what happened (``message``), what to do next (``hint``), and, if it is known, the place
+(``Diagnostic.file`` and ``Diagnostic.line``).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class WarpgradeError(Exception):
-    """Raised when grading cannot go on; never raised itself, only its children are."""
+    """Raised when grading cannot continue; only its subclasses are raised."""
 
     exit_code = 5
 
@@ -47,10 +47,10 @@ class UsageError(WarpgradeError):
 
 
 class SubmissionError(WarpgradeError):
-    """Raised when the submitted file settles its own verdict before or while it runs.
+    """Raised when an error of the submitted file decides the verdict, before or while it runs.
 
-    ``verdict`` is one of the words of `grader.verdict.VERDICTS` (``invalid``, ``compile_error``, ``policy``,
-    ``limit``, ``timeout``, ``crash`` …). ``diagnostics`` say where; without them ``place`` has fields of the one
+    ``verdict`` is one of `grader.verdict.VERDICTS` (``invalid``, ``compile_error``, ``policy``, ``limit``,
+    ``timeout``, ``crash`` …). ``diagnostics`` have the places; without them ``place`` has the fields of the only
     `Diagnostic` (``file``, ``line``, ``column``, ``source``).
     """
 
@@ -71,7 +71,7 @@ class RefusedProgram(SubmissionError):
 
 
 class Unsupported(WarpgradeError):
-    """Raised when this machine lacks something, or the simulator does not know an instruction."""
+    """Raised when this machine lacks a requirement, or the simulator does not support an instruction."""
 
     exit_code = 4
 
@@ -90,7 +90,7 @@ REPORT = "This is the grader's fault, not yours. Please report it, with what WAR
 
 
 def as_fault(error: BaseException) -> WarpgradeError:
-    """Return ``error`` as one of ours: an unexpected exception becomes a GraderFault that names it and its place.
+    """Return ``error`` as a WarpgradeError: another exception becomes a GraderFault with its type and place.
 
     WARPGRADE_DEBUG=1 prints the traceback.
     """

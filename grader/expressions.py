@@ -1,10 +1,10 @@
-"""Arithmetic that a person wrote, evaluated without running code: launch lines, array sizes, work and tolerances.
+"""Arithmetic expressions of a file, evaluated without running code: launch lines, array sizes, work and tolerances.
 
     cdiv(n, 256)     (rows + 7) / 8     min(2*sm_count, cdiv(n, BLOCK))     256 * sizeof(float)     1 << 20
 
-It reads like C, because it stands in C: ``/`` and ``%`` on two integers truncate toward zero, ``256u``, ``0x100``,
-``0.5f`` and ``sizeof(float)`` are understood. ``//`` floors and ``**`` is a power, as in Python. Python parses the
-text; what may stand in the tree is in the tables below, and every value on the way is bounded.
+The syntax is that of C: ``/`` and ``%`` on two integers truncate toward zero; ``256u``, ``0x100``, ``0.5f`` and
+``sizeof(float)`` are allowed. ``//`` floors and ``**`` is a power, as in Python. Python parses the text; the tables
+below have the allowed nodes of the tree, and every intermediate value is bounded.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from grader.c_types import SIZEOF
 Number = int | float
 
 MAX_LENGTH = 500
-"""Characters of one expression."""
+"""The maximum number of characters of one expression."""
 
 MAX_VALUE = 2**62
-"""Every value on the way stays below this in size: sizes, counts and addresses fit 64 bits with room to spare."""
+"""Every intermediate value must be smaller in magnitude, so that sizes, counts and addresses fit into 64 bits."""
 
 
 class ExpressionError(ValueError):
     """Raised when a text is not an expression, or its value is out of bounds.
 
-    ``text`` is the whole expression, ``position`` the 0-based column in it where the trouble starts, ``hint`` what to
-    write instead ("" where nothing is known).
+    ``text`` is the whole expression, ``position`` the 0-based column of the error in it, ``hint`` a correction ("" if
+    none is known).
     """
 
     def __init__(self, message: str, *, text: str, position: int = 0, hint: str = "") -> None:
@@ -47,10 +47,10 @@ class ExpressionError(ValueError):
 def evaluate(
     text: str, names: Mapping[str, Number], *, refused: Mapping[str, str] | None = None, suggest: bool = True
 ) -> Number:
-    """The value of ``text``: an int, or a float where one is involved.
+    """The value of ``text``: an int, or a float if one is involved.
 
-    ``refused`` names what exists but cannot be used here, each with its reason ("is an array, not a number").
-    Looking for a name that is near to an unknown one takes a while among many: without ``suggest`` nobody does.
+    ``refused`` has names that exist but cannot be used here, each with its reason ("is an array, not a number").
+    ``suggest`` adds a similar name to the error for an unknown one, which takes a while with many names.
     Raises ExpressionError.
     """
     text = text.strip()
@@ -74,13 +74,13 @@ def evaluate_integer(
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """``"did you mean 'n'?"``, or "" where nothing is near."""
+    """``"did you mean 'n'?"``, or "" if no name is similar."""
     names = list(known)
     folded = {name.casefold(): name for name in names}
-    near = get_close_matches(word, names, n=1) or [
+    similar = get_close_matches(word, names, n=1) or [
         folded[key] for key in get_close_matches(word.casefold(), folded, n=1)
     ]
-    return f"did you mean {near[0]!r}?" if near else ""
+    return f"did you mean {similar[0]!r}?" if similar else ""
 
 
 def cdiv(a: Number, b: Number) -> int:
@@ -105,9 +105,9 @@ def _parse(text: str) -> ast.expr:
     if not text:
         raise ExpressionError("an expression is missing", text=text)
     if not text.isascii():
-        raise ExpressionError(f"{_quoted(text)} is not an expression: it holds a character beyond ASCII", text=text)
+        raise ExpressionError(f"{_quoted(text)} is not an expression: it has a non-ASCII character", text=text)
     try:
-        with warnings.catch_warnings(action="ignore"):  # a stray "1or" is our message, not Python's on stderr
+        with warnings.catch_warnings(action="ignore"):  # Python would print a warning about "1or" to stderr
             tree = ast.parse(_to_python(text), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         position = max(0, (getattr(error, "offset", None) or 1) - 1)
@@ -118,13 +118,13 @@ def _parse(text: str) -> ast.expr:
                 f"{_place(node, text)} is {_WORDS.get(type(node), 'not arithmetic')}",
                 text=text,
                 position=node.col_offset,
-                hint="a launch line computes with + - * / % << >> & |, parentheses, cdiv, min and max",
+                hint="a launch line can use + - * / % << >> & |, parentheses, cdiv, min and max",
             )
     return tree
 
 
 def _is_arithmetic(node: ast.expr) -> bool:
-    """Whether a node may stand in the tree: numbers, names, operators, and calls of plain names."""
+    """Whether a node of the tree is allowed: numbers, names, operators, and calls of plain names."""
     match node:
         case ast.Constant(value=value):
             return type(value) in (int, float)
@@ -134,11 +134,11 @@ def _is_arithmetic(node: ast.expr) -> bool:
 
 
 def _to_python(text: str) -> str:
-    """C's spellings as Python's, each in as many characters, so that positions stay true."""
+    """Replace C's syntax by Python's of the same length, so that positions do not change."""
 
     def size(match: re.Match[str]) -> str:
-        known = SIZEOF.get(" ".join(match[1].split()))
-        return match[0] if known is None else str(known).ljust(len(match[0]))
+        size_bytes = SIZEOF.get(" ".join(match[1].split()))
+        return match[0] if size_bytes is None else str(size_bytes).ljust(len(match[0]))
 
     text = _SIZEOF.sub(size, text)
     for suffixed in (_INTEGER_SUFFIX, _FLOAT_SUFFIX):
@@ -146,7 +146,7 @@ def _to_python(text: str) -> str:
     return text
 
 
-# ------------------------------------------------------------------------------------------------ what may be computed
+# ------------------------------------------------------------------------------------------ operators and functions
 
 
 def _divide(a: Number, b: Number) -> Number:
@@ -235,15 +235,15 @@ _WORDS: Mapping[type[ast.AST], str] = {
     ast.BoolOp: "a condition, not a number",
     ast.IfExp: "a condition, not a number",
     ast.Constant: "not a number",
-    ast.Attribute: "a member, and numbers have none",
+    ast.Attribute: "a member, which numbers do not have",
     ast.Subscript: "an element of an array, which only the kernel can read",
-    ast.Tuple: "several values where one belongs",
+    ast.Tuple: "several values instead of one",
 }
 
 
 @dataclass(frozen=True)
 class _Scope:
-    """What an error message needs to know: the whole text, and the names that exist."""
+    """The text and the names of an expression, for evaluation and error messages."""
 
     text: str
     names: Mapping[str, Number]
@@ -257,9 +257,11 @@ class _Scope:
         if name in self.refused:
             return self.error(f"{_place(node, self.text)} {self.refused[name]}", node)
         known = sorted(self.names)
-        there = f"the names here are {', '.join(known)}" if known else "there are no names here"
+        existing = f"the names here are {', '.join(known)}" if known else "there are no names here"
         return self.error(
-            f"there is no {_place(node, self.text)}; {there}", node, did_you_mean(name, known) if self.suggest else ""
+            f"there is no {_place(node, self.text)}; {existing}",
+            node,
+            did_you_mean(name, known) if self.suggest else "",
         )
 
     def unknown_function(self, name: str, node: ast.expr) -> ExpressionError:
@@ -279,13 +281,13 @@ _EXPECTED: tuple[type[Exception], ...] = (ValueError, *_REASONS)
 
 
 def _value(node: ast.expr, scope: _Scope) -> Number:
-    """The value of one node. Raises ExpressionError, which names the innermost node that has none."""
+    """The value of one node. Raises ExpressionError, which names the innermost invalid node."""
     try:
         value = _compute(node, scope)
     except ExpressionError:
         raise
     except _EXPECTED as error:
-        reason = next((words for kind, words in _REASONS.items() if isinstance(error, kind)), f"is no number: {error}")
+        reason = next((text for kind, text in _REASONS.items() if isinstance(error, kind)), f"has no value: {error}")
         raise scope.error(f"{_place(node, scope.text)} {reason}", node) from None
     if not -MAX_VALUE < value < MAX_VALUE:  # also false for nan
         raise scope.error(f"{_place(node, scope.text)} leaves the range of ±2^62", node)

@@ -1,12 +1,12 @@
-"""Input arrays from a secret key: the same element on any machine, in any order, without any state.
+"""Input arrays from a secret key: the same elements on every machine, in any order, without state.
 
-The mapping, which ``kernels_ref/device/generate.cu`` repeats bit for bit. For element ``i`` of the array ``name``:
+``kernels_ref/device/generate.cu`` computes the same bits. For element ``i`` of the array ``name``:
 
     counter = (low32(i / 4), high32(i / 4), crc32(name), sample)        four 32-bit words, counter[0] first
     key     = (low32(seed), high32(seed))                               the 64-bit secret seed
     x       = philox4x32_10(counter, key)[i % 4]                        one 32-bit word per element
 
-``i / 4`` is the whole quotient; ``crc32(name)`` is `zlib.crc32` of the name in UTF-8 (the host passes it to a device
+``i / 4`` is an integer division; ``crc32(name)`` is `zlib.crc32` of the name in UTF-8 (the host passes it to a device
 kernel as a number); ``sample`` is 0 for a case and k for the k-th timed launch. Philox4x32-10 is the generator of
 Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011), also cuRAND's and NumPy's:
 
@@ -20,8 +20,8 @@ From a word to a value:
     real, floating dtypes:            low + (high - low) * u             with u = (x >> 8) * 2**-24, in [0, 1)
 
 The real formula is evaluated in float64: one rounded subtraction, one rounded product, one rounded sum (no fma; on a
-device ``__dadd_rn`` and ``__dmul_rn``), then rounded once, to nearest even, to the array's dtype. ``high`` itself can
-appear only through that last rounding.
+device ``__dadd_rn`` and ``__dmul_rn``), then rounded once, to nearest even, to the array's dtype. Only this last
+rounding can give ``high`` itself.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ Little-endian, cut off at the array's last byte. A quiet NaN as float16, float32
 _MULTIPLIERS = (np.uint64(0xD2511F53), np.uint64(0xCD9E8D57))
 _KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
 _LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
-_CHUNK = 1 << 14  # counters worked on at a time: their temporaries stay in the cache
+_CHUNK = 1 << 14  # counters per step: their temporaries fit into the cache
 
 
 def make_inputs(
@@ -65,7 +65,7 @@ def make_inputs(
 ) -> dict[str, npt.NDArray[np.generic]]:
     """Every input array of one case: 1-D, of the array's dtype and count.
 
-    Raises UsageError where exercise.py asks for what cannot be.
+    Raises UsageError for a count or values in exercise.py that are impossible.
     """
     arrays = ((array, element_count(array, size)) for array in exercise.inputs)
     return {array.name: make_array(array, count, seed, values, sample) for array, count in arrays}
@@ -81,7 +81,7 @@ def make_array(array: Array, count: int, seed: int, values: Kind, sample: int = 
 
 
 def element_count(array: Array, size: Size) -> int:
-    """`Array.count` at ``size``, in elements. Raises UsageError where it is no positive integer."""
+    """`Array.count` at ``size``, in elements. Raises UsageError if it is not a positive integer."""
     try:
         count = evaluate_integer(array.count, size)
     except ExpressionError as error:
@@ -101,7 +101,7 @@ def stream(name: str) -> int:
 
 
 def derive_seed(seed: int, *parts: str | int) -> int:
-    """A 64-bit seed that follows from ``seed`` and labels, e.g. the case's size, and tells nothing about the others."""
+    """A 64-bit seed from ``seed`` and labels, e.g. the case's size, which does not reveal the other seeds."""
     text = repr((seed, *parts)).encode()
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
 
@@ -148,7 +148,7 @@ def _xor_high(product: _U64, word: _U64, key: int, out: _U64) -> None:
 
 
 def poison(dtype: str, count: int) -> npt.NDArray[np.generic]:
-    """``count`` elements of `POISON_WORD`, shape (count,): what an output holds until a kernel writes it."""
+    """``count`` elements of `POISON_WORD`, shape (count,): the contents of an output before a kernel writes it."""
     element = np.dtype(dtype)
     words = np.full(-(-count * element.itemsize // 4), POISON_WORD, dtype="<u4")
     return words.view(np.uint8)[: count * element.itemsize].view(element)

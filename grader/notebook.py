@@ -5,7 +5,7 @@
     %%grade reduce_v3 --backend sim
     // passes m=n until 1 by cdiv(m, 256): …
 
-Needs nothing of IPython but what hands the cell over: the result is an object that knows how to show itself.
+From IPython it needs only the registration of the magic: the result is an object with a representation in HTML.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ USAGE = "%%grade NAME [--backend auto|gpu|sim] [--seed N] [--timeout SECONDS] [-
 
 @dataclass(frozen=True, repr=False)
 class GradedCell:
-    """What a graded cell shows: the page in a frame of its own, or the terminal's report where there are no pages."""
+    """The result of a graded cell: the page in a frame, or the terminal's report if HTML cannot be shown."""
 
     verdict: Verdict
     page: str
     text: str
 
     def _repr_html_(self) -> str:
-        """A frame keeps the page's styles and the notebook's apart."""
+        """The page in a frame, which separates its styles from the notebook's."""
         style = f"width: 100%; height: {HEIGHT}; border: 1px solid #8888; resize: vertical; overflow: auto"
         title = escape(f"{self.verdict.exercise}: {self.verdict.verdict}", quote=True)
         return f'<iframe title="{title}" style="{style}" sandbox srcdoc="{escape(self.page, quote=True)}"></iframe>'
@@ -44,7 +44,7 @@ class GradedCell:
 
 @dataclass(frozen=True, repr=False)
 class Refused:
-    """A line that could not be understood, in options."""
+    """The result of a cell whose first line is wrong: the error."""
 
     error: WarpgradeError
 
@@ -59,7 +59,7 @@ def load_ipython_extension(shell: Any) -> None:
 
 
 def grade_cell(line: str, cell: str) -> GradedCell | Refused:
-    """Grade the cell's text on the exercise that the line names. A wrong line is answered in words, not raised."""
+    """Grade the cell's text for the exercise that the line names. For a wrong line it returns the error."""
     try:
         return _graded(_options(line), cell)
     except WarpgradeError as error:

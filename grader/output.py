@@ -1,4 +1,4 @@
-"""Printing: how wide the terminal is, whether it shows colours and Unicode, and writing so that nothing can fail."""
+"""Printing: the terminal's width, colours and Unicode, and writing in any encoding."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Screen:
 
 
 def screen(*, no_color: bool = False, stream: TextIO | None = None) -> Screen:
-    """Look at ``stream`` (default: standard output), NO_COLOR, FORCE_COLOR, TERM and COLUMNS."""
+    """The properties of ``stream`` (default: standard output), by NO_COLOR, FORCE_COLOR, TERM and COLUMNS."""
     stream = stream or sys.stdout
     width = shutil.get_terminal_size((80, 24)).columns
     plain = no_color or os.environ.get("NO_COLOR")
@@ -43,12 +43,12 @@ def _unicode(stream: TextIO) -> bool:
 
 
 def print_text(text: str) -> None:
-    """Write a finished text; a character that the encoding lacks is written as an escape."""
+    """Write a text as it is; a character that the encoding does not have is written as an escape."""
     _write(sys.stdout, text)
 
 
 def print_line(text: str, *, to_stderr: bool = False) -> None:
-    """Write one message; control characters in it (of a path, of a name) are made visible."""
+    """Write one message; control characters (in a path or a name) are made visible."""
     from grader.text import safe, to_ascii
 
     stream = sys.stderr if to_stderr else sys.stdout
@@ -58,14 +58,14 @@ def print_line(text: str, *, to_stderr: bool = False) -> None:
 
 @cache
 def tell_once(message: str) -> None:
-    """Print a trouble, once: `grade watch` would otherwise repeat it at each save."""
+    """Print a warning once: `grade watch` would otherwise repeat it at each save."""
     print_line(f"grade: {message}", to_stderr=True)
 
 
 def wrapped(text: str, *, width: int, indent: str = "") -> str:
     """``text`` in lines of at most ``width`` characters; all but the first begin with ``indent``.
 
-    Lines break only at spaces outside of backticks: a path or a command stays whole, even where it is too long.
+    Lines break only at spaces outside backticks: a path or a command is not broken, even if it is too long.
     """
     import re
     from textwrap import wrap
@@ -75,11 +75,11 @@ def wrapped(text: str, *, width: int, indent: str = "") -> str:
     return "\n".join(lines).replace(_GLUE, " ")
 
 
-_GLUE = "\0"  # stands for a space at which no line breaks
+_GLUE = "\0"  # a space at which no line may break
 
 
 def say(text: str) -> None:
-    """Print a message in lines of the screen's width."""
+    """Print a message, wrapped at the screen's width."""
     print_line(wrapped(text, width=screen().width))
 
 
@@ -106,7 +106,7 @@ def _write(stream: TextIO, text: str) -> None:
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write a file that somebody asked for. Raises UsageError where that cannot be."""
+    """Write a file that the user requested. Raises UsageError if it cannot be written."""
     from grader.errors import UsageError
 
     try:
@@ -146,15 +146,15 @@ ERASE = "\r\x1b[K"  # back to the margin, and erase to the end of the line
 def waiting(
     name: str, *, doing: str = "grading", quiet: bool = False, stream: TextIO | None = None
 ) -> Iterator[Callable[[str], None]]:
-    """Give a function that shows how far ``name`` is, in place; nothing is shown where nobody would see it.
+    """Yield a function that shows the progress of ``name`` on one line; it does nothing if ``stream`` is no terminal.
 
-    A terminal that cannot erase (``TERM=dumb``) gets one plain line at the start.
+    A terminal that cannot erase (``TERM=dumb``) gets one line at the start.
     """
     stream = stream or sys.stderr
     if quiet or not stream.isatty():
         yield lambda words: None
     elif os.environ.get("TERM", "dumb") == "dumb":
-        with suppress(OSError):  # the terminal has gone; the grading goes on
+        with suppress(OSError):  # the terminal was closed; the grading continues
             _write(stream, f"{doing} {name} {'…' if _unicode(stream) else '...'}\n")
         yield lambda words: None
     else:
@@ -166,7 +166,7 @@ def waiting(
 
 
 class _Line:
-    """One line that is written over; two backends may call from their threads, the last one late."""
+    """One line that is overwritten; two backends may call it from their threads, even after `close`."""
 
     def __init__(self, name: str, stream: TextIO) -> None:
         self._name = name

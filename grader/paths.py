@@ -1,4 +1,4 @@
-"""Where warpgrade keeps what it can make again, and what it cannot."""
+"""The folders of warpgrade: the package, the cache, and the user's data."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from pathlib import Path
 from typing import Literal
 
 PACKAGE = Path(__file__).resolve().parent
-"""The folder of the package `grader`; in a wheel the course lies inside, in a clone beside."""
+"""The folder of the package `grader`; in a wheel the course is inside it, in a clone next to it."""
 
 
 def cache_folder(*parts: str) -> Path:
-    """Folder of things that can be made again: compiled programs, native code, measured ceilings.
+    """The folder of data that can be computed again: compiled programs, native code, measured ceilings.
 
-    ``WARPGRADE_CACHE`` overrides the place; otherwise it is the platform's cache folder (``~/.cache/warpgrade`` on
-    Linux). The folder is not created: whoever writes there creates it.
+    ``WARPGRADE_CACHE`` overrides it; otherwise it is the platform's cache folder (``~/.cache/warpgrade`` on Linux).
+    This function does not create the folder.
     """
     return _folder("WARPGRADE_CACHE", "user_cache_path").joinpath(*parts)
 
 
 def data_folder(*parts: str) -> Path:
-    """Folder of what is a person's own: their progress, and the profiles of their GPUs.
+    """The folder of the user's data: the progress, and the profiles of GPUs.
 
-    ``WARPGRADE_DATA`` overrides the place; otherwise it is the platform's data folder (``~/.local/share/warpgrade`` on
-    Linux). The folder is not created: whoever writes there creates it.
+    ``WARPGRADE_DATA`` overrides it; otherwise it is the platform's data folder (``~/.local/share/warpgrade`` on Linux).
+    This function does not create the folder.
     """
     return _folder("WARPGRADE_DATA", "user_data_path").joinpath(*parts)
 

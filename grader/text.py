@@ -1,7 +1,7 @@
-"""Words and numbers for people: escaping of what a submission wrote, units, sizes, plain ASCII.
+"""Text and numbers in reports: escaping of hostile text, units, sizes, plain ASCII.
 
-Renderers pass text that a student controls (messages, printf output, names, paths) through `safe`, but for JSON, which
-has escapes of its own.
+Renderers pass text that a student controls (messages, printf output, names, paths) through `safe`, except JSON, which
+has its own escapes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 def safe(text: str, *, lines: bool = False) -> str:
     """Return ``text`` with every control character, bidirectional mark and invisible character made visible.
 
-    A tab becomes four spaces; a newline stays only with ``lines=True``, and is a space otherwise.
+    A tab becomes four spaces; a newline is kept with ``lines=True``, and becomes a space otherwise.
     """
     return "".join(_visible(character, lines) for character in text)
 
@@ -51,7 +51,7 @@ def _visible(character: str, lines: bool) -> str:
 
 
 def to_ascii(text: str) -> str:
-    """Return ``text`` for a terminal that knows only ASCII; escape sequences of colours stay."""
+    """Return ``text`` for a terminal that shows only ASCII; escape sequences of colours are kept."""
     folded = "".join(_ASCII.get(character, character) for character in text)
     return folded.encode("ascii", "backslashreplace").decode("ascii")
 
@@ -96,20 +96,20 @@ def listed(words: Iterable[str]) -> str:
 
 
 def index_words(index: Sequence[int], axes: int = 1) -> str:
-    """Return a 3-D index as people write it: ``7``, ``(7, 1)``; with more than ``axes`` numbers only where needed."""
+    """Return a 3-D index: ``7``, ``(7, 1)``; with more than ``axes`` numbers only if they are not 0."""
     used = max([axes, *(axis for axis, number in enumerate(index, start=1) if number)])
     return str(index[0]) if used == 1 else "({})".format(", ".join(map(str, index[:used])))
 
 
 def number(value: float | None) -> str:
-    """Return a counter's value: whole numbers in full, others with four significant digits, nothing as ``–``."""
+    """Return a counter's value: integers in full, others with four significant digits, None and NaN as ``–``."""
     if value is None or value != value:
         return "–"
     return f"{value:.0f}" if float(value).is_integer() and abs(value) < 1e15 else f"{value:.4g}"
 
 
 def cut(text: str, most: int = 4000) -> str:
-    """Return at most ``most`` characters, and an … where there were more."""
+    """Return at most ``most`` characters, and an … if there were more."""
     return text if len(text) <= most else text[:most] + "…"
 
 

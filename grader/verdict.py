@@ -1,7 +1,7 @@
 """The result of grading one submission, as frozen records.
 
-Nothing here computes: stages fill these records, renderers read them. `Verdict.to_dict` is the `--json` form
-(schema ``warpgrade/run/1``, see ``grader/render/run.schema.json``).
+Stages fill these records, renderers read them. `Verdict.to_dict` is the `--json` form (schema ``warpgrade/run/1``, see
+``grader/render/run.schema.json``).
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ VERDICTS = (
     "pass", "wrong", "slow", "technique", "race", "out_of_bounds", "compile_error", "invalid", "policy",
     "crash", "timeout", "limit", "cheat", "inconclusive", "unsupported", "error",
 )  # fmt: skip
-"""Every word that a verdict may be; docs/verdicts.md explains each."""
+"""All verdicts; docs/verdicts.md explains each."""
 
 EXIT_CODES: Mapping[str, int] = {"pass": 0, "inconclusive": 3, "unsupported": 4, "error": 5}
-"""Exit codes by verdict; a word that is not listed exits 1 (not passed)."""
+"""Exit codes by verdict; the exit code of all others is 1 (not passed)."""
 
 BACKENDS = ("auto", "gpu", "sim")
-"""What ``--backend`` may say."""
+"""The values of ``--backend``."""
 
 SEED_BITS = 53
-"""Of a run's seed: what every reader of JSON keeps exactly."""
+"""Bits of a run's seed: every JSON reader keeps such an integer exactly."""
 
 MAX_SEED = 2**SEED_BITS - 1
 
@@ -43,10 +43,10 @@ class Access:
 
 @dataclass(frozen=True)
 class Place:
-    """Where something happened that a finding is about: a thread's access, or an operation of a host file.
+    """A place that a finding is about: a thread's access, or an operation of a host file.
 
-    ``role`` says what stands there: ``read``, ``write``, ``atomic``, ``copy``, ``exit`` or ``barrier`` of a thread; of
-    an operation ``accused`` or ``other``, or ``either`` where neither is too early.
+    ``role`` is ``read``, ``write``, ``atomic``, ``copy``, ``exit`` or ``barrier`` for a thread; for an operation
+    ``accused`` or ``other``, or ``either`` if neither of two operations is too early.
     """
 
     role: str
@@ -54,21 +54,21 @@ class Place:
     file: str | None = None  # its name, without the folder
     thread: tuple[int, int, int] | None = None
     block: tuple[int, int, int] | None = None
-    stream: int | None = None  # of an operation: numbered as the host file made them; 0 is the default stream
+    stream: int | None = None  # of an operation: in the host file's order of creation; 0 is the default stream
     device: int = 0
-    occurrence: int | None = None  # which operation of its line it is, from 1; None: the only one, or not known
+    occurrence: int | None = None  # its number among the operations of its line, from 1; None: the only one, or unknown
     when: str = ""  # "" in this run | "earlier_run" | "setup"
 
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One thing found: the fact, the place, the evidence, the next step.
+    """One finding: the fact, the place, the evidence, the next step.
 
-    ``kind`` is a verdict word or a finer name: ``race``, ``missing_fence``, ``out_of_bounds``, ``null``,
+    ``kind`` is a verdict or a finer name: ``race``, ``missing_fence``, ``out_of_bounds``, ``null``,
     ``misaligned``, ``uninitialised_read``, ``barrier_divergence``, ``deadlock``, ``instruction_budget``, ``trap``,
     ``assert``, ``inactive_lane``, ``bad_mask``, ``same_value_write``, ``compile_error``, ``unsupported`` …
-    ``thread`` and ``block`` are 3-D indices; ``address`` is an offset in bytes into ``array``, or a full address
-    where no array is known; ``index`` is the element index into ``array``.
+    ``thread`` and ``block`` are 3-D indices; ``address`` is an offset in bytes into ``array``, or an address if the
+    array is not known; ``index`` is the element index into ``array``.
     """
 
     kind: str
@@ -86,14 +86,14 @@ class Diagnostic:
     index: int | None = None
     address: int | None = None
     accesses: tuple[Access, ...] = ()
-    count: int = 1  # how many times it was seen
+    count: int = 1  # number of occurrences
     hint: str = ""
     counter: str | None = None  # of a missed expectation: the name in docs/counters.md
-    launch: str = ""  # of a kernel that a host file launched: the line there and the arguments, where they are known
-    cause: str = ""  # what exactly it is, finer than the kind: a stable word, "" where the kind has no finer ones
-    rule: str = ""  # which rule made the hint (`grader.grading.hints`); "" where no rule spoke
+    launch: str = ""  # of a kernel that a host file launched: the line there, and the arguments if they are known
+    cause: str = ""  # a stable word, finer than the kind; "" if the kind has no causes
+    rule: str = ""  # the rule of the hint (`grader.grading.hints`); "" if there is none
     places: tuple[Place, ...] = ()  # where it happened; of a race both accesses, of a host file the operations
-    names: tuple[str, ...] = ()  # what the kernel calls the array: a name for each parameter that it is
+    names: tuple[str, ...] = ()  # the names of the kernel's parameters that are this array
     axes: tuple[int, int] = (1, 1)  # of the launch's blocks and of its grid: how many numbers name a thread, a block
 
 
@@ -125,10 +125,10 @@ class LineCounters:
 
 @dataclass(frozen=True)
 class WorstRequest:
-    """The request of a source line that touched the most sectors or took the most wavefronts: what a picture shows.
+    """The request of a source line with the most sectors or wavefronts, for a picture.
 
-    ``offsets`` has a byte offset into ``array`` for each of the 32 lanes, None for one that takes no part; ``base`` is
-    where that array starts in the block's shared memory (0 in global memory, where arrays start at a cache line).
+    ``offsets`` has a byte offset into ``array`` for each of the 32 lanes, None for an inactive lane; ``base`` is the
+    array's offset in the block's shared memory (0 in global memory, where arrays start at a cache line).
     """
 
     kernel: str
@@ -142,12 +142,12 @@ class WorstRequest:
     bytes_per_lane: int
     offsets: tuple[int | None, ...]
     taken: int  # sectors (global) or wavefronts (shared)
-    least: int  # as few as would do for these bytes; wavefronts: one for each group of lanes
+    least: int  # the minimum for these bytes; wavefronts: one for each group of lanes
 
 
 @dataclass(frozen=True)
 class LaunchRecord:
-    """One kernel launch with what was counted. Counter names: docs/counters.md."""
+    """One kernel launch with its counters. Counter names: docs/counters.md."""
 
     kernel: str
     grid: tuple[int, int, int]
@@ -156,38 +156,38 @@ class LaunchRecord:
     counters: Mapping[str, float]
     lines: tuple[LineCounters, ...] = ()
     backend: str = "sim"
-    worst: tuple[WorstRequest, ...] = ()  # one for each line, space and kind; those first that waste most
+    worst: tuple[WorstRequest, ...] = ()  # one for each line, space and kind; the most wasteful first
 
 
 @dataclass(frozen=True)
 class Operation:
-    """What one stream did at one time: a bar of a timeline. Seconds from the beginning of the run."""
+    """One operation of a stream: a bar of a timeline. Times are in seconds from the beginning of the run."""
 
     kind: str  # "kernel" | "to_device" | "to_host" | "on_device" | "on_host" | "peer" | "fill" | "prefetch"
-    name: str  # the kernel's, or the array's where it is known
-    stream: int  # numbered as the host file made them; 0 is the default stream
+    name: str  # of the kernel, or of the array if it is known
+    stream: int  # in the host file's order of creation; 0 is the default stream
     start_s: float
     end_s: float
     bytes: int = 0  # of copies and fills
     line: int | None = None  # of the host file
     device: int = 0
-    turn: int = 0  # which operation of its line it is, from 1; 0 where nobody counted
+    turn: int = 0  # its number among the operations of its line, from 1; 0 if it was not counted
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """Copies and kernels of one run of a host file. It is drawn; `fast` is never graded by it."""
+    """Copies and kernels of one run of a host file, for the drawing; `fast` is never graded by it."""
 
     operations: tuple[Operation, ...]
     elapsed_s: float
     modelled: bool  # by the stand-in's clock, with the link and bandwidth of ``device``; else measured by events
     device: str
-    scale: float = 1.0  # the times are those of so many times the work that the operations did
+    scale: float = 1.0  # the times are for this multiple of the operations' work
 
 
 @dataclass(frozen=True)
 class Roof:
-    """Where a timed run stands on the device's roofline: a point, and the slope and the flat roof above it."""
+    """A timed run on the device's roofline: its point, and the two roofs (bandwidth and compute)."""
 
     intensity: float  # operations for each byte that the task must move
     achieved: float  # operations per second
@@ -212,7 +212,7 @@ class Measurement:
     line: str  # the pass line in words, e.g. "0.70 of peak"
     line_fraction: float | None
     provisional: bool
-    roof: Roof | None = None  # None where the task computes nothing, or a peak is not known
+    roof: Roof | None = None  # None if the task has no operations, or a peak is not known
 
 
 @dataclass(frozen=True)
@@ -229,16 +229,16 @@ class Verdict:
     measured: Measurement | None = None
     device: str | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
-    printed: str = ""  # what the kernel wrote with printf in `printed_case`
+    printed: str = ""  # printf output of the kernel in `printed_case`
     printed_case: CaseResult | None = None  # the failing case, or the smallest
-    file: str | None = None  # the path that was graded
+    file: str | None = None  # the graded path
     sandbox: str = "landlock"  # "landlock" | "none"
     next_step: str = ""
     elapsed_s: float = 0.0
     notes: tuple[str, ...] = field(default=())
     timeline: Timeline | None = None  # of a host exercise: the simulated size's run, or a timed size's on a GPU
-    host_counters: Mapping[str, float] = field(default_factory=dict)  # what the host file did, on the stand-in
-    failing: CaseResult | None = None  # the case that the first finding is about: the one whose own first finding it is
+    host_counters: Mapping[str, float] = field(default_factory=dict)  # counters of the host file, from the stand-in
+    failing: CaseResult | None = None  # the case of the first finding
 
     @property
     def passed(self) -> bool:
@@ -246,7 +246,7 @@ class Verdict:
 
     @property
     def failing_case(self) -> CaseResult | None:
-        """The case that the first finding is about, or else the first that failed."""
+        """The case of the first finding, or else the first failed case."""
         return self.failing or next((case for case in self.cases if case.status == "failed"), None)
 
     @property
@@ -257,5 +257,5 @@ class Verdict:
         return next(stage for stage in self.stages if stage.name == name)
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON form: plain dicts and lists, in the order of the fields, with ``passed`` beside ``verdict``."""
+        """The JSON form: plain dicts and lists, in the order of the fields, and ``passed``."""
         return asdict(self) | {"passed": self.passed}

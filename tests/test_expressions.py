@@ -103,7 +103,7 @@ def test_values_beyond_62_bits_are_refused_before_they_are_computed(text: str) -
         ("~1.5", "arguments"),
         ("1.5 << 2", "shifted"),
         ("cdiv(1.5, 2)", "integers"),
-        ("sqrt(0 - 1)", "no number"),
+        ("sqrt(0 - 1)", "has no value"),
     ],
 )
 def test_what_is_no_arithmetic_is_refused_with_its_reason(text: str, words: str) -> None:

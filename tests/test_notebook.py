@@ -65,7 +65,7 @@ def test_the_cell_is_kept_in_a_file_where_that_is_asked_for(tmp_path: Path):
         ("nothing_like_it", "there is no exercise"),
         ("'vector_add", "No closing quotation"),
         ("vector_add --timeout nan", "must be a positive number of seconds"),
-        ("vector_add --device -1", "counted from 0"),
+        ("vector_add --device -1", "must be 0 or more"),
         ("vector_add --backend sim --save /dev/null/x.cu", "cannot write"),
         ("-h", "%%grade NAME"),
     ],
