@@ -138,9 +138,7 @@ def _ran(job: Job, session: Session, case: Case, order: str = "usual", *, keeps_
     data = job.book.data(case)
     plan = plan_of(job.exercise, case, job.compiled, job.backend.device_limits)
     run = replace(case_run(job.exercise, case, data, plan), order=order, keeps_state=keeps_state)
-    execution = session.run(run)
-    if not job.exercise.host:
-        execution = without_unused_lanes(session, run, execution)
+    execution = without_unused_lanes(session, run, session.run(run))
     word = failure_word(execution)
     wrong = _wrong(job, case, data, plan, execution) if word in (None, "race") else None
     unwritten = any(found.kind == "uninitialised_read" for found in execution.findings)

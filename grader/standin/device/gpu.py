@@ -67,6 +67,7 @@ class SimulatedGpu:
         self.options = options
         self.left = options.instructions
         self.counting = True
+        self.undefined = options.undefined
         self._module, self._parameters = module, parameters
         prints = any(name in module.functions for name in ("vprintf", "__assertfail"))
         # One thread: a launch on several may have to be repeated, and the memory from before it is not kept.
@@ -152,6 +153,7 @@ class SimulatedGpu:
         return self._counted[key]
 
     def _launch(self, kernel: KernelLaunch, hidden: Callable[[MemoryRegion], bool]) -> Launched:
+        self._device.undefined = self.undefined
         unseen = {key for region, key in self._keys.items() if hidden(region)}
         away = [a for a in self._device.arrays if a.name in unseen]
         self._device.arrays = [a for a in self._device.arrays if a.name not in unseen]

@@ -37,6 +37,7 @@ class DeviceServer:
 
     def _bind(self, message: dict[str, Any]) -> dict[str, Any]:
         self._arrays = {name: (row[0], row[1], row[2], row[3]) for name, row in message["arrays"].items()}
+        self._device.gpu.undefined = message["undefined"]
         self._device.begin_setup(self._arrays)
         return {"is": "done"}
 

@@ -20,7 +20,7 @@ from grader.backends.hostfile.case import (
     run_case,
 )
 from grader.backends.hostfile.child_files import where
-from grader.backends.mappings import PAGE
+from grader.backends.mappings import PAGE, Span
 from grader.backends.patience import Patience
 from grader.backends.sim.session import START_S, SimSession, as_launches, as_timeline
 from grader.errors import GraderFault, SubmissionError, WarpgradeError
@@ -96,6 +96,8 @@ class HostfileSimSession(Closing):
         self._device = DeviceSession(pair.device, program, limits)
         self._allowance = Allowance(pair.host, pair.memory_bytes)
         self._arrays: dict[str, tuple[npt.NDArray[np.generic], npt.NDArray[np.generic]]] = {}
+        self._spans: dict[str, Span] = {}
+        self._undefined = CaseRun.undefined
         self._reports: list[dict[str, Any]] = []
         self._graded = False
         self._stopped: WarpgradeError | None = None
@@ -134,7 +136,7 @@ class HostfileSimSession(Closing):
         What the host file or its kernels do wrong is an Execution with ``failure``, also where that ends the session.
         Raises Unsupported, GraderFault.
         """
-        self._reports = []
+        self._reports, self._undefined = [], run.undefined
         started = time.monotonic()
         try:
             ended = run_case(self, self._exercise, run.buffers)
@@ -150,16 +152,20 @@ class HostfileSimSession(Closing):
         What is returned is the parent's own: each run takes it to the shared file, and brings it back when it ends.
         """
         self._arrays, arrays, bound = {}, [], {}
+        if self._undefined == CaseRun.undefined:  # else it is the last case once more, in the same place
+            self._spans = {}
         roles = {array.name: array.role for array in self._exercise.arrays}
         for name, values in data.items():
-            span = self._pair.shared.reserve(values.nbytes)
-            self._pair.shared.reserve(GAP_BYTES)
+            if name not in self._spans:
+                self._spans[name] = self._pair.shared.reserve(values.nbytes)
+                self._pair.shared.reserve(GAP_BYTES)
+            span = self._spans[name]
             there = self._pair.shared.array(span, values.dtype.name)
             there[:] = values
             self._arrays[name] = (values.copy(), there)
             arrays.append({"offset": span.offset, "size": span.size, "dtype": values.dtype.name})
             bound[name] = [span.offset, span.size, values.dtype.name, roles[name]]
-        self._asked({"do": "bind", "arrays": bound})
+        self._asked({"do": "bind", "arrays": bound, "undefined": self._undefined})
         self._graded = False
         try:
             self._ask({"do": "setup", "arrays": arrays})

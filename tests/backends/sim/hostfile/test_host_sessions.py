@@ -15,6 +15,7 @@ from grader.compile.toolchain import find_toolchain
 from grader.dev.grading import PairPool
 from grader.errors import GraderFault, RefusedProgram, SubmissionError, Unsupported
 from grader.exercise import Array, Exercise, Tolerance, Work
+from grader.grading.undefined import without_unused_lanes
 from grader.inputs import is_poison
 from grader.launch import LaunchPlan
 from grader.process.child import Child
@@ -119,6 +120,20 @@ def test_a_program_that_no_gpu_would_load_ends_before_the_host_file_is_read():
     backend = HostfileSimBackend(EXERCISE, HONEST.encode(), "sums_host.py", threads=1)
     with pytest.raises(RefusedProgram, match="sums declares 204800 bytes of __shared__ arrays"):
         backend.open(compile_source(big, "sums.cu", target="sm_80"), LIMITS)
+
+
+LANES = "float other = sum; for (int o = 16; o; o >>= 1) other += __shfl_down_sync(0xffffffff, other, o); "
+
+
+@pytest.mark.parametrize(("use", "failure"), [("other == 1e30f ? 0 : sum", None), ("fmaxf(sum, other - 1e9f)", "race")])
+def test_a_shuffle_from_a_lane_that_has_left_counts_only_if_an_output_depends_on_it(use, failure):
+    kernel = KERNEL.replace(b"out[row] = sum;", f"{LANES} out[row] = {use};".encode())
+    backend = HostfileSimBackend(EXERCISE, HONEST.encode(), "sums_host.py", threads=1)
+    with backend.open(compile_source(kernel, "sums.cu", target="sm_80"), LIMITS) as one:
+        for run in (case(100), case(3), case(100), case(3)):
+            execution = without_unused_lanes(one, run, one.run(run))
+            assert np.array_equal(execution.outputs["out"], sums(run))
+            assert execution.failure == failure
 
 
 def test_a_launch_beyond_the_bounds_of_the_kernel_is_an_error_of_cuda():
