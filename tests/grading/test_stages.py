@@ -11,7 +11,7 @@ import pytest
 
 from grader.backends.base import Backend, CaseRun, Execution
 from grader.compile import Entry, Parameter, Program
-from grader.errors import GraderFault, SubmissionError, Unsupported
+from grader.errors import GraderFault, RefusedProgram, SubmissionError, Unsupported
 from grader.exercise import SECRET_SIZES, Array, Exercise, Expect, Target, Tolerance, Work
 from grader.gpus.models import capability, simulable
 from grader.grading.advice import next_step
@@ -408,6 +408,15 @@ def test_session_that_the_submission_killed_is_its_own_verdict(request_for):
     verdict = grade(request_for(FakeBackend(behave=hang)))
     assert (verdict.verdict, verdict.exit_code) == ("timeout", 1)
     assert verdict.cases[0].status == "failed"
+
+
+def test_a_program_that_no_gpu_would_load_fails_to_compile_and_has_no_cases(request_for):
+    def ends(run: CaseRun) -> Execution:
+        raise RefusedProgram("compile_error", "it cannot be assembled")
+
+    verdict = grade(request_for(FakeBackend(behave=ends)))
+    assert (verdict.verdict, verdict.cases, verdict.failing) == ("compile_error", (), None)
+    assert [stage.status for stage in verdict.stages[:2]] == ["failed", "skipped"]
 
 
 def test_missed_technique_keeps_the_points_for_the_answer(request_for):
