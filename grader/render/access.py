@@ -1,4 +1,4 @@
-"""One memory request: rows of 32 cells, the sentences below them, and the picture as a terminal draws it. Pure.
+"""A picture of one memory request: rows of 32 cells, sentences below them, and the drawing for a terminal. Pure.
 
         sector 0 sector 1 sector 2 sector 3
 byte 0 │█░█░█░█░│█░█░█░█░│█░█░█░█░│█░█░█░█░│ lanes 0–15
@@ -24,7 +24,7 @@ CELLS = 32
 GROUP = 8  # cells between two bars: a sector, or a quarter of the banks
 LINE_BYTES, SECTOR_BYTES, WORD_BYTES = 128, 32, 4
 USED, PARTLY, WASTED, IDLE = "used", "partly", "wasted", "idle"
-"""A cell's bytes: wanted by lanes; some of them; moved for nothing; not moved (of a bank: has nothing to do)."""
+"""A cell's bytes: all requested; some requested; moved but not requested; not moved (a bank: idle)."""
 
 ROWS_SHOWN = 5
 WORDS_SHOWN = 4
@@ -45,7 +45,7 @@ def rows_of(request: WorstRequest) -> tuple[AccessRow, ...]:
 
 
 def shown_rows(request: WorstRequest) -> list[AccessRow | str]:
-    """Return the rows to draw, with a line of text in place of those left out."""
+    """Return the rows to draw, with a line of text for those that are not drawn."""
     rows = rows_of(request)
     if len(rows) <= ROWS_SHOWN:
         return [*rows]
@@ -54,7 +54,7 @@ def shown_rows(request: WorstRequest) -> list[AccessRow | str]:
 
 
 def picture_for(found: Diagnostic, launches: Iterable[LaunchRecord]) -> WorstRequest | None:
-    """Return the request to draw beside a finding about a counter; None where no picture would explain it."""
+    """Return the request to draw for a finding about a counter; None if no picture would explain it."""
     counter = found.counter or ""
     if "wavefront" in counter or counter.startswith("shared_"):
         space = "shared"
@@ -85,7 +85,7 @@ def title(request: WorstRequest) -> str:
 
 
 def summary(request: WorstRequest) -> str:
-    """Return what it costs: sectors and bytes, or wavefronts."""
+    """Return the cost of a request in words: sectors and bytes, or wavefronts."""
     wasteful = request.taken > request.least
     if request.space == "shared":
         better = f" where {request.least} would do: a bank serves one word at a time" if wasteful else ""
@@ -98,11 +98,11 @@ def summary(request: WorstRequest) -> str:
 
 
 def busiest_bank(request: WorstRequest) -> tuple[int, str] | None:
-    """Return a bank with the most words, and which they are; None where no bank has two."""
+    """Return a bank with the most words, and a sentence that lists them; None if no bank has two."""
     if request.space != "shared":
         return None
     banks = [bank for group in _groups(request) for bank in group.items()]
-    bank, words = max(banks, key=lambda found: len(found[1]), default=(0, {}))
+    bank, words = max(banks, key=lambda bank_and_words: len(bank_and_words[1]), default=(0, {}))
     if len(words) < 2:
         return None
     named = [f"{word} ({lane_words(lanes)})" for word, lanes in words.items()]
@@ -128,7 +128,7 @@ def lane_words(lanes: Sequence[int], most: int = 3) -> str:
 
 
 def _active(request: WorstRequest) -> dict[int, int]:
-    """Lane -> byte offset, of the lanes that take part."""
+    """Lane -> byte offset, of the active lanes."""
     return {lane: offset for lane, offset in enumerate(request.offsets) if offset is not None}
 
 
@@ -163,7 +163,7 @@ Bank = dict[int, list[int]]  # word -> the lanes that want it
 
 
 def _wavefronts(request: WorstRequest) -> tuple[AccessRow, ...]:
-    """Wavefront k of a group of lanes serves the k-th word of each bank; the hardware's own order is not known."""
+    """Wavefront k of a group of lanes serves the k-th word of each bank; the hardware's order is not known."""
     rows: list[AccessRow] = []
     for group in _groups(request):
         for k in range(max(map(len, group.values()))):
@@ -175,7 +175,7 @@ def _wavefronts(request: WorstRequest) -> tuple[AccessRow, ...]:
 
 
 def _groups(request: WorstRequest) -> list[Mapping[int, Bank]]:
-    """The words that each bank has to serve, for each group of lanes that are served together."""
+    """The words of each bank, for each group of lanes that are served together."""
     active = _active(request)
     words = max(1, request.bytes_per_lane // WORD_BYTES)
     span = CELLS // words * (2 if words > 1 and request.kind == "load" and _partners_agree(active) else 1)
@@ -193,7 +193,7 @@ def _groups(request: WorstRequest) -> list[Mapping[int, Bank]]:
 
 
 def _partners_agree(active: Mapping[int, int]) -> bool:
-    """Whether all active lanes l and l ^ 1 want one address, or all l and l ^ 2: then groups are twice as large."""
+    """Whether all active lanes l and l ^ 1 have one address, or all l and l ^ 2: then groups are twice as large."""
     return any(
         all(active.get(lane ^ distance, offset) == offset for lane, offset in active.items()) for distance in (1, 2)
     )
@@ -209,7 +209,7 @@ INDENT = 4
 
 
 def picture_of(found: Diagnostic, launches: Sequence[LaunchRecord], width: int) -> list[Text]:
-    """Return the picture of the request that a missed expectation is about, for the report; mostly there is none."""
+    """Return the picture of the request for a missed expectation; empty if there is none."""
     request = picture_for(found, launches)
     lines = access_picture(request, width=width - INDENT) if request else []
     drawn = [Text(" " * INDENT + line, no_wrap=True) for line in lines]
@@ -220,7 +220,7 @@ def picture_of(found: Diagnostic, launches: Sequence[LaunchRecord], width: int) 
 
 
 def access_picture(request: WorstRequest, *, width: int = WIDEST) -> list[str]:
-    """Return the lines of the picture, without colour; none where the width leaves no room for it."""
+    """Return the lines of the picture, without colour; empty if the width is too small."""
     if width < NARROWEST:
         return []
     cells = {cell for row in rows_of(request) for cell in row.cells}

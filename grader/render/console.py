@@ -1,4 +1,4 @@
-"""Text as a terminal shows it, made with rich: what it renders as a string, a statement, a source file in colours."""
+"""Text for terminals, made with rich: renderables as a string, statements, source files in colours."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def rendered(parts: Iterable[RenderableType], *, width: int, color: bool, unicode: bool) -> str:
-    """Return what a terminal of ``width`` shows of the parts, one below the other, without spaces at ends of lines."""
+    """Return the parts, one below the other, as text for a terminal of ``width``, without trailing spaces."""
     file = StringIO()
     console = Console(
         file=file, width=width, force_terminal=color, no_color=not color, color_system="standard" if color else None,
@@ -30,7 +30,7 @@ def rendered(parts: Iterable[RenderableType], *, width: int, color: bool, unicod
 
 
 def source_text(source: str, suffix: str) -> str:
-    """Return ``source`` coloured in the terminal's own sixteen colours; no line is broken, wrapped or padded."""
+    """Return ``source`` in the terminal's sixteen colours; no line is broken or padded."""
     from rich.syntax import Syntax
 
     file = StringIO()
@@ -46,16 +46,16 @@ _UNSEEN = re.compile(r"^(?:<!--.*?-->|!\[[^\n]*\]\([^\n]*\))[ \t]*\n?", re.MULTI
 
 
 def statement_text(markdown: str, *, width: int = 80, color: bool = True, unicode: bool = True) -> str:
-    """Return ``markdown`` as a terminal shows it. Code blocks are never wrapped: they hold drawings."""
-    seen = re.sub(r"\n{3,}", "\n\n", _UNSEEN.sub("", markdown))
-    return rendered([_with_drawings(safe(seen, lines=True))], width=width, color=color, unicode=unicode)
+    """Return ``markdown`` rendered for a terminal. Code blocks are never wrapped: they contain drawings."""
+    visible = re.sub(r"\n{3,}", "\n\n", _UNSEEN.sub("", markdown))
+    return rendered([_with_drawings(safe(visible, lines=True))], width=width, color=color, unicode=unicode)
 
 
 def _with_drawings(markdown: str) -> Markdown:
     from rich.markdown import CodeBlock, Markdown
 
     class Drawing(CodeBlock):
-        """A code block line by line as it is, a little indented."""
+        """A code block, line by line, unchanged but indented."""
 
         def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
             for line in str(self.text).rstrip("\n").split("\n"):

@@ -1,8 +1,8 @@
 """The page's drawings as SVG: a request's sectors or banks, the pass line, the roofline, the timeline. Pure.
 
 Each has a title and a description, takes its colours from the page's style sheet, and is readable at 330 pixels; but a
-timeline is as wide as a page on a desk, and scrolls sideways on a phone. Its bars say what they are under a pointer.
-`Markup.format` escapes everything that is filled in.
+timeline has the width of a desktop page, and scrolls sideways on a phone. Its bars have tooltips. `Markup.format`
+escapes all inserted text.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _BAR = Markup(
 def svg(
     kind: str, name: str, height: float, heading: str, described: str, body: Sequence[Markup], width: int = WIDTH
 ) -> Markup:
-    """Return a whole drawing; ``name`` is unique on the page."""
+    """Return a complete drawing; ``name`` must be unique on the page."""
     words = {"title": safe(heading), "desc": safe(described)}
     return _SVG.format(kind=kind, id=name, width=width, height=f"{height:g}", body=Markup("").join(body), **words)
 
@@ -55,12 +55,12 @@ def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
 
 # --------------------------------------------------------------------------------------------------------- a request
 
-CELL, GAP = 10, 4  # a cell is a word or a bank; a gap stands between groups of 8
+CELL, GAP = 10, 4  # a cell is a word or a bank; a gap separates groups of 8
 ROW = 34  # caption and cells
 
 
 def access_svg(request: WorstRequest, name: str) -> Markup:
-    """Return the rows of cells that lanes touch; the words below the drawing are the page's."""
+    """Return the rows of cells that lanes access; the page adds the sentences below."""
     shared = request.space == "shared"
     heads = [f"banks {at}–{at + GROUP - 1}" if shared else f"sector {at // GROUP}" for at in range(0, CELLS, GROUP)]
     body = [text(_cell_x(GROUP * i) + (GROUP * CELL) / 2, 10, head, "label middle") for i, head in enumerate(heads)]
@@ -94,24 +94,24 @@ def _cell_x(cell: int) -> float:
 
 
 def speed_bar(measured: Measurement, name: str) -> Markup:
-    """Return the fraction that the pass line is about as a bar, with the line in it; nothing where it is not known."""
-    whole, fraction = lined_fraction(measured)
+    """Return the fraction of the peak or ceiling as a bar, with the pass line in it; empty if it is not known."""
+    reference, fraction = lined_fraction(measured)
     if fraction is None:
         return Markup("")
     line_at = measured.line_fraction or None  # 0: no line is known on this GPU
     fill = "fill met" if line_at is None or fraction >= line_at else "fill missed"
-    told = f"{percent(fraction)} of the {whole}"
+    description = f"{percent(fraction)} of the {reference}"
     body = [
         _RECT.format(x=0, y=18, w=WIDTH, h=16, kind="track"),
         _RECT.format(x=0, y=18, w=WIDTH * min(1.0, fraction), h=16, kind=fill),
-        text(0, 12, told, "label strong"),
+        text(0, 12, description, "label strong"),
     ]
     if line_at is not None:
         x = WIDTH * min(1.0, line_at)
         body.append(line(x, 14, x, 40, "passline"))
         body.append(text(x, 52, f"line {percent(line_at)}", "label end" if x > WIDTH / 2 else "label"))
-        told += f"; the pass line is {measured.line}"
-    return svg("bar", name, 56 if line_at else 38, "Speed and pass line", told, body)
+        description += f"; the pass line is {measured.line}"
+    return svg("bar", name, 56 if line_at else 38, "Speed and pass line", description, body)
 
 
 # -------------------------------------------------------------------------- the roofline, both axes of it logarithmic
@@ -132,7 +132,7 @@ class Point:
 
 @dataclass(frozen=True)
 class _Scale:
-    """Decades that the drawing shows, and where a value stands."""
+    """The decades of the axes, and the position of a value."""
 
     x_decades: tuple[int, int]
     y_decades: tuple[int, int]
@@ -147,7 +147,7 @@ class _Scale:
 
 
 def roofline_svg(roof: Roof, history: Sequence[Point], name: str) -> Markup:
-    """Return the two roofs, this run, and earlier runs of its ladder: the last POINTS_SHOWN of them."""
+    """Return the two roofs, this run, and the last POINTS_SHOWN earlier runs of its ladder."""
     earlier = [p for p in history if p.intensity > 0 and p.achieved > 0][-POINTS_SHOWN:]
     slope, ridge = roof.bandwidth * roof.intensity, roof.compute / roof.bandwidth
     described = (
@@ -191,7 +191,7 @@ def _roofs(roof: Roof, ridge: float, scale: _Scale) -> Iterator[Markup]:
 
 
 def _points(roof: Roof, earlier: Sequence[Point], scale: _Scale) -> Iterator[Markup]:
-    """Dots with names beside them; names that would overlap make room for each other."""
+    """Dots with labels beside them; labels are moved so that they do not overlap."""
     now = Point("this run", roof.intensity, roof.achieved)
     points = sorted([*earlier, now], key=lambda point: -point.achieved)
     heights = _spread([scale.y(point.achieved) for point in points])
@@ -205,7 +205,7 @@ def _points(roof: Roof, earlier: Sequence[Point], scale: _Scale) -> Iterator[Mar
 
 
 def _spread(heights: Sequence[float]) -> list[float]:
-    """Heights of names, from the top, each at least a name's height below the one before it and above the axis."""
+    """Heights of labels, from the top, each at least a label's height below the one before, and above the axis."""
     placed: list[float] = []
     for height in heights:
         placed.append(max(height, placed[-1] + LABEL_HEIGHT) if placed else height)
@@ -220,11 +220,11 @@ def _spread(heights: Sequence[float]) -> list[float]:
 
 CHART_WIDTH = 680
 CHART_RIGHT = CHART_WIDTH - 6
-LANE, BAR, SAID = 26, 18, 14  # a row, the bar in it, and the room below a row for what a finding says
-CHARACTER = 6.2  # pixels, about, of a name's letter
+LANE, BAR, NOTE = 26, 18, 14  # a row, the bar in it, and the space below a row for the words of a finding
+CHARACTER = 6.2  # approximate width of a letter in pixels
 FINENESS = (300, 150, 80, 40, 20)  # cells of a chart, the finest first
 BARS_SHOWN = 120
-BARS_SPOKEN = 6  # bars of a row that the description names
+BARS_DESCRIBED = 6  # bars of a row that the description names
 ROWS_SHOWN = 60
 SHADES: Mapping[str, str] = {
     "to_device": "in", "kernel": "run", "to_host": "out", "peer": "peer", "prefetch": "aside", "on_device": "aside",
@@ -237,12 +237,12 @@ def timeline_picture(
 ) -> dict[str, Any] | None:
     """Return the drawing, its legend (class and words), sentences below it, and the same as a table.
 
-    ``name`` is unique on the page, ``remark`` is the last sentence. None where there is nothing to draw.
+    ``name`` must be unique on the page, ``remark`` is the last sentence. None if there is nothing to draw.
     """
     if timeline is None:
         return None
     charts = (chart_of(timeline, cells=cells, marks=marks) for cells in FINENESS)
-    # the finest that has no more bars than a page should carry
+    # the finest chart with at most BARS_SHOWN bars
     chart = next((c for c in charts if c is None or len(c.bars) <= BARS_SHOWN or c.cells == FINENESS[-1]), None)
     if chart is None:
         return None
@@ -268,29 +268,30 @@ def _timeline_svg(chart: Chart, name: str) -> Markup:
     for lane in chart.lanes:
         body += [text(0, y + 13, lane.label, "label"), line(left, y + BAR + 3.5, CHART_RIGHT, y + BAR + 3.5, "grid")]
         body += _bars(lane, left, y)
-        said = [*_said(lane, left, y + BAR + 14)]
-        body += said
-        y += LANE + SAID * bool(said)
+        notes = [*_notes(lane, left, y + BAR + 14)]
+        body += notes
+        y += LANE + NOTE * bool(notes)
     if chart.returned is not None:
         x = _time_x(chart.returned, left)
         body.append(line(x, 2, x, y + 2, "returned"))
         body.append(text(x, y + 12, RETURNED, "mark end" if x > CHART_WIDTH / 2 else "mark"))
-        y += SAID
+        y += NOTE
     axis: list[Markup] = []
     for place, label in chart.ticks:
         x = _time_x(place, left)
         kind = "label end" if place > 0.97 else "label middle"
         axis += [line(x, 2, x, y, "grid"), text(min(x, CHART_RIGHT), y + 12, label, kind)]
-    told = "; ".join(f"{lane.label or 'beside it'}: {_spoken(lane)}" for lane in chart.lanes)
-    described = f"{told}. {', '.join(chart.shares_words)}. {', '.join(chart.caption)}."
+    lanes = "; ".join(f"{lane.label or 'at the same time'}: {_described(lane)}" for lane in chart.lanes)
+    described = f"{lanes}. {', '.join(chart.shares_words)}. {', '.join(chart.caption)}."
     title = f"Timeline of {counted(len(chart.lanes), 'row')}, {duration(chart.elapsed_s)}"
     return svg("timeline", name, y + 18, title, described, [*axis, *body], width=CHART_WIDTH)
 
 
-def _spoken(lane: Lane) -> str:
-    """A row in words, as much of it as anybody would listen to."""
-    names = [bar.name if bar.count > 1 else f"{ENGINES[bar.kinds[0]]} {bar.name}" for bar in lane.bars[:BARS_SPOKEN]]
-    return ", ".join(names) + (f" and {len(lane.bars) - BARS_SPOKEN} more" if len(lane.bars) > BARS_SPOKEN else "")
+def _described(lane: Lane) -> str:
+    """The first BARS_DESCRIBED bars of a row, in words."""
+    shown, more = lane.bars[:BARS_DESCRIBED], len(lane.bars) - BARS_DESCRIBED
+    names = [bar.name if bar.count > 1 else f"{ENGINES[bar.kinds[0]]} {bar.name}" for bar in shown]
+    return ", ".join(names) + (f" and {more} more" if more > 0 else "")
 
 
 def _time_x(place: float, left: float) -> float:
@@ -300,7 +301,7 @@ def _time_x(place: float, left: float) -> float:
 def _bars(lane: Lane, left: float, y: float) -> Iterator[Markup]:
     for bar in lane.bars:
         x, end = _time_x(bar.left, left), _time_x(bar.right, left)
-        width = max(1.5, end - x - 0.6)  # a hair's breadth between two bars
+        width = max(1.5, end - x - 0.6)  # a thin space between two bars
         fits = len(bar.name) * CHARACTER + 6 <= width
         label = text(x + 4, y + 13, bar.name, "name") if fits else Markup("")
         shade = SHADES[bar.kinds[0]] if len(bar.kinds) == 1 else "mixed"
@@ -310,8 +311,8 @@ def _bars(lane: Lane, left: float, y: float) -> Iterator[Markup]:
         yield _BAR.format(kind=kind, title=title, x=x, y=f"{y:g}", w=width, h=BAR, label=label)
 
 
-def _said(lane: Lane, left: float, y: float) -> Iterator[Markup]:
-    """What the finding says of a bar, below it."""
+def _notes(lane: Lane, left: float, y: float) -> Iterator[Markup]:
+    """The words of the finding below its bars."""
     for bar in lane.bars:
         if bar.mark:
             x = _time_x((bar.left + bar.right) / 2, left)
@@ -321,7 +322,7 @@ def _said(lane: Lane, left: float, y: float) -> Iterator[Markup]:
 
 
 def _rows(chart: Chart) -> Iterator[tuple[str, ...]]:
-    """Every bar in words, for the table: stream, what, from, for, bytes, line."""
+    """The rows of the table, one for each bar: stream, operation, start, duration, bytes, line."""
     stream = ""
     for lane in chart.lanes:
         stream = lane.label or stream

@@ -1,4 +1,4 @@
-"""What explains a finding: its lines in the file, where it happened, the accesses of a race, counters, speed. Pure."""
+"""The evidence of a finding: its lines in the file, its place, the accesses of a race, counters, speed. Pure."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ COLUMNS: Mapping[str, str] = {
     "instructions": "instructions",
     "registers": "regs",
 }
-"""Counters that the table shows, with their headings, where a launch has them; docs/counters.md explains all."""
+"""The counters of the table, with their headings; docs/counters.md explains all."""
 
 SYMBOLS: Mapping[str, str] = {"passed": "✔", "failed": "✘", "skipped": "–", "not_graded": "○"}
 """A mark for each status of a stage or a case."""
 
 ROLES: Mapping[str, str] = {"exit": "not there", "barrier": "waits"}
-"""What a thread does in a finding, where the kind of its access is no plain word for it."""
+"""Words for a thread's role in a finding, if the kind of its access is not a plain word."""
 
 COUNTED = ("pass", "technique", "slow")
-"""Verdicts on a right answer: the counters and the timeline tell more of it."""
+"""Verdicts on correct answers, whose reports have counters and the timeline."""
 
-BAR = 40  # characters of the bar that stands for the whole peak
+BAR = 40  # characters of the bar; its full width is the peak
 
 
 def points(verdict: Verdict) -> str:
@@ -39,7 +39,7 @@ def points(verdict: Verdict) -> str:
 
 
 def right_words(verdict: Verdict, right: str = "") -> str:
-    """What a pass is worth: how many cases, and how large they were; "" for any other verdict."""
+    """The number of cases of a pass, and the largest of them; "" for other verdicts."""
     if not verdict.passed or not verdict.cases:
         return ""
     largest = max(verdict.cases, key=lambda case: sum(case.size.values()))
@@ -54,7 +54,7 @@ def graded_words(verdict: Verdict) -> str:
 
 
 def evidence_rows(found: Diagnostic, case: str = "") -> list[Row]:
-    """Return label and text of what is known; ``case`` says at which size it happened."""
+    """Return labels and texts of the evidence; ``case`` is the size at which it happened."""
     of_block, of_grid = found.axes
     thread = [
         f"thread {index_words(found.thread, of_block)}" if found.thread and not found.accesses else "",
@@ -82,7 +82,7 @@ def _access_words(access: Access, of_block: int, of_grid: int) -> str:
 
 
 def _memory_words(found: Diagnostic) -> str:
-    """``global x[3]``; of memory that has no name, only words for it: ``memory allocated at line 24, element 3``."""
+    """``global x[3]``; for memory without a name a description: ``memory allocated at line 24, element 3``."""
     name = found.array or ""
     if " " in name:
         name = name.strip("()") + (f", element {found.index}" if found.index is not None else "")
@@ -99,7 +99,7 @@ def _memory_words(found: Diagnostic) -> str:
 
 
 def marks_of(found: Diagnostic) -> dict[int, str]:
-    """Return the lines to show, with a word beside each: the accesses of a race, else the line itself."""
+    """Return the lines to show, each with a word: those of the accesses of a race, else the finding's line."""
     if not found.accesses and is_host_finding(found):
         return marked_lines(found)
     marks: dict[int, str] = {}
@@ -116,14 +116,14 @@ def is_host_finding(found: Diagnostic) -> bool:
 
 
 EITHER = ("writes it", "writes it too")
-"""Words for the lines where both write: neither is too early."""
+"""Words for the lines of two writes, of which neither is too early."""
 
 BOTH = "queues both"
 WHEN: Mapping[str, str] = {"earlier_run": "of an earlier run", "setup": "in setup()"}
 
 
 def host_marks(found: Diagnostic) -> list[Marked]:
-    """The operations that the finding is about, the accused first; each line and stream once."""
+    """The operations of the finding, the accused first; each line and stream once."""
     if not is_host_finding(found) or not found.file:
         return []
     accused, other = kind_of(found.kind).roles
@@ -132,12 +132,12 @@ def host_marks(found: Diagnostic) -> list[Marked]:
     marks = list(dict.fromkeys(_mark(place) for place in found.places if place.line))
     if found.line is not None and all(mark.line != found.line for mark in marks):
         marks.insert(0, Marked(found.line, ""))
-    marks.sort(key=lambda mark: mark.line != found.line)  # stable: as the finding has them
+    marks.sort(key=lambda mark: mark.line != found.line)  # stable: otherwise in the finding's order
     return [replace(mark, word=mark.word or (other if i else accused)) for i, mark in enumerate(marks)]
 
 
 def _mark(place: Place) -> Marked:
-    """The mark of a place; it has a word already where the operation is not of this run."""
+    """The mark of a place; it has a word already if the operation is not of this run."""
     word = WHEN.get(place.when, "")
     return Marked(place.line or 0, word, place.stream, place.device, place.occurrence, drawn=not word)
 
@@ -156,7 +156,7 @@ def base(path: str) -> str:
 
 @dataclass(frozen=True)
 class QuotedFiles:
-    """The texts that a report may quote: ``source`` of the file ``graded``, ``beside`` of others, by name."""
+    """The texts that a report may quote: ``source`` is that of the file ``graded``, ``beside`` has others by name."""
 
     graded: str | None
     source: str
@@ -167,12 +167,12 @@ class QuotedFiles:
         return found.file is None or self.graded is None or base(found.file) == base(self.graded)
 
     def of(self, found: Diagnostic) -> str:
-        """The text of the file that the finding is about; "" where it is not at hand."""
+        """The text of the finding's file; "" if it is not available."""
         return self.source if self.are_of(found) else self.beside.get(base(found.file or ""), "")
 
     @property
     def printer(self) -> str:
-        """Who printed: the kernel; of a host exercise the host file, and its kernels where they can."""
+        """The origin of printed text: the kernel, or the host file, and its kernels if they can print."""
         host = ", ".join(name for name in self.beside if name.endswith(".py"))
         if not host:
             return "the kernel"
@@ -188,28 +188,28 @@ OVERLAP = "modelled_overlap"
 
 
 def asks_for_overlap(verdict: Verdict) -> bool:
-    """Whether too little overlap is what the verdict is about."""
+    """Whether the verdict is about too little overlap."""
     return any(found.counter == OVERLAP for found in verdict.diagnostics)
 
 
 def telling_counters(verdict: Verdict) -> Mapping[str, float]:
-    """What the host file did; the overlap only where there was something to overlap, or it was asked for."""
+    """The counters of the host file; the overlap only if there was something to overlap, or it is graded."""
     counters = verdict.host_counters
     overlap_too = counters.get("streams", 0) > 1 or asks_for_overlap(verdict)
     return counters if overlap_too else {name: value for name, value in counters.items() if name != OVERLAP}
 
 
 ONE_ORDER = (
-    "The drawing shows one order that is possible, in which it may go well by luck. Nothing forces it: the grader runs "
-    "each operation as late as is allowed, which is possible, too."
+    "The drawing shows one possible order, which may give the right result by luck. Nothing guarantees this order: the "
+    "grader runs each operation as late as is allowed, which is possible, too."
 )
-OVERLAP_GRADED = "The overlap is graded: this step asks for it (technique)."
+OVERLAP_GRADED = "The overlap is graded: this step requires it (technique)."
 
 
 def timeline_remark(verdict: Verdict, found: Diagnostic | None = None) -> str:
-    """What must be said below the timeline of a finding, or of a verdict without one; "" where the drawing says all.
+    """The sentence below the timeline of a finding, or of a verdict without one; "" if none is needed.
 
-    Of operations that nothing orders, a drawing shows one order: it need not be what went wrong.
+    For operations that nothing orders, a drawing shows one order, which may not be the one that went wrong.
     """
     if found is None:
         return OVERLAP_GRADED if asks_for_overlap(verdict) else ""
@@ -218,7 +218,7 @@ def timeline_remark(verdict: Verdict, found: Diagnostic | None = None) -> str:
 
 
 def host_rows(verdict: Verdict) -> list[Row]:
-    """Return what the host file did, in one row; nothing where it was not counted."""
+    """Return the counters of the host file in one row; empty if there are none."""
     counters = telling_counters(verdict)
     known = {name: in_words(name, counters[name]) for name in HOST_COUNTERS if counters.get(name)}
     if "copies" in known and "copied_bytes" in known:
@@ -227,12 +227,12 @@ def host_rows(verdict: Verdict) -> list[Row]:
 
 
 def columns_of(launches: Iterable[LaunchRecord]) -> dict[str, str]:
-    """Return the counters that any of the launches has, with their headings."""
+    """Return the counters that at least one launch has, with their headings."""
     return {name: heading for name, heading in COLUMNS.items() if any(name in x.counters for x in launches)}
 
 
 def alike(launches: Iterable[LaunchRecord], columns: Iterable[str]) -> list[tuple[LaunchRecord, tuple[str, ...], int]]:
-    """Launches that have counters, with their cells: the first of those that look the same, with their number."""
+    """Launches with counters, and their cells: the first of those with the same cells, with their number."""
     rows: dict[tuple[str, tuple[str, ...]], tuple[LaunchRecord, int]] = {}
     for launch in (launch for launch in launches if launch.counters):
         looks = launch_words(launch), tuple(number(launch.counters.get(name)) for name in columns)
@@ -273,7 +273,7 @@ def speed_rows(measured: Measurement) -> list[Row]:
 
 
 def _bar(measured: Measurement) -> str:
-    """The fraction that the pass line is about, as a bar; ``┃`` stands where the line is."""
+    """The fraction of the peak or ceiling as a bar; ``┃`` marks the pass line."""
     _, fraction = lined_fraction(measured)
     if fraction is None:
         return ""
@@ -285,7 +285,7 @@ def _bar(measured: Measurement) -> str:
 
 
 def lined_fraction(measured: Measurement) -> tuple[str, float | None]:
-    """Return what the pass line is a part of, ``ceiling`` or ``peak``, and the part of it that was reached."""
+    """Return the reference of the pass line, ``ceiling`` or ``peak``, and the fraction of it that was reached."""
     if "ceiling" in measured.line:
         return "ceiling", measured.fraction_of_ceiling
     return "peak", measured.fraction_of_peak

@@ -1,9 +1,9 @@
-"""The report as one self-contained page (``--html``): no script, no file but itself, readable on a phone, printable.
+"""The report as one self-contained page (``--html``): no scripts, no other files, readable on a phone, printable.
 
-    to_html([Graded(verdict, source)], versions={"warpgrade": "0.1.0"}) -> str
+    to_html([GradedPage(verdict, source)], versions={"warpgrade": "0.1.0"}) -> str
 
 A pure function of its arguments. The template escapes everything; before that, `_shown` makes control characters
-visible. A page that would be larger than `LARGEST` is made again with less in it.
+visible. A page that is larger than `LARGEST` is made again with less content.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 LARGEST = 950_000
-"""Bytes of a page at most: 1 MB with room to spare."""
+"""The maximum size of a page in bytes: a little less than 1 MB."""
 
 LEVELS = ("full", "short", "summary")
-"""How much a page tells: everything; without source listings and lists of cases; what was found alone, in words."""
+"""The content of a page: everything; without source listings and lists of cases; only findings, in words."""
 
 TONES: Mapping[str, str] = {
     "pass": "good", "slow": "warn", "technique": "warn", "inconclusive": "warn", "unsupported": "warn", "error": "warn",
@@ -65,11 +65,11 @@ CONTEXT = 2  # lines around a marked one
 
 @dataclass(frozen=True)
 class GradedPage:
-    """One submission of the page: its verdict, the graded text, and what the caller knows besides."""
+    """One submission of the page: its verdict, the graded text, and further facts."""
 
     verdict: Verdict
     source: str = ""
-    idea: str = ""  # the exercise's one idea
+    idea: str = ""  # of the exercise
     history: tuple[Point, ...] = ()  # earlier runs of the same ladder
     beside: Mapping[str, str] = field(default_factory=dict)  # texts of further files by name: of the host file
 
@@ -85,7 +85,7 @@ def to_html(graded: Sequence[GradedPage], *, versions: Mapping[str, str | None])
 
 
 def _sizes(count: int) -> Iterator[tuple[str, int]]:
-    """Ever less of a page: its level, and how many submissions it shows."""
+    """Yield level and number of submissions of ever smaller pages."""
     for level in LEVELS:
         yield level, count
     while count > 1:
@@ -94,7 +94,7 @@ def _sizes(count: int) -> Iterator[tuple[str, int]]:
 
 
 def _page(graded: Sequence[GradedPage], versions: Mapping[str, str | None], level: str, count: int) -> tuple[str, bool]:
-    """The page, and whether it can be made no smaller."""
+    """The page, and whether it is the smallest possible one."""
     numbered = len(graded) > 1
     if numbered:
         passed = sum(one.verdict.passed for one in graded)
@@ -115,11 +115,11 @@ def _page(graded: Sequence[GradedPage], versions: Mapping[str, str | None], leve
 
 
 def _section(graded: GradedPage, name: str, level: str, number: str) -> dict[str, Any]:
-    """One submission as the template reads it; ``name`` is unique on the page."""
+    """The template's values for one submission; ``name`` is unique on the page."""
     verdict, measured, brief = graded.verdict, graded.verdict.measured, level == "summary"
     shown = verdict.diagnostics[: FINDINGS_SHOWN[level]]
     findings = [_finding(graded, found, "" if brief else f"{name}-f{i}") for i, found in enumerate(shown)]
-    drawn_there = {found["picture"].title for found in findings if found["picture"]}
+    drawn = {found["picture"].title for found in findings if found["picture"]}
     messages = {found.message for found in shown}
     failing = None if verdict.verdict == "invalid" else verdict.failing_case
     columns = columns_of(verdict.launches)
@@ -127,8 +127,9 @@ def _section(graded: GradedPage, name: str, level: str, number: str) -> dict[str
     passed = sum(case.status == "passed" for case in verdict.cases)
     command = ["grade", verdict.exercise, *(["--file", verdict.file] if verdict.file else [])]
     command += ["--seed", str(verdict.seed)] if verdict.seed is not None else []
-    told = verdict.verdict in COUNTED and not brief
-    timeline = timeline_picture(verdict.timeline, f"{name}-time", remark=timeline_remark(verdict)) if told else None
+    has_timeline = verdict.verdict in COUNTED and not brief
+    remark = timeline_remark(verdict) if has_timeline else ""
+    timeline = timeline_picture(verdict.timeline, f"{name}-time", remark=remark) if has_timeline else None
     counters = {} if brief else telling_counters(verdict)
     return {
         "id": name,
@@ -140,7 +141,7 @@ def _section(graded: GradedPage, name: str, level: str, number: str) -> dict[str
         "where": BACKENDS.get(verdict.backend, verdict.backend),
         "idea": graded.idea,
         "right": right_words(verdict, right=" right"),
-        # a detail that a finding below says again is left out
+        # without details that a finding below repeats
         "stages": [replace(s, detail="") if s.detail in messages else s for s in verdict.stages],
         "findings": findings,
         "more_findings": len(verdict.diagnostics) - len(shown),
@@ -149,8 +150,8 @@ def _section(graded: GradedPage, name: str, level: str, number: str) -> dict[str
         "case_count": f"{counted(len(verdict.cases), 'case')}, "
         f"{passed if passed < len(verdict.cases) else 'all'} passed",
         "listings": [*_listings(graded)] if level == "full" else [],
-        "pictures": [] if brief else [p for p in _pictures(verdict, name) if p.title not in drawn_there],
-        "launches": launches,  # with their number, where several look the same
+        "pictures": [] if brief else [p for p in _pictures(verdict, name) if p.title not in drawn],
+        "launches": launches,  # those with equal cells once, with their number
         "more_launches": len(verdict.launches) - sum(count for *_, count in launches),
         "launch_columns": list(columns.values()),
         "bar": speed_bar(measured, f"{name}-bar") if measured else None,
@@ -159,7 +160,7 @@ def _section(graded: GradedPage, name: str, level: str, number: str) -> dict[str
         else None,
         "speed": [row for row in speed_rows(measured) if row[0]] if measured else [],
         "timeline": timeline,
-        "host": [  # what the host file did: counter, value, meaning
+        "host": [  # counters of the host file: name, value, meaning
             (counter, amount(counter, counters[counter]), known.explained)
             for counter, known in HOST_COUNTERS.items()
             if counters.get(counter)
@@ -180,7 +181,7 @@ class Picture:
 
 
 def _finding(graded: GradedPage, found: Diagnostic, name: str) -> dict[str, Any]:
-    """A finding with everything that explains it; without a name for its pictures, the words alone."""
+    """The template's values for a finding; without a name for its pictures, only text."""
     verdict = graded.verdict
     request = picture_for(found, verdict.launches) if name else None
     drawn = verdict.timeline if name and is_host_finding(found) and found.severity == "error" else None
@@ -195,7 +196,7 @@ def _finding(graded: GradedPage, found: Diagnostic, name: str) -> dict[str, Any]
 
 
 def _excerpt(graded: GradedPage, found: Diagnostic) -> dict[str, Any] | None:
-    """The marked lines with their neighbours; where the file's text is not at hand, the line that the finding has."""
+    """The marked lines with their neighbours; if the file's text is not available, the finding's line."""
     marks, lines = marks_of(found), source_lines(graded.texts.of(found))
     rows = [
         (n, cut(lines[n - 1], CHARACTERS_SHOWN), marks.get(n)) if n != GAP else (GAP, "⋮", None)
@@ -208,24 +209,24 @@ def _excerpt(graded: GradedPage, found: Diagnostic) -> dict[str, Any] | None:
 
 
 def _listings(graded: GradedPage) -> Iterator[tuple[str, str, Listing]]:
-    """The kernel's file with its counters and the host file, nothing of which is counted: key, heading, listing."""
+    """The kernel's file with its counters, and the host file, which has no counters: key, heading, listing."""
     verdict = graded.verdict
     if graded.source.strip():
-        found = [one for one in verdict.diagnostics if graded.texts.are_of(one)]
-        yield "source", "Source", listing(graded.source, verdict.launches, _marks(found))
+        findings = [diagnostic for diagnostic in verdict.diagnostics if graded.texts.are_of(diagnostic)]
+        yield "source", "Source", listing(graded.source, verdict.launches, _marks(findings))
     for name, text in list(graded.beside.items())[:1]:
         if text.strip():
-            found = [one for one in verdict.diagnostics if one.file and base(one.file) == name]
-            yield "hostsource", "The host file", listing(text, (), _marks(found))
+            findings = [d for d in verdict.diagnostics if d.file and base(d.file) == name]
+            yield "hostsource", "The host file", listing(text, (), _marks(findings))
 
 
 def _marks(findings: Sequence[Diagnostic]) -> dict[int, str]:
-    """The marks of all; the first that marks a line has its word."""
+    """The marks of all findings; the first finding of a line gives its word."""
     return {line: word for found in reversed(findings) for line, word in marks_of(found).items()}
 
 
 def _pictures(verdict: Verdict, name: str) -> Iterator[Picture]:
-    """The most wasteful requests of all launches, those first; one for each line, kind and space."""
+    """The most wasteful requests of all launches, in this order; one for each line, kind and space."""
     known: dict[tuple[object, ...], WorstRequest] = {}
     requests = [request for launch in verdict.launches for request in launch.worst]
     for request in sorted(requests, key=lambda r: (r.least - r.taken, r.line)):
@@ -258,14 +259,14 @@ def _environment() -> Environment:
 
 
 def _shown(value: Any) -> Any:
-    """Control characters and bidirectional marks of any text, made visible; the escaping comes after this."""
+    """Make control characters and bidirectional marks of any text visible; escaping comes after this."""
     if isinstance(value, str) and not hasattr(value, "__html__"):
         return safe(value, lines=True)
     return value
 
 
 def _prose(text: str) -> Markup:
-    """A sentence with its `commands` set as code, and each line of its own in one."""
+    """A text with its `commands` as code, and its line breaks."""
     from markupsafe import Markup
 
     parts = re.split(r"`([^`\n]+)`", safe(cut(text), lines=True))

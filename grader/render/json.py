@@ -1,4 +1,4 @@
-"""The ``--json`` document, schema ``warpgrade/run/1``: docs/json.md describes it, run.schema.json holds it to that."""
+"""The ``--json`` document, schema ``warpgrade/run/1``: docs/json.md describes it, run.schema.json defines it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ PACKAGES = ("llvmlite", "numpy", "cupy-cuda12x", "cupy-cuda13x", "nvidia-cuda-nv
 def run_document(
     verdicts: Sequence[Verdict], *, versions: Mapping[str, str | None], elapsed_s: float
 ) -> dict[str, Any]:
-    """Return the document of graded submissions, made of plain JSON values only."""
+    """Return the document of graded submissions, with JSON values only."""
     results = [plain(verdict.to_dict()) for verdict in verdicts]
     return {"schema": SCHEMA, "results": results, "versions": dict(versions), "elapsed_s": plain(elapsed_s)}
 
 
 def error_document(code: str, message: str, hint: str = "") -> dict[str, Any]:
-    """Return the document of a command that could not be understood."""
+    """Return the document of an error."""
     error = {"code": code, "message": plain(message), "hint": plain(hint)}
     return {"schema": SCHEMA, "error": error}
 
@@ -33,7 +33,7 @@ def dumps(document: Mapping[str, Any]) -> str:
 
 
 def versions() -> dict[str, str | None]:
-    """Return the versions that a result depends on; None for what is not installed."""
+    """Return the versions on which a result depends; None for packages that are not installed."""
     import platform
     from importlib import metadata
 
@@ -49,7 +49,7 @@ def versions() -> dict[str, str | None]:
 
 
 def plain(value: Any) -> Any:
-    """Return ``value`` as JSON knows it: no NumPy scalar, no NaN or infinity (null instead), no lone surrogate."""
+    """Return ``value`` with JSON values only: no NumPy scalar, no NaN or infinity (null instead), no lone surrogate."""
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, str):

@@ -2,8 +2,8 @@
 
     testsuites > testsuite(name, tests, failures, errors, skipped, time) > testcase(name, classname, time)
 
-What did not pass is a failure, with what was found and where; the grader's own trouble is an error; a stage that was
-skipped or is not graded is skipped, with its reason.
+A stage that did not pass is a failure, with the findings and their places; an error of the grader is an error; a stage
+that was skipped or is not graded is skipped, with the reason.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FORBIDDEN = re.compile("[\ufffe\uffff]")
 
 
 def to_junit(verdicts: Sequence[Verdict], *, timestamp: str) -> str:
-    """The document. ``timestamp`` is the run's start in ISO 8601."""
+    """Return the document. ``timestamp`` is the run's start in ISO 8601."""
     root = xml.Element("testsuites", name="warpgrade")
     for verdict in verdicts:
         root.append(_suite(verdict, timestamp))
@@ -64,7 +64,7 @@ def _properties(verdict: Verdict) -> dict[str, str]:
 
 
 def _case(verdict: Verdict, stage: StageResult, *, decisive: bool) -> xml.Element:
-    """One stage; the verdict's findings stand under the first that failed."""
+    """One stage; the verdict's findings belong to the first failed stage."""
     case = xml.Element("testcase", name=_text(stage.name), classname=_text(verdict.exercise), time="0.000")
     if stage.status == "failed":
         kind = verdict.verdict if decisive else "failed"
@@ -78,7 +78,7 @@ def _case(verdict: Verdict, stage: StageResult, *, decisive: bool) -> xml.Elemen
 
 
 def _finding(found: Diagnostic) -> str:
-    """``reduce_v3.cu:14: race on shared partial[49] … (hint)``, as editors and CI pages link it."""
+    """``reduce_v3.cu:14: race on shared partial[49] … (hint)``, which editors and CI pages can link."""
     place = f"{found.file}:{found.line}: " if found.file and found.line else ""
     hint = f" ({found.hint})" if found.hint else ""
     return f"{place}{found.message}{hint}"

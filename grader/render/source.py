@@ -1,4 +1,4 @@
-"""The student's file: lines around a finding, and every line with what it was counted for. Pure."""
+"""The student's file: lines around a finding, and all lines with their counters. Pure."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from grader.text import cut, percent, safe
 from grader.verdict import LaunchRecord
 
 GAP = 0
-"""Stands for the lines between two places, among the numbers of an excerpt's lines."""
+"""In the line numbers of an excerpt, the mark for omitted lines between two places."""
 
 
 def source_lines(source: str) -> list[str]:
-    """Return the lines as compilers count them: nothing but a newline ends one."""
+    """Return the lines as compilers count them: only a newline ends a line."""
     return [line.rstrip() for line in source.removesuffix("\n").split("\n")]
 
 
 def lines_around(marks: Iterable[int], last: int, context: int) -> list[int]:
     """Return the numbers of the marked lines, from 1 to ``last``, and of their neighbours; a GAP between two places."""
-    known = [line for line in marks if 1 <= line <= last]
-    shown = sorted({n for at in known for n in range(at - context, at + context + 1) if 1 <= n <= last})
+    existing = [line for line in marks if 1 <= line <= last]
+    shown = sorted({n for at in existing for n in range(at - context, at + context + 1) if 1 <= n <= last})
     gaps = {n for before, n in pairwise(shown) if n > before + 1}
     return [n for line in shown for n in ([GAP, line] if line in gaps else [line])]
 
@@ -47,8 +47,7 @@ def excerpt(
     """Return the marked lines with their neighbours; ``marks`` maps a line number, from 1, to a word beside it.
 
     ``caret`` is a line and a column, from 1. A gap between two places is drawn as ``⋮``. A line that is too long is
-    cut, so that the caret's column stays in sight; without a caret, in a marked line, the first of ``names`` with an
-    index behind it.
+    cut so that the caret's column is visible, or else, in a marked line, the first of ``names`` with an index.
     """
     lines = source_lines(source)
     shown = lines_around(marks, len(lines), CONTEXT)
@@ -63,7 +62,7 @@ def excerpt(
         column = caret[1] if caret is not None and number == caret[0] else None
         beside = f"  {mark}" if mark else ""
         focus = column
-        if focus is None and mark is not None:  # the index behind a name is where the mistake may be
+        if focus is None and mark is not None:  # the mistake may be in the index after a name
             found = (re.search(rf"\b{re.escape(name)}\s*\[", code) for name in names)
             focus = next((match.end() for match in found if match), None)
         window, at = _window(code, focus, width - 7 - digits - len(beside))
@@ -72,20 +71,20 @@ def excerpt(
         row.append(window, style="bold default" if mark is not None else "not bold default")
         drawn.append(row.append(beside, style="bold red"))
         if column is not None:
-            dots = "…" if window.startswith("…") else ""  # here, too, so that both rows grow alike in plain ASCII
+            dots = "…" if window.startswith("…") else ""  # in both rows, because it is longer in plain ASCII
             row = Text(f"{margin} │ {dots}", style="dim", no_wrap=True, overflow="crop")
             drawn.append(row.append(" " * (at - len(dots)) + "^", style="bold red"))
     return drawn
 
 
 def _window(code: str, column: int | None, room: int) -> tuple[str, int]:
-    """At most ``room`` characters of ``code``, those around ``column`` where it would be cut off; where it is there."""
+    """At most ``room`` characters of ``code`` that include ``column``, and the column's place in them."""
     text, room = safe(code), max(10, room)
     at = min(len(safe(code[: max(0, (column or 1) - 1)])), len(text))
     if len(text) <= room:
         return text, at
     begin = 0 if at < room - 1 else min(at - room // 2, len(text) - room + 1)
-    end = begin + room - (begin > 0)  # one character goes to the … before it
+    end = begin + room - (begin > 0)  # one character is needed for the … before it
     if end < len(text):
         end -= 1
     shown = ("…" if begin else "") + text[begin:end] + ("…" if end < len(text) else "")
@@ -101,27 +100,27 @@ HEATS = 4
 LEAST_SHADED = 0.05
 
 RATIOS: Mapping[str, str] = {"sector_efficiency": "sectors", "active_lanes": "instructions"}
-"""Ratio -> what it is weighted by where several launches are added up."""
+"""The weight of each ratio when several launches are added up."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """One counter beside the source. ``worth`` says whether it tells anything, of the values of all lines."""
+    """One counter next to the source. ``worth`` decides from the values of all lines whether to show it."""
 
     counter: str
     heading: str
     explained: str
     worth: Callable[[Sequence[float]], bool]
     shaded: bool = True
-    quiet: bool = False  # shown on a phone only where it is much
+    quiet: bool = False  # on a phone, shown only for large values
 
 
 COLUMNS = (
     Column("instructions", "instr.", "instructions, one for each warp that executes one", any, quiet=True),
-    Column("active_lanes", "lanes", "mean number of lanes at work, 32 at best", lambda v: min(v) < 31.5, False),
-    Column("divergent_branches", "div.", "branches at which the lanes of a warp went both ways", any),
-    Column("sectors", "sectors", "sectors of 32 bytes that global loads and stores touched", any),
-    Column("sector_efficiency", "used", "part of the bytes in those sectors that was asked for", any, False),
+    Column("active_lanes", "lanes", "mean number of active lanes, 32 at best", lambda v: min(v) < 31.5, False),
+    Column("divergent_branches", "div.", "branches at which the lanes of a warp diverged", any),
+    Column("sectors", "sectors", "sectors of 32 bytes that global loads and stores accessed", any),
+    Column("sector_efficiency", "used", "part of the bytes in those sectors that was requested", any, False),
     Column("wavefronts", "wavefr.", "wavefronts of shared memory", any),
     Column("excess_wavefronts", "excess", "wavefronts that bank conflicts cost", any),
 )
@@ -129,7 +128,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class CounterCell:
-    """A counter of a line in words ("" for none), and how much of the whole it is: 0 to HEATS."""
+    """A counter of a line as text ("" for none), and its share of the total as a shade: 0 to HEATS."""
 
     text: str = ""
     heat: int = 0
@@ -140,18 +139,18 @@ class SourceLine:
     number: int
     text: str
     cells: tuple[CounterCell, ...]
-    mark: str | None = None  # a word, or "", where a finding is about this line
+    mark: str | None = None  # a word, or "", if a finding is about this line
 
 
 @dataclass(frozen=True)
 class Listing:
     columns: tuple[Column, ...]
     lines: tuple[SourceLine, ...]
-    left_out: int = 0  # lines beyond those shown
+    left_out: int = 0  # number of lines that are not shown
 
 
 def listing(source: str, launches: Iterable[LaunchRecord], marks: Mapping[int, str]) -> Listing:
-    """Return the source with the counters of all launches added up; columns that tell nothing are left out."""
+    """Return the source with the counters of all launches added up, without columns that are not `worth` showing."""
     lines = source_lines(source)
     counters = _added_up(launches)
     values = {c: [x for at in counters.values() if math.isfinite(x := at.get(c.counter, math.nan))] for c in COLUMNS}
@@ -169,7 +168,7 @@ def listing(source: str, launches: Iterable[LaunchRecord], marks: Mapping[int, s
 
 
 def _added_up(launches: Iterable[LaunchRecord]) -> dict[int, dict[str, float]]:
-    """Counters by line: sums, and means of the ratios by their weights."""
+    """Counters by line: sums, and weighted means of the ratios."""
     sums: dict[int, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for launch in launches:
         for line in launch.lines:

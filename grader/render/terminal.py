@@ -2,7 +2,7 @@
 
     to_terminal(verdict, source) -> str
 
-Nothing here computes a result or looks at the machine; the caller says how wide, whether colours, whether Unicode.
+A pure function: the caller passes the width, and whether the terminal has colours and Unicode.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def to_terminal(
 ) -> str:
     """Return the report; ``source`` is the graded file's text, for the excerpt. ASCII only without ``unicode``.
 
-    ``beside`` has the texts of further files by name: of the host file. ``graded`` says which file this is about, where
-    a person may not expect it.
+    ``beside`` has the texts of further files by name: of the host file. ``graded`` says which file was graded, if the
+    user may expect another one.
     """
     parts = _parts(verdict, QuotedFiles(verdict.file, source, beside), graded, width)
     return rendered(parts, width=width, color=color, unicode=unicode)
@@ -134,7 +134,7 @@ def _finding(verdict: Verdict, found: Diagnostic, texts: QuotedFiles, width: int
 
 
 def _timeline(verdict: Verdict, width: int, found: Diagnostic | None = None) -> Iterator[RenderableType]:
-    """The timeline, with what it has to do with the finding, or with the verdict."""
+    """The timeline, with a remark on the finding or the verdict."""
     drawn = timeline_text(verdict.timeline, width, host_marks(found) if found else ())
     if drawn:
         yield ""
@@ -144,11 +144,11 @@ def _timeline(verdict: Verdict, width: int, found: Diagnostic | None = None) -> 
 
 
 def _code(found: Diagnostic, source: str, width: int) -> list[Text]:
-    """The excerpt; where the file's text is not at hand, the one line that the diagnostic carries."""
+    """The excerpt; if the file's text is not available, the diagnostic's line."""
     marks = marks_of(found)
     caret = (found.line, found.column) if found.line and found.column else None
     if source and marks:
-        # what is accessed, as the kernel calls it, which need not be the array's own name
+        # the kernel's name of the accessed array, which may differ from the array's name
         names = found.names or ((found.array,) if found.array else ())
         return excerpt(source, marks, caret=caret, width=width, names=names if found.column is None else ())
     if found.source and found.line:
@@ -160,7 +160,7 @@ def _code(found: Diagnostic, source: str, width: int) -> list[Text]:
 def _case_words(verdict: Verdict) -> str:
     """``n=1000, real values, on the simulator; 3 others passed (right at n=1, 31, 33)``.
 
-    Of sizes that are one number, where it begins to fail says much about the cause.
+    If a size is one number, the sizes that pass are listed: the first size that fails often shows the cause.
     """
     failed = verdict.failing_case
     if failed is None or verdict.verdict == "invalid":  # a launch line is wrong at any size
@@ -180,7 +180,7 @@ def _case(case: CaseResult) -> str:
 
 
 def _others(others: Sequence[Diagnostic], texts: QuotedFiles) -> Iterator[RenderableType]:
-    """Whatever else was found, one line each: a warning often explains the error."""
+    """The other findings, one line each: a warning often explains the error."""
     if others:
         yield ""
     for other in others[:OTHERS_SHOWN]:
@@ -211,7 +211,7 @@ def _numbers(verdict: Verdict, width: int) -> Iterator[RenderableType]:
 
 
 def _counter_table(launches: Sequence[LaunchRecord]) -> Iterator[RenderableType]:
-    """A compact table, one row per launch, of the counters in `evidence.COLUMNS`."""
+    """A compact table of the counters in `evidence.COLUMNS`, with one row per launch."""
     columns = columns_of(launches)
     if not columns:
         return
@@ -256,13 +256,13 @@ def _closing(verdict: Verdict) -> Iterator[RenderableType]:
 
 
 def _next_step(step: str) -> Iterator[RenderableType]:
-    """The words wrapped; lines of code below them never, so that they can be copied."""
+    """The text, wrapped; lines of code below it are not wrapped, so that they can be copied."""
     lines = step.split("\n")
     code = [line for line in lines if line.startswith(CODE_LINE)]
     yield _labelled("next:", "\n".join(line for line in lines if line not in code), style="bold cyan")
     if code:
         yield ""
-    for line in code:  # in a group of its own: a console forgets about wrapping where it joins texts
+    for line in code:  # each in its own group: a console ignores no_wrap when it joins texts
         yield Group(Text(safe(line), no_wrap=True, overflow="ignore", style="cyan"))
 
 

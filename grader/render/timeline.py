@@ -1,8 +1,8 @@
-"""Where the bars of a timeline stand: a row for each stream, runs of short operations merged, axis, busy engines. Pure.
+"""The layout of a timeline: a row for each stream, runs of short operations merged, axis, busy engines. Pure.
 
     chart_of(timeline, cells=60) -> Chart | None        positions from 0 to 1, for timeline_text and drawing
 
-``cells`` is how many places side by side the drawing can tell apart: what is narrower is merged with its neighbours.
+``cells`` is the drawing's horizontal resolution: narrower operations are merged with their neighbours.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ ENGINES: Mapping[str, str] = {
     "to_device": "copy in", "kernel": "compute", "to_host": "copy out", "peer": "between GPUs",
     "prefetch": "prefetch", "on_device": "copy on the GPU", "on_host": "copy on the host", "fill": "fill",
 }  # fmt: skip
-"""What an operation keeps busy, in the order of the legend."""
+"""The engine of each kind of operation, in the order of the legend."""
 
 OPERATIONS_DRAWN = 20_000
 LANES_SHOWN = 14
 NAME_SHOWN = 24
 LINES_SHOWN = 4
-ALIKE = 1.5  # cells below which neighbours of one name that touch are one bar; where a gap is seen, one cell
-BEAT = 1.85  # cells from one beginning to the next: a bar and a gap take two, and fewer would look like stumbling
+ALIKE = 1.5  # touching operations of one name that are shorter (in cells) are merged; with a visible gap, one cell
+BEAT = 1.85  # operations of one name whose starts are closer (in cells) are merged: a bar and a gap need two cells
 RETURNED = "run() had returned"
 
 
 @dataclass(frozen=True)
 class Marked:
-    """An operation that a finding is about: its line of the host file, its stream where that is known, and a word."""
+    """An operation of a finding: its line of the host file, its stream if that is known, and a word."""
 
     line: int
     word: str
     stream: int | None = None
-    device: int = 0  # means something where the stream is known
-    turn: int | None = None  # which operation of the line, where the finding says so
-    drawn: bool = True  # False for an operation of an earlier run, which the timeline does not have
+    device: int = 0  # valid if the stream is known
+    turn: int | None = None  # its number among the operations of its line, if the finding has it
+    drawn: bool = True  # False for an operation of an earlier run, which is not in the timeline
 
     def fits(self, operation: Operation) -> bool:
-        there = self.stream is None or (operation.device, operation.stream) == (self.device, self.stream)
-        then = self.turn is None or operation.turn in (self.turn, 0)
-        return self.drawn and operation.line == self.line and there and then
+        same_stream = self.stream is None or (operation.device, operation.stream) == (self.device, self.stream)
+        same_turn = self.turn is None or operation.turn in (self.turn, 0)
+        return self.drawn and operation.line == self.line and same_stream and same_turn
 
 
 @dataclass(frozen=True)
@@ -62,11 +62,11 @@ class Bar:
     bytes: int
     lines: tuple[int, ...]
     mark: str = ""
-    scale: float = 1.0  # the time is that of so many times the bytes
+    scale: float = 1.0  # the time is for this multiple of the bytes
 
     @property
     def words(self) -> str:
-        """The bar in a sentence, for who cannot see it."""
+        """The bar in a sentence, for tooltips and screen readers."""
         what = " and ".join(ENGINES[kind] for kind in self.kinds)
         moved = f", {self.moved}" if self.bytes else ""
         at = f" from {duration(self.start_s)}" if self.start_s else " from the beginning"
@@ -74,7 +74,7 @@ class Bar:
 
     @property
     def moved(self) -> str:
-        """``64 MiB``, or ``32 KiB, timed as 4 MiB``; "" where nothing was moved."""
+        """``64 MiB``, or ``32 KiB, timed as 4 MiB``; "" if no bytes were moved."""
         timed = f", timed as {bytes_words(self.bytes * self.scale)}" if self.scale != 1 else ""
         return f"{bytes_words(self.bytes)}{timed}" if self.bytes else ""
 
@@ -89,7 +89,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Lane:
-    """One row: a stream, or one of several rows of a stream whose operations run side by side (as a graph's may)."""
+    """One row: a stream, or one of several rows of a stream whose operations run concurrently (as a graph's may)."""
 
     label: str
     bars: tuple[Bar, ...]
@@ -100,7 +100,7 @@ class Chart:
     """A timeline, ready to be drawn."""
 
     lanes: tuple[Lane, ...]
-    left_out: int  # lanes beyond those shown
+    left_out: int  # number of lanes that are not shown
     ticks: tuple[tuple[float, str], ...]  # place on the axis, label
     shares: tuple[tuple[str, float], ...]  # engine and the part of the time that it is busy; mean over the GPUs
     together: float  # the part of the time in which two or more of a GPU's engines are busy; mean over the GPUs
@@ -109,7 +109,7 @@ class Chart:
     elapsed_s: float
     caption: tuple[str, ...]
     cells: int
-    returned: float | None  # where `run()` returned, if something went on behind it
+    returned: float | None  # the position at which `run()` returned, if operations ran after it
 
     @property
     def bars(self) -> list[Bar]:
@@ -130,15 +130,15 @@ def _part(share: float) -> str:
 
 
 def chart_of(timeline: Timeline, *, cells: int, marks: Sequence[Marked] = ()) -> Chart | None:
-    """Return what to draw; None where there is nothing, or nothing that can be true."""
-    known = [operation for operation in timeline.operations[:OPERATIONS_DRAWN] if _is_sound(operation)]
-    total_s = max([timeline.elapsed_s if math.isfinite(timeline.elapsed_s) else 0.0, *(o.end_s for o in known)])
-    if not known or total_s <= 0:
+    """Return the layout; None if there is no operation with valid times."""
+    operations = [operation for operation in timeline.operations[:OPERATIONS_DRAWN] if _is_sound(operation)]
+    total_s = max([timeline.elapsed_s if math.isfinite(timeline.elapsed_s) else 0.0, *(o.end_s for o in operations)])
+    if not operations or total_s <= 0:
         return None
-    lanes = [*_lanes(known, total_s, cells, _marked(known, marks), timeline.scale)]
+    lanes = [*_lanes(operations, total_s, cells, _marked(operations, marks), timeline.scale)]
     shown = _most_telling(lanes)
-    devices = {operation.device for operation in known}
-    busy = _busy_spans(known)
+    devices = {operation.device for operation in operations}
+    busy = _busy_spans(operations)
     length_s = {
         kind: sum(math.fsum(end - start for start, end in spans) for spans in by_device.values())
         for kind, by_device in busy.items()
@@ -160,7 +160,7 @@ def chart_of(timeline: Timeline, *, cells: int, marks: Sequence[Marked] = ()) ->
 
 
 def _caption(timeline: Timeline) -> tuple[str, ...]:
-    """Where the times come from, and that they are no measurement for the stage `fast`."""
+    """The source of the times, and that they are not the measurement of the stage `fast`."""
     device = safe(timeline.device)
     first = (f"the first {OPERATIONS_DRAWN} operations",) if len(timeline.operations) > OPERATIONS_DRAWN else ()
     if not timeline.modelled:
@@ -171,7 +171,7 @@ def _caption(timeline: Timeline) -> tuple[str, ...]:
 
 
 def _is_sound(operation: Operation) -> bool:
-    """A GPU's timeline is told by the child: whatever stands in it must be drawn, or left out, without harm."""
+    """Whether an operation can be drawn: a GPU's timeline comes from the child, which is hostile."""
     times = (operation.start_s, operation.end_s)
     return all(map(math.isfinite, times)) and 0 <= times[0] <= times[1] and operation.kind in ENGINES
 
@@ -196,7 +196,7 @@ def _lanes(
 
 
 def _side_by_side(operations: Iterable[Operation]) -> list[list[Operation]]:
-    """The operations of a stream in as many rows as run at once: one, but for a graph's branches."""
+    """The operations of a stream in rows without overlap: one row, except for a graph's branches."""
     lanes: list[list[Operation]] = []
     for operation in sorted(operations, key=lambda o: (o.start_s, o.end_s)):
         slack_s = 1e-9 + 1e-6 * operation.end_s  # clocks are rounded
@@ -208,7 +208,7 @@ def _side_by_side(operations: Iterable[Operation]) -> list[list[Operation]]:
 
 
 def _runs(lane: Sequence[Operation], cell_s: float, marked: Mapping[int, str]) -> list[list[Operation]]:
-    """Neighbours that could not be told apart, put together: first those of one name, then whatever is narrow."""
+    """Merge neighbours that could not be distinguished: first those of one name, then other narrow ones."""
 
     def near(a: list[Operation], b: list[Operation]) -> bool:
         return b[0].start_s - a[-1].end_s < cell_s and id(a[-1]) not in marked and id(b[0]) not in marked
@@ -231,7 +231,7 @@ Test = Callable[[list[Operation], list[Operation]], bool]
 
 
 def _joined(pieces: Iterable[list[Operation]], *tests: Test) -> list[list[Operation]]:
-    """Pieces in a row joined where all ``tests`` hold between one piece and the next, as both were before."""
+    """Pieces in a row, joined if all ``tests`` hold between a piece and the next one (before any joining)."""
     joined: list[list[Operation]] = []
     before: list[Operation] | None = None
     for piece in pieces:
@@ -261,7 +261,7 @@ def _bar(run: Sequence[Operation], total_s: float, marked: Mapping[int, str], sc
 
 
 def _name(run: Sequence[Operation]) -> str:
-    """``step``, ``1000 × step``, ``500 × (x, step)``; of a mixture, how many operations it is."""
+    """``step``, ``1000 × step``, ``500 × (x, step)``; for a mixture, the number of operations."""
     counts = Counter(_short(operation.name) or ENGINES[operation.kind] for operation in run)
     (name, most), *others = counts.items()
     if not others:
@@ -277,7 +277,7 @@ def _short(name: str) -> str:
 
 
 def _most_telling(lanes: Sequence[Lane]) -> list[Lane]:
-    """At most LANES_SHOWN rows in their order: those that a finding is about, then those with most to see."""
+    """At most LANES_SHOWN rows in their order: preferably those of a finding, then the fullest ones."""
 
     def worth(i: int) -> tuple[bool, float]:
         bars = lanes[i].bars
@@ -290,7 +290,7 @@ def _most_telling(lanes: Sequence[Lane]) -> list[Lane]:
 
 
 def _marked(operations: Sequence[Operation], marks: Sequence[Marked]) -> dict[int, str]:
-    """The operation of each mark, by identity. Of several that fit, the two that are closest to each other."""
+    """The words of marked operations, by identity. If several operations fit two marks, the closest pair."""
     choices = [[o for o in operations if m.fits(o)] for m in marks]
     if len(choices) == 2 and all(choices):
         pairs = product(choices[0][:NEAR], choices[1][:NEAR])
@@ -299,7 +299,7 @@ def _marked(operations: Sequence[Operation], marks: Sequence[Marked]) -> dict[in
     return {id(found[0]): mark.word for found, mark in zip(choices, marks, strict=True) if found}
 
 
-NEAR = 64  # operations of a line that are compared with those of the other
+NEAR = 64  # the maximum number of operations of each line that are compared
 
 
 # ----------------------------------------------------------------------------------------------------- busy engines
@@ -308,7 +308,7 @@ Spans = list[tuple[float, float]]
 
 
 def _busy_spans(operations: Iterable[Operation]) -> dict[str, dict[int, Spans]]:
-    """By kind and GPU the times at which at least one such operation runs, in order, without overlap."""
+    """By kind and GPU, the times at which at least one such operation runs, in order, without overlap."""
     busy: dict[str, dict[int, Spans]] = {}
     for operation in sorted(operations, key=lambda o: (o.start_s, o.end_s)):
         spans = busy.setdefault(operation.kind, {}).setdefault(operation.device, [])
@@ -320,7 +320,7 @@ def _busy_spans(operations: Iterable[Operation]) -> dict[str, dict[int, Spans]]:
 
 
 def _together(engines: Iterable[Spans]) -> float:
-    """For how long two or more of the engines are busy."""
+    """Seconds in which two or more of the engines are busy."""
     events = sorted(
         (at, change) for spans in engines for span in spans for at, change in zip(span, (1, -1), strict=True)
     )
@@ -335,7 +335,7 @@ def _together(engines: Iterable[Spans]) -> float:
 
 
 def _ticks(total_s: float) -> tuple[tuple[float, str], ...]:
-    """Round times, four to eight of them, all in one unit, which the last one names."""
+    """Four to eight round times in one unit, which the last label has."""
     scale, unit = next(((s, u) for s, u in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")) if total_s >= s), (1e-9, "ns"))
     whole = total_s / scale
     raw = 10.0 ** math.floor(math.log10(whole / 4))

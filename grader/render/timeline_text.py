@@ -1,4 +1,4 @@
-"""A timeline as a terminal draws it: a row for each stream, the axis, what the glyphs mean, how busy the engines were.
+"""The drawing of a timeline for a terminal: a row for each stream, the axis, a legend, and how busy the engines were.
 
 stream 1 │» x »»»»█ smooth ████« out ««                │
 stream 2 │        » x »»»»█ smooth ████« out ««        │
@@ -27,15 +27,15 @@ STYLES: Mapping[str, str] = {
 MARKED = "bold red"
 NARROWEST, WIDEST = 60, 112
 INDENT = 4
-LABELS = 14  # cells, about, that are left of the bars
+LABELS = 14  # approximate number of cells left of the bars
 BETWEEN = "│"  # between two bars of one kind that touch
 NEXT = "here the next one begins"
-GAP = 0.25  # cells of a gap from which on it is drawn
-DRIFT = 2  # cells that bars may stand too far to the right, so that equal gaps between them look equal
+GAP = 0.25  # smaller gaps, in cells, are not drawn
+DRIFT = 2  # the maximum of cells by which bars may be shifted right, so that equal gaps look equal
 
 
 def timeline_text(timeline: Timeline | None, width: int, marks: Sequence[Marked] = ()) -> list[Text]:
-    """Return the lines of the drawing; none where there is nothing to draw, or no room."""
+    """Return the lines of the drawing; empty if there is nothing to draw, or the width is too small."""
     if timeline is None or width < NARROWEST:
         return []
     room = min(width, WIDEST) - INDENT
@@ -50,7 +50,7 @@ def _drawn(chart: Chart, room: int) -> Iterator[Text]:
     for lane, row in rows:
         yield _line(f"{lane.label:<{margin}} │", *row, ("│", "dim"))
         for bar, begin, end in placed(lane.bars, cells):
-            if bar.mark:  # what the finding says of it
+            if bar.mark:  # the words of the finding
                 yield _pointed((begin + end - 1) // 2, f"{bar.mark}{bar.lines_words}", cells, margin)
     if chart.returned is not None:
         yield _pointed(round(chart.returned * (cells - 1)), RETURNED, cells, margin)
@@ -74,7 +74,7 @@ def _line(*pieces: Piece) -> Text:
 
 
 def _packed(parts: Sequence[str], room: int) -> list[str]:
-    """The parts with dots between them, in as few lines as hold them."""
+    """The parts, separated by dots, in as few lines as possible."""
     lines: list[str] = []
     for part in parts:
         if lines and len(lines[-1]) + len(part) + 3 <= room:
@@ -100,24 +100,24 @@ def _cells(lane: Lane, cells: int) -> Iterator[Piece]:
 
 
 def placed(bars: Sequence[Bar], cells: int) -> list[tuple[Bar, int, int]]:
-    """Bars with their first cell and the one behind their last. Each has a cell at least, and none covers another."""
+    """Bars with their first cell and the cell after their last. Each has at least one cell, and they do not overlap."""
     spans: list[list[int]] = []
     before: Bar | None = None
     for bar in bars:
         begin = max(round(bar.left * cells), spans[-1][1] if spans else 0)
         if before is not None and (bar.left - before.right) * cells >= GAP:
-            begin = _behind_a_gap(spans[-1], begin, len(before.kinds), bar.left * cells)
+            begin = _after_a_gap(spans[-1], begin, len(before.kinds), bar.left * cells)
         spans.append([begin, max(begin + len(bar.kinds), round(bar.right * cells))])
         before = bar
     limit = cells
-    for span in reversed(spans):  # what was pushed over the end pushes back
+    for span in reversed(spans):  # bars that are beyond the end move back
         span[1] = min(span[1], limit)
         span[0] = limit = min(span[0], span[1] - 1)
     return [(bar, begin, end) for bar, (begin, end) in zip(bars, spans, strict=True) if begin >= 0]
 
 
-def _behind_a_gap(before: list[int], begin: int, least: int, left: float) -> int:
-    """Where a bar begins, so that the gap before it can be seen: the bar before it gives a cell, or this one moves."""
+def _after_a_gap(before: list[int], begin: int, least: int, left: float) -> int:
+    """The first cell of a bar with a visible gap before it: the bar before gets shorter, or this bar moves."""
     if begin > before[1]:
         return begin
     if before[1] - before[0] > least:
@@ -127,7 +127,7 @@ def _behind_a_gap(before: list[int], begin: int, least: int, left: float) -> int
 
 
 def _one(bar: Bar, cells: int, first: str) -> Iterator[Piece]:
-    """A bar with its name in it, where there is room: ``» x »»»»``."""
+    """A bar with its name in it if there is room: ``» x »»»»``."""
     kind = bar.kinds[0]
     style = MARKED if bar.mark else STYLES[kind]
     label = f" {bar.name} "
@@ -136,21 +136,21 @@ def _one(bar: Bar, cells: int, first: str) -> Iterator[Piece]:
         yield from ((first + GLYPHS[kind], style), (label, MARKED if bar.mark else ""))
         cells -= len(first) + 1 + len(label)
         first = ""
-    if len(bar.kinds) > 1:  # of a mixture each in turn
+    if len(bar.kinds) > 1:  # the glyphs of a mixture alternate
         yield from islice(cycle((GLYPHS[kind], STYLES[kind]) for kind in bar.kinds), cells)
     else:
         yield first + GLYPHS[kind] * (cells - len(first)), style
 
 
 def _pointed(at: int, words: str, cells: int, margin: int) -> Text:
-    """Words behind an arrow to a cell, or before it where they would not fit."""
+    """Words after an arrow to a cell, or before it if there is no room."""
     text = f"▲ {words}" if at + len(words) + 2 <= cells else f"{words} ▲"
     start = at if text.startswith("▲") else max(0, at - len(words) - 1)
     return _line(" " * (margin + 2 + start), (text, MARKED))
 
 
 def _axis(chart: Chart, cells: int) -> str:
-    """Labels that begin below their places; one that would touch the label before it is left out."""
+    """Labels that begin below their positions, without those that would touch the label before."""
     axis = ""
     for place, label in chart.ticks:
         at = 1 + round(place * cells)

@@ -1,4 +1,4 @@
-"""What `grade tune` found: the table, the sentences below it, Markdown, and `warpgrade/tuned/1`. Pure."""
+"""The results of `grade tune`: the table, the sentences below it, Markdown, and `warpgrade/tuned/1`. Pure."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ WORDS: Mapping[str, str] = {
     "": "can run", RIGHT: "right", NOT_MEASURED: "not measured", "compile_error": "no compile", "invalid": "no launch",
     "does_not_fit": "does not fit",
 }  # fmt: skip
-"""The column `verdict`; a word of verdicts.md without a shorter one stands as it is."""
+"""Texts of the column `verdict`; other verdicts are shown as they are."""
 MOST_REASONS = 12
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """One run of the command. ``peak`` is in the unit of ``work`` per second; None where none is known."""
+    """One run of the command. ``peak`` is in the unit of ``work`` per second; None if it is not known."""
 
     exercise: str
     file: str
@@ -43,48 +43,48 @@ class Tuned:
     peak: float | None
     sweep: Sweep
 
-    def fraction(self, one: TunedVariant) -> float | None:
-        """Of the peak."""
-        if one.summary is None or not self.peak:
+    def fraction(self, variant: TunedVariant) -> float | None:
+        """The fraction of the peak; None if it is not known."""
+        if variant.summary is None or not self.peak:
             return None
-        return self.work / one.summary.median_s / self.peak
+        return self.work / variant.summary.median_s / self.peak
 
     @property
     def new_lines(self) -> tuple[tuple[int, str], ...]:
-        """The lines to write for the best combination; none where the file is as fast already."""
+        """The lines to write for the best combination; empty if the file is as fast already."""
         best = self.sweep.best
-        if best is None or any(one.now for one in (best, *self.sweep.ties)):
+        if best is None or any(variant.now for variant in (best, *self.sweep.ties)):
             return ()
         return changed_lines(self.source, self.places, best.choice)
 
 
 def in_order(sweep: Sweep) -> tuple[TunedVariant, ...]:
-    """The measured ones, the fastest first; then those that could run; then the others."""
-    rest = [one for one in sweep.results if one.summary is None]
-    return (*sweep.ranked, *sorted(rest, key=lambda one: one.program is None))
+    """The measured variants, fastest first; then those that could run; then the others."""
+    unmeasured = [variant for variant in sweep.results if variant.summary is None]
+    return (*sweep.ranked, *sorted(unmeasured, key=lambda variant: variant.program is None))
 
 
 # --------------------------------------------------------------------------------------------------------------- table
 
 
 def table_rows(tuned: Tuned) -> list[list[str]]:
-    """Return the headings and a row for each combination, the fastest first; – where nothing is known."""
+    """Return the headings and a row for each combination, fastest first; – for unknown values."""
     results = in_order(tuned.sweep)
-    spills = any(one.needs is not None and one.needs.spill_bytes for one in results)
+    spills = any(variant.needs is not None and variant.needs.spill_bytes for variant in results)
     timed = ["median", "±", "of peak"] if tuned.measured else []
     columns = ["threads", "registers", *(["spilled"] if spills else []), "shared", "blocks", "warps", *timed]
     rows = [[*(setting.name for setting in tuned.settings), "", *columns, "verdict"]]
-    for one in results:
-        values = [str(value) for _, value in one.choice]
-        found = _figures(tuned, one)
-        now = "now" if one.now else ""
-        rows.append([*values, now, *(found.get(name, "–") for name in columns), WORDS.get(one.word, one.word)])
+    for variant in results:
+        values = [str(value) for _, value in variant.choice]
+        found = _figures(tuned, variant)
+        now = "now" if variant.now else ""
+        rows.append([*values, now, *(found.get(name, "–") for name in columns), WORDS.get(variant.word, variant.word)])
     return rows
 
 
-def _figures(tuned: Tuned, one: TunedVariant) -> dict[str, str]:
-    """What is known of one combination, by heading."""
-    needs, summary, fraction = one.needs, one.summary, tuned.fraction(one)
+def _figures(tuned: Tuned, variant: TunedVariant) -> dict[str, str]:
+    """The known figures of one combination, by heading."""
+    needs, summary, fraction = variant.needs, variant.summary, tuned.fraction(variant)
     found: dict[str, str] = {}
     if needs is not None:
         found |= {"threads": str(needs.threads), "registers": str(needs.registers)}
@@ -100,7 +100,7 @@ def _figures(tuned: Tuned, one: TunedVariant) -> dict[str, str]:
 
 
 def to_table(tuned: Tuned) -> Table:
-    """The table of rich: one row for each combination, the fastest first."""
+    """The table for the terminal: one row for each combination, fastest first."""
     headings, *rows = table_rows(tuned)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in headings:
@@ -114,23 +114,23 @@ def to_table(tuned: Tuned) -> Table:
 
 
 def before_lines(tuned: Tuned) -> Iterator[str]:
-    """Yield what is above the table."""
+    """Yield the lines above the table."""
     size = ", ".join(f"{name} = {value}" for name, value in tuned.size.items())
     yield f"{tuned.exercise} at {size}, {tuned.file}, on {tuned.device} ({tuned.arch}):"
 
 
 def after_lines(tuned: Tuned) -> Iterator[str]:
-    """Yield what is below the table: why the others cannot run, the best, what to write."""
-    yield "blocks, warps: resident on one multiprocessor at a time, and the warps as a part of the most that fit."
+    """Yield the lines below the table: why combinations cannot run, the best one, and the lines to write."""
+    yield "blocks, warps: resident on one multiprocessor at a time, the warps as a percentage of the maximum."
     if tuned.measured:
         yield "±: half the 95 % interval of the median."
     yield from _reasons(tuned.sweep)
-    if any(one.now and one.reason for one in tuned.sweep.results):
+    if any(variant.now and variant.reason for variant in tuned.sweep.results):
         yield ""
-        yield f"The file does not work as it is now: `grade {tuned.exercise}` says more."
+        yield f"The file does not work in its current state: `grade {tuned.exercise}` explains why."
     if tuned.sweep.interrupted:
         yield ""
-        yield "Interrupted: this is what was measured until then."
+        yield "Interrupted: these are the results until then."
     if tuned.measured:
         yield ""
         yield from _best(tuned)
@@ -139,9 +139,9 @@ def after_lines(tuned: Tuned) -> Iterator[str]:
 def _reasons(sweep: Sweep) -> Iterator[str]:
     """Combinations with the same reason share a paragraph."""
     by_reason: dict[str, list[str]] = {}
-    for one in sweep.results:
-        if one.reason:
-            by_reason.setdefault(one.reason, []).append(in_words(one.choice))
+    for variant in sweep.results:
+        if variant.reason:
+            by_reason.setdefault(variant.reason, []).append(in_words(variant.choice))
     for reason, choices in list(by_reason.items())[:MOST_REASONS]:
         yield ""
         yield f"{_listed(choices)}: {cut(safe(reason), 400)}"
@@ -162,15 +162,15 @@ def _best(tuned: Tuned) -> Iterator[str]:
         return
     fraction = tuned.fraction(best)
     of_peak = f", {percent(fraction)} of peak" if fraction is not None else ""
-    now = next((one.summary for one in sweep.ranked if one.now and one is not best), None)
+    now = next((variant.summary for variant in sweep.ranked if variant.now and variant is not best), None)
     gain = f", {now.median_s / best.summary.median_s:.2f} times as fast as now" if now is not None else ""
     yield f"The fastest is {in_words(best.choice)}: {duration(best.summary.median_s)}{of_peak}{gain}."
     if sweep.ties:
-        ties = _listed([in_words(one.choice) for one in sweep.ties])
-        yield f"As fast, as far as this run can tell (the 95 % intervals overlap): {ties}."
+        ties = _listed([in_words(variant.choice) for variant in sweep.ties])
+        yield f"Not measurably slower (the 95 % intervals overlap): {ties}."
     lines = tuned.new_lines
     if not lines:
-        yield "The file has it already, or what is as fast: nothing to change."
+        yield "The file has these values already, or values that are as fast: nothing to change."
         return
     yield f"To write into {tuned.file} (`--write` does it):"
     width = len(str(lines[-1][0]))
@@ -204,21 +204,21 @@ def document(tuned: Tuned) -> dict[str, Any]:
         "settings": {setting.name: list(setting.values) for setting in tuned.settings},
         "now": {name: place.value for name, place in tuned.places.items()},
         "best": dict(best.choice) if best is not None else None,
-        "ties": [dict(one.choice) for one in tuned.sweep.ties],
+        "ties": [dict(variant.choice) for variant in tuned.sweep.ties],
         "lines": [{"line": number, "text": text} for number, text in tuned.new_lines],
-        "rows": [_row(tuned, one) for one in in_order(tuned.sweep)],
+        "rows": [_row(tuned, variant) for variant in in_order(tuned.sweep)],
     }
 
 
-def _row(tuned: Tuned, one: TunedVariant) -> dict[str, Any]:
-    needs, summary = one.needs, one.summary
+def _row(tuned: Tuned, variant: TunedVariant) -> dict[str, Any]:
+    needs, summary = variant.needs, variant.summary
     resident = needs.resident if needs is not None else None
     needed = ("kernel", "threads", "registers", "spill_bytes", "shared_bytes")
     return {
-        "settings": dict(one.choice),
-        "now": is_now(tuned.places, one.choice),
-        "verdict": one.word or None,
-        "reason": one.reason,
+        "settings": dict(variant.choice),
+        "now": is_now(tuned.places, variant.choice),
+        "verdict": variant.word or None,
+        "reason": variant.reason,
         **{name: getattr(needs, name, None) for name in needed},
         "blocks": resident.blocks if resident else None,
         "occupancy": resident.fraction if resident else None,
@@ -226,6 +226,6 @@ def _row(tuned: Tuned, one: TunedVariant) -> dict[str, Any]:
         "median_s": summary.median_s if summary else None,
         "interval_s": list(summary.interval_s) if summary else None,
         "samples": summary.samples if summary else 0,
-        "fraction_of_peak": tuned.fraction(one),
-        "final": one.final,
+        "fraction_of_peak": tuned.fraction(variant),
+        "final": variant.final,
     }

@@ -221,7 +221,9 @@ def test_where_nobody_counted_a_lines_operations_any_of_them_may_be_meant():
 def test_below_the_drawing_of_a_race_it_is_said_that_this_order_is_one_of_several(kind):
     found = replace(MISSING_WAIT, kind=kind)
     text = to_terminal(replace(WAITLESS, diagnostics=(found,)), color=False)
-    assert "Nothing forces it: the grader runs each operation as late as is allowed" in " ".join(text.split())
+    assert "Nothing guarantees this order: the grader runs each operation as late as is allowed" in " ".join(
+        text.split()
+    )
     assert "Nothing forces it" in to_html([GradedPage(replace(WAITLESS, diagnostics=(found,)))], versions={})
 
 

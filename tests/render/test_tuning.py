@@ -73,7 +73,7 @@ def test_the_best_is_named_with_what_to_write_and_how_much_it_gains():
 def test_ties_are_told_and_a_file_that_ties_stays():
     made = tuned(result(64, 8, 1.005), result(128, 16, 1.0), result(128, 8, 3.0))
     text = words(made)
-    assert "As fast, as far as this run can tell (the 95 % intervals overlap): BM=64 BN=8." in text
+    assert "Not measurably slower (the 95 % intervals overlap): BM=64 BN=8." in text
     assert "nothing to change" in text
     assert made.new_lines == ()
 
@@ -90,7 +90,7 @@ def test_the_same_reason_is_told_once_with_all_its_combinations():
 
 def test_a_file_that_does_not_work_itself_is_told():
     text = words(tuned(result(64, 8, word="wrong", reason="at n = 1"), result(128, 8, 1.0)))
-    assert "The file does not work as it is now: `grade sgemm_v5` says more." in text
+    assert "The file does not work in its current state: `grade sgemm_v5` explains why." in text
 
 
 def test_spilled_bytes_have_a_column_only_where_something_spills():

@@ -67,10 +67,10 @@ def test_a_combination_that_can_run_has_what_it_needs_and_its_program():
 @pytest.mark.parametrize(
     ("setting", "word", "reason"),
     [
-        ("THREADS=2048", "invalid", "block=THREADS requests 2048 threads at n=4096; a block holds at most 1024"),
+        ("THREADS=2048", "invalid", "block=THREADS requests 2048 threads at n=4096; a block has at most 1024"),
         ("WORDS=63", "compile_error", 'copy.cu, line 5: static assertion failed with "a block copies pairs"'),
         ("KEPT=3", "compile_error", 'copy.cu, line 19: identifier "nothing" is undefined'),
-        ("DYNAMIC=200000", "invalid", "shared=DYNAMIC asks for 200000 bytes at n=4096"),
+        ("DYNAMIC=200000", "invalid", "shared=DYNAMIC requests 200000 bytes at n=4096"),
         ("WORDS=12290", DOES_NOT_FIT, "copy declares 49160 bytes of __shared__ arrays; the maximum is 49152"),
         ("THREADS=0", "invalid", "'cdiv(n, THREADS)' divides by zero"),
     ],
