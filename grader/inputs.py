@@ -147,10 +147,10 @@ def _xor_high(product: _U64, word: _U64, key: int, out: _U64) -> None:
     np.bitwise_xor(out, np.uint64(key), out=out)
 
 
-def poison(dtype: str, count: int) -> npt.NDArray[np.generic]:
-    """``count`` elements of `POISON_WORD`, shape (count,): the contents of an output before a kernel writes it."""
+def poison(dtype: str, count: int, word: int = POISON_WORD) -> npt.NDArray[np.generic]:
+    """``count`` elements of a repeated word, shape (count,): the contents of an output before a kernel writes it."""
     element = np.dtype(dtype)
-    words = np.full(-(-count * element.itemsize // 4), POISON_WORD, dtype="<u4")
+    words = np.full(-(-count * element.itemsize // 4), word, dtype="<u4")
     return words.view(np.uint8)[: count * element.itemsize].view(element)
 
 

@@ -65,6 +65,7 @@ class CaseRun:
     buffers: tuple[Buffer, ...]  # inputs, outputs and the plan's scratch arrays
     counters: bool = True
     undefined: int = 0xFFFFFFFF  # 32 bits: what the simulator's shuffles give that read a lane which takes no part
+    garbage: int | None = None  # a byte: what memory holds that nothing has written, on the simulator; None: NaN
     order: str = "usual"  # or one of `Execution.other_orders`
     keeps_state: bool = False  # module variables hold what the run before left there
     instructions: int = Limits.instructions

@@ -102,6 +102,7 @@ _ROWS = (
     _error("launch", "invalid", "a launch that the GPU refuses"),
     _host("outside", "unsupported", "a part of CuPy that the [stand-in](standin.md) has not"),
     _warning("uninitialised_read", "memory is read that nothing has written; `wrong` if it reaches an output"),
+    _warning("unused_read", "memory is read that nothing has written, and no output depends on what it gives"),
     _warning("unused_lane", "a shuffle reads a lane that does not take part, and no output depends on what it gives"),
     _warning("same_value_write", "two threads write the same value"),
     _warning(

@@ -29,7 +29,7 @@ from grader.grading.judge import TIMING_WORDS, failure_word
 from grader.grading.records import BackendReport, Case, CaseOutcome, CompiledSubmission, Speed
 from grader.grading.source_view import SourceView
 from grader.grading.technique import Shaped, with_shape
-from grader.grading.undefined import without_unused_lanes
+from grader.grading.undefined import OTHER_BYTES, unused_reads, without_unused_lanes
 from grader.launch.source import parameter_names
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def run_case(job: Job, session: Session, case: Case, number: int = 0) -> CaseOut
     Unsupported, GraderFault, and RefusedProgram, which is about no case.
     """
     try:
-        ran = _in_another_order(job, session, _ran(job, session, case), number)
+        ran = _in_another_order(job, session, _with_other_garbage(job, session, _ran(job, session, case)), number)
     except RefusedProgram:
         raise
     except SubmissionError as error:
@@ -134,10 +134,18 @@ def _largest(job: Job) -> Case:
     return max((case for case in job.cases if not case.counters), key=lambda case: math.prod(case.size.values()))
 
 
-def _ran(job: Job, session: Session, case: Case, order: str = "usual", *, keeps_state: bool = False) -> Ran:
+def _ran(
+    job: Job,
+    session: Session,
+    case: Case,
+    order: str = "usual",
+    *,
+    keeps_state: bool = False,
+    garbage: int | None = None,
+) -> Ran:
     data = job.book.data(case)
     plan = plan_of(job.exercise, case, job.compiled, job.backend.device_limits)
-    run = replace(case_run(job.exercise, case, data, plan), order=order, keeps_state=keeps_state)
+    run = replace(case_run(job.exercise, case, data, plan), order=order, keeps_state=keeps_state, garbage=garbage)
     execution = without_unused_lanes(session, run, session.run(run))
     word = failure_word(execution)
     wrong = _wrong(job, case, data, plan, execution) if word in (None, "race") else None
@@ -145,6 +153,21 @@ def _ran(job: Job, session: Session, case: Case, order: str = "usual", *, keeps_
     if wrong is not None and (word == "race" or unwritten):  # which explains the values
         wrong = without_values(wrong)
     return Ran(case, plan, execution, word, wrong)
+
+
+def _with_other_garbage(job: Job, session: Session, ran: Ran) -> Ran:
+    """A case that is right although it reads what nothing has written is run again with other values there.
+
+    It must be right with each of them: then no output depends on such a value.
+    """
+    unwritten = any(found.kind == "uninitialised_read" for found in ran.execution.findings)
+    if not unwritten or job.exercise.host or ran.word is not None or ran.wrong is not None:
+        return ran
+    for byte in OTHER_BYTES:
+        again = _ran(job, session, replace(ran.case, counters=False), garbage=byte)
+        if again.word is not None or again.wrong is not None:
+            return replace(again, case=ran.case)
+    return replace(ran, execution=unused_reads(ran.execution))
 
 
 def _in_another_order(job: Job, session: Session, ran: Ran, number: int) -> Ran:

@@ -1,7 +1,8 @@
-"""Undefined values: a shuffle that reads a lane which has left is a fault only if an output depends on what it gives.
+"""Undefined values, a fault only if an output depends on them: the case runs again with other values in their place.
 
-CUDA lets a mask name lanes that have left, and tutorials do; what such a lane gives is undefined. So the case runs
-again with other values in its place. Where every run ends alike, bit for bit, the value was not used.
+- A shuffle reads a lane which has left. CUDA lets a mask name such lanes, and tutorials do; what they give is
+  undefined. Where every run ends alike, bit for bit, the value was not used.
+- Memory is read that nothing has written. Every run must be right; outputs that nobody writes differ with the garbage.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from grader.backends.base import CaseRun, Execution, Session
 
-OTHERS = (0x7B7B7B7B, 0xFBFBFBFB, 0)
-"""Large, very negative and zero, as an integer and as a floating-point number of any width; the first run has NaN."""
+OTHER_BYTES = (0x7B, 0xFB, 0)
+"""Repeated: large, very negative and zero, as an integer and as a floating-point number; the first run has NaN."""
 
 
 def without_unused_lanes(session: Session, run: CaseRun, execution: Execution) -> Execution:
@@ -21,13 +22,20 @@ def without_unused_lanes(session: Session, run: CaseRun, execution: Execution) -
     errors = {found.kind for found in execution.findings if found.severity == "error"}
     if errors != {"inactive_lane"}:
         return execution
-    for value in OTHERS:
-        if not _ends_alike(execution, session.run(replace(run, counters=False, undefined=value))):
+    for byte in OTHER_BYTES:
+        if not _ends_alike(execution, session.run(replace(run, counters=False, undefined=byte * 0x01010101))):
             return execution
-    findings = tuple(
-        replace(found, kind="unused_lane") if found.kind == "inactive_lane" else found for found in execution.findings
-    )
-    return replace(execution, failure=None, findings=findings)
+    return replace(_renamed(execution, "inactive_lane", "unused_lane"), failure=None)
+
+
+def unused_reads(execution: Execution) -> Execution:
+    """The execution, where no output depends on the memory that was read before anything wrote it."""
+    return _renamed(execution, "uninitialised_read", "unused_read")
+
+
+def _renamed(execution: Execution, kind: str, other: str) -> Execution:
+    findings = (replace(found, kind=other) if found.kind == kind else found for found in execution.findings)
+    return replace(execution, findings=tuple(findings))
 
 
 def _ends_alike(one: Execution, other: Execution) -> bool:

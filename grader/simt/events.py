@@ -22,7 +22,8 @@ NAMES = {
     kinds.OUT_OF_BOUNDS: "out_of_bounds", kinds.READ_ONLY: "read_only", kinds.MISALIGNED: "misaligned",
     kinds.RACE_WRITE_WRITE: "race", kinds.RACE_READ_WRITE: "race", kinds.RACE_WRITE_READ: "race",
     kinds.SAME_VALUE_WRITE: "same_value_write", kinds.UNINITIALISED: "uninitialised_read",
-    kinds.BARRIER_DIVERGENCE: "barrier_divergence", kinds.LEFT_BARRIER: "left_barrier", kinds.DEADLOCK: "deadlock",
+    kinds.BARRIER_DIVERGENCE: "barrier_divergence", kinds.LEFT_BARRIER: "left_barrier", kinds.LEFT_GRID: "left_grid",
+    kinds.DEADLOCK: "deadlock",
     kinds.OBJECT_DEADLOCK: "object_deadlock", kinds.BLOCK_DEADLOCK: "block_deadlock",
     kinds.BUDGET: "instruction_budget",
     kinds.MISSING_LANES: "missing_lanes", kinds.INACTIVE_LANE: "inactive_lane", kinds.BAD_MASK: "bad_mask",
@@ -32,6 +33,7 @@ ASYNC_COPY = "cp.async.c"
 GRID_SYNC = "grid.sync()"
 OF_THE_GRID = (
     kinds.RACE_WRITE_WRITE, kinds.RACE_READ_WRITE, kinds.RACE_WRITE_READ, kinds.BARRIER_DIVERGENCE, kinds.LEFT_BARRIER,
+    kinds.LEFT_GRID,
 )  # fmt: skip
 """Findings that say in their text whether the kernel orders its blocks with `grid.sync()`."""
 NULL_PAGE = 4096
@@ -139,7 +141,7 @@ class _Reader:
             other = _coordinates(finding.other & 0xFFFFFFFF, self.block)
             places = (Place("barrier", other, event.block, line), _at(event, "barrier"))
             return replace(event, accesses=places)
-        if kind == kinds.LEFT_BARRIER:
+        if kind in (kinds.LEFT_BARRIER, kinds.LEFT_GRID):
             gone = Place("exit", _coordinates(finding.address, self.block), event.block, None)
             return replace(event, accesses=(gone, _at(event, "barrier")))
         if kind == kinds.DEADLOCK:

@@ -84,6 +84,7 @@ class Options:
     instructions: int = 4_000_000_000
     printf_bytes: int = 64 << 10
     undefined: int = 0xFFFFFFFF  # what a shuffle gives that reads a lane which takes no part
+    garbage: int = 0xFF  # a byte: what shared and local memory hold when a block starts; NaN in every float type
     order: Order = USUAL
 
 
@@ -141,6 +142,7 @@ class _Run:
             observed=options.observed,
             printf_bytes=RECORD_ROOM * options.printf_bytes,
             undefined=options.undefined,
+            garbage=options.garbage,
             order=options.order,
         )
         for name, data in variables.items():

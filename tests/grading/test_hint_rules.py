@@ -573,6 +573,11 @@ faults.same_grid_sync_for_all
     deadlock: thread 5 of block 0 waits in grid.sync() at k.cu:4 for blocks that never come to it
     → every block must reach the same grid.sync(), also one that has nothing left to do: no return before it
 
+faults.no_return_before_grid_sync
+    barrier divergence: thread 0 waits in grid.sync() at k.cu:4, which every thread of the grid must reach, but
+    thread 5 of its block has ended before
+    → a thread without work must reach grid.sync() as well: put an if around the work, and no return before it
+
 faults.who_should_write_it
     deadlock: thread 5 of block 0 waits at k.cu:4 for a change of flags[0]; nobody who could write it is running
     → look for who should write it: it may wait itself, may have ended before, or may never come to the line
@@ -589,6 +594,11 @@ faults.fine_while_unused
     thread 5 of block 0 reads lane 7 at k.cu:4, which does not take part: the value is undefined, but no output
     depends on it
     → harmless here; where such a value is used, all lanes of the warp must execute the shuffle
+
+faults.read_what_is_written
+    thread 5 of block 0 reads partial[5] at k.cu:4, where nothing was written: nothing promises what is there.
+    No output depends on it
+    → harmless here; read only what has been written before
 
 faults.variables_as_they_were
     this is a second launch, after a first one that was right: `__device__` variables keep what a launch leaves

@@ -787,6 +787,30 @@ def test_wrong_output_beside_an_uninitialised_read_leads_to_that_first(request_f
     assert step.startswith("Begin with the warning: line 7 reads what nothing has written. ")
 
 
+def reading_garbage(used: bool):
+    """Right with the usual garbage; where the values are ``used``, wrong with zeros."""
+
+    def behave(run):
+        execution = too_large(run) if used and run.garbage == 0 else honest(run)
+        return replace(execution, findings=(UNWRITTEN,))
+
+    return behave
+
+
+def test_a_right_case_that_reads_fresh_memory_runs_again_with_other_garbage(request_for):
+    verdict = grade(request_for(FakeBackend(behave=reading_garbage(used=True))))
+    assert verdict.verdict == "wrong"
+    assert {"uninitialised_read", "wrong"} <= {found.kind for found in verdict.diagnostics}
+
+
+def test_a_read_of_fresh_memory_that_no_output_depends_on_is_a_warning(request_for):
+    verdict = grade(request_for(FakeBackend(behave=reading_garbage(used=False))))
+    assert verdict.verdict == "pass"
+    (warning,) = {(found.kind, found.severity, found.message) for found in verdict.diagnostics}
+    assert warning[:2] == ("unused_read", "warning")
+    assert "nothing promises what is there. No output depends on it" in warning[2]
+
+
 def test_all_lines_with_errors_are_named(request_for):
     def found(line, hint=""):
         return Diagnostic("compile_error", "no", line=line, hint=hint)

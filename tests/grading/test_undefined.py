@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,7 @@ from grader.backends.base import Buffer, CaseRun, Execution, Limits
 from grader.backends.sim.session import SimBackend, SimSession
 from grader.compile import compile_source
 from grader.findings.record import Finding
-from grader.grading.undefined import without_unused_lanes
+from grader.grading.undefined import OTHER_BYTES, without_unused_lanes
 from grader.launch import Launch, LaunchPlan
 from tests.telling import rule_of
 
@@ -60,14 +61,31 @@ USED = {
     "endless": "x[t] = v; for (int k = NEXT(0); k > 0; k += 0) __threadfence();",
 }
 STRAY = LEFT + TREE + "x[t + 1] = t;"
-ALL = (*UNUSED.values(), *LEFT_MASKS.values(), *(LEFT + used for used in USED.values()), STRAY)
+GARBAGE = {
+    "a sum": ("__shared__ float s[64]; x[t] = s[t];", (0x7B, 0xFB, 0)),
+    "fmaxf, which NaN does not change": ("__shared__ float s[64]; x[t] = fmaxf(t, s[t]);", (0x7B,)),
+    "fminf": ("__shared__ float s[64]; x[t] = fminf(t, s[t]);", (0xFB, 0)),
+    "a flag": ("__shared__ int s[64]; x[t] = s[t] ? 1 : 2;", (0,)),
+    "scratch": ("x[t] = fmaxf(t, more[t]);", (0x7B,)),
+    "an output, before it is written": ("x[t] = fmaxf(t, x[t]);", (0x7B,)),
+    "a local array": ("float a[64]; a[n - t] = t; x[t] = fmaxf(a[n - t], a[t]);", (0x7B,)),
+    "nothing": ("__shared__ float s[64]; float a = s[t] + more[t]; x[t] = t < 99 ? t : a;", ()),
+}
+"""What memory that nothing has written reaches, and with which bytes of garbage that shows."""
+ALL = (
+    *(LEFT + statements for statements, _ in GARBAGE.values()),
+    *UNUSED.values(),
+    *LEFT_MASKS.values(),
+    *(LEFT + used for used in USED.values()),
+    STRAY,
+)
 
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[SimSession]:
     """One program for all of them: a kernel for each, in which lane ``l`` of thread ``t`` begins with ``v = t + 1``."""
     kernels = (
-        f'extern "C" __global__ void k{number}(float* x, int n) {{\n'
+        f'extern "C" __global__ void k{number}(float* x, int n, float* more) {{\n'
         f"int t = threadIdx.x, l = t % 32; float v = t + 1.0f;\n{statements}\n}}\n"
         for number, statements in enumerate(ALL)
     )
@@ -79,10 +97,16 @@ def session() -> Iterator[SimSession]:
 
 
 def judged(session: SimSession, statements: str) -> Execution:
-    """One block that writes ``x[0]`` to ``x[39]``."""
-    launch = Launch(kernel=f"k{ALL.index(statements)}", args=("x", THREADS), grid=(1, 1, 1), block=(64, 1, 1))
-    run = CaseRun(LaunchPlan((launch,)), (Buffer("x", "float32", THREADS, "out"),))
+    run = case_of(statements)
     return without_unused_lanes(session, run, session.run(run))
+
+
+def case_of(statements: str) -> CaseRun:
+    """One block that writes ``x[0]`` to ``x[39]``; all of it may read ``more``, which nothing writes."""
+    launch = Launch(kernel=f"k{ALL.index(statements)}", args=("x", THREADS, "more"), grid=(1, 1, 1), block=(64, 1, 1))
+    return CaseRun(
+        LaunchPlan((launch,)), (Buffer("x", "float32", THREADS, "out"), Buffer("more", "float32", 64, "scratch"))
+    )
 
 
 def kinds(execution: Execution) -> set[str]:
@@ -120,3 +144,12 @@ def test_a_case_without_such_a_read_runs_once(session: SimSession, monkeypatch: 
     monkeypatch.setattr(SimSession, "run", lambda *_: pytest.fail("it ran again"))
     warned = Execution({}, findings=(Finding("uninitialised_read"),))
     assert without_unused_lanes(session, CaseRun(LaunchPlan(()), ()), warned) is warned
+
+
+@pytest.mark.parametrize("name", GARBAGE)
+def test_memory_that_nothing_has_written_holds_other_garbage_in_each_run(session: SimSession, name: str) -> None:
+    statements, shows = GARBAGE[name]
+    run = case_of(LEFT + statements)
+    usual = session.run(run).outputs["x"].tobytes()
+    others = {byte: session.run(replace(run, garbage=byte)).outputs["x"].tobytes() for byte in OTHER_BYTES}
+    assert [byte for byte in OTHER_BYTES if others[byte] != usual] == list(shows)

@@ -79,6 +79,22 @@ def test_one_thread_that_misses_grid_sync_is_named() -> None:
     assert {(a.thread[0], a.line) for a in ran.events[0].accesses} == {(0, 5 + 2), (5, 7 + 2)}
 
 
+@pytest.mark.parametrize("leaves", ["i >= n - 5", "i >= n - 32", "threadIdx.x == 0"])
+def test_a_thread_that_ends_before_grid_sync_is_named(leaves: str) -> None:
+    ran = shifted(SHIFT.replace("a[i] = i;\ngrid.sync();", f"if ({leaves}) return;\ngrid.sync();"), 4)
+    found = next(e for e in ran.events if e.kind == "left_grid")
+    assert found.line == 5 + 2
+    gone, waits = found.accesses
+    assert (gone.kind, waits.kind, waits.line) == ("exit", "barrier", 5 + 2)
+    assert gone.block == waits.block == found.block
+
+
+def test_a_thread_may_end_after_its_last_grid_sync_and_before_a_barrier_of_its_block() -> None:
+    lines = SHIFT.split("\n")
+    lines[6:8] = "if (i >= n - 5) return; __syncthreads();", ""
+    assert shifted("\n".join(lines), 4).kinds == []
+
+
 def test_more_blocks_than_can_be_resident_are_refused_with_both_numbers() -> None:
     ran = shifted(SHIFT, 108 * 32 + 1)
     assert [e.kind for e in ran.events] == ["launch_limit"]

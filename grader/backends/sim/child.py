@@ -183,6 +183,7 @@ class _Server:
             instructions=instructions,
             printf_bytes=self.program["printf_bytes"],
             undefined=message.get("undefined", Options.undefined),
+            garbage=Options.garbage if message.get("garbage") is None else message["garbage"],
             order=order,
         )
 

@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     from grader.simt.simulate import Call, Outcome
 
 PUBLIC_KINDS = {
-    "left_barrier": "barrier_divergence", "warp_barrier_divergence": "deadlock", "object_deadlock": "deadlock",
-    "block_deadlock": "deadlock",
+    "left_barrier": "barrier_divergence", "left_grid": "barrier_divergence",
+    "warp_barrier_divergence": "deadlock", "object_deadlock": "deadlock", "block_deadlock": "deadlock",
 }  # fmt: skip
 """The simulator tells more kinds apart: of a finding, that is its cause."""
 
 FINER = (
-    "barrier_divergence", "left_barrier", "warp_barrier_divergence", "deadlock", "object_deadlock", "block_deadlock",
+    "barrier_divergence", "left_barrier", "left_grid", "warp_barrier_divergence", "deadlock", "object_deadlock",
+    "block_deadlock",
 )  # fmt: skip
 """Its kinds of waiting, in the order in which they are told."""
 
@@ -197,6 +198,7 @@ _CAUSES: Mapping[str, Callable[[Event, int, int], str]] = {
     "launch_limit": lambda event, *_: "cooperative" if event.cooperative else "simulator",
     "barrier_divergence": lambda event, *_: "two_barriers",
     "left_barrier": lambda event, *_: "left",
+    "left_grid": lambda event, *_: "left_grid",
     "warp_barrier_divergence": lambda event, *_: "lanes",
     "deadlock": lambda event, *_: "barrier",
     "block_deadlock": lambda event, *_: "grid_sync" if event.text else "memory",

@@ -136,10 +136,11 @@ class SimSession(Closing):
         return None if found is None else Execution({}, findings=(found,), failure=word_of_kind(found.kind))
 
     def _run(self, run: CaseRun) -> Execution:
-        from grader.inputs import poison
+        from grader.inputs import POISON_WORD, poison
 
         request = case_request(run, self.program)
-        arrays = {b.name: b.data if b.data is not None else poison(b.dtype, b.count) for b in run.buffers}
+        word = POISON_WORD if run.garbage is None else run.garbage * 0x01010101
+        arrays = {b.name: b.data if b.data is not None else poison(b.dtype, b.count, word) for b in run.buffers}
         started = time.monotonic()
         self._send(request, arrays)
         answer, outputs = self._await(self._limits.total_s)  # the budget of instructions ends it long before
@@ -312,7 +313,7 @@ def case_request(run: CaseRun, program: Program) -> dict[str, Any]:
     roles = {b.name: b.role for b in run.buffers}
     return {
         "do": "run", "steps": steps, "roles": roles, "counters": run.counters, "undefined": run.undefined,
-        "order": run.order, "keeps_state": run.keeps_state, "instructions": run.instructions,
+        "garbage": run.garbage, "order": run.order, "keeps_state": run.keeps_state, "instructions": run.instructions,
     }  # fmt: skip
 
 

@@ -23,6 +23,8 @@ PLAIN = {
     "second_launch": "this is a second launch, after a first one that was right: `__device__` variables keep what a "
     "launch leaves there",
     "uninitialised_read": "{w.who} reads {w.array} at {w.here} before anything wrote it",
+    "unused_read": "{w.who} reads {w.array} at {w.here}, where nothing was written: nothing promises what is there. "
+    "No output depends on it",
     "unassembled": "registers, and what a GPU would refuse, were not checked: {facts[why]}",
 }
 """Sentences of kinds that need no more than the thread, the place and a fact."""
@@ -95,6 +97,11 @@ def launch(w: Words) -> str:
 
 def barrier_divergence(w: Words) -> str:
     first, second = w.found.places
+    if w.found.cause == "left_grid":
+        return (
+            f"barrier divergence: {w.thread(second.thread)} waits in grid.sync() at {w.here}, which every thread of "
+            f"the grid must reach, but {w.thread(first.thread)} of its block has ended before"
+        )
     if w.found.cause == "left":
         return (
             f"barrier divergence: the barrier at {w.here} stands in a branch; {w.thread(second.thread)} waits there, "

@@ -29,6 +29,8 @@ _TWO = (access("barrier", 0, 4), access("barrier", 5, 6))
 
 @rule("barrier_divergence", example=finding("barrier_divergence", "two_barriers", *_TWO))
 def same_barrier_for_all(found: Finding, seen: Seen) -> str:
+    if found.cause == "left_grid":
+        return ""
     of_grid = found.facts.get("grid_sync") and found.facts.get("instruction", "").startswith("barrier")
     barrier = "grid.sync()" if of_grid else "__syncthreads()"
     return f"every thread must reach the same {barrier}: move it out of the if, or of the loop that some leave early"
@@ -115,6 +117,9 @@ table(
     ("same_grid_sync_for_all", "deadlock", "grid_sync",
      finding("deadlock", "grid_sync", facts={"detail": (8, 8, UNKNOWN)}),
      "every block must reach the same grid.sync(), also one that has nothing left to do: no return before it"),
+    ("no_return_before_grid_sync", "barrier_divergence", "left_grid",
+     finding("barrier_divergence", "left_grid", access("exit", 5, 4), access("barrier", 0, 4)),
+     "a thread without work must reach grid.sync() as well: put an if around the work, and no return before it"),
     ("who_should_write_it", "deadlock", "memory", _memory(8, 8, UNKNOWN),
      "look for who should write it: it may wait itself, may have ended before, or may never come to the line"),
     ("mask_of_those_that_come", "missing_lanes deadlock", "",
@@ -124,6 +129,8 @@ table(
      "let all lanes of the warp execute the shuffle, and ignore what you do not need"),
     ("fine_while_unused", "unused_lane", "", finding("unused_lane", facts={"detail": (7,)}),
      "harmless here; where such a value is used, all lanes of the warp must execute the shuffle"),
+    ("read_what_is_written", "unused_read", "", finding("unused_read", array="partial", index=5, facts={"offset": 20}),
+     "harmless here; read only what has been written before"),
     ("variables_as_they_were", "second_launch", "", finding("second_launch"),
      "give each `__device__` variable its first value back before the kernel ends (the block that comes last can do "
      "that; atomicInc(&count, gridDim.x - 1) counts back to 0), or keep it in an array that a `// zero` line clears"),

@@ -102,6 +102,29 @@ class Barriers:
                             WARP.store(f, warp, f"wait_{name}", WARP.load(f, warp, f"wait_{name}", i), still.get())
                         still.set(still.get() + 1)
             WARP.store(f, warp, "waits", still.get())
+        if self._schedule.grid_sync:
+            f.call(self._check_grid(), worker, barrier, site.get(), first.get())
+
+    def of_grid(self, f: Builder, worker: Value, barrier: Value) -> None:
+        """The barrier is part of a `grid.sync()`, which all threads must reach: also those that have nothing to do."""
+        bit = f.const(I32, 1) << barrier
+        WORKER.store(f, worker, "of_grid", WORKER.load(f, worker, "of_grid") | bit)
+
+    @generated("check_grid", VOID, PTR, I32, I32, I32)
+    def _check_grid(self, f: Builder) -> None:
+        """check_grid(worker, barrier, site, thread): whoever has ended before a `grid.sync()` is missing there."""
+        worker, barrier, site, thread = f.args
+        bit, marked = f.const(I32, 1) << barrier, WORKER.load(f, worker, "of_grid")
+        WORKER.store(f, worker, "of_grid", marked & ~bit)
+        threads = WORKER.load(f, worker, "threads")
+        kind, none = f.const(I32, findings.LEFT_GRID), f.const(I64, 0)
+        incomplete = (marked & bit).ne(0) & WORKER.load(f, worker, "alive").ne(threads)
+        with f.if_(incomplete, likely=False), self._schedule.each_warp(f, worker) as warp:
+            index = WARP.load(f, warp, "index")
+            left = lanes_of(f, threads, index) & ~WARP.load(f, warp, "alive")
+            with f.if_(left.ne(0)):
+                missing = (index * 32 + f.first_lane(left)).zext(I64)
+                f.call(findings.report_function(f.module), worker, kind, site, thread, left, missing, none)
 
     def _check_whole(self, f: Builder, worker: Value, warp: Value, barrier: Value) -> None:
         """Lanes that were alive when others of their warp arrived, and ended elsewhere: the barrier was in a branch."""
@@ -162,6 +185,12 @@ class Barriers:
                     else:
                         WARP.store(f, warp, "acquired", acquired.get())
                         f.store(f.load(row, joined, align=64), own_row, align=64)
+
+
+def lanes_of(f: Builder, threads: Value, warp: Value) -> Value:
+    """The lanes that a block of so many threads has in its ``warp``-th warp."""
+    rest = threads - warp * 32
+    return rest.uge(32).select(f.const(I32, -1), (f.const(I32, 1) << (rest & 31)) - 1)
 
 
 # -------------------------------------------------------------------------------------------------------------- clocks

@@ -264,6 +264,8 @@ class BlockEmitter(OperandEmitter):
         f = self.f
         after = self.block.index + 1
         with f.if_(self.mask.ne(0)):
+            if self.op.line in self.g.grid_syncs:
+                self.g.schedule.barriers.of_grid(f, self.worker, barrier)
             arrive = self.g.schedule.barriers.arrive()
             f.call(arrive, self.worker, self.warp, self.mask, barrier, count, f.const(I32, after),
                    f.const(I32, self.site()), f.const(I32, int(waits)))  # fmt: skip

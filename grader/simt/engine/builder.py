@@ -174,9 +174,10 @@ class Builder:
         """Index of the lowest set bit, of i32 or i64 (32 or 64 for none)."""
         return self.overloaded("llvm.cttz", mask, self.const(I1, 0))
 
-    def memset(self, pointer: Value, byte: int, size: Value | int) -> None:
+    def memset(self, pointer: Value, byte: Value | int, size: Value | int) -> None:
         count = size if isinstance(size, Value) else self.const(I64, size)
-        self.intrinsic("llvm.memset.p0.i64", VOID, pointer, self.const(I8, byte), count, self.const(I1, 0))
+        value = byte if isinstance(byte, Value) else self.const(I8, byte)
+        self.intrinsic("llvm.memset.p0.i64", VOID, pointer, value, count, self.const(I1, 0))
 
     # The alignment is an i32 argument after the pointer; newer LLVM turns it into an attribute when it reads this.
     def masked_load(self, kind: ir.VectorType, pointer: Value, mask: Value, otherwise: Value, align: int) -> Value:

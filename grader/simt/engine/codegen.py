@@ -119,14 +119,26 @@ class Generator:
         ]
         self.suspends = adversarial or bool(self.waits)
         self.schedule = Schedule(
-            self.ir, exits, copies=self.copies, objects=self.has_objects, waits=self.suspends, adversarial=adversarial
-        )
+            self.ir, exits, copies=self.copies, objects=self.has_objects, waits=self.suspends, adversarial=adversarial,
+            grid_sync=bool(self.grid_syncs),
+        )  # fmt: skip
         self.memory = MemoryCode(
             self.ir, observers, self.sites, copies=self.copies, waits=self.suspends, buffers=adversarial
         )
         self.copy = CopyCode(self.ir, self.memory, observers)
         self.objects = BarrierObjectCode(self.ir, self.schedule, self.copy, tracks="tracks" in graph.tags)
         self.symbols: list[str] = []
+
+    @cached_property
+    def grid_syncs(self) -> frozenset[int]:
+        """The lines of `grid.sync()`: there, blocks arrive at the workspace of a cooperative launch."""
+        ops = self.graph.ops if self.asks_for_the_grid else ()
+        return frozenset(op.line for op in ops if _arrives_at_the_grid(op))
+
+    @cached_property
+    def asks_for_the_grid(self) -> bool:
+        names = (name for op in self.graph.ops for name in registers_in(op.instruction.operands))
+        return any(name in WORKSPACE for name in names)
 
     @cached_property
     def fetches(self) -> Fetches:
@@ -224,7 +236,6 @@ class Generator:
 
     def _kernel(self) -> Kernel:
         blocks, ops = self.graph.blocks, self.graph.ops
-        registers = {name for op in ops for name in registers_in(op.instruction.operands)}
         return Kernel(
             name=self.flat.name,
             parameters=tuple((p.name, p.size, p.align) for p in self.flat.parameters),
@@ -245,8 +256,13 @@ class Generator:
             waits=self.suspends,
             adversarial=self.adversarial,
             unordered=tuple((_access(op), op.line) for op in ops if is_strong(op) or "fence" in op.form.tags),
-            grid_sync=not registers.isdisjoint(WORKSPACE),
+            grid_sync=self.asks_for_the_grid,
         )
+
+
+def _arrives_at_the_grid(op: Op) -> bool:
+    """What `cooperative_groups/details/sync.h` writes, and CUDA's own atomic functions do not."""
+    return op.instruction.opcode == "atom" and {"add", "release", "gpu"} <= set(op.instruction.modifiers)
 
 
 def _access(op: Op) -> str:

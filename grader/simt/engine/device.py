@@ -95,6 +95,7 @@ class Device:
         observed: frozenset[str],
         printf_bytes: int = 64 << 10,
         undefined: int = 0xFFFFFFFF,
+        garbage: int = 0xFF,
         order: Order = USUAL,
     ) -> None:
         self.order = order
@@ -103,7 +104,7 @@ class Device:
         self.threads = threads
         self.observed = observed
         self.printf_bytes = printf_bytes
-        self.undefined = undefined
+        self.undefined, self.garbage = undefined, garbage
         self.arrays: list[Array] = []  # by address
         self.freed: list[Array] = []  # the last ones
         self.shadows = Shadows(cell_bytes(module), MAX_PARAMETER_BYTES)

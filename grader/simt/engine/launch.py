@@ -64,7 +64,7 @@ MAX_SWITCHES = 20_000
 """Of one adversarial launch: each takes some 10 µs."""
 
 BLOCK_COST, WARP_COST, BYTES_PER_COST = 64, 16, 64
-"""What starting a block is charged, in units of `blocks.cost`: once, for each warp, and for its shared memory."""
+"""What starting a block is charged, in units of `blocks.cost`: once, for each warp, and for the memory it fills."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,8 @@ class GridLaunch:
         self.block_count = grid[0] * grid[1] * grid[2]
         self.threads = block[0] * block[1] * block[2]
         self.warps = (self.threads + 31) // 32
-        self.block_cost = BLOCK_COST + WARP_COST * self.warps + (self.kernel.shared_bytes + dynamic) // BYTES_PER_COST
+        filled = self.kernel.shared_bytes + dynamic + 32 * self.warps * self.kernel.local_bytes
+        self.block_cost = BLOCK_COST + WARP_COST * self.warps + filled // BYTES_PER_COST
         self.worker_bytes = self.warps * (self.kernel.warp_bytes + 32 * self.kernel.local_bytes)
         self._check()
         self.workspace = device.workspace() if cooperative else 0
@@ -301,6 +302,7 @@ class Worker:
             "shared_cells": self.own["shared_writes"].size // 8,
             "threads": launch.threads, "warp_count": launch.warps, "dynamic_shared": launch.dynamic,
             "multi_worker": int(count > 1), "undefined": launch.device.undefined,
+            "garbage": launch.device.garbage,
             "switches": MAX_SWITCHES, "switch_after": layout.SWITCH_AFTER[launch.device.order.switch_after],
         }  # fmt: skip
         for prefix in ("", "shared_", "local_"):

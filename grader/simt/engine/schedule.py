@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from grader.simt.engine import findings, ir
-from grader.simt.engine.barriers import Barriers
+from grader.simt.engine.barriers import Barriers, lanes_of
 from grader.simt.engine.builder import Builder, Cell, generated
 from grader.simt.engine.copies import queue_of
 from grader.simt.engine.layout import (
@@ -33,13 +33,10 @@ from grader.simt.engine.layout import (
     WARP,
     WORKER,
 )
-from grader.simt.engine.values import I32, I64, PTR, VOID, Value
+from grader.simt.engine.values import I8, I32, I64, PTR, VOID, Value
 
 QUANTUM = 2048
 """Backward jumps of one warp before it yields: long enough to cost nothing, short enough for spin loops."""
-
-POISON_BYTE = 0xFF
-"""What shared memory holds when a block starts: NaN in every float type, so that a result that uses it is wrong."""
 
 
 def lanes_at(block: int) -> int:
@@ -64,13 +61,15 @@ class Schedule:
     """Builds the scheduler's functions for one kernel."""
 
     def __init__(
-        self, module: ir.IRModule, exits: Sequence[int], *, copies: bool, objects: bool, waits: bool, adversarial: bool
-    ) -> None:
+        self, module: ir.IRModule, exits: Sequence[int], *, copies: bool, objects: bool, waits: bool, adversarial: bool,
+        grid_sync: bool,
+    ) -> None:  # fmt: skip
         self.module = module
         self.adversarial = adversarial
         self.waits = waits  # whether blocks may wait for each other
         self.copies = copies  # whether warps have queues of asynchronous copies
         self.objects = objects  # whether threads wait for barrier objects
+        self.grid_sync = grid_sync  # whether blocks wait for the whole grid
         self.exits = exits  # basic blocks that only end their lanes
         self.barriers = Barriers(self)
 
@@ -178,14 +177,17 @@ class Schedule:
             WORKER.store(f, worker, "ctaid", value.trunc(I32), f.const(I32, axis))
         WORKER.store(f, worker, "serial", WORKER.load(f, worker, "serial_base") + block)
         WORKER.store(f, worker, "alive", WORKER.load(f, worker, "threads"))
-        for name in ("fenced", "partial_sync", "barriers", "round"):
+        for name in ("fenced", "partial_sync", "barriers", "of_grid", "round"):
             WORKER.store(f, worker, name, 0)
         f.memset(WORKER.at(f, worker, "arrived"), 0, 64)
         f.memset(WORKER.at(f, worker, "arrived_acquired"), 0, 128)
         f.memset(WORKER.at(f, worker, "vote_and"), 0xFF, 64)
         f.memset(WORKER.at(f, worker, "vote_or"), 0, 128)
-        f.memset(WORKER.load(f, worker, "shared"), POISON_BYTE, WORKER.load(f, worker, "shared_bytes"))
+        garbage = WORKER.load(f, worker, "garbage").trunc(I8)
+        f.memset(WORKER.load(f, worker, "shared"), garbage, WORKER.load(f, worker, "shared_bytes"))
         warps = WORKER.load(f, worker, "warp_count")
+        local = WORKER.load(f, worker, "local_bytes") * 32
+        f.memset(WORKER.load(f, worker, "local"), garbage, local * warps.zext(I64))
         f.memset(WORKER.load(f, worker, "known"), 0, warps.zext(I64) * ROW)
         if self.objects:
             f.memset(WORKER.at(f, worker, "waits_at"), 0, 128)
@@ -194,9 +196,7 @@ class Schedule:
         with f.loop(warps) as i:
             warp = _warp_at(f, worker, i)
             f.memset(warp, 0, WORKER.load(f, worker, "header_bytes"))
-            rest = threads - i * 32
-            partial = (f.const(I32, 1) << (rest & 31)) - 1
-            lanes = rest.uge(32).select(f.const(I32, -1), partial)
+            lanes = lanes_of(f, threads, i)
             WARP.store(f, warp, "index", i)
             WARP.store(f, warp, "clock", 1)
             WARP.store(f, warp, "quantum", QUANTUM)
