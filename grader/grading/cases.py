@@ -43,10 +43,13 @@ def secret_sizes(exercise: Exercise, seed: int) -> tuple[Size, ...]:
 
 
 def larger_secret_sizes(exercise: Exercise, seed: int) -> tuple[Size, ...]:
-    """One size that follows from the run's seed, up to the simulated one. A tuple, because some exercises have none."""
+    """One size that follows from the run's seed: larger than the other secret ones, up to the simulated one."""
     if not exercise.secret:
         return ()
-    bounds = {n: (least, max(least, exercise.simulated[n]), step) for n, (least, _, step) in exercise.secret.items()}
+    bounds = {
+        name: (most if most < exercise.simulated[name] else least, max(least, exercise.simulated[name]), step)
+        for name, (least, most, step) in exercise.secret.items()
+    }
     return (_drawn(bounds, seed, SECRET_SIZES),)
 
 

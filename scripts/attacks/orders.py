@@ -1,0 +1,66 @@
+"""Kernels that are right in one order of warps, blocks and stores, and in one launch."""
+
+from __future__ import annotations
+
+from attacks import attack
+
+INC = "    ticket = atomicInc(&tickets, gridDim.x - 1);\n"
+STORE = "    sums[blockIdx.x] = sum;\n"
+FENCE = "    // Fence: whoever sees this ticket drawn sees the sum stored. Without it the ticket may overtake the sum.\n    __threadfence();\n"
+VOLATILE_STORE = (STORE, "    ((volatile float*)sums)[blockIdx.x] = sum;\n")
+READ = ("sum += sums[k];", "sum += ((volatile float*)sums)[k];")
+
+for what, new in {
+    "a volatile counter": "    volatile unsigned int* c = &tickets;\n    ticket = *c;\n    *c = ticket == gridDim.x - 1 ? 0 : ticket + 1;\n",
+    "two atomics for one step": "    ticket = atomicAdd(&tickets, 0);\n    atomicExch(&tickets, ticket == gridDim.x - 1 ? 0 : ticket + 1);\n",
+    "the block with the highest number": "    ticket = blockIdx.x;\n",
+    "the block with the lowest number": "    ticket = blockIdx.x ? 0 : gridDim.x - 1;\n",
+}.items():  # fmt: skip
+    expect = "race wrong"
+    attack("schedule", "reduce_v9", expect, (INC, new), VOLATILE_STORE, READ, what=what)
+attack("schedule", "reduce_v9", "race", (FENCE, "    if (blockIdx.x > 1u << 30)\n        __threadfence();\n"), VOLATILE_STORE, READ, what="a fence that never runs")  # fmt: skip
+attack("schedule", "reduce_v9", "race", (FENCE, ""), VOLATILE_STORE, READ, what="no fence, and volatile sums")
+attack("schedule", "reduce_v9", "race", (FENCE, ""), what="no fence")
+
+TREE = """    for (int s = blockDim.x / 2; s > 0; s /= 2) {
+        // Words t and t + s: neighbouring threads use neighbouring words, so the lanes of a warp meet 32 different
+        // banks. Nobody writes word t + s in this step, because t + s >= s.
+        if (t < s)
+            partial[t] += partial[t + s];
+
+        // Barrier: the next step reads sums that other warps make in this one. It stands outside the `if`,
+        // because every thread of the block has to arrive.
+        __syncthreads();
+    }
+"""
+STORED = "    partial[t] = i < m ? src[i] : 0.0f;\n\n    // Barrier: from here on threads read words that other threads have stored.\n    __syncthreads();\n"
+LAST = "        dst[blockIdx.x] = partial[0];"
+DEAD_FENCE = "    if (m < 0)\n        __threadfence();\n"
+for what, stored, tree in (
+    ("the last warp in lockstep, volatile, behind a dead fence", STORED,
+     DEAD_FENCE + "    volatile float* w = partial;\n    for (int s = 128; s > 0; s /= 2) {\n        if (t < s)\n            w[t] += w[t + s];\n        if (s > 32)\n            __syncthreads();\n    }\n"),
+    ("no barrier before the tree, volatile, an index that suits the order",
+     DEAD_FENCE + "    int r = 255 - t;\n    volatile float* w = partial;\n    w[r] = blockIdx.x * 256 + r < m ? src[blockIdx.x * 256 + r] : 0.0f;\n",
+     "    for (int s = 128; s > 0; s /= 2) {\n        if (r < s)\n            w[r] += w[r + s];\n        __syncthreads();\n    }\n    t = r;\n"),
+    ("no barrier at all, volatile, an index that suits the order",
+     DEAD_FENCE + "    int r = 255 - t;\n    volatile float* w = partial;\n    w[r] = blockIdx.x * 256 + r < m ? src[blockIdx.x * 256 + r] : 0.0f;\n",
+     "    for (int s = 128; s > 0; s /= 2)\n        if (r < s)\n            w[r] += w[r + s];\n    t = r;\n"),
+):  # fmt: skip
+    attack("schedule", "reduce_v3", "race", (STORED, stored), (TREE, tree), what=what)
+attack("schedule", "reduce_v3", "race", ("partial[t] += partial[t + s];\n", "partial[t] += partial[t + s];\n        if (s <= 32)\n            continue;\n"), what="no barrier among the last 32")  # fmt: skip
+attack("schedule", "reduce_v3", "race", (STORED, STORED.replace("    __syncthreads();\n", "")), what="no barrier before the tree")  # fmt: skip
+attack("schedule", "transpose_v3", "race", ("    __syncthreads();\n", ""), what="no barrier before the columns")
+attack(
+    "schedule",
+    "transpose_v3",
+    "race",
+    ("    __syncthreads();\n", "    __syncwarp();\n"),
+    what="a warp's barrier for a block's",
+)
+
+for what, new in {
+    "tickets that are never reset": "    ticket = atomicAdd(&tickets, 1);\n",
+    "tickets that wrap one too late": "    ticket = atomicInc(&tickets, gridDim.x);\n",
+    "tickets that wrap at a constant": "    ticket = atomicInc(&tickets, gridDim.x == 1 ? 0 : 1000000);\n",
+}.items():
+    attack("state", "reduce_v9", "wrong", (INC, new), what=what)
