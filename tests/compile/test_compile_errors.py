@@ -167,15 +167,13 @@ def test_a_flood_of_warnings_does_not_hide_the_error_behind_it(refused: Refusal)
     assert error.diagnostics[0].line == 5003
 
 
-def test_only_the_students_own_file_is_warned_about(compiled: Compile) -> None:
-    headers = "#include <limits.h>\n#include <cuda/std/climits>\n#include <cuda/std/limits>\n"
-    assert compiled(headers + kernel("*a = CHAR_MIN + cuda::std::numeric_limits<char>::min();")).log == ""
-    inside = (
+def test_only_the_students_own_file_is_warned_about() -> None:
+    log = (
         "/opt/cuda/std/x.h(7): warning #186-D: pointless comparison\n   if (n < 0)\n       ^\n"
         '          detected during instantiation of "f" at line 2 of k.cu\n\n'
         'k.cu(2): warning #177-D: variable "b" was declared but never referenced\n  int b;\n      ^\n'
     )
-    assert read_log(inside, "k.cu", "int a;\nint b;\n").warnings.count("warning:") == 1
+    assert read_log(log, "k.cu", "int a;\nint b;\n").warnings.count("warning:") == 1
 
 
 def test_a_warning_names_no_folder_of_this_machine(compiled: Compile) -> None:

@@ -137,6 +137,12 @@ def test_headers_that_only_a_cuda_toolkit_has_are_stood_in_for_at_the_end_of_the
     assert not fallback & set(HEADERS)
 
 
+@has_libcuxx
+def test_limits_beside_those_of_libcuxx_give_no_warning(compiled: Compile) -> None:
+    body = "*a = CHAR_MIN + cuda::std::numeric_limits<char>::min();"
+    assert compiled(kernel(body, "limits.h", "cuda/std/climits", "cuda/std/limits")).log == ""
+
+
 @pytest.mark.skipif(
     not any((folder / "cupy/complex.cuh").exists() for folder in find_toolchain().include_dirs),
     reason="CuPy is not installed",
