@@ -1,4 +1,4 @@
-"""Hold the results of single PTX forms on the simulator against a GPU's: tensor cores, copies, barrier objects.
+"""Hold the results of single PTX forms on the simulator against a GPU's: tensor cores, copies, barrier objects, flags.
 
 python scripts/forms_compare.py [--out FILE.md] [--device N] [--only TEXT] [--simulator-only]
 

@@ -102,6 +102,6 @@ def _half_ulp(mine: Array, theirs: Array, total: Array) -> Array:
 
 def every_form() -> list[Form]:
     """All programs, in the order of the page."""
-    from forms import copies, mma, moves, objects, wmma
+    from forms import carries, copies, mma, moves, objects, wmma
 
-    return [form for module in (wmma, mma, moves, copies, objects) for form in module.forms()]
+    return [form for module in (wmma, mma, moves, copies, objects, carries) for form in module.forms()]

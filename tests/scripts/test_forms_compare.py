@@ -8,7 +8,7 @@ import forms_compare
 import numpy as np
 import pytest
 from fake_device import FakeDevice
-from forms import Form, compare, copies, every_form, mma, moves, objects, wmma
+from forms import Form, carries, compare, copies, every_form, mma, moves, objects, wmma
 from forms.run import compiled, launched, prepared
 from forms.values import values
 
@@ -36,6 +36,11 @@ def test_the_same_inputs_are_made_every_time() -> None:
         assert all(array.tobytes() == second.arrays[name].tobytes() for name, array in first.arrays.items())
 
 
+def test_the_flag_goes_from_every_form_that_writes_it_to_every_one_that_reads_it() -> None:
+    opcodes = {opcode for opcode, forms in FORMS.items() if any("carry" in form.tags for form in forms)}
+    assert opcodes == {text.partition(".")[0] for text in (*carries.WRITES, *carries.READS)}
+
+
 def test_all_shapes_and_signs_of_the_simulators_table_are_there() -> None:
     assert {f"m{s.replace(', ', 'n', 1).replace(', ', 'k')}" for s in wmma.SHAPES} == set(WMMA_SHAPES)
     of_bytes = {(one.shape, *one.kinds[1:3], one.clamps) for one in mma.instructions() if one.kinds[0] == "s32"}
@@ -44,7 +49,7 @@ def test_all_shapes_and_signs_of_the_simulators_table_are_there() -> None:
 
 @NO_COMPILER
 @pytest.mark.slow
-@pytest.mark.parametrize("module", [wmma, mma, moves, copies, objects])
+@pytest.mark.parametrize("module", [wmma, mma, moves, copies, objects, carries])
 def test_the_last_program_of_each_group_is_clean_and_writes_its_output(module) -> None:
     *_, last = module.forms()
     (one,), cubins = prepared([last], forms_compare.WITHOUT_GPU)
