@@ -10,13 +10,14 @@ import re
 from collections.abc import Sequence
 
 from grader.c_types import SIZEOF
-from grader.compile.lexical import line_comments, without_strings
+from grader.compile.lexical import blocks, kernels, line_comments, without_directives, without_strings
 
 MOST = 100  # names
 LARGEST = 2**62  # what a launch line's expression may hold
 
 _LINE = re.compile(r"/+\s*(?:launch|passes|scratch|tensor_map)\b")
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*+(?!\s*\()")
+_CALLED = re.compile(r"([A-Za-z_]\w*+)\s*\(")
 _GIVEN = re.compile(r"\b([A-Za-z_]\w*+)\s*=(?!=)")
 _DEFINED = re.compile(r"^[ \t]*(?:#|%:)[ \t]*define[ \t]+(\w++)|\b([A-Za-z_]\w*+)\s*(?:=(?!=)|[({])", re.MULTILINE)
 _ENUM = re.compile(r"\benum\b[^{};()]{0,200}\{([^{}]*+)\}")
@@ -39,7 +40,11 @@ extern "C" __device__ long long {variable} = warpgrade_names::number(({name}), 0
 extern "C" __device__ long long {variable} = warpgrade_names::number(::{name}, 0);
 #endif
 """
-_VARIABLE = re.compile(r"^(?:\.visible )?\.global \.align 8 \.u64 warpgrade_name_(\d+)(?: = (-?\d+))?;\n", re.MULTILINE)
+_VARIABLE = re.compile(
+    r"^(?:\.visible )?\.global \.align 8 \.u64 warpgrade_name_(\d+)(?:_in_(\w+))?(?: = (-?\d+))?;\n", re.MULTILINE
+)
+_UNDEFINED = re.compile(r"^[ \t]*(?:#|%:)[ \t]*undef[ \t]+(\w++)", re.MULTILINE)
+_BEHIND = ' extern "C" {{ __device__ long long warpgrade_name_{index}_in_{kernel} = ({name}); }}'
 _ERROR = re.compile(r"^(?:At end of source|.*\((\d+)\)): (?:catastrophic )?error\b", re.MULTILINE)
 
 
@@ -54,6 +59,23 @@ def asked(source: str) -> tuple[str, ...]:
     defined = {word for words in _DEFINED.findall(code) for word in words}
     defined.update(word for members in _ENUM.findall(code) for word in _WORD.findall(members))
     return tuple(word for word in used if word in defined and word not in given | _TYPES)[:MOST]
+
+
+def asked_behind_kernels(source: str, names: Sequence[str]) -> str:
+    """The source with a variable behind each kernel for each name that has another value after an ``#undef``."""
+    undefined = set(_UNDEFINED.findall(without_strings(source)))
+    again = [(index, name) for index, name in enumerate(names) if name in undefined]
+    if not again:
+        return source
+    launched = {word for _, text in line_comments(source) if _LINE.match(text) for word in _CALLED.findall(text)}
+    pieces, end = [], 0
+    for block in blocks(without_directives(source))[0]:
+        for kernel in kernels(block.head).keys() & launched:
+            behind = block.braces[1] + 1
+            here = (_BEHIND.format(index=index, kernel=kernel, name=name) for index, name in again)
+            pieces += [source[end:behind], *here]
+            end = behind
+    return "".join((*pieces, source[end:]))
 
 
 def tail(names: Sequence[str]) -> str:
@@ -82,6 +104,12 @@ def answerable(names: tuple[str, ...], log: str, source: str) -> tuple[str, ...]
 
 
 def told(ptx: str, names: Sequence[str]) -> tuple[str, dict[str, int]]:
-    """The PTX without the tail's variables, and the values of the names that are integers."""
-    values = {names[int(index)]: int(value or 0) for index, value in _VARIABLE.findall(ptx) if int(index) < len(names)}
-    return _VARIABLE.sub("", ptx), {name: value for name, value in values.items() if abs(value) < LARGEST}
+    """The PTX without these variables, and the values of the names that are integers.
+
+    ``KERNEL.NAME`` is the value at a kernel, where that may be another one than at the end of the file.
+    """
+    values = {}
+    for index, kernel, value in _VARIABLE.findall(ptx):
+        if int(index) < len(names) and abs(int(value or 0)) < LARGEST:
+            values[f"{kernel}.{names[int(index)]}".lstrip(".")] = int(value or 0)
+    return _VARIABLE.sub("", ptx), values

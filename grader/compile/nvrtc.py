@@ -13,7 +13,7 @@ from typing import Any
 
 from grader.compile import Entry, Parameter, Program
 from grader.compile.cache import digest, load, store
-from grader.compile.constants import answerable, asked, tail, told
+from grader.compile.constants import answerable, asked, asked_behind_kernels, tail, told
 from grader.compile.inspect import inspect_ptx
 from grader.compile.log import CompilerLog, clean, read_log
 from grader.compile.source import checked_source
@@ -24,7 +24,7 @@ from grader.process.child import Child, ChildPool, Closing, PooledChild, spawn
 from grader.process.sandbox import Sandbox
 
 INCLUDE = Path(__file__).parent / "include"
-FORMAT = "4"  # of a cache entry: counts up when what is stored, or what is checked before storing, changes
+FORMAT = "5"  # of a cache entry: counts up when what is stored, or what is checked before storing, changes
 WITHOUT_LIBCUXX = "--define-macro=_CG_LIMIT_INCLUDED_DEPENDENCIES="
 """<cooperative_groups.h> without all of libcu++, which takes NVRTC a second and which few kernels take from there."""
 _TARGET = re.compile(r"sm_(\d{2,3}[af]?)")
@@ -100,7 +100,10 @@ def _with_names(
 ) -> tuple[Compilation, tuple[str, ...]]:
     """What NVRTC says of ``text``, and the names whose values are in its answer."""
     names = asked(text)
-    result = run_nvrtc(text + tail(names), name, options, include, toolchain)
+    behind = asked_behind_kernels(text, names)
+    result = run_nvrtc(behind + tail(names), name, options, include, toolchain)
+    if not result.ptx and behind != text:
+        result = run_nvrtc(text + tail(names), name, options, include, toolchain)
     while not result.ptx and (fewer := answerable(names, result.log, text)) != names:
         names = fewer
         result = run_nvrtc(text + tail(names), name, options, include, toolchain)

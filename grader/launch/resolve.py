@@ -47,7 +47,8 @@ class _Case:
     ) -> None:
         self.script, self.exercise, self.size, self.limits, self.program = script, exercise, size, limits, program
         device = {"sm_count": limits.sm_count, "warp_size": limits.warp_size}
-        known = {} if program is None else program.constants  # by the compiler, else as the text reads
+        self.constants = {} if program is None else program.constants  # by the compiler, else as the text reads
+        known = {name: value for name, value in self.constants.items() if "." not in name}
         self.refused = {name: why for name, why in script.integers.refused.items() if name not in known}
         self.names: dict[str, Number] = {**script.integers.values, **known, **device, **exercise.scalars, **size}
         self.aliases: dict[str, str] = {}  # the buffers of src and dst in a pass
@@ -131,6 +132,12 @@ class _Case:
             raise invalid(f"there is no array {name.text!r} to {purpose}", name, hint=hint)
         return self.buffers[name.text]
 
+    def at_kernel(self, kernel: str) -> _Case:
+        """The same case with the values that the file's constants have at a kernel."""
+        own = self.names.keys() - self.exercise.scalars.keys() - self.size.keys()
+        there = {name: self.constants.get(f"{kernel}.{name}") for name in own}
+        return self.in_pass({name: value for name, value in there.items() if value is not None}, self.aliases)
+
     def in_pass(self, names: Mapping[str, Number], aliases: Mapping[str, str]) -> _Case:
         """The same case with the names of one pass."""
         case = copy(self)
@@ -202,6 +209,7 @@ def _constant(case: _Case, line: ConstantLine) -> Constant:
 
 
 def _launch(case: _Case, line: LaunchLine) -> Launch:
+    case = case.at_kernel(line.kernel.text)
     launch = Launch(
         kernel=line.kernel.text,
         args=tuple(_argument(case, arg, line) for arg in line.args),

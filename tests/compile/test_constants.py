@@ -65,7 +65,7 @@ VALUES = {
 def test_the_compiler_says_what_a_name_is(compiled: Compile) -> None:
     names = (*VALUES, "HALF", "INSIDE", "a", "n", "absent")
     program = compiled(line(*names) + DEFINED + KERNEL)
-    assert dict(program.constants) == VALUES
+    assert dict(program.constants) == {**VALUES, "add.AGAIN": 32}
 
 
 def test_one_name_that_is_no_expression_leaves_the_others_their_values(compiled: Compile) -> None:
@@ -155,3 +155,35 @@ def test_a_name_that_only_the_compiler_understands_is_no_longer_refused(compiled
     assert resolve_launches(parse_launches(source, file="add.cu"), ADD, {"n": 8}, program=program).launches[
         0
     ].block == (64, 1, 1)
+
+
+TWO_KERNELS = """\
+// launch first(a, n): grid=1 block=TILE
+// launch second(a, n): grid=1 block=TILE
+// launch third(a, n): grid=1 block=TILE
+#define TILE 16
+extern "C" __global__ void first(const float* a, int n) { __shared__ float s[TILE]; s[n] = a[n]; }
+#undef TILE
+#define TILE 32
+extern "C" {
+__global__ void __launch_bounds__(TILE) second(const float* a, int n) { __shared__ float s[TILE]; s[n] = a[n]; }
+}
+#undef TILE
+#define TILE 64
+extern "C" __global__ void third(const float* a, int n) { }
+"""
+
+
+def test_a_name_that_is_defined_anew_has_its_value_at_each_kernel(
+    compiled: Compile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = compiled(TWO_KERNELS)
+    plan = resolve_launches(parse_launches(TWO_KERNELS, file="add.cu"), ADD, {"n": 8}, program=program)
+    assert [launch.block for launch in plan.launches] == [(16, 1, 1), (32, 1, 1), (64, 1, 1)]
+    monkeypatch.setattr(nvrtc, "asked", lambda source: ())
+    assert compiled(TWO_KERNELS).ptx == program.ptx
+
+
+def test_a_name_that_a_kernel_does_not_know_has_its_value_at_the_end(compiled: Compile) -> None:
+    source = TWO_KERNELS.replace("#define TILE 16\n", "").replace("s[TILE]", "s[9]", 1)
+    assert compiled(source).constants == {"TILE": 64}
