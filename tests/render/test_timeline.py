@@ -224,7 +224,9 @@ def test_below_the_drawing_of_a_race_it_is_said_that_this_order_is_one_of_severa
     assert "Nothing guarantees this order: the grader runs each operation as late as is allowed" in " ".join(
         text.split()
     )
-    assert "Nothing guarantees this order" in to_html([GradedPage(replace(WAITLESS, diagnostics=(found,)))], versions={})
+    assert "Nothing guarantees this order" in to_html(
+        [GradedPage(replace(WAITLESS, diagnostics=(found,)))], versions={}
+    )
 
 
 def test_of_a_measured_timeline_and_of_freed_memory_no_other_order_is_claimed():
