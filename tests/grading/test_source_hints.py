@@ -307,6 +307,11 @@ def test_the_grid_is_only_blamed_where_it_has_too_few_threads(blocks: int, body:
         ("for (int i = t; i <= 9; i += 64) src[i] = 1;", "one_too_many"),
         ("for (int i = t; i < 60; i += 64) src[i] = 1;", "bound_lets_it_through"),
         ("float* p = src + 8 * t;\nfor (int i = 0; i < 8; i++)\n    p[i] = 1;", "pointer_into_the_array"),
+        (
+            "int step = blockDim.x;\nfor (int i = t; i < 70; i += 99)\n"
+            "    for (int k = 0; k < 2; k++)\n        src[i + k * step] = 1;",
+            "bound_lets_it_through",
+        ),
         ("if (t > 3) { int i = 0; src[t] = i < 9 ? 1.0f : t; }", "condition_lets_it_through"),
     ],
 )

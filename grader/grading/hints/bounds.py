@@ -208,7 +208,7 @@ def _indexed(found: Finding, seen: Seen) -> tuple[str, dict[str, Bound]]:
 def one_too_many(found: Finding, seen: Seen) -> str:
     """A bound that is let through itself: of the index, or of the row or the column that it is made of."""
     index, known = _indexed(found, seen)
-    matrix = as_matrix(index, known)
+    matrix = _matrix(found, seen, index, known)
     if matrix is None:
         at = known.get(plain(index))
         is_length = at is not None and _value(at.more, found, seen) == _count(found) == found.index
@@ -221,6 +221,13 @@ def one_too_many(found: Finding, seen: Seen) -> str:
     if at.by_leaving:
         return f"the `if` that returns lets {through}: write `{at.less} >= {at.more}`"
     return f"`{at.less} <= {at.more}` also lets {through}: write `{at.less} < {at.more}`"
+
+
+def _matrix(found: Finding, seen: Seen, index: str, known: dict[str, Bound]) -> Matrix | None:
+    """The index as one of a matrix; a loop that moves on by the threads of a grid or a block has no rows."""
+    matrix = as_matrix(index, known)
+    steps = made_of(matrix.length, seen.source, found.line or 0) & {"blockDim", "gridDim"} if matrix else ()
+    return None if steps else matrix
 
 
 def _is_whole(matrix: Matrix, known: dict[str, Bound], found: Finding, seen: Seen) -> bool:
@@ -249,7 +256,7 @@ def _value(name: str, found: Finding, seen: Seen) -> int | None:
 def length_of_a_row(found: Finding, seen: Seen) -> str:
     """Row and column are inside, but a row of the index is not as long as the column may be."""
     index, known = _indexed(found, seen)
-    matrix = as_matrix(index, known)
+    matrix = _matrix(found, seen, index, known)
     if matrix is None or not {matrix.row, matrix.column} <= known.keys() or known[matrix.column].more == matrix.length:
         return ""
     ends = f"`{matrix.column}` ends at `{known[matrix.column].more}`"
@@ -261,7 +268,7 @@ def length_of_a_row(found: Finding, seen: Seen) -> str:
 def row_or_column_that_nothing_bounds(found: Finding, seen: Seen) -> str:
     """Of row and column one is inside, and the condition does not look at the other."""
     index, known = _indexed(found, seen)
-    matrix = as_matrix(index, known)
+    matrix = _matrix(found, seen, index, known)
     if matrix is None or (matrix.column in known and known[matrix.column].more != matrix.length):
         return ""
     terms = {"row": matrix.row, "column": matrix.column}
