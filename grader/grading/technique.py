@@ -136,8 +136,7 @@ def evaluate(
     per = _per(expect, size)
     found = total(expect.counter, launches, host) / per
     enough = expect.at_least is None or found >= expect.at_least * (1 - 1e-9)
-    meets = enough and (expect.at_most is None or found <= expect.at_most * (1 + 1e-9))
-    if meets or math.isnan(found):  # a ratio over nothing: where there is no access there is no waste
+    if enough and (expect.at_most is None or found <= expect.at_most * (1 + 1e-9)):  # a ratio over nothing is neither
         return None
     if expect.counter in HOST_COUNTERS:
         return Miss(expect, found, None, None, None, size, per)
@@ -218,6 +217,8 @@ def _found(miss: Miss) -> str:
     if expect.counter in HOST_COUNTERS:
         where = ", ".join(f"{name}={value}" for name, value in miss.size.items()) if expect.per else ""
         return host_counter_in_words(expect.counter, miss.found * miss.per) + (f" at {where}" if where else "")
+    if math.isnan(miss.found):
+        return f"{expect.counter.replace('_', ' ')} has no value, because nothing was done that it counts"
     unit = f" per {expect.per}" if expect.per else ""
     return f"{expect.counter.replace('_', ' ')}{unit} is {in_words(miss.found)}"
 

@@ -119,7 +119,7 @@ COLUMNS = (
     Column("instructions", "instr.", "instructions, one for each warp that executes one", any, quiet=True),
     Column("active_lanes", "lanes", "mean number of active lanes, 32 at best", lambda v: min(v) < 31.5, False),
     Column("divergent_branches", "div.", "branches at which the lanes of a warp diverged", any),
-    Column("sectors", "sectors", "sectors of 32 bytes that global loads and stores accessed", any),
+    Column("sectors", "sectors", "sectors of 32 bytes that global accesses touched", any),
     Column("sector_efficiency", "used", "part of the bytes in those sectors that was requested", any, False),
     Column("wavefronts", "wavefr.", "wavefronts of shared memory", any),
     Column("excess_wavefronts", "excess", "wavefronts that bank conflicts cost", any),

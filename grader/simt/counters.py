@@ -3,9 +3,9 @@
 And the worst requests of a launch, lane by lane: what pictures are drawn from. A site keeps the request that touched
 the most sectors or took the most wavefronts, the first of equals.
 
-Names are explained in docs/counters.md. Requests, sectors and wavefronts are those of PTX instructions; the
-sectors of atomics are counted apart, as profilers do. `active_lanes` is the mean number of lanes of an executed
-instruction.
+Names are explained in docs/counters.md. Requests, sectors and wavefronts are those of PTX instructions. Loads, stores
+and atomics are counted apart, as profilers do; what names none of them counts all three. `active_lanes` is the mean
+number of lanes of an executed instruction.
 """
 
 from __future__ import annotations
@@ -89,6 +89,7 @@ def _add_site(raw: dict[str, int], site: Site, row: Mapping[str, int]) -> None:
     raw[f"{prefix}_bytes"] += row["bytes"]
     if space == "global":
         raw[f"{prefix}_sectors"] += row["sectors"]
+        raw["_wanted"] += row["wanted"]
         raw["_widest"] = max(raw["_widest"], site.bytes if row["requests"] and site.kind != "atomic" else 0)
     else:
         raw[f"{prefix}_wavefronts"] += row["wavefronts"]
@@ -113,19 +114,21 @@ def derive(raw: Mapping[str, int]) -> dict[str, float]:
         return raw.get(name, 0)
 
     out = {name: float(value) for name, value in sorted(raw.items()) if not name.startswith("_") and value}
-    sectors = of("global_load_sectors") + of("global_store_sectors")
-    requested = of("global_load_bytes") + of("global_store_bytes")
-    plain = of("global_load_requests") + of("global_store_requests")
-    out["global_requests"] = float(plain)
-    out["shared_requests"] = float(of("shared_load_requests") + of("shared_store_requests"))
-    out["shared_bytes"] = float(of("shared_load_bytes") + of("shared_store_bytes"))
+
+    def of_all(space: str, what: str) -> int:
+        return sum(of(f"{space}_{kind}_{what}") for kind in KINDS)
+
+    sectors = of_all("global", "sectors")
+    out["global_requests"] = float(of_all("global", "requests"))
+    out["shared_requests"] = float(of_all("shared", "requests"))
+    out["shared_bytes"] = float(of_all("shared", "bytes"))
     if sectors:
         out["sectors"] = float(sectors)
-        out["sector_efficiency"] = requested / (SECTOR_BYTES * sectors)
-        out["sectors_per_request"] = sectors / plain
+        out["sector_efficiency"] = of("_wanted") / (SECTOR_BYTES * sectors)
+        out["sectors_per_request"] = sectors / out["global_requests"]
         out["bytes_per_lane"] = float(of("_widest"))
-    if out["shared_requests"] or of("shared_atomic_requests") or of("async_copy_requests"):
-        out["wavefronts"] = float(sum(of(f"shared_{k}_wavefronts") for k in KINDS) + of("async_copy_wavefronts"))
+    if out["shared_requests"] or of("async_copy_requests"):
+        out["wavefronts"] = float(of_all("shared", "wavefronts") + of("async_copy_wavefronts"))
         out["excess_wavefronts"] = float(of("_excess"))
     if of("instructions"):
         out["active_lanes"] = of("thread_instructions") / of("instructions")

@@ -51,9 +51,12 @@ def test_launch_without_an_access_says_nothing_about_a_ratio():
     assert total("sector_efficiency", launches) == 0.5
 
 
-def test_ratio_over_nothing_at_all_wastes_nothing():
-    nothing = [launch(sector_efficiency=float("nan"), sectors=0)]
-    assert evaluate(Expect("sector_efficiency", at_least=0.9), nothing, {}) is None
+@pytest.mark.parametrize("expect", [Expect("sector_efficiency", at_least=0.9), Expect("active_lanes", at_most=9)])
+def test_ratio_over_nothing_at_all_is_a_miss(expect):
+    miss = evaluate(expect, [launch(sectors=0)], {})
+    assert miss is not None
+    words = expect.counter.replace("_", " ")
+    assert finding(miss, "k.cu").facts["found"] == f"{words} has no value, because nothing was done that it counts"
 
 
 def test_counter_that_nobody_counts_is_the_graders_fault():

@@ -24,9 +24,10 @@ EXERCISE = Exercise(
         ceiling="read_f32x1",
     ),
     technique=(
+        # 0.18 packed, twice that where a second array holds what the additions round off; 0.56 and more with `%`.
         Expect(
             "shared_requests",
-            at_most=0.25,
+            at_most=0.5,
             per="n",
             why="Too many warps take part in each step, although only a few of their lanes work.",
             hint="pack the working threads into the first warps: let t count the sums, instead of a test with %",

@@ -24,6 +24,14 @@ EXERCISE = Exercise(
         ceiling="read_f32x4",  # two floats a thread; x1 stops below that,
     ),
     technique=(
+        # Half of what `reduce_v2` asks: each thread brings two elements.
+        Expect(
+            "shared_requests",
+            at_most=0.25,
+            per="n",
+            why="Too many warps take part in each step, although only a few of their lanes work.",
+            hint="pack the working threads into the first warps: `t < s`, and two elements for each thread",
+        ),
         Expect(
             "threads",
             at_most=0.51,

@@ -1,4 +1,4 @@
-from grader import Array, Exercise, Target, Tolerance, Values, Work
+from grader import Array, Exercise, Expect, Target, Tolerance, Values, Work
 
 # Wide enough that every mistake shows: expf overflows from 88.8 on, so a row without its maximum subtracted gives
 # inf / inf; and expf gives 0 below -104, so a maximum that starts at 0 gives 0 / 0 where a whole row lies there.
@@ -35,6 +35,17 @@ EXERCISE = Exercise(
     target=Target(
         unit="bandwidth",
         ceiling="copy_f32x4",
+    ),
+    technique=(
+        # Three passes that read and one result are 4 × 1/8; one more pass that reads or writes is 0.625. Lanes in
+        # different rows take a sector for each element, in every pass.
+        Expect(
+            "sectors",
+            at_most=0.75,
+            per="rows*cols",
+            why="Neighbouring lanes use values far from each other, or the row is walked over too often.",
+            hint="one block or warp for each row: thread t takes columns t, t + BLOCK, t + 2 * BLOCK, and so on",
+        ),
     ),
     # Rounding x - largest costs up to 2^-18 of the result where the two are far apart, __expf another 1.2e-5 there,
     # and a sum of 1025 terms in one chain about 2e-6. Half precision is off by 5e-4. Results below the smallest normal

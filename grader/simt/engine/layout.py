@@ -201,7 +201,8 @@ STORE_BUFFER_BYTES = STORE_BUFFER.size + HELD_SLOTS * HELD.size
 
 BLOCK_COUNTERS = ("executions", "active_lanes", "predicated_off", "predicated", "divergent")
 SITE_COUNTERS = (
-    "requests", "bytes", "sectors", "wavefronts", "ideal_wavefronts", "worst", "lanes", "overlapped", "fetching",
+    "requests", "bytes", "wanted", "sectors", "wavefronts", "ideal_wavefronts", "worst", "lanes", "overlapped",
+    "fetching",
 )  # fmt: skip
 """Counters lie in one array of u64 for each worker: the ones for each basic block, then the others for each site."""
 

@@ -60,12 +60,14 @@ class ObservedAccess:
         given = amount.zext(I64) if isinstance(amount, Value) else amount
         self.f.add_to(self.counters, 8 * SITE_COUNTERS.index(counter), given)
 
-    def count_request(self) -> None:
-        """Count the request, its lanes and its bytes."""
+    def count_request(self) -> Value:
+        """Count the request, its lanes and its bytes, which are returned."""
         lanes = self.f.popcount(self.mask)
         self.add("requests", 1)
         self.add("lanes", lanes)
-        self.add("bytes", lanes * self.width)
+        asked = lanes * self.width
+        self.add("bytes", asked)
+        return asked
 
     def note_worst(self, taken: Value, least: Value) -> None:
         """Keep the site's request that took the most, the first of equals: the same one on any number of threads."""

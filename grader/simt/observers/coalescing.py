@@ -21,6 +21,7 @@ from grader.simt.engine.values import I1, I32, I64, Value, vec
 from grader.simt.observers.base import ObservedAccess, Observer
 
 SECTOR_SHIFT = 5
+SECTOR_BYTES = 1 << SECTOR_SHIFT
 LINE_SHIFT = 7
 PIECE_BITS = 16
 """What numbers the pieces of 32 bytes of shared memory."""
@@ -31,9 +32,11 @@ class Coalescing(Observer):
         if access.space != "global":
             return
         f = access.f
-        access.count_request()
+        asked = access.count_request()
         sectors = f.call(_distinct(f.module), _fetched(access), access.mask)
         access.add("sectors", sectors)
+        moved = sectors * SECTOR_BYTES
+        access.add("wanted", asked.ult(moved).select(asked, moved))  # lanes that share a value want it once
         f.add_to(ALLOCATION.at(f, access.allocation, "sectors"), 0, sectors.zext(I64))
         access.note_worst(sectors, f.const(I32, 0))
 

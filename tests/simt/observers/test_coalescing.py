@@ -57,6 +57,21 @@ def test_efficiency_is_bytes_asked_for_over_bytes_moved() -> None:
     assert ran.total["sector_efficiency"] == (128 + 128) / (32 * (8 + 4))
 
 
+@pytest.mark.parametrize("spread", ["x[0]", "x[t / 2]", "x[t % 8]"])
+def test_lanes_that_share_values_do_not_make_up_for_a_stride(spread: str) -> None:
+    source = body(f"y[t] = x[t * 8] + {spread};", "const float* x, float* y")
+    ran = run(source, {"x": X, "y": np.zeros(32, np.float32)})
+    shared = ran.total["global_load_sectors"] - 32
+    assert ran.total["sector_efficiency"] == (128 + 32 * shared + 128) / (32 * (32 + shared + 4))
+
+
+def test_atomics_count_as_loads_and_stores_do() -> None:
+    source = body("atomicAdd(y + t * 8, x[t]);\natomicAdd(y, 1.0f);", "const float* x, float* y")
+    total = run(source, {"x": X, "y": np.zeros(32 * 8, np.float32)}).total
+    assert (total["global_requests"], total["sectors"]) == (3, 4 + 32 + 1)
+    assert total["sector_efficiency"] == (128 + 128 + 32) / (32 * (4 + 32 + 1))
+
+
 def test_each_line_has_its_own_sectors() -> None:
     source = body("float v = x[t * s];\ny[t] = v;", "const float* x, float* y, int s")
     lines = run(source, {"x": X, "y": np.zeros(32, np.float32)}, 4).outcome.counters[0].lines
