@@ -49,6 +49,9 @@ class Array:
     # the values for timed launches and libraries, if ``values`` are special ones (those with zeros and subnormal
     # results of expf, for example), which take other paths, so that their time does not represent ordinary data
     timed: Values | None = None
+    # real values of another range, for large sizes as well: there ``values`` may always have the same extremes, or the
+    # same sums, so that a kernel passes that is right for those alone. For exercises without exact cases
+    unusual: Values | None = None
 
     @property
     def timed_values(self) -> Values:

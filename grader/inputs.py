@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     _U64 = npt.NDArray[np.uint64]
 
-Kind = Literal["exact", "real"]
+Kind = Literal["exact", "real", "unusual"]
 
 POISON_WORD = 0x7FFB7FFB
 """The 32-bit word that outputs and scratch arrays hold before the first launch, repeated over their bytes.
@@ -69,6 +69,11 @@ def make_inputs(
     """
     arrays = ((array, element_count(array, size)) for array in exercise.inputs)
     return {array.name: make_array(array, count, seed, values, sample) for array, count in arrays}
+
+
+def unusual_kind(exercise: Exercise) -> tuple[Kind, ...]:
+    """The second distribution of real values, where the exercise has one."""
+    return ("unusual",) if any(array.unusual for array in exercise.inputs) else ()
 
 
 def make_array(array: Array, count: int, seed: int, values: Kind, sample: int = 0) -> npt.NDArray[np.generic]:
@@ -164,9 +169,10 @@ def is_poison(values: npt.NDArray[np.generic]) -> npt.NDArray[np.bool_]:
 
 def _mapping(array: Array, values: Kind) -> Callable[[_U64], npt.NDArray[np.generic]]:
     """The function from 32-bit words to the array's values, exact in int64 or float64."""
-    if values == "real" and np.dtype(array.dtype).kind == "f":
-        base = float(array.values.low)
-        scale = float(array.values.high) - base
+    if values != "exact" and np.dtype(array.dtype).kind == "f":
+        drawn = (values == "unusual" and array.unusual) or array.values
+        base = float(drawn.low)
+        scale = float(drawn.high) - base
         return lambda words: base + scale * ((words >> np.uint64(8)).astype(np.float64) * 2.0**-24)
     low, high = array.values.exact_low, array.values.exact_high
     span = high - low + 1

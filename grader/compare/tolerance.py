@@ -29,7 +29,7 @@ def right(
     """
     rounded = rounded_to(expected, got.dtype)
     passes: Mask = (got == rounded) | (_is_nan(got) & _is_nan(rounded))
-    if values == "real":
+    if values != "exact":
         exact = expected.astype(np.float64)
         with np.errstate(invalid="ignore", over="ignore"):
             error = np.abs(got.astype(np.float64) - exact)

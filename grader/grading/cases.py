@@ -27,12 +27,19 @@ if TYPE_CHECKING:
 def small_cases(exercise: Exercise, seed: int) -> tuple[Case, ...]:
     """The small and the secret sizes, smallest first, each with exact values (where they make sense) and real ones.
 
-    Then one secret size up to the simulated one, so that no size below it is one that nobody looks at.
+    Then one secret size up to the simulated one, so that no size below it is one that nobody looks at; it and the
+    simulated one also with unusual values, where the exercise has them.
     """
+    from grader.inputs import unusual_kind
+
     kinds: tuple[Kind, ...] = ("exact", "real") if exercise.exact else ("real",)
     sizes = sorted((*exercise.small, *secret_sizes(exercise, seed)), key=lambda size: math.prod(size.values()))
     cases = tuple(Case(size, kind) for size in sizes for kind in kinds)
-    return cases if exercise.host else (*cases, *(Case(size, kinds[0]) for size in larger_secret_sizes(exercise, seed)))
+    if exercise.host:
+        return cases
+    larger = larger_secret_sizes(exercise, seed)
+    unusual = (Case(size, kind) for size in (*larger, exercise.simulated) for kind in unusual_kind(exercise))
+    return (*cases, *(Case(size, kinds[0]) for size in larger), *unusual)
 
 
 def secret_sizes(exercise: Exercise, seed: int) -> tuple[Size, ...]:

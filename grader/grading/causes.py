@@ -123,7 +123,7 @@ def with_time(found: Finding, exercise: Exercise, case: Case, book: CaseBook, ou
     from grader.backends.hostfile.case import warm_up_inputs
     from grader.compare import compare
 
-    tells = all(case.values == "real" or len(np.unique(values)) >= LEAST_VALUES for values in outputs.values())
+    tells = all(case.values != "exact" or len(np.unique(values)) >= LEAST_VALUES for values in outputs.values())
     if not exercise.host or not tells:
         return found
     now = book.data(case).inputs

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from grader.backends.base import Backend, CaseRun, Execution
+from grader.catalog.exercises import load_catalog
 from grader.compile import Entry, Parameter, Program
 from grader.errors import GraderFault, RefusedProgram, SubmissionError, Unsupported
-from grader.exercise import SECRET_SIZES, Array, Exercise, Expect, Target, Tolerance, Work
+from grader.exercise import SECRET_SIZES, Array, Exercise, Expect, Target, Tolerance, Values, Work
 from grader.gpus.models import capability, simulable
 from grader.grading.advice import next_step
 from grader.grading.cases import larger_secret_sizes, small_cases
@@ -22,6 +23,7 @@ from grader.grading.hints.rules import Seen, access, race
 from grader.grading.judge import failure_word, score, word_of
 from grader.grading.records import Request, Speed
 from grader.grading.technique import evaluate, finding, total
+from grader.inputs import make_inputs, unusual_kind
 from grader.launch import DeviceLimits
 from grader.verdict import STAGES, Access, Diagnostic, LaunchRecord, LineCounters, Measurement, StageResult, Verdict
 from tests.grading.requests import changed, request_of
@@ -289,6 +291,22 @@ def test_one_secret_size_reaches_up_to_the_simulated_one():
     sizes = [dict(case.size) for case in small_cases(exercise, 1)]
     assert sizes[-1] in larger_secret_sizes(exercise, 1)
     assert len(sizes) == 2 * (3 + SECRET_SIZES) + 1
+
+
+def test_large_sizes_have_a_second_distribution_of_values():
+    arrays = tuple(replace(array, unusual=Values(low=100.0, high=101.0)) for array in EXERCISE.arrays)
+    exercise = replace(EXERCISE, exact=False, secret={"n": (2, 40, 2)}, simulated={"n": 10_000}, arrays=arrays)
+    cases = [case for case in small_cases(exercise, 1) if case.values == "unusual"]
+    assert [case.size for case in cases] == [*larger_secret_sizes(exercise, 1), {"n": 10_000}]
+    values = make_inputs(exercise, {"n": 10_000}, 1, "unusual")["x"]
+    assert 100 <= values.min() < values.max() <= 101
+    assert not [case for case in small_cases(replace(exercise, arrays=EXERCISE.arrays), 1) if case.values == "unusual"]
+
+
+def test_every_exercise_without_exact_cases_has_a_second_distribution():
+    for entry in load_catalog().exercises:
+        exercise = entry.exercise
+        assert exercise.exact or exercise.host or unusual_kind(exercise), exercise.name
 
 
 def in_another_order(behave: Callable[[CaseRun], Execution]) -> Callable[[CaseRun], Execution]:
