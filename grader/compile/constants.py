@@ -45,7 +45,7 @@ _VARIABLE = re.compile(
 )
 _UNDEFINED = re.compile(r"^[ \t]*(?:#|%:)[ \t]*undef[ \t]+(\w++)", re.MULTILINE)
 _BEHIND = ' extern "C" {{ __device__ long long warpgrade_name_{index}_in_{kernel} = ({name}); }}'
-_ERROR = re.compile(r"^(?:At end of source|.*\((\d+)\)): (?:catastrophic )?error\b", re.MULTILINE)
+_ERROR = re.compile(r"^(?:At end of source|.*\((\d{1,9})\)): (?:catastrophic )?error\b", re.MULTILINE)
 
 
 def asked(source: str) -> tuple[str, ...]:

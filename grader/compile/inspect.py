@@ -7,7 +7,6 @@ Directives: PTX ISA manual, "Directives" and "Kernel and Function Directives".
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -18,6 +17,7 @@ from grader.compile.source import smuggling
 from grader.errors import SubmissionError
 
 GLOBAL_LIMIT = 64 << 20  # bytes of .global variables
+LARGEST = 1 << 62  # bytes: what is larger counts as so large
 CONSTANT_LIMIT = 64 << 10  # bytes of .const variables: what every GPU has
 ALLOWED_EXTERNS = frozenset({"vprintf", "__assertfail"})
 
@@ -168,8 +168,8 @@ def _parameters(text: str) -> Iterator[Parameter]:
         if match is None or match["type"] not in _TYPE_BYTES or not _POINTER_HINTS.fullmatch(match["hints"]):
             raise _Broken(f"the PTX declares a parameter that no CUDA C has: {declaration[:80]}")
         size = _TYPE_BYTES[match["type"]]
-        count = int(match["count"] or 0) if match["array"] else 1
-        yield Parameter(match["type"], size * count, int(match["align"] or size))
+        count = _count(match["count"] or "0") if match["array"] else 1
+        yield Parameter(match["type"], size * count, _count(match["align"]) if match["align"] else size)
 
 
 def _add_variables(module: PtxSummary, head: str) -> None:
@@ -187,8 +187,15 @@ def _add_variables(module: PtxSummary, head: str) -> None:
 
 
 def _bytes(variable: re.Match[str]) -> int:
-    dims = [int(dim or 0) for dim in re.findall(r"\[\s*(\d*)\s*\]", variable["dims"])]
-    return _TYPE_BYTES.get(variable["type"], 8) * int(variable["vector"] or 1) * math.prod(dims)
+    size = _TYPE_BYTES.get(variable["type"], 8) * int(variable["vector"] or 1)
+    for dim in re.findall(r"\[\s*(\d*)\s*\]", variable["dims"]):
+        size = min(size * _count(dim or "0"), LARGEST)
+    return size
+
+
+def _count(digits: str) -> int:
+    """A number of the text: hostile ones may have any number of digits."""
+    return min(int(digits), LARGEST) if len(digits) <= 20 else LARGEST
 
 
 @dataclass(frozen=True)

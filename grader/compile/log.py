@@ -24,11 +24,11 @@ MESSAGE_LIMIT = 400  # characters
 SOURCE_LIMIT = 300  # a longer line is not shown
 
 _HEAD = re.compile(
-    r"^(?:(?P<file>[^\n]*?)\((?P<line>\d+)\): |At end of source: )?"
+    r"^(?:(?P<file>[^\n]*?)\((?P<line>\d{1,9})\): |At end of source: )?"
     r"(?P<kind>(?:catastrophic |internal |command-line )?error|warning|[Nn]ote|[Rr]emark)"
     r"(?: #\d+(?:-[A-Z])?)?: (?P<message>.*)$"
 )
-_FROM = re.compile(r"at line (\d+)(?: of (.*?))?$")
+_FROM = re.compile(r"at line (\d{1,9})(?: of (.*?))?$")
 _ELSEWHERE = re.compile(r'( at line \d{1,9} of )"?[^"()\n]{0,300}/([^"()/\n]{1,60})"?')
 _ASIDE = re.compile(r"(?:operand|argument|object) types? (?:are|is|list is)\b")
 _CANNOT_OPEN = re.compile(r'(cannot open source file ".*?").*', re.DOTALL)

@@ -31,11 +31,11 @@ FORMAT = "3"
 _SYSTEM_LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache")
 _SYSTEM_PROGRAMS = ("/bin", "/usr", "/opt")  # where a script finds the shell and the real ptxas
 _ENTRY = re.compile(r"Compiling entry function '([^']+)' for")
-_SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
-_USED = re.compile(r"Used (\d+) registers")
-_SHARED = re.compile(r"(\d+) bytes smem")
-_LOCAL = re.compile(r"(\d+) bytes stack frame")
-_CALLS = re.compile(r"(\d+) bytes cumulative stack size")
+_SPILLS = re.compile(r"(\d{1,9}) bytes spill stores, (\d{1,9}) bytes spill loads")
+_USED = re.compile(r"Used (\d{1,9}) registers")
+_SHARED = re.compile(r"(\d{1,9}) bytes smem")
+_LOCAL = re.compile(r"(\d{1,9}) bytes stack frame")
+_CALLS = re.compile(r"(\d{1,9}) bytes cumulative stack size")
 _OTHER_VERSION = re.compile(r"Unsupported \.version (\S+?);|PTX version|not supported on this version", re.IGNORECASE)
 
 
@@ -220,7 +220,7 @@ def read_resources(output: str) -> dict[str, Resources]:
     """Resources by entry, from what ``ptxas --verbose`` prints."""
     starts = [*_ENTRY.finditer(output)]
     ends = [match.start() for match in starts[1:]] + [len(output)]
-    return {match[1]: _resources(output[match.end() : end]) for match, end in zip(starts, ends, strict=True)}
+    return {match[1]: _resources(output[match.end() : end]) for match, end in zip(starts, ends, strict=False)}
 
 
 def _resources(text: str) -> Resources:

@@ -242,8 +242,8 @@ def _no_kernel(name: LaunchFragment, program: Program) -> SubmissionError:
 # ------------------------------------------------------------------------------------------------------------ constants
 
 _CONST_VARIABLE = re.compile(
-    r"^[ \t]*(?:\.visible[ \t]+|\.weak[ \t]+)?\.const[ \t]+(?:\.align[ \t]+\d+[ \t]+)?\.[busf](\d+)[ \t]+"
-    r"([\w$]+)(?:\[(\d+)\])?",
+    r"^[ \t]*(?:\.visible[ \t]+|\.weak[ \t]+)?\.const[ \t]+(?:\.align[ \t]+\d+[ \t]+)?\.[busf](\d{1,3})[ \t]+"
+    r"([\w$]+)(?:\[(\d{1,18})\])?",
     re.MULTILINE,
 )
 

@@ -54,7 +54,11 @@ MAGIC = b"wgC1"
 HEADER_LIMIT = 32 << 20  # bytes of JSON: 8 MiB of PTX, escaped, fits
 PAYLOAD_LIMIT = 2 << 30  # bytes of arrays and byte strings together
 ARRAY_LIMIT = 256  # arrays in one message
-DTYPE_KINDS = frozenset("biufc")  # never objects, strings or records
+DIMENSIONS_LIMIT = 32  # of an array: what every NumPy has
+DEPTH_LIMIT = 32  # of lists in lists: whoever reads or passes on a message needs no more stack than this
+DTYPES = frozenset(
+    ["b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "f16", "c8", "c16"]
+)  # never objects, strings or records
 _PREFIX = struct.Struct("<4sI")
 _ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
 _CHUNK = 1 << 20
@@ -321,15 +325,36 @@ def _checked(text: bytearray) -> tuple[dict[str, Any], list[tuple[str, int]], li
     except (ValueError, RecursionError):
         raise ChannelBroken("the received bytes are not a message: no JSON") from None
     try:
+        if not _is_flat(header):
+            raise ValueError
         message = dict(header["message"])
         blobs = [(str(name), _size(size)) for name, size in header["blobs"]]
-        arrays = [(str(name), str(dtype), tuple(map(_size, shape))) for name, dtype, shape in header["arrays"]]
+        arrays = [(str(name), str(dtype), _shape(shape)) for name, dtype, shape in header["arrays"]]
         total = sum(size for _, size in blobs) + sum(_itemsize(dtype) * math.prod(shape) for _, dtype, shape in arrays)
     except (KeyError, TypeError, ValueError):
         raise ChannelBroken("the received bytes are not a message: a wrong header") from None
     if total > PAYLOAD_LIMIT or len(blobs) + len(arrays) > ARRAY_LIMIT:
         raise ChannelBroken(f"a message of {total} bytes is beyond the limit")
     return message, blobs, arrays
+
+
+def _is_flat(value: Any) -> bool:
+    """Whether no list or dictionary lies deeper than the limit."""
+    level = [value]
+    for _ in range(DEPTH_LIMIT):
+        inside = (list(one.values()) if isinstance(one, dict) else one for one in level)
+        level = [item for items in inside for item in items if isinstance(item, list | dict)]
+        if not level:
+            return True
+    return False
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    """An array's shape. An empty one is small in the other dimensions too."""
+    shape = tuple(map(_size, value)) if isinstance(value, list) and len(value) <= DIMENSIONS_LIMIT else None
+    if shape is None or math.prod(size or 1 for size in shape) > PAYLOAD_LIMIT:
+        raise ValueError(value)
+    return shape
 
 
 def _size(value: Any) -> int:
@@ -340,8 +365,6 @@ def _size(value: Any) -> int:
 
 def _itemsize(dtype: str) -> int:
     # "<f4", "|u1": byte order, kind, size. Checked by hand so that a message without arrays needs no NumPy.
-    if len(dtype) not in (3, 4) or dtype[0] not in "<|" or dtype[1] not in DTYPE_KINDS or not dtype[2:].isdecimal():
-        raise ValueError(dtype)
-    if dtype[2:] not in ("1", "2", "4", "8", "16"):
+    if dtype[:1] not in ("<", "|") or dtype[1:] not in DTYPES:
         raise ValueError(dtype)
     return int(dtype[2:])

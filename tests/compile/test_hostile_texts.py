@@ -15,6 +15,7 @@ import pytest
 from grader.compile.inspect import inspect_ptx
 from grader.compile.log import read_log
 from grader.compile.nvrtc import LOG_BYTES
+from grader.compile.ptxas import read_resources
 from grader.compile.source import checked_source
 from grader.errors import SubmissionError, UsageError
 from grader.grading.hints import RULES
@@ -37,7 +38,8 @@ FRAGMENTS = (
     "template ", "k(", "k (", "__syncthreads(", "__syncthreads;\n", "return;\n", "const ", "const int a=",
     "const float *a", "int main(", "cudaA(", "std::", "for(;;)\n", " ", "\t", "\n", ";", "a", "1", "1.", "a[",
     "x[i] ? ", "if (", "cp.async.wait_group ", "__pipeline_wait_prior(", "=", ",", "float a, ", "at line 1 of ",
-    "error: ", "x.cu(1): ", " ^", 'cannot open source file "',
+    "error: ", "x.cu(1): ", " ^", 'cannot open source file "', "9" * 5000, f"k.cu({'9' * 5000}): error: a\n",
+    f"#define A {'9' * 5000}\n",
 )  # fmt: skip
 
 NUMBERED = {
@@ -60,6 +62,22 @@ TEXTS = {
     "statements, then asm": ";" * (SIZE // 2) + "asm(" * (SIZE // 8),
 }
 
+PTX_FRAGMENTS = (
+    ".visible .entry k(", ".entry k()\n{\n}\n", ".func ", ".extern .func (.param .b32 r) vprintf (", ".visible ",
+    ".global .align 4 .b8 a[", ".global .b8 a[4];", ".param .b64 p,", ".shared .b8 x[", ".const .b8 c[", "= {1,", "[9]",
+    "// ", "// begin inline asm\n", "// begin inline asm\n// end inline asm\n", "{", "}", ";", "ret;\n", '"', "_Z1av",
+    '.file 1 "a"\n', ".loc 1 1 1\n", ".weak ", "call.uni (a), f, (b);\n", "@%p bra L;\n", ".section .debug {",
+    ".align 4 ", ".attribute(", "k ", f".global .b8 a[{'9' * 5000}];", f".shared .align 4 .b8 x[{'8' * 4400}];\n",
+    f".param .align 8 .b8 p[{'7' * 5000}],", f".const .b32 c[{'9' * 5000}];\n", f"_Z{'9' * 5000}",
+    "ptxas info    : Compiling entry function 'k' for 'sm_80'\n", "ptxas info    : Used 1 registers",
+    f"Used {'9' * 4000} registers", "0 bytes spill stores, ", f"[{'9' * 18}]",
+)  # fmt: skip
+PTX_TEXTS = {
+    **{repr(piece): piece * (SIZE // len(piece)) for piece in PTX_FRAGMENTS},
+    "an array of many dimensions": f".global .b8 a{'[9]' * (SIZE // 3)};",
+    "an array in a kernel of many dimensions": f".visible .entry k()\n{{\n.shared .b8 a{'[9]' * (SIZE // 3)};\n}}",
+}
+
 NAMES = [f"k{i}" for i in range(100)]
 ASSIGNED = "a[1] = b[2] = c[3] = d[4] = 1;\n"
 ERROR = "k.cu(1): error: expression must be a modifiable lvalue\n  a[1] = b[2] = c[3] = d[4] = 1;\n    ^\n"
@@ -69,6 +87,17 @@ def inspected(text: str) -> None:
     """PTX whose hundred kernels have C++ names."""
     kernels = "".join(f".visible .entry _Z{len(name)}{name}v()\n{{\nret;\n}}\n" for name in NAMES)
     inspect_ptx(f".version 8.0\n.target sm_80\n{kernels}", "k.cu", text)
+
+
+HEADER = ".version 8.0\n.target sm_80\n"
+
+
+def ptx(text: str) -> None:
+    """As a whole, beside a kernel, in its body, and as its parameters."""
+    kernel = ".visible .entry k({})\n{{\n{}\n}}\n"
+    for whole in (text, kernel.format("", "ret;") + text, kernel.format("", text), kernel.format(text, "ret;")):
+        with contextlib.suppress(SubmissionError):
+            inspect_ptx(HEADER + whole, "k.cu", "k")
 
 
 def look(text: str) -> None:
@@ -134,6 +163,20 @@ def test_hostile_text_is_read_in_time_in_proportion_to_its_length(reader: str) -
         try:
             with cpu_limit(CPU_S), contextlib.suppress(SubmissionError, UsageError):
                 READERS[reader](text)
+        except TooSlow:
+            slow.append(name)
+    assert not slow
+
+
+@pytest.mark.parametrize("read", [ptx, read_resources])
+def test_hostile_ptx_and_what_its_assembler_prints_are_read_in_time_in_proportion_to_their_length(
+    read: Callable[[str], object],
+) -> None:
+    slow = []
+    for name, text in PTX_TEXTS.items():
+        try:
+            with cpu_limit(CPU_S):
+                read(text)
         except TooSlow:
             slow.append(name)
     assert not slow

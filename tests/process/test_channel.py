@@ -214,6 +214,14 @@ def test_channel_errors_that_nobody_catches_are_the_graders_fault() -> None:
     assert issubclass(ChannelClosed, GraderFault)
 
 
+def nested(depth: int) -> list[object]:
+    """A list in a list in a list."""
+    found: list[object] = []
+    for _ in range(depth):
+        found = [found]
+    return found
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -233,9 +241,19 @@ def test_channel_errors_that_nobody_catches_are_the_graders_fault() -> None:
         frame(header(arrays=[["a", "<f4", [True]]])),
         frame(header(arrays=[["a", "<f4", [0]]] * 1000)),
         frame(header(blobs=[["a", 1 << 60]])),
+        frame(header(arrays=[["a", "<b4", [1]]])),
+        frame(header(arrays=[["a", "<f1", [1]]])),
+        frame(header(arrays=[["a", "<f٤", [1]]])),
+        frame(header(arrays=[["a", "<f4", [1] * 33]])),
+        frame(header(arrays=[["a", "<f4", [1 << 30] * 1000]])),
+        frame(header(arrays=[["a", "<f4", [0, 1 << 30, 1 << 30]]])),
+        frame(header(arrays=[["a", "<f4", {"3": 1}]])),
+        frame(header(arrays=[["a", "<f4", "33"]])),
+        frame(header(message={"arguments": nested(40)})),
+        frame(header(blobs=[[nested(40), 1]])),
         struct.pack("<4sI", b"wgC1", 0xFFFFFFFF),
     ],
-    ids=range(17),
+    ids=range(27),
 )
 def test_what_is_no_message_is_refused_before_memory_is_taken(pipe: tuple[Channel, int], content: bytes) -> None:
     channel, feed = pipe

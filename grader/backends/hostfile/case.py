@@ -154,6 +154,7 @@ FAULTS = ("invalid", "unsupported", "out_of_bounds", "timeout", "limit", "crash"
 """The verdict words that an exception of a host file, or a refusal of CUDA's, may end in; any other is a crash."""
 
 LONGEST = 4000  # characters of a message
+LARGEST_LINE = 10**7
 MOST = 16  # findings
 
 
@@ -186,7 +187,7 @@ def _finding(entry: Mapping[str, Any], file: str) -> Diagnostic:
         kind if word_of_kind(kind) in FAULTS else "crash",
         message,
         file=file if own else None,
-        line=line if own and type(line) is int and line > 0 else None,
+        line=line if own and type(line) is int and 0 < line < LARGEST_LINE else None,
         hint=hint,
     )
 

@@ -128,9 +128,10 @@ class Space:
     def register(self, start: int, size: int, line: int) -> MemoryRegion:
         """Pin a range of the shared file. Raises CudaRefusal outside it, or if a page of it is pinned already."""
         begin = start - HOST_BASE
+        reason = "not all of them belong to the exercise's arrays (`x.nbytes` is the size of x)"
+        outside = CudaRefusal(INVALID, f"hostRegister of {size} bytes: {reason}")
         if size < 1 or begin < 0 or begin + size > self.shared.size:
-            reason = "not all of them belong to the exercise's arrays (`x.nbytes` is the size of x)"
-            raise CudaRefusal(INVALID, f"hostRegister of {size} bytes: {reason}")
+            raise outside
         first, last = start // PAGE * PAGE, -(-(start + size) // PAGE) * PAGE
         for region in self._regions:
             if region.is_host and first < -(-region.end // PAGE) * PAGE and region.start // PAGE * PAGE < last:
@@ -139,6 +140,8 @@ class Space:
                     "cudaErrorHostMemoryAlreadyRegistered",
                     f"these pages are pinned already{at} (pages have {PAGE} bytes)",
                 )
+        if begin + size > self._pool:  # memory that was freed, or that nobody has allocated yet
+            raise outside
         pinned = MemoryRegion(start, size, "pinned", 0, line, self.shared[begin : begin + size], was_registered=True)
         return self._add(pinned)
 

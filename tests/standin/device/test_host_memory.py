@@ -350,3 +350,14 @@ def test_managed_memory_that_was_filled_or_copied_to_is_written() -> None:
         rig.launch(12, "twice", x, y, integer(rig.n))
         rig.m.synchronize(13, "stream", 0)
     assert ran.report.outcome.events == ()
+
+
+def test_memory_that_nobody_has_cannot_be_pinned_and_so_is_not_handed_out_twice() -> None:
+    rig = Rig()
+    freed = rig.m.host_alloc(1, PAGE, 0)
+    rig.m.free_host(2, freed)
+    with pytest.raises(CudaRefusal) as raised:
+        rig.m.host_register(3, freed, PAGE, 0)
+    assert raised.value.name == "cudaErrorInvalidValue"
+    assert rig.m.host_alloc(4, PAGE, 0) == freed
+    rig.m.free_host(5, freed)

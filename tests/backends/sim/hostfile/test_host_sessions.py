@@ -698,6 +698,9 @@ FORGERIES = {
     "a fault of the grader's on the channel": "send({'error': 'the grader is broken'})",
     "a fault that would help": "send({'fault': 'pass', 'message': '', 'diagnostics': []})",
     "a fault that is none": "send({'fault': ['pass'], 'diagnostics': 7})",
+    "lists in lists": "for n in range(400, 1000): send({'is': 'call', 'name': 'free', 'arguments': deep(n)})",
+    "an array of many dimensions": "send({}, [['a', '<f4', [2**30] * 1000]])",
+    "an array of a type that is none": "send({}, [['a', '<b4', [1]]])",
     "a call with arguments that are none": "send({'is': 'call', 'name': 'malloc', 'arguments': [None, {}, [[]], 'x']})",
     "noise on the channel": "os.write(int(sys.argv[2]), b'x' * 4096)",
     "the standard output": "os.write(1, b'wgC1' * 100)",
@@ -715,9 +718,12 @@ def test_a_forgery_without_the_work_never_passes(session, forgery):
     source = f"""
 import json, os, struct, sys
 import cupy
-def send(message):
-    text = json.dumps({{"message": message, "blobs": [], "arrays": []}}).encode()
+def send(message, arrays=()):
+    text = json.dumps({{"message": message, "blobs": [], "arrays": arrays}}).encode()
     os.write(int(sys.argv[2]), struct.pack("<4sI", b"wgC1", len(text)) + text)
+def deep(n):
+    return [deep(n - 1)] if n else []
+sys.setrecursionlimit(5000)
 def setup(m, x, out):
     pass
 def run():
