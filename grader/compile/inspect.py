@@ -7,6 +7,7 @@ Directives: PTX ISA manual, "Directives" and "Kernel and Function Directives".
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -147,7 +148,7 @@ def _add_function(module: PtxSummary, head: str, body: str | None, found: re.Mat
 
 
 def _entry(name: str, parameters: str, directives: str) -> Entry:
-    found = {match[1]: tuple(map(int, match[2].split(","))) for match in _DIRECTIVE.finditer(directives)}
+    found = {match[1]: tuple(map(_count, match[2].split(","))) for match in _DIRECTIVE.finditer(directives)}
     return Entry(
         name,
         tuple(_parameters(parameters)),
