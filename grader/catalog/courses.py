@@ -10,7 +10,7 @@ import builtins
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, wraps
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -256,7 +256,7 @@ def resolve_reference(reference: str, course: Course, *, folder: str = "") -> Ca
     module = _reference_module(_reference_file(reference, module_name, course, folder))
     value: object = getattr(module, function, None) if function and not function.startswith("_") else None
     if callable(value):
-        return _returning(value, f"{reference} of {module.__file__}")
+        return _Returning(value, f"{reference} of {module.__file__}")
     from grader.expressions import did_you_mean
 
     public = [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
@@ -264,17 +264,23 @@ def resolve_reference(reference: str, course: Course, *, folder: str = "") -> Ca
     raise UsageError(message, code="bad_exercise", hint=did_you_mean(function, public))
 
 
-def _returning(function: Callable[..., Any], who: str) -> Callable[..., Any]:
-    """The function, whose `sys.exit()` is a fault and not the end of the program."""
+@dataclass(frozen=True)
+class _Returning:
+    """A callable of a course, and its methods: `sys.exit()` in one is a fault and not the end of the program."""
 
-    @wraps(function)
-    def called(*args: Any, **keywords: Any) -> Any:
+    function: Callable[..., Any]
+    who: str
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
         try:
-            return function(*args, **keywords)
+            return self.function(*args, **keywords)
         except SystemExit:
-            raise GraderFault(f"{who} ends the program: it must return", hint="ask who wrote the course") from None
+            message = f"{self.who} ends the program: it must return"
+            raise GraderFault(message, hint="ask who wrote the course") from None
 
-    return called
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self.function, name)
+        return _Returning(value, self.who) if callable(value) else value
 
 
 def _reference_file(reference: str, module: str, course: Course, folder: str) -> Path:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from grader.errors import WarpgradeError
 
 FAULT, INTERRUPTED, BROKEN_PIPE = 5, 130, 141
+leave = os._exit  # for the grader itself: `_no_other_way_out` replaces the one of `os`
 ENDED = "a file of the course ends the program"
 ENDED_HINT = "look for exit() in its oracles and exercise.py files"
 
@@ -69,7 +70,6 @@ def _no_other_way_out() -> Iterator[None]:
 
     Its exit code would be taken for a pass. A course has the person's rights: this is for mistakes, not for malice.
     """
-    leave = os._exit
 
     def left(status: int) -> NoReturn:
         if status == 0:

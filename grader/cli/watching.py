@@ -20,7 +20,7 @@ from time import strftime
 from typing import Any
 
 from grader.catalog.exercises import Catalog
-from grader.cli import BROKEN_PIPE, guarded
+from grader.cli import BROKEN_PIPE, guarded, leave
 from grader.cli.course import load, missing_here, named, show_list, to_edit
 from grader.cli.grading import GradeOptions, grade_all, tasks_of
 from grader.cli.practice import all_passed, give_hint, start_exercise, why_next
@@ -124,7 +124,7 @@ class Watch:
         """Handle a key, in the keyboard's thread. Quitting does not wait for a grading; its children end with it."""
         if key.lower() in QUITS and self._grading is not None:
             self._keyboard.restore()
-            os._exit(0)
+            leave(0)
         self._events.put(key.lower())
 
     def _wake(self) -> None:

@@ -117,7 +117,7 @@ def _text(source: bytes, name: str) -> str:
     if len(source) > SOURCE_LIMIT:
         raise _too_large(name, len(source))
     if not source.strip():
-        hint = f"delete it, and `grade start {Path(name).stem}` puts the stub here"
+        hint = f"delete it, and `grade start {Path(name).stem}` copies the stub here"
         raise SubmissionError("invalid", f"{name} is empty", hint=hint)
     try:
         text = source.removeprefix(codecs.BOM_UTF8).decode("utf-8")

@@ -125,7 +125,7 @@ def _write_the_stub(request: Request) -> str:
         if request.exercise.host:  # --force would overwrite the host file too
             return f"Delete ./{name}.cu, and `grade start {name}` puts its stub here; your host file stays."
         return f"`grade start {name} --force` writes the stub again."
-    return f"`grade start {name}` puts the stub into this folder, as {name}.cu."
+    return f"`grade start {name}` copies the stub into this folder, as {name}.cu."
 
 
 def _untouched(request: Request, word: str) -> str:

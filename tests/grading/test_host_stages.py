@@ -123,7 +123,7 @@ def test_a_missed_technique_of_the_host_is_found_at_the_counted_size(tmp_path):
 
 def test_a_met_technique_of_the_host_is_told_in_words(tmp_path):
     reports = [BackendReport("sim", (outcome(64, 2, counters=True, host_counters={"host_waits": 1.0}),))]
-    assert judge.technique_outcome(request(tmp_path), reports).detail == "1 wait of the host"
+    assert judge.technique_outcome(request(tmp_path), reports).detail == "1 wait of the host (at most 1)"
 
 
 @pytest.mark.parametrize(("by_host", "word"), [(0, "pass"), (24, "pass"), (28, "technique"), (256, "technique")])

@@ -100,6 +100,7 @@ class HostfileSimSession(Closing):
         self._undefined = CaseRun.undefined
         self._reports: list[dict[str, Any]] = []
         self._graded = False
+        self._calls = 0  # of the device, since the last request
         self._stopped: WarpgradeError | None = None
         self._name = ""
         self._is_closed = False
@@ -206,7 +207,9 @@ class HostfileSimSession(Closing):
             raise self._stopped
         patience = Patience(self._pair.host, self._limits.launch_s)
         answer = self._exchanged(request, patience)
+        self._calls = 0
         while answer.get("is") == "call":
+            self._calls += 1
             called = time.monotonic()
             result = self._asked(relayed(answer))
             result.pop("is", None)
@@ -253,7 +256,7 @@ class HostfileSimSession(Closing):
 
     def _hung(self, patience: Patience) -> WarpgradeError:
         """The host file is busy and does not call: say where it is, if it can be asked."""
-        if patience.is_starved():
+        if not self._calls and patience.is_starved():  # one that calls waits for answers, not for a processor
             return patience.busy_machine()
         pair = self._pair
         message = f"the host file did not come back within {self._limits.launch_s:.3g} s"
