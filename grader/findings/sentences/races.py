@@ -19,15 +19,18 @@ def missing_fence(w: Words) -> str:
     return f"{_two(w, with_block=True)}, in different blocks"
 
 
-MOST_ACCESSES = 3
-"""Lines that the sentence names."""
+MOST_LINES = 3
+"""That the sentence names."""
 
 
 def order_dependent(w: Words) -> str:
     """Right in the usual order of the simulator, and not in another that a GPU may choose as well."""
     start = "the answer depends on the order in which warps and blocks run: in another order that a GPU may choose, "
-    accesses = [f"line {line} ({_STRONG[role]})" for role, line in w.fact("accesses")]
-    look = f"; look at {listed(accesses)}" if 0 < len(accesses) <= MOST_ACCESSES else ""
+    roles: dict[int, list[str]] = {}  # a line may hold several
+    for role, line in w.fact("accesses"):
+        roles.setdefault(line, []).append(_STRONG[role])
+    lines = [f"line {line} ({listed(words)})" for line, words in roles.items()]
+    look = f"; look at {listed(lines)}" if 0 < len(lines) <= MOST_LINES else ""
     if "kind" in w.found.facts:
         return start + KINDS[w.fact("kind")].meaning + look
     case = ", ".join(f"{name}={value}" for name, value in w.fact("size").items())
