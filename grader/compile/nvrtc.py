@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -358,6 +359,15 @@ def slow_headers(text: str) -> str:
 
 KEPT: KeptCompilers | None = None
 """Children that stay, while `compilers_kept` holds."""
+
+
+def _forget() -> None:
+    """In a fork: the children are another process's, which alone can speak with them and end them."""
+    global KEPT
+    KEPT = None
+
+
+os.register_at_fork(after_in_child=_forget)
 
 
 @contextmanager

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import multiprocessing
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
@@ -33,6 +35,11 @@ def idle() -> list[PooledChild]:
     return [used for pool in nvrtc.KEPT._pools.values() for used in pool._idle]
 
 
+def idle_after_compiling() -> tuple[Program, list[PooledChild] | None]:
+    program = compiled(KERNEL)
+    return program, idle() if nvrtc.KEPT else None
+
+
 def test_a_compiler_that_stays_gives_the_same_program_with_the_headers_compiled_once() -> None:
     sources = [f"// {name}\n{SLOW}#define N {n}\n{KERNEL}" for n, name in enumerate(("first", "second"))]
     alone = [compiled(source) for source in sources]
@@ -56,6 +63,13 @@ def test_a_compiler_that_has_died_is_replaced_by_a_process_of_its_own(kept: None
     idle()[0].child.kill()
     assert compiled(KERNEL).entries[0].name == "k"
     assert idle() == []
+
+
+def test_a_fork_has_compilers_of_its_own(kept: None) -> None:
+    alone = compiled(KERNEL)
+    with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as fork:
+        assert fork.submit(idle_after_compiling).result() == (alone, None)
+    assert [used.programs for used in idle()] == [1]
 
 
 @pytest.mark.parametrize(
