@@ -1,13 +1,13 @@
-"""From CUDA C to PTX, in a child process with limits; the parent only reads text back.
+"""From CUDA C to PTX, in a child process with limits; the parent gets only text from it.
 
 source ──NVRTC in a child──▶ PTX ──inspect──▶ Program ──ptxas──▶ cubin (for a GPU), resources (for the simulator, too)
 
-source.py     reading a submission, and refusing what is no CUDA C;  lexical.py  comments, literals, directives, braces
-nvrtc.py      bytes to a Program;  child.py  NVRTC itself;  log.py  errors, and advice
-constants.py  the values of names that launch lines use
-inspect.py    what the PTX declares, and what of it is refused
-ptxas.py      PTX to a cubin, or why there is none
-parsing.py    the parsed view of a source;  toolchain.py, cache.py
+source.py     reading and checking a submission;  lexical.py  comments, literals, directives, braces
+nvrtc.py      bytes to a Program;  child.py  the child with NVRTC;  log.py  NVRTC's errors, with advice
+constants.py  the values of constants in launch lines
+inspect.py    what the PTX declares, checked
+ptxas.py      PTX to a cubin, or the reason why ptxas refuses it
+parsing.py    the child with the C parser, for hints;  toolchain.py  where NVRTC, ptxas and headers are;  cache.py
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A kernel parameter as the PTX declares it: ``type`` is e.g. ``u64``, ``f32``, or ``b8`` with a size."""
+    """A kernel parameter as the PTX declares it: ``type`` is e.g. ``u64``, ``f32``, or ``b8`` for an array of bytes."""
 
     type: str
     bytes: int
@@ -34,6 +34,8 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Entry:
+    """A kernel, as the PTX declares it."""
+
     name: str
     parameters: tuple[Parameter, ...]
     static_shared_bytes: int = 0
@@ -44,23 +46,23 @@ class Entry:
 
 @dataclass(frozen=True)
 class Program:
-    """One compiled submission: the one PTX that is inspected, simulated, and assembled for the GPU."""
+    """A compiled submission: its PTX is inspected, simulated, and assembled for the GPU."""
 
-    name: str  # the file's name as the student knows it, e.g. "reduce_v3.cu"
+    name: str  # the file's name without its folder, e.g. "reduce_v3.cu"
     source: str
     ptx: str
     target: str  # "sm_80"
     entries: tuple[Entry, ...]
-    key: str  # content hash of the PTX: the cache's name for everything made from it
-    log: str = ""  # NVRTC's warnings, already in terms of the student's file
-    constants: Mapping[str, int] = field(default_factory=dict)  # of the names that launch lines use
+    key: str  # content hash of PTX and target: the cache key of everything made from the PTX
+    log: str = ""  # NVRTC's warnings, with lines of the student's file
+    constants: Mapping[str, int] = field(default_factory=dict)  # values of the names in launch lines
 
     def entry(self, name: str) -> Entry | None:
         return next((entry for entry in self.entries if entry.name == name), None)
 
 
 def __getattr__(name: str) -> Any:
-    """The functions that others call, imported late: children, and commands that never compile, need none of them."""
+    """The package's public functions, imported at their first use: children and many commands need none of them."""
     if name == "read_submission":
         from grader.compile import source
 

@@ -1,4 +1,4 @@
-"""Results kept by content: one file per key, written whole or not at all, checked when read."""
+"""A cache on disk, by content: one file per key, with a checksum, replaced atomically."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any
 
 from grader.paths import cache_folder
 
-ENTRY_LIMIT = 4096  # files in one folder; beyond it the older half goes
+ENTRY_LIMIT = 4096  # files in one folder; beyond it the older half is deleted
 _DIGEST = 64  # hexadecimal digits of a SHA-256
 
 
 def digest(*parts: str | bytes) -> str:
-    """SHA-256 over ``parts``, each with its length before it, in hexadecimal."""
+    """SHA-256 of ``parts``, each after its length, in hexadecimal."""
     total = hashlib.sha256()
     for part in parts:
         content = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
@@ -26,7 +26,7 @@ def digest(*parts: str | bytes) -> str:
 
 
 def load(kind: str, key: str) -> Any:
-    """What was stored under ``key``; None when there is nothing, or what is there is damaged."""
+    """The value that was stored under ``key``; None if there is none or the file is damaged."""
     text = read(_path(kind, key))
     try:
         return None if text is None else json.loads(text)
@@ -35,7 +35,7 @@ def load(kind: str, key: str) -> Any:
 
 
 def store(kind: str, key: str, value: Any) -> None:
-    """Keep ``value`` (JSON) under ``key``. A cache that cannot be written is no error: nothing is kept then."""
+    """Store ``value`` (JSON) under ``key``; nothing, and without an error, if the cache cannot be written."""
     path = _path(kind, key)
     with contextlib.suppress(OSError):
         write(path, json.dumps(value).encode())
@@ -43,7 +43,7 @@ def store(kind: str, key: str, value: Any) -> None:
 
 
 def read(path: Path) -> bytes | None:
-    """What `write` put there; None when there is nothing, or it is damaged or another file's."""
+    """The content that `write` stored; None if the file is missing, damaged, or a copy of another file."""
     try:
         kept = path.read_bytes()
     except OSError:
@@ -53,7 +53,7 @@ def read(path: Path) -> bytes | None:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Keep ``content`` with its checksum before it, whole or not at all. Raises OSError."""
+    """Store ``content`` after its checksum, atomically. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".tmp")
     try:

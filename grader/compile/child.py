@@ -1,7 +1,7 @@
-"""The compile child: a submission through NVRTC, inside the sandbox; answers with the log and the PTX.
+"""The compile child: runs NVRTC on sources inside the sandbox, and answers with the log and the PTX.
 
-NVRTC's C interface (nvrtc.h) is used directly through ctypes: this child usually lives for one compilation, and the
-library that the sandbox was opened for must be the very one that runs.
+It calls NVRTC's C interface (nvrtc.h) through ctypes: the child usually lives for one compilation, so that importing
+CuPy would dominate, and it must load the library whose folder the sandbox allows.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from grader.process.channel import ChannelClosed, attach
 
 
 def main() -> None:
-    """Load NVRTC, apply the sandbox, then take sources until the parent asks for no more."""
+    """Load NVRTC, apply the sandbox, then compile sources until the parent closes the channel."""
     channel, sandbox = attach()
     setup, _ = channel.receive(None)
-    # Both before the sandbox: opened later, they would need the system's library folders to be readable.
+    # Both before the sandbox: loading them later would need read access to the system's library folders.
     nvrtc = ctypes.CDLL(setup["library"])
     ctypes.CDLL(setup["builtins"])
     state = sandbox.apply()
@@ -40,7 +40,7 @@ def compiled(nvrtc: ctypes.CDLL, request: dict[str, Any]) -> dict[str, Any]:
     ptx = b"" if status else _text(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program)
     nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
     log_bytes, half = len(log), request["log_limit"] // 2
-    if log_bytes > request["log_limit"]:  # keep both ends: the first error may stand behind a flood of warnings
+    if log_bytes > request["log_limit"]:  # keep both ends: the first error may come after many warnings
         log = log[:half] + b"\n" + log[-half:]
     kept = ptx if len(ptx) <= request["ptx_limit"] else b""
     return {"status": status, "log": log, "log_bytes": log_bytes, "ptx": kept, "ptx_bytes": len(ptx)}

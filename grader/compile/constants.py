@@ -1,7 +1,8 @@
-"""The integer constants that a file's launch lines use, as the compiler knows them.
+"""The integer constants in a file's launch lines, evaluated by the compiler.
 
-Which `#define` of several counts, what an `enum` gives and what a `constexpr` function returns is the compiler's to
-say. So the source gets a tail: a variable for each name. Its initial value stands in the PTX, and is taken out there.
+Only the compiler knows which of several `#define` lines is active, and the values of an `enum` or a `constexpr`
+function. So a declaration of a variable is appended to the source for each name. The variable's initial value is in the
+PTX; `take_values` reads it, and removes the variables again.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from collections.abc import Sequence
 from grader.c_types import SIZEOF
 from grader.compile.lexical import blocks, kernels, line_comments, without_directives, without_strings
 
-MOST = 100  # names
-LARGEST = 2**62  # what a launch line's expression may hold
+MAX_NAMES = 100
+MAX_VALUE = 2**62  # as in a launch line's expression
 
 _LINE = re.compile(r"/+\s*(?:launch|passes|scratch|tensor_map)\b")
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*+(?!\s*\()")
@@ -33,7 +34,7 @@ template <class T> constexpr long long number(T, long) {{ return 1LL << 63; }}
 }}
 using namespace warpgrade_names;
 """
-_ASKED = """\
+_DECLARATION = """\
 #ifdef {name}
 extern "C" __device__ long long {variable} = warpgrade_names::number(({name}), 0);
 #else
@@ -44,12 +45,12 @@ _VARIABLE = re.compile(
     r"^(?:\.visible )?\.global \.align 8 \.u64 warpgrade_name_(\d+)(?:_in_(\w+))?(?: = (-?\d+))?;\n", re.MULTILINE
 )
 _UNDEFINED = re.compile(r"^[ \t]*(?:#|%:)[ \t]*undef[ \t]+(\w++)", re.MULTILINE)
-_BEHIND = ' extern "C" {{ __device__ long long warpgrade_name_{index}_in_{kernel} = ({name}); }}'
+_AFTER_KERNEL = ' extern "C" {{ __device__ long long warpgrade_name_{index}_in_{kernel} = ({name}); }}'
 _ERROR = re.compile(r"^(?:At end of source|.*\((\d{1,9})\)): (?:catastrophic )?error\b", re.MULTILINE)
 
 
-def asked(source: str) -> tuple[str, ...]:
-    """The names of launch lines that the file may define: what they call, and what they define, is left out."""
+def names_in_launch_lines(source: str) -> tuple[str, ...]:
+    """The names in launch lines that the file may define, without kernels and the lines' own names; at most 100."""
     lines = [text for _, text in line_comments(source) if _LINE.match(text)]
     used = dict.fromkeys(word for line in lines for word in _WORD.findall(line))
     given = {word for line in lines for word in _GIVEN.findall(line)}
@@ -58,11 +59,14 @@ def asked(source: str) -> tuple[str, ...]:
     code = without_strings(source)
     defined = {word for words in _DEFINED.findall(code) for word in words}
     defined.update(word for members in _ENUM.findall(code) for word in _WORD.findall(members))
-    return tuple(word for word in used if word in defined and word not in given | _TYPES)[:MOST]
+    return tuple(word for word in used if word in defined and word not in given | _TYPES)[:MAX_NAMES]
 
 
-def asked_behind_kernels(source: str, names: Sequence[str]) -> str:
-    """The source with a variable behind each kernel for each name that has another value after an ``#undef``."""
+def with_values_after_kernels(source: str, names: Sequence[str]) -> str:
+    """The source with a variable after each launched kernel for each name of ``names`` that is undefined somewhere.
+
+    Such a name may have another value at the kernel than at the end of the file.
+    """
     undefined = set(_UNDEFINED.findall(without_strings(source)))
     again = [(index, name) for index, name in enumerate(names) if name in undefined]
     if not again:
@@ -71,18 +75,18 @@ def asked_behind_kernels(source: str, names: Sequence[str]) -> str:
     pieces, end = [], 0
     for block in blocks(without_directives(source))[0]:
         for kernel in kernels(block.head).keys() & launched:
-            behind = block.braces[1] + 1
-            here = (_BEHIND.format(index=index, kernel=kernel, name=name) for index, name in again)
-            pieces += [source[end:behind], *here]
-            end = behind
+            after = block.braces[1] + 1
+            here = (_AFTER_KERNEL.format(index=index, kernel=kernel, name=name) for index, name in again)
+            pieces += [source[end:after], *here]
+            end = after
     return "".join((*pieces, source[end:]))
 
 
 def tail(names: Sequence[str]) -> str:
-    """What is added to the source, so that the compiler tells these names' values."""
+    """The declarations that are appended to the source to get the values of ``names``."""
     if not names:
         return ""
-    variables = (_ASKED.format(name=name, variable=f"warpgrade_name_{i}") for i, name in enumerate(names))
+    variables = (_DECLARATION.format(name=name, variable=f"warpgrade_name_{i}") for i, name in enumerate(names))
     return _head(names) + "".join(variables)
 
 
@@ -90,12 +94,13 @@ def _head(names: Sequence[str]) -> str:
     return _HEAD.format(unknown="".join(f"\n#ifndef {name}\n{name},\n#endif\n" for name in names))
 
 
-def answerable(names: tuple[str, ...], log: str, source: str) -> tuple[str, ...]:
-    """The names that the compiler can be asked for, after the errors in ``log``: all of them, where the errors are the
-    file's own; none, where they may come from the tail in another way than by one name.
+def without_errors(names: tuple[str, ...], log: str, source: str) -> tuple[str, ...]:
+    """The names whose declarations in `tail` caused none of the errors in ``log``.
+
+    All names, if every error is in the file itself; none, if an error is in the part of the tail that they share.
     """
     last = source.count("\n") + 1
-    first, each = source.count("\n") + _head(names).count("\n") + 1, _ASKED.count("\n")
+    first, each = source.count("\n") + _head(names).count("\n") + 1, _DECLARATION.count("\n")
     lines = [int(match[1] or 0) for match in _ERROR.finditer(log)]
     if any(not line or last < line < first for line in lines):
         return ()
@@ -103,13 +108,13 @@ def answerable(names: tuple[str, ...], log: str, source: str) -> tuple[str, ...]
     return tuple(name for i, name in enumerate(names) if i not in wrong)
 
 
-def told(ptx: str, names: Sequence[str]) -> tuple[str, dict[str, int]]:
-    """The PTX without these variables, and the values of the names that are integers.
+def take_values(ptx: str, names: Sequence[str]) -> tuple[str, dict[str, int]]:
+    """The PTX without the variables of `tail`, and the values of the names that are integers.
 
-    ``KERNEL.NAME`` is the value at a kernel, where that may be another one than at the end of the file.
+    ``KERNEL.NAME`` is the value after a kernel, for the variables of `with_values_after_kernels`.
     """
     values = {}
     for index, kernel, value in _VARIABLE.findall(ptx):
-        if int(index) < len(names) and abs(int(value or 0)) < LARGEST:
+        if int(index) < len(names) and abs(int(value or 0)) < MAX_VALUE:
             values[f"{kernel}.{names[int(index)]}".lstrip(".")] = int(value or 0)
     return _VARIABLE.sub("", ptx), values

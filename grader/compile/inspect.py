@@ -1,7 +1,7 @@
-"""What a PTX text declares: entries and their parameters, externs, memory; and what of it is refused.
+"""What a PTX text declares (entries and their parameters, externs, memory), and the checks of it.
 
-Only the structure is read here, not one instruction: directives outside of bodies, and braces. Whatever a source did
-to get its PTX, this is the text that is simulated and assembled, so what is refused here cannot run.
+Only directives outside function bodies and braces are read, no instructions. This is the text that is simulated and
+assembled, however the source produced it, so what is refused here cannot run.
 Directives: PTX ISA manual, "Directives" and "Kernel and Function Directives".
 """
 
@@ -18,11 +18,11 @@ from grader.compile.source import smuggling
 from grader.errors import SubmissionError
 
 GLOBAL_LIMIT = 64 << 20  # bytes of .global variables
-LARGEST = 1 << 62  # bytes: what is larger counts as so large
-CONSTANT_LIMIT = 64 << 10  # bytes of .const variables: what every GPU has
+LARGEST = 1 << 62  # numbers in the text are clamped to it
+CONSTANT_LIMIT = 64 << 10  # bytes of .const variables, on every GPU
 ALLOWED_EXTERNS = frozenset({"vprintf", "__assertfail"})
 
-# What the device runtime would supply: an allocator, and kernels that launch kernels.
+# Functions of the device runtime: its allocator, and launches from kernels (dynamic parallelism).
 _RUNTIME = re.compile(r"malloc|free|__nv_aligned_device_malloc|cuda[A-Z]\w*|__cuda\w*|__cudaCDP\w*")
 
 _TYPE_BYTES = {
@@ -55,7 +55,9 @@ _DIRECTIVE = re.compile(r"\.(maxntid|reqntid|reqnctapercluster)\s+(\d+(?:\s*,\s*
 
 @dataclass
 class PtxSummary:
-    """The structure of one PTX text. ``functions`` are bodies by name; ``shared`` module-wide sizes by name."""
+    """The structure of a PTX text: ``functions`` are bodies by name, ``shared`` the bytes of the module's ``.shared``
+    variables by name, ``bytes_of`` the bytes of all variables by state space.
+    """
 
     entries: dict[str, Entry] = field(default_factory=dict)
     functions: dict[str, str] = field(default_factory=dict)
@@ -65,7 +67,7 @@ class PtxSummary:
 
 
 class _Broken(Exception):
-    """Raised when the text is not what a compiler writes; the message says why."""
+    """Raised when the text cannot come from the compiler alone; the message says why."""
 
 
 def inspect_ptx(ptx: str, name: str, source: str) -> tuple[Entry, ...]:
@@ -93,7 +95,7 @@ def inspect_ptx(ptx: str, name: str, source: str) -> tuple[Entry, ...]:
 
 
 def _module(ptx: str) -> PtxSummary:
-    """Read the structure. Raises `_Broken` for text that has none."""
+    """The structure of a PTX text. Raises `_Broken`."""
     module = PtxSummary()
     quiet = _NOISE.sub(lambda match: '""' if match[0].startswith('"') else " ", ptx)
     for head, body in _declarations(_HEADER.sub(" ", quiet)):
@@ -106,7 +108,7 @@ def _module(ptx: str) -> PtxSummary:
 
 
 def _declarations(text: str) -> Iterator[tuple[str, str | None]]:
-    """Each directive at the top level, with its body if it has one."""
+    """Each directive at the top level, with its body or None. Raises `_Broken` if the braces do not match."""
     start = opened = depth = 0
     body: str | None = None
     for match in re.finditer(r"[{};]", text):
@@ -121,7 +123,7 @@ def _declarations(text: str) -> Iterator[tuple[str, str | None]]:
             if depth == 0:
                 body = text[opened : match.start()]
                 head = text[start : opened - 1]
-                if "=" not in head:  # an initialiser goes on to its semicolon
+                if "=" not in head:  # these are not the braces of an initialiser, which ends with a semicolon
                     yield head, body
                     start = match.end()
         elif depth == 0:
@@ -136,7 +138,7 @@ def _add_function(module: PtxSummary, head: str, body: str | None, found: re.Mat
     if len(_FUNCTION.findall(head)) > 1:
         raise _Broken("the PTX declares two functions in one")
     if body is None:
-        # A prototype: of a function further down, or of one that somebody else must supply.
+        # A prototype, of a function below or of an external one.
         if ".extern" in head:
             module.externs.append(name)
         return
@@ -159,7 +161,7 @@ def _entry(name: str, parameters: str, directives: str) -> Entry:
 
 
 def _filled(extents: tuple[int, ...]) -> tuple[int, ...]:
-    """Three extents where there is at least one: those that are left out are 1."""
+    """Three extents, with 1 for missing ones; () stays ()."""
     return (*extents, 1, 1)[:3] if extents else ()
 
 
@@ -178,7 +180,7 @@ def _add_variables(module: PtxSummary, head: str) -> None:
     if match is None:
         return
     if ".extern" in head[: match.start()]:
-        if match["space"] != "shared":  # extern __shared__ is memory that the launch sizes
+        if match["space"] != "shared":  # extern __shared__ is dynamic shared memory, not an external symbol
             module.externs.append(match["name"])
         return
     if match["space"] == "shared":
@@ -195,13 +197,13 @@ def _bytes(variable: re.Match[str]) -> int:
 
 
 def _count(digits: str) -> int:
-    """A number of the text: hostile ones may have any number of digits."""
+    """A number in the text, clamped to `LARGEST`: hostile ones may have any number of digits."""
     return min(int(digits), LARGEST) if len(digits) <= 20 else LARGEST
 
 
 @dataclass(frozen=True)
 class _Uses:
-    """What a function's body holds: bytes of shared arrays, and the names of functions and of the module's arrays."""
+    """What a function's body uses: the bytes of its own shared arrays, functions, and the module's shared arrays."""
 
     own_bytes: int
     functions: frozenset[str]
@@ -215,7 +217,7 @@ def _uses(module: PtxSummary, body: str) -> _Uses:
 
 
 def _static_shared(module: PtxSummary, uses: Mapping[str, _Uses], entry: str) -> int:
-    """Bytes of the shared arrays of an entry and of every function that it can reach."""
+    """Bytes of the shared arrays of an entry and of all functions that it may call."""
     waiting, seen = [entry], {entry}
     while waiting:
         called = uses[waiting.pop()].functions - seen
@@ -234,7 +236,9 @@ def _check_assembly(ptx: str) -> None:
 
 
 def _check_origin(module: PtxSummary, source: str) -> None:
-    """Every entry with a plain name must be a name in the source; pasted names (``##``) cannot be followed."""
+    """Raise `_Broken` for an entry whose name is not in the source; not with token pasting (``##``), where it may be
+    composed.
+    """
     code = without_strings(source)
     unknown = module.entries.keys() - set(_WORD.findall(code))
     for name in () if "##" in code or "%:%:" in code else module.entries:
@@ -290,12 +294,12 @@ def _no_entry(entries: tuple[Entry, ...], name: str, source: str) -> SubmissionE
 
 
 def _is_template(code: str, at: int) -> bool:
-    """Whether ``template`` stands before a kernel's ``__global__``, in the same declaration."""
+    """Whether the declaration of the kernel whose ``__global__`` is at ``at`` begins with ``template``."""
     return re.search(r"\btemplate\b", re.split(r"[;{}]", code[max(0, at - 500) : at])[-1]) is not None
 
 
 def _plain_name(mangled: str) -> str:
-    """``reduce`` of ``_Z6reducePf``: the last name of an Itanium mangling, without its parameters."""
+    """``reduce`` for ``_Z6reducePf``: the last name of a mangled name (Itanium C++ ABI), without its parameters."""
     nested = re.match(r"_ZN?(?:St|K)?(.*)", mangled, re.DOTALL)
     if nested is None:
         return mangled

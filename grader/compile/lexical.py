@@ -1,6 +1,6 @@
-"""Views of a CUDA C source without its comments and strings, with every line where it was.
+"""Views of a CUDA C source without its comments and strings, with unchanged line numbers.
 
-Not a parser: what macros build is not seen here. The PTX is what is finally inspected; these views serve messages.
+This is not a parser, and it does not expand macros: it serves messages. What may run is decided from the PTX.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class BraceBlock:
     first_line: int
     last_line: int
     head: str  # e.g. "int main(int argc, char** argv)"
-    braces: tuple[int, int]  # the places of both
+    braces: tuple[int, int]  # positions of both braces
 
 
 def blank(text: str) -> str:
-    """Blanks in place of all but newlines."""
+    """``text`` with blanks for all characters but newlines."""
     return re.sub(r"[^\n]", " ", text)
 
 
@@ -53,7 +53,7 @@ def without_strings(source: str) -> str:
 
 
 class Lines:
-    """Line numbers of positions in one text; a hostile file asks for those of a hundred thousand places."""
+    """Line numbers of positions in one text, by bisection: a hostile file may need a hundred thousand of them."""
 
     def __init__(self, text: str) -> None:
         self._ends = [match.start() for match in re.finditer("\n", text)]
@@ -69,13 +69,13 @@ def line_of(text: str, position: int) -> int:
 
 
 def line_text(text: str, line: int | None) -> str | None:
-    """The text of one line for an excerpt, None where there is no such line."""
+    """The text of one line for an excerpt, at most 500 characters; None if there is no such line."""
     lines = text.split("\n")
     return lines[line - 1].rstrip("\r")[:500] if line and line <= len(lines) else None
 
 
 def strings(source: str) -> Iterator[tuple[int, str]]:
-    """Every run of string literals with only blanks and comments between them: its line and its content, joined."""
+    """The line and the content of every string; adjacent literals are one string, as in C."""
     line, start, content, end = 1, 0, "", 0
     for match in _TOKEN.finditer(source):
         if match["comment"]:
@@ -93,10 +93,10 @@ def strings(source: str) -> Iterator[tuple[int, str]]:
 
 
 def assembly(source: str) -> Iterator[tuple[int, str, bool]]:
-    """Every inline assembly statement: its line, the text that is written out, and whether there is no other.
+    """Every inline assembly statement: its line, its text, and whether this is certainly the whole text.
 
-    Macros and conditions may add text, or take some away. A statement ends at its first parenthesis, or where another
-    one begins: each piece of the source is read once.
+    Macros and conditions may add or remove text. A statement is read up to its first closing parenthesis or to the next
+    statement, so that the time is linear.
     """
     code = without_strings(source)
     lines = Lines(code)
@@ -111,14 +111,14 @@ def assembly(source: str) -> Iterator[tuple[int, str, bool]]:
 
 
 def line_comments(source: str) -> Iterator[tuple[int, str]]:
-    """Every ``//`` comment with its place."""
+    """Every ``//`` comment with its position."""
     for match in _TOKEN.finditer(source):
         if match[0].startswith("//"):
             yield match.start(), match[0]
 
 
 def directives(source: str) -> tuple[tuple[int, str], ...]:
-    """Every preprocessor directive with its place, without comments."""
+    """Every preprocessor directive with its position, without comments."""
     code = without_comments(source)
     return tuple((match.start(), code[slice(*match.span())]) for match in _DIRECTIVE.finditer(without_strings(source)))
 
@@ -133,18 +133,18 @@ _DEFINE = re.compile(r"[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _NAMED = re.compile(r"\s*+(!?)\s*+(?:defined\b)?\s*+(?:\(\s*+(\w++)\s*+\)|(\w++))\s*+")
 _GIVEN = frozenset(("__CUDACC__", "__CUDACC_RTC__", "__CUDA_ARCH__", "__cplusplus"))
-"""What NVRTC defines that people ask for."""
+"""Macros that NVRTC predefines, as far as people test for them."""
 
 
 def reached(code: str) -> str:
-    """``code`` (see `without_strings`) with blanks for what no compiler sees: dead branches, macros without a use.
+    """``code`` (see `without_strings`) with blanks for what the compiler ignores: dead branches, unused macros.
 
-    A branch is dead where its condition, or that of one before it, says so: a number, or names of which NVRTC defines
-    some and the source no other. Of other conditions all branches stay.
+    A condition is evaluated if it consists of numbers and of names that the source does not define; of other conditions
+    all branches stay.
     """
     own = {define[1] for directive in _DIRECTIVE.finditer(code) if (define := _DEFINE.match(directive[0]))}
     pieces: list[str] = []  # code and directives in turn
-    defines: list[tuple[int, re.Match[str]]] = []  # with their places in ``pieces``
+    defines: list[tuple[int, re.Match[str]]] = []  # with their indices in ``pieces``
     branches: list[tuple[bool, bool]] = []  # of each open `#if`: is this branch dead, are all that follow?
     end = 0
     for directive in _DIRECTIVE.finditer(code):
@@ -177,7 +177,7 @@ def _follow(branches: list[tuple[bool, bool]], word: str, holds: bool | None) ->
 
 
 def _holds(condition: str, own: set[str]) -> bool | None:
-    """Whether a condition of `#if` holds, where ``own`` are the source's macros; None where that is open."""
+    """Whether a condition of `#if` is true, None if unknown; ``own`` are the macros that the source defines."""
     for mark, decides in (("||", True), ("&&", False)):
         if mark in condition:
             values = [_holds(part, own) for part in condition.split(mark)]
@@ -191,7 +191,7 @@ def _holds(condition: str, own: set[str]) -> bool | None:
 
 
 def _expanded(words: set[str], defines: list[re.Match[str]]) -> set[str]:
-    """``words``, and those of every macro that one of them names."""
+    """``words``, with the words of every macro among them, and of the macros among these."""
     bodies: dict[str, set[str]] = {}
     for define in defines:
         bodies.setdefault(define[1], set()).update(_WORD.findall(define.string, define.end()))
@@ -204,9 +204,9 @@ def _expanded(words: set[str], defines: list[re.Match[str]]) -> set[str]:
 
 
 def blocks(code: str) -> tuple[list[BraceBlock], bool]:
-    """The top-level blocks of ``code`` (see `without_directives`), and whether all its braces have a partner.
+    """The top-level blocks of ``code`` (see `without_directives`), and whether its braces match.
 
-    ``extern "C" {`` and namespaces count as transparent. A block that is never closed ends with the text.
+    Blocks in ``extern "C" {`` and in namespaces count as top-level. A block that is never closed ends with the text.
     """
     lines = Lines(code)
     found: list[BraceBlock] = []
@@ -244,7 +244,7 @@ _CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
 
 
 def kernels(code: str) -> dict[str, list[tuple[int, int]]]:
-    """Every ``NAME(`` in the head of a kernel, by name: the places of its ``__global__`` and of the parenthesis."""
+    """Every ``NAME(`` in the head of a kernel, by name: the positions of its ``__global__`` and of the parenthesis."""
     found: dict[str, list[tuple[int, int]]] = {}
     for head in _HEAD.finditer(code):
         for called in _CALLED.finditer(code, *head.span()):

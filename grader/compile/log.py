@@ -1,10 +1,10 @@
-"""NVRTC's log as diagnostics in terms of the student's file: line, column, source line and what is wrong.
+"""NVRTC's log as diagnostics about the student's file: line, column, source line and message.
 
     reduce_v3.cu(12): error: identifier "foo" is undefined
       a[i] = foo;
              ^
 
-Paths of this machine never get out: what lies in a header is told at the student's line that led there.
+No diagnostic has a path of this machine: an error in a header is reported at the line that includes or uses it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SUMMARY = re.compile(
 
 @dataclass(frozen=True)
 class CompilerLog:
-    """The log, sorted: ``errors`` with their notes, and the warnings as text for `Program.log`."""
+    """``errors`` with their notes, at most 20; the number of errors; and the warnings as text, for `Program.log`."""
 
     errors: tuple[Diagnostic, ...]
     error_count: int
@@ -55,7 +55,7 @@ def clean(text: str) -> str:
 
 
 def read_log(log: str, name: str, source: str) -> CompilerLog:
-    """Sort NVRTC's log for the file ``name`` with the text ``source``."""
+    """Parse NVRTC's log for the file ``name`` with the text ``source``."""
     lines, advisor = source.split("\n"), Advisor(source)
     messages = [
         advisor.where_it_is_missing(_diagnostic(chunk, name, lines), missing=bool(_MISSING.search(chunk[0])))
@@ -65,7 +65,7 @@ def read_log(log: str, name: str, source: str) -> CompilerLog:
     count = sum(message.severity == "error" for message in messages)
     own = (message for message in messages if message.line is not None and message.line <= len(lines))
     warnings = [message for message in own if message.severity == "warning"]
-    # Advice may take a look at the whole source, so it is asked for only where it is shown.
+    # Advice may scan the whole source, so it is made only for the errors that are shown.
     advised = (
         replace(error, hint=advisor.hint(error.message, _line(lines, error.line) or "", error.column))
         if error.severity == "error"
@@ -76,7 +76,7 @@ def read_log(log: str, name: str, source: str) -> CompilerLog:
 
 
 def _chunks(log: str) -> Iterator[list[str]]:
-    """The lines of each message: its head and what follows up to the next head."""
+    """The lines of each message: from its head to the next head."""
     chunk: list[str] = []
     for line in log.split("\n"):
         if _HEAD.match(line) or _SUMMARY.match(line):
@@ -95,12 +95,12 @@ def _line(lines: list[str], line: int | None) -> str | None:
 
 def _diagnostic(chunk: list[str], name: str, lines: list[str]) -> Diagnostic:
     head = _HEAD.match(chunk[0])
-    assert head is not None  # every chunk begins with one
+    assert head is not None  # every chunk begins with a head
     caret = next((i for i, text in enumerate(chunk) if i > 1 and text.strip() == "^"), None)
     continued = chunk[1 : len(chunk) if caret is None else caret - 1]
     message = _joined([head["message"], *(text.strip() for text in continued)])
     line, column, inside = _place(head, chunk, caret, name)
-    if inside and head["kind"] == "warning":  # a header's warning is nobody's business
+    if inside and head["kind"] == "warning":  # a header's warning is not shown: the student cannot change it
         line = None
     shown = _line(lines, line)
     return Diagnostic(
@@ -118,7 +118,7 @@ _SEVERITY: Mapping[str, Literal["error", "warning"]] = {"error": "error", "warni
 
 
 def _joined(parts: list[str]) -> str:
-    """The lines of one message as one; what NVRTC tells on a line of its own stays apart."""
+    """The lines of one message as one line, with a semicolon before a list of types that NVRTC adds."""
     message = parts[0]
     for part in parts[1:]:
         message += ("; " if _ASIDE.match(part) and message[-1:] not in ".:;" else " ") + part
@@ -130,7 +130,7 @@ def _place(head: re.Match[str], chunk: list[str], caret: int | None, name: str) 
     if head["file"] is None:
         return None, None, ""
     if head["file"] == name:
-        # The source line is printed behind two blanks.
+        # NVRTC indents the source line by two blanks.
         return int(head["line"]), None if caret is None else max(1, chunk[caret].index("^") - 1), ""
     header = head["file"].rpartition("/")[2]
     origins = [
@@ -142,7 +142,7 @@ def _place(head: re.Match[str], chunk: list[str], caret: int | None, name: str) 
 
 
 def _worded(message: str, head: re.Match[str], inside: str) -> str:
-    text = _CANNOT_OPEN.sub(r"\1", message)  # whether a file exists, and why it cannot be read, is nobody's business
+    text = _CANNOT_OPEN.sub(r"\1", message)  # a submission must not learn whether a file exists on this machine
     text = _ELSEWHERE.sub(r"\1<\2>", clean(text))
     text = text if len(text) <= MESSAGE_LIMIT else text[:MESSAGE_LIMIT] + "…"
     if inside:
@@ -151,7 +151,7 @@ def _worded(message: str, head: re.Match[str], inside: str) -> str:
 
 
 def _with_notes(messages: list[Diagnostic]) -> Iterator[Diagnostic]:
-    """Errors, each followed by the notes that belong to it and point into the student's file."""
+    """Errors and warnings; an error is followed by its notes that have a line in the student's file."""
     last = None
     for message in messages:
         last = message if message.severity != "note" else last
@@ -209,7 +209,7 @@ _BUILT_IN = (
     "__shfl_sync", "__shfl_down_sync", "__shfl_up_sync", "__shfl_xor_sync", "__ballot_sync", "__activemask",
     "__shared__", "__global__", "__device__", "__restrict__", "atomicAdd", "atomicMax", "atomicMin", "atomicCAS",
 )  # fmt: skip
-"""Names that CUDA C gives, and that people misspell."""
+"""Names of CUDA C that people misspell."""
 
 _DIM3_ALONE = re.compile(r"\b(blockDim|gridDim|threadIdx|blockIdx)\b(?!\s*\.)")
 _CONST = re.compile(r"\bconst\b(?=([^,;(){}]{1,120}))")
@@ -217,17 +217,19 @@ _ASSIGNED = re.compile(r"\b([A-Za-z_]\w{0,60})\s*\[[^=;]{0,200}\]\s*(?:[-+*/%&|^
 
 
 class Advisor:
-    """What to do about one file's errors, where that is known: mostly a header or a namespace that is missing.
+    """Hints for one file's errors, if the cause is known: mostly a missing header or namespace.
 
-    NVRTC says of a name that it does not know only that it "must be a class or namespace name", so the name is looked
-    up at the message's place, and what to advise depends on what the file includes already.
+    For an unknown name NVRTC says only that it "must be a class or namespace name": the name is taken from the source,
+    at the position of the message, and the hint depends on the headers that the file includes.
     """
 
     def __init__(self, source: str) -> None:
         self._source = source
 
     def where_it_is_missing(self, found: Diagnostic, *, missing: bool) -> Diagnostic:
-        """What lacks a `;` lacks it behind its last word; NVRTC points at the word after it, perhaps lines below."""
+        """The error at the end of the code before it, if a `;` is missing there: NVRTC points at the next word, perhaps
+        lines below.
+        """
         if not missing or found.line is None or found.column is None:
             return found
         above = self._code.split("\n")[: found.line]
@@ -242,7 +244,7 @@ class Advisor:
         return replace(found, line=line, column=len(above[line - 1].rstrip()) + 1, source=source)
 
     def hint(self, message: str, line: str, column: int | None) -> str:
-        """What to do about ``message``, whose caret stands at ``column`` of ``line``; "" where nothing is known."""
+        """What to do about ``message``, whose caret is at ``column`` (from 1) of ``line``; "" if unknown."""
         fixed = next((hint for pattern, hint in _FIXED if pattern.search(message)), "")
         if fixed:
             return fixed
@@ -255,7 +257,7 @@ class Advisor:
         return self.on_line(message, line[:_LOOKED_AT])
 
     def on_line(self, message: str, line: str) -> str:
-        """What the line itself shows of the cause."""
+        """A hint from the text of the line; "" if unknown."""
         if re.search(r"\b(?:dim3|uint3)\b", message) and (match := _DIM3_ALONE.search(line)):
             return f"did you mean `{match[1]}.x`? {match[1]} has three parts, .x, .y and .z"
         if "must be a modifiable lvalue" in message:  # a pointer to const, as inputs are
@@ -268,7 +270,7 @@ class Advisor:
         return ""
 
     def _on_namespace(self, path: str) -> str:
-        """``path`` is what stands there: ``wmma::fragment``, ``cuda::std::atomic``, ``cg``."""
+        """A hint for a qualified name: ``wmma::fragment``, ``cuda::std::atomic``, ``cg``."""
         first, _, rest = path.partition("::")
         if first in ("wmma", "nvcuda"):
             return self._on_wmma(qualified=first == "nvcuda")
@@ -310,7 +312,7 @@ class Advisor:
 
     @cached_property
     def _to_const(self) -> frozenset[str]:
-        """Every word that follows `const … *`: the names of pointers to const are among them."""
+        """Every word that follows `const … *`: this includes the names of all pointers to const."""
         declarators = (match[1].partition("*")[2] for match in _CONST.finditer(self._code))
         return frozenset(word for text in declarators for word in re.findall(r"\w+", text))
 
@@ -324,7 +326,7 @@ _LOOKED_AT = 300  # characters of a line
 
 
 def _names_at(line: str, column: int | None) -> list[str]:
-    """The qualified name under the caret, then all others of the line: a caret may stand behind its name."""
+    """The qualified names of a line, that at the caret first: the caret may be after its name, or missing."""
     paths = list(_PATH.finditer(line[:_LOOKED_AT]))
     here = [path for path in paths if column is not None and path.start() < column <= path.end()]
     return [re.sub(r"\s", "", path[0]) for path in [*here, *paths]]

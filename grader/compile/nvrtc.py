@@ -1,4 +1,4 @@
-"""One submission from bytes to a Program, kept by content: the parent's side of the compile child."""
+"""A submission's bytes to a Program, with a cache: the parent's side of the compile child."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ from typing import Any
 
 from grader.compile import Entry, Parameter, Program
 from grader.compile.cache import digest, load, store
-from grader.compile.constants import answerable, asked, asked_behind_kernels, tail, told
+from grader.compile.constants import (
+    names_in_launch_lines,
+    tail,
+    take_values,
+    with_values_after_kernels,
+    without_errors,
+)
 from grader.compile.inspect import inspect_ptx
 from grader.compile.log import CompilerLog, clean, read_log
 from grader.compile.source import checked_source
@@ -25,14 +31,14 @@ from grader.process.child import Child, ChildPool, Closing, PooledChild, spawn
 from grader.process.sandbox import Sandbox
 
 INCLUDE = Path(__file__).parent / "include"
-FORMAT = "5"  # of a cache entry: counts up when what is stored, or what is checked before storing, changes
+FORMAT = "5"  # of a cache entry: raise it when the stored data, or the checks before storing, change
 WITHOUT_LIBCUXX = "--define-macro=_CG_LIMIT_INCLUDED_DEPENDENCIES="
-"""<cooperative_groups.h> without all of libcu++, which takes NVRTC a second and which few kernels take from there."""
+"""Leaves libcu++ out of <cooperative_groups.h>: NVRTC takes a second to compile it, and few kernels need it."""
 _TARGET = re.compile(r"sm_(\d{2,3}[af]?)")
 
 CHILD = "grader.compile.child"
 CPU_S = 20
-WALL_S = 120.0  # only backs up the limit on processor time: a busy machine must not fail anybody
+WALL_S = 120.0  # far above CPU_S, so that a busy machine fails nobody
 MEMORY_BYTES = 2 << 30
 LOG_BYTES = 64 << 10
 PTX_BYTES = 8 << 20
@@ -44,11 +50,11 @@ _OUT_OF_MEMORY, _INVALID_OPTION, _COMPILATION, _BUILTINS = 1, 5, 6, 7
 def compile_source(source: bytes, name: str, *, target: str = "sm_80", cache: bool = True) -> Program:
     """Compile one submission for ``target`` in a child process with limits, and inspect the PTX.
 
-    ``name`` is the file's name in every message. Raises SubmissionError (``invalid``, ``compile_error``, ``limit``,
-    ``policy``), Unsupported (no NVRTC, or one that does not know ``target``), GraderFault. With ``cache`` the result
-    is kept under its content; errors are not kept.
+    ``name`` is the file's name in every message. With ``cache`` a program is cached by its content; errors are not.
+    Raises SubmissionError (``invalid``, ``compile_error``, ``limit``, ``policy``), Unsupported (no NVRTC, or one that
+    does not know ``target``), GraderFault.
     """
-    # In messages, in the compiler's command line and in the PTX a file's name is a plain one, and no option.
+    # The name goes into messages, NVRTC's options and the PTX: no folders, quotes or brackets, and no "-" at its start.
     name = clean(PurePath(name.replace("\\", "/")).name).replace("\n", "").replace("\t", " ")
     name = re.sub(r'["<>()]|^-', "_", name)[:120] or "submission.cu"
     text = checked_source(source, name)
@@ -83,7 +89,7 @@ def _compiled(text: str, name: str, target: str, options: tuple[str, ...], toolc
     report = read_log(result.log, name, text)
     if not result.ptx:
         raise _compile_error(result, report, name)
-    ptx, constants = told(result.ptx, names)
+    ptx, constants = take_values(result.ptx, names)
     return Program(
         name=name,
         source=text,
@@ -99,20 +105,20 @@ def _compiled(text: str, name: str, target: str, options: tuple[str, ...], toolc
 def _with_names(
     text: str, name: str, options: tuple[str, ...], include: tuple[str, ...], toolchain: Toolchain
 ) -> tuple[Compilation, tuple[str, ...]]:
-    """What NVRTC says of ``text``, and the names whose values are in its answer."""
-    names = asked(text)
-    behind = asked_behind_kernels(text, names)
-    result = run_nvrtc(behind + tail(names), name, options, include, toolchain)
-    if not result.ptx and behind != text:
+    """NVRTC's result for ``text``, and the names whose values are in its PTX."""
+    names = names_in_launch_lines(text)
+    extended = with_values_after_kernels(text, names)
+    result = run_nvrtc(extended + tail(names), name, options, include, toolchain)
+    if not result.ptx and extended != text:
         result = run_nvrtc(text + tail(names), name, options, include, toolchain)
-    while not result.ptx and (fewer := answerable(names, result.log, text)) != names:
+    while not result.ptx and (fewer := without_errors(names, result.log, text)) != names:
         names = fewer
         result = run_nvrtc(text + tail(names), name, options, include, toolchain)
     return result, names
 
 
 def cache_key_of(ptx: str, target: str) -> str:
-    """The key under which everything made from this PTX is kept."""
+    """The cache key of everything that is made from this PTX."""
     return digest("ptx", target, ptx)
 
 
@@ -169,7 +175,7 @@ def _stored(key: str, text: str, name: str, target: str) -> Program | None:
 
 @dataclass(frozen=True)
 class Compilation:
-    """What NVRTC answered: ``ptx`` is empty when it found errors, which then are in ``log``."""
+    """NVRTC's result: ``ptx`` is empty if there are errors, which are in ``log``."""
 
     ptx: str
     log: str
@@ -228,17 +234,17 @@ def _answered(request: dict[str, Any], include: tuple[str, ...], toolchain: Tool
 
 
 def started(limits: Sandbox, include: tuple[str, ...], toolchain: Toolchain, temporary: str = "") -> Child:
-    """A compile child that has been told its libraries; what it reads is added to ``limits``."""
+    """A compile child with NVRTC loaded, which may read ``include`` and NVRTC's folder beside what ``limits`` allow."""
     library = require_nvrtc(toolchain)
     env = {"TMPDIR": temporary} if temporary else {}
     child = spawn(CHILD, sandbox=replace(limits, read=(*include, str(library.parent))), env=env)
-    with suppress(ChannelClosed):  # a child that is dead already: its user finds out when it receives
+    with suppress(ChannelClosed):  # the child is dead already: the caller sees it when it receives
         child.channel.send({"library": str(library), "builtins": str(toolchain.nvrtc_builtins)})
     return child
 
 
 def _death(child: Child, name: str, error: ChannelError) -> Exception:
-    """What it means that the child did not answer: its limits, the compiler's crash, or our own fault."""
+    """The error for a child that did not answer: a limit, a crash of the compiler, or our own fault."""
     if isinstance(error, ChannelTimeout):
         child.kill()
         return _too_long(name) if (child.cpu_s or 0) > CPU_S / 2 else GraderFault(f"compiling {name} never ended")
@@ -276,10 +282,10 @@ def _too_much_memory(name: str) -> SubmissionError:
     )
 
 
-# -------------------------------------------------------------------------------------------- children that are kept
-# For sources of the course and of tests. Starting the process costs more than most compilations, and in a process that
-# stays, the headers that take NVRTC a second are compiled once (its precompiled headers belong to the process that made
-# them). The PTX is the same.
+# ---------------------------------------------------------------------------------------------- persistent children
+# For sources of the course and of tests. Starting a process costs more than most compilations, and a persistent process
+# compiles the headers that take NVRTC a second only once (NVRTC's precompiled headers are valid in one process only).
+# The PTX is the same.
 
 KEPT_PROGRAMS = 100
 KEPT_WALL_S = 60.0  # a source that takes longer is compiled in a process of its own, whose limits say why
@@ -291,18 +297,18 @@ _SLOW = re.compile(r"<cuda/")
 
 
 class KeptCompilers(Closing):
-    """Compiles what it is given in processes that stay. Thread-safe; on exit its children are gone."""
+    """Compiles sources in persistent child processes. Thread-safe; ends its children on exit."""
 
     def __init__(self) -> None:
         self._folder = TemporaryDirectory(prefix="warpgrade-headers-")
         self._pools: dict[tuple[str, ...], ChildPool] = {}
 
     def answer(self, request: dict[str, Any], include: tuple[str, ...], toolchain: Toolchain) -> dict[str, Any] | None:
-        """The child's answer; None where it gave none, and only a process of its own can say why."""
+        """The child's answer; None if it did not answer: a process for this source alone finds out why."""
         pool = self._pool(include, toolchain)
         used = pool.take()
         try:
-            answer = self._asked(used, request)
+            answer = self._answer(used, request)
         except ChannelError:
             used.child.close()
             return None
@@ -318,14 +324,14 @@ class KeptCompilers(Closing):
         key = (*include, toolchain.fingerprint())
         return self._pools.setdefault(key, ChildPool(start, programs=KEPT_PROGRAMS))
 
-    def _asked(self, used: PooledChild, request: dict[str, Any]) -> dict[str, Any]:
+    def _answer(self, used: PooledChild, request: dict[str, Any]) -> dict[str, Any]:
         headers = slow_headers(request["source"].decode())
         if headers:
             request = request | {"options": [*request["options"], *self._precompiled(used, request, headers)]}
-        return _asked(used, request)
+        return _exchange(used, request)
 
     def _precompiled(self, used: PooledChild, request: dict[str, Any], headers: str) -> list[str]:
-        """The options that use ``headers`` as this child compiled them."""
+        """The options that use ``headers`` precompiled by this child; it compiles them at their first use."""
         options = [*request["options"]]
         name = digest(headers, *options)[:16]
         place = [f"--pch-dir={self._folder.name}", "--pch-messages=false"]
@@ -333,24 +339,24 @@ class KeptCompilers(Closing):
         if name not in used.holds:
             used.holds.add(name)
             made = {"source": headers.encode(), "options": [*options, f"--create-pch={file}", *place]}
-            _asked(used, request | made)
+            _exchange(used, request | made)
         return [f"--use-pch={file}", *place] if Path(self._folder.name, file).is_file() else []
 
     def close(self) -> None:
-        """End the children, and forget the headers."""
+        """End the children, and delete the precompiled headers."""
         for pool in self._pools.values():
             pool.close()
         self._folder.cleanup()
 
 
-def _asked(used: PooledChild, request: dict[str, Any]) -> dict[str, Any]:
+def _exchange(used: PooledChild, request: dict[str, Any]) -> dict[str, Any]:
     used.child.channel.send(request)
     answer, _ = used.child.channel.receive(KEPT_WALL_S)
     return dict(answer)
 
 
 def slow_headers(text: str) -> str:
-    """The includes that ``text`` begins with, where compiling them takes a second; else nothing."""
+    """The includes at the beginning of ``text`` up to the last slow header; "" if there is none."""
     start = _INCLUDES.match(text)
     includes = _INCLUDE.findall(start[0]) if start else []
     last = max((index for index, line in enumerate(includes) if _SLOW.search(line)), default=-1)
@@ -358,11 +364,11 @@ def slow_headers(text: str) -> str:
 
 
 KEPT: KeptCompilers | None = None
-"""Children that stay, while `compilers_kept` holds."""
+"""The persistent children, inside `compilers_kept`."""
 
 
 def _forget() -> None:
-    """In a fork: the children are another process's, which alone can speak with them and end them."""
+    """Run in a forked process: the children belong to the other process, which alone can use and end them."""
     global KEPT
     KEPT = None
 
@@ -372,7 +378,7 @@ os.register_at_fork(after_in_child=_forget)
 
 @contextmanager
 def compilers_kept() -> Iterator[None]:
-    """Meanwhile every compilation of this process goes to children that stay; within another such time, to its."""
+    """Compile in persistent children inside this context; a nested context uses the outer one's children."""
     global KEPT
     if KEPT is not None:
         yield

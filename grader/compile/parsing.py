@@ -1,7 +1,7 @@
-"""The parsing child: a CUDA C source as the rules of advice ask about it, its loops, conditions, calls and accesses.
+"""The parsing child: the loops, conditions, calls and accesses of a CUDA C source, for the hints.
 
-tree-sitter parses it (the grammar goes on after an error), in a child of its own: `T<(a)` repeated for 48 KiB takes 7 s
-and 2 GB. What the parent gets are a few flat records, not the tree.
+tree-sitter parses the source and continues after errors. It runs in a child with limits, because hostile text makes it
+explode: 48 KiB of `T<(a)` repeated take 7 s and 2 GB. The parent gets flat records, not the tree.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ QUOTED = 60  # characters of an expression; a longer one is left out
 ASSEMBLY = 300  # characters of an assembly statement
 MOST_PARTS = 20_000
 
-# What the grammar takes for an error, or for the body of a loop.
+# Blanked, because the grammar takes it for an error, or for the body of a loop.
 _BLANKED = re.compile(r"^[ \t]*#[ \t]*pragma[^\n]*|__align__\s*\([^()\n]*\)", re.MULTILINE)
 _LOOPS = ("for_statement", "while_statement", "do_statement", "for_range_loop")
 _OPPOSITES = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
@@ -29,42 +29,42 @@ _LEAVES = ("return_statement", "continue_statement", "break_statement")
 
 @dataclass(frozen=True)
 class Part:
-    """One construct of a source, in lines that are numbered from 1; the parts stand in the order of the text.
+    """One construct of a source, with lines numbered from 1; parts are in the order of the text.
 
     ========== ===================================================================================
-    kind       what it is; ``name`` and ``texts``
+    kind       meaning; ``name`` and ``texts``
     ========== ===================================================================================
     kernel     a ``__global__`` function
     function   any other function, or a lambda
     loop       ``for``, ``while`` or ``do``, with its body
     if         an ``if``, ``c ? a : b`` or ``c && a``; ``texts`` is the condition
-    then, else a branch of the ``if`` that it is in
-    comparison one that must be true for the ``then`` of its ``if``, after its ``guard`` or in its ``for``: ``name`` is
-               the operator, ``texts`` are the sides
+    then, else a branch of the enclosing ``if``
+    comparison is true in the ``then`` of the enclosing ``if``, after the enclosing ``guard`` or in the enclosing
+               ``for``: ``name`` is the operator, ``texts`` are the sides
     guard      ``if (a || b) return;``, also with ``continue`` and ``break``; ``texts`` is the condition
-    local      a variable that is declared: ``name``; ``texts`` are its type and its first value, "" where it has none
-    assigned   a variable that is changed: ``name``
-    call       ``name`` is what is called; ``texts`` are template arguments, then arguments
-    name       a statement that is a name alone, such as ``__syncthreads;``
+    local      declares the variable ``name``; ``texts`` are its type and its initial value ("" without one)
+    assigned   changes the variable ``name``
+    call       calls ``name``; ``texts`` are template arguments, then arguments
+    name       a statement that is only a name, such as ``__syncthreads;``
     element    ``a[i][j]``: ``name`` is ``a``, ``texts`` are the indices
-    member     ``a[i].x``: the same, of an element of which a member is used
+    member     ``a[i].x``: likewise
     pointer    ``*p`` or ``p->x``
     asm        inline assembly; ``texts`` is its text
     return     a ``return;`` without a value
-    error      what could not be parsed: nothing is known of these lines
+    error      lines that could not be parsed
     ========== ===================================================================================
     """
 
     kind: str
     line: int
     last: int
-    inside: int  # the number of the function, loop or branch that it is in; -1: of none
+    inside: int  # number of the enclosing function, loop or branch; -1: none
     name: str = ""
     texts: tuple[str, ...] = ()
 
 
 def main() -> None:
-    """Load the grammar, close the sandbox, then parse one source."""
+    """Load the grammar, apply the sandbox, then parse one source."""
     channel, sandbox = attach()
     from tree_sitter import Language, Parser
     from tree_sitter_cuda import language
@@ -80,7 +80,7 @@ def main() -> None:
 
 
 class _Reader:
-    """Walks the tree without recursion: a hostile text is nested as deeply as it is long."""
+    """Walks the tree without recursion: a hostile text may be nested very deeply."""
 
     def __init__(self, code: bytes) -> None:
         self._code = code
@@ -94,20 +94,20 @@ class _Reader:
         return self._parts
 
     def _add(self, kind: str, node: Node, inside: int, name: str = "", texts: tuple[str, ...] = ()) -> int:
-        """The number of the new part."""
+        """Add a part; returns its number."""
         line, last = node.start_point.row + 1, node.end_point.row + 1
         self._parts.append(Part(kind, line, last, inside, name, texts))
         return len(self._parts) - 1
 
     def _text(self, node: Node | None, limit: int = QUOTED) -> str:
-        """The text of a node on one line; "" where it is too long."""
+        """The text of a node on one line; "" if it is longer than ``limit`` characters."""
         if node is None or node.end_byte - node.start_byte > 4 * limit:
             return ""
         text = " ".join(self._code[node.start_byte : node.end_byte].decode(errors="replace").split())
         return text if len(text) <= limit else ""
 
     def _read(self, node: Node, inside: int) -> Iterator[tuple[Node, int]]:
-        """Add what a node is; yields the nodes in it, each with the number of the part that it is in."""
+        """Add the part of a node; yields the nodes in it, each with the number of its enclosing part."""
         kind = node.type
         if node.is_error or node.is_missing:
             self._add("error", node, inside)
@@ -124,9 +124,9 @@ class _Reader:
             inside = self._add("kernel" if is_kernel else "function", node, inside)
         elif kind in _LOOPS:
             inside = self._add("loop", node, inside)
-            asked = node.child_by_field_name("condition") if kind == "for_statement" else None
-            if asked is not None:
-                self._comparisons(asked, inside)
+            condition = node.child_by_field_name("condition") if kind == "for_statement" else None
+            if condition is not None:
+                self._comparisons(condition, inside)
         elif kind == "call_expression":
             self._call(node, inside)
         elif kind == "subscript_expression":
@@ -150,31 +150,33 @@ class _Reader:
             if child.is_named or child.is_missing:
                 yield child, inside
 
-    def _branches(self, node: Node, inside: int, condition: str, *branches: str) -> Iterator[tuple[Node, int]]:
-        asked = node.child_by_field_name(condition)
-        value = asked and asked.child_by_field_name("value")  # an `if` has it in brackets, with what it declares
-        number = self._add("if", node, inside, texts=(self._text(value or asked),))
-        if asked is not None:
-            if node.type != "binary_expression":  # the whole of `a && b && c` is looked at once
-                self._comparisons(asked, number)
-            yield asked, number
+    def _branches(self, node: Node, inside: int, field: str, *branches: str) -> Iterator[tuple[Node, int]]:
+        condition = node.child_by_field_name(field)
+        value = condition and condition.child_by_field_name("value")  # the condition of an `if` without parentheses
+        number = self._add("if", node, inside, texts=(self._text(value or condition),))
+        if condition is not None:
+            if node.type != "binary_expression":  # of `a && b && c` the comparisons are collected once, at the top
+                self._comparisons(condition, number)
+            yield condition, number
         for kind, branch in zip(("then", "else"), branches, strict=False):
             child = node.child_by_field_name(branch)
             if child is not None:
                 yield child, self._add(kind, child, number)
 
     def _guard(self, node: Node, inside: int) -> None:
-        """An `if` whose one statement leaves: what is true behind it."""
-        leaves, asked = node.child_by_field_name("consequence"), node.child_by_field_name("condition")
+        """Add an `if` whose only statement leaves, with the comparisons that are true after it."""
+        leaves, condition = node.child_by_field_name("consequence"), node.child_by_field_name("condition")
         if leaves is not None and leaves.type == "compound_statement" and leaves.named_child_count == 1:
             leaves = leaves.named_children[0]
-        if leaves is None or asked is None or leaves.type not in _LEAVES or node.child_by_field_name("alternative"):
+        if leaves is None or condition is None or leaves.type not in _LEAVES or node.child_by_field_name("alternative"):
             return
-        number = self._add("guard", node, inside, texts=(self._text(asked.child_by_field_name("value") or asked),))
-        self._comparisons(asked, number, negated=True)
+        number = self._add(
+            "guard", node, inside, texts=(self._text(condition.child_by_field_name("value") or condition),)
+        )
+        self._comparisons(condition, number, negated=True)
 
     def _comparisons(self, condition: Node, inside: int, *, negated: bool = False) -> None:
-        """Those that a condition joins by `&&`; of one that must be false, the opposites of those joined by `||`."""
+        """Add the comparisons that `&&` joins in a condition; with ``negated``, the opposites of those `||` joins."""
         terms = [condition]
         while terms:
             term = terms.pop()

@@ -1,4 +1,4 @@
-"""From PTX to a cubin, and what ptxas says about registers, spills, local and shared memory, or why it refuses."""
+"""From PTX to a cubin, with the registers, spills, local and shared memory of each entry; or why ptxas refuses it."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ MEMORY_BYTES = 4 << 30
 CUBIN_BYTES = 64 << 20
 FORMAT = "3"
 
-# Where programs that are not statically linked find the C library; read-only for ptxas.
+# The C library's folders, for a ptxas that is not statically linked; read-only.
 _SYSTEM_LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache")
-_SYSTEM_PROGRAMS = ("/bin", "/usr", "/opt")  # where a script finds the shell and the real ptxas
+_SYSTEM_PROGRAMS = ("/bin", "/usr", "/opt")  # the shell and the real ptxas, if `ptxas` is a script
 _ENTRY = re.compile(r"Compiling entry function '([^']+)' for")
 _SPILLS = re.compile(r"(\d{1,9}) bytes spill stores, (\d{1,9}) bytes spill loads")
 _USED = re.compile(r"Used (\d{1,9}) registers")
@@ -41,7 +41,7 @@ _OTHER_VERSION = re.compile(r"Unsupported \.version (\S+?);|PTX version|not supp
 
 @dataclass(frozen=True)
 class Resources:
-    """What one entry needs on the architecture it was assembled for, per thread unless it says otherwise."""
+    """What one entry needs on the architecture it was assembled for, per thread unless stated otherwise."""
 
     registers: int
     spill_store_bytes: int
@@ -52,14 +52,14 @@ class Resources:
 
 @dataclass(frozen=True)
 class Assembly:
-    """One cubin, and the resources of its entries by name."""
+    """A cubin, and the resources of its entries by name."""
 
     cubin: bytes
     resources: Mapping[str, Resources]
 
 
 def assembly(program: Program, arch: str) -> Assembly:
-    """The cubin of ``program`` for the real architecture ``arch`` (``sm_90``), and what each of its entries needs.
+    """The cubin of ``program`` for the architecture ``arch`` (``sm_90``), and the resources of its entries.
 
     Raises Unsupported (no ptxas, or one older than NVRTC), RefusedProgram (``limit``, ``compile_error``), GraderFault.
     """
@@ -143,7 +143,7 @@ def _failure(program: Program, arch: str, status: int, output: str, toolchain: T
 # ------------------------------------------------------------------------------------------------ what ptxas refuses
 
 STATIC_SHARED_BYTES = 48 << 10
-"""Of a block's `__shared__` arrays with a size in the source; dynamic shared memory goes further."""
+"""The maximum for `__shared__` arrays with a size in the source; dynamic shared memory may be larger."""
 
 _ERROR = re.compile(
     r"^ptxas\s*(?:program\.ptx, line (?P<line>\d+);)?\s*(?:error|fatal)\s*:\s*(?P<words>.*)$", re.MULTILINE
@@ -154,7 +154,7 @@ _LOC = re.compile(r"^[ \t]*\.loc[ \t]+(\d+) (\d+) \d+(?:[^\n]*\binlined_at (\d+)
 
 
 def _refusal(program: Program, arch: str, output: str) -> RefusedProgram:
-    """Why ptxas refuses the program, in its own words where there are no better ones, at the line of the source."""
+    """Why ptxas refuses the program, with the line of the source; in ptxas' words if the error is not a known one."""
     if shared := _TOO_MUCH_SHARED.search(output):
         return too_much_shared(program, arch, shared[1], int(shared[2], 16))
     first = _ERROR.search(output)
@@ -184,16 +184,16 @@ def _refused(program: Program, arch: str, words: str, line: int | None, hint: st
 
 
 def kernel_line(program: Program, kernel: str) -> int | None:
-    """The line where the source defines ``kernel``; None where macros hide it."""
+    """The line where the source defines ``kernel``; None if it is not found, because of macros."""
     code = without_strings(program.source)
     places = kernels(code).get(kernel)
     return line_of(code, places[0][0]) if places else None
 
 
 def source_line(program: Program, line: int) -> int | None:
-    """The line of the source that line ``line`` of the PTX was made from; None where that is not known.
+    """The line of the source for line ``line`` of the PTX; None if unknown.
 
-    What a header's function becomes counts for the line that it was inlined at.
+    For code of a header's function it is the line where that function was inlined.
     """
     before = "\n".join(program.ptx.split("\n")[:line])
     own = re.search(rf'\.file[ \t]+(\d+) "(?:[^"\n]*/)?{re.escape(program.name)}"', program.ptx)

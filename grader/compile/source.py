@@ -1,4 +1,4 @@
-"""Reading a submission, and refusing what is no CUDA C before a compiler sees it."""
+"""Reading a submission, and checking it before it is compiled."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from grader.errors import SubmissionError, UsageError
 from grader.verdict import Diagnostic
 
 SOURCE_LIMIT = 1 << 20  # bytes
-SHOWN = 8  # findings named one by one
-FINDINGS = 200  # of one kind that are looked for: a file of them only is refused as fast as any
+SHOWN = 8  # findings in the message
+FINDINGS = 200  # searched for, of each kind: bounds the time for a hostile file
 
-# Headers of the host's standard library and of CUDA's host libraries: a file that includes one was pasted whole.
+# Headers of the host's standard library and of CUDA's host libraries: a file that includes one has host code.
 HOST_HEADERS = frozenset(
     """
     algorithm.h bits/stdc++.h chrono condition_variable cublas_v2.h cublas.h cudnn.h cufft.h curand.h cusparse.h
@@ -57,9 +57,9 @@ _HOST = (
     ),
     (re.compile(r"\b((?:cublas|cudnn|curand|cufft)[A-Z]\w*)(?=\s*\()"), "{}()"),
 )
-"""What only a host does; a group is a function's name."""
+"""Host code, with its words in the message; a group matches a function's name."""
 ON_DEVICE = frozenset(("cudaGridDependencySynchronize", "cudaTriggerProgrammaticLaunchCompletion"))
-"""Functions of the runtime for kernels: programmatic dependent launch."""
+"""Functions of the runtime that kernels may call (programmatic dependent launch)."""
 _CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
 _MACRO = re.compile(r"#[ \t]*define[ \t]+([A-Za-z_]\w*)\(")
 _RUNTIME = re.compile(r"\bcuda[A-Z]\w*(?=\s*\()")
@@ -71,12 +71,11 @@ _SMUGGLED = re.compile(
 
 
 def read_submission(path: Path) -> bytes:
-    """Read the file to grade. Raises UsageError (``not_found``, ``is_a_directory``, ``unreadable``), SubmissionError.
-
-    At most `SOURCE_LIMIT` bytes are read: a larger file is ``invalid`` without ever being in memory.
+    """The bytes of the file to grade. Raises UsageError (``not_found``, ``is_a_directory``, ``unreadable``), and
+    SubmissionError ``invalid`` for more than `SOURCE_LIMIT` bytes, without reading them all.
     """
     try:
-        # Not blocking: a named pipe would otherwise wait for a writer.
+        # Nonblocking, because opening a named pipe would wait for a writer.
         with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise _unreadable(path, errno.EISDIR if path.is_dir() else errno.EINVAL)
@@ -92,10 +91,8 @@ def read_submission(path: Path) -> bytes:
 
 
 def checked_source(source: bytes, name: str) -> str:
-    """The text of a submission that is worth compiling. Raises SubmissionError ``invalid`` for all others.
-
-    Refused: too large, empty, not UTF-8, NUL characters, host code, ``#line``, and inline assembly that leaves its
-    function.
+    """The text of a submission. Raises SubmissionError ``invalid`` if it is too large, empty, not UTF-8, or has NUL
+    characters, host code, ``#line``, or inline assembly that leaves its function.
     """
     text = _text(source, name)
     _refuse_host_code(text, name)
@@ -149,7 +146,7 @@ def _refuse_host_code(text: str, name: str) -> None:
 
 
 def _host_code(text: str) -> Iterator[tuple[int, str]]:
-    """The line of each header and each call of the host, and what stands there."""
+    """The line and the words of each host header and each piece of host code."""
     lines, includes, code = Lines(text), without_comments(text), without_strings(text)
     headers = [match for match in _INCLUDE.finditer(includes) if match[1].strip() in HOST_HEADERS]
     if not headers and not any(pattern.search(code) for pattern, _ in _HOST):
@@ -166,7 +163,7 @@ def _host_code(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _on_device(code: str, match: re.Match[str], own: frozenset[str]) -> bool:
-    """Whether a match of `_HOST` is no host code after all: a function of the file, a name of somebody else."""
+    """Whether a match of `_HOST` is not host code: a function of the file, or a name in another namespace."""
     if _INSIDE.search(code[max(0, match.start() - 200) : match.start()]):
         return True
     if not match.groups():
@@ -183,14 +180,14 @@ def _defined(code: str) -> frozenset[str]:
 
 @cache
 def runtime_functions() -> frozenset[str] | None:
-    """The functions of CUDA's runtime, by its headers; None where these are not installed."""
+    """The functions of CUDA's runtime, from its headers; None if these are not installed."""
     headers = (folder / name for folder in find_toolchain().include_dirs for name in _RUNTIME_HEADERS)
     texts = [header.read_text("utf-8", "replace") for header in headers if header.is_file()]
     return frozenset(name for text in texts for name in _RUNTIME.findall(text)) or None
 
 
 def _places(findings: Sequence[tuple[int, str]], outer: list[BraceBlock]) -> dict[str, tuple[int, str]]:
-    """Where to cut: a whole function where a finding lies in one that is no kernel, else the line."""
+    """What to remove, in words: the function that has the finding, unless it is device code; else the line."""
     places: dict[str, tuple[int, str]] = {}
     for line, what in findings:
         at = bisect_left(outer, line, key=attrgetter("last_line"))
@@ -210,9 +207,9 @@ def _refused(text: str, name: str, line: int, words: str, hint: str) -> Submissi
 
 
 def smuggling(assembly_text: str, *, whole: bool = True) -> str:
-    """Why this assembly text does not stay inside its function, in words; empty if it does.
+    """Why this assembly text does not stay inside its function; "" if it does.
 
-    Where the text is not the ``whole`` one, only the PTX tells whether its braces have partners.
+    Braces are checked only if the text is the ``whole`` text of the statement.
     """
     plain = re.sub(r"//[^\n]*|/\*.*?(?:\*/|\Z)", " ", assembly_text, flags=re.DOTALL)
     directive = _SMUGGLED.search(plain)

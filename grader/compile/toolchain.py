@@ -1,7 +1,7 @@
-"""Finding NVRTC, ptxas and CUDA's headers, without importing CuPy and without loading anything.
+"""Finding NVRTC, ptxas and CUDA's headers, without importing CuPy or loading a library.
 
-Wheels come first (they belong together), then the folders that the system names, then whatever `cuda.pathfinder`
-knows (conda, library caches). The first NVRTC found wins; ptxas and headers are preferred from the same place.
+Wheels come first (their releases match), then the system's CUDA folders, then `cuda.pathfinder` (conda, the loader's
+cache). The first NVRTC is used; ptxas and headers are preferred from the same place.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ Version = tuple[int, int]
 _TARGET = "sbsa-linux" if os.uname().machine == "aarch64" else "x86_64-linux"  # as toolkits name their folders
 _SYSTEM = (Path("/usr/local/cuda"), Path("/opt/cuda"), Path(sys.prefix), Path(sys.prefix, "targets", _TARGET))
 
-# What a submission may include, each with a header that proves it is there.
+# What a submission may include, each with one of its headers.
 _HEADERS = {
     "CUDA headers (cuda_fp16.h, mma.h, cooperative_groups.h)": "cuda_fp16.h",
-    "crt headers (behind mma.h)": "crt/mma.h",
-    "nv/target (behind cuda_fp16.h)": "nv/target",
+    "crt headers (for mma.h)": "crt/mma.h",
+    "nv/target (for cuda_fp16.h)": "nv/target",
     "libcu++ (<cuda/std/…>)": "cuda/std/type_traits",
     "CUB": "cub/cub.cuh",
     "Thrust": "thrust/version.h",
@@ -37,10 +37,9 @@ _HEADERS = {
 
 @dataclass(frozen=True)
 class Toolchain:
-    """One NVRTC with the assembler and headers to go with it.
+    """NVRTC with its assembler and headers.
 
-    ``missing`` names what was not found, each with the command that installs it. Nothing raises here: compiling
-    raises Unsupported when it needs what is missing.
+    ``missing`` names what was not found, with the command that installs it.
     """
 
     nvrtc_version: Version | None
@@ -51,16 +50,16 @@ class Toolchain:
 
     @property
     def ptxas_version(self) -> Version | None:
-        """Release of ptxas, asked from the program itself; None where there is none or it does not start."""
+        """Release of ptxas, from the program itself; None if there is none or it does not start."""
         return None if self.ptxas is None else ptxas_version(self.ptxas)
 
     @property
     def nvrtc_builtins(self) -> Path | None:
-        """The library beside NVRTC that holds its built-in functions; NVRTC opens it only at the first compilation."""
+        """The library with NVRTC's built-in functions, which NVRTC loads at the first compilation."""
         return None if self.nvrtc_library is None else _builtins(self.nvrtc_library)
 
     def fingerprint(self) -> str:
-        """Text that changes whenever another compiler or other headers would be used; part of the cache's key."""
+        """Paths, sizes and times of the compiler and of one header of each kind; a part of cache keys."""
         markers = [folder / marker for folder in self.include_dirs for marker in _HEADERS.values()]
         files = [path for path in (self.nvrtc_library, *markers) if path is not None and path.exists()]
         return "\n".join(f"{path} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in files)
@@ -68,7 +67,7 @@ class Toolchain:
 
 @cache
 def find_toolchain() -> Toolchain:
-    """The toolchain of this machine; looked for once per process."""
+    """The toolchain of this machine; searched once per process."""
     library = next(_libraries(), None) or _pathfinder_library()
     ptxas = _ptxas(library)
     folders, absent = _include_dirs(library)
@@ -82,7 +81,7 @@ def find_toolchain() -> Toolchain:
 
 
 def require_nvrtc(toolchain: Toolchain) -> Path:
-    """NVRTC's library. Raises Unsupported, with the command that installs it, where there is none."""
+    """NVRTC's library. Raises Unsupported, with the command that installs it, if there is none."""
     if toolchain.nvrtc_library is not None:
         return toolchain.nvrtc_library
     if sys.platform == "darwin":
@@ -95,7 +94,7 @@ def require_nvrtc(toolchain: Toolchain) -> Path:
 
 @cache
 def ptxas_version(ptxas: Path) -> Version | None:
-    """The release that ``ptxas --version`` tells, e.g. ``(12, 9)``."""
+    """The release from ``ptxas --version``, e.g. ``(12, 9)``; None if it cannot be started."""
     try:
         answer = subprocess.run([ptxas, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout
     except (OSError, subprocess.TimeoutExpired):
@@ -142,7 +141,7 @@ def _nvrtc_version(library: Path) -> Version | None:
 
 
 def _ptxas(library: Path | None) -> Path | None:
-    """The assembler: the first that is not older than NVRTC, else the first; scripts that call one come last."""
+    """The first ptxas that is not older than NVRTC, else the first; scripts that call another program come last."""
     named = shutil.which("ptxas")
     inside = [(folder / "bin" / "ptxas").resolve() for folder in (*_wheel_folders(), *_system_folders())]
     programs = [path for path in inside if os.access(path, os.X_OK)] + ([Path(named).resolve()] if named else [])
@@ -154,7 +153,7 @@ def _ptxas(library: Path | None) -> Path | None:
 
 
 def is_script(program: Path) -> bool:
-    """Whether a program is a script: some systems put one on the PATH that starts the real program elsewhere."""
+    """Whether a program is a script: on some systems `ptxas` on the PATH is one that starts the real program."""
     try:
         with program.open("rb") as file:
             return file.read(2) == b"#!"
@@ -163,7 +162,7 @@ def is_script(program: Path) -> bool:
 
 
 def _include_dirs(library: Path | None) -> tuple[tuple[Path, ...], list[str]]:
-    """For each header the first folder that has it, preferring the release of NVRTC; and the headers not found."""
+    """The first folder that has each header of `_HEADERS`, in NVRTC's release if possible; and the missing headers."""
     candidates = list(dict.fromkeys(_include_candidates(library)))
     folders: list[Path] = []
     absent = []
@@ -178,7 +177,7 @@ def _include_dirs(library: Path | None) -> tuple[tuple[Path, ...], list[str]]:
 
 def _include_candidates(library: Path | None) -> Iterator[Path]:
     wheels, system = list(_wheel_folders()), list(_system_folders())
-    # The folder that NVRTC itself lies in comes first: its headers are of its release.
+    # NVRTC's own folder comes first: its headers are of the same release.
     nvrtc = [folder for folder in (*wheels, *system) if library is not None and folder.resolve() in library.parents]
     yield from _inside((*nvrtc, *wheels))
     for entry in dict.fromkeys(sys.path):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from grader.compile import Program, compile_source, nvrtc
-from grader.compile.constants import asked
+from grader.compile.constants import names_in_launch_lines as asked
 from grader.errors import SubmissionError
 from grader.launch import parse_launches, resolve_launches
 from tests.launch.test_launch import ADD
@@ -79,7 +79,7 @@ def test_the_ptx_and_the_warnings_are_those_of_the_file_alone(
     body = f"{{ int unused; c[0] = own++ + {' + '.join(VALUES)};"
     source = line(*VALUES) + DEFINED + "static __device__ int own = 4;\n" + KERNEL.replace("{", body)
     told = compiled(source)
-    monkeypatch.setattr(nvrtc, "asked", lambda source: ())
+    monkeypatch.setattr(nvrtc, "names_in_launch_lines", lambda source: ())
     alone = compiled(source)
     assert (told.ptx, told.log, told.key) == (alone.ptx, alone.log, alone.key)
     assert "unused" in told.log
@@ -122,7 +122,7 @@ def test_an_error_at_the_end_of_the_file_is_told_as_without_a_tail(
 ) -> None:
     source = line("BLOCK") + "#define BLOCK 128\n" + KERNEL + rest
     told = refused(source)
-    monkeypatch.setattr(nvrtc, "asked", lambda source: ())
+    monkeypatch.setattr(nvrtc, "names_in_launch_lines", lambda source: ())
     assert told.diagnostics == refused(source).diagnostics
 
 
@@ -180,7 +180,7 @@ def test_a_name_that_is_defined_anew_has_its_value_at_each_kernel(
     program = compiled(TWO_KERNELS)
     plan = resolve_launches(parse_launches(TWO_KERNELS, file="add.cu"), ADD, {"n": 8}, program=program)
     assert [launch.block for launch in plan.launches] == [(16, 1, 1), (32, 1, 1), (64, 1, 1)]
-    monkeypatch.setattr(nvrtc, "asked", lambda source: ())
+    monkeypatch.setattr(nvrtc, "names_in_launch_lines", lambda source: ())
     assert compiled(TWO_KERNELS).ptx == program.ptx
 
 
