@@ -159,10 +159,10 @@ def poison(dtype: str, count: int, word: int = POISON_WORD) -> npt.NDArray[np.ge
     return words.view(np.uint8)[: count * element.itemsize].view(element)
 
 
-def is_poison(values: npt.NDArray[np.generic]) -> npt.NDArray[np.bool_]:
+def is_poison(values: npt.NDArray[np.generic], word: int = POISON_WORD) -> npt.NDArray[np.bool_]:
     """Which elements of a 1-D array still hold the poison, bit for bit; shape (len(values),)."""
     unsigned = np.dtype(f"u{values.dtype.itemsize}")
-    untouched = poison(values.dtype.name, len(values))
+    untouched = poison(values.dtype.name, len(values), word)
     same: npt.NDArray[np.bool_] = np.ascontiguousarray(values).view(unsigned) == untouched.view(unsigned)
     return same
 

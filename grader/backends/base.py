@@ -54,6 +54,25 @@ class Buffer:
     data: npt.NDArray[np.generic] | None = None
 
 
+@dataclass(frozen=True)
+class Conditions:
+    """What CUDA leaves open: a kernel must be right whatever it is, so cases run again under other conditions."""
+
+    order: str = "usual"  # of warps, blocks and stores; or one of `Execution.other_orders`
+    undefined: int = 0xFF  # a byte: what the simulator gives for memory never written, and for a lane that is not there
+    keeps_state: bool = False  # module variables hold what the run before left there
+
+    @property
+    def poison_word(self) -> int:
+        """What outputs and scratch arrays hold at the start, on the simulator: 32 bits."""
+        from grader.inputs import POISON_WORD
+
+        return POISON_WORD if self.undefined == Conditions.undefined else self.undefined * 0x01010101
+
+
+USUAL = Conditions()
+
+
 @dataclass(frozen=True, eq=False)
 class CaseRun:
     """Everything that one case needs. ``counters=False`` lets the simulator leave the counting observers out.
@@ -64,10 +83,7 @@ class CaseRun:
     plan: LaunchPlan
     buffers: tuple[Buffer, ...]  # inputs, outputs and the plan's scratch arrays
     counters: bool = True
-    undefined: int = 0xFFFFFFFF  # 32 bits: what the simulator's shuffles give that read a lane which takes no part
-    garbage: int | None = None  # a byte: what memory holds that nothing has written, on the simulator; None: NaN
-    order: str = "usual"  # or one of `Execution.other_orders`
-    keeps_state: bool = False  # module variables hold what the run before left there
+    conditions: Conditions = USUAL
     instructions: int = Limits.instructions
 
 

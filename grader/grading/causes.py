@@ -16,7 +16,6 @@ from grader.launch.source import Misread, misread
 from grader.text import listed
 
 if TYPE_CHECKING:
-    from grader.compile import Program
     from grader.exercise import Exercise
     from grader.grading.cases import CaseBook
     from grader.grading.records import Arrays, Case, CompiledSubmission
@@ -70,7 +69,7 @@ def disagrees(launch: Launch) -> bool:
 
 
 def order_dependent(
-    program: Program, unordered: Sequence[tuple[str, int]], wrong: Finding | None, findings: Sequence[Finding]
+    file: str, unordered: Sequence[tuple[str, int]], wrong: Finding | None, findings: Sequence[Finding]
 ) -> Finding:
     """A case that is right in the usual order of warps and blocks, and not in another: what was found there.
 
@@ -84,7 +83,7 @@ def order_dependent(
         facts |= {name: wrong.facts[name] for name in ("got", "expected", "size", "value") if name in wrong.facts}
     return Finding(
         "order_dependent", "atomic" if all(role == "atomic" for role, _ in accesses) else "volatile",
-        file=program.name, line=accesses[0][1] if accesses else None,
+        file=file, line=accesses[0][1] if accesses else None,
         array=wrong.array if wrong else None, index=wrong.index if wrong else None, facts=facts,
     )  # fmt: skip
 

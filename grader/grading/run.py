@@ -9,6 +9,7 @@ from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from grader.backends.base import USUAL
 from grader.errors import GraderFault, RefusedProgram, SubmissionError, Unsupported, WarpgradeError
 from grader.findings.kinds import MISREAD_SHOWS
 from grader.findings.record import Finding
@@ -17,7 +18,6 @@ from grader.grading.causes import (
     inputs_there,
     misreads,
     note_on,
-    order_dependent,
     since,
     uneven_passes,
     with_time,
@@ -27,13 +27,13 @@ from grader.grading.hints import UNEVEN_PASS, about_type, in_words
 from grader.grading.hints.rules import Seen
 from grader.grading.judge import TIMING_WORDS, failure_word
 from grader.grading.records import BackendReport, Case, CaseOutcome, CompiledSubmission, Speed
+from grader.grading.repeats import Ran, after_another_case, in_other_orders, with_other_values, without_unused_lanes
 from grader.grading.source_view import SourceView
 from grader.grading.technique import Shaped, with_shape
-from grader.grading.undefined import OTHER_BYTES, unused_reads, without_unused_lanes
 from grader.launch.source import parameter_names
 
 if TYPE_CHECKING:
-    from grader.backends.base import Backend, Execution, Limits, Session
+    from grader.backends.base import Backend, Conditions, Execution, Limits, Session
     from grader.exercise import Exercise
     from grader.launch import LaunchPlan
 
@@ -73,7 +73,7 @@ def run_job(job: Job) -> BackendReport:
                 if outcomes[-1].wrong is not None or outcomes[-1].word not in (None, "race"):
                     break
             if any(outcome.has_state for outcome in outcomes) and not any(outcome.failed for outcome in outcomes):
-                outcomes += filter(attrgetter("failed"), [second_launch(job, session)])
+                outcomes += filter(attrgetter("failed"), [run_case(job, session, _largest(job), keeps_state=True)])
             if job.timer is not None and not any(outcome.failed for outcome in outcomes):
                 job.tell("timing")
                 speed = _timed(job.timer, session)
@@ -93,25 +93,19 @@ def _timed(timer: Timer, session: Session) -> Speed | None:
     return speed
 
 
-@dataclass(frozen=True)
-class Ran:
-    """A case that ran, before what was found is put into words. ``wrong`` tells of a wrong output."""
+def run_case(job: Job, session: Session, case: Case, number: int = 0, *, keeps_state: bool = False) -> CaseOutcome:
+    """Run one case, also under other conditions where these may change its result, and compare its outputs.
 
-    case: Case
-    plan: LaunchPlan
-    execution: Execution
-    word: str | None
-    wrong: Finding | None
-
-
-def run_case(job: Job, session: Session, case: Case, number: int = 0) -> CaseOutcome:
-    """Run one case, also in another order where that may change its result, and compare its outputs.
-
-    ``number`` says which of the case's other orders that is. A submission's own error is an outcome. Raises
-    Unsupported, GraderFault, and RefusedProgram, which is about no case.
+    ``number`` says which of the other orders is this case's; with ``keeps_state`` its module variables hold what
+    another case has left there. A submission's own error is an outcome. Raises Unsupported, GraderFault, and
+    RefusedProgram, which is about no case.
     """
+    again, file = partial(_ran, job, session, case), job.compiled.program.name
     try:
-        ran = _in_another_order(job, session, _with_other_garbage(job, session, _ran(job, session, case)), number)
+        ran = after_another_case(again, file) if keeps_state else again()
+        if not job.exercise.host and not keeps_state:
+            ran = with_other_values(ran, again)
+            ran = in_other_orders(ran, again, _orders(job, ran, number), file)
     except RefusedProgram:
         raise
     except SubmissionError as error:
@@ -119,72 +113,28 @@ def run_case(job: Job, session: Session, case: Case, number: int = 0) -> CaseOut
     return _told(job, _with_time(job, session, ran))
 
 
-def second_launch(job: Job, session: Session) -> CaseOutcome:
-    """The first case of the largest small size, whose module variables hold what another case has left there."""
-    case = _largest(job)
-    try:
-        ran = _ran(job, session, case, keeps_state=True)
-    except SubmissionError as error:
-        return CaseOutcome(case, job.backend.name, error.verdict, diagnostics=error.diagnostics)
-    note = Finding("second_launch", file=job.compiled.program.name)
-    return _told(job, replace(ran, execution=replace(ran.execution, findings=(*ran.execution.findings, note))))
+def _orders(job: Job, ran: Ran, number: int) -> Sequence[str]:
+    """The cases take turns with the other orders; those of the largest small size run in all of them."""
+    orders = ran.execution.other_orders
+    if ran.case.counters:
+        return ()
+    return orders if ran.case.size == _largest(job).size else orders[number % max(1, len(orders)) :][:1]
 
 
 def _largest(job: Job) -> Case:
     return max((case for case in job.cases if not case.counters), key=lambda case: math.prod(case.size.values()))
 
 
-def _ran(
-    job: Job,
-    session: Session,
-    case: Case,
-    order: str = "usual",
-    *,
-    keeps_state: bool = False,
-    garbage: int | None = None,
-) -> Ran:
+def _ran(job: Job, session: Session, case: Case, conditions: Conditions = USUAL) -> Ran:
     data = job.book.data(case)
     plan = plan_of(job.exercise, case, job.compiled, job.backend.device_limits)
-    run = replace(case_run(job.exercise, case, data, plan), order=order, keeps_state=keeps_state, garbage=garbage)
+    counters = case.counters and conditions == USUAL
+    run = replace(case_run(job.exercise, case, data, plan), counters=counters, conditions=conditions)
     execution = without_unused_lanes(session, run, session.run(run))
     word = failure_word(execution)
-    wrong = _wrong(job, case, data, plan, execution) if word in (None, "race") else None
-    unwritten = any(found.kind == "uninitialised_read" for found in execution.findings)
-    if wrong is not None and (word == "race" or unwritten):  # which explains the values
-        wrong = without_values(wrong)
-    return Ran(case, plan, execution, word, wrong)
-
-
-def _with_other_garbage(job: Job, session: Session, ran: Ran) -> Ran:
-    """A case that is right although it reads what nothing has written is run again with other values there.
-
-    It must be right with each of them: then no output depends on such a value.
-    """
-    unwritten = any(found.kind == "uninitialised_read" for found in ran.execution.findings)
-    if not unwritten or job.exercise.host or ran.word is not None or ran.wrong is not None:
-        return ran
-    for byte in OTHER_BYTES:
-        again = _ran(job, session, replace(ran.case, counters=False), garbage=byte)
-        if again.word is not None or again.wrong is not None:
-            return replace(again, case=ran.case)
-    return replace(ran, execution=unused_reads(ran.execution))
-
-
-def _in_another_order(job: Job, session: Session, ran: Ran, number: int) -> Ran:
-    """A case that is right is run again in other orders of warps, blocks and stores, in which it must be right, too.
-
-    The cases take turns with the orders; those of the largest small size run in all of them. Where a run ends for want
-    of time or room, nothing is known.
-    """
-    orders = ran.execution.other_orders
-    if ran.word is not None or ran.wrong is not None or ran.case.counters or not orders:
-        return ran
-    for order in orders if ran.case.size == _largest(job).size else orders[number % len(orders) :][:1]:
-        again = _ran(job, session, ran.case, order)
-        if again.wrong is not None or again.word not in (None, "timeout", "limit"):
-            execution, found = ran.execution, again.execution.findings
-            one = order_dependent(job.compiled.program, execution.unordered, again.wrong, found)
-            return replace(ran, word="race", execution=replace(execution, findings=(one, *execution.findings)))
+    ran = Ran(case, plan, execution, word, _wrong(job, case, data, plan, execution) if word in (None, "race") else None)
+    if ran.wrong is not None and (word == "race" or ran.found("uninitialised_read")):  # which explains the values
+        return replace(ran, wrong=without_values(ran.wrong))
     return ran
 
 

@@ -83,8 +83,8 @@ class Options:
     instructions_per_block: int = 100_000_000
     instructions: int = 4_000_000_000
     printf_bytes: int = 64 << 10
-    undefined: int = 0xFFFFFFFF  # what a shuffle gives that reads a lane which takes no part
-    garbage: int = 0xFF  # a byte: what shared and local memory hold when a block starts; NaN in every float type
+    undefined: int = 0xFF  # a byte, NaN in every float type: what shared and local memory hold when a block starts,
+    # and what a shuffle gives that reads a lane which takes no part
     order: Order = USUAL
 
 
@@ -142,7 +142,6 @@ class _Run:
             observed=options.observed,
             printf_bytes=RECORD_ROOM * options.printf_bytes,
             undefined=options.undefined,
-            garbage=options.garbage,
             order=options.order,
         )
         for name, data in variables.items():

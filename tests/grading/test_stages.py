@@ -313,7 +313,7 @@ def in_another_order(behave: Callable[[CaseRun], Execution]) -> Callable[[CaseRu
     """A right kernel with atomics; in other orders it does what ``behave`` does."""
 
     def run(run: CaseRun) -> Execution:
-        execution = honest(run) if run.order == "usual" else behave(run)
+        execution = honest(run) if run.conditions.order == "usual" else behave(run)
         return replace(execution, unordered=(("atomic", 2),), other_orders=("first", "second"))
 
     return run
@@ -324,7 +324,7 @@ def test_cases_take_turns_with_the_other_orders_and_the_largest_small_size_runs_
     verdict = grade(request_for(simulator))
     assert verdict.verdict == "pass"
     assert len(verdict.cases) == 7
-    runs = [(size_of(run), run.order) for run in simulator.seen]
+    runs = [(size_of(run), run.conditions.order) for run in simulator.seen]
     assert runs == [
         (1, "usual"), (1, "second"), (1, "usual"), (1, "first"),
         (8, "usual"), (8, "second"), (8, "usual"), (8, "first"),
@@ -348,12 +348,12 @@ def test_a_run_in_another_order_that_ends_for_want_of_room_says_nothing(request_
 
 def test_a_kernel_that_changes_module_variables_is_launched_a_second_time(request_for):
     def counting(run: CaseRun) -> Execution:
-        execution = wrong_at(1)(run) if run.keeps_state else honest(run)
+        execution = wrong_at(1)(run) if run.conditions.keeps_state else honest(run)
         return replace(execution, has_state=True)
 
     simulator = FakeBackend(behave=counting)
     verdict = grade(request_for(simulator))
-    assert [size_of(run) for run in simulator.seen if run.keeps_state] == [33]
+    assert [size_of(run) for run in simulator.seen if run.conditions.keeps_state] == [33]
     assert verdict.verdict == "wrong"
     assert [found.kind for found in verdict.diagnostics] == ["second_launch", "wrong"]
 
@@ -812,7 +812,7 @@ def reading_garbage(used: bool):
     """Right with the usual garbage; where the values are ``used``, wrong with zeros."""
 
     def behave(run):
-        execution = too_large(run) if used and run.garbage == 0 else honest(run)
+        execution = too_large(run) if used and run.conditions.undefined == 0 else honest(run)
         return replace(execution, findings=(UNWRITTEN,))
 
     return behave

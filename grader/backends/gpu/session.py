@@ -197,7 +197,9 @@ class GpuSession(ChildSession):
             return Execution({}, findings=(unfit,), failure=word_of_kind(unfit.kind))
         shapes = [asdict(shape) for shape in shapes_of(run.buffers)]
         data = {b.name: b.data for b in run.buffers if b.data is not None}
-        self._send({"do": "run", "plan": asdict(run.plan), "shapes": shapes, "keeps_state": run.keeps_state}, data)
+        self._send(
+            {"do": "run", "plan": asdict(run.plan), "shapes": shapes, "keeps_state": run.conditions.keeps_state}, data
+        )
         answer, outputs = self._await(self.limits.launch_s + SETTLE_S, keep_fault=True)
         found = _diagnostics(answer)
         failure = answer.get("fault") or ("out_of_bounds" if found else None)

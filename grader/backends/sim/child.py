@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from grader.backends.base import USUAL, Conditions
 from grader.process.channel import Channel, ChannelClosed, attach, end_session, fork_for_each_session
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ class _Server:
         """Play the GPU of a host file from now on."""
         assert self.module is not None
         assert self.start_device is not None
-        options = self._options({"counters": True})
+        options = self._options(USUAL, self.program["instructions"], counted=True)
         self.device = self.start_device(message, self.module, self.cache, options, self.program["name"])
         self.channel.send({"is": "done"})
 
@@ -144,6 +145,7 @@ class _Server:
         from grader.simt.simulate import Memory, simulate
 
         assert self.module is not None
+        conditions = Conditions(**message["conditions"])
         roles: dict[str, str] = message["roles"]
         raw = {name: np.frombuffer(a.tobytes(), np.uint8) for name, a in arrays.items()}
         memories = [Memory(name, data, roles[name] == "in") for name, data in raw.items()]
@@ -152,11 +154,11 @@ class _Server:
             memories,
             [_step(s) for s in message["steps"]],
             cache=self.cache,
-            options=self._options(message),
-            variables=self.variables if message["keeps_state"] else {},
+            options=self._options(conditions, message["instructions"], counted=message["counters"]),
+            variables=self.variables if conditions.keeps_state else {},
         )
         self.variables = outcome.variables
-        if message["order"] == "usual":
+        if conditions.order == "usual":
             self.spent = outcome.spent
         others = ADVERSARIAL if outcome.unordered and outcome.complete and self.spent <= MOST_AGAIN else ()
         changed = [n for n, role in roles.items() if role == "in" and not np.array_equal(raw[n], outcome.memory[n])]
@@ -167,23 +169,21 @@ class _Server:
         answer["has_state"] = bool(outcome.variables)
         self.channel.send({"is": "done", **answer}, outputs)
 
-    def _options(self, message: dict[str, Any]) -> Options:
+    def _options(self, conditions: Conditions, instructions: int, *, counted: bool) -> Options:
         from grader.simt.engine.schedule import ORDERS
         from grader.simt.simulate import Options
 
-        most = self.program["instructions"]
-        order, instructions = ORDERS[message.get("order", "usual")], min(most, message.get("instructions", most))
+        order, instructions = ORDERS[conditions.order], min(instructions, self.program["instructions"])
         if order.adversarial:  # who waits for others may go round more often, but not for ever
             instructions = min(instructions, TIMES_AGAIN * (self.spent + MOST_AGAIN // 100))
         threads = self.program["threads"] or len(os.sched_getaffinity(0))
         return Options(
-            counted=message["counters"],
+            counted=counted,
             threads=threads,
             instructions_per_block=self.program["instructions_per_block"],
             instructions=instructions,
             printf_bytes=self.program["printf_bytes"],
-            undefined=message.get("undefined", Options.undefined),
-            garbage=Options.garbage if message.get("garbage") is None else message["garbage"],
+            undefined=conditions.undefined,
             order=order,
         )
 

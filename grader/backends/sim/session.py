@@ -13,7 +13,7 @@ import math
 import re
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from grader.backends.base import Backend, CaseRun, Execution, Limits, StartsEarly
@@ -136,10 +136,9 @@ class SimSession(Closing):
         return None if found is None else Execution({}, findings=(found,), failure=word_of_kind(found.kind))
 
     def _run(self, run: CaseRun) -> Execution:
-        from grader.inputs import POISON_WORD, poison
+        from grader.inputs import poison
 
-        request = case_request(run, self.program)
-        word = POISON_WORD if run.garbage is None else run.garbage * 0x01010101
+        request, word = case_request(run, self.program), run.conditions.poison_word
         arrays = {b.name: b.data if b.data is not None else poison(b.dtype, b.count, word) for b in run.buffers}
         started = time.monotonic()
         self._send(request, arrays)
@@ -312,8 +311,8 @@ def case_request(run: CaseRun, program: Program) -> dict[str, Any]:
             steps.append(_call(step, program))
     roles = {b.name: b.role for b in run.buffers}
     return {
-        "do": "run", "steps": steps, "roles": roles, "counters": run.counters, "undefined": run.undefined,
-        "garbage": run.garbage, "order": run.order, "keeps_state": run.keeps_state, "instructions": run.instructions,
+        "do": "run", "steps": steps, "roles": roles, "counters": run.counters, "instructions": run.instructions,
+        "conditions": asdict(run.conditions),
     }  # fmt: skip
 
 

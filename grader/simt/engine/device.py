@@ -94,8 +94,7 @@ class Device:
         threads: int = 1,
         observed: frozenset[str],
         printf_bytes: int = 64 << 10,
-        undefined: int = 0xFFFFFFFF,
-        garbage: int = 0xFF,
+        undefined: int = 0xFF,
         order: Order = USUAL,
     ) -> None:
         self.order = order
@@ -104,7 +103,7 @@ class Device:
         self.threads = threads
         self.observed = observed
         self.printf_bytes = printf_bytes
-        self.undefined, self.garbage = undefined, garbage
+        self.undefined = undefined
         self.arrays: list[Array] = []  # by address
         self.freed: list[Array] = []  # the last ones
         self.shadows = Shadows(cell_bytes(module), MAX_PARAMETER_BYTES)

@@ -301,8 +301,7 @@ class Worker:
             "rings": self.memory["releases"].size // RELEASES.size,
             "shared_cells": self.own["shared_writes"].size // 8,
             "threads": launch.threads, "warp_count": launch.warps, "dynamic_shared": launch.dynamic,
-            "multi_worker": int(count > 1), "undefined": launch.device.undefined,
-            "garbage": launch.device.garbage,
+            "multi_worker": int(count > 1), "undefined": launch.device.undefined * 0x01010101,
             "switches": MAX_SWITCHES, "switch_after": layout.SWITCH_AFTER[launch.device.order.switch_after],
         }  # fmt: skip
         for prefix in ("", "shared_", "local_"):

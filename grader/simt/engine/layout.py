@@ -98,7 +98,7 @@ WORKER = Layout(
         ("switches", I64),  # up to here COMMON
         ("grid", I32, 3), ("block", I32, 3), ("ctaid", I32, 3), ("threads", I32), ("warp_count", I32),
         ("alive", I32), ("status", I32), ("fenced", I32), ("dynamic_shared", I32),
-        ("multi_worker", I32), ("undefined", I32), ("garbage", I32), ("partial_sync", I32),
+        ("multi_worker", I32), ("undefined", I32), ("partial_sync", I32),
         ("barriers", I32), ("of_grid", I32), ("restless", I32), ("asleep", I32), ("round", I32), ("switch_after", I32),
         ("arrived", I32, 16), ("expected", I32, 16), ("vote_and", I32, 16), ("vote_or", I32, 16),
         ("vote_count", I32, 16), ("result_and", I32, 16), ("result_or", I32, 16), ("result_count", I32, 16),

@@ -183,7 +183,7 @@ class Schedule:
         f.memset(WORKER.at(f, worker, "arrived_acquired"), 0, 128)
         f.memset(WORKER.at(f, worker, "vote_and"), 0xFF, 64)
         f.memset(WORKER.at(f, worker, "vote_or"), 0, 128)
-        garbage = WORKER.load(f, worker, "garbage").trunc(I8)
+        garbage = WORKER.load(f, worker, "undefined").trunc(I8)
         f.memset(WORKER.load(f, worker, "shared"), garbage, WORKER.load(f, worker, "shared_bytes"))
         warps = WORKER.load(f, worker, "warp_count")
         local = WORKER.load(f, worker, "local_bytes") * 32

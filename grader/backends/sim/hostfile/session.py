@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from grader.backends.base import CaseRun, Execution, Limits
+from grader.backends.base import USUAL, CaseRun, Execution, Limits
 from grader.backends.hostfile.allowance import LOOK_S, Allowance
 from grader.backends.hostfile.case import (
     error_of,
@@ -97,7 +97,7 @@ class HostfileSimSession(Closing):
         self._allowance = Allowance(pair.host, pair.memory_bytes)
         self._arrays: dict[str, tuple[npt.NDArray[np.generic], npt.NDArray[np.generic]]] = {}
         self._spans: dict[str, Span] = {}
-        self._undefined = CaseRun.undefined
+        self._conditions = USUAL
         self._reports: list[dict[str, Any]] = []
         self._graded = False
         self._calls = 0  # of the device, since the last request
@@ -137,7 +137,7 @@ class HostfileSimSession(Closing):
         What the host file or its kernels do wrong is an Execution with ``failure``, also where that ends the session.
         Raises Unsupported, GraderFault.
         """
-        self._reports, self._undefined = [], run.undefined
+        self._reports, self._conditions = [], run.conditions
         started = time.monotonic()
         try:
             ended = run_case(self, self._exercise, run.buffers)
@@ -153,7 +153,7 @@ class HostfileSimSession(Closing):
         What is returned is the parent's own: each run takes it to the shared file, and brings it back when it ends.
         """
         self._arrays, arrays, bound = {}, [], {}
-        if self._undefined == CaseRun.undefined:  # else it is the last case once more, in the same place
+        if self._conditions == USUAL:  # else it is the last case once more, in the same place
             self._spans = {}
         roles = {array.name: array.role for array in self._exercise.arrays}
         for name, values in data.items():
@@ -166,7 +166,7 @@ class HostfileSimSession(Closing):
             self._arrays[name] = (values.copy(), there)
             arrays.append({"offset": span.offset, "size": span.size, "dtype": values.dtype.name})
             bound[name] = [span.offset, span.size, values.dtype.name, roles[name]]
-        self._asked({"do": "bind", "arrays": bound, "undefined": self._undefined})
+        self._asked({"do": "bind", "arrays": bound, "undefined": self._conditions.undefined})
         self._graded = False
         try:
             self._ask({"do": "setup", "arrays": arrays})

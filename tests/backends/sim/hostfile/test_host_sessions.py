@@ -15,7 +15,7 @@ from grader.compile.toolchain import find_toolchain
 from grader.dev.grading import PairPool
 from grader.errors import GraderFault, RefusedProgram, SubmissionError, Unsupported
 from grader.exercise import Array, Exercise, Tolerance, Work
-from grader.grading.undefined import without_unused_lanes
+from grader.grading.repeats import without_unused_lanes
 from grader.inputs import is_poison
 from grader.launch import LaunchPlan
 from grader.process.child import Child

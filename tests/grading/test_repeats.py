@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from grader.backends.base import Buffer, CaseRun, Execution, Limits
+from grader.backends.base import Buffer, CaseRun, Conditions, Execution, Limits
 from grader.backends.sim.session import SimBackend, SimSession
 from grader.compile import compile_source
 from grader.findings.record import Finding
-from grader.grading.undefined import OTHER_BYTES, without_unused_lanes
+from grader.grading.repeats import OTHER_BYTES, without_unused_lanes
 from grader.launch import Launch, LaunchPlan
 from tests.telling import rule_of
 
@@ -28,6 +28,7 @@ UNUSED = {
     "scan that looks first": LEFT
     + "for (int o = 1; o < 32; o *= 2) { float w = __shfl_down_sync(~0u, v, o); "
     + "if (l + o < (t < 32 ? 32 : n - 32)) v += w; } x[t] = v;",
+    "outputs that nobody writes": LEFT + TREE + "if (t == 0) x[0] = v;",
     "double": LEFT + "double w = __shfl_down_sync(~0u, (double)v, 16); x[t] = t < 16 ? w : v;",
     "half": LEFT + "__half w = __shfl_sync(~0u, __float2half(v), 31); x[t] = t < 32 ? __half2float(w) : v;",
     "lanes outside the mask": "if (t < n) { if (l < 8) v += __shfl_down_sync(0xff, v, 4); x[t] = l < 4 ? v : 0; }",
@@ -151,5 +152,8 @@ def test_memory_that_nothing_has_written_holds_other_garbage_in_each_run(session
     statements, shows = GARBAGE[name]
     run = case_of(LEFT + statements)
     usual = session.run(run).outputs["x"].tobytes()
-    others = {byte: session.run(replace(run, garbage=byte)).outputs["x"].tobytes() for byte in OTHER_BYTES}
+    others = {
+        byte: session.run(replace(run, conditions=Conditions(undefined=byte))).outputs["x"].tobytes()
+        for byte in OTHER_BYTES
+    }
     assert [byte for byte in OTHER_BYTES if others[byte] != usual] == list(shows)

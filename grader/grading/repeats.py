@@ -1,0 +1,117 @@
+"""A case runs again under other `Conditions`, of which its result must not depend.
+
+- **Undefined values.** A shuffle reads a lane which has left: CUDA lets a mask name such lanes, and tutorials do. Where
+  every run ends alike, bit for bit, nobody used the value. Or memory is read that nothing has written: then every run
+  must be right.
+- **The order** of warps, blocks and stores, where accesses are ordered by nothing (`docs/design/024-other-orders.md`).
+- **Module variables**, which hold what another case has left there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from grader.backends.base import Conditions
+from grader.findings.record import Finding
+from grader.grading.causes import order_dependent
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from grader.backends.base import CaseRun, Execution, Session
+    from grader.grading.records import Case
+    from grader.launch import LaunchPlan
+
+OTHER_BYTES = (0x7B, 0xFB, 0)
+"""Repeated: large, very negative and zero, as an integer and as a floating-point number; the first run has NaN."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A case that ran, before what was found is put into words. ``wrong`` tells of a wrong output."""
+
+    case: Case
+    plan: LaunchPlan
+    execution: Execution
+    word: str | None
+    wrong: Finding | None
+
+    @property
+    def is_right(self) -> bool:
+        return self.word is None and self.wrong is None
+
+    def found(self, kind: str) -> bool:
+        return any(found.kind == kind for found in self.execution.findings)
+
+
+Again = Callable[[Conditions], Ran]
+
+
+def without_unused_lanes(session: Session, run: CaseRun, execution: Execution) -> Execution:
+    """The execution, with a warning in place of the error where no output depends on the lanes that are not there."""
+    errors = {found.kind for found in execution.findings if found.severity == "error"}
+    if errors != {"inactive_lane"}:
+        return execution
+    for byte in OTHER_BYTES:
+        conditions = replace(run.conditions, undefined=byte)
+        if not _ends_alike(execution, session.run(replace(run, counters=False, conditions=conditions)), conditions):
+            return execution
+    return replace(_renamed(execution, "inactive_lane", "unused_lane"), failure=None)
+
+
+def with_other_values(ran: Ran, again: Again) -> Ran:
+    """A right case that reads memory which nothing has written, with other values there: the run that is wrong, if any.
+
+    Else no output depends on them, and the finding is a warning.
+    """
+    if not ran.is_right or not ran.found("uninitialised_read"):
+        return ran
+    runs = (again(Conditions(undefined=byte)) for byte in OTHER_BYTES)
+    unused = replace(ran, execution=_renamed(ran.execution, "uninitialised_read", "unused_read"))
+    return next((other for other in runs if not other.is_right), unused)
+
+
+def in_other_orders(ran: Ran, again: Again, orders: Sequence[str], file: str) -> Ran:
+    """A right case in these orders. Where a run ends for want of time or room, nothing is known."""
+    for order in orders if ran.is_right else ():
+        other = again(Conditions(order=order))
+        if other.wrong is not None or other.word not in (None, "timeout", "limit"):
+            execution = ran.execution
+            found = order_dependent(file, execution.unordered, other.wrong, other.execution.findings)
+            return replace(ran, word="race", execution=replace(execution, findings=(found, *execution.findings)))
+    return ran
+
+
+def after_another_case(again: Again, file: str) -> Ran:
+    """A case whose module variables hold what another case has left there, with a note on that."""
+    ran = again(Conditions(keeps_state=True))
+    note = Finding("second_launch", file=file)
+    return replace(ran, execution=replace(ran.execution, findings=(*ran.execution.findings, note)))
+
+
+def _renamed(execution: Execution, kind: str, other: str) -> Execution:
+    findings = (replace(found, kind=other) if found.kind == kind else found for found in execution.findings)
+    return replace(execution, findings=tuple(findings))
+
+
+def _ends_alike(one: Execution, other: Execution, conditions: Conditions) -> bool:
+    word = conditions.poison_word
+    return _found(one) == _found(other) and all(
+        _same(values, other.outputs[name], word) for name, values in one.outputs.items()
+    )
+
+
+def _same(one: npt.NDArray[np.generic], other: npt.NDArray[np.generic], word: int) -> bool:
+    """Bit for bit, but for what neither run has written: there the other one holds ``word``."""
+    from grader.inputs import is_poison
+
+    written = ~(is_poison(one) & is_poison(other, word))
+    return one[written].tobytes() == other[written].tobytes()
+
+
+def _found(execution: Execution) -> tuple[object, ...]:
+    places = {(found.kind, found.line) for found in execution.findings}
+    return execution.failure, places, execution.inputs_changed
