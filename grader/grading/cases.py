@@ -34,7 +34,7 @@ def small_cases(exercise: Exercise, seed: int) -> tuple[Case, ...]:
 
     kinds: tuple[Kind, ...] = ("exact", "real") if exercise.exact else ("real",)
     sizes = sorted((*exercise.small, *secret_sizes(exercise, seed)), key=lambda size: math.prod(size.values()))
-    cases = tuple(Case(size, kind) for size in sizes for kind in kinds)
+    cases = tuple(Case(size, kind, small=True) for size in sizes for kind in kinds)
     if exercise.host:
         return cases
     larger = larger_secret_sizes(exercise, seed)

@@ -135,11 +135,12 @@ class CompiledSubmission:
 
 @dataclass(frozen=True)
 class Case:
-    """One size with one kind of values (``exact`` or ``real``); ``counters`` asks the simulator to count."""
+    """One size with one kind of values. ``counters`` asks the simulator to count; small cases run in other orders."""
 
     size: Size
     values: Kind
     counters: bool = False
+    small: bool = False
 
 
 @dataclass(frozen=True)

@@ -114,15 +114,15 @@ def run_case(job: Job, session: Session, case: Case, number: int = 0, *, keeps_s
 
 
 def _orders(job: Job, ran: Ran, number: int) -> Sequence[str]:
-    """The cases take turns with the other orders; those of the largest small size run in all of them."""
+    """The small cases take turns with the other orders; those of the largest size among them run in all of them."""
     orders = ran.execution.other_orders
-    if ran.case.counters:
+    if not ran.case.small:
         return ()
     return orders if ran.case.size == _largest(job).size else orders[number % max(1, len(orders)) :][:1]
 
 
 def _largest(job: Job) -> Case:
-    return max((case for case in job.cases if not case.counters), key=lambda case: math.prod(case.size.values()))
+    return max((case for case in job.cases if case.small), key=lambda case: math.prod(case.size.values()))
 
 
 def _ran(job: Job, session: Session, case: Case, conditions: Conditions = USUAL) -> Ran:

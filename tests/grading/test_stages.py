@@ -332,6 +332,15 @@ def test_cases_take_turns_with_the_other_orders_and_the_largest_small_size_runs_
     ]  # fmt: skip
 
 
+def test_larger_secret_sizes_and_the_simulated_one_do_not_run_in_other_orders(request_for):
+    simulator = FakeBackend(behave=in_another_order(honest))
+    arrays = (replace(EXERCISE.arrays[0], unusual=Values()), EXERCISE.arrays[1])
+    exercise = replace(EXERCISE, exact=False, secret={"n": (36, 36, 28)}, arrays=arrays)
+    verdict = grade(request_for(simulator, exercise=exercise))
+    assert [case.values for case in verdict.cases[-3:]] == ["unusual", "unusual", "real"]
+    assert [size_of(run) for run in simulator.seen if run.conditions.order != "usual"] == [1, 8, 33, *[36] * 4]
+
+
 def test_what_is_wrong_in_another_order_is_a_race_with_the_lines_of_its_atomics(request_for):
     verdict = grade(request_for(FakeBackend(behave=in_another_order(wrong_at(8)))))
     assert verdict.verdict == "race"
