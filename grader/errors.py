@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -95,6 +94,7 @@ def as_fault(error: BaseException) -> WarpgradeError:
     WARPGRADE_DEBUG=1 prints the traceback.
     """
     import traceback
+    from pathlib import Path  # late: a child that assembles needs none
 
     if os.environ.get("WARPGRADE_DEBUG", "") not in ("", "0"):
         traceback.print_exception(error, file=sys.stderr)

@@ -36,6 +36,8 @@ def safe(text: str, *, lines: bool = False) -> str:
 
     A tab becomes four spaces; a newline is kept with ``lines=True``, and becomes a space otherwise.
     """
+    if text.isascii() and text.isprintable():
+        return text
     return "".join(_visible(character, lines) for character in text)
 
 

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from grader.compile import Entry, Parameter
 from grader.compile.lexical import kernels, line_of, line_text, without_strings
+from grader.compile.program import Entry, Parameter
 from grader.compile.source import smuggling
 from grader.errors import SubmissionError
 

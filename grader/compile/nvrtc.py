@@ -6,13 +6,12 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from grader.compile import Entry, Parameter, Program
 from grader.compile.cache import digest, load, store
 from grader.compile.constants import (
     names_in_launch_lines,
@@ -23,6 +22,7 @@ from grader.compile.constants import (
 )
 from grader.compile.inspect import inspect_ptx
 from grader.compile.log import CompilerLog, clean, read_log
+from grader.compile.program import Entry, Parameter, Program
 from grader.compile.source import checked_source
 from grader.compile.toolchain import Toolchain, find_toolchain, require_nvrtc
 from grader.errors import GraderFault, SubmissionError, Unsupported
@@ -237,7 +237,7 @@ def started(limits: Sandbox, include: tuple[str, ...], toolchain: Toolchain, tem
     """A compile child with NVRTC loaded, which may read ``include`` and NVRTC's folder beside what ``limits`` allow."""
     library = require_nvrtc(toolchain)
     env = {"TMPDIR": temporary} if temporary else {}
-    child = spawn(CHILD, sandbox=replace(limits, read=(*include, str(library.parent))), env=env)
+    child = spawn(CHILD, sandbox=limits._replace(read=(*include, str(library.parent))), env=env)
     with suppress(ChannelClosed):  # the child is dead already: the caller sees it when it receives
         child.channel.send({"library": str(library), "builtins": str(toolchain.nvrtc_builtins)})
     return child

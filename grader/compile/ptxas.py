@@ -11,9 +11,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from grader.compile import Program, cache
+from grader.compile import cache
 from grader.compile.lexical import kernels, line_of, line_text, without_strings
 from grader.compile.log import clean
+from grader.compile.program import Program
 from grader.compile.toolchain import INSTALL, Toolchain, find_toolchain, is_script
 from grader.errors import GraderFault, RefusedProgram, Unsupported
 from grader.paths import PACKAGE

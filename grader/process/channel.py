@@ -253,6 +253,8 @@ def attach() -> tuple[Channel, Sandbox]:
     """
     read_fd, write_fd, parent = (int(word) for word in sys.argv[1:4])
     die_with_parent(parent)
+    for number in (read_fd, write_fd):
+        os.set_inheritable(number, False)  # no program that this process runs can speak for it
     channel = Channel(read_fd, write_fd)
     message, _ = channel.receive(None)
     channel.forks = bool(message["forks"])

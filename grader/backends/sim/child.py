@@ -58,7 +58,7 @@ def _open_everything() -> None:
 
     from grader.simt.engine.code_cache import engine_key, warm_up
 
-    for name in ("traceback", "numpy.random", "grader.backends.sim.results", "grader.simt.simulate"):
+    for name in ("traceback", "grader.backends.sim.results", "grader.simt.simulate"):
         import_module(name)
     engine_key()
     warm_up()

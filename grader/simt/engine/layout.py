@@ -10,6 +10,7 @@ WORST       the request of a site that took the most, for a picture of it
 from __future__ import annotations
 
 from collections.abc import Sequence
+from struct import Struct
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,8 @@ import numpy.typing as npt
 from grader.simt.engine import ir
 from grader.simt.engine.builder import Builder
 from grader.simt.engine.values import I32, I64, PTR, Value, bits_of, vec
+
+_UNSIGNED = {size: Struct(code) for size, code in ((1, "<B"), (2, "<H"), (4, "<I"), (8, "<Q"))}
 
 
 def rounded(size: int, unit: int) -> int:
@@ -47,15 +50,14 @@ class Layout:
 
     def read(self, raw: npt.NDArray[np.uint8], name: str, index: int = 0) -> int:
         """A field, or an element of one, of such a structure in memory, as an unsigned integer."""
-        size = bits_of(self.kind[name]) // 8
-        at = self.offset[name] + size * index
-        return int.from_bytes(raw[at : at + size].tobytes(), "little")
+        unsigned = _UNSIGNED[bits_of(self.kind[name]) // 8]
+        return int(unsigned.unpack_from(raw.data, self.offset[name] + unsigned.size * index)[0])
 
     def write(self, raw: npt.NDArray[np.uint8], name: str, *values: int) -> None:
         """Set a field, or the first elements of one, of such a structure in memory."""
-        size, at = bits_of(self.kind[name]) // 8, self.offset[name]
-        packed = b"".join(value.to_bytes(size, "little") for value in values)
-        raw[at : at + len(packed)] = np.frombuffer(packed, np.uint8)
+        unsigned = _UNSIGNED[bits_of(self.kind[name]) // 8]
+        for index, value in enumerate(values):
+            unsigned.pack_into(raw.data, self.offset[name] + unsigned.size * index, value)
 
     def load(self, f: Builder, base: Value, name: str, index: Value | None = None) -> Value:
         return f.load(self.kind[name], self.at(f, base, name, index))
