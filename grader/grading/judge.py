@@ -177,7 +177,8 @@ def technique_outcome(request: Request, reports: Sequence[BackendReport]) -> Sta
     )
     if found:
         return StageOutcome("technique", "failed", "technique", found[0].message, found)
-    words = dict.fromkeys(technique.graded(one, launches, exercise.simulated, host) for one in exercise.technique)
+    strictest = technique.strictest(exercise.technique)
+    words = (technique.graded(one, launches, exercise.simulated, host) for one in strictest)
     return StageOutcome("technique", "passed", detail="; ".join(words))
 
 

@@ -200,6 +200,20 @@ def in_words(value: float) -> str:
     return f"{value:.0f}" if value.is_integer() else f"{value:.4g}"
 
 
+def strictest(expectations: Sequence[Expect]) -> list[Expect]:
+    """Those that no other one of the same figure goes beyond: a step of a ladder inherits what it raises."""
+    kept: dict[tuple[str, str, bool], Expect] = {}
+    for one in expectations:
+        figure = (one.counter, one.per, one.at_most is None)
+        kept[figure] = min(kept.get(figure, one), one, key=_asks)
+    return list(kept.values())
+
+
+def _asks(expect: Expect) -> float:
+    """The smaller, the stricter."""
+    return expect.at_most if expect.at_most is not None else -(expect.at_least or 0.0)
+
+
 def graded(
     expect: Expect, launches: Sequence[LaunchRecord], size: Size, host: Mapping[str, float] | None = None
 ) -> str:

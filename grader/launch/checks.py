@@ -154,7 +154,8 @@ def fit_arguments(
         if reason:
             what = f"parameter {i + 1} of {launch.kernel} is `{declared[i]}`, but the launch line passes {reason}"
             as_map = f"declare the parameter as const __grid_constant__ CUtensorMap {arg}, and include <cuda.h>"
-            raise invalid(what, line.args[i], hint=as_map if of_map else order)
+            meant = _of_the_right_type(arg, line.args[i].text, declared[i])
+            raise invalid(what, line.args[i], hint=as_map if of_map else f"declare `{meant}`" if meant else order)
         fitted.append(float(arg) if parameter.type.startswith("f") and isinstance(arg, int) else arg)
     return replace(launch, args=tuple(fitted))
 
@@ -190,6 +191,17 @@ def _misfit(arg: str | int | float, parameter: Parameter, declared: str) -> str:
         return _shown(arg)
     holds = -(1 << (8 * parameter.bytes - 1)) <= arg < 1 << (8 * parameter.bytes)
     return "" if holds else f"{arg}, which does not fit its {8 * parameter.bytes} bits"
+
+
+def _of_the_right_type(arg: str | int | float, name: str, declared: str) -> str:
+    """The declaration of a parameter that has the argument's name, and so only a wrong type; "" of any other."""
+    type_name, own = declared.removesuffix(name).rstrip("*& "), declared.endswith((f" {name}", f"*{name}"))
+    if not own or "[" in declared or not type_name:
+        return ""
+    if isinstance(arg, str):
+        return f"{type_name}* {name}"
+    whole = type_name if _is_pointer(declared) else "int" if abs(arg) < 1 << 31 else "long long"
+    return f"{'float' if isinstance(arg, float) else whole} {name}"
 
 
 def _misfit_map(arg: str | int | float, parameter: Parameter, declared: str) -> str:

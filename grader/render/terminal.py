@@ -171,8 +171,9 @@ def _case_words(verdict: Verdict) -> str:
         return words
     ((name, limit),) = failed.size.items()
     sizes = [*dict.fromkeys(case.size[name] for case in passed if case.size.get(name, limit) != limit)]
-    dots = "…, " if len(sizes) > SIZES_SHOWN else ""
-    return words + (f" (right at {name}={dots}{', '.join(map(str, sizes[-SIZES_SHOWN:]))})" if sizes else "")
+    left_out = [sizes[0], "…"] if len(sizes) > SIZES_SHOWN else []
+    listed = ", ".join(map(str, [*left_out, *sizes[-SIZES_SHOWN:]]))
+    return words + (f" (right at {name}={listed})" if sizes else "")
 
 
 def _case(case: CaseResult) -> str:

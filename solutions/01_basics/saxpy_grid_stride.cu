@@ -6,7 +6,7 @@
 // launch saxpy(x, y, out, alpha, n): grid=sm_count*8 block=256
 
 // How many rounds a thread takes at once: so many loads of x, and as many of y, are in flight together.
-constexpr int UNROLL = 2;
+#define UNROLL 2
 
 extern "C" __global__ void saxpy(const float* x, const float* y, float* out, float alpha, int n)
 {

@@ -9,7 +9,9 @@ import pytest
 from grader.catalog.exercises import load_catalog
 from grader.compile.toolchain import find_toolchain
 from grader.dev.grading import request
+from grader.exercise import Expect
 from grader.grading.grade import grade
+from grader.grading.technique import strictest
 
 NO_COMPILER = pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed")
 
@@ -45,3 +47,10 @@ def test_a_tree_may_keep_in_a_second_array_what_its_additions_round_off(block: s
     path.write_text(COMPENSATED.replace("NAME", "reduce_v3").replace("BLOCK", block))
     verdict = grade(request(load_catalog().find("reduce_v3"), path, "sim"))
     assert (verdict.verdict, verdict.diagnostics) == ("pass", ())
+
+
+def test_of_what_a_ladder_asks_twice_the_strictest_is_shown() -> None:
+    own, inherited = Expect("sectors", at_most=0.25, per="n"), Expect("sectors", at_most=0.5, per="n")
+    others = [Expect("sectors", at_most=0.1), Expect("lanes", at_least=30), Expect("lanes", at_least=14)]
+    assert strictest([own, inherited, *others]) == [own, *others[:2]]
+    assert strictest([inherited, own]) == [own]

@@ -489,6 +489,25 @@ def test_an_argument_that_does_not_fit_names_position_and_both_sides(
     assert found.message == f"parameter {position} of add is `{declared}`, but the launch line passes {passed}"
 
 
+@pytest.mark.parametrize(
+    ("parameters", "compiled", "says"),
+    [
+        ("float* c, int alpha", (POINTER, INT), "declare `float alpha`"),
+        ("float c, float alpha", (FLOAT, FLOAT), "declare `float* c`"),
+        ("float* c, const float *alpha", (POINTER, POINTER), "declare `float alpha`"),
+        ("float* c, int n", (POINTER, INT), "in the kernel's order"),
+    ],
+)
+def test_of_a_parameter_with_the_arguments_name_the_type_is_wrong(
+    parameters: str, compiled: tuple[Parameter, ...], says: str
+) -> None:
+    code = f'extern "C" __global__ void add({parameters}) {{ }}\n'
+    script = parse_launches(f"// launch add(c, alpha): grid=1 block=1\n{code}", file="add.cu")
+    with pytest.raises(SubmissionError) as caught:
+        resolve_launches(script, ADD, {"n": 9}, DeviceLimits(), program(*compiled))
+    assert says in caught.value.diagnostics[0].hint
+
+
 def test_an_integer_for_a_float_parameter_becomes_a_float() -> None:
     compiled = program(POINTER, POINTER, FLOAT, INT)
     args = only_launch("// launch add(a, b, 2, n): grid=1 block=1", compiled=compiled).args

@@ -40,7 +40,8 @@ EXERCISE = Exercise(
             at_most=0.1,
             per="n",
             why="Elements are read or written more than once: 3 requests for 32 elements are 0.094 per n.",
-            hint="each round must move on by the threads of the whole grid, gridDim.x * blockDim.x",
+            hint="let a round move on by as many elements as the whole grid takes in it, and a second loop go on "
+            "where the first ends",
         ),
     ),
     # Two roundings without fma: of the product, below 4 and so by at most 2^-23, and of the sum.
