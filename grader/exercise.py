@@ -52,6 +52,9 @@ class Array:
     # real values of another range, for large sizes as well: there ``values`` may always have the same extremes, or the
     # same sums, so that a kernel passes that is right for those alone. For exercises without exact cases
     unusual: Values | None = None
+    # whether some cases pass a slice, which begins inside an allocation and is aligned to its elements only; else the
+    # array begins at a multiple of 256 bytes, as memory from cudaMalloc does. The statement has to say it
+    slices: bool = False
 
     @property
     def timed_values(self) -> Values:

@@ -86,6 +86,13 @@ def size_words(size: Mapping[str, int]) -> str:
     return ", ".join(f"{name}={value}" for name, value in size.items())
 
 
+def case_words(size: Mapping[str, int], values: str, offsets: Mapping[str, int]) -> str:
+    """Return e.g. ``n=7, exact values, slices a[1:], b[1:]``."""
+    slices = ", ".join(f"{name}[{offset}:]" for name, offset in offsets.items())
+    words = f"{size_words(size)}, {values} values"
+    return f"{words}, slice{'s' * (len(offsets) > 1)} {slices}" if slices else words
+
+
 def counted(count: int, noun: str) -> str:
     """Return e.g. ``1 case`` or ``3 cases``."""
     return f"{count} {noun}" + ("" if count == 1 else "s")

@@ -106,13 +106,17 @@ class StageResult:
 
 @dataclass(frozen=True)
 class CaseResult:
-    """One size, on one backend. ``size`` is e.g. ``{"n": 1023}``; ``values`` is ``exact`` or ``real``."""
+    """One size, on one backend. ``size`` is e.g. ``{"n": 1023}``; ``values`` is ``exact`` or ``real``.
+
+    ``offsets`` are the arrays that are slices: their first element's number in an aligned allocation.
+    """
 
     size: Mapping[str, int]
     status: Status
     detail: str = ""
     backend: str = "sim"
     values: str = "real"
+    offsets: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

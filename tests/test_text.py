@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.text import duration, index_words, listed, number, percent, rate, safe, size_words, to_ascii
+from grader.text import case_words, duration, index_words, listed, number, percent, rate, safe, size_words, to_ascii
 
 
 @pytest.mark.parametrize(
@@ -67,6 +67,12 @@ def test_counters_are_whole_where_they_are_and_a_dash_where_there_is_nothing():
 @pytest.mark.parametrize(("words", "shown"), [([], ""), (["a"], "a"), (["a", "b"], "a and b"), ("abc", "a, b and c")])
 def test_words_are_listed_with_an_and_before_the_last(words, shown):
     assert listed(words) == shown
+
+
+def test_a_case_names_its_slices():
+    assert case_words({"n": 7}, "real", {}) == "n=7, real values"
+    assert case_words({"n": 7}, "exact", {"a": 4}) == "n=7, exact values, slice a[4:]"
+    assert case_words({"n": 7}, "exact", {"a": 1, "b": 1}) == "n=7, exact values, slices a[1:], b[1:]"
 
 
 def test_sizes_indices_and_fractions_in_words():

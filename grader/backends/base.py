@@ -52,6 +52,7 @@ class Buffer:
     count: int
     role: str  # "in" | "out" | "scratch"
     data: npt.NDArray[np.generic] | None = None
+    offset: int = 0  # of its first element in an allocation, in elements: not 0 for a slice
 
 
 @dataclass(frozen=True)

@@ -256,6 +256,8 @@ def _graded(entry: CourseExercise, rows: list[list[str]]) -> Iterator[str]:
             yield f"it says that the pass line is {figure}; the line on an H200 {line}"
     if "secret" in stages.get("correct", "") and not entry.exercise.secret:
         yield "it mentions secret sizes, but exercise.py has none"
+    if ("slices" in stages.get("correct", "")) != any(array.slices for array in entry.exercise.arrays):
+        yield "the row of `correct` mentions slices if, and only if, exercise.py has arrays that may be slices"
     if entry.graded.technique and "technique" not in stages:
         yield "it does not say which technique is graded"
 

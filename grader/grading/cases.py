@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,7 @@ def small_cases(exercise: Exercise, seed: int) -> tuple[Case, ...]:
     """The small and the secret sizes, smallest first, each with exact values (where they make sense) and real ones.
 
     Then one secret size up to the simulated one, so that no size below it is one that nobody looks at; it and the
-    simulated one also with unusual values, where the exercise has them.
+    simulated one also with unusual values, where the exercise has them. The last ones have slices, where it has such.
     """
     from grader.inputs import unusual_kind
 
@@ -39,7 +39,27 @@ def small_cases(exercise: Exercise, seed: int) -> tuple[Case, ...]:
         return cases
     larger = larger_secret_sizes(exercise, seed)
     unusual = (Case(size, kind) for size in (*larger, exercise.simulated) for kind in unusual_kind(exercise))
-    return (*cases, *(Case(size, kinds[0]) for size in larger), *unusual)
+    slices = slice_cases(exercise, sizes[0], sizes[-1], kinds[0])
+    return (*cases, *(Case(size, kinds[0]) for size in larger), *unusual, *slices)
+
+
+SLICE_BYTES = 8
+"""Where an array begins that alone is a slice: at a multiple of the widest element, not of a wider access."""
+
+
+def slice_cases(exercise: Exercise, least: Size, largest: Size, kind: Kind) -> tuple[Case, ...]:
+    """All arrays that may be slices from their second element on, at two sizes; and each of them alone."""
+    from grader.inputs import element_bytes
+
+    arrays = [array for array in exercise.arrays if array.slices]
+    if not arrays:
+        return ()
+    together = {array.name: 1 for array in arrays}
+    alone = ({array.name: max(1, SLICE_BYTES // element_bytes(array))} for array in arrays)
+    return (
+        *(Case(size, kind, offsets=together) for size in (least, largest)),
+        *(Case(largest, kind, offsets=offsets) for offsets in alone),
+    )
 
 
 def secret_sizes(exercise: Exercise, seed: int) -> tuple[Size, ...]:
@@ -145,7 +165,8 @@ def case_run(exercise: Exercise, case: Case, data: CaseData, plan: LaunchPlan) -
     inputs = (Buffer(a.name, a.dtype, data.inputs[a.name].size, "in", data.inputs[a.name]) for a in exercise.inputs)
     outputs = (Buffer(a.name, a.dtype, element_count(a, case.size), "out") for a in exercise.outputs)
     scratch = (Buffer(s.name, s.dtype, s.count, "scratch") for s in plan.scratch)
-    buffers = (*inputs, *outputs, *scratch)
+    sliced = (replace(buffer, offset=case.offsets.get(buffer.name, 0)) for buffer in (*inputs, *outputs))
+    buffers = (*sliced, *scratch)
     return CaseRun(plan, buffers, counters=case.counters, instructions=budget(exercise, case.size))
 
 

@@ -135,12 +135,16 @@ class CompiledSubmission:
 
 @dataclass(frozen=True)
 class Case:
-    """One size with one kind of values. ``counters`` asks the simulator to count; small cases run in other orders."""
+    """One size with one kind of values. ``counters`` asks the simulator to count; small cases run in other orders.
+
+    ``offsets`` are the arrays that are slices: their first element's number in an aligned allocation.
+    """
 
     size: Size
     values: Kind
     counters: bool = False
     small: bool = False
+    offsets: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -166,7 +170,8 @@ class CaseOutcome:
     def result(self) -> CaseResult:
         detail = next((found.message for found in (*self.errors, self.wrong) if found is not None), "")
         status: Status = "failed" if self.failed else "passed"
-        return CaseResult(self.case.size, status, detail if self.failed else "", self.backend, self.case.values)
+        case, shown = self.case, detail if self.failed else ""
+        return CaseResult(case.size, status, shown, self.backend, case.values, case.offsets)
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:

@@ -40,7 +40,7 @@ from grader.render.evidence import (
 )
 from grader.render.source import excerpt
 from grader.render.timeline_text import INDENT, timeline_text
-from grader.text import counted, safe, size_words
+from grader.text import case_words, counted, safe
 from grader.verdict import CaseResult, Diagnostic, LaunchRecord, StageResult, Verdict
 
 COLOURS: Mapping[str, str] = {
@@ -177,7 +177,7 @@ def _case_words(verdict: Verdict) -> str:
 
 
 def _case(case: CaseResult) -> str:
-    return f"{size_words(case.size)}, {case.values} values, {BACKENDS[case.backend]}"
+    return f"{case_words(case.size, case.values, case.offsets)}, {BACKENDS[case.backend]}"
 
 
 def _others(others: Sequence[Diagnostic], texts: QuotedFiles) -> Iterator[RenderableType]:

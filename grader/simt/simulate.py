@@ -33,11 +33,12 @@ RECORD_ROOM = 32  # bytes of a printf record for each character that it prints: 
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """A buffer: its bytes at the start, and whether the host filled them."""
+    """A buffer: its bytes at the start, whether the host filled them, and where in an aligned allocation it begins."""
 
     name: str
     data: Bytes
     initialised: bool
+    offset: int = 0  # in bytes
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,9 @@ class _Run:
         )
         for name, data in variables.items():
             self.device.variable(name).data[:] = data
-        self.addresses = {m.name: self.device.allocate(m.name, m.data, initialised=m.initialised) for m in memories}
+        self.addresses = {
+            m.name: self.device.allocate(m.name, m.data, initialised=m.initialised, offset=m.offset) for m in memories
+        }
         self.calls: list[Call] = []
         self.counters: list[Counters] = []
         self.worst: list[tuple[WarpRequest, ...]] = []

@@ -16,9 +16,12 @@ extern "C" __global__ void add_relu(const __half* a, const __half* b, __half* c,
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
 
-    // n / 8 packs are full. Pack i begins 16 * i bytes past the array's begin, and arrays begin at a multiple of 256:
-    // so every pack lies at a multiple of 16, as 16-byte instructions demand.
-    if (i < n / 8) {
+    // Pack i begins 16 * i bytes past the array's begin: at a multiple of 16, as 16-byte instructions demand, if the
+    // array does. Arrays of cudaMalloc do, slices need not, and then there are no packs. No bit below 16 may be set in
+    // any of the three addresses.
+    bool aligned = ((size_t)a | (size_t)b | (size_t)c) % 16 == 0;
+    int packs = aligned ? n / 8 : 0;
+    if (i < packs) {
         Pack u, v;
         u.whole = reinterpret_cast<const uint4*>(a)[i];
         v.whole = reinterpret_cast<const uint4*>(b)[i];
@@ -29,10 +32,8 @@ extern "C" __global__ void add_relu(const __half* a, const __half* b, __half* c,
         reinterpret_cast<uint4*>(c)[i] = u.whole;
     }
 
-    // The last n % 8 halves fill no pack, and a pack there would reach past the arrays. The first threads of the grid
-    // take one half each.
-    if (i < n % 8) {
-        int last = n / 8 * 8 + i;
-        c[last] = __hmax(__hadd(a[last], b[last]), __float2half(0.0f));
-    }
+    // What is in no pack, half by half: the last n % 8, because a pack there would reach past the arrays; of slices all
+    // of them, at most eight for each thread. 64 bits: k passes n by a whole grid.
+    for (long long k = 8LL * packs + i; k < n; k += gridDim.x * blockDim.x)
+        c[k] = __hmax(__hadd(a[k], b[k]), __float2half(0.0f));
 }

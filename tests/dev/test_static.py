@@ -166,6 +166,7 @@ def test_a_statement_that_agrees_with_its_exercise_is_in_order(timed):
         ("| fast |", "| speed |", "there is no stage 'speed'"),
         ("`wrong`, never", "`mistaken`, never", "'mistaken' is not a verdict word"),
         ("31, 33 |", "31, 33 and at secret sizes |", "mentions secret sizes"),
+        ("31, 33 |", "31, 33, and of slices |", "mentions slices"),
     ],
 )
 def test_a_statement_that_says_something_else_than_its_exercise_is_a_problem(timed, old, new, words):

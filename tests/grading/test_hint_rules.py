@@ -475,6 +475,11 @@ faults.pointer_of_the_host_file
     → check which pointer the launch at k_host.py:9 passes here. The devicePointer of pointerGetAttributes is 0
       for host memory that is not registered
 
+faults.slice_of_an_array
+    thread 5 of block 0 makes a misaligned access of 16 bytes to x[0] at k.cu:4
+    → `x` itself begins 4 bytes after a multiple of 16, as a slice may: make accesses of 16 bytes only where its
+      address allows them, `(size_t)x % 16 == 0`, and others element by element
+
 faults.offset_before_the_cast
     thread 5 of block 0 makes a misaligned access of 16 bytes to x[1] at k.cu:4
     → the address must be a multiple of 16 bytes: look at the offset before the cast to a wider type

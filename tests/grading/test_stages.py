@@ -303,6 +303,27 @@ def test_large_sizes_have_a_second_distribution_of_values():
     assert not [case for case in small_cases(replace(exercise, arrays=EXERCISE.arrays), 1) if case.values == "unusual"]
 
 
+def test_arrays_that_may_be_slices_are_so_together_and_each_alone():
+    exercise = replace(EXERCISE, arrays=tuple(replace(array, slices=True) for array in EXERCISE.arrays))
+    names = [array.name for array in exercise.arrays]
+    *others, least, largest, first, last = small_cases(exercise, 1)
+    assert not any(case.offsets for case in others)
+    assert (least.size, largest.size) == ({"n": 1}, {"n": 33})
+    assert least.offsets == largest.offsets == dict.fromkeys(names, 1)
+    assert [first.offsets, last.offsets] == [{name: 2} for name in names]
+
+
+def test_slices_reach_the_backend_and_are_named_in_the_result(request_for):
+    exercise = replace(EXERCISE, arrays=tuple(replace(array, slices=True) for array in EXERCISE.arrays))
+    simulator = FakeBackend()
+    verdict = grade(request_for(simulator, exercise=exercise))
+    assert verdict.passed
+    sliced = [{b.name: b.offset for b in run.buffers if b.offset} for run in simulator.seen]
+    assert sliced == [case.offsets for case in verdict.cases]
+    assert sum(map(bool, sliced)) == 4
+    assert not sliced[-1]  # the one that is counted
+
+
 def test_every_exercise_without_exact_cases_has_a_second_distribution():
     for entry in load_catalog().exercises:
         exercise = entry.exercise

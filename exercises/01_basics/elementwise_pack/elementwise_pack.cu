@@ -16,7 +16,9 @@ extern "C" __global__ void add_relu(const __half* a, const __half* b, __half* c,
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
 
+    // YOUR CODE: packs, how many full ones there are: none if one of the arrays begins where no pack may be.
+
     // YOUR CODE: if there is a full pack i, load it from a and from b, work on its four pairs, and store it to c.
 
-    // YOUR CODE: the last n % 8 halves fill no pack. Let the first threads of the grid take one each.
+    // YOUR CODE: what is in no pack, half by half: the last n % 8 halves, and of some slices all of them.
 }

@@ -8,9 +8,9 @@ EXERCISE = Exercise(
     order=104,
     idea="packs of eight halves: 16 bytes a lane and request",
     arrays=(
-        Array("a", "float16", "n", values=HALVES),
-        Array("b", "float16", "n", values=HALVES),
-        Array("c", "float16", "n", role="out"),
+        Array("a", "float16", "n", values=HALVES, slices=True),
+        Array("b", "float16", "n", values=HALVES, slices=True),
+        Array("c", "float16", "n", role="out", slices=True),
     ),
     oracle="elementwise:add_relu",
     # Every remainder of 8, and sizes around a warp of packs (256) and a block of packs (2048).
@@ -33,7 +33,7 @@ EXERCISE = Exercise(
             at_most=0.0125,
             per="n",
             why="Not all of a, b and c are moved in packs: 3 requests for 256 elements are 0.0117 per n.",
-            hint="use uint4 for both loads and for the store; single halves only for the last n % 8",
+            hint="use uint4 for both loads and for the store; single halves only for the last n % 8, and for slices",
         ),
         Expect(
             "sector_efficiency",

@@ -9,8 +9,8 @@ EXERCISE = Exercise(
     order=201,
     idea="a misaligned start: 5 sectors a request instead of 4",
     arrays=(
-        Array("x", "float32", "rows*cols", values=WIDE),
-        Array("out", "float32", "rows*cols", role="out"),
+        Array("x", "float32", "rows*cols", values=WIDE, slices=True),
+        Array("out", "float32", "rows*cols", role="out", slices=True),
     ),
     scalars={"slope": 0.75},
     oracle="elementwise:remove_drift",

@@ -1,7 +1,7 @@
 """The device memory that a submission sees: arrays, poison, and guard zones in which a stray write shows. Child side.
 
     | guard | array 0 | pad+guard | guard | array 1 | pad+guard | … the rest, guard again |
-            ^ 256-byte aligned, as cudaMalloc's are, so that vector loads behave as at home
+            ^ 256-byte aligned, as cudaMalloc's are, so that vector loads behave as at home; a slice begins after that
 
 Everything that is no array is filled with one secret byte; the zone between two arrays is shared, half of it belongs
 to the array before it, half to the one after. All zones are looked at on the device after every launch sequence.
@@ -20,7 +20,7 @@ from grader.backends.gpu.cuda import Cuda, CudaError, Module
 from grader.backends.gpu.faults import error_name
 from grader.backends.gpu.wire import LaunchShape
 from grader.errors import Unsupported
-from grader.inputs import POISON_WORD
+from grader.inputs import POISON_WORD, poison
 
 HALF_GUARD = 64 << 10
 ALIGNMENT = 256
@@ -57,13 +57,13 @@ class ArenaLayout:
     size: int
 
 
-def lay_out(arrays: Sequence[tuple[str, int, int]]) -> ArenaLayout:
-    """Places for ``(name, itemsize, count)`` in order; the total is a whole number of 2 MiB pieces."""
+def lay_out(arrays: Sequence[tuple[str, int, int, int]]) -> ArenaLayout:
+    """Places for ``(name, itemsize, count, offset)`` in order; the total is a whole number of 2 MiB pieces."""
     places: dict[str, BufferPlace] = {}
     at = HALF_GUARD
-    for position, (name, itemsize, count) in enumerate(arrays):
+    for position, (name, itemsize, count, offset) in enumerate(arrays):
         size = itemsize * count
-        start, before = at, at - HALF_GUARD
+        start, before = at + itemsize * offset, at - HALF_GUARD
         at = _up(start + size, ALIGNMENT) + 2 * HALF_GUARD
         last = position == len(arrays) - 1
         after = _up(at, GRANULE) if last else at - HALF_GUARD
@@ -106,7 +106,7 @@ class Arena:
 
     def lay_out(self, shapes: Sequence[LaunchShape]) -> None:
         """Make room for these arrays and fill all of it with the guard byte."""
-        self.layout = lay_out([(s.name, np.dtype(s.dtype).itemsize, s.count) for s in shapes])
+        self.layout = lay_out([(s.name, np.dtype(s.dtype).itemsize, s.count, s.offset) for s in shapes])
         size = self.layout.size
         if size > self._room:
             if self._room:
@@ -136,6 +136,9 @@ class Arena:
     def poison_array(self, name: str) -> None:
         """Fill an array with the poison word: its halves are equal, and a last odd byte gets the lower byte."""
         size, start = self.layout.places[name].size, self.address(name)
+        if start % 2:
+            self._device.upload(start, poison("uint8", size))
+            return
         self._device.fill16(start, POISON_WORD & 0xFFFF, size // 2)
         self._device.fill8(start + size - size % 2, POISON_WORD & 0xFF, size % 2)
 

@@ -21,6 +21,7 @@ class LaunchShape:
     dtype: str
     count: int
     role: str  # "in" | "out" | "scratch"
+    offset: int = 0  # as of `Buffer`
 
 
 @dataclass(frozen=True)
@@ -111,4 +112,4 @@ class RawSamples:
 
 
 def shapes_of(buffers: Sequence[Buffer]) -> tuple[LaunchShape, ...]:
-    return tuple(LaunchShape(b.name, b.dtype, b.count, b.role) for b in buffers)
+    return tuple(LaunchShape(b.name, b.dtype, b.count, b.role, b.offset) for b in buffers)

@@ -148,7 +148,8 @@ class _Server:
         conditions = Conditions(**message["conditions"])
         roles: dict[str, str] = message["roles"]
         raw = {name: np.frombuffer(a.tobytes(), np.uint8) for name, a in arrays.items()}
-        memories = [Memory(name, data, roles[name] == "in") for name, data in raw.items()]
+        offsets = {name: count * arrays[name].itemsize for name, count in message["offsets"].items()}
+        memories = [Memory(name, data, roles[name] == "in", offsets.get(name, 0)) for name, data in raw.items()]
         outcome = simulate(
             self.module,
             memories,

@@ -129,6 +129,7 @@ def _axes(shape: Dims) -> int:
 
 def _facts(event: Event, size: int, block_threads: int) -> dict[str, Any]:
     """What else is known, without what is 0 or empty everywhere; memory that has no array has no offset."""
+    in_memory = event.array and event.space == "global"
     known = {
         "instruction": event.instruction, "width": event.width, "detail": event.detail,
         _TEXTS.get(event.kind, "grid_sync"): event.text,
@@ -136,6 +137,7 @@ def _facts(event: Event, size: int, block_threads: int) -> dict[str, Any]:
         "block_threads": block_threads, "element_bytes": size,
         "matrix": event.instruction.partition(".")[0] in WHOLE_WARP,
         "misaligned": event.width and (event.address or 0) % event.width != 0,
+        "begins": in_memory and event.width and ((event.address or 0) - (event.offset or 0)) % event.width,
     }  # fmt: skip
     placed = {"array_bytes": event.array_bytes, "offset": event.offset if event.array is not None else None}
     return {name: value for name, value in known.items() if value} | {

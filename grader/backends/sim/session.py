@@ -310,9 +310,10 @@ def case_request(run: CaseRun, program: Program) -> dict[str, Any]:
         else:
             steps.append(_call(step, program))
     roles = {b.name: b.role for b in run.buffers}
+    offsets = {b.name: b.offset for b in run.buffers if b.offset}
     return {
-        "do": "run", "steps": steps, "roles": roles, "counters": run.counters, "instructions": run.instructions,
-        "conditions": asdict(run.conditions),
+        "do": "run", "steps": steps, "roles": roles, "offsets": offsets, "counters": run.counters,
+        "instructions": run.instructions, "conditions": asdict(run.conditions),
     }  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from grader.findings.record import Finding
 from grader.findings.sentences.faults import UNKNOWN
 from grader.grading.hints.rules import Seen, access, finding, rule, table
+from grader.text import counted
 
 
 @rule("null", example=finding("null", facts={"launched_at": "k_host.py:9"}))
@@ -16,6 +17,18 @@ def pointer_of_the_host_file(found: Finding, seen: Seen) -> str:
         f"check which pointer the launch at {place} passes here. The devicePointer of pointerGetAttributes "
         "is 0 for host memory that is not registered"
     )
+
+
+@rule("misaligned", example=finding("misaligned", array="x", index=0, facts={"offset": 0, "width": 16, "begins": 4}))
+def slice_of_an_array(found: Finding, seen: Seen) -> str:
+    """The array itself begins at an address that is not aligned to the access."""
+    begins, wide = found.facts.get("begins", 0), found.facts["width"]
+    name = found.names[0] if found.names else found.array
+    if not begins:
+        return ""
+    itself = f"`{name}` itself begins {counted(begins, 'byte')} after a multiple of {wide}, as a slice may"
+    where = f"only where its address allows them, `(size_t){name} % {wide} == 0`"
+    return f"{itself}: make accesses of {wide} bytes {where}, and others element by element"
 
 
 @rule("misaligned", example=finding("misaligned", array="x", index=1, facts={"offset": 4, "width": 16}))

@@ -83,6 +83,13 @@ class Touched:
     sectors: int
 
 
+def _copied(data: npt.NDArray[np.generic], offset: int) -> Bytes:
+    """The bytes, which begin as far from an aligned address as they do on the device."""
+    room = np.empty(offset + data.nbytes, np.uint8)
+    room[offset:] = np.frombuffer(data.tobytes(), np.uint8)
+    return room[offset:]
+
+
 class Device:
     """One simulated GPU with one loaded module."""
 
@@ -143,15 +150,17 @@ class Device:
         initialised: bool = True,
         in_place: bool = False,
         address: int | None = None,
+        offset: int = 0,
     ) -> int:
         """Copy an array to the device, or use it ``in_place``; gives its address (the given one, if any).
 
-        Uninitialised arrays are watched for reads before writes. Raises ValueError where another array is in the way.
+        A slice begins ``offset`` bytes after an aligned address. Uninitialised arrays are watched for reads before
+        writes. Raises ValueError where another array is in the way.
         """
         if in_place and not (data.flags.c_contiguous and data.flags.writeable):
             raise ValueError(f"{name} is not writable memory in one piece")
-        own = data.reshape(-1).view(np.uint8) if in_place else np.frombuffer(data.tobytes(), np.uint8).copy()
-        return self._place(name, own, initialised, address=address)
+        own = data.reshape(-1).view(np.uint8) if in_place else _copied(data, offset)
+        return self._place(name, own, initialised, address=address, offset=offset)
 
     def _place(
         self,
@@ -160,10 +169,11 @@ class Device:
         initialised: bool,
         *,
         address: int | None = None,
+        offset: int = 0,
         read_only: bool = False,
         is_variable: bool = False,
     ) -> int:
-        at = self._next if address is None else address
+        at = self._next + offset if address is None else address
         index = bisect_left(self.arrays, at, key=attrgetter("address"))
         neighbours = self.arrays[max(0, index - 1) : index + 1]
         if any(a.address < at + max(data.size, 1) and at < max(a.end, a.address + 1) for a in neighbours):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -81,6 +82,17 @@ def test_poison_reaches_the_last_byte_of_an_odd_array(dtype):
     plan = LaunchPlan(steps=(Zero("other"),))
     shapes = (*shapes, wire.LaunchShape("other", "uint8", 1, "scratch"))
     assert is_poison(run_case(add, shapes, plan, {}).outputs["c"]).all()
+
+
+def test_slices_begin_inside_an_allocation_and_are_poisoned_to_their_last_byte():
+    shapes = tuple(replace(shape, offset=k) for k, shape in enumerate(SHAPES, start=1))
+    device, arena, program, _ = bench(add)
+    outcome = loading.run_case(device, arena, program, PLAN, shapes, DATA)
+    np.testing.assert_array_equal(outcome.outputs["c"], DATA["a"] + DATA["b"])
+    assert outcome.diagnostics == ()
+    assert [address % 256 for address in arena.addresses().values()] == [4, 8, 12]
+    bytes_of = (wire.LaunchShape("c", "uint8", 7, "out", offset=1),)
+    assert is_poison(run_case(add, bytes_of, LaunchPlan(()), {}).outputs["c"]).all()
 
 
 @pytest.mark.parametrize(

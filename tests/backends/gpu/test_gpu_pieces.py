@@ -29,7 +29,7 @@ PLAN = LaunchPlan(
 
 
 def test_arrays_are_aligned_and_apart():
-    layout = lay_out([("a", 4, 1), ("b", 2, 12345), ("c", 1, 7)])
+    layout = lay_out([("a", 4, 1, 0), ("b", 2, 12345, 0), ("c", 1, 7, 0)])
     places = list(layout.places.values())
     for place in places:
         assert place.start % ALIGNMENT == 0
@@ -41,8 +41,16 @@ def test_arrays_are_aligned_and_apart():
     assert places[-1].guard_stop <= layout.size
 
 
+def test_a_slice_begins_inside_and_what_lies_before_it_is_guarded():
+    sliced, after = lay_out([("a", 4, 10, 3), ("b", 2, 5, 0)]).places.values()
+    assert sliced.start % ALIGNMENT == 12
+    assert (sliced.size, sliced.guard_start, sliced.element(sliced.start - 1)) == (40, 0, -1)
+    assert after.start % ALIGNMENT == 0
+    assert sliced.guard_stop - sliced.stop >= HALF_GUARD
+
+
 def test_a_stray_byte_has_an_element_index_relative_to_its_array():
-    place = lay_out([("a", 4, 10)]).places["a"]
+    place = lay_out([("a", 4, 10, 0)]).places["a"]
     assert place.element(place.stop) == 10
     assert place.element(place.stop + 7) == 11
     assert place.element(place.start - 1) == -1
@@ -50,7 +58,7 @@ def test_a_stray_byte_has_an_element_index_relative_to_its_array():
 
 
 def test_guards_cover_the_last_array_up_to_the_end_of_mapped_memory():
-    layout = lay_out([("a", 4, 1000)])
+    layout = lay_out([("a", 4, 1000, 0)])
     assert layout.places["a"].guard_stop == layout.size
 
 

@@ -63,6 +63,36 @@ def test_access_of_one_element_is_told_as_before() -> None:
     assert (one.cause, one.array, one.index, one.places[0].role) == ("beyond_end", "x", 5, "write")
 
 
+# -------------------------------------------------------------------------------------------------------------- slices
+
+
+def test_vector_at_the_start_of_a_slice_is_misaligned_and_the_hint_says_that_it_is_one() -> None:
+    one = found("misaligned", "float4* p", ONLY_THREAD_0 + "p[0] = float4{};", replace(floats("x", 64), offset=3))
+    assert (one.index, one.facts["begins"], rule_of(one)) == (0, 12, "faults.slice_of_an_array")
+
+
+def test_vector_off_its_place_in_an_aligned_array_is_no_matter_of_slices() -> None:
+    one = found("misaligned", "float* x", ONLY_THREAD_0 + "*(float4*)(x + 1) = float4{};", floats("x", 64))
+    assert "begins" not in one.facts
+    assert rule_of(one) == "faults.offset_before_the_cast"
+
+
+@pytest.mark.parametrize("offset", [1, 2, 3])
+def test_aligned_accesses_inside_a_slice_reach_its_elements(offset: int) -> None:
+    statements = "int t = threadIdx.x; x[t] = t; __syncwarp(); float* p = x; while ((size_t)p % 16) ++p;\n"
+    statements += "if (t < 4) { float4 v = ((float4*)p)[t]; v.x = 100; ((float4*)p)[t] = v; }"
+    execution = run("float* x", statements, replace(floats("x", 32), offset=offset))
+    assert execution.failure is None
+    head = 4 - offset  # the packs begin after it
+    expected = [100 if head <= t < head + 16 and (t - head) % 4 == 0 else t for t in range(32)]
+    assert execution.outputs["x"].tolist() == expected
+
+
+def test_what_lies_before_a_slice_does_not_belong_to_it() -> None:
+    one = found("out_of_bounds", "float* x", ONLY_THREAD_0 + "x[-1] = 1;", replace(floats("x", 64), offset=3))
+    assert (one.cause, one.array, one.index) == ("before_start", "x", -1)
+
+
 # ------------------------------------------------------------------------------------------------------- shared memory
 
 TILE = "extern __shared__ float tile[]; "

@@ -8,10 +8,12 @@
 extern "C" __global__ void add_relu(const __half* a, const __half* b, __half* c, int n)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n / 2) {
+    bool aligned = ((size_t)a | (size_t)b | (size_t)c) % 4 == 0;
+    int pairs = aligned ? n / 2 : 0;
+    if (i < pairs) {
         __half2 sum = __hadd2(reinterpret_cast<const __half2*>(a)[i], reinterpret_cast<const __half2*>(b)[i]);
         reinterpret_cast<__half2*>(c)[i] = __hmax2(sum, __float2half2_rn(0.0f));
     }
-    if (i == 0 && n % 2 == 1)
-        c[n - 1] = __hmax(__hadd(a[n - 1], b[n - 1]), __float2half(0.0f));
+    for (long long k = 2LL * pairs + i; k < n; k += gridDim.x * blockDim.x)
+        c[k] = __hmax(__hadd(a[k], b[k]), __float2half(0.0f));
 }
