@@ -6,12 +6,15 @@ Expected values stay in this process: a child is handed inputs and poison only.
 from __future__ import annotations
 
 import math
+import re
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from grader.backends.base import Buffer, CaseRun, Limits
+from grader.errors import SubmissionError
 from grader.exercise import SECRET_SIZES, Exercise, Size
 from grader.grading.records import Case, CompiledSubmission
 
@@ -92,6 +95,42 @@ def _drawn(bounds: Mapping[str, tuple[int, int, int]], seed: int, k: int) -> Siz
 def simulated_case(exercise: Exercise) -> Case:
     """The size whose counters are judged."""
     return Case(exercise.simulated, "real", counters=True)
+
+
+MOST_WORK = 1 << 27
+"""Bytes and operations of a case of many blocks, at most: a second on the simulator."""
+
+_BLOCKS_MEET = re.compile(r"\b(?:atom|red|membar|fence|ld\.volatile|ld\.relaxed|ld\.acquire)\.")
+
+
+def case_of_many_blocks(
+    exercise: Exercise, compiled: CompiledSubmission, limits: DeviceLimits, seed: int
+) -> tuple[Case, ...]:
+    """A case with more blocks than a block has threads, where the timed size has that and the simulated one has not.
+
+    For blocks whose results are put together, by the last of them or by a further launch: whoever takes one result for
+    each thread loses those of the other blocks.
+    """
+    from grader.inputs import derive_seed
+
+    if exercise.host or exercise.timed is None or len(exercise.timed) > 1:
+        return ()
+    ((name, least),) = exercise.simulated.items()
+
+    def has_many(n: int) -> bool:
+        launches = plan_of(exercise, Case({name: n}, "real"), compiled, limits).launches
+        blocks, threads = (max(math.prod(getattr(one, what)) for one in launches) for what in ("grid", "block"))
+        return blocks > threads and bool(len(launches) > 1 or _BLOCKS_MEET.search(compiled.program.ptx))
+
+    sizes = range(least, exercise.timed[name], least)
+    try:
+        first = bisect_left(sizes, True, key=has_many)
+    except SubmissionError:  # of a size that nobody has asked for
+        return ()
+    size = {name: least * (first + 1) + derive_seed(seed, "many blocks") % least}
+    if not 0 < first < len(sizes) or _work(exercise, size) > MOST_WORK:
+        return ()
+    return (Case(size, "exact" if exercise.exact else "real"),)
 
 
 ASKED_AGAIN = 1 << 17
@@ -180,10 +219,14 @@ def budget(exercise: Exercise, size: Size) -> int:
 
     Who lets every block do all of the work is far beyond it; whoever does the work once, with one thread, is not.
     """
+    needed = _work(exercise, size)
+    return LEAST_BUDGET + int(BUDGET_OF_A_UNIT * needed) if needed > 0 else Limits.instructions
+
+
+def _work(exercise: Exercise, size: Size) -> float:
     from grader.expressions import evaluate
 
-    needed = sum(float(evaluate(text, size)) for text in (exercise.work.bytes, exercise.work.flops))
-    return LEAST_BUDGET + int(BUDGET_OF_A_UNIT * needed) if needed > 0 else Limits.instructions
+    return sum(float(evaluate(text, size)) for text in (exercise.work.bytes, exercise.work.flops))
 
 
 def plan_of(exercise: Exercise, case: Case, compiled: CompiledSubmission, limits: DeviceLimits) -> LaunchPlan:

@@ -154,14 +154,15 @@ def _run(
 
 
 def _job(request: Request, backend: Backend, compiled: CompiledSubmission, book: CaseBook) -> Job:
-    """The simulator runs the counted size too; the GPU is timed."""
-    from grader.grading.cases import simulated_case, small_cases
+    """The simulator runs the counted size too, and without a GPU one of many blocks; the GPU is timed."""
+    from grader.grading.cases import case_of_many_blocks, simulated_case, small_cases
     from grader.grading.run import Job
 
     counted = (simulated_case(request.exercise),) if backend is request.services.simulator else ()
     timer = request.services.timer if backend is request.services.gpu else None
     exercise = backend.sized(request.exercise)
-    cases = (*small_cases(exercise, request.seed), *counted)
+    many = () if request.services.gpu else case_of_many_blocks(exercise, compiled, backend.device_limits, request.seed)
+    cases = (*small_cases(exercise, request.seed), *many, *counted)
     where = ""
     if request.services.simulator is not None and request.services.gpu is not None:
         where = " on the simulator" if backend is request.services.simulator else " on the GPU"

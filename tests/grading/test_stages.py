@@ -21,7 +21,7 @@ from grader.grading.grade import grade
 from grader.grading.hints import in_words
 from grader.grading.hints.rules import Seen, access, race
 from grader.grading.judge import failure_word, score, word_of
-from grader.grading.records import Request, Speed
+from grader.grading.records import Case, Request, Speed
 from grader.grading.technique import evaluate, finding, total
 from grader.inputs import make_inputs, unusual_kind
 from grader.launch import DeviceLimits
@@ -291,6 +291,14 @@ def test_one_secret_size_reaches_up_to_the_simulated_one():
     sizes = [dict(case.size) for case in small_cases(exercise, 1)]
     assert sizes[-1] in larger_secret_sizes(exercise, 1)
     assert len(sizes) == 2 * (3 + SECRET_SIZES) + 1
+
+
+@pytest.mark.parametrize(("gpu", "sizes"), [(None, [99, 64]), (FakeBackend(name="gpu"), [64])])
+def test_many_blocks_run_on_the_simulator_where_no_gpu_runs_the_timed_size(request_for, monkeypatch, gpu, sizes):
+    monkeypatch.setattr("grader.grading.cases.case_of_many_blocks", lambda *_: (Case({"n": 99}, "real"),))
+    simulator = FakeBackend()
+    grade(request_for(simulator, gpu))
+    assert [size_of(run) for run in simulator.seen][6:] == sizes
 
 
 def test_large_sizes_have_a_second_distribution_of_values():

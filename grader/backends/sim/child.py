@@ -147,7 +147,7 @@ class _Server:
         assert self.module is not None
         conditions = Conditions(**message["conditions"])
         roles: dict[str, str] = message["roles"]
-        raw = {name: np.frombuffer(a.tobytes(), np.uint8) for name, a in arrays.items()}
+        raw = {name: a.view(np.uint8) for name, a in arrays.items()}
         offsets = {name: count * arrays[name].itemsize for name, count in message["offsets"].items()}
         memories = [Memory(name, data, roles[name] == "in", offsets.get(name, 0)) for name, data in raw.items()]
         outcome = simulate(

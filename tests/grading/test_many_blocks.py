@@ -1,0 +1,54 @@
+"""One case with more blocks than a block has threads, for blocks that put their results together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from grader.compile import Entry, Parameter, Program
+from grader.exercise import Array, Exercise, Work
+from grader.grading.cases import case_of_many_blocks
+from grader.grading.records import CompiledSubmission
+from grader.launch import DeviceLimits, parse_launches
+
+EXERCISE = Exercise(
+    name="total", order=1, idea="a sum", arrays=(Array("x", "float32", "n"), Array("out", "float32", "1", role="out")),
+    oracle="reduction:sum", small=({"n": 1},), simulated={"n": 1000}, timed={"n": 1 << 20}, work=Work("4 * n"),
+)  # fmt: skip
+ENTRY = Entry("total", (Parameter("u64", 8, 8), Parameter("u64", 8, 8), Parameter("u32", 4, 4)))
+KERNEL = 'extern "C" __global__ void total(const float *x, float *out, int n) {}\n'
+CAPPED = "// launch total(x, out, n): grid=min(cdiv(n, 500), 99) block=32\n"
+SECOND = "// launch total(x, out, n): grid=1 block=32\n"
+LOAD, ATOMIC = "ld.global.f32 %f1, [%rd1];", "atom.global.inc.u32 %r1, [%rd1], 1;"
+
+
+def sizes(lines: str, ptx: str, exercise: Exercise = EXERCISE) -> list[int]:
+    program = Program("total.cu", lines + KERNEL, ptx, "sm_80", (ENTRY,), "key")
+    compiled = CompiledSubmission(program, parse_launches(program.source, file=program.name))
+    return [case.size["n"] for case in case_of_many_blocks(exercise, compiled, DeviceLimits(), 1)]
+
+
+@pytest.mark.parametrize(("lines", "ptx"), [(CAPPED, ATOMIC), (CAPPED + SECOND, LOAD)])
+def test_blocks_that_work_together_run_once_with_more_blocks_than_threads(lines: str, ptx: str) -> None:
+    (n,) = sizes(lines, ptx)
+    assert 32 < n // 500 <= 36
+
+
+@pytest.mark.parametrize(
+    ("lines", "ptx"),
+    [
+        (CAPPED, LOAD),  # each block has a result of its own
+        (CAPPED.replace("99", "32"), ATOMIC),  # no size has more blocks than threads
+        (CAPPED.replace("500", "5"), ATOMIC),  # the simulated size has
+        (CAPPED.replace("500", "40000"), ATOMIC),  # the timed one has not
+        (CAPPED.replace("block=32", "block=n//1000"), ATOMIC),  # blocks of 1048 threads cannot be launched
+    ],
+)
+def test_other_programs_do_not(lines: str, ptx: str) -> None:
+    assert sizes(lines, ptx) == []
+
+
+def test_not_where_it_takes_long() -> None:
+    assert sizes(CAPPED, ATOMIC, replace(EXERCISE, work=Work("4 * n", "2000 * n")))
+    assert not sizes(CAPPED, ATOMIC, replace(EXERCISE, work=Work("4 * n", "20000 * n")))
