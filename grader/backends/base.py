@@ -1,8 +1,8 @@
-"""What a backend is: it runs one compiled program on given buffers and says what happened.
+"""The interface of backends: a backend runs a compiled program on given buffers, and returns what happened.
 
-The simulator (`grader.backends.sim`) and the GPU (`grader.backends.gpu`) are of the same kind, so the same
-cases, guards and comparison serve both. A session is one child process that has loaded one program; it runs many
-cases, and dies alone if the program kills it.
+The simulator (`grader.backends.sim`) and the GPU (`grader.backends.gpu`) share it, and so the same cases, guards and
+comparison serve both. A session is a child process with one program loaded; it runs many cases. If the program kills
+the child, the grader continues.
 
     with backend.open(program, limits) as session:
         execution = session.run(run)          # one case: launches in order on fresh buffers
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Limits:
-    """Deadlines and limits of one session; what passes them is ``timeout`` or ``limit``."""
+    """Time and other limits of one session; exceeding one is ``timeout`` or ``limit``."""
 
     launch_s: float = 10.0  # wall clock of one case's launches on a GPU, and of one call of a host file
     total_s: float = 60.0  # wall clock of the whole session
@@ -45,7 +45,7 @@ class Limits:
 
 @dataclass(frozen=True, eq=False)
 class Buffer:
-    """One array of a case. ``data`` is a 1-D array that is copied in; None: ``count`` elements of poison."""
+    """One array of a case. ``data`` is the 1-D content; None: ``count`` elements of poison."""
 
     name: str
     dtype: str
@@ -76,9 +76,9 @@ USUAL = Conditions()
 
 @dataclass(frozen=True, eq=False)
 class CaseRun:
-    """Everything that one case needs. ``counters=False`` lets the simulator leave the counting observers out.
+    """One case to run. With ``counters=False`` the simulator runs without its counting observers.
 
-    ``instructions`` is the simulator's budget for it, in units of one plain instruction of a warp.
+    ``instructions`` is the case's budget on the simulator, in plain instructions of a warp.
     """
 
     plan: LaunchPlan
@@ -90,30 +90,30 @@ class CaseRun:
 
 @dataclass(frozen=True, eq=False)
 class Execution:
-    """What one case did. ``failure`` is None, or the verdict word that ends it (``race``, ``timeout``, ``crash`` …)."""
+    """The result of one case. ``failure`` is None, or the verdict word (``race``, ``timeout``, ``crash`` …)."""
 
     outputs: Mapping[str, npt.NDArray[np.generic]]  # output name -> its content after the last launch
     launches: tuple[LaunchRecord, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
-    findings: tuple[Finding, ...] = ()  # told after the diagnostics, and put into words by who runs the case
+    findings: tuple[Finding, ...] = ()  # shown after the diagnostics; the grading makes their sentences
     failure: str | None = None
     printed: str = ""
     inputs_changed: tuple[str, ...] = field(default=())  # names of inputs that the kernel overwrote
     elapsed_s: float = 0.0
     timeline: Timeline | None = None  # of a host file's run
-    host_counters: Mapping[str, float] = field(default_factory=dict)  # what a host file did, on the stand-in
-    unordered: tuple[tuple[str, int], ...] = ()  # accesses that are no race in any order, and fences: role and line
-    has_state: bool = False  # it may have changed module variables
-    other_orders: tuple[str, ...] = ()  # in which the case can be run again, where that may change its result
+    host_counters: Mapping[str, float] = field(default_factory=dict)  # of a host file, on the stand-in
+    unordered: tuple[tuple[str, int], ...] = ()  # volatile and atomic accesses and fences: role and line
+    has_state: bool = False  # the kernels may have changed module variables
+    other_orders: tuple[str, ...] = ()  # orders of warps and blocks that may change the result
 
 
 class Session(Protocol):
-    sandbox: str  # what closed the files to its child: "landlock" or "none"
+    sandbox: str  # the child's sandbox: "landlock" or "none"
 
     def run(self, run: CaseRun) -> Execution:
         """Run one case.
 
-        Raises SubmissionError for what ends the session (a dead child, its deadline), Unsupported, GraderFault.
+        Raises SubmissionError if the session ends (the child died, or exceeded its time), Unsupported, GraderFault.
         """
 
     def close(self) -> None: ...
@@ -130,7 +130,7 @@ class Closeable(Protocol):
 
 
 class Backend(Protocol):
-    """Where submissions run. Making one starts nothing."""
+    """Where submissions run. Constructing a backend starts no process."""
 
     name: str  # "sim" | "gpu"
 
@@ -140,16 +140,16 @@ class Backend(Protocol):
         """What a launch may ask of the device."""
 
     def sized(self, exercise: Exercise) -> Exercise:
-        """The exercise as it runs here: with no more GPUs in its sizes than there are."""
+        """The exercise with sizes for this backend: with at most as many GPUs as there are."""
         return exercise
 
     def start(self) -> None:
-        """Start the next session's child early, without waiting for it, in the thread that will use it."""
+        """Start the next session's child without waiting for it; call it in the thread that will use the session."""
         return
 
     @abstractmethod
     def open(self, program: Program, limits: Limits) -> Session:
-        """Start a child and load the program there. Raises Unsupported where the backend cannot run it."""
+        """Start a child and load the program there. Raises Unsupported if the backend cannot run it."""
 
     def close(self) -> None:
         """End a child that was started and not used."""
@@ -157,7 +157,7 @@ class Backend(Protocol):
 
 
 class StartsEarly:
-    """A backend whose next session's child may be started before the session is opened: it is in ``_started``."""
+    """A backend that can start the next session's child early, and keeps it in ``_started``."""
 
     _started: Closeable | None = None
 

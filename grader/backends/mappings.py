@@ -1,7 +1,7 @@
-"""Shared memory that the parent owns and a host file's child maps: one file without a name, sealed in its size.
+"""Shared memory that the parent owns and a host file's child maps: an anonymous file, sealed in its size.
 
-Every array is a mapping of its own, beginning on a page, because `cudaHostRegister` works on whole pages. Sealing
-keeps the child from shrinking the file under the parent's feet, which would end the parent with SIGBUS.
+Every array is a mapping of its own that begins on a page, because `cudaHostRegister` works on whole pages. The seals
+keep the child from shrinking the file, which would end the parent with SIGBUS.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ PAGE = mmap.PAGESIZE
 
 @dataclass(frozen=True)
 class Span:
-    """Where an array lies in the file: bytes from its start, a multiple of the page size; ``size`` is the array's."""
+    """An array's place in the file: ``offset`` in bytes, a multiple of the page size, and the array's ``size``."""
 
     offset: int
     size: int
 
     @property
     def mapped(self) -> int:
-        """The size of the mapping: whole pages, one at least."""
+        """The size of the mapping in bytes: whole pages, at least one."""
         return pages(self.size)
 
 
 def pages(size: int) -> int:
-    """``size`` bytes in whole pages."""
+    """``size`` in bytes, rounded up to whole pages, at least one."""
     return max(1, -(-size // PAGE)) * PAGE
 
 
 class SharedFile:
-    """The file and the parent's mappings of it. ``size`` bytes are reserved; memory is taken as it is written."""
+    """The file, of ``size`` bytes, and the parent's mappings of it. Pages take memory when they are written."""
 
     def __init__(self, size: int) -> None:
         if sys.platform != "linux":
@@ -55,7 +55,7 @@ class SharedFile:
         self._mappings: list[mmap.mmap] = []
 
     def reserve(self, size: int) -> Span:
-        """Room for one array. Raises MemoryError where the file is used up."""
+        """Reserve room for an array of ``size`` bytes. Raises MemoryError if the file is full."""
         span = Span(self._next, size)
         if span.offset + span.mapped > self.size:
             raise MemoryError(f"no room for {size} more bytes in a shared file of {self.size}")
@@ -63,20 +63,20 @@ class SharedFile:
         return span
 
     def array(self, span: Span, dtype: str) -> npt.NDArray[np.generic]:
-        """The array at ``span``, shared with whoever maps the same file; stays valid until `close`."""
+        """The array at ``span``, shared with the child; valid until `clear` or `close`."""
         mapping = mmap.mmap(self.fd, span.mapped, offset=span.offset)
         self._mappings.append(mapping)
         return view(mapping, span.size, dtype)
 
     def clear(self) -> None:
-        """Take everything back: all bytes are 0 again, and arrays from before are not to be used."""
+        """Free everything: all bytes are 0 again, and earlier arrays must not be used any more."""
         self._mappings.clear()
         self._next = 0
         with mmap.mmap(self.fd, self.size) as whole:
             whole.madvise(mmap.MADV_REMOVE)
 
     def close(self) -> None:
-        """Close the file. Its memory goes with the last mapping, here or in the child."""
+        """Close the file. Its memory is freed with the last mapping, here or in the child."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1

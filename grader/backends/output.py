@@ -1,4 +1,4 @@
-"""What kernels and host files print: caught in an anonymous file of the child, never mixed with results."""
+"""The output of kernels and host files, captured in an anonymous file: results use a channel of their own."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from io import TextIOWrapper
 
 
 class Printed:
-    """Standard output of this process, redirected for good into a file without a name.
+    """Standard output of this process, redirected into an anonymous file for the rest of its life.
 
-    The CUDA driver writes a kernel's ``printf`` to descriptor 1 when the stream is waited for; results go through the
-    private channel. ``file`` is one that the parent has made, and can read where this process is gone.
+    The CUDA driver writes a kernel's ``printf`` to descriptor 1 when the stream is synchronized. ``file`` is a
+    descriptor from the parent, which can read the file even if this process dies.
     """
 
     def __init__(self, limit_bytes: int, file: int | None = None) -> None:
@@ -21,18 +21,18 @@ class Printed:
         self._file = anonymous_file("printed") if file is None else file
         os.dup2(self._file, 1)
         if isinstance(sys.stdout, TextIOWrapper):
-            sys.stdout.reconfigure(line_buffering=True)  # what was printed before an endless loop is there at its end
+            sys.stdout.reconfigure(line_buffering=True)  # so that output before an endless loop is in the file
 
     def catch_errors(self) -> None:
-        """From now on the same for standard error: `traceback`, `logging` and a library that gives up write there."""
+        """Redirect standard error as well: `traceback`, `logging` and failing libraries write there."""
         os.dup2(self._file, 2)
 
     def take(self) -> tuple[str, bool]:
-        """What was printed since the last call, cut at the limit, and whether the limit was passed."""
+        """The output since the last call, cut at the limit, and whether it was longer."""
         for stream in (sys.stdout, sys.stderr):
-            with suppress(Exception):  # there is no more room, or a host file has closed it or put another there
+            with suppress(Exception):  # the file is full, or a host file has closed or replaced the stream
                 stream.flush()
-        ctypes.CDLL(None).fflush(None)  # the driver writes through the C library's buffer
+        ctypes.CDLL(None).fflush(None)  # the driver writes through the C library's buffers
         size = os.fstat(self._file).st_size
         content = os.pread(self._file, self._limit, 0)
         os.ftruncate(self._file, 0)
@@ -41,7 +41,7 @@ class Printed:
 
 
 def anonymous_file(label: str) -> int:
-    """The descriptor of a new file without a name, in memory where the system can."""
+    """The descriptor of a new anonymous file, in memory if the system supports it."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create(label, os.MFD_CLOEXEC)
     import tempfile

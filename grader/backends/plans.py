@@ -1,4 +1,4 @@
-"""A launch plan on its way to a backend's child: records as JSON and back, and the arguments of a launch. Pure."""
+"""Launch plans for a backend's child: records from JSON, and the arguments of a launch as NumPy scalars. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 def from_json(kind: type[T], data: Any) -> T:
-    """The record, or the tuple of records, that `dataclasses.asdict` and JSON have made plain dicts and lists of."""
+    """The record, or the tuple of records, of type ``kind`` from the JSON of its `dataclasses.asdict`."""
     return cast(T, _restored(kind, data))
 
 
@@ -39,7 +39,7 @@ def _restored(kind: Any, data: Any) -> Any:
 
 
 def _may_be(kind: Any, data: Any) -> bool:
-    """Whether ``kind`` is a record with these fields, or a tuple for a list."""
+    """Whether ``data`` can be the JSON of a ``kind``: an object with fields of the record, or a list for a tuple."""
     if isinstance(data, dict):
         return is_dataclass(kind) and data.keys() <= _hints(cast(Any, kind)).keys()
     return isinstance(data, list) and get_origin(kind) is tuple
@@ -51,7 +51,7 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 
 def dim3(values: Sequence[int]) -> Dim3:
-    """Three numbers that JSON made a list of."""
+    """The three numbers of a JSON list."""
     x, y, z = values
     return (x, y, z)
 
@@ -86,7 +86,9 @@ def resolve(
     addresses: Mapping[str, int],
     maps: Mapping[str, bytes] | None = None,
 ) -> list[np.generic]:
-    """All arguments of one launch: names become addresses or tensor maps' bytes, numbers the parameters' types."""
+    """The arguments of a launch: addresses or tensor maps' bytes for names, scalars of the parameters' types for
+    numbers. Raises SubmissionError (``invalid``) if number or types do not fit.
+    """
     import numpy as np
 
     if len(values) != len(parameters):

@@ -1,8 +1,8 @@
-"""Starting a backend's child, which takes longer than anything else at the start of a grading: so it comes first.
+"""Starting a backend's child early: of all that a grading begins with, this takes longest.
 
 This module imports little. A command that knows which children it will need calls `start_early` before it imports the
-rest, and the first backend that wants such a child takes that one. Start them in a thread that lives as long as they
-do: the kernel ends a child with the thread that started it.
+rest; the first backend that needs such a child takes it. Call it in a thread that lives as long as the children: Linux
+ends a child with the thread that started it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ADDRESS_SPACE = 8 << 30  # LLVM and NumPy reserve far more than they use
 PRINTF_BYTES = 64 << 10
-"""What a kernel may print in one case, by default."""
+"""The default limit for the output of a kernel in one case."""
 
 _PASSED_ON = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_PATH", "CUDA_HOME", "LD_LIBRARY_PATH", "PATH")
 _SYSTEM = ("/usr", "/lib", "/lib64", "/etc", "/opt", "/bin", "/sbin", "/sys")
@@ -33,7 +33,7 @@ _early: dict[str, Child] = {}
 
 
 def start_early(*, simulator: bool = False, gpu: int | None = None) -> None:
-    """Start the children that the next `simulator_child` and the next `gpu_child` for GPU number ``gpu`` give."""
+    """Start the children that the next `simulator_child`, and the next `gpu_child` for GPU number ``gpu``, return."""
     if simulator:
         _early["sim"] = simulator_child()
     if gpu is not None:
@@ -41,13 +41,13 @@ def start_early(*, simulator: bool = False, gpu: int | None = None) -> None:
 
 
 def end_early() -> None:
-    """End the children that nobody took."""
+    """End the early children that were not used."""
     while _early:
         _early.popitem()[1].close()
 
 
 def simulator_child(*, sandbox: bool = True) -> Child:
-    """A child that gets ready to simulate: the one that was started early, or a new one."""
+    """A simulator child: the early one, or a new one."""
     if sandbox and "sim" in _early:
         return _early.pop("sim")
     closed = Sandbox(files=True, processes=False, network=False, memory_bytes=ADDRESS_SPACE)
@@ -55,10 +55,10 @@ def simulator_child(*, sandbox: bool = True) -> Child:
 
 
 def gpu_child(device: int, *, sandbox: bool = True) -> Child:
-    """A child that makes its context on GPU number ``device`` at once: the one that was started early, or a new one.
+    """A child that creates its context on GPU number ``device`` at once: the early one, or a new one.
 
-    What CUDA needs of the file system is open to it; home folders stay closed, but for where Python, its packages and
-    the grader lie.
+    It may access the files that CUDA needs, and read those of Python, its packages and the grader; no other home
+    folders.
     """
     from grader.process.channel import ChannelClosed
 
@@ -67,7 +67,7 @@ def gpu_child(device: int, *, sandbox: bool = True) -> Child:
     python = (sys.prefix, sys.base_prefix, str(PACKAGE), *(str(Path(p).absolute()) for p in sys.path if p))
     closed = Sandbox(files=True, read=(*_SYSTEM, *python), write=(*_WRITABLE, "/tmp", tempfile.gettempdir()))
     child = spawn("grader.backends.gpu.child", sandbox=closed if sandbox else None, env=environment())
-    with contextlib.suppress(ChannelClosed):  # the session that waits for the child says what happened
+    with contextlib.suppress(ChannelClosed):  # the session reports it when it waits for the child
         child.channel.send({"do": "start", "device": device, "printf_bytes": PRINTF_BYTES})
     return child
 

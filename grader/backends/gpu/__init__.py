@@ -1,7 +1,7 @@
 """The GPU backend: kernels run through CuPy in a child process that may hang or crash without harm.
 
     backend = GpuBackend(0)
-    backend.start()                              # at once, beside the simulator: CUDA needs half a second to start
+    backend.start()                              # early, because CUDA needs half a second to start
     with backend.open(program, limits) as session:
         execution = session.run(case)
         samples = session.time(timed_run, …)
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class GpuBackend(StartsEarly, Backend):
-    """GPU number ``device``. Making one starts nothing. Raises Unsupported where there is no such GPU."""
+    """GPU number ``device``. Constructing it starts no process. Raises Unsupported if there is no such GPU."""
 
     name = "gpu"
 
@@ -43,15 +43,15 @@ class GpuBackend(StartsEarly, Backend):
     def start(self) -> None:
         """Start the next session's child now, without waiting for it: its context takes half a second.
 
-        Call it from a thread that lives as long as the child: the kernel ends a child with the thread that started it.
+        Call it from a thread that lives as long as the child: Linux ends a child with the thread that started it.
         """
         if self._started is None:
             self._started = gpu_child(self.gpu.index, sandbox=self._sandbox)
 
     def open(self, program: Program | None, limits: Limits) -> GpuSession:
-        """Assemble the program for this GPU and load it in a child of its own; None: for the grader's own measurements.
+        """Assemble the program for this GPU and load it in a child of its own; None for the grader's own measurements.
 
-        Raises Unsupported where ptxas is missing or too old, SubmissionError where the GPU cannot hold the program.
+        Raises Unsupported if ptxas is missing or too old, SubmissionError if the program is too large for the GPU.
         """
         from grader.backends.gpu.reference import support_cubin
         from grader.compile import assembly

@@ -1,10 +1,10 @@
-"""The device memory that a submission sees: arrays, poison, and guard zones in which a stray write shows. Child side.
+"""The device memory of a submission: arrays, poison, and guard zones that detect stray writes. Child side.
 
     | guard | array 0 | pad+guard | guard | array 1 | pad+guard | … the rest, guard again |
-            ^ 256-byte aligned, as cudaMalloc's are, so that vector loads behave as at home; a slice begins after that
+            ^ 256-byte aligned, as by cudaMalloc, so that vector loads work as usual; a slice begins after that
 
-Everything that is no array is filled with one secret byte; the zone between two arrays is shared, half of it belongs
-to the array before it, half to the one after. All zones are looked at on the device after every launch sequence.
+Everything outside arrays is filled with one secret byte. Of the zone between two arrays one half belongs to the array
+before it and one half to the array after it. A kernel checks all zones after every launch sequence.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _UNTOUCHED = 2**64 - 1
 
 @dataclass(frozen=True)
 class BufferPlace:
-    """Where an array lies in the arena, in bytes from its start, with the guards that belong to it."""
+    """An array's place in the arena, in bytes from its start, with its guard zones."""
 
     name: str
     itemsize: int
@@ -47,12 +47,14 @@ class BufferPlace:
         return self.start + self.size
 
     def element(self, byte: int) -> int:
-        """The index that a byte (from the arena's start) has relative to the array: negative, or >= count, if stray."""
+        """The array index of a byte (from the arena's start): negative, or >= count, for a stray write."""
         return (byte - self.start) // self.itemsize
 
 
 @dataclass(frozen=True)
 class ArenaLayout:
+    """The places of all arrays by name, and the arena's size in bytes."""
+
     places: Mapping[str, BufferPlace]
     size: int
 
@@ -77,9 +79,7 @@ def _up(value: int, multiple: int) -> int:
 
 @dataclass(frozen=True)
 class Stray:
-    """A guard byte that changed: the array beside it, and the element index that the write had (negative, or at least
-    the ``count`` of its elements).
-    """
+    """A changed guard byte: the array beside it, and the index of the write (negative, or at least ``count``)."""
 
     array: str
     index: int
@@ -88,10 +88,10 @@ class Stray:
 
 class Arena:
     """One allocation, laid out anew for every case. ``support`` is the module of support.cu; without it, guard zones
-    cannot be looked at.
+    cannot be checked.
 
-    ``guard`` is the secret byte of everything that is no array. What is not given content is poisoned with
-    `grader.inputs.POISON_WORD`, as on the simulator: what a kernel does not write shows.
+    ``guard`` is the secret byte outside arrays. Arrays without content are filled with `grader.inputs.POISON_WORD`, as
+    on the simulator, so that elements that a kernel does not write are detected.
     """
 
     def __init__(self, device: Cuda, support: Module | None = None) -> None:
@@ -105,7 +105,7 @@ class Arena:
         self._results_room = 0
 
     def lay_out(self, shapes: Sequence[LaunchShape]) -> None:
-        """Make room for these arrays and fill all of it with the guard byte."""
+        """Place these arrays, and fill the whole arena with the guard byte. Raises Unsupported if it is too large."""
         self.layout = lay_out([(s.name, np.dtype(s.dtype).itemsize, s.count, s.offset) for s in shapes])
         size = self.layout.size
         if size > self._room:
@@ -134,7 +134,7 @@ class Arena:
         self._device.upload(self.address(name), data)
 
     def poison_array(self, name: str) -> None:
-        """Fill an array with the poison word: its halves are equal, and a last odd byte gets the lower byte."""
+        """Fill an array with the poison word, whose halves are equal; a last odd byte gets the word's lowest byte."""
         size, start = self.layout.places[name].size, self.address(name)
         if start % 2:
             self._device.upload(start, poison("uint8", size))
@@ -146,7 +146,7 @@ class Arena:
         return self._device.download(self.address(name), self.layout.places[name].size).view(np.dtype(dtype))
 
     def strays(self) -> tuple[Stray, ...]:
-        """The nearest stray write beside each array, in the arrays' order; empty where all guards are whole."""
+        """The nearest stray write on each side of each array, in the arrays' order; () if all guards are intact."""
         places = list(self.layout.places.values())
         size = 16 * len(places)  # for each array the distance of the nearest changed byte before it, and after it
         if size > self._results_room:

@@ -1,6 +1,6 @@
-"""From an exercise to the trusted launches around a timed one: make inputs, see them unchanged, check outputs. Pure.
+"""The trusted launches around a timed one: generate inputs, check that they are unchanged, check outputs. Pure.
 
-The conventions are those of `kernels_ref/device`; here names become numbers, and places in the trusted work area:
+The conventions are those of `kernels_ref/device`; here names become numbers, and offsets in the trusted work area:
 
     0 findings (24 bytes) · 24 explanation (16) · 64 one count per input (8 each) · scratch arrays, 256-byte aligned
 """
@@ -23,14 +23,14 @@ _BLOCK = 256
 def variants(
     exercise: Exercise, size: Size, seed: int, check: Any, types: Mapping[str, str]
 ) -> tuple[tuple[Variant, ...], int]:
-    """How one timed size is generated and checked, but for the sample's number, and the bytes of the work area.
+    """The launches for one timed size, without the sample's number, and the bytes of the work area.
 
-    Three variants are of real values to one of exact ones, where exact ones make sense; else it is real ones alone.
-    ``seed`` is secret, ``check`` is a `kernels_ref.device.Check`, and ``types`` are the generator's names of dtypes.
+    There is one variant with exact values and three with real ones, or only real ones if the exercise has no exact
+    values. ``seed`` is secret, ``check`` a `kernels_ref.device.Check`, ``types`` are the generator's names of dtypes.
     """
     at = _up(COUNTS + 8 * len(exercise.inputs))
     places = {}
-    fill = []  # random integers for projections, drawn after the launch from streams of their own
+    fill = []  # random integers for projections, drawn after the launch, each from its own random stream
     for scratch in check.scratch:
         count = evaluate_integer(scratch.count, size)
         places[scratch.name] = ("work", at)
@@ -94,7 +94,7 @@ def _bounds(exercise: Exercise, size: Size, kind: str) -> tuple[float, float]:
 
 
 def _flat(kernel: str, count: int, args: tuple[tuple[str, Any], ...]) -> Trusted:
-    """A generator's launch: one thread for four elements."""
+    """A generator's launch, with one thread for each four elements."""
     return Trusted("generate", kernel, (cdiv(count, 4 * _BLOCK), 1, 1), (_BLOCK, 1, 1), args)
 
 

@@ -1,14 +1,14 @@
-"""The GPU child: loads one submission's cubin and runs what the parent asks for, until its context dies.
+"""The GPU child: loads one submission's cubin and answers the parent's requests, until its context is broken.
 
     parent                                         child
-    {"do": "start", "device": 0, …}         ──▶    context, before anything is asked for
-    {"do": "prepare", "support": …}         ──▶    our own kernels, health check  ──▶  {"ready": …}
+    {"do": "start", "device": 0, …}         ──▶    context, early
+    {"do": "prepare", "support": …}         ──▶    the grader's kernels, health check  ──▶  {"ready": …}
     {"do": "load", "cubin": …, "entries": …}──▶    the submission's module        ──▶  {"loaded": true}
     {"do": "run", "plan": …} + arrays       ──▶    one case                       ──▶  {"done": …} + outputs
     {"do": "time", …}                       ──▶    timed launches                 ──▶  {"sample": k}… {"done": …}
 
-An answer with ``fault`` says what the submission did wrong; after a ``dead`` one the process ends, because a CUDA
-context that met an illegal access cannot be used again.
+An answer with ``fault`` is an error of the submission. After an answer with ``dead`` the process ends, because a CUDA
+context cannot be used after an illegal access.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def main() -> None:
 
 
 class GpuWorker:
-    """Answers the parent's requests. ``device`` is the GPU, or what was raised instead of it; tests hand in a fake."""
+    """Answers the parent's requests. ``device`` is the GPU, or the exception of its start; tests pass a fake."""
 
     def __init__(self, channel: Channel, device: Cuda | Exception, printed: Printed) -> None:
         self._channel = channel
@@ -91,12 +91,12 @@ class GpuWorker:
         self._program: LoadedProgram | None = None
 
     def start(self, support: bytes, sandbox: str) -> None:
-        """Load the grader's own kernels, and see that the GPU computes."""
+        """Load the grader's kernels, check that the GPU works, and send the answer."""
         answer, _ = self._guarded(lambda: self._started(support, sandbox), plan=None)
         self._channel.send(answer)
 
     def serve(self) -> None:
-        """Answer until the parent closes the channel, or the context is dead."""
+        """Answer until the parent closes the channel, or the context is broken."""
         from grader.process.channel import ChannelClosed
 
         while True:
@@ -112,7 +112,7 @@ class GpuWorker:
                 return
 
     def _guarded(self, action: Callable[[], Answer], plan: LaunchPlan | None) -> Answer:
-        """Do it; whatever goes wrong becomes an answer."""
+        """The answer of ``action``; every exception becomes an answer."""
         try:
             return action()
         except CudaError as error:
@@ -149,7 +149,7 @@ class GpuWorker:
     # ---------------------------------------------------------------------------------------------- actions
 
     def _started(self, support: bytes, sandbox: str) -> Answer:
-        """A small case of our own with a planted stray byte, too: a GPU that was left in a bad state must not grade."""
+        """Check the GPU with a small case and a stray byte of our own: a GPU in a bad state must not grade."""
         if isinstance(self._made, Exception):
             raise self._made
         self._device = self._made
@@ -189,7 +189,7 @@ class GpuWorker:
         return answer | self._done(), dict(outcome.outputs)
 
     def _time(self, message: dict[str, Any], _: Arrays) -> Answer:
-        from grader.backends.gpu.measure import Stopwatch  # late: the context is to be made as early as possible
+        from grader.backends.gpu.measure import Stopwatch  # late, so that the context is created early
 
         assert self._program is not None
         modules = {name: bytes(message[f"module:{name}"]) for name in message["modules"]}

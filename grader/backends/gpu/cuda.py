@@ -1,7 +1,7 @@
-"""The few device operations that grading needs, over CuPy; what CuPy's runtime lacks comes from cuda-bindings.
+"""The device operations of the grader, with CuPy; what CuPy's runtime lacks comes from cuda-bindings.
 
-Everything above this module is plain Python over plain integers (addresses, bytes), so that tests put a fake device
-in its place. All work goes to one stream of our own, in order. Nothing here imports CuPy until a `Cuda` is made.
+Other modules use only plain integers (addresses, bytes), so that tests can replace `Cuda` by a fake. All work goes to
+one stream, in order. CuPy is imported when a `Cuda` is constructed.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ class CudaError(Exception):
 
 
 PRINTF_BYTES = 32 << 20
-"""Device memory for `printf`. A call takes about 256 bytes of it, however short its text, and old calls are
-overwritten: large enough that a flood is still one when it arrives as text."""
+"""Device memory for `printf`. A call takes about 256 bytes of it, even if its text is short, and old calls are
+overwritten: with this size the text of a full buffer exceeds the limit of output."""
 
 
 class Cuda:
-    """GPU number ``index``. Raises CudaError for whatever CUDA refuses."""
+    """GPU number ``index``. All methods raise CudaError if CUDA reports an error."""
 
     def __init__(self, index: int) -> None:
         from cuda.bindings import driver as bindings
@@ -40,10 +40,10 @@ class Cuda:
         self._runtime, self._driver, self._bindings = runtime, driver, bindings
         self._errors = (runtime.CUDARuntimeError, driver.CUDADriverError)
         runtime.setDevice(index)
-        runtime.deviceSetLimit(runtime.cudaLimitPrintfFifoSize, PRINTF_BYTES)  # also makes the context
+        runtime.deviceSetLimit(runtime.cudaLimitPrintfFifoSize, PRINTF_BYTES)  # also creates the context
         self.stream = Stream(non_blocking=True)
         attribute = bindings.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE
-        self._encode: int | None = None  # the driver's cuTensorMapEncodeTiled, once a tensor map was wanted
+        self._encode: int | None = None  # the address of the driver's cuTensorMapEncodeTiled, once it is needed
         self._persists = int(self._bind("cuDeviceGetAttribute", attribute, index)[0]) > 0
 
     def allocate(self, size: int) -> int:
@@ -61,7 +61,7 @@ class Cuda:
             self._bind("cuMemsetD16Async", address, value, count, self.stream.ptr)
 
     def upload(self, address: int, data: npt.NDArray[np.generic]) -> None:
-        """Copy a host array in. Waits, so that ``data`` may change at once."""
+        """Copy a host array to ``address``. Waits, so that ``data`` may change afterwards."""
         if data.nbytes:
             kind = self._runtime.memcpyHostToDevice
             self._do(self._runtime.memcpyAsync, address, data.ctypes.data, data.nbytes, kind, self.stream.ptr)
@@ -91,7 +91,7 @@ class Cuda:
         return self._do(module.get_function, name)
 
     def allow_shared(self, function: Function, size: int) -> None:
-        """Raise the limit of dynamic shared memory, which is 48 KiB until a kernel asks for more."""
+        """Raise the function's limit of dynamic shared memory to ``size`` bytes; its default is 48 KiB."""
         attribute = self._driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         self._do(self._driver.funcSetAttribute, function.ptr, attribute, size)
 
@@ -111,10 +111,11 @@ class Cuda:
         cooperative: bool = False,
         cluster: Dim3 = (1, 1, 1),
     ) -> None:
-        """Queue one launch. ``args`` are NumPy scalars of the parameters' own types: addresses are ``uint64``, tensor
-        maps ``void``.
+        """Queue one launch. ``args`` are NumPy scalars of the parameters' types: addresses are ``uint64``, tensor maps
+        ``void``.
 
-        CuPy's launch has no clusters and no structures as arguments: the driver's extended launch has.
+        CuPy's launch supports neither clusters nor structures as arguments; for these it is the driver's
+        ``cuLaunchKernelEx``.
         """
         if cluster == (1, 1, 1) and not any(isinstance(arg, np.void) for arg in args):
             keywords = {"stream": self.stream, "enable_cooperative_groups": cooperative}
@@ -142,7 +143,7 @@ class Cuda:
         self._bind("cuLaunchKernelEx", config, function.ptr, pointers.ctypes.data, 0)
 
     def tensor_map(self, wanted: TensorMap, address: int) -> bytes:
-        """The 128 bytes that a kernel takes as a ``CUtensorMap``. Raises CudaError where the GPU has none such."""
+        """The 128 bytes of a ``CUtensorMap``. Raises CudaError if CUDA refuses it."""
         if self._encode is None:
             self._encode = int(self._bind("cuGetProcAddress", b"cuTensorMapEncodeTiled", TENSOR_MAP_SINCE, 0)[0])
         status, encoded = encode(self._bindings, self._encode, wanted, address)
@@ -159,21 +160,21 @@ class Cuda:
         self._do(event.record, self.stream)
 
     def elapsed_s(self, start: Event, stop: Event) -> float:
-        """Seconds between two events that have happened. CUDA's resolution is about half a microsecond."""
+        """Seconds between two completed events. CUDA's resolution is about half a microsecond."""
         return float(self._do(self._runtime.eventElapsedTime, start.ptr, stop.ptr)) * 1e-3
 
     def synchronise(self) -> None:
         self._do(self._runtime.streamSynchronize, self.stream.ptr)
 
     def reset_persisting_l2(self) -> None:
-        """Return cache lines that a kernel asked to keep in L2 to normal use, where the GPU has such lines."""
+        """Reset persisting L2 cache lines to normal, if the GPU has such lines."""
         if self._persists:
             self._bind("cuCtxResetPersistingL2Cache")
 
-    # What only the grader's own measurements need:
+    # Only for the grader's own measurements:
 
     def copy_any(self, to: int, source: int, size: int) -> None:
-        """Queue a copy in whatever direction the addresses say."""
+        """Queue a copy; CUDA finds its direction from the addresses."""
         self._do(self._runtime.memcpyAsync, to, source, size, self._runtime.memcpyDefault, self.stream.ptr)
 
     def allocate_host(self, size: int) -> int:
@@ -184,7 +185,7 @@ class Cuda:
         self._do(self._runtime.freeHost, address)
 
     def as_cupy(self, address: int, shape: LaunchShape) -> Any:
-        """A CuPy array over memory that is not CuPy's."""
+        """A CuPy array at ``address``, in memory of our own."""
         import cupy
         from cupy.cuda import MemoryPointer, UnownedMemory
 
@@ -206,7 +207,7 @@ class Cuda:
             raise CudaError(str(error)) from error
 
     def _bind(self, name: str, *args: Any) -> Any:
-        """One call of cuda-bindings: its results, without the status."""
+        """The results of one function of cuda-bindings, without the status."""
         status, *values = getattr(self._bindings, name)(*args)
         if status != self._bindings.CUresult.CUDA_SUCCESS:
             raise CudaError(f"{getattr(status, 'name', status)}: {name}")
@@ -223,7 +224,7 @@ _TYPES = {
     "uint8": "UINT8", "int16": "UINT16", "uint16": "UINT16", "int32": "INT32", "uint32": "UINT32", "int64": "INT64",
     "uint64": "UINT64",
 }  # fmt: skip
-"""CUtensorMapDataType by dtype. TMA only copies: the sign of small integers, which it has no types for, is all one."""
+"""CUtensorMapDataType by dtype. For small integers it has only unsigned types, which is enough: TMA only copies."""
 
 _U32, _U64, _POINTER, _ENUM = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_int
 _ENCODE = ctypes.CFUNCTYPE(
@@ -234,8 +235,8 @@ _ENCODE = ctypes.CFUNCTYPE(
 def encode(bindings: Any, function: int, wanted: TensorMap, address: int) -> tuple[Any, bytes]:
     """The driver's status, and the 128 bytes; ``function`` is the address of ``cuTensorMapEncodeTiled``.
 
-    The driver wants the map on a boundary of 64 bytes, which cuda-bindings' own object does not lie on: so the function
-    is called at its address, with memory of ours.
+    The driver requires a map that is aligned to 64 bytes. The object of cuda-bindings is not, so the function is called
+    through ctypes, with memory of our own.
     """
     memory = ctypes.create_string_buffer(SIZE + ALIGN)
     at = -(-ctypes.addressof(memory) // ALIGN) * ALIGN
@@ -255,6 +256,6 @@ def encode(bindings: Any, function: int, wanted: TensorMap, address: int) -> tup
         member("CUtensorMapInterleave", "INTERLEAVE_NONE"),
         member("CUtensorMapSwizzle", f"SWIZZLE_{wanted.swizzle}B" if wanted.swizzle else "SWIZZLE_NONE"),
         member("CUtensorMapL2promotion", f"L2_PROMOTION_{promotion}"),
-        member("CUtensorMapFloatOOBfill", "FLOAT_OOB_FILL_NONE"),  # what lies outside reads as zero
+        member("CUtensorMapFloatOOBfill", "FLOAT_OOB_FILL_NONE"),  # elements outside read as zero
     )  # fmt: skip
     return bindings.CUresult(status), ctypes.string_at(at, SIZE)

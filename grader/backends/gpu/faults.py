@@ -1,4 +1,4 @@
-"""What went wrong with a submission on the GPU, in words: CUDA's errors, stray writes, wrong timed outputs. Pure.
+"""Errors of a submission on the GPU as diagnostics: CUDA's errors, stray writes, wrong timed outputs. Pure.
 
 CuPy raises ``CUDADriverError`` and ``CUDARuntimeError``; both name the error at the start of their text, e.g.
 "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered" and "cudaErrorIllegalAddress: …".
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Fault:
-    """One CUDA error in our terms: the ``kind`` of the diagnostic, and what to tell the student."""
+    """A CUDA error as the ``kind`` of a diagnostic, with its message and hint."""
 
     kind: str
     message: str
@@ -75,7 +75,7 @@ FAULTS: dict[str, Fault] = {
     "invalidclustersize": Fault("launch", "CUDA refuses this cluster size"),
     "memoryallocation": Fault("limit", "the program asks for more memory than this GPU has"),
 }
-"""Keys are CUDA's names without their prefix, underscores and case: the driver and the runtime agree on them so."""
+"""Keys are CUDA's names in lower case without prefix and underscores: so driver and runtime have the same names."""
 
 _ALIASES = {
     "outofmemory": "memoryallocation",
@@ -85,30 +85,30 @@ _ALIASES = {
 }
 
 STICKY = frozenset(name for name, fault in FAULTS.items() if fault.verdict in ("crash", "out_of_bounds", "timeout"))
-"""After one of these the context is dead: its process must end."""
+"""Errors after which the context cannot be used: its process must end."""
 
 _NAME = re.compile(r"\b(?:CUDA_ERROR_|cudaError)(\w+)")
 
 
 def error_name(text: str) -> str:
-    """The key into `FAULTS` of an error's text; "" where it names no CUDA error."""
+    """The key in `FAULTS` for an error's text; "" if it names no CUDA error."""
     found = _NAME.search(text)
     name = found[1].replace("_", "").lower() if found else ""
     return _ALIASES.get(name, name)
 
 
 def fault_of(text: str) -> Fault | None:
-    """The fault that a CUDA error's text names; None where it is none that a submission causes."""
+    """The fault for a CUDA error's text; None if submissions do not cause this error."""
     return FAULTS.get(error_name(text))
 
 
 def is_sticky(text: str) -> bool:
-    """Whether the context is dead after this error."""
+    """Whether the context cannot be used after this error."""
     return error_name(text) in STICKY
 
 
 def fault_diagnostic(fault: Fault, kernel: str | None, line: int | None = None) -> Diagnostic:
-    """The diagnostic that a student sees. ``line`` is the launch line's; the GPU does not tell the faulting one."""
+    """The diagnostic of a fault. ``line`` is the launch line: the GPU does not tell the faulting line."""
     where = f" in {kernel}" if kernel else ""
     return Diagnostic(kind=fault.kind, message=f"{fault.message}{where}", kernel=kernel, line=line, hint=fault.hint)
 
@@ -129,7 +129,7 @@ def stray_diagnostic(stray: Stray, kernel: str | None) -> Diagnostic:
 
 
 def mismatch_diagnostic(found: Mismatch, setup: Setup) -> Diagnostic:
-    """The diagnostic of a timed launch whose output, or whose input afterwards, is wrong."""
+    """The diagnostic of a timed launch with a wrong output or a changed input."""
     where = f"at the timed size {size_in_words(setup.size)}, launch {found.sample}"
     if found.changed:
         name, count = next(iter(found.changed.items()))

@@ -1,6 +1,6 @@
-"""Ceilings by themselves and library baselines, timed by the same method as submissions. Child side.
+"""Timing ceilings and library baselines, by the same method as submissions. Child side.
 
-Nothing hostile is in the process: only the course's own files are measured here.
+The process has only the course's own files, nothing hostile.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SAMPLES = 20
 
 
 def time_ceiling(device: Cuda, support: Module, cubin: bytes | None, request: Mapping[str, Any]) -> list[float]:
-    """Seconds of one ceiling, sample by sample: its kernel on memory of its own, or a copy between two arrays."""
+    """The samples of one ceiling, in seconds: of its kernel on its own memory, or of a copy between two arrays."""
     memory = device.allocate(request["bytes"])
     host = device.allocate_host(request["host_bytes"]) if request["host_bytes"] else 0
     device.fill8(memory, 0, request["bytes"])
@@ -45,9 +45,9 @@ def time_ceiling(device: Cuda, support: Module, cubin: bytes | None, request: Ma
 def time_library(
     device: Cuda, support: Module, arena: Arena, request: Mapping[str, Any], shapes: tuple[LaunchShape, ...]
 ) -> list[float]:
-    """Seconds of a library call on arrays of these shapes; ``request`` holds the baseline's source and function.
+    """The samples of a library call on arrays of these shapes, in seconds; [] if the library is not installed.
 
-    The list is empty where that library is not installed.
+    ``request`` has the baseline's source and function.
     """
     try:
         run = _prepared(request, {shape.name: device.as_cupy(arena.address(shape.name), shape) for shape in shapes})
@@ -61,7 +61,7 @@ def time_library(
 
 
 def time_host_library(device: Cuda, request: Mapping[str, Any], shapes: tuple[LaunchShape, ...]) -> list[float]:
-    """As `time_library` on arrays in pinned host memory, by the clock: the call returns when its output is there."""
+    """As `time_library`, on arrays in pinned host memory and by the CPU's clock: the call waits for its output."""
     try:
         run = _prepared(request, {shape.name: device.pinned_array(shape) for shape in shapes})
     except ImportError:

@@ -1,10 +1,10 @@
 """Timed launches: fresh inputs, an empty L2 and a verified output for every sample. Child side.
 
-    make inputs ─ poison ─ restore variables ─ wipe the checks' work ─ control copy ─ empty the L2
-      ─▶ event ─ the submission ─ event ─▶ guards whole? ─ inputs unchanged? ─ outputs right? ─ now and then the ceiling
+    make inputs ─ poison ─ restore variables ─ wipe the work area ─ control copy ─ empty the L2
+      ─▶ event ─ the submission ─ event ─▶ guards intact? ─ inputs unchanged? ─ outputs right? ─ sometimes: the ceiling
 
-Everything up to the second event is queued without waiting, so the launches are in the queue before the L2 is empty
-and the host's speed does not count. Expected values exist only between a check and the wipe.
+Everything up to the second event is queued without waiting, so that the launches are in the queue before the L2 is
+empty and the host's speed does not count. Expected values exist only from a check to the next wipe.
 """
 
 from __future__ import annotations
@@ -27,20 +27,21 @@ from grader.verdict import Diagnostic
 
 LEAST_WARM_UPS = 2
 WARM_UP_S = 0.25  # at most, while the clocks rise
-STEADY = 1.03  # the control kernel is back within 3 % of its best
+STEADY = 1.03  # the control kernel is within 3 % of its best time
 
 FLUSH = 4
-"""Each buffer in L2 sizes. Twice the L2 left some dirty lines: on an H200 a 1 GiB read then took 0.4 % longer."""
-LEAST_BYTES = 64 << 20  # also where the L2 is small: a shorter control copy would mostly be launch
+"""The size of each buffer in L2 sizes. With 2 some dirty lines remained: a 1 GiB read took 0.4 % longer on an H200."""
+LEAST_BYTES = 64 << 20  # if the L2 is small: a shorter control copy would mostly measure the launch
 _BLOCK = 256
 _READ_BLOCKS_PER_MIB = 8
 
 
 class L2:
-    """Two buffers, several times the L2: one is written, which drives all else out; one is clean, and is read after.
+    """Empties the L2 with two buffers several times its size: it writes one, which evicts everything else, and then
+    reads the other, which is clean.
 
-    Without the read, the timed kernel would pay for writing back what the flush left dirty (on an H200 that cost a
-    1 GiB read 4 % and a 16 MiB read 20 %). ``support`` is the module of support.cu.
+    Without the read, the timed kernel would pay for writing back dirty lines (on an H200 4 % of a 1 GiB read and 20 %
+    of a 16 MiB read). ``support`` is the module of support.cu.
     """
 
     def __init__(self, device: Cuda, support: Module, l2_bytes: int) -> None:
@@ -53,7 +54,7 @@ class L2:
         device.fill8(self._clean, 0, self._size + 256)
 
     def empty(self) -> None:
-        """Queue: persisting lines back to normal, write one buffer, read the other."""
+        """Queue: reset persisting lines, write one buffer, read the other."""
         self._device.reset_persisting_l2()
         self._device.fill8(self._dirty, 0x5A, self._size)
         count, sink = self._size // 16, self._clean + self._size
@@ -62,7 +63,7 @@ class L2:
         self._device.launch(self._read, (blocks, 1, 1), (_BLOCK, 1, 1), args)
 
     def control(self, start: Event, stop: Event) -> None:
-        """Queue the control copy between two events: its time is the machine's, whatever the submission is."""
+        """Queue the control copy between two events: its time depends on the machine only, not on the submission."""
         count = self._size // 16
         args = [np.uint64(self._clean), np.uint64(self._dirty), np.uint64(count)]
         self._device.record(start)
@@ -75,9 +76,8 @@ class L2:
 
 
 class TrustedKernels:
-    """Launches `Trusted` kernels, the grader's own beside a submission, loaded from their cubins.
-
-    ``areas`` are the addresses of memory that they alone use, by name.
+    """Launches `Trusted` kernels, the grader's own. ``modules`` are their cubins, ``areas`` the addresses of their own
+    memory, by name.
     """
 
     def __init__(
@@ -90,14 +90,14 @@ class TrustedKernels:
         self._functions: dict[tuple[str, str], Function] = {}
 
     def prepare(self, launches: Iterable[Trusted]) -> None:
-        """Find all kernels beforehand, so that nothing is loaded between samples."""
+        """Get all functions, so that nothing is loaded between samples."""
         for launch in launches:
             key = (launch.module, launch.kernel)
             if key not in self._functions:
                 self._functions[key] = self._device.function(self._modules[launch.module], launch.kernel)
 
     def queue(self, launches: Iterable[Trusted], sample: int) -> None:
-        """Queue the launches in order; ``sample`` is the number of the timed launch that they belong to."""
+        """Queue the launches in order; ``sample`` is the number of their timed launch."""
         for launch in launches:
             args = [self._argument(kind, value, sample) for kind, value in launch.args]
             function = self._functions[launch.module, launch.kernel]
@@ -147,10 +147,11 @@ class Stopwatch:
     modules: Mapping[str, bytes]
 
     def run(self, run: TimedRun, l2_bytes: int, tell: Callable[[int], None]) -> RawSamples:
-        """Warm up, then take the samples; ``tell`` is called after each launch sequence, so that the parent can wait.
+        """Warm up, then take the samples; ``tell`` is called after each one, so that the parent's time limit holds for
+        one sample.
 
-        Warming up is taking whole samples, which are thrown away, until the control kernel is steady. Raises CudaError
-        where the submission fails on the way, Unsupported where the GPU has too little memory.
+        The warm-up takes samples, and discards them, until the control kernel is steady. Raises CudaError if the
+        submission fails, Unsupported if the GPU has too little memory.
         """
         try:
             self._prepare(run, l2_bytes)
@@ -194,7 +195,7 @@ class Stopwatch:
             try:
                 self._ceiling = device.allocate(run.ceiling_bytes)
             except CudaError:
-                pass  # a smaller GPU: then no ceiling stands beside the peak
+                pass  # the GPU has too little memory: no ceiling is measured
             else:
                 device.fill8(self._ceiling, 0, run.ceiling_bytes)  # written once
         areas = {"work": self._work, "ceiling": self._ceiling}
@@ -205,9 +206,9 @@ class Stopwatch:
         device.synchronise()
 
     def _take(self, sample: int, log: _Log, *, ceiling: bool) -> None:
-        """One sample, verified; its time counts where its data are ordinary.
+        """Take and verify one sample; its time counts if its values are ordinary.
 
-        A wrong output or a stray write is noted in the log; a fault raises CudaError.
+        A wrong output or a stray write goes to the log; a fault raises CudaError.
         """
         device = self.device
         variant = self._timed.variants[sample % len(self._timed.variants)]
@@ -249,7 +250,7 @@ class Stopwatch:
         device.record(stop)
 
     def _verify(self, sample: int, variant: Variant) -> Mismatch | None:
-        """Run the checks on what the launch left; None where all is right."""
+        """Run the checks after the launch; None if everything is right."""
         run, device = self._timed, self.device
         device.fill8(self._work, 0, run.work_bytes)
         device.fill8(self._work + 8, 0xFF, 8)  # findings begin as {0, ~0, 0}
@@ -265,7 +266,7 @@ class Stopwatch:
         return Mismatch(sample, variant.kind, bad, first, self._element(first), expected, changed)
 
     def _element(self, index: int) -> float:
-        """One element of the judged output, as a number."""
+        """One element of the checked output as a float; NaN if there is no such element."""
         shape = next(s for s in self._timed.shapes if s.name == self._timed.judged)
         kind = np.dtype(shape.dtype)
         if not 0 <= index < shape.count:
@@ -275,7 +276,7 @@ class Stopwatch:
 
 
 def _warm(control_s: Sequence[float], spent_s: float) -> bool:
-    """Whether the clocks have risen: the control kernel is near its best again, or the time for warming is over."""
+    """Whether the warm-up is over: the control kernel is near its best time, or the time for it is over."""
     if len(control_s) < LEAST_WARM_UPS:
         return spent_s > 4 * WARM_UP_S and len(control_s) >= 1
     return control_s[-1] <= STEADY * min(control_s) or spent_s > WARM_UP_S

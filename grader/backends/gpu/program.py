@@ -22,9 +22,10 @@ from grader.launch import Constant, LaunchPlan, TensorMap, Zero
 
 
 class LoadedProgram:
-    """One cubin in the device's memory. Raises CudaError where CUDA refuses it.
+    """A loaded cubin. Raises CudaError if CUDA refuses it.
 
-    ``support`` is the module of support.cu, whose kernel restores variables; without it the cubin is loaded again.
+    ``support`` is the module of support.cu, with a kernel that restores variables; without it `restore` loads the cubin
+    again.
     """
 
     def __init__(self, device: Cuda, cubin: bytes, entries: tuple[Entry, ...], support: Module | None = None) -> None:
@@ -43,17 +44,17 @@ class LoadedProgram:
         self._module = self._device.load(self._cubin)
 
     def restore(self) -> None:
-        """Put every `__device__` and `__constant__` variable back: nothing is carried from one launch to the next."""
+        """Give every `__device__` and `__constant__` variable its initial value again."""
         if self._snapshot is not None:
             self._snapshot.restore()
             return
         self._device.synchronise()
         self._load()
         if self._plan is not None:
-            self.prepare(self._plan)  # a module that was loaded again has new kernels
+            self.prepare(self._plan)  # the functions belong to the old module
 
     def set_constants(self, constants: tuple[Constant, ...], arena: Arena) -> None:
-        """Fill `__constant__` arrays from buffers. Raises SubmissionError where a symbol is missing or too small."""
+        """Fill `__constant__` arrays from buffers. Raises SubmissionError if a symbol is missing or too small."""
         for constant in constants:
             try:
                 address, size = self._device.variable(self._module, constant.symbol)
@@ -70,7 +71,7 @@ class LoadedProgram:
             self._device.copy(address, arena.address(constant.buffer), needed)
 
     def prepare(self, plan: LaunchPlan) -> None:
-        """Find the plan's kernels and allow their dynamic shared memory, so that queueing launches is quick."""
+        """Get the plan's functions and allow their dynamic shared memory, so that `queue` is quick."""
         self._plan = plan
         for launch in plan.launches:
             function = self._function(launch.kernel)
@@ -96,9 +97,9 @@ class LoadedProgram:
             )
 
     def _map(self, wanted: TensorMap, address: int) -> bytes:
-        """The map of the buffer where it lies now; encoded once for each address, so that queueing stays quick.
+        """The tensor map for a buffer at ``address``; encoded once, so that `queue` is quick.
 
-        Raises SubmissionError (``invalid``) where CUDA refuses it.
+        Raises SubmissionError (``invalid``) if CUDA refuses it.
         """
         if (wanted, address) not in self._encoded:
             try:
@@ -116,7 +117,7 @@ class LoadedProgram:
         return self._functions[name]
 
     def _take_snapshot(self, support: Module | None) -> tuple[Snapshot | None, str]:
-        """The snapshot, and in words how variables will be restored; None: by loading the cubin again."""
+        """The snapshot, and in words how `restore` works; None if it has to load the cubin again."""
         sections = state_sections(self._cubin)
         if support is None and sections:
             return None, "loading again: there are no kernels of our own"
@@ -138,11 +139,10 @@ def run_case(
     *,
     keeps_state: bool = False,
 ) -> Execution:
-    """Run the plan once: fresh arrays, the launches in order, then everything that may have gone wrong.
+    """Run the plan once: fresh arrays, the launches in order, then the checks of guard zones and inputs.
 
-    ``keeps_state``: the program's variables hold what the case before left there.
-
-    Raises CudaError where a kernel or launch failed, SubmissionError for bad arguments.
+    With ``keeps_state`` the program's variables keep their values from the case before. Raises CudaError if a kernel or
+    a launch fails, SubmissionError for bad arguments.
     """
     arena.lay_out(shapes)
     for shape in shapes:
@@ -174,6 +174,6 @@ def run_case(
 
 
 def only_kernel(plan: LaunchPlan) -> str | None:
-    """The kernel's name where the plan launches only one; the GPU does not tell which of several it was."""
+    """The kernel's name if the plan launches only one, else None: the GPU does not tell which kernel failed."""
     names = {launch.kernel for launch in plan.launches}
     return names.pop() if len(names) == 1 else None

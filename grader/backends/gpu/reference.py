@@ -1,8 +1,8 @@
-"""What is trusted: a course's checks of timed outputs and its ceilings, and CUDA files, assembled. Parent side.
+"""Trusted files: a course's checks of timed outputs, its ceilings, and CUDA files as cubins. Parent side.
 
-CUDA files of the grader and the course go the way of a submission, and are cached by content like one.
-`kernels_ref/device` and `kernels_ref/ceilings` are plain data with CUDA files beside them; a course without its own
-uses the built-in one. Their docstrings are the format's documentation.
+CUDA files of the grader and the course are compiled like a submission, and cached by content. `kernels_ref/device` and
+`kernels_ref/ceilings` are plain data with CUDA files beside them, and their docstrings document the format; a course
+without them uses the built-in ones.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def ceiling_data(course: Course) -> ModuleType:
 
 
 def find(course: Course, folder: str, table: str, name: str) -> tuple[Any, Path] | None:
-    """The entry ``name`` of a table (``CHECKS``, ``CEILINGS``) and the folder of its files; None where there is none.
+    """The entry ``name`` of a table (``CHECKS``, ``CEILINGS``) and the folder of its files; None if there is none.
 
-    The course's own table is looked at first, then the built-in one.
+    The course's own table comes before the built-in one.
     """
     for root in _roots(course):
         place = root / folder
@@ -52,9 +52,9 @@ def baseline_source(course: Course, module: str) -> str:
 
 
 def trusted_file(course: Course | None, *names: str, why: str = "") -> Path:
-    """The first of these files of `kernels_ref`: the course's own, where one is given, before the built-in one.
+    """The first of these files of `kernels_ref`, in the course, if one is given, before the built-in course.
 
-    Raises GraderFault where there is none, which ends with ``why`` one is needed.
+    Raises GraderFault if there is none; its message ends with ``why``.
     """
     places = (root / name for name in names for root in _roots(course))
     found = next((place for place in places if place.is_file()), None)
@@ -91,19 +91,19 @@ _SUPPORT = Path(__file__).with_name("support.cu")
 
 
 def support_cubin(gpu: Gpu) -> bytes:
-    """support.cu for this GPU: guard checks, the L2 flush, the control kernel."""
+    """The cubin of support.cu for this GPU: kernels for guard checks, the L2 flush, and the control copy."""
     return cubin(_SUPPORT.read_text(), _SUPPORT.name, gpu.arch, target_of(gpu))
 
 
 def target_of(gpu: Gpu) -> str:
-    """The PTX target of one PTX for everything: this GPU's, 8.0 at most."""
+    """The PTX target for this GPU: its architecture, at most sm_80."""
     major, minor = min(gpu.compute_capability, (8, 0))
     return f"sm_{major}{minor}"
 
 
 @cache
 def cubin(source: str, name: str, arch: str, target: str) -> bytes:
-    """Compile and assemble a trusted file. Raises GraderFault where it does not compile: it is the course's own."""
+    """The cubin of a trusted file. Raises GraderFault if it does not compile."""
     from grader.compile import assemble, compile_source
 
     try:

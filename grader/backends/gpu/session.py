@@ -1,4 +1,4 @@
-"""The parent's side of a GPU child: requests, deadlines, and what a silent or dead child means."""
+"""The parent's side of a GPU child: requests, time limits, and errors of a child that hangs or dies."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
     Answer = tuple[dict[str, Any], dict[str, npt.NDArray[np.generic]]]
 
-START_S = 60.0  # a cold machine reads libraries from a slow disk; a warm one starts in under a second
+START_S = 60.0  # for a machine that reads the libraries from a slow disk; usually it takes less than a second
 LOAD_S = 20.0
-SETTLE_S = 2.0  # what a case needs beside its launches: copies, checks
+SETTLE_S = 2.0  # for the copies and checks of a case
 
 
 class ChildSession(Closing):
-    """One submission in one child. A context manager; on exit the child is gone, with whatever it still ran."""
+    """One submission in one child. A context manager, which ends the child on exit."""
 
     def __init__(self, child: Child, limits: Limits) -> None:
         self._child = child
@@ -47,23 +47,23 @@ class ChildSession(Closing):
 
     @property
     def program(self) -> Program:
-        """The submission that was loaded."""
+        """The loaded submission."""
         assert self._program is not None
         return self._program
 
     def wait_ready(self) -> None:
-        """Wait until the child's context is up. Raises GraderFault where it does not start."""
+        """Wait until the child's context is ready. Raises GraderFault if it does not start."""
         ready, _ = self._await(START_S)
         self._ready = True
         self.sandbox = str(ready.get("sandbox", "none"))
         self.begin(LOAD_S)
 
     def begin(self, extra_s: float = 0.0) -> None:
-        """Count the session's time from now: what the machine or the grader needed before is not the submission's."""
+        """Start the session's time limit now, with ``extra_s`` added: the time before was not the submission's."""
         self._ends = time.monotonic() + self.limits.total_s + extra_s
 
     def _load(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Hand the program over once the child is ready. Raises SubmissionError where it cannot be loaded."""
+        """Wait until the child is ready and load the program. Raises SubmissionError if it cannot be loaded."""
         if not self._ready:
             self.wait_ready()
         answer = self.call(request, LOAD_S)
@@ -71,7 +71,7 @@ class ChildSession(Closing):
         return answer
 
     def call(self, request: dict[str, Any], timeout_s: float) -> dict[str, Any]:
-        """One request of the grader's own (ceilings, baselines); its answer."""
+        """The answer to one request of the grader (ceilings, baselines)."""
         self._send(request)
         answer, _ = self._await(timeout_s)
         return answer
@@ -91,7 +91,7 @@ class ChildSession(Closing):
             raise self._stop(self._died()) from None
 
     def _await(self, timeout_s: float, *, keep_fault: bool = False) -> Answer:
-        """The next answer; a fault is raised unless it is wanted as it is."""
+        """The next answer. A fault is raised, unless ``keep_fault``."""
         allowed_s = self._allowed(timeout_s)
         try:
             answer, arrays = self._child.channel.receive(self._watched_for(allowed_s))
@@ -106,11 +106,11 @@ class ChildSession(Closing):
         return answer, arrays
 
     def _watched_for(self, allowed_s: float) -> float:
-        """Watch the child while it works; the seconds that are left to wait for its answer."""
+        """Seconds to wait for the child's answer; subclasses may check the child first."""
         return allowed_s
 
     def _allowed(self, timeout_s: float) -> float:
-        """``timeout_s``, or once the child is ready what is left of the session's time."""
+        """``timeout_s``, but once the child is ready at most the rest of the session's time."""
         return max(0.0, min(timeout_s, self._ends - time.monotonic())) if self._ready else timeout_s
 
     def _raise_if_bad(self, answer: dict[str, Any], keep_fault: bool) -> None:
@@ -130,7 +130,7 @@ class ChildSession(Closing):
         return SubmissionError(answer["fault"], answer["message"], diagnostics=found, hint=answer.get("hint", ""))
 
     def _stop(self, error: WarpgradeError) -> WarpgradeError:
-        """The session is over: the child is ended, and every later request gets this same error."""
+        """End the child; every later request raises the same ``error``."""
         self._stopped = error
         self._child.close()
         return error
@@ -145,7 +145,7 @@ class ChildSession(Closing):
         return SubmissionError("timeout", message, diagnostics=(found,), hint=hint)
 
     def _too_long(self, who: str, seconds: float) -> str:
-        """Which limit was passed: that of ``who``, or the session's."""
+        """The exceeded limit in words: that of ``who``, or the session's."""
         if time.monotonic() >= self._ends:
             return f"all runs together did not finish within {self.limits.total_s:.3g} s"
         return f"{who} did not finish within {seconds:.3g} s"
@@ -163,7 +163,7 @@ class ChildSession(Closing):
 class GpuSession(ChildSession):
     """One kernel submission: its cases and its timed launches.
 
-    ``restored_by`` says how its variables are put back before each launch sequence.
+    ``restored_by`` says how its variables are restored before each launch sequence.
     """
 
     restored_by = ""
@@ -171,16 +171,16 @@ class GpuSession(ChildSession):
     _arch = ""
 
     def prepare(self, support: bytes) -> None:
-        """Hand over the grader's own kernels, without waiting for the context."""
+        """Send the grader's own kernels, without waiting for the context."""
         self._send({"do": "prepare", "support": support})
 
     def load(
         self, program: Program, cubin: bytes, resources: Mapping[str, Resources] | None = None, arch: str = ""
     ) -> None:
-        """Hand the assembled program over, in place of the last one where there is one: another variant of one
-        submission. With what its kernels need on ``arch``, a case says more of a launch that does not fit than CUDA.
+        """Load the assembled program; it replaces the one before, for variants of one submission.
 
-        Raises GraderFault, SubmissionError (``limit``).
+        With ``resources`` on ``arch`` the finding on a launch that does not fit says more than CUDA's error. Raises
+        GraderFault, SubmissionError (``limit``).
         """
         self._program, self._resources, self._arch = program, resources or {}, arch
         entries = [asdict(entry) for entry in program.entries]
@@ -189,8 +189,8 @@ class GpuSession(ChildSession):
     def run(self, run: CaseRun) -> Execution:
         """Run one case on fresh buffers.
 
-        A stray write, a crash or a printf flood is an Execution with ``failure``. Raises SubmissionError (``timeout``,
-        ``crash`` of the process) for what ends the session, Unsupported, GraderFault.
+        A stray write, a crash of the kernel or too much output is an Execution with ``failure``. Raises SubmissionError
+        (``timeout``, ``crash`` of the process) if the session ends, Unsupported, GraderFault.
         """
         unfit = first_misfit(run.plan, self._resources, self._arch, self.program.name)
         if unfit is not None:
@@ -207,7 +207,7 @@ class GpuSession(ChildSession):
             failure, found = "limit", (self._too_much(),)
         return Execution(
             outputs=outputs,
-            launches=tuple(  # a GPU counts nothing
+            launches=tuple(  # without counters
                 LaunchRecord(x.kernel, x.grid, x.block, x.shared_bytes, {}, backend="gpu") for x in run.plan.launches
             ),
             diagnostics=found,
@@ -219,9 +219,9 @@ class GpuSession(ChildSession):
         )
 
     def time(self, run: TimedRun, modules: Mapping[str, bytes], l2_bytes: int) -> RawSamples:
-        """Time the submission; every launch sequence must end within ``launch_s``, the whole within ``total_s``.
+        """Time the submission; every launch sequence must end within ``launch_s``, all within ``total_s``.
 
-        Raises SubmissionError where it fails on the way.
+        Raises SubmissionError if the submission fails.
         """
         request: dict[str, Any] = {"do": "time", "timed": asdict(run), "l2_bytes": l2_bytes}
         request |= {"modules": list(modules)} | {f"module:{name}": cubin for name, cubin in modules.items()}

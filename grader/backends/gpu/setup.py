@@ -1,4 +1,4 @@
-"""What timing one submission needs, put together from the exercise, its course and the GPU. Parent side."""
+"""Everything for timing one submission, from the exercise, its course and the GPU. Parent side."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Setup:
-    """One timed size on one GPU. ``work`` is in bytes or operations, as the target's unit counts; ``peak`` is per
-    second; ``bytes_and_flops`` is all of the work.
+    """One timed size on one GPU. ``work`` is in the target's unit (bytes or operations), ``peak`` in this unit per
+    second; ``bytes_and_flops`` is the whole work.
     """
 
     run: TimedRun
@@ -46,7 +46,7 @@ class Setup:
 
     @property
     def limit(self) -> float | None:
-        """The rate that no kernel can pass."""
+        """The rate that no kernel can exceed, in the unit per second; None if unknown."""
         return roofline.limit_of(self.unit, self.limits)
 
     def roof(self, median_s: float) -> Roof | None:
@@ -56,8 +56,8 @@ class Setup:
 def prepare(entry: CourseExercise, program: Program, gpu: Gpu, seed: int, *, samples: int = 24) -> Setup:
     """Everything for timing ``program`` at the exercise's timed size.
 
-    Raises SubmissionError ``invalid`` where its launch lines do not fit that size, GraderFault where the course lacks
-    the trusted check.
+    Raises SubmissionError ``invalid`` if its launch lines do not fit that size, GraderFault if the course lacks the
+    trusted check.
     """
     from grader.launch import parse_launches, resolve_launches
 
@@ -116,18 +116,18 @@ SINK_BYTES = 256
 
 @dataclass(frozen=True)
 class Sized:
-    """A ceiling with every expression evaluated. ``bytes`` and ``host_bytes`` are the memory that its arrays take."""
+    """A ceiling with all expressions evaluated. ``bytes`` and ``host_bytes`` are the memory of its arrays."""
 
     work: float  # in the ceiling's unit
-    launches: tuple[Trusted, ...]  # none: it is a copy from the first array to the second
+    launches: tuple[Trusted, ...]  # (): the ceiling is a copy from the first array to the second
     bytes: int
     host_bytes: int
     arrays: tuple[tuple[str, int, int, str], ...]  # name, offset in its memory, bytes, "device" | "host"
 
 
 def sized(ceiling: Any, work_bytes: float, work_flops: float, sm_count: int) -> Sized:
-    """The ceiling for a task that moves ``work_bytes`` and computes ``work_flops``: the simplest kernel of the same
-    bytes and mix.
+    """The ceiling for a task that moves ``work_bytes`` and computes ``work_flops``: the simplest kernel with the same
+    work.
 
     ``ceiling`` is an entry of `kernels_ref/ceilings`, whose docstring explains its expressions.
     """
@@ -160,7 +160,7 @@ def sized(ceiling: Any, work_bytes: float, work_flops: float, sm_count: int) -> 
 
 
 def _ceiling_of(entry: CourseExercise, exercise: Exercise, size: Size, gpu: Gpu) -> tuple[Sized, Path] | None:
-    """The target's ceiling at the timed size, and its file; None where the exercise names none that has a kernel."""
+    """The target's ceiling at the timed size, and its file; None if it has none, or none with a kernel on the GPU."""
     if exercise.target is None or not exercise.target.ceiling:
         return None
     name = exercise.target.ceiling

@@ -1,12 +1,12 @@
-"""A program's `__device__` and `__constant__` variables, and a copy of what they held when it was loaded. Child side.
+"""A program's `__device__` and `__constant__` variables, and a copy of their initial values. Child side.
 
-Where a cubin keeps them: it is a 64-bit little-endian ELF file (System V gABI). Initialised variables are in
-``.nv.global.init``, zeroed ones in ``.nv.global``, constants in ``.nv.constant3`` (``.nv.constant0`` holds the
-parameters, and is not touched).
+A cubin is a 64-bit little-endian ELF file (System V gABI). Initialised variables are in its section
+``.nv.global.init``, zeroed ones in ``.nv.global``, constants in ``.nv.constant3`` (``.nv.constant0`` has the
+parameters, and is not copied).
 
-Every variable is copied by itself, with the address and the size that CUDA tells: the driver places each one where it
-likes, whatever the ELF section looks like, and refuses copies that reach from one into the next. Large variables and
-constants are copied by the driver; small ones, of which libcu++ brings a thousand, by one kernel.
+Each variable is copied separately, with address and size from CUDA: the driver does not keep the order and the gaps of
+the ELF section, and refuses a copy that spans two variables. Large variables and constants are copied by the driver;
+small ones, of which libcu++ has a thousand, by one kernel.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _OBJECT = 1  # st_info type STT_OBJECT
 _WIDEST_ALIGNMENT = 256
 _STATE_SECTIONS = (".nv.global", ".nv.global.init", ".nv.constant3")
 
-SMALL = 4096  # bytes; above, one block would copy longer than a call of the driver takes
+SMALL = 4096  # bytes; for more, a call of the driver is faster than a copy by one block
 _BLOCK = 64
 _ALIGNMENT = 16
 
 
 @dataclass(frozen=True)
 class ModuleVariable:
-    """A `__device__` or `__constant__` variable: its place in its section, in bytes."""
+    """A `__device__` or `__constant__` variable: offset in its section, and size, in bytes."""
 
     name: str
     offset: int
@@ -43,7 +43,7 @@ class ModuleVariable:
 
 @dataclass(frozen=True)
 class StateSection:
-    """One section of variables; ``size`` in bytes."""
+    """A section with variables; ``size`` in bytes."""
 
     name: str
     size: int
@@ -51,7 +51,7 @@ class StateSection:
 
     @property
     def unnamed(self) -> int:
-        """Bytes that no variable's name leads to, beyond what alignment leaves between two of them."""
+        """Bytes outside named variables, without the gaps of alignment."""
         end, missing = 0, 0
         for variable in sorted(self.variables, key=lambda v: v.offset):
             gap = variable.offset - end
@@ -61,7 +61,7 @@ class StateSection:
 
 
 def state_sections(cubin: bytes) -> tuple[StateSection, ...]:
-    """The sections that hold variables, each with those that have a name. Raises GraderFault if it is no ELF file."""
+    """The sections with variables, each with its named variables. Raises GraderFault if it is not an ELF file."""
     try:
         return _state_sections(cubin)
     except (struct.error, IndexError, UnicodeDecodeError) as error:
@@ -73,11 +73,11 @@ def _state_sections(cubin: bytes) -> tuple[StateSection, ...]:
         raise GraderFault("the assembled program is not a 64-bit ELF file")
     (start,) = struct.unpack_from("<Q", cubin, 0x28)
     entry_size, count, names = struct.unpack_from("<HHH", cubin, 0x3A)
-    # of each: name's offset, type, flags, address, offset, size, link, info, alignment, size of an entry
+    # each: offset of the name, type, flags, address, offset, size, link, info, alignment, size of an entry
     headers = [_SECTION.unpack_from(cubin, start + i * entry_size) for i in range(count)]
 
     def text(strings: int, offset: int) -> str:
-        """A name in the string table that is section number ``strings``."""
+        """The name at ``offset`` in the string table, which is section number ``strings``."""
         begin = headers[strings][4] + offset
         return cubin[begin : cubin.index(b"\0", begin)].decode()
 
@@ -101,7 +101,7 @@ Find = Callable[[str], tuple[int, int]]
 
 @dataclass(frozen=True)
 class Piece:
-    """One variable on the device: its address, its size in bytes, and where in the copy it is kept."""
+    """One variable on the device: its address, its size in bytes, and its offset in the copy."""
 
     address: int
     size: int
@@ -110,9 +110,9 @@ class Piece:
 
 
 class Snapshot:
-    """A copy of all variables. Raises CudaError where one of them cannot be found or copied.
+    """A copy of all variables. Raises CudaError if a variable cannot be found or copied.
 
-    ``copy_pieces`` is the kernel of support.cu; ``find`` gives the address and the size of a variable.
+    ``copy_pieces`` is the kernel of support.cu; ``find`` returns the address and the size of a variable.
     """
 
     def __init__(self, device: Cuda, copy_pieces: Function, sections: Sequence[StateSection], find: Find) -> None:
@@ -139,14 +139,14 @@ class Snapshot:
         return len(self._pieces)
 
     def restore(self) -> None:
-        """Queue: every variable holds again what it held when the snapshot was made."""
+        """Queue the copies that restore every variable."""
         for piece in self._pieces:
             if not piece.by_kernel:
                 self._device.copy(piece.address, self._copy + piece.offset, piece.size)
         self._queue_small(self._table)
 
     def _uploaded(self, rows: list[tuple[int, int, int]]) -> int:
-        """A table of (to, from, bytes) on the device; 0 where it is empty."""
+        """The address of a table of (to, from, bytes) on the device; 0 if it is empty."""
         if not rows:
             return 0
         table = np.array(rows, dtype=np.uint64)
@@ -172,7 +172,7 @@ def _pieces(sections: Sequence[StateSection], find: Find) -> list[Piece]:
                 raise CudaError(f"{error} (variable {variable.name})") from error
             if size < variable.size:
                 raise CudaError(f"CUDA tells {size} bytes for {variable.name}, which has {variable.size}")
-            # A kernel must not write constants: the constant caches hear of the driver's copies only.
+            # A kernel must not write constants: the constant caches are coherent only with the driver's copies.
             by_kernel = not section.name.startswith(".nv.constant") and size <= SMALL
             pieces.append(Piece(address, size, end, by_kernel))
             end += -(-size // _ALIGNMENT) * _ALIGNMENT

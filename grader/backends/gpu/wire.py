@@ -1,4 +1,4 @@
-"""The records that cross the pipe to the GPU child beside plans: `dataclasses.asdict` there, `plans.from_json` back."""
+"""The records in messages between parent and GPU child, by `dataclasses.asdict` and `plans.from_json`."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class Trusted:
 
 @dataclass(frozen=True)
 class Variant:
-    """One kind of values (``exact`` or ``real``): how inputs are made, and how outputs are checked afterwards.
+    """The launches for one kind of values (``exact`` or ``real``) before and after the timed launch.
 
-    ``check`` runs after the launch: it looks whether inputs are unchanged, draws what it needs and fills the findings;
-    ``explain`` only where something is bad.
+    ``generate`` makes the inputs. ``check`` checks that inputs are unchanged and compares outputs, with its result in
+    the findings; ``explain`` runs only if a check failed.
     """
 
     kind: str
@@ -56,13 +56,13 @@ class Variant:
 
     @property
     def ordinary(self) -> bool:
-        """Whether a time on these values counts: exact ones are small integers, on which a GPU draws less power."""
+        """Whether a time with these values counts: with exact values, small integers, a GPU draws less power."""
         return self.kind == "real"
 
 
 @dataclass(frozen=True)
 class TimedRun:
-    """Everything that the child needs to time one submission.
+    """The request to time one submission.
 
     The work area begins with the findings of the check (24 bytes: bad, first, worst), the explanation (16 bytes: index
     and expected, float64), padding to 64, and one 64-bit count of changed elements for each of ``inputs``; the rest is
@@ -88,7 +88,7 @@ class TimedRun:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """What a check found wrong in one timed launch: how many elements, the first of them, and which inputs changed."""
+    """The failed check of one timed launch: the number of wrong elements, the first one, and changed inputs."""
 
     sample: int
     kind: str
@@ -101,7 +101,7 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class RawSamples:
-    """What one timed run gave, in seconds; with a ``mismatch`` or ``diagnostics`` the run ended there."""
+    """The samples of one timed run, in seconds; a ``mismatch`` or ``diagnostics`` ended the run."""
 
     seconds: tuple[float, ...] = ()
     ceiling_s: tuple[float, ...] = ()

@@ -1,1 +1,1 @@
-"""Host files on any backend: the runs of a case, the worker that calls the file, what its sandbox lets it read."""
+"""Host files on any backend: the runs of a case, the worker that calls the file, the files that it may read."""

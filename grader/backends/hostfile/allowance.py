@@ -1,7 +1,7 @@
-"""What a host file's process may hold: threads, and memory in any form. The parent looks while it waits, and ends it.
+"""Limits of a host file's process on threads and memory, which the parent checks while it waits.
 
-Threads of `threading` are counted where they are started, too (`count_threads`): so the line that starts one too many
-is in the report, and those that end before the parent looks count all the same.
+`limit_threads` checks Python's threads in the child as well, where they are started: so the report has the line, and
+threads that end before the parent's next check count.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 MOST_THREADS = 256
 LOOK_S = 0.1
-"""How often the parent looks."""
+"""Seconds between the parent's checks."""
 
 
 class Allowance:
-    """The parent's side, of one child."""
+    """The limits of one child, in the parent."""
 
     def __init__(self, child: Child, memory_bytes: int) -> None:
         self._child = child
@@ -29,8 +29,9 @@ class Allowance:
         self._looks_at = 0.0
 
     def passed(self, *, now: bool = False) -> tuple[str, str]:
-        """What it holds too much of, in words, and the next step; ("", "") where nothing is, or it is too early to
-        look again (but ``now``).
+        """The limit that the child exceeds, in words, and the next step; ("", "") if none.
+
+        Without ``now`` it checks at most every `LOOK_S`.
         """
         if not now and time.monotonic() < self._looks_at:
             return "", ""
@@ -48,11 +49,11 @@ LESS_MEMORY = "let go of what is no longer needed, and make no copies of whole a
 
 
 class TooManyThreads(BaseException):
-    """Raised where a host file starts one thread too many. No Exception, so that nobody catches it by accident."""
+    """Raised when a host file starts one thread too many. Not an Exception, so that nobody catches it by accident."""
 
 
-def count_threads() -> None:
-    """The child's side: from now on `threading` starts no more threads than there may be."""
+def limit_threads() -> None:
+    """In the child: let Python start at most `MOST_THREADS` threads from now on."""
     for name in ("_start_new_thread", "_start_joinable_thread"):  # until Python 3.12, and since
         if hasattr(threading, name):
             setattr(threading, name, _counted(getattr(threading, name)))

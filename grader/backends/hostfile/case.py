@@ -1,8 +1,8 @@
-"""What both backends do with a host file: the runs of one case, what its module and its memory need, and its faults.
+"""A host file's cases on both backends: the runs of a case, the memory they need, and the errors of the process.
 
-In every case `setup` sees warm-up inputs, one run on other warm-up inputs follows that nobody looks at, and only then
-come the case's inputs. So a result that was computed in `setup`, last time's result, and a graph that holds old
-pointers are wrong. Nothing is told to the host file between two runs.
+In every case `setup` gets warm-up inputs; one run on other warm-up inputs follows, which is not graded, and only then
+the run on the case's inputs. So a result that is computed in `setup`, the result of an earlier run, and a graph with
+old pointers are wrong. The host file is not told which run is graded.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def run_case(session: HostfileRuns, exercise: Exercise, buffers: Sequence[Buffer
     session.go()
     write(shared, data, outputs)
     elapsed_s = session.go()
-    left = {name: shared[name].copy() for name in outputs}  # before anything else: what comes now comes too late
+    left = {name: shared[name].copy() for name in outputs}  # at once: later writes are too late
     changed = tuple(name for name in data if shared[name].tobytes() != data[name].tobytes())
     return Execution(left, inputs_changed=changed, elapsed_s=elapsed_s)
 
@@ -71,11 +71,11 @@ def write(shared: Arrays, *contents: Arrays) -> None:
 
 
 SEED_LABEL = "decoy"
-"""A part of every seed of warm-up inputs: with another word they would be other inputs."""
+"""Part of the seeds of warm-up inputs. Changing it would change the inputs."""
 
 
 def warm_up_inputs(exercise: Exercise, data: Arrays, turn: int) -> dict[str, Values]:
-    """Other values of the same kind for each input: the same ones for the same inputs and turn, on any machine."""
+    """Other values of the same kind for each input; they depend only on the inputs and on ``turn``."""
     import numpy as np
 
     arrays = {array.name: array for array in exercise.inputs}
@@ -91,12 +91,12 @@ def warm_up_inputs(exercise: Exercise, data: Arrays, turn: int) -> dict[str, Val
 
 
 def is_cooperative(program: Program) -> bool:
-    """Whether its module needs ``enable_cooperative_groups``: a kernel waits for the whole grid (`grid.sync()`)."""
+    """Whether its module needs ``enable_cooperative_groups``: a kernel uses `grid.sync()`."""
     return _GRID_SYNC.search(program.ptx) is not None
 
 
 def shared_bytes(exercise: Exercise, *, gap: int = 0) -> int:
-    """Room for the arrays of every case and of the timed size, each array on pages of its own, with ``gap`` behind."""
+    """Bytes for the arrays of all cases and of the timed size, in whole pages, with a ``gap`` after each array."""
     largest = {name: most for name, (_, most, _) in exercise.secret.items()}
     secret = [largest] * SECRET_SIZES if largest else []
     sizes = [size for size in (*exercise.small, *secret) for _ in range(2)]
@@ -113,9 +113,9 @@ MOST_GPUS = 8
 
 
 def on_gpus(exercise: Exercise, count: int) -> Exercise:
-    """The exercise on a machine with ``count`` GPUs: its timed size has all of them, and no case has more.
+    """The exercise on a machine with ``count`` GPUs: its timed size uses all of them, and no case needs more.
 
-    Exercises for one GPU, and those without a size named ``gpus``, stay as they are.
+    Only sizes named ``gpus`` change, and only for exercises that need several GPUs.
     """
     if exercise.gpus <= 1:
         return exercise
@@ -138,20 +138,20 @@ def _with_gpus(size: Size, count: int) -> Size:
 
 
 def too_few_gpus(exercise: Exercise, count: int) -> str:
-    """Why an exercise cannot run on so many GPUs; "" where it can."""
+    """Why an exercise cannot run on ``count`` GPUs; "" if it can."""
     if count >= exercise.gpus:
         return ""
     return f"{exercise.name} needs {exercise.gpus} GPUs; this machine has {count or 'no GPU'}"
 
 
-# ----------------------------------------------------------------------------------------- what went wrong in a process
+# ------------------------------------------------------------------------------------------------ errors of the process
 #
-# The host file can write to its process's channel. So a word is taken only where it does not help the file, and a place
-# only in the file itself.
+# The host file can write to its process's channel. So a verdict word is accepted only if it is a failure, and a place
+# only if it is in the host file.
 
 
 FAULTS = ("invalid", "unsupported", "out_of_bounds", "timeout", "limit", "crash")
-"""The verdict words that an exception of a host file, or a refusal of CUDA's, may end in; any other is a crash."""
+"""Verdict words for an exception of a host file, or an error of CUDA; any other word becomes ``crash``."""
 
 LONGEST = 4000  # characters of a message
 LARGEST_LINE = 10**7
@@ -159,7 +159,7 @@ MOST = 16  # findings
 
 
 def error_of(answer: Mapping[str, Any], file: str) -> SubmissionError:
-    """The error in an answer with ``fault``: of the host file ``file``, with its findings there."""
+    """The error in an answer with ``fault``, with its findings in the host file ``file``."""
     listed = answer.get("diagnostics")
     given = [entry for entry in listed[:MOST] if isinstance(entry, dict)] if isinstance(listed, list) else []
     found = tuple(_finding(entry, file) for entry in given)
@@ -169,12 +169,12 @@ def error_of(answer: Mapping[str, Any], file: str) -> SubmissionError:
 
 
 def printed_of(answer: Mapping[str, Any], limit_bytes: int) -> tuple[str, bool]:
-    """What it says that was printed, cut at the limit, and whether that was more."""
+    """The printed text in an answer, cut at the limit, and whether there was more."""
     return str(answer.get("printed", ""))[:limit_bytes], answer.get("too_much") is True
 
 
 def printed_too_much(who: str, file: str, limit_bytes: int) -> Diagnostic:
-    """The finding of who printed more than the limit."""
+    """The finding that ``who`` printed more than the limit."""
     message = f"{who} printed more than {limit_bytes >> 10} kB"
     return Diagnostic("limit", message, file=file, hint="print less: setup() and run() are called for each case")
 
@@ -195,9 +195,9 @@ def _finding(entry: Mapping[str, Any], file: str) -> Diagnostic:
 def process_died(
     file: str, line: int | None, signal: str | None, status: int | None, otherwise: str = ""
 ) -> SubmissionError:
-    """The process ended by ``signal``, or else with ``status``, while ``line`` was executed, where that is known.
+    """The error of a process that ended by ``signal``, or else with ``status``, while it executed ``line``.
 
-    ``otherwise`` is the next step where the signal itself says nothing.
+    ``otherwise`` is the next step for signals that have none of their own.
     """
     how = f"exit status {status}" if signal is None else _MEANS.get(signal, signal)
     message = f"the process of {file} ended in the middle of it: {how}{_place(file, line)}"
@@ -208,14 +208,14 @@ def process_died(
 
 
 def process_hung(file: str, line: int | None, message: str, hint: str) -> SubmissionError:
-    """``message`` says which limit was passed, ``line`` where the host file is."""
+    """The error of a process that exceeded a time limit, which ``message`` names, while it executed ``line``."""
     message += _place(file, line)
     found = Diagnostic("timeout", message, file=file, line=line, hint=hint)
     return SubmissionError("timeout", message, diagnostics=(found,), hint=hint)
 
 
 def process_too_large(file: str, line: int | None, what: str, hint: str) -> SubmissionError:
-    """The process was ended by its parent: ``what`` says what it holds too much of."""
+    """The error of a process that exceeded a limit of `Allowance`, in the words ``what``."""
     message = f"the process of {file} {what}{_place(file, line)}"
     found = Diagnostic("limit", message, file=file, line=line, hint=hint)
     return SubmissionError("limit", message, diagnostics=(found,), hint=hint)

@@ -1,11 +1,11 @@
-"""What a host file's process may read, and what it leaves behind: what it printed, and the line where it was.
+"""The files of a host file's process: those it may read, its output, and the stacks that tell its current line.
 
     parent: files = ChildFiles(); spawn(..., pass_fds=files.fds); channel.send({..., **files.to_dict()})
     child:  Printed(limit, printed); dump_stack_on_request(stacks)
     parent: files.printed(limit), where(child, files, "sums_host.py")
 
-The parent makes the files, and the child writes them: they are hostile data. A line is believed of the host file only.
-The process reads Python and its packages, and nothing of the course or the grader (`readable`).
+The parent creates the files and the child writes them, so they are hostile data: only a line of the host file is
+accepted. The process may read Python and its packages, but nothing of the course or the grader (`readable`).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from grader.process.child import Child
 
 
-TELL_S = 0.5  # for a host file that does not end to say where it is
-TAIL_BYTES = 64 << 10  # of the stacks: one has a hundred lines at most
+TELL_S = 0.5  # to wait for the stack of a process that is running
+TAIL_BYTES = 64 << 10  # of the stacks that are read: a stack has at most a hundred lines
 
 
 class ChildFiles:
@@ -40,25 +40,25 @@ class ChildFiles:
         self.fds: tuple[int, ...] = (anonymous_file("printed"), anonymous_file("stacks"))
 
     def to_dict(self) -> dict[str, int]:
-        """The part of the child's first message that names the files."""
+        """The descriptors by name, for the child's first message."""
         return dict(zip(("printed", "stacks"), self.fds, strict=True))
 
     def printed(self, limit_bytes: int) -> str:
-        """What was printed and not taken yet, cut at the limit."""
+        """The output that the child has not sent yet, cut at the limit."""
         return os.pread(self.fds[0], limit_bytes, 0).decode("utf-8", "replace") if self.fds else ""
 
     def line(self, file: str) -> int | None:
-        """The line of ``file`` that was being executed when the last stack was written; None where there is none."""
+        """The innermost line of ``file`` in the last stack that has one; None if there is none."""
         if not self.fds:
             return None
         content = os.pread(self.fds[1], TAIL_BYTES, max(0, os.fstat(self.fds[1]).st_size - TAIL_BYTES))
         name = re.escape(file.encode("ascii", "backslashreplace"))
-        stacks = reversed(content.split(b"(most recent call first)"))  # Python's; newer ones write C's behind it
+        stacks = reversed(content.split(b"(most recent call first)"))  # newer Pythons write C's stack after it
         found = (re.search(rb'File "%s", line (\d{1,7}) in ' % name, stack) for stack in stacks)
         return next((int(one[1]) for one in found if one), 0) or None
 
     def clear(self) -> None:
-        """Drop what they hold."""
+        """Empty both files."""
         for fd in self.fds:
             os.ftruncate(fd, 0)
             os.lseek(fd, 0, os.SEEK_SET)
@@ -71,7 +71,7 @@ class ChildFiles:
 
 
 def where(child: Child, files: ChildFiles, file: str) -> int | None:
-    """The line of the host file at which its process is, or was when it died; None where that cannot be known."""
+    """The line of the host file that its process is executing, or was when it died; None if unknown."""
     if child.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(child.pid, signal.SIGUSR1)
@@ -83,7 +83,7 @@ def where(child: Child, files: ChildFiles, file: str) -> int | None:
 
 
 def dump_stack_on_request(stacks: int) -> None:
-    """The child's side: write the stack when the parent asks by a signal, at a fatal one, and before `os._exit`."""
+    """In the child: write the stack at the parent's signal, at a fatal signal, and before `os._exit`."""
     faulthandler.register(signal.SIGUSR1, file=stacks, all_threads=False)
     faulthandler.enable(file=stacks, all_threads=False)
     leave = os._exit
@@ -101,7 +101,7 @@ PROCESS = ("/proc/self", "/proc/sys", "/proc/meminfo", "/proc/cpuinfo", "/dev/ur
 
 
 def require_sandbox() -> None:
-    """Raise Unsupported where this system cannot close files to a process."""
+    """Raise Unsupported if this system has no Landlock."""
     from grader.process.sandbox import available
 
     if available() == "none":
@@ -112,10 +112,10 @@ def require_sandbox() -> None:
 
 
 def readable(courses: Iterable[Path] = ()) -> tuple[str, ...]:
-    """Files and folders that may be read: the system's and Python's, without the grader's package and the courses.
+    """Files and folders that a host file may read: the system's and Python's, without the grader and the courses.
 
-    Solutions lie inside of the installed package, in a folder of Python's. A rule for a folder holds for everything
-    in it, so a folder with something closed inside is replaced by what else it holds.
+    Solutions are inside the installed package, in one of Python's folders. A Landlock rule for a folder holds for
+    everything in it, so a folder that contains a forbidden one is replaced by its other entries.
     """
     closed = {PACKAGE, *(course.resolve() for course in courses)}
     open_ = dict.fromkeys(path for root in _roots() for path in _without(root, closed))
@@ -123,7 +123,7 @@ def readable(courses: Iterable[Path] = ()) -> tuple[str, ...]:
 
 
 def _roots() -> Iterator[Path]:
-    """The system's folders, and Python's: of the search path only installed packages, and no clone of the course."""
+    """The system's folders and Python's; of the search path only installed packages, not a clone of the course."""
     prefixes = [Path(prefix).resolve() for prefix in {sys.prefix, sys.base_prefix, sys.exec_prefix}]
     yield from (Path(folder) for folder in SYSTEM)
     yield from (prefix / part for prefix in prefixes for part in ("lib", "lib64") if prefix != Path("/"))
@@ -133,7 +133,7 @@ def _roots() -> Iterator[Path]:
 
 
 def _without(folder: Path, closed: set[Path]) -> Iterator[Path]:
-    """``folder``, or what it holds but for the closed ones."""
+    """``folder``, or its entries, recursively, without the ``closed`` folders."""
     real = folder.resolve()
     if any(real.is_relative_to(one) for one in closed):
         return

@@ -1,12 +1,11 @@
-"""A host file in its own process, on any backend: load it, call `setup` and `run`, tell what went wrong and where.
+"""A host file in its own process, on any backend: load it, call `setup` and `run`, report errors with their lines.
 
     load  ─▶ the module and the host file ─▶ {"loaded": true}
     setup ─▶ maps arrays of the shared file, calls setup(module, *arrays) ─▶ {"done": true}
-    run   ─▶ run() ─▶ {"done": true}           (the GPU's child is told to run by signals instead)
+    run   ─▶ run() ─▶ {"done": true}           (on a GPU signals request runs, see `gpu.hostfile.signals`)
 
-Child side: `sim.hostfile.client_child` and `gpu.hostfile.hostfile_child` make a `HostfileWorker` each. Nothing that is
-said here is believed: the parent looks at what the shared file holds, and takes the time. The parent's side of a case
-is `grader.backends.hostfile.case`, for both backends too.
+Child side: `sim.hostfile.client_child` and `gpu.hostfile.hostfile_child` subclass `HostfileWorker`. The parent trusts
+no answer: it takes the time and reads the outputs in the shared file itself (`grader.backends.hostfile.case`).
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grader.backends.hostfile.allowance import FEWER_THREADS, MOST_THREADS, TooManyThreads, count_threads
+from grader.backends.hostfile.allowance import FEWER_THREADS, MOST_THREADS, TooManyThreads, limit_threads
 from grader.backends.hostfile.child_files import dump_stack_on_request
 from grader.backends.mappings import Span, view
 
@@ -39,9 +38,9 @@ def _print_warning(
 
 
 class HostfileWorker:
-    """Answers the parent's requests with the student's functions.
+    """Answers the parent's requests by calling the student's functions.
 
-    ``start`` is the parent's first message, and ``load`` makes the module that `setup` gets.
+    ``start`` is the parent's first message; ``load`` makes the module for `setup`.
     """
 
     def __init__(
@@ -54,7 +53,7 @@ class HostfileWorker:
         self._name = ""
         self._module: Any = None
         self._functions: dict[str, Callable[..., Any]] = {}
-        self._mappings: list[mmap.mmap] = []  # kept until the process ends: a registered page must not disappear
+        self._mappings: list[mmap.mmap] = []  # until the process ends: pages may be registered with CUDA
         self._actions = {
             "load": self._load, "setup": self._setup, "run": self._run,
             "printed": lambda _: dict(zip(("printed", "too_much"), self._printed.take(), strict=True)),
@@ -64,10 +63,10 @@ class HostfileWorker:
         """Answer until the parent closes the channel."""
         from grader.process.channel import ChannelClosed
 
-        warnings.showwarning = _print_warning  # without Python's second line: the report has an excerpt
+        warnings.showwarning = _print_warning  # without the source line: the report has an excerpt
         self._printed.catch_errors()
         dump_stack_on_request(self._stacks)
-        count_threads()
+        limit_threads()
         while True:
             try:
                 message, _ = self._channel.receive(None)
@@ -79,10 +78,10 @@ class HostfileWorker:
                 self.after_setup()
 
     def after_setup(self) -> None:
-        """What happens between a `setup` and the next message: nothing, unless runs are called in another way."""
+        """Called after a successful `setup`, before the next message."""
 
     def answer(self, action: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """What ``action`` returns; an exception of the student's file as a fault."""
+        """The answer of ``action``; a ``fault`` for an exception of the student's file."""
         try:
             return action()
         except BaseException as error:  # also SystemExit: a host file may call sys.exit()
@@ -112,7 +111,7 @@ class HostfileWorker:
         return view(mapping, span.size, dtype)
 
     def run(self) -> dict[str, Any]:
-        """One run, for whoever calls it by other means than a message."""
+        """One run, requested by a signal instead of a message."""
         return self.answer(lambda: self._run({}))
 
     def _run(self, _: dict[str, Any]) -> dict[str, Any]:
@@ -120,11 +119,11 @@ class HostfileWorker:
         return {"done": True}
 
     def finding(self, error: BaseException) -> tuple[str, dict[str, Any]] | None:
-        """The verdict and the finding of an error of this backend's; None for any other."""
+        """The verdict and the finding for an error of this backend; None for any other error."""
         return None
 
     def _fault(self, error: BaseException) -> dict[str, Any]:
-        """An exception of the student's file as a finding at its line."""
+        """The answer for an exception of the student's file, with a finding at its line."""
         line = self._line(error)
         verdict, found = self.finding(error) or self._plain(error)
         place = {"file": self._name, "line": line} if line else {}
@@ -151,7 +150,7 @@ class HostfileWorker:
 
 
 def apply_sandbox(channel: Channel, inner: Sandbox) -> bool:
-    """Close what the host file must not reach, and tell the parent; False where that failed."""
+    """Apply the sandbox for the host file, and tell the parent; False if that failed."""
     try:
         closed = inner.apply()
     except Exception as error:

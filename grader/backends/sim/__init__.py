@@ -1,1 +1,1 @@
-"""The simulator as a backend: `session` is the parent's side, `child` the process in which the PTX runs."""
+"""The simulator as a backend: `session` is the parent's side, `child` the process that executes the PTX."""

@@ -1,6 +1,6 @@
-"""ptxas beside the simulator: what a GPU would refuse to load or to start.
+"""ptxas beside the simulator, to find programs and launches that a GPU would refuse.
 
-It starts as soon as there is PTX, and works while the simulator compiles and runs the first case.
+It runs in the background while the simulator compiles and runs the first case.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
 
 class Assembling:
-    """One program in the hands of ptxas, for the simulated GPU."""
+    """The assembly of one program for the simulated GPU, in the background."""
 
     def __init__(self, program: Program) -> None:
         self._file = program.name
         self._made = in_background(partial(assembly, program, SIMULATED))
 
     def is_done(self) -> bool:
-        """Whether asking it takes no time."""
+        """Whether ptxas has ended, so that no method waits."""
         return self._made.done()
 
     def resources(self) -> Mapping[str, Resources]:
-        """What each kernel needs; nothing where this machine cannot assemble.
+        """The resources of each kernel; {} if this machine cannot assemble.
 
-        Raises RefusedProgram for what no GPU would load.
+        Raises RefusedProgram if ptxas refuses the program.
         """
         try:
             return self._made.result().resources
@@ -44,11 +44,11 @@ class Assembling:
             return {}
 
     def refusal(self, plan: LaunchPlan) -> Finding | None:
-        """The first launch of the plan that CUDA would not start. Raises what `resources` raises."""
+        """A finding on the first launch of the plan that CUDA would refuse, or None. Raises what `resources` raises."""
         return first_misfit(plan, self.resources(), SIMULATED, self._file, SM_COUNT)
 
     def not_checked(self) -> tuple[Finding, ...]:
-        """A note where this machine cannot assemble."""
+        """A note if this machine cannot assemble; else ()."""
         error = self._made.exception()
         if not isinstance(error, Unsupported):
             return ()

@@ -1,6 +1,6 @@
-"""The simulator's child process: closes its sandbox, then runs what the parent asks for.
+"""The simulator's child process: applies its sandbox, then answers the parent's requests.
 
-Machine code crosses the pipe both ways, because this process has no files: ``want`` asks the parent for what it kept.
+The process cannot access files, so the parent stores machine code: ``want`` requests it, ``keep`` sends new code.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 
 MOST_AGAIN = 100_000_000
-"""Of the budget of instructions: a case that spent more is not run in another order."""
+"""Instructions: a case that executes more is not run in other orders."""
 TIMES_AGAIN = 4
-"""What another order may spend, in proportion to the usual one."""
+"""The limit of instructions for another order, as a multiple of the usual order's."""
 
 
 class PlaysGpu(Protocol):
-    """What answers all messages after ``start_device``, in place of this module."""
+    """Answers all messages after ``start_device``."""
 
     def answer(self, message: dict[str, Any]) -> dict[str, Any]: ...
 
@@ -39,7 +39,7 @@ StartDevice = Callable[["dict[str, Any]", "Module", "CodeCache", "Options", str]
 
 
 def main(start_device: StartDevice | None = None) -> None:
-    """Serve one parent until it goes away. ``start_device`` makes the GPU of a host file, where one is asked for."""
+    """Serve one parent until it closes the channel. ``start_device`` makes the simulated GPU of a host file."""
     channel, sandbox = attach()
     _open_everything()
     fork_for_each_session(channel)
@@ -53,7 +53,7 @@ def main(start_device: StartDevice | None = None) -> None:
 
 
 def _open_everything() -> None:
-    """Import, read and load whatever is needed later: the sandbox closes all files."""
+    """Import, read and load what is needed later: the sandbox closes all files."""
     from importlib import import_module
 
     from grader.simt.engine.code_cache import engine_key, warm_up
@@ -76,7 +76,7 @@ class _Server:
         self.variables: Mapping[str, npt.NDArray[np.uint8]] = {}  # of the module, changed by the last case
 
     def answer(self, message: dict[str, Any], arrays: Arrays) -> None:
-        """Do what was asked, and answer; what the simulator cannot do is an answer too."""
+        """Answer one request; errors are answers too."""
         from grader.simt.engine.flatten import UnsupportedPtx
         from grader.simt.ptx import PtxSyntaxError
 
@@ -122,7 +122,7 @@ class _Server:
         self.channel.send({"is": "ready", "sandbox": self.sandbox, "pid": os.getpid()})
 
     def _start_device(self, message: dict[str, Any]) -> None:
-        """Play the GPU of a host file from now on."""
+        """From now on, simulate the GPU of a host file."""
         assert self.module is not None
         assert self.start_device is not None
         options = self._options(USUAL, self.program["instructions"], counted=True)
@@ -175,7 +175,7 @@ class _Server:
         from grader.simt.simulate import Options
 
         order, instructions = ORDERS[conditions.order], min(instructions, self.program["instructions"])
-        if order.adversarial:  # who waits for others may go round more often, but not for ever
+        if order.adversarial:  # threads that wait may need more iterations, but not for ever
             instructions = min(instructions, TIMES_AGAIN * (self.spent + MOST_AGAIN // 100))
         threads = self.program["threads"] or len(os.sched_getaffinity(0))
         return Options(

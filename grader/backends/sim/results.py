@@ -1,4 +1,4 @@
-"""What a simulated case did, as the answer to the parent: launches with their counters, and findings. Pure."""
+"""The result of a simulated case as the answer to the parent: launches with their counters, and findings. Pure."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ PUBLIC_KINDS = {
     "left_barrier": "barrier_divergence", "left_grid": "barrier_divergence",
     "warp_barrier_divergence": "deadlock", "object_deadlock": "deadlock", "block_deadlock": "deadlock",
 }  # fmt: skip
-"""The simulator tells more kinds apart: of a finding, that is its cause."""
+"""The simulator has finer kinds of events, which become the causes of findings."""
 
 FINER = (
     "barrier_divergence", "left_barrier", "left_grid", "warp_barrier_divergence", "deadlock", "object_deadlock",
     "block_deadlock",
 )  # fmt: skip
-"""Its kinds of waiting, in the order in which they are told."""
+"""Events of threads that wait for ever, in the order in which they are reported."""
 
 BYTES_OF_ANY_TYPE = ("wmma", "ldmatrix", "cp.async")
 UNORDERED = ("race", "missing_async_wait", "same_value_write", "uninitialised_read")
-ELEMENT_BYTES = 4  # of an array whose type PTX does not tell
+ELEMENT_BYTES = 4  # if the PTX does not show the array's type
 
 WHOLE_WARP = ("wmma", "mma", "ldmatrix", "movmatrix")
-"""Instructions without a mask: each lane holds a part of the matrix."""
+"""Instructions without a mask that all 32 lanes must execute."""
 
 UNSET_COUNT = (1 << 20) - 1
-"""What a barrier object expects that nothing has initialised: shared memory starts with all bits set."""
+"""The count of a barrier object that was not initialised: shared memory starts with all bits set."""
 
 
 def describe(outcome: Outcome, file: str, itemsize: Mapping[str, int], *, with_launches: bool = True) -> dict[str, Any]:
-    """The answer for a whole case. ``itemsize`` gives the bytes of each buffer's elements."""
+    """The answer for a case. ``itemsize`` has the bytes per element of each buffer."""
     launches = with_launches and [
         {
             "kernel": call.kernel, "grid": call.grid, "block": call.block, "shared_bytes": call.shared_bytes,
@@ -65,14 +65,14 @@ def _kind(event: Event) -> str:
 
 
 def _rank(event: Event) -> tuple[int, int, bool]:
-    """The finding that settles the verdict first, warnings last; of races those that name both threads first."""
+    """Sorts the event that decides the verdict first and warnings last; races with both threads before others."""
     kind = _kind(event)
     at = RANKS[kind] if kind_of(kind).severity == "error" else len(RANKS)
     return at, FINER.index(event.kind) if event.kind in FINER else 0, event.kind == "race" and len(event.accesses) < 2
 
 
 def known_as(event: Event, calls: Sequence[Call]) -> tuple[str, ...]:
-    """What the kernel calls the event's array, where that is known: one name for each parameter that it is."""
+    """The names of the kernel's parameters that point to the event's array; () if unknown."""
     if event.call is None or event.space in ("shared", "local") or event.call >= len(calls):
         return ()
     call = calls[event.call]
@@ -83,7 +83,7 @@ def known_as(event: Event, calls: Sequence[Call]) -> tuple[str, ...]:
 
 
 def _shape(event: Event, calls: Sequence[Call]) -> tuple[Dims, Dims]:
-    """The shapes of a block and of the grid in the launch of the event; zeros where that is not known."""
+    """The shapes of a block and of the grid in the event's launch; zeros if unknown."""
     if event.call is None or event.call >= len(calls):
         return (0, 0, 0), (0, 0, 0)
     return calls[event.call].block, calls[event.call].grid
@@ -97,8 +97,8 @@ def finding(
     block: Dims = (0, 0, 0),
     grid: Dims = (0, 0, 0),
 ) -> Finding:
-    """The record of one event; ``names`` are what the kernel calls the array; ``block`` and ``grid`` are shapes."""
-    # Of bytes that an instruction moves through shared memory nothing tells the element's type.
+    """The record of one event; ``names`` are the kernel's names of the array, ``block`` and ``grid`` shapes."""
+    # These instructions copy bytes: nothing tells the type of the elements.
     is_untyped = event.space == "shared" and event.kind in UNORDERED and event.instruction.startswith(BYTES_OF_ANY_TYPE)
     size = itemsize.get(event.array or "", 0 if is_untyped else event.width or ELEMENT_BYTES)
     known = event.offset is not None and event.array and size
@@ -128,7 +128,7 @@ def _axes(shape: Dims) -> int:
 
 
 def _facts(event: Event, size: int, block_threads: int) -> dict[str, Any]:
-    """What else is known, without what is 0 or empty everywhere; memory that has no array has no offset."""
+    """Further facts, without those that are 0 or empty; ``offset`` only if the array is known."""
     in_memory = event.array and event.space == "global"
     known = {
         "instruction": event.instruction, "width": event.width, "detail": event.detail,
@@ -146,7 +146,7 @@ def _facts(event: Event, size: int, block_threads: int) -> dict[str, Any]:
 
 
 _TEXTS = {"assert": "text", "launch_limit": "text"}
-"""What an event's text is; of others it says that the kernel orders its blocks with `grid.sync()`."""
+"""The fact that is in the event's text; for other kinds the text is set if the kernel uses `grid.sync()`."""
 
 
 # --------------------------------------------------------------------------------------------------------------- causes
@@ -157,7 +157,7 @@ def _outside(event: Event, size: int, block_threads: int) -> str:
         return ""
     if event.offset < 0:
         return "before_start"
-    if event.dynamic:  # where it has an element for every thread, the index is at fault
+    if event.dynamic:  # if there is an element for every thread, the index is wrong, not the launch line
         enough = event.array_bytes and event.array_bytes >= event.width * block_threads
         return "beyond_end" if enough else "beyond_launch_line"
     return "too_wide" if event.width > size else "beyond_end"

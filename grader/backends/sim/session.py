@@ -1,9 +1,9 @@
 """The simulator backend: the PTX runs in a child process with no files, no network and bounded memory.
 
     parent: SimBackend.open ──▶ SimSession ──request──▶ grader.backends.sim.child ──▶ grader.simt.simulate
-                                           ◀── machine code to keep, results ──
+                                           ◀── machine code to store, results ──
 
-The child is started before it is needed (`start`), because importing LLVM takes a moment.
+`start` starts the child before it is needed, because importing LLVM takes a moment.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from grader.backends.base import Backend, CaseRun, Execution, Limits, StartsEarly
-from grader.backends.patience import Patience
 from grader.backends.plans import dim3, scalar
 from grader.backends.sim.assembling import Assembling
 from grader.backends.starting import simulator_child
+from grader.backends.time_limit import TimeLimit
 from grader.compile import cache
 from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeError
 from grader.findings.kinds import word_of_kind
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 START_S = 60.0
-COMPILE_S = 120.0  # native code for a large kernel takes seconds; this only catches a compiler that hangs
+COMPILE_S = 120.0  # compiling a large kernel takes seconds; this only catches a compiler that hangs
 
 
 class SimBackend(StartsEarly, Backend):
@@ -62,7 +62,7 @@ class SimBackend(StartsEarly, Backend):
             self._started = simulator_child(sandbox=self._sandbox)
 
     def open(self, program: Program, limits: Limits) -> SimSession:
-        """Load the program in a child of its own. Raises GraderFault where the child does not start."""
+        """Load the program in a child of its own. Raises Unsupported, RefusedProgram, GraderFault."""
         session = self.new_session(program, limits)
         try:
             session.load(self._threads)
@@ -72,7 +72,7 @@ class SimBackend(StartsEarly, Backend):
         return session
 
     def new_session(self, program: Program, limits: Limits) -> SimSession:
-        """A session with the child that was started, which has not loaded the program yet."""
+        """A session with the early child, in which the program is not loaded yet."""
         self.start()
         child, self._started = self._started, None
         assert child is not None
@@ -80,7 +80,7 @@ class SimBackend(StartsEarly, Backend):
 
 
 class SimSession(Closing):
-    """One submission in one simulator child. A context manager; on exit the child is gone."""
+    """One submission in one simulator child. A context manager, which ends the child on exit."""
 
     def __init__(self, child: Child, program: Program, limits: Limits) -> None:
         self._child = child
@@ -90,10 +90,10 @@ class SimSession(Closing):
         self.program = program
         self.assembling = Assembling(program)
         self.sandbox = "none"
-        self.waiting = True  # for a child that is ready, later for the answer to a request
+        self.waiting = True  # for the child to start, or for an answer
 
     def load(self, threads: int) -> None:
-        """Hand the program over. Raises Unsupported, or RefusedProgram for PTX that nobody else can read either."""
+        """Load the program. Raises Unsupported, or RefusedProgram if ptxas cannot read the PTX either."""
         request = {
             "do": "load",
             "ptx": self.program.ptx,
@@ -142,7 +142,7 @@ class SimSession(Closing):
         arrays = {b.name: b.data if b.data is not None else poison(b.dtype, b.count, word) for b in run.buffers}
         started = time.monotonic()
         self._send(request, arrays)
-        answer, outputs = self._await(self._limits.total_s)  # the budget of instructions ends it long before
+        answer, outputs = self._await(self._limits.total_s)  # its limit of instructions is reached long before
         return Execution(
             outputs=outputs, launches=as_launches(answer), failure=answer["failure"], printed=answer["printed"],
             findings=tuple(map(from_json, answer["findings"])),
@@ -166,15 +166,15 @@ class SimSession(Closing):
             self._end()
 
     def _await(self, timeout_s: float) -> tuple[dict[str, Any], Arrays]:
-        """The child's answer; on the way it may ask for machine code, and give some to keep."""
-        patience = self._patience(timeout_s)
+        """The child's answer. Before it, the child may request stored machine code, and send code to store."""
+        limit = self._time_limit(timeout_s)
         while True:
             try:
-                answer, arrays = self._child.channel.receive(patience.left_s())
+                answer, arrays = self._child.channel.receive(limit.left_s())
             except ChannelTimeout:
-                if not patience.is_over() and not self._child.channel.is_broken:
+                if not limit.is_over() and not self._child.channel.is_broken:
                     continue
-                error = self._too_slow(patience)
+                error = self._too_slow(limit)
                 self._child.kill()
                 raise self._stop(error) from None
             except ChannelClosed:
@@ -183,10 +183,10 @@ class SimSession(Closing):
             if kind == "want":
                 kept = stored_code(answer["keys"])
                 self._child.channel.send(kept)
-                patience = patience if kept else Patience(self._child, COMPILE_S)
+                limit = limit if kept else TimeLimit(self._child, COMPILE_S)
             elif kind == "keep":
                 store_code({key: code for key, code in answer.items() if isinstance(code, bytes)})
-                patience = self._patience(timeout_s)
+                limit = self._time_limit(timeout_s)
             elif kind == "unsupported":
                 raise self._stop(_unsupported(answer, self.program.name))
             elif kind == "unusable":
@@ -199,18 +199,18 @@ class SimSession(Closing):
             elif kind == "fault":
                 raise self._stop(GraderFault(f"the simulator failed: {answer['message']}"))
             else:
-                self._ends += patience.starved_s()
+                self._ends += limit.starved_s()
                 self.waiting = False
                 return answer, arrays
 
-    def _patience(self, timeout_s: float) -> Patience:
-        """With one request: for so long, and for no longer than with all together."""
-        return Patience(self._child, min(timeout_s, self._ends - time.monotonic()))
+    def _time_limit(self, timeout_s: float) -> TimeLimit:
+        """The limit of one request, which is at most the rest of the session's time."""
+        return TimeLimit(self._child, min(timeout_s, self._ends - time.monotonic()))
 
-    def _too_slow(self, patience: Patience) -> WarpgradeError:
-        """The clock ended it, and the budgets did not: long work is as likely as a loop without an end."""
-        if patience.is_starved():
-            return patience.busy_machine()
+    def _too_slow(self, limit: TimeLimit) -> WarpgradeError:
+        """The error for a kernel that exceeded the time limit, but not its limit of instructions."""
+        if limit.is_starved():
+            return limit.busy_machine()
         message = (
             f"the time limit of {self._limits.total_s:g} s for all cases together on the simulator ended the kernel; "
             "its budget of instructions was not used up, so it need not be an endless loop"
@@ -223,7 +223,7 @@ class SimSession(Closing):
         )
 
     def _end(self) -> None:
-        """The child is gone: say why, and end the session."""
+        """End the session, because the child died."""
         self._child.wait(5.0)
         signal = self._child.signal_name
         if signal is None:
@@ -245,7 +245,7 @@ def _unsupported(answer: dict[str, Any], name: str) -> Unsupported:
 
 
 def as_launches(answer: dict[str, Any]) -> tuple[LaunchRecord, ...]:
-    """The records of what a child says that was launched."""
+    """The launches in a child's answer."""
     return tuple(
         LaunchRecord(
             kernel=r["kernel"], grid=dim3(r["grid"]), block=dim3(r["block"]), shared_bytes=r["shared_bytes"],
@@ -261,13 +261,13 @@ def as_launches(answer: dict[str, Any]) -> tuple[LaunchRecord, ...]:
 
 
 def as_timeline(data: dict[str, Any] | None) -> Timeline | None:
-    """A timeline as a child tells it; None where it drew none."""
+    """The timeline in a child's answer; None if it has none."""
     if not data:
         return None
     return Timeline(**(data | {"operations": tuple(Operation(**one) for one in data["operations"])}))
 
 
-# -------------------------------------------------------------------------------------------- machine code that is kept
+# -------------------------------------------------------------------------------------------------- stored machine code
 
 
 _KEY = re.compile(r"[0-9a-f]{64}")
@@ -275,13 +275,13 @@ LARGEST = 64 << 20
 
 
 def stored_code(keys: Iterable[str]) -> dict[str, bytes]:
-    """What was kept under these keys; a file that has been damaged counts as missing, and is written anew."""
+    """The stored machine code of these keys; a damaged file counts as missing, and is replaced later."""
     kept = ((key, cache.read(cache_folder("sim") / key)) for key in keys if _KEY.fullmatch(key))
     return {key: code for key, code in kept if code is not None}
 
 
 def store_code(codes: Mapping[str, bytes]) -> None:
-    """Keep machine code; a folder that cannot be written is no error."""
+    """Store machine code; without an error if the folder cannot be written."""
     with contextlib.suppress(OSError):
         for key, code in codes.items():
             if _KEY.fullmatch(key) and len(code) <= LARGEST:
@@ -292,7 +292,7 @@ def store_code(codes: Mapping[str, bytes]) -> None:
 
 
 def case_request(run: CaseRun, program: Program) -> dict[str, Any]:
-    """Steps in order with every parameter's bytes (hexadecimal), or the name of the buffer whose address it is.
+    """The request for a case: steps in order, with each argument as bytes (hexadecimal) or as the name of a buffer.
 
     Raises Unsupported for tensor maps.
     """

@@ -1,1 +1,1 @@
-"""Host files beside a GPU: a child with the real CuPy, and what its timed runs are measured against."""
+"""Host files on a GPU: a child with the real CuPy, and the baselines of timed runs."""

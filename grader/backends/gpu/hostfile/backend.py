@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from grader.process.child import Child
 
 
-OPEN_FILES = 4096  # of the host file's process: the driver takes some dozens for each GPU
+OPEN_FILES = 4096  # of the host file's process: the driver opens some dozens for each GPU
 
 
 class HostfileBackend(StartsEarly, Backend):
-    """Runs host exercises on one GPU, or on all there are. ``source`` is the host file's text, ``name`` its name in
-    messages; ``course`` is where the exercise's trusted kernels are looked for first.
+    """Runs host exercises on one GPU, or on all GPUs. ``source`` is the host file's text, ``name`` its name in
+    messages; ``course`` is searched first for trusted kernels.
 
-    `exercise` is the one given, with as many GPUs in its sizes as this machine has.
+    The attribute `exercise` has the machine's number of GPUs in its sizes.
     """
 
     name = "gpu"
@@ -79,14 +79,14 @@ class HostfileBackend(StartsEarly, Backend):
 
     @cached_property
     def baselines(self) -> tuple[Baseline, ...]:
-        """What timed runs are measured against. Raises GraderFault where the course lacks it."""
+        """The baselines of timed runs. Raises GraderFault if the course lacks their kernel."""
         return baselines(self.exercise, BaselineSetup(self.gpu, self.gpus, self._course))
 
     def open(self, program: Program, limits: Limits) -> HostfileSession:
         """Start a child and load module and host file there.
 
-        Raises Unsupported where files cannot be closed to it (unless ``sandbox=False``) or there are too few GPUs,
-        SubmissionError where the host file is no Python, lacks a function, or fails when it is read.
+        Raises Unsupported if there is no Landlock (unless ``sandbox=False``) or there are too few GPUs, SubmissionError
+        if the host file is not Python, lacks a function, or fails at its top level.
         """
         from grader.compile import assemble
 
@@ -102,13 +102,13 @@ class HostfileBackend(StartsEarly, Backend):
     def start(self) -> None:
         """Start the next session's child now, without waiting for it: its context takes half a second.
 
-        Where none can be started, `open` says why.
+        If that is impossible, `open` raises the reason.
         """
         with contextlib.suppress(Unsupported):
             self._started = self._session(Limits())
 
     def _session(self, limits: Limits) -> HostfileSession:
-        """The session whose child was started early, or a new one. Raises Unsupported where there can be none."""
+        """The session with the early child, or a new one. Raises Unsupported."""
         session, self._started = self._started, None
         if session is not None:
             session.limits = limits  # those of the submission, not yet known when the child was started
@@ -120,10 +120,10 @@ class HostfileBackend(StartsEarly, Backend):
         return HostfileSession(self.exercise, self.gpus, self._start_child, limits)
 
     def _start_child(self, shared: SharedFile, files: ChildFiles, folder: str, limits: Limits) -> Child:
-        """Start a child, with the shared file and ``files`` open in it, and ``folder`` for its own files."""
+        """Start a child with the shared file and ``files`` open; ``folder`` is for its own files."""
         outer = None
-        if self._sandbox:  # closed before CUDA starts, and so for the threads that CUDA starts then, too
-            needed = ("/etc", *_readable(self._course))  # what CUDA needs to start
+        if self._sandbox:  # applied before CUDA starts, so that it holds for CUDA's threads as well
+            needed = ("/etc", *_readable(self._course))  # for CUDA's start
             outer = Sandbox(files=True, read=needed, write=("/dev", "/proc", "/run", "/var", folder))
         inner = _inner_sandbox(folder, self._course) if self._sandbox else Sandbox()
         child = spawn(
@@ -131,13 +131,15 @@ class HostfileBackend(StartsEarly, Backend):
             pass_fds=(shared.fd, *files.fds), cwd=folder,
         )  # fmt: skip
         request = {"do": "start", "device": self.gpu.index, "printf_bytes": limits.printf_bytes, "fd": shared.fd}
-        with contextlib.suppress(ChannelClosed):  # the session that waits for the child says what happened
+        with contextlib.suppress(ChannelClosed):  # the session reports it when it waits for the child
             child.channel.send({**request, **files.to_dict(), "inner": inner.to_dict()})
         return child
 
 
 def _inner_sandbox(folder: str, course: Course | None) -> Sandbox:
-    """Closed once CUDA runs and before any of the host file's code: GPU devices, system folders, its own folder."""
+    """Applied after CUDA's start, before any of the host file's code. Allows GPU devices, system folders, its own
+    folder.
+    """
     devices = [str(path) for path in Path("/dev").glob("nvidia*")]
     return Sandbox(
         files=True,
@@ -145,16 +147,16 @@ def _inner_sandbox(folder: str, course: Course | None) -> Sandbox:
         write=(*devices, "/dev/null", "/dev/zero", folder),
         processes=False,
         network=False,
-        memory_files=True,  # CUDA's driver makes such a file when it starts, and may for each GPU that it comes to use
+        memory_files=True,  # CUDA's driver creates such a file when it starts, and may do so for each further GPU
         file_bytes=1 << 30,
         open_files=OPEN_FILES,
     )
 
 
 def _readable(course: Course | None) -> tuple[str, ...]:
-    """The driver, the system, Python and its packages; the grader's package and the course, with its solutions, not."""
+    """The driver, the system, Python and its packages; but not the grader, the course and its solutions."""
     courses = () if course is None else (course.exercises, course.solutions, course.kernels_ref)
-    # CuPy and what it needs do not always lie in an installation of Python.
+    # CuPy and its dependencies are not always in an installation of Python.
     specs = [find_spec(name) for name in ("cupy", "cupyx", "cupy_backends", "cuda", "numpy", "fastrlock", "nvidia")]
     packages = [place for spec in specs if spec is not None for place in spec.submodule_search_locations or ()]
     return ("/sys", "/proc/driver", "/proc/devices", *readable(courses), *packages)

@@ -1,7 +1,6 @@
-"""What a timed host file is measured against, as runs of the grader's own: each has `run` and `free`. Child side.
+"""The baselines of timed host files (see `grader.backends.gpu.hostfile.baselines`), each with `run`. Child side.
 
-They are called by the same words of shared memory as a host file's `run`, so that launches, the wait and the protocol
-count on both sides. `grader.backends.gpu.hostfile.baselines` says what there is.
+They are called by the same signals as a host file's `run`, so that the protocol's cost is in both times.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ if TYPE_CHECKING:
     from grader.process.channel import Channel
 
 PIECE = 256 << 20  # bytes of one copy between devices
-PATTERN = 1 << 18  # elements that are drawn; an array repeats them
+PATTERN = 1 << 18  # random elements; an array repeats them
 
 
 class Measured(Protocol):
     """One baseline, ready to be timed."""
 
     def run(self) -> None:
-        """Do it once and wait for its end. Raises CuPy's error where CUDA refuses it."""
+        """Do it once and wait for its end. Raises CuPy's errors."""
 
     def free(self) -> None: ...
 
@@ -41,7 +40,7 @@ Make = Callable[[Mapping[str, Any]], Measured]
 
 
 def serve_baselines(channel: Channel, signals: Signals, make: Make) -> bool:
-    """Let the parent time one baseline after another, as it will time runs; whether it then asks for the sandbox."""
+    """Let the parent time baselines, in the way that it times runs; returns whether it then requests the sandbox."""
     from grader.process.channel import ChannelClosed
 
     while True:
@@ -74,7 +73,7 @@ def _failed(message: Mapping[str, Any], error: Exception) -> dict[str, Any]:
 
 
 def make(message: Mapping[str, Any]) -> Measured:
-    """The baseline that the parent asks for."""
+    """The requested baseline."""
     if "plan" in message:
         return Kernels(message)
     if "each" in message:
@@ -83,14 +82,14 @@ def make(message: Mapping[str, Any]) -> Measured:
 
 
 class _Buffer:
-    """Memory of the device, with its pinned counterpart on the host."""
+    """A buffer on the device, and one of the same size in pinned host memory."""
 
     def __init__(self, runtime: Any, size: int) -> None:
         self._runtime, self._size = runtime, size
         self.device, self._host = runtime.malloc(size), runtime.hostAlloc(size, runtime.hostAllocMapped)
 
     def fill(self, dtype: str, bounds: Sequence[float]) -> None:
-        """Fill both with values of a range."""
+        """Fill both with random values within ``bounds``."""
         memory = memoryview((ctypes.c_char * self._size).from_address(self._host)).cast("B")
         _fill(np.frombuffer(memory, dtype=dtype), bounds)
         self._runtime.memcpy(self.device, self._host, self._size, self._runtime.memcpyHostToDevice)
@@ -108,7 +107,7 @@ class _Buffer:
 
 
 class LinkCopies:
-    """Copies of so many bytes into the device and out of it, in pinned memory, at once on two streams."""
+    """Copies of ``into`` bytes to the device and of ``out_of`` bytes from it, concurrently on two streams."""
 
     def __init__(self, into: int, out_of: int) -> None:
         from cupy.cuda import Stream, runtime
@@ -133,7 +132,7 @@ class LinkCopies:
 
 
 class BetweenDevices:
-    """Every GPU sends ``size`` bytes to the next one, all at once; more than a piece is sent piece by piece."""
+    """Every GPU sends ``size`` bytes to the next one, concurrently, in pieces of at most `PIECE` bytes."""
 
     def __init__(self, size: int, count: int) -> None:
         from cupy.cuda import Device, Stream, runtime
@@ -141,7 +140,7 @@ class BetweenDevices:
         self._runtime, self._device, self._count = runtime, Device, count
         self._pieces = [PIECE] * (size // PIECE) + [size % PIECE] * (size % PIECE > 0)
         self._here = runtime.getDevice()
-        self._ends: list[tuple[int, int]] = []  # of each device: what it sends, and what it gets
+        self._ends: list[tuple[int, int]] = []  # addresses of each device: the source and the target of copies
         self._streams = []
         for device in range(count):
             with Device(device):
@@ -153,7 +152,7 @@ class BetweenDevices:
                 runtime.deviceSynchronize()
 
     def _reaches_next(self, device: int) -> bool:
-        """Whether it can reach the next one's memory directly: else a copy goes through the host."""
+        """Whether a device can access the next one's memory directly; else a copy goes through the host."""
         peer = (device + 1) % self._count
         return bool(device != peer and self._runtime.deviceCanAccessPeer(device, peer))
 
@@ -169,7 +168,7 @@ class BetweenDevices:
         self._runtime.setDevice(self._here)
 
     def free(self) -> None:
-        """Give back the memory, and the permissions: a host file must ask for its own."""
+        """Free the memory, and disable peer access: a host file must enable it itself."""
         for device, ends in enumerate(self._ends):
             with self._device(device):
                 for address in ends:
@@ -179,8 +178,8 @@ class BetweenDevices:
 
 
 class Kernels:
-    """Launches of a trusted kernel: its launch lines once on data that is on the device, or ``rounds`` launches in a
-    plain loop between copies in and out.
+    """Launches of a trusted kernel: its launch lines once, on data on the device; or ``rounds`` launches in a plain
+    loop, between copies of the inputs and of the outputs.
     """
 
     def __init__(self, message: Mapping[str, Any]) -> None:
@@ -231,7 +230,7 @@ class Kernels:
 
 
 def _fill(values: npt.NDArray[np.generic], bounds: Sequence[float]) -> None:
-    """Values of the array's range: a pattern that repeats, because only their kind matters."""
+    """Fill ``values`` with random values within ``bounds``, which repeat."""
     low, high, exact_low, exact_high = bounds
     random, count = np.random.default_rng(1), min(PATTERN, values.size)
     drawn: npt.NDArray[np.generic]
@@ -244,9 +243,9 @@ def _fill(values: npt.NDArray[np.generic], bounds: Sequence[float]) -> None:
 
 
 def load_module(cubin: bytes, kernel: str, *, cooperative: bool = False, devices: int = 1) -> Any:
-    """A `cupy.RawModule` on the current device, or on the first ``devices`` ones: loaded now, while its file exists.
+    """A `cupy.RawModule`, loaded on the current device, or on the first ``devices`` devices, while its file exists.
 
-    CuPy launches every kernel of a ``cooperative`` module with all of its blocks resident, as `grid.sync()` needs it.
+    CuPy uses cooperative launches for all kernels of a ``cooperative`` module, as `grid.sync()` requires.
     """
     import cupy
 

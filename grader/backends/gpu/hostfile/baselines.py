@@ -1,9 +1,9 @@
-"""What a timed host file is measured against, itself measured in the same child before any of its code is read.
+"""The baselines of timed host files, measured in the same child, before any of the host file's code is loaded.
 
     link_to_device, link_to_host    one pinned copy of the work's bytes
-    link_both_ways                  pinned copies of all inputs in and of all outputs out, at once on two streams
-    link_between_devices            every GPU sends the work's bytes to the next one, all at once
-    computing                       a trusted kernel of kernels_ref/host on data that lies on the device
+    link_both_ways                  pinned copies of all inputs in and of all outputs out, concurrently on two streams
+    link_between_devices            every GPU sends the work's bytes to the next one, concurrently
+    computing                       a trusted kernel of kernels_ref/host on data on the device
     plain_loop                      copies in, a Python loop of launches of such a kernel, copies out, one wait
 
 A target of the unit ``transfer`` names its link; ``overlap`` takes ``link_both_ways`` and ``computing``; ``launches``
@@ -35,7 +35,7 @@ COMPUTING, PLAIN_LOOP = "computing", "plain_loop"
 
 @dataclass(frozen=True)
 class Baseline:
-    """One of them, sized for the exercise's work; ``request`` tells the child what to do."""
+    """One baseline for the exercise's work; ``request`` is the child's request."""
 
     name: str
     request: Mapping[str, Any] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Baseline:
 
 @dataclass(frozen=True)
 class BaselineSetup:
-    """The GPU that serves, how many there are, and the course whose trusted kernels count."""
+    """The GPU, the number of GPUs, and the course that is searched first for trusted kernels."""
 
     gpu: Gpu
     gpus: int = 1
@@ -51,9 +51,9 @@ class BaselineSetup:
 
 
 def baselines(exercise: Exercise, where: BaselineSetup) -> tuple[Baseline, ...]:
-    """What the exercise's timed runs are measured against; none where nothing of a host's is timed.
+    """The baselines of the exercise's timed runs; () if it has none.
 
-    Raises GraderFault where the course lacks what the target names.
+    Raises GraderFault if the course lacks the target's kernel.
     """
     import numpy as np
 
@@ -84,7 +84,7 @@ def baselines(exercise: Exercise, where: BaselineSetup) -> tuple[Baseline, ...]:
 
 
 def _kernels(exercise: Exercise, size: Size, where: BaselineSetup) -> dict[str, Any]:
-    """The trusted kernel at ``size``, assembled, and what it works on."""
+    """The child's request for the trusted kernel at ``size``: cubin, launches and arrays."""
     from grader.compile import assemble, compile_source
     from grader.launch import parse_launches, resolve_launches
 

@@ -1,18 +1,18 @@
-"""The child of a host exercise: runs a student's Python file beside a module that is already compiled.
+"""The child of a host exercise: runs a student's Python file with a module that is already compiled.
 
-    start     ─▶ context ─▶ {"ready": …}
-    baseline ─▶ {"made": true}; calls ─▶ what runs are measured against, until told to leave; and the next one
-    sandbox   ─▶ the inner sandbox is closed ─▶ {"ready": …}
-    load      ─▶ the module and the host file ─▶ {"loaded": true}
+    start     ─▶ creates the context ─▶ {"ready": …}
+    baseline  ─▶ {"made": true}; signals ─▶ runs of the baseline; repeated for each baseline
+    sandbox   ─▶ applies the inner sandbox ─▶ {"ready": …}
+    load      ─▶ loads the module and the host file ─▶ {"loaded": true}
     setup     ─▶ maps arrays of the shared file, calls setup(module, *arrays) ─▶ {"done": true}
-    calls     ─▶ run(), until told to leave
-    trace     ─▶ the host file again, with events around what it queues, and its setup ─▶ {"done": true}
-    traced    ─▶ one run of it ─▶ {"done": true, "timeline": …}
+    signals   ─▶ run()
+    trace     ─▶ loads the host file again, with events around its operations; setup ─▶ {"done": true}
+    traced    ─▶ one traced run ─▶ {"done": true, "timeline": …}
 
-Whatever it needs of the grader is imported before the sandbox closes: the package is closed to a host file.
+Modules of the grader are imported before the sandbox closes, because a host file may not read the package.
 
-Calls come through `grader.backends.gpu.hostfile.signals`, everything else as messages. Nothing that is said here is
-believed: the parent takes the time and looks at what the mappings hold.
+Runs are requested through `grader.backends.gpu.hostfile.signals`, everything else by messages. The parent trusts no
+answer: it takes the time and reads the outputs in the shared file itself.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ def main() -> None:
 
     from grader.backends.output import Printed
 
-    closed = outer.apply()  # before the context exists: its threads inherit what is closed now
+    closed = outer.apply()  # before the context exists: its threads inherit the sandbox
     message, _ = channel.receive(None)
     printed = Printed(int(message["printf_bytes"]), int(message["printed"]))
     try:
         watch_for_the_gpus()
         cupy.cuda.runtime.setDevice(int(message["device"]))
-        cupy.cuda.runtime.free(0)  # makes the context
+        cupy.cuda.runtime.free(0)  # creates the context
     except Exception as error:
         channel.send({"error": f"CUDA does not start for a host file: {error}"})
         return
@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def watch_for_the_gpus() -> None:
-    """Ask CUDA to watch for the end of a kernel, not to sleep until it is woken. Must come before any context."""
+    """Let CUDA's waits spin instead of sleep. Call it before any context is created."""
     from cuda.bindings import driver
 
     driver.cuInit(0)
@@ -76,21 +76,21 @@ def watch_for_the_gpus() -> None:
             driver.cuDevicePrimaryCtxSetFlags(handle, int(driver.CUctx_flags.CU_CTX_SCHED_SPIN))
 
 
-def load(told: Message) -> Any:
-    """The module that the parent's message describes."""
-    cooperative, devices = bool(told["cooperative"]), int(told["devices"])
-    return load_module(bytes(told["cubin"]), str(told["kernel"]), cooperative=cooperative, devices=devices)
+def load(message: Message) -> Any:
+    """The module of the parent's ``load`` message."""
+    cooperative, devices = bool(message["cooperative"]), int(message["devices"])
+    return load_module(bytes(message["cubin"]), str(message["kernel"]), cooperative=cooperative, devices=devices)
 
 
 class GpuHostfileWorker(HostfileWorker):
-    """A worker of a host file whose runs are called by signals, with CUDA's errors and traced runs."""
+    """A worker whose runs are requested by signals, with CUDA's errors and traced runs."""
 
     def __init__(
-        self, channel: Channel, signals: Signals, told: Message, printed: Printed, load: Callable[[Message], Any]
+        self, channel: Channel, signals: Signals, start: Message, printed: Printed, load: Callable[[Message], Any]
     ) -> None:
-        super().__init__(channel, told, printed, load)
+        super().__init__(channel, start, printed, load)
         self._signals = signals
-        self._told: Message = {}
+        self._load_message: Message = {}
         self._devices = 1
         self._tracer: Tracer | None = None
         self._actions |= {"trace": self._trace, "traced": self._traced}
@@ -104,7 +104,7 @@ class GpuHostfileWorker(HostfileWorker):
         self._signals.serve(self._channel, self.run)
 
     def finding(self, error: BaseException) -> tuple[str, Message] | None:
-        """What a kernel did wrong has its own verdict; what CUDA refused the host file is ``cuda_error``."""
+        """A kernel's fault has its own verdict; any other error of CUDA is a ``cuda_error``."""
         text = str(error)
         fault = fault_of(text)
         if fault is not None and is_sticky(text):
@@ -118,19 +118,19 @@ class GpuHostfileWorker(HostfileWorker):
         return None
 
     def _load(self, message: Message) -> Message:
-        self._told, self._devices = message, int(message["devices"])
+        self._load_message, self._devices = message, int(message["devices"])
         return super()._load(message)
 
     def _trace(self, message: Message) -> Message:
-        """Read the host file once more, as traced code on mappings of its own, and call its `setup`."""
+        """Load the host file again, as traced code with mappings of its own, and call its `setup`."""
         import cupy
 
         tracer, module = Tracer(cupy.cuda, self._name), self._module
         self._tracer = tracer
         self._between = between(tracer, cupy)  # for the rest of this process
         self._between.__enter__()
-        self._load_module = lambda told: TracedModule(module, tracer)
-        self._load(self._told)
+        self._load_module = lambda _: TracedModule(module, tracer)
+        self._load(self._load_message)
         return self._setup(message)
 
     def array(self, span: Span, dtype: str) -> Any:

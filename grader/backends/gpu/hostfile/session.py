@@ -1,4 +1,4 @@
-"""The parent's side of one host submission: what it is measured against, its cases, its timed runs, its timeline.
+"""The parent's side of one host submission: its baselines, its cases, its timed runs, its timeline.
 
 The protocol and its reasons: docs/design/host-protocol.md.
 """
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     Values = npt.NDArray[np.generic]
     Arrays = Mapping[str, Values]
 
-HOST_MEMORY_BYTES = 16 << 30  # of the process, beside the shared file: CUDA's own grows with the number of GPUs
+HOST_MEMORY_BYTES = 16 << 30  # of the process without the shared file: CUDA's memory grows with the number of GPUs
 LATE_S = 0.1  # for the rest of a message that has begun to arrive
 BASELINE_WARM_UPS = 2
 WARM_UP_S = 0.25  # at least, while the clocks rise
@@ -55,10 +55,10 @@ BASELINE_SAMPLES = 15
 
 
 class HostfileSession(ChildSession):
-    """One host submission in its child, on ``gpus`` GPUs; ``start`` starts it with the files that it shares.
+    """One host submission in its child, on ``gpus`` GPUs; ``start`` starts the child with the shared files.
 
-    ``baselines_s`` are samples in seconds by the name of a baseline, called and timed like a run, before any of the
-    submission's code was read.
+    ``baselines_s`` are the samples of each baseline in seconds, taken like those of runs before any of the submission's
+    code is loaded.
     """
 
     def __init__(self, exercise: Exercise, gpus: int, start: Start, limits: Limits) -> None:
@@ -68,19 +68,19 @@ class HostfileSession(ChildSession):
         self._shared = SharedFile(PAGE + shared_bytes(exercise))
         self._shared.reserve(PAGE)  # the first page is for signals
         self._signals = Signals(self._shared.fd)
-        self._watched = False
-        self._name = ""  # of the host file, once it is read
+        self._watched = False  # the child waits for signals, not for messages
+        self._name = ""  # of the host file, once it is sent
         self._files = ChildFiles()
-        self._mapped: dict[str, dict[str, Any]] = {}  # of the last `set_up`: place and dtype by name
+        self._mapped: dict[str, dict[str, Any]] = {}  # of the last `set_up`: span and dtype by name
         self.baselines_s: dict[str, tuple[float, ...]] = {}
         super().__init__(start(self._shared, self._files, self._folder.name, limits), limits)
-        # Pages of the shared file count twice: as those of its process, and as a file without a name that it has open.
+        # Pages of the shared file count twice: as pages of the process, and as an anonymous file that it has open.
         self._allowance = Allowance(self._child, HOST_MEMORY_BYTES + 2 * self._shared.size)
 
     def load(
         self, program: Program, cubin: bytes, source: bytes, name: str, baselines: tuple[Baseline, ...] = ()
     ) -> None:
-        """Measure what runs are measured against, then hand over the module and the host file."""
+        """Measure the baselines, then load the module and the host file. Raises SubmissionError, GraderFault."""
         self._program = program
         self.wait_ready()
         for one in baselines:
@@ -88,8 +88,8 @@ class HostfileSession(ChildSession):
         self.call({"do": "sandbox"}, LOAD_S)
         self._name = name
         kernel = self.program.entries[0].name if self.program.entries else ""
-        told = {"kernel": kernel, "cooperative": is_cooperative(self.program), "devices": self._gpus}
-        self._load({"do": "load", "cubin": cubin, "source": source, "name": name, **told})
+        module = {"kernel": kernel, "cooperative": is_cooperative(self.program), "devices": self._gpus}
+        self._load({"do": "load", "cubin": cubin, "source": source, "name": name, **module})
 
     def _measured(self, one: Baseline) -> tuple[float, ...]:
         try:
@@ -114,7 +114,7 @@ class HostfileSession(ChildSession):
         return self._with_printed(execution)
 
     def _with_printed(self, execution: Execution) -> Execution:
-        """With what was printed; of a process that is gone, what it had left."""
+        """``execution`` with the output, which is read from the output file if the process is gone."""
         limit_bytes = self.limits.printf_bytes
         if self._stopped is not None:
             return replace(execution, printed=self._files.printed(limit_bytes))
@@ -146,13 +146,13 @@ class HostfileSession(ChildSession):
         return self._call(self.limits.launch_s)
 
     def traced(self, device: str) -> Timeline | None:
-        """The timeline of one run more, of the host file read once more over the same arrays. It is only drawn: None
-        where anything about it went wrong. Afterwards the session is of no more use.
+        """The timeline of one further run, in which the host file is loaded again with the same arrays. It is only
+        drawn, so it is None if anything fails. The session cannot be used afterwards.
         """
         allowed_s = self.limits.launch_s + SETTLE_S
         try:
             self.call({"do": "trace", "arrays": list(self._mapped.values())}, allowed_s)
-            self.call({"do": "traced"}, allowed_s)  # the first run may have to make what others find
+            self.call({"do": "traced"}, allowed_s)  # the first run may do one-time work, so it is not drawn
             answer = self.call({"do": "traced"}, allowed_s)
         except WarpgradeError:
             return None
@@ -186,8 +186,8 @@ class HostfileSession(ChildSession):
         return max(LATE_S, ends - time.monotonic())
 
     def look(self, *, now: bool = False) -> None:
-        """End the process where it holds too much of the machine, once it has read the host file; at most every tenth
-        of a second, but ``now``. Raises SubmissionError. Never between a run's end and the copies of its outputs.
+        """End the process and raise SubmissionError if it exceeds its `Allowance`; without ``now`` at most every tenth
+        of a second. Do not call it between a run's end and the copies of its outputs, which must be made at once.
         """
         what, hint = self._allowance.passed(now=now) if self._name and not self._stopped else ("", "")
         if what:
@@ -195,7 +195,7 @@ class HostfileSession(ChildSession):
             raise self._stop(process_too_large(self._name, line, what, hint))
 
     def _hung(self, seconds: float) -> WarpgradeError:
-        """As for a kernel, in a host file's words and with its line."""
+        """The error for a host file that exceeded its time, with its line."""
         if not self._name:
             return super()._hung(seconds)
         hint = (
@@ -215,16 +215,16 @@ class HostfileSession(ChildSession):
         return process_died(self._name, line, child.signal_name, child.returncode, otherwise)
 
     def _raise_if_bad(self, answer: dict[str, Any], keep_fault: bool) -> None:
-        """The host file can write to its process's channel: once it is read, only faults of its own are believed."""
+        """As for a kernel. Once the host file is loaded, it can write to the channel: only faults are accepted then."""
         if self._name:
-            answer = {name: told for name, told in answer.items() if name not in ("error", "unsupported")}
+            answer = {name: value for name, value in answer.items() if name not in ("error", "unsupported")}
         super()._raise_if_bad(answer, keep_fault)
 
     def _submission_error(self, answer: dict[str, Any]) -> SubmissionError:
         return error_of(answer, self._name)
 
     def _send(self, request: dict[str, Any], arrays: dict[str, Values] | None = None) -> None:
-        """A child that watches for calls listens to messages only after it was told to."""
+        """Send a message; a child that waits for signals must be told first to receive messages."""
         if self._watched:
             self._signals.leave()
             self._watched = False

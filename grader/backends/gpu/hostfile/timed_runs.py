@@ -1,9 +1,9 @@
 """Timed runs of a host exercise: the parent's clock, fresh inputs for each run, every run verified afterwards.
 
-Filling 256 MiB anew takes the host longer than the run itself, and shifting or scaling one recording would let a
-child look at a few elements and know the rest. So one recording is drawn, and each run replaces one element at a
-secret place in each of 4096 stretches, at the price of a few thousand elements a run: whoever leaves out a thousandth
-of the data is wrong in nearly every run.
+Generating 256 MiB for each run would take longer than the run itself, and after a shift or a scaling of the same values
+a child could read a few elements and know the rest. So the inputs are generated once, as a recording, and each run
+replaces one element at a secret place in each of 4096 stretches: a run that ignores a thousandth of the data is wrong
+nearly always.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ Values = npt.NDArray[np.generic]
 Places = npt.NDArray[np.int64]
 Expected = npt.NDArray[np.float64]
 
-STRETCHES = 4096  # of an input: each run replaces one element in each
-LOOKS = 1024  # elements of an output that are looked at first
+STRETCHES = 4096  # parts of an input: each run replaces one element of each part
+LOOKS = 1024  # elements of an output that are read first
 WARM_UPS = 3
 SAMPLES = 30
 LEAST_SAMPLES = 5
 BUDGET_S = 1.5
 CHECKS_S = 15.0
-"""What an oracle may take for all runs of a process, where it has to be asked for all of them anew."""
+"""Maximum time of an oracle for all runs of a process, if it computes all outputs again for each run."""
 COPIES_BYTES = 2 << 30
-"""Memory for the outputs of all runs of a process, until they are checked."""
+"""Maximum memory for the copied outputs of all runs of a process."""
 
 
 @dataclass(frozen=True, eq=False)
 class Patch:
-    """New values at some places of one input array."""
+    """New values at some indices (``places``) of one input array."""
 
     array: str
     places: Places
@@ -58,7 +58,7 @@ class Patch:
 
 
 class Recording:
-    """The parent's own copy of a host exercise's inputs; what the child maps is written from it."""
+    """The parent's own copy of a host exercise's inputs."""
 
     def __init__(self, exercise: Exercise, size: Size, seed: int) -> None:
         self._exercise = exercise
@@ -72,11 +72,11 @@ class Recording:
 
     @classmethod
     def of(cls, other: Recording) -> Recording:
-        """The same recording before its first patch, drawn again: to follow the runs once more."""
+        """The same recording before its first patch."""
         return cls(other._exercise, other._size, other._seed)
 
     def patches(self, run: int) -> tuple[Patch, ...]:
-        """The replacements of run number ``run``, from 1; the same run always has the same ones."""
+        """The replaced elements of run number ``run``, from 1; a function of the seed and ``run``."""
         found = []
         for name, array in self._arrays.items():
             count = len(self.inputs[name])
@@ -88,18 +88,18 @@ class Recording:
         return tuple(found)
 
     def apply(self, patches: tuple[Patch, ...], shared: Mapping[str, Values] | None = None) -> None:
-        """Write patches into this recording, and into the child's arrays: there all over the place, so that no part of
-        them is ready for a thread that watches them before all of them are.
+        """Write patches into this recording, and into the child's arrays: there in random order, so that a thread that
+        watches a part of them cannot know when it is complete.
         """
         for patch in patches:
             self.inputs[patch.array][patch.places] = patch.values
             if shared is not None:
-                another = derive_seed(self._seed, "order", int(patch.places.sum()))  # each run's own
+                another = derive_seed(self._seed, "order", int(patch.places.sum()))  # differs for each run
                 order = np.random.default_rng(another).permutation(len(patch.places))
                 shared[patch.array][patch.places[order]] = patch.values[order]
 
     def places(self, outputs: Mapping[str, Values], run: int) -> dict[str, Places]:
-        """Some places all over each output, in no order: where to look first when a run says that it has ended."""
+        """Random indices of each output, which are read first when a run ends."""
         return {
             name: np.random.default_rng(derive_seed(self._seed, "places", name, run)).integers(0, len(values), LOOKS)
             for name, values in outputs.items()
@@ -107,7 +107,7 @@ class Recording:
 
 
 def _drawn(array: Array, count: int, seed: int) -> Values:
-    """``count`` real values of the array's range (integers of the exact range for integer dtypes)."""
+    """``count`` random values of the array's range (of its exact range for integer dtypes)."""
     random, kind, values = np.random.default_rng(seed), np.dtype(array.dtype), array.timed_values
     if kind.kind != "f":
         return random.integers(values.exact_low, values.exact_high + 1, count).astype(kind)
@@ -118,10 +118,10 @@ def _drawn(array: Array, count: int, seed: int) -> Values:
 
 
 class Expectations:
-    """The expected outputs of run after run.
+    """The expected outputs (``now``) of one run after another.
 
-    An oracle that says what a few new values change (`changed`, see kernels_ref/README.md) is asked for that. Where
-    rows depend on themselves alone, only touched ones are redone. Else every run's outputs are computed anew.
+    If the oracle has `changed` (see kernels_ref/README.md), it computes only what the new values change. If rows are
+    independent, only changed rows are computed again. Else all outputs are computed for each run.
     """
 
     def __init__(self, exercise: Exercise, size: Size, oracle: Oracle, recording: Recording) -> None:
@@ -133,16 +133,16 @@ class Expectations:
         self._rows = None if self._changed else row_size(exercise, size)
         started = time.perf_counter()
         self.now = {name: values.copy() for name, values in self._ask(recording.inputs, self._size).items()}
-        self.each_s = time.perf_counter() - started  # what one run's expectations cost, in seconds
+        self.each_s = time.perf_counter() - started  # seconds for one run's expected outputs
         if self._rows is not None and not self._is_local(self._rows):
             self._rows = None
         if self._rows is not None or self._changed:
             self.each_s = 0.0
 
     def advance(self, patches: tuple[Patch, ...], *, wanted: bool = True) -> dict[str, slice | Places]:
-        """Apply a run's patches to the recording and bring `now` up to date, unless this run's is not ``wanted``.
+        """Apply a run's patches to the recording, and update `now`; if not ``wanted``, the update may be left out.
 
-        Returns where `now` has new values, by output.
+        Returns the updated indices of each output.
         """
         self._recording.apply(patches)
         if self._changed:
@@ -166,7 +166,7 @@ class Expectations:
         return new
 
     def _is_local(self, name: str) -> bool:
-        """Whether the oracle's answer for some rows alone is its answer for them among all the others."""
+        """Whether the oracle returns the same for some rows alone as for these rows among all."""
         count = self._size[name]
         rows = np.unique(np.array([0, count // 3, count // 2, count - 1]))
         alone = self._of_rows(name, rows)
@@ -187,7 +187,7 @@ class Expectations:
 
 
 def row_size(exercise: Exercise, size: Size) -> str | None:
-    """The size that counts rows: every array's length is proportional to it. None where there is none."""
+    """The name of the size to which every array's length is proportional; None if there is none."""
     for name, rows in size.items():
         one = {**size, name: 1}
         if all(element_count(a, one) * rows == element_count(a, size) for a in exercise.arrays):
@@ -200,8 +200,8 @@ def row_size(exercise: Exercise, size: Size) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class TimedRuns:
-    """The runs of one process: seconds of all, warm-ups first; a copy of the outputs of the others, as their end found
-    them.
+    """The runs of one process: the seconds of all runs, with the warm-ups first; and copies of the outputs, made at the
+    end of each run but the warm-ups.
     """
 
     seconds: tuple[float, ...]
@@ -213,23 +213,23 @@ class TimedRuns:
 
 
 class OutputCheck:
-    """Whether each run's outputs are the oracle's for that run's inputs: found out when all runs are over."""
+    """Compares each run's outputs with the oracle's for its inputs, after the last run."""
 
     def __init__(self, exercise: Exercise, size: Size, oracle: Oracle, recording: Recording) -> None:
         self._exercise, self._size = exercise, size
         self._recording = Recording.of(recording)
         self._expected = Expectations(exercise, size, oracle, self._recording)
-        self._bounds: dict[str, Bounds] = {}  # of the outputs that have been expected
+        self._bounds: dict[str, Bounds] = {}  # by output
 
     @property
     def samples(self) -> int:
-        """How many runs can be checked: fewer where their outputs are large, or the oracle is slow."""
+        """The number of runs that can be checked: fewer if outputs are large or the oracle is slow."""
         outputs = sum(element_count(a, self._size) * np.dtype(a.dtype).itemsize for a in self._exercise.outputs)
         by_time = CHECKS_S / self._expected.each_s if self._expected.each_s else SAMPLES
         return int(max(LEAST_SAMPLES, min(SAMPLES, COPIES_BYTES // outputs, by_time)))
 
     def wrong(self, runs: TimedRuns) -> Diagnostic | None:
-        """The first run that is not right, in words."""
+        """The diagnostic of the first wrong run; None if all are right."""
         for run in range(1, len(runs.seconds) + 1):
             warming = run <= WARM_UPS
             self._expect(self._expected.advance(self._recording.patches(run), wanted=not warming))
@@ -245,7 +245,7 @@ class OutputCheck:
         return None
 
     def _expect(self, new: Mapping[str, slice | Places]) -> None:
-        """Bring the bounds up to date with what is expected now."""
+        """Update the bounds from the current expected outputs; ``new`` are the changed indices."""
         for array in self._exercise.outputs:
             expected = self._expected.now[array.name]
             if array.name in self._bounds:
@@ -256,7 +256,7 @@ class OutputCheck:
             _expect_all(self._bounds[array.name], expected)
 
     def _is_right(self, name: str, got: Values) -> bool:
-        """As `compare` sees it; it is asked only about pieces that the bounds do not hold."""
+        """Whether `compare` would accept the output; its rule is applied only to pieces outside the bounds."""
         bounds, expected = self._bounds[name], self._expected.now[name]
 
         def fine(part: slice) -> bool:
@@ -272,7 +272,7 @@ def _expect_all(bounds: Bounds, expected: Expected) -> None:
 
 
 def in_pieces(work: Callable[[slice], T], count: int) -> list[T]:
-    """``work`` on pieces of an array of ``count`` elements, on all cores: NumPy lets others run while it works."""
+    """``work`` on pieces of an array of ``count`` elements, in threads on all cores: NumPy releases the GIL."""
     parts = [slice(start, min(start + PIECE, count)) for start in range(0, count, PIECE)]
     return list(map(work, parts) if len(parts) < 2 else _pool().map(work, parts))
 
@@ -289,7 +289,7 @@ _EVERY_TIME = "run() must read all of the inputs, every time, and return when th
 def take_runs(
     session: HostfileSession, exercise: Exercise, size: Size, recording: Recording, samples: int = SAMPLES
 ) -> TimedRuns:
-    """Warm up and take the samples: for each run the parent writes poison and fresh inputs, says go, and copies."""
+    """Warm up and take the samples: for each run, write poison and fresh inputs, run, and copy the outputs."""
     outs = {a.name: poison(a.dtype, element_count(a, size)) for a in exercise.outputs}
     shared = session.set_up(
         {a.name: recording.inputs[a.name] if a.role == "in" else outs[a.name] for a in exercise.arrays}
@@ -305,12 +305,14 @@ def take_runs(
             patches, places = recording.patches(taken + 1), recording.places(outs, taken + 1)
             for name, values in outs.items():
                 _fill(shared[name], values)
-            recording.apply(patches, shared)  # last and quickly: what is new must not be there before the clock starts
+            recording.apply(
+                patches, shared
+            )  # last, so that the new values are there only shortly before the clock starts
             seconds.append(session.go())
             early = {name: shared[name][at] for name, at in places.items()}
             if taken >= WARM_UPS:
-                # The elements that were looked at first are as they were then: copying all of an output takes longer
-                # than what a run may have left undone.
+                # The elements that were read first keep those values: the copy of the whole output takes so long that
+                # work which the run left undone could end meanwhile.
                 copies.append({name: _fill(np.empty_like(shared[name]), shared[name]) for name in places})
                 for name, values in early.items():
                     copies[-1][name][places[name]] = values

@@ -1,10 +1,9 @@
-"""One run of a host file with events around what it queues: the bars of a timeline, drawn and never graded.
+"""One run of a host file with events around its operations: the bars of a timeline, which is not graded.
 
-Child side: the timed runs are over by then. The host file is read once more, and `between` puts hooks into CuPy that
-tell the `Tracer` what is queued. Each operation is put between two events on its own stream; an origin event, recorded
-while the GPU was idle, is where time begins. What goes past the hooks (`cupy.add`,
-`MemoryPointer.copy_from_host_async`) is not drawn. Parent side: `timeline_of` reads what the child says, which is
-hostile data.
+Child side: after the timed runs the host file is loaded again, and `between` puts hooks into CuPy that report queued
+operations to the `Tracer`. Each operation gets two events on its own stream; time begins at an origin event, which is
+recorded while the GPU is idle. Operations without a hook (`cupy.add`, `MemoryPointer.copy_from_host_async`) are not
+drawn. Parent side: `timeline_of` checks the child's answer, which is hostile data.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _HOST, _UNREGISTERED = 1, 0  # cudaMemoryType
 
 
 class Tracer:
-    """Records operations while it is `on`. ``cuda`` is the module `cupy.cuda`, ``file`` the host file's name in its
+    """Records operations while it is `on`. ``cuda`` is the module `cupy.cuda`, ``file`` the host file's name in stack
     frames.
     """
 
@@ -33,17 +32,17 @@ class Tracer:
         self._file = file
         self._arrays: list[tuple[int, int]] = []
         self._numbers: dict[int, int] = {0: 0, 1: 0, 2: 0}  # handles of the default streams
-        # Of each operation kind, name and stream; its events; bytes, line and device. The name is a kernel's; of an
-        # array it is the number, which the parent knows by name.
+        # For each operation: kind, name and stream; its events; bytes, line and device. The name is a kernel's, or an
+        # array's number: the parent knows its name.
         self._bars: list[tuple[tuple[str, str | int | None, int], tuple[Any, Any], tuple[int, int | None, int]]] = []
-        # The runtime's own functions, as they are before anything is put around them.
+        # The runtime's own functions, without hooks.
         self._calls = SimpleNamespace(**{name: getattr(cuda.runtime, name) for name in _NEEDED})
         self.on = False
 
-    # -- what happens ------------------------------------------------------------------------------------------------
+    # -- operations --------------------------------------------------------------------------------------------------
 
     def around(self, kind: str, name: str | int | None, stream: int, size: int, call: Callable[[], Any]) -> Any:
-        """``call`` between two events on ``stream``, if that can be: a traced run must do what an untraced one does."""
+        """``call`` between two events on ``stream``, if they can be recorded: tracing must not change the run."""
         start = self._mark(stream) if self.on and len(self._bars) < MOST_OPERATIONS else None
         result = call()
         stop = self._mark(stream) if start is not None else None
@@ -53,7 +52,7 @@ class Tracer:
         return result
 
     def _mark(self, stream: int) -> Any:
-        """An event on ``stream``; None where the stream is being captured, or belongs to another device."""
+        """A recorded event on ``stream``; None if the stream is being captured, or belongs to another device."""
         try:
             if self._calls.streamIsCapturing(stream):
                 return None
@@ -64,11 +63,11 @@ class Tracer:
         return event
 
     def number(self, stream: int) -> int:
-        """Streams count from 1 as they were made; 0 is the default stream of its device."""
+        """The number of a stream: from 1 in the order of creation; 0 is the default stream."""
         return self._numbers.setdefault(stream, 1 + max(self._numbers.values()))
 
     def made(self, stream: int) -> None:
-        """A stream was made, perhaps with the handle of one that is gone."""
+        """Number a new stream, which may have the handle of a destroyed one."""
         if stream > 2:
             self._numbers.pop(stream, None)
             self.number(stream)
@@ -78,11 +77,11 @@ class Tracer:
         return int((self._cuda.get_current_stream() if stream is None else stream).ptr)
 
     def knows(self, address: int, size: int) -> None:
-        """The next of the exercise's arrays lies there in the host's memory."""
+        """Add the next of the exercise's arrays, with its address in host memory."""
         self._arrays.append((address, size))
 
     def array_at(self, *addresses: int) -> int | None:
-        """Which of the exercise's arrays one of the addresses lies in; None where none does."""
+        """The number of the exercise's array that contains one of the addresses; None if there is none."""
         for address in addresses:
             for number, (start, size) in enumerate(self._arrays):
                 if start <= address < start + size:
@@ -90,7 +89,7 @@ class Tracer:
         return None
 
     def copy_kind(self, kind: int, to: int, source: int) -> str:
-        """What a cudaMemcpyKind is for these addresses; "" from host to host, which no GPU takes part in."""
+        """The kind of a bar for a copy with this cudaMemcpyKind and these addresses; "" for host to host."""
         known = {0: "", 1: "to_device", 2: "to_host", 3: "on_device"}.get(kind)
         if known is not None:
             return known
@@ -114,7 +113,7 @@ class Tracer:
     # -- the traced run ----------------------------------------------------------------------------------------------
 
     def record(self, run: Callable[[], Any], devices: int) -> dict[str, Any]:
-        """Run once, and tell the bars in seconds from its beginning. Raises what ``run`` raises, and CUDA's errors."""
+        """Run once; returns the bars, in seconds from its beginning. Raises what ``run`` raises, and CUDA's errors."""
         origins = self._origins(devices)
         self._bars.clear()
         began = min(happened for _, happened in origins.values())
@@ -136,7 +135,7 @@ class Tracer:
         return {"elapsed_s": elapsed_s, "operations": operations}
 
     def _origins(self, devices: int) -> dict[int, tuple[Any, float]]:
-        """For each device an event, and when it happened by this process's clock: nothing else was running."""
+        """For each device an event, and its time by this process's clock: the device was idle."""
         found = {}
         here = self._calls.getDevice()
         for device in range(devices) if devices > 1 else (here,):
@@ -147,7 +146,7 @@ class Tracer:
                 self._calls.eventRecord(event.ptr, stream.ptr)
                 self._calls.eventSynchronize(event.ptr)
                 found[device] = (event, time.perf_counter())
-                self._numbers.pop(int(stream.ptr), None)  # it is none of the host file's
+                self._numbers.pop(int(stream.ptr), None)  # it is not a stream of the host file
         return found
 
 
@@ -162,7 +161,7 @@ _NEEDED = (
 
 @contextlib.contextmanager
 def between(tracer: Tracer, cupy: Any) -> Iterator[None]:
-    """While this lasts, what a host file imports from CuPy tells the tracer of copies, fills, graphs and streams."""
+    """Inside this context, CuPy reports copies, fills, graphs and streams to the tracer."""
     cuda = cupy.cuda
     places = [
         (cuda.runtime, name, _runtime_call(tracer, getattr(cuda.runtime, name), kind, tuple(parameters.split())))
@@ -195,7 +194,7 @@ _RUNTIME: Mapping[str, tuple[str, str]] = {
     "memPrefetchAsync": ("prefetch", "devPtr count dstDevice stream"),
     "graphLaunch": ("kernel", "graphExec stream"),
 }
-"""The kind of a bar, and CuPy's names of the parameters, which a host file may give by name."""
+"""The kind of a bar, and CuPy's names of the parameters, which a host file may use as keywords."""
 
 
 def _runtime_call(tracer: Tracer, original: Any, kind: str, parameters: tuple[str, ...]) -> Any:
@@ -246,7 +245,7 @@ def _made(tracer: Tracer, original: Any) -> Any:
 
 
 class _Traced:
-    """An object of CuPy's that tells the tracer of its launches; attributes are read and set on the object itself."""
+    """Wraps an object of CuPy and reports its launches to the tracer; other attributes are those of the object."""
 
     __slots__ = ("_name", "_real", "_tracer")
 
@@ -280,7 +279,7 @@ class TracedKernel(_Traced):
 
 
 class TracedGraph(_Traced):
-    """A `cupy.cuda.Graph`, whose launches are one bar each."""
+    """A `cupy.cuda.Graph`; each launch is one bar."""
 
     def launch(self, stream: Any = None) -> Any:
         return self._launched(stream, lambda: self._real.launch(stream))
@@ -294,16 +293,16 @@ LONGEST_S = 3600.0
 _MOST = {"stream": 10_000, "bytes": 1 << 50, "line": 1_000_000, "device": 64}
 
 
-def timeline_of(told: object, arrays: Sequence[str], device: str) -> Timeline | None:
-    """The timeline of ``told``; None where any of it is not as it should be. ``arrays`` are the exercise's names."""
-    if not isinstance(told, dict) or not _is_time(told.get("elapsed_s")):
+def timeline_of(data: object, arrays: Sequence[str], device: str) -> Timeline | None:
+    """The timeline in ``data``; None if anything in it is invalid. ``arrays`` are the exercise's names of arrays."""
+    if not isinstance(data, dict) or not _is_time(data.get("elapsed_s")):
         return None
-    bars = told.get("operations")
+    bars = data.get("operations")
     if not isinstance(bars, list) or not 0 < len(bars) <= MOST_OPERATIONS:
         return None
     operations = [_operation(bar, arrays) for bar in bars]
     known = tuple(operation for operation in operations if operation is not None)
-    return Timeline(known, float(told["elapsed_s"]), False, device) if len(known) == len(bars) else None
+    return Timeline(known, float(data["elapsed_s"]), False, device) if len(known) == len(bars) else None
 
 
 def _operation(bar: Any, arrays: Sequence[str]) -> Operation | None:
@@ -326,7 +325,7 @@ def _operation(bar: Any, arrays: Sequence[str]) -> Operation | None:
 
 
 def _name(name: object, arrays: Sequence[str]) -> str | None:
-    """A kernel's name, cut; an array's by its number; None where it is neither."""
+    """The name of a kernel, cut, or of the array with this number; None if it is neither."""
     if name is None:
         return ""
     if isinstance(name, str):
@@ -339,5 +338,5 @@ def _is_count(value: object, most: int) -> bool:
 
 
 def _is_time(value: object) -> bool:
-    """Whether it is a number of seconds that a run may take; no NaN is."""
+    """Whether ``value`` is a plausible number of seconds, not NaN."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LONGEST_S

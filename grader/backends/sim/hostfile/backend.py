@@ -1,4 +1,4 @@
-"""Host exercises without a GPU: the host file in one child, the device that plays its GPU in another.
+"""Host exercises without a GPU: the host file in one child, the simulated GPU in another.
 
     backend = HostfileSimBackend(exercise, host_source, "zero_copy_host.py")
     with backend.open(program, limits) as session:
@@ -8,8 +8,8 @@
     parent ──▶│ the host file, the stand-in's CuPy  │─calls─▶│ the device: its memory,        │
               └──────────── shared file ────────────┘ parent └ streams, findings, the clock ──┘
 
-A is hostile and decides nothing; the parent hands its calls to B as they are. Outputs count as they stood when A said
-that its run had ended: work that it left to a stream or a thread comes too late.
+A is hostile and decides nothing; the parent passes its calls on to B unchanged. Outputs count as they are when A says
+that its run has ended: work left to a stream or a thread comes too late.
 """
 
 from __future__ import annotations
@@ -37,28 +37,28 @@ if TYPE_CHECKING:
     from grader.process.child import Child
 
 
-POOL_BYTES = 64 << 20  # of pinned and managed memory that the host file allocates, at least
-POOL_CASES = 4  # as many times as all cases' arrays have
-HOST_MEMORY_BYTES = 4 << 30  # address space of the host file's process beside the shared file
-OPEN_FILES = 256  # of that process: a pipe holds memory that counts for nobody
+POOL_BYTES = 64 << 20  # the least pool of pinned and managed memory for the host file
+POOL_CASES = 4  # its size as a multiple of all cases' arrays
+HOST_MEMORY_BYTES = 4 << 30  # address space of the host file's process without the shared file
+OPEN_FILES = 256  # of that process: the memory of pipes is not counted otherwise
 
 
 class Pair:
-    """Both children, the file that they share, and what the host file's process leaves behind."""
+    """Both children, the file that they share, and the files of the host file's process."""
 
     def __init__(
         self, host: Child, device: Child, shared: SharedFile, pool: tuple[int, int], files: ChildFiles, inner: Sandbox
     ) -> None:
         self.host, self.device, self.shared, self.pool = host, device, shared, pool
         self.files, self.inner = files, inner
-        # Pages of the shared file count twice: as those of its process, and as a file without a name that it has open.
+        # Pages of the shared file count twice: as pages of the process, and as an anonymous file that it has open.
         self.memory_bytes = HOST_MEMORY_BYTES + 2 * shared.size
         self.has_ended = False
-        self.give_back: Callable[[], None] | None = None  # of a pair that serves another file after this one
+        self.give_back: Callable[[], None] | None = None  # for a pair that serves several host files in turn
 
     @classmethod
     def start(cls, exercise: Exercise, courses: tuple[Path, ...], *, sandbox: bool, forks: bool = False) -> Self:
-        """Start both; neither is waited for. With ``forks`` they serve one session after another."""
+        """Start both without waiting for them. With ``forks`` they serve several sessions in turn."""
         arrays = shared_bytes(replace(exercise, timed=None), gap=GAP_BYTES)
         shared = SharedFile(arrays + pages(max(POOL_BYTES, POOL_CASES * arrays)))
         closed = Sandbox(files=True, processes=False, network=False, memory_bytes=ADDRESS_SPACE + shared.size)
@@ -67,7 +67,7 @@ class Pair:
             forks=forks,
         )  # fmt: skip
         inner = Sandbox()
-        if sandbox:  # closed before any of the host file's code: it reads Python and its packages, and writes nothing
+        if sandbox:  # applied before any of the host file's code: it may read Python and its packages, write nothing
             inner = Sandbox(
                 files=True, read=readable(courses), write=("/dev/null",), processes=False, network=False,
                 memory_bytes=HOST_MEMORY_BYTES + shared.size, file_bytes=64 << 20, open_files=OPEN_FILES,
@@ -84,7 +84,7 @@ class Pair:
         self.shared.close()
 
     def close(self) -> None:
-        """End both, and drop what they left, or keep them for another file; closing twice is fine."""
+        """End both and close their files, or return them for another host file; closing twice is fine."""
         keeps = self.give_back is not None and not self.has_ended
         if keeps and self.host.ended_session() and self.device.ended_session():
             self.shared.clear()
@@ -97,7 +97,7 @@ class Pair:
 
 
 class StartPair(Protocol):
-    """`Pair.start`, or what takes a pair that was kept."""
+    """`Pair.start`, or a function that returns a pair that was used before."""
 
     def __call__(self, exercise: Exercise, courses: tuple[Path, ...], *, sandbox: bool) -> Pair: ...
 
@@ -129,8 +129,8 @@ class HostfileSimBackend(StartsEarly, Backend):
     def open(self, program: Program, limits: Limits) -> HostfileSimSession:
         """Load program and host file in children of their own.
 
-        Raises Unsupported where files cannot be closed to them (unless ``sandbox=False``), SubmissionError where the
-        host file is no Python, lacks a function, or fails when it is read.
+        Raises Unsupported if there is no Landlock (unless ``sandbox=False``), SubmissionError if the host file is not
+        Python, lacks a function, or fails at its top level.
         """
         if self._sandbox:
             require_sandbox()

@@ -1,10 +1,10 @@
 """The host file's process on a machine without a GPU: Python, the stand-in's CuPy, and a sandbox.
 
-    start ─▶ the shared file is mapped, `cupy` is the stand-in, the sandbox closes ─▶ {"ready": true}
+    start ─▶ maps the shared file, installs the stand-in as `cupy`, applies the sandbox ─▶ {"ready": true}
     load, setup, run, printed ─▶ `grader.backends.hostfile.worker.HostfileWorker`
                  └─▶ {"is": "call", …} ─▶ the parent ─▶ the simulator's process ─▶ the answer
 
-It decides nothing: memory of devices, findings, counters and times are in the simulator's process.
+Device memory, findings, counters and times are in the simulator's process, because this one is hostile.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def _open_everything() -> None:
-    """Import what is needed later, and what host files import: the sandbox closes all files."""
+    """Import what is needed later, by us and by host files: the sandbox closes all files."""
     from importlib import import_module
 
     for name in ("ctypes", "numpy", "traceback", "linecache", "grader.standin.client.namespaces"):
@@ -57,7 +57,7 @@ def _open_everything() -> None:
 
 
 class ClientWorker(HostfileWorker):
-    """A `HostfileWorker` whose arrays lie in one mapping of the whole file, and who knows the stand-in's errors."""
+    """A `HostfileWorker` with one mapping of the whole shared file, and with the stand-in's errors."""
 
     def __init__(self, channel: Channel, start: dict[str, Any], printed: Printed) -> None:
         from grader.process.channel import end_session
@@ -68,7 +68,7 @@ class ClientWorker(HostfileWorker):
         self._is_first_run = False
 
     def answer(self, action: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """As `HostfileWorker.answer`; the stand-in answers only meanwhile: a thread cannot go on between two runs."""
+        """As `HostfileWorker.answer`. The stand-in works only inside, so that no thread can continue between runs."""
         from grader.standin.client.connection import CONNECTION
 
         with CONNECTION.lock:
@@ -84,10 +84,10 @@ class ClientWorker(HostfileWorker):
         return super()._setup(message)
 
     def _run(self, message: dict[str, Any]) -> dict[str, Any]:
-        """After the first run of a case, and what it has queued, memory goes back that nobody holds any more.
+        """Call `run`; after the first run of a case, free the memory in the pool that is not in use.
 
-        So memory of earlier cases does not count in `device_bytes`, and who kept an array's address, but not the array,
-        is found out: CuPy's pool would give that memory to the next one who asks.
+        So memory of earlier cases does not count in `device_bytes`, and a host file that kept an array's address, but
+        not the array, is found out: CuPy's pool would give that memory to the next allocation.
         """
         from grader.standin.client.connection import call
         from grader.standin.client.memory import POOL
@@ -95,7 +95,7 @@ class ClientWorker(HostfileWorker):
         answer = super()._run(message)
         if self._is_first_run:
             POOL._give_back_after_the_run()
-            call("device_count")  # any call: it takes along what waits for the next one
+            call("device_count")  # any call: it sends the queued operations along
         self._is_first_run = False
         return answer
 

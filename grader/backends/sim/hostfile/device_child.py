@@ -1,4 +1,4 @@
-"""The simulator's child where it plays the GPU of a host file: what the parent relays, and what a run came to."""
+"""The simulator's child as the GPU of a host file: it executes the calls that the parent relays, and reports runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class DeviceServer:
-    """Answers for one `StandinDevice`, over one program and one shared file."""
+    """Answers requests with a `StandinDevice` that has one program and one shared file."""
 
     def __init__(
         self, message: Mapping[str, Any], module: Module, cache: CodeCache, options: Options, file: str
@@ -30,7 +30,7 @@ class DeviceServer:
         self._device = _device(message, module, cache, options)
 
     def answer(self, message: dict[str, Any]) -> dict[str, Any]:
-        """The answer to everything but ``start_device``."""
+        """The answer to any request after ``start_device``."""
         return {"bind": self._bind, "call": self._call, "begin_run": self._begin, "end_run": self._end}[message["do"]](
             message
         )
@@ -56,7 +56,7 @@ class DeviceServer:
 
         report = self._device.end_run()
         itemsize = {name: DTYPE_BYTES[row[2]] for name, row in self._arrays.items()}
-        # Of a run on warm-up inputs nobody asks what it launched, and when.
+        # Launches and timeline of a run on warm-up inputs are not reported.
         answer = describe(report.outcome, self._file, itemsize, with_launches=self._graded)
         answer |= {
             "is": "done",
@@ -71,7 +71,7 @@ class DeviceServer:
 
 
 def _failure(report: RunReport) -> str | None:
-    """The word of the first finding of the host file that is an error: it comes before what a kernel did wrong."""
+    """The verdict word of the first error in the host file, which comes before errors in kernels; None if none."""
     from grader.findings.kinds import word_of_kind
 
     return next((word_of_kind(found.kind) for found in report.findings if found.severity == "error"), None)
@@ -100,7 +100,7 @@ NEEDED = (
 
 
 def main() -> None:
-    """`grader.backends.sim.child`, with what a device needs imported before the sandbox closes all files."""
+    """Run `grader.backends.sim.child`, with a device's modules imported before the sandbox closes all files."""
     for name in NEEDED:
         import_module(name)
     child.main(DeviceServer)

@@ -1,4 +1,4 @@
-"""One host submission on the simulator: cases from begin to end, calls relayed, and what silence or death means."""
+"""One host submission on the simulator: its cases, the relayed calls, and errors of a child that hangs or dies."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from grader.backends.hostfile.case import (
 )
 from grader.backends.hostfile.child_files import where
 from grader.backends.mappings import PAGE, Span
-from grader.backends.patience import Patience
 from grader.backends.sim.session import START_S, SimSession, as_launches, as_timeline
+from grader.backends.time_limit import TimeLimit
 from grader.errors import GraderFault, SubmissionError, WarpgradeError
 from grader.findings.record import from_json
 from grader.launch.source import parameter_names
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 
 
 class DeviceSession(SimSession):
-    """The simulator's child as the device of a host file."""
+    """The simulator's child as the GPU of a host file."""
 
     def start_device(self, pair: Pair, hostfile: str, exercise: Exercise) -> None:
-        """Make the device over the shared file. Raises RefusedProgram for what no GPU would load."""
+        """Make the device with the shared file. Raises RefusedProgram if a GPU would refuse the program."""
         shared, program = pair.shared, self.program
         names = {entry.name: parameter_names(program.source, entry.name) for entry in program.entries}
         request = {"do": "start_device", "fd": shared.fd, "size": shared.size, "pool": pair.pool, "hostfile": hostfile}
@@ -55,21 +55,21 @@ class DeviceSession(SimSession):
         self.ask(request | {"registers": {name: needs.registers for name, needs in known.items()}})
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        """One request and its answer. Raises what a case of `SimSession` raises."""
+        """The answer to one request. Raises what `SimSession.run` raises."""
         self._send(request)
         answer, _ = self._await(self._limits.launch_s)
         return answer
 
 
 def _devices(exercise: Exercise) -> int:
-    """As many GPUs as the largest case has."""
+    """The number of GPUs in the largest case."""
     sizes: tuple[Size, ...] = (*exercise.small, exercise.simulated)
     secret = exercise.secret.get("gpus", (1, 1, 1))[1]
     return max(exercise.gpus, secret, *(size.get("gpus", 1) for size in sizes))
 
 
 def _scale(exercise: Exercise) -> float:
-    """How much more work the timed size is than the simulated one: bars have the timed size's proportions."""
+    """Work of the timed size divided by that of the simulated one: the timeline has the timed size's proportions."""
     from grader.expressions import evaluate
 
     if exercise.timed is None:
@@ -81,13 +81,13 @@ def _scale(exercise: Exercise) -> float:
     return 1.0
 
 
-GAP_BYTES = PAGE  # behind each array: who reads a little beyond its end must not come upon the next one
+GAP_BYTES = PAGE  # after each array, so that an access a little past its end does not hit the next array
 LATE_S = 0.1  # for the rest of a message that has begun to arrive
-CALL_S = 0.001  # of a call to the device that executes nothing
+CALL_S = 0.001  # the host file's own time for a call to the device
 
 
 class HostfileSimSession(Closing):
-    """One host submission in its two children. A context manager; on exit they are gone."""
+    """One host submission in its two children. A context manager, which ends both on exit."""
 
     def __init__(self, pair: Pair, exercise: Exercise, program: Program, limits: Limits) -> None:
         self._pair = pair
@@ -108,12 +108,12 @@ class HostfileSimSession(Closing):
         self.sandbox = "none"
 
     def load(self, source: bytes, name: str, threads: int) -> None:
-        """Start the device, then hand over module and host file."""
+        """Start the device, then load module and host file. Raises SubmissionError, RefusedProgram, GraderFault."""
         self._name = name
         shared, channel = self._pair.shared, self._pair.host.channel
         request = {"do": "start", "fd": shared.fd, "size": shared.size, "name": name, **self._pair.files.to_dict()}
         request |= {"inner": self._pair.inner.to_dict()}
-        with contextlib.suppress(ChannelClosed):  # whoever waits for it says what happened
+        with contextlib.suppress(ChannelClosed):  # reported below, at the wait for its answer
             channel.send(request | {"printf_bytes": self._limits.printf_bytes})
         self._device.load(threads)
         self._device.start_device(self._pair, name, self._exercise)
@@ -134,15 +134,15 @@ class HostfileSimSession(Closing):
     def run(self, run: CaseRun) -> Execution:
         """Run one case: `setup` and a run on warm-up inputs, then the graded run.
 
-        What the host file or its kernels do wrong is an Execution with ``failure``, also where that ends the session.
-        Raises Unsupported, GraderFault.
+        An error of the host file or its kernels is an Execution with ``failure``, even if it ends the session. Raises
+        Unsupported, GraderFault.
         """
         self._reports, self._conditions = [], run.conditions
         started = time.monotonic()
         try:
             ended = run_case(self, self._exercise, run.buffers)
         except SubmissionError as error:
-            if not self._reports:  # it was in `setup`, which is no run: its kernels may say why
+            if not self._reports:  # the error is in `setup`: its kernels' findings may explain it
                 self._end_run()
             return self._execution(error=error, elapsed_s=time.monotonic() - started)
         return self._execution(ended.outputs, ended.inputs_changed, elapsed_s=time.monotonic() - started)
@@ -150,10 +150,10 @@ class HostfileSimSession(Closing):
     def set_up(self, data: Arrays) -> dict[str, npt.NDArray[np.generic]]:
         """Share copies of ``data`` with the host file, and call its `setup`.
 
-        What is returned is the parent's own: each run takes it to the shared file, and brings it back when it ends.
+        The returned arrays are the parent's own: `go` copies them to the shared file, and back after the run.
         """
         self._arrays, arrays, bound = {}, [], {}
-        if self._conditions == USUAL:  # else it is the last case once more, in the same place
+        if self._conditions == USUAL:  # else it is a repetition of the last case, at the same addresses
             self._spans = {}
         roles = {array.name: array.role for array in self._exercise.arrays}
         for name, values in data.items():
@@ -189,7 +189,7 @@ class HostfileSimSession(Closing):
             seconds = time.perf_counter() - started
             for own, there in self._arrays.values():
                 own[:] = there
-            self._look(now=True)  # not before: what comes now comes too late for the outputs
+            self._look(now=True)  # after the copies, which must be made at once
             self._end_run()
         self._graded = True
         return seconds
@@ -200,29 +200,29 @@ class HostfileSimSession(Closing):
 
     # -- the two children --------------------------------------------------------------------------------------------
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        """One request to the host file's process; on the way its calls go to the device."""
+        """The answer of the host file's process to one request; its calls before it are relayed to the device."""
         from grader.standin.protocol import relayed
 
         if self._stopped is not None:
             raise self._stopped
-        patience = Patience(self._pair.host, self._limits.launch_s)
-        answer = self._exchanged(request, patience)
+        limit = TimeLimit(self._pair.host, self._limits.launch_s)
+        answer = self._exchanged(request, limit)
         self._calls = 0
         while answer.get("is") == "call":
             self._calls += 1
             called = time.monotonic()
             result = self._asked(relayed(answer))
             result.pop("is", None)
-            # The device's own time has limits of its own; but a loop of calls that cost nothing is the host file's.
-            patience.add(max(0.0, time.monotonic() - called - CALL_S))
+            # The device has its own limits; but a loop of calls that do nothing must exceed the host file's limit.
+            limit.add(max(0.0, time.monotonic() - called - CALL_S))
             self._look()
-            answer = self._exchanged(result, patience)
+            answer = self._exchanged(result, limit)
         if "fault" in answer:
             raise error_of(answer, self._name)
         return answer
 
     def _asked(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The device's answer. Where it gives none, the host file's process waits for nothing any more."""
+        """The device's answer to one request; an error ends the session."""
         if self._stopped is not None:
             raise self._stopped
         try:
@@ -230,17 +230,17 @@ class HostfileSimSession(Closing):
         except WarpgradeError as error:
             raise self._stop(error) from None
 
-    def _exchanged(self, message: dict[str, Any], patience: Patience) -> dict[str, Any]:
+    def _exchanged(self, message: dict[str, Any], limit: TimeLimit) -> dict[str, Any]:
         channel = self._pair.host.channel
         try:
             channel.send(message)
-            while not channel.arrives(min(LOOK_S, patience.left_s())):
+            while not channel.arrives(min(LOOK_S, limit.left_s())):
                 self._look()
-                if patience.left_s() == 0.0 and patience.is_over():
-                    raise self._stop(self._hung(patience))
-            return channel.receive(LATE_S + patience.left_s())[0]
+                if limit.left_s() == 0.0 and limit.is_over():
+                    raise self._stop(self._hung(limit))
+            return channel.receive(LATE_S + limit.left_s())[0]
         except ChannelTimeout:
-            raise self._stop(self._hung(patience)) from None
+            raise self._stop(self._hung(limit)) from None
         except ChannelBroken:
             message_ = "the process that ran the host file answered with something that is no answer"
             raise self._stop(SubmissionError("crash", message_)) from None
@@ -248,16 +248,16 @@ class HostfileSimSession(Closing):
             raise self._stop(self._died()) from None
 
     def _look(self, *, now: bool = False) -> None:
-        """End the host file's process where it holds too much of the machine; raises SubmissionError then."""
+        """End the host file's process and raise SubmissionError if it exceeds its `Allowance`."""
         what, hint = self._allowance.passed(now=now) if self._stopped is None else ("", "")
         if what:
             line = where(self._pair.host, self._pair.files, self._name)
             raise self._stop(process_too_large(self._name, line, what, hint))
 
-    def _hung(self, patience: Patience) -> WarpgradeError:
-        """The host file is busy and does not call: say where it is, if it can be asked."""
-        if not self._calls and patience.is_starved():  # one that calls waits for answers, not for a processor
-            return patience.busy_machine()
+    def _hung(self, limit: TimeLimit) -> WarpgradeError:
+        """The error for a host file that exceeded its time, with its current line if known."""
+        if not self._calls and limit.is_starved():  # one that calls waits for answers, not for a processor
+            return limit.busy_machine()
         pair = self._pair
         message = f"the host file did not come back within {self._limits.launch_s:.3g} s"
         hint = "look for a loop whose condition never becomes false; `--timeout SECONDS` gives it more time"
@@ -274,19 +274,18 @@ class HostfileSimSession(Closing):
         self._pair.end()
         return error
 
-    # -- what came of it ---------------------------------------------------------------------------------------------
+    # -- results -----------------------------------------------------------------------------------------------------
     def _execution(
         self, outputs: Mapping[str, Any] | None = None, changed: tuple[str, ...] = (),
         error: SubmissionError | None = None, elapsed_s: float = 0.0,
     ) -> Execution:  # fmt: skip
-        """The graded run's; a failure of the run on warm-up inputs counts where the graded one has none.
+        """The result of the graded run; a failure of the run on warm-up inputs counts if the graded one has none.
 
-        An exception of the host file comes before what was in disorder when it was raised, and after a kernel's fault,
-        which is its cause.
+        An exception of the host file counts more than a race, and less than a kernel's fault, which is its cause.
         """
         failed = next((report for report in reversed(self._reports) if report["failure"]), None)
         last = self._reports[-1] if self._graded and self._reports else {}
-        shown = failed or (self._reports[-1] if self._reports else {})  # warnings of setup, too, where that failed
+        shown = failed or (self._reports[-1] if self._reports else {})  # includes warnings of a failed setup
         diagnostics: tuple[Diagnostic, ...] = ()
         findings = tuple(map(from_json, shown.get("findings", ())))
         failure = failed["failure"] if failed else None
@@ -307,7 +306,7 @@ class HostfileSimSession(Closing):
         )  # fmt: skip
 
     def _printed(self) -> tuple[str, bool]:
-        """What the host file printed. Where its process cannot say any more: what it had left."""
+        """The host file's output, and whether it was too long; from the output file if its process does not answer."""
         limit_bytes = self._limits.printf_bytes
         try:
             return printed_of(self._ask({"do": "printed"}), limit_bytes)

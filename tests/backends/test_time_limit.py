@@ -7,8 +7,8 @@ import signal
 
 import pytest
 
-from grader.backends import patience
-from grader.backends.patience import Patience
+from grader.backends import time_limit
+from grader.backends.time_limit import TimeLimit
 from grader.process.child import spawn
 from grader.process.sandbox import Sandbox
 
@@ -33,15 +33,15 @@ class Clock:
 def limited(monkeypatch):
     """A function that starts a limit of ten seconds for a child with such a share of a processor."""
 
-    def start(*share: float | bool | None) -> tuple[Patience, Clock]:
+    def start(*share: float | bool | None) -> tuple[TimeLimit, Clock]:
         clock = Clock(*share)
-        monkeypatch.setattr(patience, "time", clock)
-        return Patience(clock, 10.0), clock
+        monkeypatch.setattr(time_limit, "time", clock)
+        return TimeLimit(clock, 10.0), clock
 
     return start
 
 
-def ends_after(limit: Patience, clock: Clock) -> float:
+def ends_after(limit: TimeLimit, clock: Clock) -> float:
     """Seconds by the wall's clock until it is over, for who waits as long as it says."""
     while not limit.is_over():
         clock.now_s += max(limit.left_s(), 1e-3)
