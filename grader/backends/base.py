@@ -57,15 +57,15 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Conditions:
-    """What CUDA leaves open: a kernel must be right whatever it is, so cases run again under other conditions."""
+    """What CUDA does not define: a kernel must be right in any case, so cases are repeated under other conditions."""
 
     order: str = "usual"  # of warps, blocks and stores; or one of `Execution.other_orders`
-    undefined: int = 0xFF  # a byte: what the simulator gives for memory never written, and for a lane that is not there
-    keeps_state: bool = False  # module variables hold what the run before left there
+    undefined: int = 0xFF  # a byte: uninitialised memory, and a shuffle from an inactive lane
+    keeps_state: bool = False  # module variables keep their values from the run before
 
     @property
     def poison_word(self) -> int:
-        """What outputs and scratch arrays hold at the start, on the simulator: 32 bits."""
+        """The 32 bits that fill outputs and scratch arrays at the start, on the simulator."""
         from grader.inputs import POISON_WORD
 
         return POISON_WORD if self.undefined == Conditions.undefined else self.undefined * 0x01010101

@@ -1,11 +1,11 @@
-"""What a profiler would count, from the engine's raw counters: for each launch, and for each source line. Pure.
+"""A profiler's counters, from the engine's raw counters: for each launch, and for each source line. Pure.
 
-And the worst requests of a launch, lane by lane: what pictures are drawn from. A site keeps the request that touched
-the most sectors or took the most wavefronts, the first of equals.
+Also the worst requests of a launch, lane by lane, for pictures. A site keeps the request with the most sectors or
+wavefronts, and of equal ones the first.
 
 Names are explained in docs/counters.md. Requests, sectors and wavefronts are those of PTX instructions. Loads, stores
-and atomics are counted apart, as profilers do; what names none of them counts all three. `active_lanes` is the mean
-number of lanes of an executed instruction.
+and atomics are counted separately, as profilers do; a counter that names none of them is for all three. `active_lanes`
+is the mean number of active lanes of an executed instruction.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ KINDS = ("load", "store", "atomic")
 
 @dataclass(frozen=True)
 class Counters:
-    """Counters of one launch, and of each source line that did something."""
+    """Counters of one launch, and of each source line that was executed."""
 
     total: Mapping[str, float]
     lines: Mapping[int, Mapping[str, float]]
@@ -47,7 +47,7 @@ def count(launched: Launched) -> Counters:
         _add_site(by_line[site.line], site, dict(zip(SITE_COUNTERS, row, strict=True)))
     lines = {line: derive(raw) for line, raw in sorted(by_line.items()) if line and any(raw.values())}
     total = derive(_sum(by_line.values())) | {"launches": 1.0}
-    # Only of a whole launch: a line that ends fetches answers for the instructions of other lines.
+    # Only for a whole launch: the counters of a line that ends fetches include instructions of other lines.
     if fetching := total.get("fetching_instructions"):
         total["overlap"] = total.get("overlapped_instructions", 0.0) / fetching
     return Counters(total, lines)
@@ -75,7 +75,7 @@ def _is_counted(site: Site) -> bool:
 
 
 def _add_site(raw: dict[str, int], site: Site, row: Mapping[str, int]) -> None:
-    if site.kind == "copy":  # where an asynchronous copy writes; its reads are a load's
+    if site.kind == "copy":  # the writes of an asynchronous copy; its reads count as loads
         for name in ("requests", "bytes", "wavefronts"):
             raw[f"async_copy_{name}"] += row[name]
         raw["_excess"] += row["wavefronts"] - row["ideal_wavefronts"]
@@ -108,7 +108,7 @@ def _sum(rows: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def derive(raw: Mapping[str, int]) -> dict[str, float]:
-    """The named counters with the ratios that people read."""
+    """The public counters, with ratios, from raw ones."""
 
     def of(name: str) -> int:
         return raw.get(name, 0)
@@ -137,13 +137,13 @@ def derive(raw: Mapping[str, int]) -> dict[str, float]:
 
 # ------------------------------------------------------------------------------------------------------------- requests
 KEPT = 4
-"""Requests of each launch, those that waste most."""
+"""The number of requests of each launch: those with the most waste."""
 
 
 @dataclass(frozen=True)
 class WarpRequest:
-    """One warp's request. ``offsets`` are bytes from the start of ``array``, None for a lane that takes no part;
-    ``base`` is where that array starts in the block's shared memory (0 in global memory, where arrays are aligned).
+    """One warp's request. ``offsets`` are bytes from the start of ``array``, None for an inactive lane; ``base`` is the
+    array's offset in the block's shared memory (0 in global memory, where arrays are aligned).
     """
 
     line: int
@@ -156,7 +156,7 @@ class WarpRequest:
     bytes_per_lane: int
     offsets: tuple[int | None, ...]
     taken: int  # sectors or wavefronts
-    least: int  # as few as would do for the same bytes
+    least: int  # the fewest possible for the same bytes
 
     @property
     def waste(self) -> int:
@@ -164,7 +164,7 @@ class WarpRequest:
 
 
 def worst_requests(device: Device, launched: Launched, grid: Dim3, dynamic_shared: int) -> tuple[WarpRequest, ...]:
-    """The worst request of each line, kind and space: at most KEPT, those first that waste most."""
+    """The worst request of each line, kind and space: at most `KEPT`, sorted by waste."""
     found: dict[tuple[int, str, str], WarpRequest] = {}
     for site, record in zip(launched.kernel.sites, launched.worst, strict=True):
         if not _is_counted(site) or not site.line or not WORST.read(record, "taken"):
@@ -215,6 +215,6 @@ def _request(
 
 
 def least_sectors(offsets: Sequence[int | None], width: int) -> int:
-    """How many sectors hold as many bytes as the lanes ask for, each counted once."""
+    """The least number of sectors for the distinct bytes of the lanes."""
     distinct = {offset for offset in offsets if offset is not None}
     return -(-len(distinct) * width // SECTOR_BYTES)

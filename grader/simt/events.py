@@ -1,4 +1,4 @@
-"""What the observers found, in terms of the source: kinds by name, threads and blocks in 3-D, arrays by name. Pure."""
+"""Findings of generated code in terms of the source: kinds and arrays by name, threads and blocks in 3-D. Pure."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ OF_THE_GRID = (
     kinds.RACE_WRITE_WRITE, kinds.RACE_READ_WRITE, kinds.RACE_WRITE_READ, kinds.BARRIER_DIVERGENCE, kinds.LEFT_BARRIER,
     kinds.LEFT_GRID,
 )  # fmt: skip
-"""Findings that say in their text whether the kernel orders its blocks with `grid.sync()`."""
+"""Findings whose text is `GRID_SYNC` if the kernel uses `grid.sync()`."""
 NULL_PAGE = 4096
-SHARED_WINDOW = 1 << 24  # bytes of addresses that are taken for shared memory
+SHARED_WINDOW = 1 << 24  # bytes of generic addresses of shared memory, including strays
 _SPACE_NAMES = {index: name for name, index in SPACES.items()}
 
 
@@ -55,7 +55,7 @@ class Place:
 class Event:
     """One finding. ``offset`` is in bytes from the start of ``array``; ``detail`` depends on the kind.
 
-    ``accesses`` of a race are two; one, where the other thread is not known.
+    A race has two ``accesses``, or one if the other thread is unknown.
     """
 
     kind: str
@@ -71,13 +71,13 @@ class Event:
     address: int | None = None
     width: int = 0
     accesses: tuple[Place, ...] = ()
-    lanes: int = 0  # mask of the lanes of that warp
+    lanes: int = 0  # mask of the warp's lanes
     detail: tuple[int, ...] = ()
     text: str = ""
     count: int = 1
     dynamic: bool = False  # the array is sized by the launch, as `extern __shared__` is
-    call: int | None = None  # which launch of the case, from 0
-    cooperative: bool = False  # in a launch that keeps all blocks resident
+    call: int | None = None  # number of the launch in its case, from 0
+    cooperative: bool = False  # in a cooperative launch
     launch: str = ""  # of a host file: the line and the arguments, in words
     launched_at: str = ""  # of a host file: the line
 
@@ -89,20 +89,20 @@ def explain(
     reader = _Reader(device, launched, grid, block, dynamic_shared)
     events = [replace(reader.event(finding), call=call) for finding in launched.findings]
     if launched.status == TIMED_OUT and not any(f.kind == kinds.BUDGET for f in launched.findings):
-        # It ran out between two blocks: no thread is at fault.
+        # The limit of the case was reached between two blocks, so that no thread has a finding.
         events.append(Event("instruction_budget", launched.kernel.name, None, (0, 0, 0), (0, 0, 0), detail=(1, 0)))
     return events
 
 
 def too_large(kernel: str, error: TooLarge) -> Event:
-    """A launch that was not started at all."""
+    """The event of a launch that was not started."""
     nowhere = (0, 0, 0)
     cooperative = isinstance(error, NotResident)
     return Event("launch_limit", kernel, None, nowhere, nowhere, text=str(error), cooperative=cooperative)
 
 
 def merge(events: Sequence[Event]) -> list[Event]:
-    """Alike findings as one, the first with a count."""
+    """Each group of equal events as its first one, with a count."""
     merged: dict[tuple[object, ...], Event] = {}
     for event in events:
         key = (event.kind, event.line, event.array, tuple(sorted((a.kind, a.line or 0) for a in event.accesses)))
@@ -184,24 +184,24 @@ class _Reader:
         if (stamp >> Stamp.CLOCK) & Stamp.MAX_CLOCK == Stamp.MAX_CLOCK:
             event, other = replace(event, kind="missing_async_wait"), replace(other, kind="copy")
         if other.block != event.block and event.kind == "race" and not self.kernel.grid_sync:
-            # Where blocks signal each other, it is the fence before the signal that is missing.
+            # If blocks signal each other, the fence before the signal is missing.
             signals = any(s.kind == "atomic" and s.space != "shared" for s in self.kernel.sites)
             event = replace(event, kind="missing_fence") if signals or self.kernel.waits else event
         if site.space == "shared":
             event = replace(event, text="")
         own = _own(event, site)
         known = (other.thread, other.block) != (own.thread, own.block) or event.kind == "missing_async_wait"
-        # Else the cell had several readers, and the one that its stamp names is the writer itself: no conflict.
+        # Otherwise the cell had several readers, of which the stamp names only the writing thread itself.
         return replace(self._place(event, site.space, finding.address), accesses=(other, own) if known else (own,))
 
     def _writer(self, line: int | None, site: Site) -> str:
-        """What wrote at a line: an asynchronous copy, where that is all that can have written to this memory there."""
+        """The role of a write at a line: ``copy`` if only asynchronous copies write to this memory there."""
         spaces = ("shared", "generic") if site.space == "generic" else (site.space, "generic")
         there = {s.kind for s in self.kernel.sites if s.line == line and s.space in spaces}
         return "copy" if "copy" in there and "store" not in there else "write"
 
     def _place(self, event: Event, space: str, address: int) -> Event:
-        """Name the array that an address belongs to, or just misses."""
+        """The event with the array that contains the address, or is nearest to it."""
         if space == "generic":
             inside = SHARED_BASE <= address < SHARED_BASE + SHARED_WINDOW
             space, address = ("shared", address - SHARED_BASE) if inside else ("global", address)
@@ -220,7 +220,7 @@ class _Reader:
         ]
         if not rows:
             return replace(event, space="shared", address=address)
-        for bits in (32, 64):  # negative where it was computed so: before the first array
+        for bits in (32, 64):  # a negative address, before the first array
             if (1 << bits) - SHARED_WINDOW <= address < 1 << bits:
                 address -= 1 << bits
         below = [r for r in rows if r[1] <= address] or [min(rows, key=lambda r: r[1])]
@@ -239,7 +239,7 @@ def _in_array(event: Event, space: str, array: Array, offset: int, address: int)
 
 
 def _at(event: Event, kind: str) -> Place:
-    """The access that the event is about, as a place."""
+    """The event's thread and line as a place."""
     return Place(kind, event.thread, event.block, event.line)
 
 

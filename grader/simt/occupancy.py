@@ -1,11 +1,11 @@
-"""How many blocks of a kernel fit on a multiprocessor, and what limits them. Pure.
+"""How many blocks of a kernel are resident on a multiprocessor, and which resource limits them. Pure.
 
     occupancy("sm_80", threads=128, registers=37, shared_bytes=0) -> Occupancy(blocks=12, warps=48, most_warps=64, …)
 
 The figures are those of the CUDA C++ Programming Guide (table "Technical Specifications per Compute Capability");
-the rules of allocation are those of the occupancy calculator in Nsight Compute: registers are given to warps in units
-of 256 and to whole groups of 4 warps; shared memory to blocks in units of 256 bytes, from compute capability 8.0 on of
-128, with 1 KiB for the system. The tests hold them against the toolkit's cuda_occupancy.h.
+the rules of allocation are those of the occupancy calculator in Nsight Compute: registers are allocated to warps in
+units of 256 and to whole groups of 4 warps; shared memory to blocks in units of 256 bytes, from compute capability 8.0
+on of 128 bytes, with 1 KiB for the system. Tests compare them with the toolkit's cuda_occupancy.h.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ SM_COUNT = 108
 
 WARP = 32
 REGISTER_UNIT = 256
-"""Registers are given to a warp in this unit."""
+"""Registers are allocated to a warp in this unit."""
 WARP_UNIT = 4
-"""Warps share the register file in groups of this many, one for each scheduler."""
+"""Warps get registers in groups of this size, one for each scheduler."""
 MOST_REGISTERS = 255
-"""Of one thread."""
+"""Per thread."""
 MOST_THREADS = 1024
-"""Of one block."""
+"""Per block."""
 
 
 @dataclass(frozen=True)
 class Multiprocessor:
-    """What one multiprocessor has for its resident blocks."""
+    """The resources of one multiprocessor for its resident blocks."""
 
     warps: int
     blocks: int
     shared_bytes: int
     shared_bytes_per_block: int
-    reserved_bytes: int = 1 << 10  # of shared memory, for each block, which the system takes
-    shared_unit: int = 128  # bytes in which shared memory is given
+    reserved_bytes: int = 1 << 10  # shared memory per block for the system
+    shared_unit: int = 128  # shared memory is allocated in this unit, in bytes
     registers: int = 1 << 16
 
 
@@ -58,7 +58,7 @@ MULTIPROCESSORS: Mapping[str, Multiprocessor] = {
 
 @dataclass(frozen=True)
 class Occupancy:
-    """Resident blocks and warps. ``limits`` is how many blocks each resource alone would allow."""
+    """Resident blocks and warps. ``limits`` is the number of blocks that each resource alone would allow."""
 
     blocks: int
     warps: int
@@ -71,14 +71,14 @@ class Occupancy:
 
     @property
     def limiters(self) -> tuple[str, ...]:
-        """The resources that allow no more than these blocks."""
+        """The resources that limit the number of blocks."""
         return tuple(name for name, most in self.limits.items() if most == self.blocks)
 
 
 def occupancy(arch: str, *, threads: int, registers: int, shared_bytes: int = 0) -> Occupancy:
     """Resident blocks of ``threads`` threads with ``registers`` each and ``shared_bytes`` (static and dynamic) a block.
 
-    0 blocks: not even one fits. Raises NotPossible for an unknown architecture and for what no block can have.
+    0 blocks: not even one fits. Raises NotPossible for an unknown architecture, or a value that no block can have.
     """
     has = multiprocessor(arch)
     for what, value, least, most in (
@@ -101,19 +101,19 @@ def occupancy(arch: str, *, threads: int, registers: int, shared_bytes: int = 0)
 
 
 def most_threads(arch: str, registers: int) -> int:
-    """Threads of the largest block of a kernel that needs ``registers`` for each."""
+    """Threads of the largest block of a kernel with ``registers`` per thread."""
     of_warp = -(-max(1, registers) * WARP // REGISTER_UNIT) * REGISTER_UNIT
     return min(MOST_THREADS, multiprocessor(arch).registers // of_warp // WARP_UNIT * WARP_UNIT * WARP)
 
 
 def resident_without_registers(arch: str, threads: int, shared_bytes: int) -> int:
-    """Resident blocks as far as PTX tells: it does not say how many registers a thread will have."""
+    """Resident blocks without the limit of registers, which PTX does not tell."""
     has = multiprocessor(arch)
     return min(has.warps // -(-threads // WARP), has.blocks, _by_shared_memory(has, shared_bytes))
 
 
 class NotPossible(ValueError):
-    """Raised when an architecture is not known, or no block can have what is asked for; ``code`` is a stable word."""
+    """Raised when an architecture is unknown, or no block can have a value; ``code`` is a stable word."""
 
     def __init__(self, message: str, code: str, hint: str = "") -> None:
         super().__init__(message)
@@ -121,7 +121,7 @@ class NotPossible(ValueError):
 
 
 def multiprocessor(arch: str) -> Multiprocessor:
-    """What one multiprocessor of this architecture has. Raises NotPossible for one that is not known."""
+    """One multiprocessor of this architecture. Raises NotPossible if it is unknown."""
     plain = arch[:-1] if arch[-1:] in ("a", "f") else arch
     if plain not in MULTIPROCESSORS:
         known = ", ".join(MULTIPROCESSORS)

@@ -1,9 +1,9 @@
-"""One case from start to end: memory, launches in order, results. The way into the simulator.
+"""One case: memory, launches in order, results. The simulator's entry point.
 
     outcome = simulate(module, memories, steps, cache=CodeCache(key))
 
-A case whose run on several CPU threads was not clean is run again on one, which is the reference: results, counters
-and findings are the same whatever the number of threads.
+A run on several CPU threads that has findings or conflicts is repeated on one thread: so results, counters and findings
+do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from grader.simt.ptx import Module
 
 Bytes = npt.NDArray[np.uint8]
 
-RECORD_ROOM = 32  # bytes of a printf record for each character that it prints: the limit is one of text
+RECORD_ROOM = 32  # bytes for printf records per character of the limit, which is one of text
 
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """A buffer: its bytes at the start, whether the host filled them, and where in an aligned allocation it begins."""
+    """A buffer: its bytes at the start, whether they are initialised, and its offset from an aligned address."""
 
     name: str
     data: Bytes
@@ -50,8 +50,8 @@ class Call:
     block: Dim3
     shared_bytes: int
     arguments: tuple[str | bytes, ...]
-    parameters: tuple[str, ...] = ()  # their names in the source, where they are known
-    cooperative: bool = False  # all blocks are resident at once
+    parameters: tuple[str, ...] = ()  # their names in the source, if known
+    cooperative: bool = False  # a cooperative launch
 
 
 @dataclass(frozen=True)
@@ -74,24 +74,24 @@ Step = Call | Fill | Upload
 
 @dataclass(frozen=True)
 class Options:
-    """Budgets are in units of one plain warp instruction (see `blocks.cost`): of a block, which ends an endless loop
-    soon and always at the same place, and of all launches of the case.
+    """Options of a case. Limits of instructions are in plain warp instructions (see `blocks.cost`): of a block, which
+    ends an endless loop soon and always at the same place, and of all launches of the case.
     """
 
     observed: frozenset[str] = frozenset(OBSERVERS)
-    counted: bool = True  # whether the counters are wanted, which are there either way
+    counted: bool = True  # whether the outcome has counters; the code counts in any case
     threads: int = 1
     instructions_per_block: int = 100_000_000
     instructions: int = 4_000_000_000
     printf_bytes: int = 64 << 10
-    undefined: int = 0xFF  # a byte, NaN in every float type: what shared and local memory hold when a block starts,
-    # and what a shuffle gives that reads a lane which takes no part
+    undefined: int = 0xFF  # the byte that fills shared and local memory when a block starts (NaN in every float type),
+    # and the result of a shuffle from an inactive lane
     order: Order = USUAL
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What the case did. ``complete`` is False where a launch ended early (a fault, a deadlock, the budget)."""
+    """The result of a case. ``complete`` is False if a launch ended early (a fault, a deadlock, a limit)."""
 
     memory: Mapping[str, Bytes]
     calls: tuple[Call, ...]
@@ -100,9 +100,9 @@ class Outcome:
     events: tuple[Event, ...]
     printed: str
     complete: bool
-    unordered: tuple[tuple[str, int], ...] = ()  # of all kernels, what `Kernel.unordered` has
-    spent: int = 0  # of the budget of instructions
-    variables: Mapping[str, Bytes] = field(default_factory=dict)  # of the module, that were changed
+    unordered: tuple[tuple[str, int], ...] = ()  # `Kernel.unordered` of all kernels
+    spent: int = 0  # of the limit of instructions
+    variables: Mapping[str, Bytes] = field(default_factory=dict)  # changed variables of the module
 
 
 def simulate(
@@ -114,9 +114,10 @@ def simulate(
     options: Options | None = None,
     variables: Mapping[str, Bytes] | None = None,
 ) -> Outcome:
-    """Run the steps on fresh memory, where ``variables`` gives what module variables hold that do not begin as new.
+    """Run the steps on fresh memory. ``variables`` are values of module variables that replace the initial ones.
 
-    Raises UnsupportedPtx, with the source line; KeyError for an unknown symbol."""
+    Raises UnsupportedPtx, with the source line; KeyError for an unknown symbol.
+    """
     chosen = options or Options()
     run = _Run(module, memories, cache, chosen, chosen.threads, variables or {})
     if not run.steps(steps):
@@ -160,7 +161,7 @@ class _Run:
         self.left = options.instructions
 
     def steps(self, steps: Sequence[Step]) -> bool:
-        """Run all of them, or up to one that ends early; False where the run must be repeated on one thread."""
+        """Run all steps, or up to one that ends early; False if the run must be repeated on one thread."""
         for step in steps:
             if isinstance(step, Fill):
                 self.device.array(step.name).data[:] = 0
@@ -203,7 +204,7 @@ class _Run:
     def _print(self, launched: Launched) -> None:
         limit = self.options.printf_bytes
         self.printed += render(launched.printed, self.device.text, limit - len(self.printed))
-        if len(self.printed) > limit:  # the records were short, what they print is not
+        if len(self.printed) > limit:  # short records can print long texts
             self.printed = self.printed[:limit]
             if not any(event.kind == "print_limit" for event in self.events):
                 self.events.append(Event("print_limit", launched.kernel.name, None, (0, 0, 0), (0, 0, 0)))

@@ -1,13 +1,13 @@
-"""Barrier objects in shared memory (`mbarrier`): what is ordered by arriving at one and waiting for its phase.
+"""Barrier objects in shared memory (`mbarrier`), and the order between arrivals at an object and waits for its phase.
 
-An object is 64 bits that only its instructions touch, one lane after the other, as atomics do:
+An object is 64 bits that only its instructions access, one lane after the other, like atomics:
 
     phase 24 │ arrivals expected 20 │ arrivals pending 20
 
-Beside it stand two rows of clocks (see `grader.simt.engine.barriers`). Who arrives adds what it did and knows to the
-first; when the last arrival ends the phase, the second takes that over; who then finds the phase ended learns it. A
-copy that an object tracks takes effect when the first thread finds its phase ended: a phase ends when its copies are
-done, and who only knows that all have arrived does not know that.
+Each object has two rows of clocks (see `grader.simt.engine.barriers`). An arriving thread joins its clocks into the
+first row; when the last arrival ends the phase, the first row is joined into the second; a thread that finds the phase
+ended gets the second row. A copy that an object tracks takes effect when the first thread finds its phase ended: a
+phase ends only when its copies are complete, so the arrival of all threads is not enough.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ COUNT_BITS = 20
 COUNT = (1 << COUNT_BITS) - 1
 PHASE_AT = 2 * COUNT_BITS
 ROWS = 2 * ROW
-"""Bytes of clocks for each 8 bytes of shared memory: of those who arrived, of those who may go on."""
+"""Bytes of clocks for each 8 bytes of shared memory: a row of arrivals, and a row for threads that wait."""
 ENDED = 1
-"""In a copy's slot, beside the address of the object that tracks it: the phase has ended, and nobody found that yet."""
+"""Flag in a copy's slot, in the address of the object that tracks it: its phase has ended, but no thread knows yet."""
 _LANES_OF_OBJECTS = (PTR, PTR, vec(I64), I32)
-"""Arguments of most functions here: warp, worker, each lane's object, and which lanes."""
+"""Arguments of most functions here: warp, worker, each lane's object, and the lanes."""
 
 
 def first_state(count: Value) -> Value:
@@ -50,7 +50,7 @@ def phase_of(state: Value) -> Value:
 
 
 def arrival(*, drop: bool) -> Callable[[Builder, Value, Sequence[Value]], Value]:
-    """How an object changes when ``count`` threads arrive; ``drop``: and are expected in no later phase."""
+    """The combination for the arrival of ``count`` threads; with ``drop`` they are not expected in later phases."""
 
     def combine(f: Builder, old: Value, given: Sequence[Value]) -> Value:
         count = given[0] & COUNT
@@ -73,7 +73,7 @@ class BarrierObjectCode:
 
     @generated("object_release", VOID, *_LANES_OF_OBJECTS)
     def release(self, f: Builder) -> None:
-        """release(warp, worker, addresses, lanes): before these lanes arrive at their objects."""
+        """release(warp, worker, addresses, lanes): join these lanes' clocks into their objects, before they arrive."""
         warp, worker, _, _ = f.args
         f.call(make_room(self.module), worker, warp)
         clock = WARP.load(f, warp, "clock") + 1
@@ -88,7 +88,7 @@ class BarrierObjectCode:
         _, worker, _, _ = f.args
         with _each_object(f) as (address, rows):
             join(f, f.at(rows, ROW), rows)
-            if self.tracks:  # the phase has ended that the copies belong to which the object tracks
+            if self.tracks:  # the phase of the copies that the object tracks has ended
                 with (
                     self.schedule.each_warp(f, worker) as warp,
                     each_slot(f, queue_of(f, worker, warp)) as (_, slot),
@@ -99,12 +99,12 @@ class BarrierObjectCode:
 
     @generated("object_acquire", VOID, *_LANES_OF_OBJECTS)
     def acquire(self, f: Builder) -> None:
-        """acquire(warp, worker, addresses, lanes): these lanes have found the phase ended that they waited for."""
+        """acquire(warp, worker, addresses, lanes): these lanes have found that the phase of their objects has ended."""
         warp, worker, _, _ = f.args
         with _each_object(f) as (address, rows):
             ended = f.at(rows, ROW)
             join(f, _known(f, worker, warp), ended)
-            with self.schedule.each_warp(f, worker) as other:  # what blocks released: some warp may hand on too much
+            with self.schedule.each_warp(f, worker) as other:  # releases of blocks; a warp may pass on too many
                 acquired = f.overloaded("llvm.umax", WARP.load(f, warp, "acquired"), WARP.load(f, other, "acquired"))
                 WARP.store(f, warp, "acquired", acquired)
             if self.tracks:
@@ -113,13 +113,13 @@ class BarrierObjectCode:
 
     @generated("object_forget", VOID, *_LANES_OF_OBJECTS)
     def forget(self, f: Builder) -> None:
-        """forget(warp, worker, addresses, lanes): these lanes make new objects."""
+        """forget(warp, worker, addresses, lanes): clear the clocks of objects that these lanes initialise."""
         with _each_object(f) as (_, rows):
             f.memset(rows, 0, ROWS)
 
     @generated("object_track", VOID, *_LANES_OF_OBJECTS)
     def track(self, f: Builder) -> None:
-        """track(warp, worker, addresses, lanes): the objects track all copies that these lanes have in flight."""
+        """track(warp, worker, addresses, lanes): let the objects track all copies in flight of these lanes."""
         warp, worker, addresses, mask = f.args
         with each_slot(f, queue_of(f, worker, warp)) as (_, slot):
             free = COPY.row(f, slot, "barriers").eq(NO_BARRIER).as_mask() & COPY.load(f, slot, "lanes") & mask
@@ -127,7 +127,7 @@ class BarrierObjectCode:
 
     @generated("object_stuck", I32, PTR, attributes="noinline cold")
     def stuck(self, f: Builder) -> None:
-        """stuck(worker) -> how many warps waited for an object when they last had a turn; each is reported."""
+        """stuck(worker) -> the number of warps that waited for an object in their last turn; reports each of them."""
         (worker,) = f.args
         found = f.var(f.const(I32, 0))
         with self.schedule.each_warp(f, worker) as warp:
@@ -143,10 +143,10 @@ class BarrierObjectCode:
         f.ret(found.get())
 
     def _end_copies(self, f: Builder, worker: Value, warp: Value, address: Value, ended: Value) -> None:
-        """The warp's copies of phases that have ended take effect, and of the same lanes the older tracked ones."""
+        """Complete the warp's copies of ended phases, and older tracked copies of the same lanes."""
 
         def of_phase(slot: Value) -> Value:
-            """The lanes of a slot whose copies an ended phase of the object tracked."""
+            """The lanes of a slot whose copies were tracked by an ended phase of the object."""
             mark = f.splat(address.trunc(I32) | ENDED)
             return COPY.row(f, slot, "barriers").eq(mark).as_mask() & COPY.load(f, slot, "lanes")
 
@@ -156,8 +156,8 @@ class BarrierObjectCode:
             number = f.splat(COPY.load(f, slot, "number") + 1)
             newest = f.overloaded("llvm.umax", last.get(), number)
             last.set(of_phase(slot).as_lanes().select(newest, last.get()))
-        # They came before the arrival that the waiting threads learn of. Who waits for the object that tracks the older
-        # ones may know less: only that they were started.
+        # They were started before the arrival that ended the phase, so the waiting threads are ordered after them. A
+        # thread that waits for the object that tracks the older copies may only be ordered after their start.
         clock = f.load(I32, f.at(ended, WARP.load(f, warp, "index").zext(I64) * 4)) - 1
         with each_slot(f, queue) as (index, slot):
             own = of_phase(slot)
@@ -172,7 +172,7 @@ class BarrierObjectCode:
 
 @contextmanager
 def _each_object(f: Builder) -> Iterator[tuple[Value, Value]]:
-    """For each object that lanes name: its address, and its rows of clocks. Strays were reported before."""
+    """For each object of the lanes: its address, and its rows of clocks. Stray addresses were reported before."""
     _, worker, addresses, mask = f.args
     inside = addresses.ult(f.splat(WORKER.load(f, worker, "shared_bytes"))).as_mask()
     rest = f.var(mask & inside)
@@ -184,5 +184,5 @@ def _each_object(f: Builder) -> Iterator[tuple[Value, Value]]:
 
 
 def _known(f: Builder, worker: Value, warp: Value) -> Value:
-    """What the warp knows of all warps' clocks."""
+    """The row of all warps' clocks that the warp knows."""
     return f.at(WORKER.load(f, worker, "known"), WARP.load(f, warp, "index").zext(I64) * ROW)

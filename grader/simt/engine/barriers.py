@@ -1,12 +1,12 @@
 """Barriers of a block, `bar` and `barrier`, and the clocks of warps that they join, as generated code.
 
-A warp that arrives is written down with the basic block where its lanes go on. When every runnable warp of the block
-has arrived or ended, the schedule asks for complete barriers: their lanes go on, and their clocks are joined.
+An arrival is recorded in the warp with the basic block where its lanes continue. When every runnable warp of the block
+has arrived or ended, the scheduler releases complete barriers: their lanes continue, and their clocks are joined.
 
-A clock that reaches the end of its bits in a stamp is numbered anew. All that a clock is ever asked is whether an
-access came before what some other warp knows of this one. So only the clocks that somebody knows matter: they become
-1, 2, 3 … in their order, every stamp of the warp becomes the number of known clocks that are not above it, and every
-comparison comes out as before. At most 1113 clocks are known, of 2^18, and two more for each barrier object.
+When a clock reaches the end of its bits in a stamp, the warp's clocks are renumbered. Clocks are only compared with the
+clocks of this warp that other warps know. So these known clocks become 1, 2, 3 … in their order, each stamp of the warp
+becomes the number of known clocks that are not above it, and all comparisons have the same results as before. At most
+1113 of 2^18 clocks are known, and two more for each barrier object.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 RANKS = Stamp.MAX_CLOCK + 1
 _CLOCK_BITS = Stamp.MAX_CLOCK << Stamp.CLOCK
 _OWNER = Stamp.THREAD + 5
-"""Where a stamp's block and warp begin."""
+"""The lowest bit of a stamp's block and warp."""
 _WAITING = ("block", "mask", "barrier", "site", "alive")
-"""What is written down of lanes that wait."""
+"""Fields of WARP for lanes that wait."""
 
 
 class Barriers:
@@ -52,7 +52,7 @@ class Barriers:
             ):  # fmt: skip
                 WARP.store(f, warp, f"wait_{name}", value, n)
             WARP.store(f, warp, "waits", n + 1)
-        with f.if_(waits.eq(0)):  # `bar.arrive`: those who wait learn what this warp did so far
+        with f.if_(waits.eq(0)):  # `bar.arrive`: waiting threads are ordered after this warp's accesses so far
             index = WARP.load(f, warp, "index").zext(I64)
             place = f.at(WORKER.load(f, worker, "arrivals"), barrier.zext(I64) * ROW)
             row = f.at(WORKER.load(f, worker, "known"), index * ROW)
@@ -67,7 +67,7 @@ class Barriers:
 
     @generated("release", I32, PTR)
     def release(self, f: Builder) -> None:
-        """release(worker) -> how many barriers were complete: their lanes go on."""
+        """release(worker) -> the number of complete barriers, whose lanes continue."""
         (worker,) = f.args
         released = f.var(f.const(I32, 0))
         with f.each_lane(WORKER.load(f, worker, "barriers")) as barrier:
@@ -106,13 +106,13 @@ class Barriers:
             f.call(self._check_grid(), worker, barrier, site.get(), first.get())
 
     def of_grid(self, f: Builder, worker: Value, barrier: Value) -> None:
-        """The barrier is part of a `grid.sync()`, which all threads must reach: also those that have nothing to do."""
+        """Mark the barrier as part of a `grid.sync()`, which all threads must reach."""
         bit = f.const(I32, 1) << barrier
         WORKER.store(f, worker, "of_grid", WORKER.load(f, worker, "of_grid") | bit)
 
     @generated("check_grid", VOID, PTR, I32, I32, I32)
     def _check_grid(self, f: Builder) -> None:
-        """check_grid(worker, barrier, site, thread): whoever has ended before a `grid.sync()` is missing there."""
+        """check_grid(worker, barrier, site, thread): report threads that ended before a `grid.sync()`."""
         worker, barrier, site, thread = f.args
         bit, marked = f.const(I32, 1) << barrier, WORKER.load(f, worker, "of_grid")
         WORKER.store(f, worker, "of_grid", marked & ~bit)
@@ -127,7 +127,7 @@ class Barriers:
                 f.call(findings.report_function(f.module), worker, kind, site, thread, left, missing, none)
 
     def _check_whole(self, f: Builder, worker: Value, warp: Value, barrier: Value) -> None:
-        """Lanes that were alive when others of their warp arrived, and ended elsewhere: the barrier was in a branch."""
+        """Report lanes that were alive when others of their warp arrived and ended elsewhere: a barrier in a branch."""
         came, alive, site = (f.var(f.const(I32, 0)) for _ in range(3))
         with f.loop(WARP.load(f, warp, "waits")) as i, f.if_(WARP.load(f, warp, "wait_barrier", i).eq(barrier)):
             came.set(came.get() | WARP.load(f, warp, "wait_mask", i))
@@ -139,7 +139,7 @@ class Barriers:
             findings.report(f, warp, worker, findings.LEFT_BARRIER, site.get(), came.get(), missing, left.zext(I64))
 
     def _resume(self, f: Builder, worker: Value, warp: Value, i: Value, site: Cell, first: Cell) -> None:
-        """Let one group of lanes go on; groups that waited at different barrier instructions are a finding."""
+        """Let one group of lanes continue; report groups that waited at different barrier instructions."""
         mask = WARP.load(f, warp, "wait_mask", i)
         f.call(self._schedule.enqueue(), warp, WARP.load(f, warp, "wait_block", i), mask)
         here = WARP.load(f, warp, "wait_site", i)
@@ -153,9 +153,9 @@ class Barriers:
 
     @generated("order", VOID, PTR, I32)
     def _order(self, f: Builder) -> None:
-        """order(worker, barrier): what every waiting warp did so far happens before what any of them does next."""
+        """order(worker, barrier): order later accesses of all waiting warps after their earlier accesses."""
         worker, barrier = f.args
-        with self._schedule.each_warp(f, worker) as warp:  # all of them before any is joined
+        with self._schedule.each_warp(f, worker) as warp:  # first of all, then joined
             f.call(make_room(self.module), worker, warp)
         row = vec(I32)
         joined = f.array(I32, 32)
@@ -188,21 +188,21 @@ class Barriers:
 
 
 def lanes_of(f: Builder, threads: Value, warp: Value) -> Value:
-    """The lanes that a block of so many threads has in its ``warp``-th warp."""
+    """The lanes of a block of ``threads`` threads in its ``warp``-th warp, as a mask."""
     rest = threads - warp * 32
     return rest.uge(32).select(f.const(I32, -1), (f.const(I32, 1) << (rest & 31)) - 1)
 
 
 # -------------------------------------------------------------------------------------------------------------- clocks
 def join(f: Builder, into: Value, other: Value) -> None:
-    """Add what one row of clocks knows to another."""
+    """Join one row of clocks into another: the maximum of each clock."""
     merged = f.overloaded("llvm.umax", f.load(vec(I32), into, align=64), f.load(vec(I32), other, align=64))
     f.store(merged, into, align=64)
 
 
 @generated("make_room", VOID, PTR, PTR, attributes="")
 def make_room(module: ir.IRModule, f: Builder) -> None:
-    """make_room(worker, warp): to be called before the warp's clock moves on."""
+    """make_room(worker, warp): renumber the warp's clocks if they are used up; call it before the clock is advanced."""
     worker, warp = f.args
     with f.if_(WARP.load(f, warp, "clock").uge(Stamp.MAX_CLOCK - 1), likely=False):
         f.call(_renumber(module), worker, warp)
@@ -222,7 +222,7 @@ def _renumber(_: ir.IRModule, f: Builder) -> None:
 
 
 def _each_known(f: Builder, worker: Value, warp: Value, do: Callable[[Value], None]) -> None:
-    """``do`` with each place that holds one of this warp's clocks: of warps, barriers, lanes, fences, releases…"""
+    """``do`` with the address of each known clock of this warp: of warps, barriers, lanes, fences, releases …"""
     index = WARP.load(f, warp, "index").zext(I64)
     for name, start, step, count in (
         ("known", index * 4, ROW, 32),
@@ -244,7 +244,7 @@ def _each_known(f: Builder, worker: Value, warp: Value, do: Callable[[Value], No
 
 
 def _ranks(f: Builder, worker: Value, warp: Value) -> Callable[[Value], Value]:
-    """A table of how many known clocks are not above a clock, and the function that looks it up."""
+    """A function that returns the number of known clocks that are not above a clock, from a table that it builds."""
     table = WORKER.load(f, worker, "ranks")
     f.memset(table, 0, 4 * RANKS)
 
@@ -262,7 +262,7 @@ def _ranks(f: Builder, worker: Value, warp: Value) -> Callable[[Value], Value]:
 
 
 def _restamp(f: Builder, worker: Value, warp: Value, cells: str, count: str, rank: Callable[[Value], Value]) -> None:
-    """Give the warp's stamps their new clocks. Other workers' stamps may lie between them and stay as they are."""
+    """Replace the clocks in the warp's stamps. Stamps of other workers may be between them, and do not change."""
     owner = (WORKER.load(f, worker, "serial") << 5) | WARP.load(f, warp, "index").zext(I64)
     table = WORKER.load(f, worker, cells)
     with f.loop(WORKER.load(f, worker, count)) as i:

@@ -1,4 +1,4 @@
-"""One basic block as code: counting, its instructions, and where its lanes go next."""
+"""The code of one basic block: counters, instructions, and where its lanes continue."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 
 MISFITS = (AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError)
-"""What a form raises when people's assembly gives it operands of a number, shape or type that it does not take."""
+"""Exceptions of a form for inline assembly with operands of a wrong number, shape or type."""
 
 
 def _takes_whole_warp(op: Op) -> bool:
-    """Whether all 32 lanes must execute this together: a ``.sync.aligned`` operation that names no lanes."""
+    """Whether all 32 lanes must execute this together: a ``.sync.aligned`` operation without a mask."""
     return "sync" in op.form.tags and "membermask" not in op.form.operands
 
 
 class BlockEmitter(OperandEmitter):
-    """Emits one basic block, and is what its instructions' forms see as ``e``."""
+    """Emits one basic block; the parameter ``e`` of forms."""
 
     ended = False
 
@@ -50,7 +50,7 @@ class BlockEmitter(OperandEmitter):
             self.jump(self.block.index + 1, self.block_mask)
 
     def _switch(self) -> None:
-        """Behind an access whose result depends on the order of warps: let others run, if this run switches there."""
+        """After an access whose result depends on the order of warps: let others run, if this run's order says so."""
         self._store_registers()
         f, after = self.f, self.block.index + 1
         left = WORKER.load(f, self.worker, "switches")
@@ -115,21 +115,21 @@ class BlockEmitter(OperandEmitter):
                 self.f.masked_store(value, place, lanes, 64)
 
     def target(self, operand: Operand) -> int:
-        """The block that a label names."""
+        """The block of a label."""
         targets = self.targets(operand)
         if len(targets) != 1:
             raise self.unsupported("a branch to several labels")
         return targets[0]
 
     def targets(self, operand: Operand) -> list[int]:
-        """The blocks that a label or a table of labels names."""
+        """The blocks of a label, or of a table of labels."""
         labels = self.g.graph.labels(operand)
         if not labels or any(label not in self.g.graph.targets for label in labels):
             raise self.unsupported("a branch to an unknown label")
         return [self.g.graph.targets[label] for label in labels]
 
     def branch(self, target: int) -> None:
-        """The executing lanes go to block ``target``, the others on to the next block."""
+        """Let the executing lanes go to block ``target``, the others to the next block."""
         self._store_registers()
         f = self.f
         taken = self.mask
@@ -155,7 +155,7 @@ class BlockEmitter(OperandEmitter):
         f.goto(self.region.dispatch)
 
     def branch_table(self, index: Value, targets: Sequence[int]) -> None:
-        """Each executing lane goes to the block that its ``index`` picks. An index outside the table is a trap."""
+        """Let each executing lane go to the block ``targets[index]``. An index outside the table is a trap."""
         self._store_registers()
         f = self.f
         rest = f.var(self.mask)
@@ -184,7 +184,7 @@ class BlockEmitter(OperandEmitter):
         self.ended = True
 
     def _go(self, target: int, mask: Value) -> None:
-        """All lanes of the block go to ``target``: directly if no other lanes of the warp are pending."""
+        """Let all lanes of the block go to ``target``: by a jump if no other lanes of the warp are pending."""
         f = self.f
         if target <= self.block.index:
             self._tick([(target, mask)], mask)
@@ -198,11 +198,11 @@ class BlockEmitter(OperandEmitter):
         f.goto(self.region.dispatch)
 
     def _tick(self, leaving: Sequence[tuple[int, Value]], jumping: Value | None = None) -> None:
-        """On a backward jump: end a block that is out of budget or at fault, yield a warp that is out of its quantum,
-        or whose lanes wait for a change of memory.
+        """At a backward jump: end a block that exceeded its limit or has a fault; yield if the warp's quantum is used
+        up, or its lanes wait for a change of memory.
 
-        ``leaving`` are the lanes that are not in the queue yet, with the block where they go; ``jumping`` those that
-        jump back, where that is known.
+        ``leaving`` are the lanes that are not in the queue yet, with the block where they go; ``jumping`` the lanes
+        that jump back, if known.
         """
         f = self.f
         waits = waits_on_jump(self, jumping) if self.g.waits else f.const(I1, 0)
@@ -226,7 +226,7 @@ class BlockEmitter(OperandEmitter):
         f.enter(go_on)
 
     def _out_of_budget(self) -> None:
-        """A loop without an end; or one that waits for a barrier object, with every other warp that waits so."""
+        """Report an endless loop; or, if the loop waits for a barrier object, all warps that wait for one."""
         f = self.f
         if self.g.has_objects:
             waits = WORKER.load(f, self.worker, "waits_at", WARP.load(f, self.warp, "index")).ne(0)
@@ -238,7 +238,7 @@ class BlockEmitter(OperandEmitter):
             WORKER.store(f, self.worker, "status", TIMED_OUT)
 
     def exit(self, *, trap: bool = False) -> None:
-        """The executing lanes end."""
+        """End the executing lanes."""
         self._store_registers()
         self.drain_stores()
         f = self.f
@@ -258,7 +258,7 @@ class BlockEmitter(OperandEmitter):
         self.ended = True
 
     def barrier(self, barrier: Value, count: Value, *, waits: bool = True) -> None:
-        """The executing lanes arrive at a barrier (``count`` 0: of all threads) and, if it ``waits``, go on with it."""
+        """Let the executing lanes arrive at a barrier (``count`` 0: of all threads), and wait there if it ``waits``."""
         self._store_registers()
         self.drain_stores()
         f = self.f
@@ -279,7 +279,7 @@ class BlockEmitter(OperandEmitter):
 
     # -- waiting lanes ----------------------------------------------------------------------------------------------
     def _wait_for_lanes(self) -> None:
-        """Before a ``.sync`` operation: if named lanes are elsewhere, park this group until they come."""
+        """Before a ``.sync`` operation: if lanes of its mask are elsewhere, park this group until they arrive."""
         f = self.f
         op = self.block.ops[0]
         whole = _takes_whole_warp(op)
@@ -298,7 +298,7 @@ class BlockEmitter(OperandEmitter):
         f.branch(force, forced, park)
         f.enter(forced)
         WARP.store(f, self.warp, "forced", 0)
-        if not whole:  # else `_check_whole_warp` finds all that are missing
+        if not whole:  # else `_check_whole_warp` reports missing lanes
             came_not = f.load(I32, f.at(self.warp, lanes_at(self.block.index) + 4)) & ~self.block_mask
             self.report(findings.MISSING_LANES, self.block_mask, came_not.zext(I64), need.zext(I64))
         f.goto(go_on)
@@ -310,13 +310,13 @@ class BlockEmitter(OperandEmitter):
         f.enter(go_on)
 
     def _check_whole_warp(self) -> None:
-        """Lanes that diverged, returned, or never were (a block of 16 threads): their part of a matrix is missing."""
+        """Report lanes that diverged, ended or do not exist (a block of 16 threads): their elements are missing."""
         f = self.f
         absent = ~self.mask
         with f.if_(absent.ne(0) & self.mask.ne(0), likely=False):
             self.report(findings.MISSING_LANES, self.mask, absent.zext(I64), f.const(I64, 0xFFFFFFFF))
 
     def synchronised(self, members: Value) -> None:
-        """After a ``.sync`` operation: what the named lanes did happens before what they do next."""
+        """After a ``.sync`` operation: order later accesses of its lanes after their earlier ones."""
         self.drain_stores()
         self.g.observers.warp_sync(self, members)

@@ -1,7 +1,7 @@
-"""Basic blocks, and which registers are alive at their ends.
+"""Basic blocks, and the registers that are live at their ends.
 
 A block ends after a form tagged ``branch``, ``exit`` or ``barrier`` and starts at labels and at forms tagged
-``sync`` (they may have to wait for lanes). Blocks keep program order: the scheduler runs the lowest one first.
+``sync`` (they may have to wait for lanes). Blocks are in program order: the scheduler runs the lowest one first.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from grader.simt.ptx import Address, Instruction, Operand, Symbol
 from grader.simt.ptx.model import Label
 
 LONGEST = 128
-"""Instructions of one basic block: LLVM's time grows with the square of it."""
+"""Maximum of instructions per basic block, because LLVM's time grows with their square."""
 SM_90 = ("cp.async.bulk", "mbarrier.try_wait", "wgmma", "fence.proxy", "fence.mbarrier_init", "elect", "setmaxnreg",
          "stmatrix", "mapa", "barrier.cluster", "griddepcontrol", "multimem", "tensormap")  # fmt: skip
 NEEDS_SM_90 = "it needs sm_90, and the simulator is an A100 (sm_80): run it with --backend gpu on a GPU that has it"
@@ -27,7 +27,7 @@ ENDS = frozenset({"branch", "exit", "barrier"})
 
 @dataclass(frozen=True)
 class Op:
-    """One instruction with its form; ``index`` counts through the whole kernel."""
+    """One instruction with its form; ``index`` is its number in the kernel."""
 
     index: int
     instruction: Instruction
@@ -36,7 +36,7 @@ class Op:
 
     @property
     def line(self) -> int:
-        """Of the source; 0 where it is not known."""
+        """The line of the source; 0 if unknown."""
         return self.instruction.line.line if self.instruction.line else 0
 
     @cached_property
@@ -65,11 +65,11 @@ class Block:
     index: int
     ops: list[Op] = field(default_factory=list)
     live_out: frozenset[str] = frozenset()
-    ends_in: str = ""  # "load" or "atomic" behind which others may run, in an adversarial run
+    ends_in: str = ""  # "load" or "atomic" after which other warps may run, in an adversarial run
 
     @property
     def is_sync(self) -> bool:
-        """Whether the first instruction may have to wait for other lanes of the warp."""
+        """Whether the first instruction may wait for other lanes of the warp."""
         return bool(self.ops) and "sync" in self.ops[0].form.tags
 
 
@@ -87,26 +87,26 @@ class Graph:
 
     @cached_property
     def tags(self) -> frozenset[str]:
-        """Of all instructions."""
+        """Tags of all instructions."""
         return frozenset(tag for op in self.ops for tag in op.form.tags)
 
     @cached_property
     def read(self) -> frozenset[str]:
-        """Registers that some instruction reads."""
+        """Registers that at least one instruction reads."""
         return frozenset(name for op in self.ops for name in op.reads)
 
     def labels(self, operand: Operand) -> tuple[str, ...]:
-        """The labels that a branch's operand stands for: its own name, or those of its table."""
+        """The labels of a branch's operand: its own name, or the labels of its table."""
         return self.tables.get(operand.name, (operand.name,)) if isinstance(operand, Symbol) else ()
 
 
 def build(flat: Flat, *, adversarial: bool = False) -> Graph:
-    """Cut a flattened entry into blocks; ``adversarial`` ones end where others may run.
+    """Split a flattened entry into blocks; with ``adversarial`` they also end where other warps may run.
 
     Raises UnsupportedPtx for an instruction without a form.
     """
     graph = Graph(*_cut(flat, adversarial), flat.registers, flat.tables)
-    if adversarial and len(graph.blocks) > MAX_BLOCKS:  # too many places where others may run: then nowhere
+    if adversarial and len(graph.blocks) > MAX_BLOCKS:  # too many blocks: without the ends where others may run
         graph = Graph(*_cut(flat, adversarial=False), flat.registers, flat.tables)
     if len(graph.blocks) > MAX_BLOCKS:
         raise UnsupportedPtx(f"a kernel with more than {MAX_BLOCKS} basic blocks")
@@ -148,7 +148,7 @@ def _cut(flat: Flat, adversarial: bool) -> tuple[list[Block], dict[str, int]]:
             fresh()
         if op.form.tags & ENDS or len(blocks[-1].ops) >= LONGEST:
             fresh()
-        if "result" in op.form.tags:  # `bar.red`: its result is read when the barrier lets the lanes go on
+        if "result" in op.form.tags:  # `bar.red`: its result is read after the barrier
             modifiers = tuple(m for m in item.modifiers if m not in ("cta", "red", "aligned"))
             rest = Instruction("barrier_result", modifiers, item.operands[:2], item.guard, item.line)
             blocks[-1].ops.append(op_of(rest))
@@ -168,20 +168,20 @@ def is_strong(op: Op) -> bool:
 
 
 def sees_others(op: Op) -> bool:
-    """Whether what this reads depends on the order in which threads run, though nothing is a race."""
+    """Whether the read value depends on the order in which threads run, although there is no race."""
     return is_strong(op) and op.instruction.opcode in ("ld", "atom")
 
 
 COSTS = {"memory": 32, "barrier": 16, "sync": 16, "slow": 64, "object": 64, "special": 16, "matrix": 256}
-"""What an instruction with this tag, or of this chapter, is charged; others 1. A unit takes 1 to 4 ns with all
-observers on, so that a budget bounds time too."""
+"""The cost of an instruction with this tag, or of this chapter; of others 1. A unit takes 1 to 4 ns with all observers
+on, so that a limit of instructions also limits the time."""
 
 WORDS = {"v2": 2, "v4": 4, "b64": 2, "u64": 2, "s64": 2, "f64": 2, "async": 4}
-"""Modifiers of an access to memory that moves so many times the words of another, which are observed one by one."""
+"""Modifiers of memory accesses with several words per lane, which are observed one by one, and the number of words."""
 
 
 def cost(op: Op) -> int:
-    """What a warp that executes this is charged."""
+    """The cost of an instruction for a warp that executes it, in plain instructions."""
     kinds = (op.form.chapter, *op.form.tags)
     words = math.prod(WORDS.get(modifier, 1) for modifier in op.instruction.modifiers) if "memory" in kinds else 1
     return words * max(COSTS.get(word, 1) for word in kinds)
@@ -201,7 +201,7 @@ def successors(graph: Graph, block: Block) -> set[int]:
 
 
 def _liveness(graph: Graph) -> None:
-    """Fill in `Block.live_out`. Sets of registers are the bits of integers while they grow."""
+    """Fill in `Block.live_out`. Sets of registers are bit masks in integers during the computation."""
     index: dict[str, int] = {}
 
     def bits(names: frozenset[str]) -> int:

@@ -1,4 +1,4 @@
-"""A small notation for building LLVM functions: structured control flow, local variables, memory, calls.
+"""Building LLVM functions in a structured way: control flow, local variables, memory, calls.
 
     with f.loop(n) as i:                 # for i in 0 … n-1
         total.set(total.get() + f.load(I64, base, i * 8))
@@ -47,7 +47,7 @@ class Cell:
 
 
 class Phi(Value):
-    """The value that belongs to the block that control came from."""
+    """An LLVM ``phi``: a value for each predecessor block."""
 
     __slots__ = ("_incoming",)
 
@@ -63,7 +63,7 @@ class Phi(Value):
 
 
 class Builder:
-    """Builds one LLVM function. Instructions go to the end of the basic block ``here``."""
+    """Builds one LLVM function. Instructions are appended to the basic block ``here``."""
 
     def __init__(
         self, module: ir.IRModule, name: str, result: ir.Type, arguments: Sequence[ir.Type], *, public: bool = False
@@ -76,12 +76,12 @@ class Builder:
         self.args = [Value(self, kind, f"%a{i}") for i, kind in enumerate(arguments)]
 
     def finish(self) -> ir.IRFunction:
-        """Close the entry block, which holds the allocas."""
+        """Close the entry block, which has the allocas; returns the function."""
         self.head.lines.append(f" br label %{self.body.label}")
         return self.fn
 
     def emit(self, kind: ir.Type, text: str) -> Value:
-        """Append an instruction that has a result."""
+        """Append an instruction; returns its result."""
         function = self.fn
         function.values += 1
         ref = f"%v{function.values}"
@@ -108,14 +108,14 @@ class Builder:
         return self.emit(kind, f"shufflevector {first.typed}, {kind} undef, {vec(I32, lanes)} zeroinitializer")
 
     def alloca(self, what: str) -> Value:
-        """Room on the stack, which belongs into the entry block."""
+        """An alloca in the entry block; returns its address."""
         self.fn.values += 1
         ref = f"%v{self.fn.values}"
         self.head.lines.append(f" {ref} = alloca {what}")
         return Value(self, PTR, ref)
 
     def array(self, kind: ir.Type, count: int) -> Value:
-        """A stack array; gives its address."""
+        """A stack array; returns its address."""
         return self.alloca(f"[{count} x {kind}], align 64")
 
     # -- memory -----------------------------------------------------------------------------------------------------
@@ -164,7 +164,7 @@ class Builder:
         return self.intrinsic(f"{name}.{mangle(args[0].type)}", result or args[0].type, *args)
 
     def metadata(self, text: str) -> Value:
-        """A string as metadata, which some intrinsics take."""
+        """A string as metadata, as some intrinsics require."""
         return Value(self, ir.METADATA, f'!"{text}"')
 
     def popcount(self, mask: Value) -> Value:
@@ -179,7 +179,7 @@ class Builder:
         value = byte if isinstance(byte, Value) else self.const(I8, byte)
         self.intrinsic("llvm.memset.p0.i64", VOID, pointer, value, count, self.const(I1, 0))
 
-    # The alignment is an i32 argument after the pointer; newer LLVM turns it into an attribute when it reads this.
+    # The alignment is an i32 argument after the pointer; newer LLVM versions convert it to an attribute.
     def masked_load(self, kind: ir.VectorType, pointer: Value, mask: Value, otherwise: Value, align: int) -> Value:
         name = f"llvm.masked.load.{mangle(kind)}.p0"
         return self.intrinsic(name, kind, pointer, self.const(I32, align), mask, otherwise)
@@ -212,7 +212,7 @@ class Builder:
             self._end(f" br label %{block.label}")
 
     def branch(self, condition: Value, yes: ir.IRBlock, no: ir.IRBlock, weights: tuple[int, int] | None = None) -> None:
-        """A conditional branch; ``weights`` say how often it goes either way."""
+        """A conditional branch; ``weights`` are the frequencies of both ways."""
         text = f" br {condition.typed}, label %{yes.label}, label %{no.label}"
         if weights is not None:
             self.fn.weights.add(weights)
@@ -225,7 +225,7 @@ class Builder:
         self._end(f" switch {value.typed}, label %{default.label} [{targets}]")
 
     def phi(self, kind: ir.Type, block: ir.IRBlock | None = None) -> Phi:
-        """At the end of this block, or of ``here``; what comes in is added later."""
+        """A phi in this block, or in ``here``; its incoming values are added later."""
         self.fn.values += 1
         phi = Phi(self, kind, f"%v{self.fn.values}")
         (block or self.here).lines.append(phi)
@@ -259,7 +259,7 @@ class Builder:
 
     @contextmanager
     def while_(self, condition: Callable[[], Value]) -> Iterator[None]:
-        """Loop while ``condition()`` (a function that builds it) gives true."""
+        """Loop while ``condition()`` (a function that builds the condition) is true."""
         head, body, after = self.block("while"), self.block("do"), self.block("done")
         self.goto(head)
         self.enter(head)
@@ -288,9 +288,9 @@ class Builder:
 
     @contextmanager
     def each_group(self, members: Value, mask: Value) -> Iterator[Value]:
-        """For each group of a warp operation, its lanes: those of ``mask`` that the group's first lane names.
+        """For each group of a warp operation, its lanes: those of ``mask`` in the mask of the group's first lane.
 
-        Lanes that name different masks may execute an operation together; each group then acts for itself.
+        Lanes with different masks may execute an operation together; each group is then handled separately.
         """
         rest = self.var(mask)
         with self.while_(lambda: rest.get().ne(0)):
@@ -316,9 +316,9 @@ def generated_once(
     build: Callable[[Builder], None],
     attributes: str = "noinline",
 ) -> ir.IRFunction:
-    """The generated function of that name, built by ``build`` when it is first asked for.
+    """The function of this name in the module; ``build`` builds it at the first call.
 
-    One without a result returns at its end.
+    If it has no result, a return is added at its end.
     """
     existing = module.globals.get(name)
     if existing is not None:
@@ -334,7 +334,9 @@ def generated_once(
 def generated(
     name: str, result: ir.Type, *arguments: ir.Type, attributes: str = "noinline"
 ) -> Callable[[Callable[[Owner, Builder], None]], Callable[[Owner], ir.IRFunction]]:
-    """Of a function ``build(owner, f)``: a call with the owner alone, a module or what has one, gives the function."""
+    """Decorates ``build(owner, f)``: a call with the owner (a module, or an object with one) returns the function, as
+    by `generated_once`.
+    """
 
     def decorate(build: Callable[[Owner, Builder], None]) -> Callable[[Owner], ir.IRFunction]:
         @wraps(build)

@@ -1,13 +1,12 @@
-"""Machine code of kernels: compiled by LLVM, kept in memory, and as bytes that a caller may keep.
+"""Machine code of kernels: compiled by LLVM, cached in memory, and in the caller's store.
 
-The key covers everything that the machine code depends on: the PTX, the entry, the observers, this package's version of
-the engine, and the processor. Outlined functions, of which most of a kernel's code consists, have keys of their own,
-made from their IR: most of what an edited kernel needs was compiled for others. The caller's store (`load`, `save`)
-decides where bytes live; None keeps them nowhere.
+The key covers everything that the machine code depends on: the PTX, the entry, the observers, the engine's sources, and
+the processor. Outlined functions, which are most of a kernel's code, have their own keys, made from their IR: so for an
+edited kernel most of the code is compiled already. The caller's store (`load`, `save`) may keep the bytes on disk.
 
-Code is built for the processor at hand. What many kernels share is optimised at level 1: level 2 takes longer and gains
-nothing here. What belongs to one kernel is compiled quickly, in a quarter of the time: it mostly calls what is shared,
-and runs up to a twentieth longer.
+Code is built for the present processor. Outlined functions, which many kernels share, are optimised at level 1: level 2
+takes longer and gains nothing here. The code of a single kernel is compiled without most optimisations, in a quarter of
+the time: it mostly calls outlined functions, and runs at most a twentieth longer.
 """
 
 from __future__ import annotations
@@ -33,10 +32,10 @@ from grader.simt.observers import observer_set
 from grader.simt.ptx import Module
 
 BROKEN_LLVM = ((22, 1, 0),)
-"""LLVM's versions whose machine code is wrong, here for 16 bits of 64-bit signed products on x86 (LLVM issue 218844).
+"""Versions of LLVM that miscompile 16-bit results of 64-bit signed products on x86 (LLVM issue 218844).
 
-Told by the version, which costs nothing: a trial compilation takes 15 ms in every process, and finds only what goes
-wrong in the instructions that it happens to use.
+The version is checked, because that costs nothing: a test compilation takes 15 ms in every process, and finds only
+errors in the instructions that it uses.
 """
 
 _LOCK = threading.Lock()
@@ -49,14 +48,14 @@ def _prepare() -> None:
 
 
 def why_unusable() -> str:
-    """Why the installed LLVM cannot be used, in words; "" where it can."""
+    """Why the installed LLVM cannot be used, in words; "" if it can."""
     if tuple(llvm.llvm_version_info) not in BROKEN_LLVM:
         return ""
     return "llvmlite 0.48 to 0.50 cannot be used: their LLVM 22.1.0 miscompiles 16-bit integers, so results are wrong"
 
 
 def host_key() -> str:
-    """What machine code depends on besides the IR: processor, features, LLVM's and llvmlite's versions."""
+    """A text of all that machine code depends on besides the IR: processor, features, versions of LLVM and llvmlite."""
     _prepare()
     versions = f"{llvmlite.__version__} {llvm.llvm_version_info}"
     return f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()} {versions}"
@@ -70,7 +69,7 @@ def _target_machine(level: int) -> llvm.TargetMachine:
 
 
 def warm_up() -> None:
-    """Compile something small, so that LLVM has opened everything it needs before a sandbox closes the files."""
+    """Compile a small function, so that LLVM has opened all its files before the sandbox closes them."""
     compile_module("define void @nothing() { ret void }").function("nothing", [])()
 
 
@@ -86,14 +85,14 @@ class Compiled:
         if not address:
             raise LookupError(name)
         call = ctypes.CFUNCTYPE(result, *arguments)(address)
-        vars(call)["engine"] = self._engine  # the machine code lives as long as somebody can call it
+        vars(call)["engine"] = self._engine  # keeps the machine code alive as long as the function
         return call
 
 
 def compile_text(text: str, *, quick: bool = False) -> bytes:
-    """Optimise and compile IR text to an object file. Raises RuntimeError with LLVM's words when the IR is not valid.
+    """Compile IR text to an object file. Raises RuntimeError with LLVM's message if the IR is not valid.
 
-    ``quick``: for code that is compiled for one edit of a file, and mostly calls.
+    ``quick``: with few optimisations, for the code of a single kernel.
     """
     _prepare()
     with _LOCK:
@@ -116,7 +115,7 @@ def compile_text(text: str, *, quick: bool = False) -> bytes:
 
 
 def link(objects: Sequence[bytes]) -> Compiled:
-    """Object files that `compile_text` gave, on a machine with the same `host_key`, as one program."""
+    """Link object files of `compile_text`, made on a machine with the same `host_key`."""
     _prepare()
     with _LOCK:
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine(1))
@@ -127,7 +126,7 @@ def link(objects: Sequence[bytes]) -> Compiled:
 
 
 def compile_module(text: str) -> Compiled:
-    """IR text as a program of its own."""
+    """Compile and link IR text."""
     return link([compile_text(text)])
 
 
@@ -140,7 +139,7 @@ class Loaded:
 
 @cache
 def engine_key() -> str:
-    """A hash of this package's sources: a changed engine makes new code."""
+    """A hash of this package's sources, because a changed engine generates other code."""
     digest = hashlib.sha256()
     for path in sorted(Path(__file__).parent.parent.rglob("*.py")):
         digest.update(path.read_bytes())
@@ -148,14 +147,14 @@ def engine_key() -> str:
 
 
 UNIT_LINES = 2_000
-"""Of IR that LLVM gets at once, about: its time grows faster than the text."""
+"""Lines of IR per compilation, about: LLVM's time grows faster than the text."""
 
 Load = Callable[[Sequence[str]], Mapping[str, bytes]]
 Save = Callable[[Mapping[str, bytes]], None]
 
 
 class CodeCache:
-    """Finds or makes an entry's machine code. ``load(keys)`` gives what is kept of these, ``save`` keeps more."""
+    """Finds or compiles an entry's machine code. ``load(keys)`` returns stored code by key, ``save`` stores more."""
 
     def __init__(self, text_key: str, load: Load | None = None, save: Save | None = None) -> None:
         self.text_key = text_key
@@ -188,7 +187,7 @@ class CodeCache:
 
 
 _COMPILED: dict[str, bytes] = {}
-"""Outlined functions of all kernels of this process, by what they are made from."""
+"""Object files of outlined functions of all kernels of this process, by the hash of their IR."""
 
 
 def _key(*parts: str) -> str:

@@ -1,11 +1,12 @@
 """A kernel as one LLVM module: each basic block becomes code over 32-lane vectors.
 
-    warp(warp, worker) ─▶ region 0 … region n-1 ─▶ 0: no lane can run │ 1: the warp gives way │ 2+i: block i is next
+    warp(warp, worker) ─▶ region 0 … region n-1 ─▶ 0: no lane can run │ 1: the warp yields │ 2+i: block i is next
     region ─▶ dispatch ─▶ block 0 … block m-1 ─▶ dispatch │ return
                   ▲____________________________│
 
-Registers live in the warp's state; a basic block loads what it reads, computes on values, and stores, under its lane
-mask, what is alive at its end. A block whose lanes all go the same way jumps there directly when no other lanes wait.
+Registers are in the warp's state; a basic block loads the registers that it reads, computes on values, and stores,
+under its lane mask, those that are live at its end. A block whose lanes all go to the same block jumps there directly
+if no other lanes wait.
 """
 
 from __future__ import annotations
@@ -36,16 +37,16 @@ LOCAL_GUARD = 64
 MAX_PARAMETER_BYTES = 32 << 10
 """CUDA's limit is 4 kB, and 32764 bytes since CUDA 12.1."""
 BANK_ROW = 128
-"""Bytes that one row of the 32 banks holds."""
+"""Bytes of one row of the 32 banks."""
 REGION = 96
-"""Basic blocks of one region; most kernels have fewer in all."""
-LEAVE, GIVE_UP, BLOCK = 0, 1, 2
-"""What a region returns: no lane can run, the warp gives way, or (added to its index) which block is next."""
+"""Maximum of basic blocks per region; most kernels have only one region."""
+LEAVE, YIELD, BLOCK = 0, 1, 2
+"""Results of a region: no lane can run, the warp yields, or (added to its index) the next block."""
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """What the driver needs besides the machine code: sizes, sites, symbols. Plain data, so that it can be cached."""
+    """What a launch needs besides the machine code: sizes, sites, symbols. Plain data, so that it can be cached."""
 
     name: str
     parameters: tuple[tuple[str, int, int], ...]  # name, bytes, align
@@ -56,27 +57,27 @@ class Kernel:
     warp_bytes: int
     sites: tuple[Site, ...]
     block_lines: tuple[tuple[int, ...], ...]  # for each basic block, the source line of each instruction
-    block_ops: tuple[tuple[str, ...], ...]  # and its opcode, with the modifier that tells what it is (`wmma.mma`)
+    block_ops: tuple[tuple[str, ...], ...]  # and its opcode, with the modifier that specifies it (`wmma.mma`)
     lines: tuple[int, ...]  # line table of the stamps
     symbols: tuple[str, ...] = field(default=())  # module variables whose addresses the code loads
     global_order: bool = False  # blocks must run in the fixed interleaving (atomics, fences, volatile)
     granule: dict[str, int] = field(default_factory=dict)
-    copies: bool = False  # asynchronous ones: warps have queues of them
-    objects: bool = False  # barrier objects in shared memory: each may need its rows of clocks
+    copies: bool = False  # has asynchronous copies: warps need queues for them
+    objects: bool = False  # has barrier objects in shared memory, which need rows of clocks
     waits: bool = False  # blocks may wait for each other: several are resident at once
-    adversarial: bool = False  # runs as `grader.simt.engine.schedule` says of adversarial runs
-    unordered: tuple[tuple[str, int], ...] = ()  # fences and accesses that are no race in any order: kind and line
-    grid_sync: bool = False  # it asks for the workspace of a cooperative launch
+    adversarial: bool = False  # for adversarial runs, see `grader.simt.engine.schedule`
+    unordered: tuple[tuple[str, int], ...] = ()  # fences, and volatile or atomic accesses: kind and line
+    grid_sync: bool = False  # uses `grid.sync()`, and so the workspace of a cooperative launch
 
     @property
     def declared_shared_bytes(self) -> int:
-        """As the compiler lays shared arrays out: without the gaps that the simulator puts between them."""
+        """Bytes of shared arrays without the simulator's gaps between them, as by the compiler."""
         return self.shared_bytes - BANK_ROW * max(0, len(self.shared) - 1)
 
     def blocks_per_sm(self, threads: int, dynamic_shared: int) -> int:
-        """How many blocks of so many threads one multiprocessor of the simulated device holds.
+        """Resident blocks of ``threads`` threads per multiprocessor of the simulated device.
 
-        A block that waits for one that is not resident waits for ever.
+        A block that waits for a block that is not resident waits for ever.
         """
         return resident_without_registers(SIMULATED, threads, self.declared_shared_bytes + dynamic_shared)
 
@@ -90,12 +91,12 @@ def generate(
 
 
 def cell_bytes(module: Module) -> int:
-    """How many bytes of global memory a shadow cell stands for; all kernels of a module share the cells."""
+    """Bytes of global memory per shadow cell; all kernels of a module share the cells."""
     return narrowest(i for f in module.functions.values() for i in f.body or () if isinstance(i, Instruction))
 
 
 class Generator:
-    """Makes one kernel; ``run`` gives it. `BlockEmitter` and the forms find here what belongs to the whole kernel."""
+    """Generates one kernel (`run`), and has the data of the whole kernel for `BlockEmitter` and the forms."""
 
     def __init__(
         self, module: Module, flat: Flat, graph: Graph, observers: ObserverSet, *, adversarial: bool = False
@@ -131,7 +132,7 @@ class Generator:
 
     @cached_property
     def grid_syncs(self) -> frozenset[int]:
-        """The lines of `grid.sync()`: there, blocks arrive at the workspace of a cooperative launch."""
+        """The lines of `grid.sync()`, where blocks arrive at the workspace of a cooperative launch."""
         ops = self.graph.ops if self.asks_for_the_grid else ()
         return frozenset(op.line for op in ops if _arrives_at_the_grid(op))
 
@@ -145,14 +146,14 @@ class Generator:
         return fetches(self.graph)
 
     def symbol_index(self, name: str) -> int:
-        """Where a module variable's address stands in the table that the launch fills."""
+        """The index of a module variable's address in the table that the launch fills."""
         if name not in self.symbols:
             self.symbols.append(name)
         return self.symbols.index(name)
 
     # -- places -----------------------------------------------------------------------------------------------------
     def _register_slots(self) -> dict[str, int]:
-        """Byte offset of each register in the warp's state, behind its header."""
+        """Byte offset of each register in the warp's state, after its header."""
         at = header_bytes(len(self.graph.blocks))
         slots = {}
         self.graph.registers["%cc"] = "pred"
@@ -164,10 +165,10 @@ class Generator:
         return slots
 
     def _place_variables(self) -> None:
-        """Offsets of shared arrays, as the compiler packs them, but each moved on by whole rows of banks; of local
-        arrays, with a gap behind each; and of parameters, as in a C struct.
+        """Offsets of shared arrays, in the compiler's order, with gaps of whole rows of banks; of local arrays, with a
+        gap after each; and of parameters, as in a C struct.
 
-        The gaps catch an index that runs over an array's end; a multiple of 128 bytes leaves elements in their banks.
+        An index past an array's end hits a gap; a multiple of 128 bytes leaves elements in their banks.
         """
         used = [v for v in (*self.ptx.variables.values(), *self.flat.variables.values()) if v.space == "shared"]
         named = {name for op in self.graph.ops for name in symbols_in(op.instruction.operands)}
@@ -209,7 +210,7 @@ class Generator:
         return region.finish()
 
     def _warp_function(self, regions: Sequence[ir.IRFunction]) -> ir.IRFunction:
-        """warp(warp, worker): run the warp until it waits, ends (0) or gives way to others (1)."""
+        """warp(warp, worker): run the warp until it waits or ends (0), or yields (1)."""
         f = Builder(self.ir, "warp", I32, [PTR, PTR], public=True)
         warp, worker = f.args
         code = f.var(f.call(self.schedule.next_block(), warp) + BLOCK)
@@ -261,7 +262,7 @@ class Generator:
 
 
 def _arrives_at_the_grid(op: Op) -> bool:
-    """What `cooperative_groups/details/sync.h` writes, and CUDA's own atomic functions do not."""
+    """Whether this is the atomic of `cooperative_groups/details/sync.h`, which differs from CUDA's atomic functions."""
     return op.instruction.opcode == "atom" and {"add", "release", "gpu"} <= set(op.instruction.modifiers)
 
 
@@ -276,9 +277,9 @@ def _opcode(instruction: Instruction) -> str:
 
 
 class Region:
-    """One function under construction: some dozens of basic blocks, because LLVM's time grows with their square.
+    """A function with some dozens of basic blocks, because LLVM's time grows with their square.
 
-    Within its region a block jumps to another directly when no other lanes wait; into another one it goes by the queue.
+    Within its region a block can jump to another one directly; lanes for another region go to the queue.
     """
 
     def __init__(self, module: ir.IRModule, schedule: Schedule, blocks: Sequence[Block]) -> None:
@@ -288,7 +289,7 @@ class Region:
         self.code = {b.index: f.block(f"b{b.index}_") for b in blocks}
         self.masks = {index: f.phi(I32, block) for index, block in self.code.items()}
         self.dispatch, self.give_up = f.block("dispatch"), f.block("yield")
-        # Run the block that comes next, or return what must happen elsewhere.
+        # Run the next block, or return the region's result.
         take, some, elsewhere = f.block("take"), f.block("some"), f.block("elsewhere")
         entered = f.here
         f.goto(take)
@@ -310,5 +311,5 @@ class Region:
 
     def finish(self) -> ir.IRFunction:
         self.f.enter(self.give_up)
-        self.f.ret(self.f.const(I32, GIVE_UP))
+        self.f.ret(self.f.const(I32, YIELD))
         return self.f.finish()

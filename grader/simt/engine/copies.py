@@ -2,10 +2,10 @@
 
     issue ──▶ both addresses are checked, the lanes go into a free slot of the queue ──▶ wait ──▶ their bytes move
 
-A copy moves its bytes as late as it may: when its lane waits for its group. So a wait that is missing, or too weak,
-leaves old bytes in shared memory every time, and the shadow says which copy a reader did not wait for. Groups are
-counted for each lane, because lanes that diverge close their groups alone. A queue that is full lets its oldest copy
-take effect early, as a GPU might.
+A copy moves its bytes as late as allowed: when its lane waits for its group. So with a missing or weak wait the old
+bytes are always in shared memory, and the shadow memory names the copy that a reader did not wait for. Groups are
+counted per lane, because diverged lanes commit their groups separately. If the queue is full, its oldest copy takes
+effect early, as a GPU might do.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 SIZES = (4, 8, 16)
 NO_BARRIER = -1
-"""In a slot: no barrier object tracks this lane's copy."""
+"""In a slot: this lane's copy is not tracked by a barrier object."""
 
 
 def queue_of(f: Builder, worker: Value, warp: Value) -> Value:
@@ -55,9 +55,9 @@ class CopyCode:
     def issue(
         self, e: BlockEmitter, target: Value, source: Value, size: int, given: Value | None, *, bypass: bool
     ) -> None:
-        """Start copying ``size`` bytes of each lane, of which ``given`` (i32) come from the source; the rest are 0.
+        """Start copying ``size`` bytes per lane. The first ``given`` (i32) come from the source; the rest are 0.
 
-        ``bypass``: past L1.
+        ``bypass``: the copy bypasses L1.
         """
         f = e.f
         sites = self.memory.sites
@@ -71,14 +71,14 @@ class CopyCode:
                    f.const(I32, to_site), f.const(I32, line))  # fmt: skip
 
     def commit(self, e: BlockEmitter) -> None:
-        """The copies that the executing lanes have started since their last group are a group."""
+        """Commit the copies of the executing lanes since their last group as a group."""
         f = e.f
         queue = queue_of(f, e.worker, e.warp)
         groups = COPY_QUEUE.row(f, queue, "groups")
         COPY_QUEUE.store_row(f, queue, "groups", groups + e.mask.as_lanes().zext(I32))
 
     def wait(self, e: BlockEmitter, newest: int) -> None:
-        """The executing lanes wait until at most their ``newest`` last groups are in flight."""
+        """Let the executing lanes wait until at most their ``newest`` last groups are in flight."""
         e.f.call(self._wait(), e.warp, e.worker, e.mask, e.f.const(I32, newest))
 
     # -- functions --------------------------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ class CopyCode:
             index = f.first_lane(~used)
             slot = slot_at(f, queue, index)
             COPY.store_row(f, slot, "bytes", taken)
-            COPY.store_row(f, slot, "target", targets)  # in shared memory, for those who count; later on the host
+            COPY.store_row(f, slot, "target", targets)  # shared addresses, for observers; later host addresses
             COPY.store(f, slot, "lanes", 0)
             wanted = taken.ne(0).as_mask() & mask if partial else mask
             f.call(source, warp, worker, sources, wanted, from_site, line, slot)
@@ -131,7 +131,7 @@ class CopyCode:
 
     @generated("copy_make_room", VOID, PTR, PTR, PTR, attributes="noinline cold")
     def _make_room(self, f: Builder) -> None:
-        """make_room(warp, worker, queue): the oldest copy of a full queue takes effect."""
+        """make_room(warp, worker, queue): complete the oldest copy of a full queue."""
         warp, worker, queue = f.args
         issued = COPY_QUEUE.load(f, queue, "issued")
         oldest, age = f.var(f.const(I64, 0)), f.var(f.const(I32, 0))
@@ -145,7 +145,7 @@ class CopyCode:
 
     @generated("copy_complete", VOID, PTR, PTR, PTR, I64, I32, I32)
     def complete(self, f: Builder) -> None:
-        """complete(warp, worker, queue, slot's index, lanes, clock): these lanes' bytes move, a write of that clock."""
+        """complete(warp, worker, queue, slot's index, lanes, clock): copy these lanes' bytes: a write at ``clock``."""
         warp, worker, queue, index, lanes, clock = f.args
         slot = slot_at(f, queue, index)
         size = COPY.load(f, slot, "size")

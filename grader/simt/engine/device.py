@@ -4,23 +4,22 @@ device = Device(module, cache=CodeCache(key), observed=frozenset(OBSERVERS))
 a = device.allocate("a", array)                 # an address; the array is copied
 result = device.launch("k", grid, block, 0, [a, n], budget_per_block=10**8)
 
-Memory may come and go between launches; what was written before stays known:
+Memory can be allocated and freed between launches; the device remembers which bytes were written:
 
 b = device.allocate("b", bytes_view, in_place=True, address=HOST_BASE + 4096)
-                                                # kernels act on the caller's own (writable, contiguous) buffer, and
-                                                # here under an address of the caller's choice. It must not overlap
-device.free(b)                                  # later accesses are found (kind "use_after_free"), with b's name
+                                                # kernels use the caller's own (writable, contiguous) buffer, here at
+                                                # an address of the caller's choice, which must be free
+device.free(b)                                  # later accesses are findings (kind "use_after_free"), with b's name
 device.mark_written(a, size)                    # the host, or a copy, has filled these bytes from address a on
-device.unwritten(a, size)                       # intervals of them that nobody has written, counted from a
-device.launch("k", …, cooperative=True)         # raises TooLarge where not all blocks can be resident at once
-device.resident("k", block, dynamic_shared)     # how many blocks can be; `resident=` of launch: another number
+device.unwritten(a, size)                       # intervals of bytes that were never written, counted from a
+device.launch("k", …, cooperative=True)         # raises TooLarge if not all blocks can be resident at once
+device.resident("k", block, dynamic_shared)     # the number of resident blocks; `resident=` of launch overrides it
 device.touched()                                # of the last launch: `Touched` for each array that it used, with the
-                                                # byte intervals read and written (atomics also for
-                                                # themselves), and the sectors that were moved
+                                                # byte intervals of reads, writes and atomics, and the sectors
 
 Intervals are rows [start, end) of an int64 array, in bytes from the start of the array, sorted, disjoint, merged, and
 as coarse as a shadow cell (at most 4 bytes). `touched` needs the observer "races". A launch on several threads whose
-result says ``rerun`` has spoilt the memory: who cannot start afresh makes the device with ``threads=1``.
+result says ``rerun`` leaves wrong memory: a caller that cannot begin again makes the device with ``threads=1``.
 """
 
 from __future__ import annotations
@@ -49,20 +48,20 @@ MAX_VARIABLE_BYTES = 256 << 20
 UNLIMITED = 1 << 62
 WORKSPACE_NAME, WORKSPACE_BYTES = "the grid's barrier", 64
 KEPT_FREED = 1024
-"""How many arrays that were freed are remembered by name."""
+"""The number of freed arrays whose names are remembered."""
 
 
 @dataclass(frozen=True, eq=False)
 class Array:
-    """One allocation of global memory. ``data`` is its content; ``address`` where kernels see it."""
+    """One allocation of global memory: ``data`` is its content, ``address`` its address in kernels."""
 
     name: str
     address: int
     data: Bytes
     initialised: bool
     read_only: bool = False
-    is_variable: bool = False  # of the module; buffers have names of their own
-    shadow: int = 0  # index of its first shadow cell, in bytes of memory
+    is_variable: bool = False  # a variable of the module; buffers are in a namespace of their own
+    shadow: int = 0  # place of its first shadow cell, in bytes of memory
 
     @property
     def end(self) -> int:
@@ -74,7 +73,7 @@ class Array:
 
 @dataclass(frozen=True, eq=False)
 class Touched:
-    """What the last launch did to one array: intervals of bytes (see the module), and sectors of 32 bytes moved."""
+    """The accesses of the last launch to one array: intervals of bytes (see the module), and 32-byte sectors."""
 
     array: Array
     reads: Intervals
@@ -126,7 +125,7 @@ class Device:
 
     # -- memory -----------------------------------------------------------------------------------------------------
     def _place_variables(self, names: Set[str]) -> None:
-        """Give these variables of the module their places and initial values."""
+        """Allocate these variables of the module, with their initial values."""
         placed = [v for v in self.module.variables.values() if v.name in names and v.space in ("global", "const")]
         self._variable_bytes += sum(max(v.size, 1) for v in placed)
         if self._variable_bytes > MAX_VARIABLE_BYTES:
@@ -152,10 +151,10 @@ class Device:
         address: int | None = None,
         offset: int = 0,
     ) -> int:
-        """Copy an array to the device, or use it ``in_place``; gives its address (the given one, if any).
+        """Copy an array to the device, or use it ``in_place``; returns its address (``address``, if given).
 
-        A slice begins ``offset`` bytes after an aligned address. Uninitialised arrays are watched for reads before
-        writes. Raises ValueError where another array is in the way.
+        A slice begins ``offset`` bytes after an aligned address. Reads of uninitialised arrays before writes are
+        findings. Raises ValueError if it overlaps another array.
         """
         if in_place and not (data.flags.c_contiguous and data.flags.writeable):
             raise ValueError(f"{name} is not writable memory in one piece")
@@ -185,7 +184,7 @@ class Device:
         return at
 
     def workspace(self) -> int:
-        """The address of what the driver gives a cooperative launch for `grid.sync()`, as new."""
+        """The address of the workspace for `grid.sync()`, which the driver gives a cooperative launch, zeroed."""
         if self._workspace is None:
             at = self._place(WORKSPACE_NAME, np.zeros(WORKSPACE_BYTES, np.uint8), True)
             self._workspace = next(a for a in self.arrays if a.address == at)
@@ -196,7 +195,7 @@ class Device:
         return self._workspace is not None and self._workspace.holds(address)
 
     def free(self, address: int) -> None:
-        """End the array that begins at this address. Raises KeyError where there is none."""
+        """Free the array that begins at this address. Raises KeyError if there is none."""
         gone = next((a for a in self.arrays if a.address == address), None)
         if gone is None:
             raise KeyError(hex(address))
@@ -205,16 +204,16 @@ class Device:
         self.freed = [*self.freed[1 - KEPT_FREED :], gone]
 
     def freed_at(self, address: int) -> Array | None:
-        """The array that was here, and is no more; the last of several."""
+        """The freed array that contained this address, and the last one if there are several; else None."""
         return next((a for a in reversed(self.freed) if a.holds(address)), None)
 
     def mark_written(self, address: int, size: int) -> None:
-        """The host, or a copy, has written these bytes of one array. Raises KeyError where there are no such bytes."""
+        """Mark these bytes of one array as written, by the host or a copy. Raises KeyError if no array has them."""
         array = self._holding(address, size)
         self.shadows.mark_written(array.shadow + address - array.address, size)
 
     def unwritten(self, address: int, size: int) -> Intervals:
-        """Which of these bytes of one array nobody has written, counted from ``address``. Raises KeyError."""
+        """Intervals of these bytes of one array that were never written, counted from ``address``. Raises KeyError."""
         array = self._holding(address, size)
         if array.initialised:
             return np.zeros((0, 2), np.int64)
@@ -231,7 +230,7 @@ class Device:
         return self._named(name, is_variable=False)
 
     def variable(self, name: str) -> Array:
-        """A variable of the module by name, also one that no function uses. Raises KeyError."""
+        """A variable of the module by name, even if no function uses it. Raises KeyError."""
         if name not in self.symbols:
             self._place_variables({name})
         return self._named(name, is_variable=True)
@@ -243,17 +242,17 @@ class Device:
         return found
 
     def changed_variables(self) -> dict[str, Bytes]:
-        """What the module's variables hold that have changed since the device was made."""
+        """Contents of the module's variables that have changed since the device was made, by name."""
         variables = (a for a in self.arrays if a.is_variable and a.name in self._initial)
         return {a.name: a.data for a in variables if a.data.tobytes() != self._initial[a.name]}
 
     def mark_initialised(self, name: str) -> None:
-        """The host has filled this array: reading it is fine."""
+        """Mark the whole array as initialised."""
         named = self.array(name)
         self.arrays[self.arrays.index(named)] = replace(named, initialised=True)
 
     def text(self, address: int) -> str:
-        """The C string at an address of global memory; "" where there is none."""
+        """The C string at an address of global memory; "" if there is none."""
         found = self.locate(address)
         if found is None or not 0 <= found[1] < found[0].data.size:
             return ""
@@ -275,10 +274,10 @@ class Device:
         self, name: str, grid: Dim3, block: Dim3, dynamic_shared: int, arguments: Sequence[bytes], *,
         budget_per_block: int, budget: int = UNLIMITED, cooperative: bool = False, resident: int | None = None,
     ) -> Launched:  # fmt: skip
-        """Run one kernel to its end. ``arguments`` are the parameters' bytes, the budgets in units of `blocks.cost`.
+        """Run one kernel. ``arguments`` are the parameters' bytes; the budgets are in units of `blocks.cost`.
 
-        ``resident`` is how many blocks can be so at once, where that is not what `resident` says.
-        Raises UnsupportedPtx, TooLarge; ValueError for arguments or a shape that the kernel or CUDA does not have.
+        ``resident`` overrides the number of resident blocks. Raises UnsupportedPtx, TooLarge; ValueError for arguments
+        that do not fit the kernel, or a shape that CUDA does not allow.
         """
         loaded = self._loaded(name)
         at_once = self.resident(name, block, dynamic_shared) if resident is None else resident
@@ -294,12 +293,12 @@ class Device:
         return self.cache.get(self.module, name, self.observed, adversarial=self.order.adversarial)
 
     def resident(self, name: str, block: Dim3, dynamic_shared: int) -> int:
-        """How many blocks of a kernel the device holds at once, as far as PTX tells. Raises UnsupportedPtx."""
+        """The number of resident blocks of a kernel, without the limit of registers. Raises UnsupportedPtx."""
         kernel = self._loaded(name).kernel
         return SM_COUNT * kernel.blocks_per_sm(max(1, block[0] * block[1] * block[2]), dynamic_shared)
 
     def touched(self) -> list[Touched]:
-        """What the last launch did, array by array, by address."""
+        """The accesses of the last launch to each array, sorted by address."""
         return [
             Touched(array, *self.shadows.since(self.last_serial_base, array.shadow, array.data.size), sectors)
             for array, sectors in self._used
@@ -307,7 +306,7 @@ class Device:
         ]
 
     def serials(self, count: int) -> int:
-        """Running numbers for ``count`` blocks; when they run out, numbers of earlier launches are used again."""
+        """The first of ``count`` consecutive serial numbers for blocks; after the last one they start again."""
         if self._serial + count > Stamp.MAX_SERIAL:
             self._serial = 1
             self.shadows.forget()

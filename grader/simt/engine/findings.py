@@ -1,6 +1,6 @@
-"""Findings: how generated code records a diagnostic, and the kinds there are.
+"""Findings in generated code: their kinds, and the function that records one.
 
-Recording is an outlined call; a worker keeps the first few of each kind and site, and counts.
+A worker records the first few findings of each kind and site, and counts all.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from grader.simt.engine.values import I32, I64, PTR, VOID, Value
 ) = range(21)  # fmt: skip
 
 PER_SITE = 2
-"""Findings kept of each kind and site."""
+"""Recorded findings of each kind and site."""
 COST = 512
-"""What a finding is charged, in units of `blocks.cost`, kept or not."""
+"""The cost of a finding, recorded or not, in units of `blocks.cost`."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One finding as generated code wrote it. ``address`` and ``other`` depend on the kind."""
+    """One finding as recorded by generated code. ``address`` and ``other`` depend on the kind."""
 
     kind: int
     site: int
@@ -40,7 +40,7 @@ class Finding:
 
 @generated("report", VOID, PTR, I32, I32, I32, I32, I64, I64, attributes="noinline cold")
 def report_function(_: ir.IRModule, f: Builder) -> None:
-    """report(worker, kind, site, thread, lanes, address, other): append a finding, at most PER_SITE alike."""
+    """report(worker, kind, site, thread, lanes, address, other): record a finding, at most PER_SITE equal ones."""
     worker, kind, site, thread, lanes, address, other = f.args
     count = WORKER.load(f, worker, "finding_count")
     table = WORKER.load(f, worker, "findings")
@@ -70,7 +70,7 @@ def report(
     address: Value | int = 0,
     other: Value | int = 0,
 ) -> None:
-    """Report a finding for some lanes of a warp, in the name of the first."""
+    """Report a finding for some lanes of a warp; its thread is that of the first lane."""
     thread = WARP.load(f, warp, "index") * 32 + f.first_lane(lanes)
     at = site if isinstance(site, Value) else f.const(I32, site)
     more = [v if isinstance(v, Value) else f.const(I64, v) for v in (address, other)]

@@ -28,7 +28,7 @@ from grader.simt.ptx.model import Label
 from grader.simt.ptx.reader import SIZES, SPACES, type_size
 
 MAX_INSTRUCTIONS = 20_000
-"""After inlining. LLVM needs up to a millisecond for each; whole unrolled kernels of a course have a few thousand."""
+"""Maximum after inlining. LLVM needs up to a millisecond for each; unrolled kernels of a course have a few thousand."""
 MAX_DEPTH = 64
 BUILTIN_CALLS = ("vprintf", "__assertfail")
 
@@ -37,7 +37,7 @@ RECURSION = "write it as a loop, with an array as its stack where one is needed"
 
 
 class UnsupportedPtx(Exception):
-    """Raised when the simulator cannot run something; names it and its source line, and what to write instead."""
+    """Raised when the simulator cannot run something; has its name, its source line, and what to write instead."""
 
     def __init__(self, what: str, line: Line | None = None, *, hint: str = "") -> None:
         super().__init__(what)
@@ -74,7 +74,7 @@ class _Inliner:
     def expand(
         self, function: Function, prefix: str, aliases: dict[str, str], stack: tuple[str, ...], end: str | None
     ) -> None:
-        """Append the body of ``function`` with ``prefix`` on its names; ``aliases`` name its parameters' variables."""
+        """Append the body of ``function``, with ``prefix`` before its names; ``aliases`` are variables by parameter."""
         names = _Names(function, prefix, aliases)
         for variable in function.variables:
             if variable.space != "param":
@@ -110,7 +110,7 @@ class _Inliner:
         self.flat.items.append(self._in_its_space(instruction))
 
     def _in_its_space(self, instruction: Instruction) -> Instruction:
-        """With the state space of the shared or local variable that its address names, where it says none, as ptxas."""
+        """The instruction, with the state space of the variable in its address if it has none itself, as by ptxas."""
         if any(modifier.partition("::")[0] in SPACES for modifier in instruction.modifiers):
             return instruction
         named = (o.base.name for o in instruction.operands if isinstance(o, Address) and isinstance(o.base, Symbol))
@@ -134,7 +134,7 @@ class _Inliner:
             pair = (item, Register(name)) if loading else (Register(name), item)
             if held == width:
                 yield Instruction("mov", (kind,), pair, instruction.guard, instruction.line)
-            else:  # a char or a short travels in 32 bits
+            else:  # a char or a short is passed in 32 bits
                 whole = f"{kind[0] if kind[0] == 's' else 'u'}{self._bits_of(item)}"
                 narrow = f"{whole[0]}{8 * type_size(kind)}"
                 yield Instruction("cvt", (whole, narrow), pair, instruction.guard, instruction.line)
@@ -199,17 +199,17 @@ def _call_parts(call: Instruction) -> tuple[tuple[Operand, ...], Operand, tuple[
 
 
 def registers_in(operands: Sequence[Operand]) -> list[str]:
-    """Names of the registers that operands mention."""
+    """Names of the registers in operands."""
     return [part.name for part in _parts(operands) if isinstance(part, Register)]
 
 
 def symbols_in(operands: Sequence[Operand]) -> set[str]:
-    """Names of the symbols that operands mention."""
+    """Names of the symbols in operands."""
     return {part.name for part in _parts(operands) if isinstance(part, Symbol)}
 
 
 def _parts(operands: Sequence[Operand]) -> Iterator[Operand]:
-    """Operands, and what vectors and addresses among them consist of."""
+    """Operands, and the parts of vectors and addresses among them."""
     stack = list(operands)
     while stack:
         operand = stack.pop()
@@ -221,12 +221,12 @@ def _parts(operands: Sequence[Operand]) -> Iterator[Operand]:
 
 
 def storage_bytes(kind: str) -> int:
-    """Bytes that a register of this type takes for each lane in the warp's state; a predicate is one mask."""
+    """Bytes of a register of this type per lane in the warp's state; a predicate is one mask for the warp."""
     return max(2, type_size(kind))
 
 
 class _Names:
-    """Renames what belongs to one inlined copy of a function: registers, labels, variables, parameters."""
+    """Renames registers, labels, variables and parameters of one inlined copy of a function."""
 
     def __init__(self, function: Function, prefix: str, aliases: dict[str, str]) -> None:
         self.function = function
@@ -271,18 +271,18 @@ class _Names:
 
 LONGEST_NAME = 1000
 _COPY = re.compile(r"@\d+\.")
-"""What marks the names of an inlined copy of a function, and of an inner scope."""
+"""The prefix of names in an inlined copy of a function, and in an inner scope."""
 _NESTED = re.compile(r"N[KVRO]*(?=\d)")
 
 
 def plain_name(symbol: str) -> str:
     """A C++ symbol's own name: ``_ZZ6reducePKfE7partial`` is ``partial``, ``_ZN1A1fEi`` is ``f``."""
-    if len(symbol) > LONGEST_NAME:  # nobody's name; and the search below takes the square of it
+    if len(symbol) > LONGEST_NAME:  # not a real name; the time of the search below grows with its square
         return symbol[:LONGEST_NAME] + "…"
     symbol = _COPY.sub("", symbol)
     if not symbol.startswith("_Z"):
         return symbol
-    plain = re.match(r"_Z(\d+)", symbol)  # a function of no namespace: its parameters' types follow
+    plain = re.match(r"_Z(\d+)", symbol)  # a function without namespace: its parameters' types follow
     if plain:
         return symbol[plain.end() :][: int(plain.group(1))]
     best = symbol
@@ -293,7 +293,7 @@ def plain_name(symbol: str) -> str:
                 best = name[:size]
     if best != symbol:
         return best
-    for match in _NESTED.finditer(symbol):  # a member function, after whose name its parameters' types stand
+    for match in _NESTED.finditer(symbol):  # a member function: its parameters' types follow
         name, at = "", match.end()
         while length := re.compile(r"\d{1,4}").match(symbol, at):
             at = length.end() + int(length[0])

@@ -1,7 +1,7 @@
 """LLVM's IR as text: types, functions and modules. `Builder` appends one line for each instruction.
 
-Building a kernel's IR is most of what Python does for an edited file. Nothing is kept but the text, which takes a small
-part of the time of llvmlite's `ir`.
+Building a kernel's IR is most of Python's work for an edited file. Only the text is stored, which takes a small part of
+the time of llvmlite's `ir`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import ClassVar
 
 
 class Type:
-    """A type: its text is its name in IR. Equal types are the same object; a scalar is its own ``element``."""
+    """A type; its ``str`` is its name in IR. Equal types are the same object; the ``element`` of a scalar is itself."""
 
     __slots__ = ("count", "element", "text")
     text: str
@@ -60,7 +60,7 @@ HALF, FLOAT, DOUBLE, POINTER, VOID, METADATA = map(_named, ("half", "float", "do
 
 
 class IRBlock:
-    """A basic block under construction. A line that is not complete yet is an object with a text."""
+    """A basic block under construction. A line that may still change is an object with a ``str``."""
 
     __slots__ = ("is_terminated", "label", "lines")
 
@@ -71,7 +71,7 @@ class IRBlock:
 
 
 class IRModule:
-    """Functions by name; ``globals`` holds the declared ones too."""
+    """Functions by name; ``globals`` includes declared ones."""
 
     def __init__(self) -> None:
         self.globals: dict[str, IRFunction] = {}
@@ -92,8 +92,8 @@ class IRFunction:
         self.attributes: set[str] = set()
         self.blocks: list[IRBlock] = []
         self.called: dict[str, IRFunction] = {}
-        self.weights: set[tuple[int, int]] = set()  # of its branches, how often they go either way
-        self.values = 0  # named so far
+        self.weights: set[tuple[int, int]] = set()  # of its branches: the frequencies of both ways
+        self.values = 0  # number of named values
         module.globals[name] = self
 
     def append_basic_block(self, name: str) -> IRBlock:
@@ -103,7 +103,7 @@ class IRFunction:
 
     @property
     def is_outlined(self) -> bool:
-        """Whether it stays a function of its own, which any module may call."""
+        """Whether it is not inlined, so that its machine code can be shared by modules."""
         return "noinline" in self.attributes and not self.public
 
     @property
@@ -116,7 +116,7 @@ class IRFunction:
 
     @cached_property
     def body(self) -> str:
-        """Its text from the name on. To be asked for when it is complete."""
+        """Its text from the name on, once it is complete."""
         parameters = ", ".join(f"{kind} %a{i}" for i, kind in enumerate(self.arguments))
         lines = [f'{self.result} @"{self.name}"({parameters}) {" ".join(sorted(self.attributes))} {{']
         for block in self.blocks:
@@ -125,12 +125,14 @@ class IRFunction:
 
 
 def weights_number(weights: tuple[int, int]) -> int:
-    """Of the metadata that holds these weights: the same everywhere, so that equal functions have equal texts."""
+    """The number of the metadata with these weights: the same everywhere, so that equal functions are equal texts."""
     return weights[0] * 1000 + weights[1]
 
 
 def module_text(functions: Iterable[IRFunction], hidden: Collection[str]) -> str:
-    """A module of these functions; what they call beyond is declared. ``hidden``: those that nobody else calls."""
+    """The text of a module with these functions; other functions that they call are declared. ``hidden`` functions are
+    called only in this module.
+    """
     defined = {fn.name: fn for fn in functions if fn.blocks}
     parts = [f"define {'internal ' if fn.name in hidden else ''}{fn.body}" for fn in defined.values()]
     outside = {name: fn for own in defined.values() for name, fn in own.called.items() if name not in defined}
@@ -143,11 +145,11 @@ def module_text(functions: Iterable[IRFunction], hidden: Collection[str]) -> str
 
 
 def units(module: IRModule, lines: int) -> tuple[list[str], list[str]]:
-    """The module in parts that are compiled apart and linked: the public functions, and each outlined one by itself.
+    """The module in parts that are compiled separately and linked: the public functions, and each outlined function.
 
-    About so many ``lines`` of public functions make a part. A function that is neither public nor outlined goes with
-    each that calls it. The text of an outlined function names nothing of the module that it comes from, so that its
-    machine code serves every module that has the same.
+    A part has about ``lines`` lines of public functions. A function that is neither public nor outlined is in each part
+    that calls it. The text of an outlined function does not depend on its module, so that modules with the same
+    function share its machine code.
     """
     outlined = [fn for fn in module.globals.values() if fn.blocks and fn.is_outlined]
     own: list[list[IRFunction]] = [[]]

@@ -1,7 +1,7 @@
 """One launch: its tables, its share for each CPU thread, and the result.
 
-A launch runs on several threads unless its blocks need the fixed order. If a run on several threads found anything, ran
-out of budget, or two threads touched the same memory, only a run of everything on one gives the reference result.
+A launch runs on several threads unless its blocks need the fixed order. If a run on several threads has findings,
+exceeds its budget, or two threads access the same memory, it must be repeated on one thread, whose result counts.
 """
 
 from __future__ import annotations
@@ -45,31 +45,31 @@ Memory = dict[str, npt.NDArray[np.generic]]
 
 MAX_THREADS = 1024
 MAX_LOCAL_BYTES = 512 << 10
-"""Of one thread, as in CUDA."""
+"""Per thread, as in CUDA."""
 MAX_SHARED_BYTES = 1 << 20
 WORKER_BYTES = 1 << 30
-"""Largest memory of one worker: local memory and registers of one block."""
+"""Maximum memory of one worker: local memory and registers of one block."""
 WORKERS_BYTES = 2 << 30
-"""Largest memory of all workers together; with fewer workers it is less."""
+"""Maximum memory of all workers; for more, the launch has fewer workers."""
 
 CELLS_BYTES = 4 << 30
-"""Largest address space of what all workers remember of global memory; with fewer workers it is less."""
+"""Maximum address space of all workers' shadow cells; for more, the launch has fewer workers."""
 CELL_BYTES = 9
-"""Of each cell: a stamp and a mark."""
+"""Per cell: a stamp and a mark."""
 
 MAX_BLOCKS = layout.Stamp.MAX_SERIAL - 1
-"""Of one launch: each has a serial of its own in the shadow stamps."""
+"""Per launch: each block has a serial number in the shadow stamps."""
 
 MAX_SWITCHES = 20_000
-"""Of one adversarial launch: each takes some 10 µs."""
+"""Per adversarial launch: each switch takes some 10 µs."""
 
 BLOCK_COST, WARP_COST, BYTES_PER_COST = 64, 16, 64
-"""What starting a block is charged, in units of `blocks.cost`: once, for each warp, and for the memory it fills."""
+"""The cost of starting a block, in units of `blocks.cost`: per block, per warp, and the filled bytes per unit."""
 
 
 @dataclass(frozen=True)
 class Launched:
-    """What one launch did. Counters are u64 by basic block and by site (see `grader.simt.engine.sites`)."""
+    """The result of one launch. Counters are u64 by basic block and by site (see `grader.simt.engine.sites`)."""
 
     kernel: Kernel
     status: int
@@ -79,9 +79,9 @@ class Launched:
     findings: tuple[Finding, ...]
     printed: bytes
     spent: int  # of the budget
-    rerun: bool  # only one thread gives the reference result
+    rerun: bool  # must be repeated on one thread
     cooperative: bool = False
-    resident: int = 0  # blocks at once, at most
+    resident: int = 0  # maximum of resident blocks
 
 
 class GridLaunch:
@@ -115,7 +115,7 @@ class GridLaunch:
         self.shared_bytes = self.kernel.shared_bytes + dynamic
         self.params = self._parameters(arguments)
         self.table = self._allocation_table()
-        self.memory: Memory = {  # of all workers, by the names of the fields of WORKER that point to it
+        self.memory: Memory = {  # shared by all workers, by the names of WORKER's pointers to it
             "params": self.params,
             "tids": self._tids(),
             "shared_allocations": self._shared_table(),
@@ -126,7 +126,7 @@ class GridLaunch:
         self.used: list[tuple[Array, int]] = []  # once it has run
 
     def _check(self) -> None:
-        """What can be known of a launch before it takes any memory or time."""
+        """Check the launch before it takes memory or time. Raises ValueError, TooLarge."""
         if min(*self.grid, *self.block) < 1 or self.threads > MAX_THREADS or self.dynamic < 0:
             raise ValueError(f"a launch of {self.grid} blocks of {self.block} threads")
         if self.kernel.local_bytes > MAX_LOCAL_BYTES:
@@ -165,11 +165,11 @@ class GridLaunch:
                 thread.start()
             for thread in threads:
                 thread.join()
-        self.used = self._used(runs)  # and not the workers, which hold the launch: their memory is freed with them
+        self.used = self._used(runs)  # the workers themselves are not kept, so that their memory is freed
         return self._merge(runs)
 
     def _used(self, runs: Sequence[Worker]) -> list[tuple[Array, int]]:
-        """The arrays that the launch met, with the sectors that were moved, as far as they are counted."""
+        """The arrays that the launch accessed, with their sectors if these are counted."""
         tables = [w.table.view(np.uint64).reshape(-1, ALLOCATION.size // 8) for w in runs]
         flags, sectors = (ALLOCATION.offset[name] // 8 for name in ("flags", "sectors"))
         return [
@@ -185,7 +185,7 @@ class GridLaunch:
         merged = counters[split:].reshape(-1, len(SITE_COUNTERS)).copy()
         worst = SITE_COUNTERS.index("worst")
         merged[:, worst] = sites[:, :, worst].max(axis=0)
-        first = sites[:, :, worst].argmax(axis=0)  # of the workers, who have their blocks in order
+        first = sites[:, :, worst].argmax(axis=0)  # the first worker with the maximum has the first such block
         records = np.stack([w.worst for w in runs])[first, np.arange(merged.shape[0])]
         found = tuple(f for w in runs for f in w.findings())
         status = next((w.status for w in runs if w.status != RUNNING), RUNNING)
@@ -196,14 +196,14 @@ class GridLaunch:
                         self.cooperative, self.resident)  # fmt: skip
 
     def _overlap(self, runs: Sequence[Worker]) -> bool:
-        """Whether two workers touched the same cell of global memory and one of them wrote to it."""
+        """Whether two workers accessed the same cell of global memory, and one of them wrote to it."""
         granule = self.kernel.granule["global"]
         for i, array in enumerate(self.arrays):
             cells = array.shadow // granule, -(-array.data.size // granule)
             met = [w.marks_of(*cells) for w in runs if w.met(i)]
             before = met[0] if met else self.table[:0]
             for mine in met[1:]:
-                # The product of marks is above 1 where one of them is a write.
+                # The product of two marks is above 1 if one of them is a write.
                 if np.any(mine * before > layout.READ_MARK):
                     return True
                 before = before | mine
@@ -227,7 +227,7 @@ class GridLaunch:
         return out
 
     def _allocation_table(self) -> Bytes:
-        """Sorted by address: module variables and arrays, then the parameters."""
+        """The address table, sorted: module variables and arrays, then the parameters."""
         granule = self.kernel.granule["global"]
         rows = [
             (a.address, a.data.size, a.data.ctypes.data, a.shadow // granule,
@@ -242,7 +242,7 @@ class GridLaunch:
         granule = self.kernel.granule["shared"]
         arrays = sorted((offset, size) for _, offset, size in self.kernel.shared)
         if not any(size < 0 for _, size in arrays):
-            arrays.append((self.kernel.shared_bytes, -1))  # no name for what the launch adds
+            arrays.append((self.kernel.shared_bytes, -1))  # dynamic shared memory without a name
         rows = [(at, size if size >= 0 else self.dynamic, at, at // granule, 0) for at, size in arrays]
         return _table([row for row in rows if row[1] > 0])
 
@@ -255,7 +255,7 @@ def _table(rows: Sequence[tuple[int, int, int, int, int]]) -> Bytes:
 
 
 class Worker:
-    """One CPU thread's share of a launch: a contiguous range of blocks, with memory of its own for all but the data."""
+    """One CPU thread's share of a launch: a contiguous range of blocks. Only the data is shared with other workers."""
 
     def __init__(self, launch: GridLaunch, index: int, count: int, serial: int) -> None:
         self.launch = launch
@@ -283,7 +283,7 @@ class Worker:
             "global_writes": writes, "global_reads": reads,
         }  # fmt: skip
         self.state = aligned(WORKER.size)
-        # On several threads each gets a share: a case that may run out must be judged on one thread anyway.
+        # On several threads each gets a share: if one exceeds it, the launch is repeated on one thread anyway.
         self.budget = launch.budget if count == 1 else launch.budget // count
         self.waiting: list[Finding] = []
         self._fill(count, serial)
@@ -314,24 +314,24 @@ class Worker:
         WORKER.write(self.state, "block", *launch.block)
 
     def run(self) -> None:
-        """All of its blocks, or up to a fault."""
+        """Run all its blocks, or up to a fault."""
         if self.launch.kernel.waits:
             self.waiting = Residents(self.launch, self.state, self.own, self.first, self.last).run()
         else:
             self.launch.code.function("run", [ctypes.c_void_p])(self.state.ctypes.data)
 
     def met(self, allocation: int) -> bool:
-        """Whether its blocks touched this line of the table."""
+        """Whether its blocks accessed this allocation, by its index in the table."""
         return bool(ALLOCATION.read(self.table[allocation * ALLOCATION.size :], "flags") & USED)
 
     def marks_of(self, first: int, count: int) -> Bytes:
-        """What its blocks did with these cells of global memory: READ_MARK, WRITE_MARK, both or none."""
+        """The accesses of its blocks to these cells of global memory: READ_MARK, WRITE_MARK, both or none."""
         return self.marks[layout.MARKS_MARGIN + first :][:count]
 
     @property
     def spent(self) -> int:
         left = WORKER.read(self.state, "budget")
-        return self.budget - (left - (left >> 63 << 64))  # it may be below 0
+        return self.budget - (left - (left >> 63 << 64))  # the rest may be below 0
 
     @property
     def status(self) -> int:

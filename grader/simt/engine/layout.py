@@ -1,10 +1,10 @@
 """The structures that generated code and Python share: field offsets by name, computed once.
 
-WORKER      one for each CPU thread: where everything lies, the current block, budgets, barriers
-WARP        one for each warp of the block: which lanes wait where, then the registers
-ALLOCATION  one line of an address table
-FINDING     one diagnostic as generated code writes it
-WORST       the request of a site that took the most, for a picture of it
+WORKER      for each CPU thread: pointers to all memory, the current block, budgets, barriers
+WARP        for each warp of the block: the waiting lanes, then the registers
+ALLOCATION  one row of an address table
+FINDING     one finding as recorded by generated code
+WORST       the worst request of a site, for pictures
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _UNSIGNED = {size: Struct(code) for size, code in ((1, "<B"), (2, "<H"), (4, "<I
 
 
 def rounded(size: int, unit: int) -> int:
-    """The next multiple of ``unit``."""
+    """``size`` rounded up to a multiple of ``unit``."""
     return -(-size // unit) * unit
 
 
@@ -49,12 +49,12 @@ class Layout:
         return f.at(place, index.zext(I64) * (bits_of(self.kind[name]) // 8))
 
     def read(self, raw: npt.NDArray[np.uint8], name: str, index: int = 0) -> int:
-        """A field, or an element of one, of such a structure in memory, as an unsigned integer."""
+        """A field, or an element of an array field, of the structure in ``raw``, as an unsigned integer."""
         unsigned = _UNSIGNED[bits_of(self.kind[name]) // 8]
         return int(unsigned.unpack_from(raw.data, self.offset[name] + unsigned.size * index)[0])
 
     def write(self, raw: npt.NDArray[np.uint8], name: str, *values: int) -> None:
-        """Set a field, or the first elements of one, of such a structure in memory."""
+        """Set a field, or the first elements of an array field, of the structure in ``raw``."""
         unsigned = _UNSIGNED[bits_of(self.kind[name]) // 8]
         for index, value in enumerate(values):
             unsigned.pack_into(raw.data, self.offset[name] + unsigned.size * index, value)
@@ -67,7 +67,7 @@ class Layout:
         return f.load(vec(self.kind[name]), self.at(f, base, name), align=64)
 
     def store_row(self, f: Builder, base: Value, name: str, value: Value, lanes: Value | None = None) -> None:
-        """Set such a field, or the elements of some lanes (an i32 mask)."""
+        """Set an array field of 32 elements, or its elements of some lanes (an i32 mask)."""
         if lanes is None:
             f.store(value, self.at(f, base, name), align=64)
         else:
@@ -109,7 +109,7 @@ WORKER = Layout(
 )  # fmt: skip
 
 FETCHES, COPY_GROUPS, COPY_BARRIERS = 16, 8, 16
-"""What a warp remembers of the tiles on their way (see `grader.simt.observers.overlap`)."""
+"""Slots of a warp for fetches in flight (see `grader.simt.observers.overlap`)."""
 
 WARP = Layout(
     [
@@ -125,25 +125,25 @@ WARP = Layout(
         ("copy_barriers", I32, COPY_BARRIERS),
     ]
 )  # fmt: skip
-"""Followed by a bit for each basic block that has lanes, by BLOCK_LANES for each of them, and by the registers."""
+"""Followed by a bit for each basic block with waiting lanes, by BLOCK_LANES for each block, and by the registers."""
 
 MAX_BLOCKS = 1_000
-"""Basic blocks of a kernel."""
+"""Maximum of basic blocks per kernel."""
 PENDING_WORDS = 16
 PENDING_AT = WARP.size
 LANES_AT = PENDING_AT + 8 * PENDING_WORDS
 BLOCK_LANES = 8
-"""Bytes for each basic block: the lanes (i32) that wait to run it, and the lanes that they wait for."""
+"""Bytes per basic block: the lanes (i32) that wait to run it, and the lanes that they wait for."""
 
 
 def header_bytes(blocks: int) -> int:
-    """Bytes of a warp's state before its registers, in a kernel of so many basic blocks."""
+    """Bytes of a warp's state before its registers, in a kernel with ``blocks`` basic blocks."""
     return rounded(LANES_AT + BLOCK_LANES * blocks, 64)
 
 
 ALLOCATION = Layout([("low", I64), ("size", I64), ("host", I64), ("shadow", I64), ("flags", I64), ("sectors", I64)])
 INITIALISED, READ_ONLY, USED = 1, 2, 4
-"""Flags of an allocation: the host filled it; stores to it are out of bounds; this launch has met it."""
+"""Flags of an allocation: the host filled it; stores to it are out of bounds; this launch has accessed it."""
 
 FINDING = Layout(
     [("kind", I32), ("site", I32), ("thread", I32), ("lanes", I32), ("block", I64), ("address", I64), ("other", I64)]
@@ -166,23 +166,23 @@ KEPT_RELEASES = 8
 RELEASES = Layout(
     [("rows", I32, 32 * KEPT_RELEASES), ("times", I64, KEPT_RELEASES), ("owner", I64), ("count", I64), ("first", I64)]
 )
-"""What a block has released to others, the last few times: clocks of its warps, and when. ``first``: the first time."""
+"""A block's last releases: clocks of its warps, and times. ``first``: the time of its first release."""
 RINGS = 1 << 16
-"""Blocks of a launch whose releases are kept at once."""
+"""The number of blocks of a launch whose releases are kept."""
 ROW = 128
-"""Bytes of a row of clocks: one for each of a block's 32 warps."""
+"""Bytes of a row of clocks: an i32 for each of a block's 32 warps."""
 FENCES_BYTES = 33 * ROW
-"""Of a block: for each warp a row of the clocks that its last fence covers; and one row for all fences together."""
+"""Per block: for each warp a row of the clocks that its last fence covers; and one row for all fences together."""
 
 SWITCH_AFTER = {"": 0, "load": 1, "atomic": 2}
-"""Behind which accesses a warp lets others run, in an adversarial run."""
+"""The accesses after which a warp lets others run, in an adversarial run."""
 
 READ_MARK, WRITE_MARK = 1, 2
 MARKS_MARGIN = 512
-"""Bytes around a worker's marks of cells: 32 lanes in a row are marked at once, active or not."""
+"""Bytes around a worker's marks of cells: 32 consecutive lanes are marked at once, active or not."""
 
 COPY_QUEUE = Layout([("groups", I32, 32), ("used", I64), ("issued", I32)])
-"""Of a warp, in kernels that copy asynchronously: groups that each lane closed, a bit for each slot; slots follow."""
+"""Per warp, in kernels with asynchronous copies: committed groups of each lane, a bit per used slot; slots follow."""
 COPY = Layout(
     [
         ("source", I64, 32), ("target", I64, 32), ("source_cell", I64, 32), ("target_cell", I64, 32),
@@ -190,14 +190,14 @@ COPY = Layout(
         ("lanes", I32), ("size", I32), ("line", I32), ("clock", I32), ("number", I32),
     ]
 )  # fmt: skip
-"""A slot: one request's lanes that are in flight. Host addresses, shadow cells, bytes that come from the source."""
+"""A slot: the lanes in flight of one request, with host addresses, shadow cells, and bytes from the source."""
 COPY_SLOTS = 64
 COPY_QUEUE_BYTES = COPY_QUEUE.size + COPY_SLOTS * COPY.size
 
 HELD = Layout([("place", I64, 32), ("value", I64, 32), ("lanes", I32), ("bytes", I32)])
-"""A buffered store of one element of each lane: where it goes (a host address), and what."""
+"""A buffered store of one element per lane: host address and value."""
 STORE_BUFFER = Layout([("count", I32)])
-"""Of a warp, in an adversarial run (see `grader.simt.engine.store_buffer`); its slots follow."""
+"""Per warp, in an adversarial run (see `grader.simt.engine.store_buffer`); its slots follow."""
 HELD_SLOTS = 16
 STORE_BUFFER_BYTES = STORE_BUFFER.size + HELD_SLOTS * HELD.size
 
@@ -206,17 +206,17 @@ SITE_COUNTERS = (
     "requests", "bytes", "wanted", "sectors", "wavefronts", "ideal_wavefronts", "worst", "lanes", "overlapped",
     "fetching",
 )  # fmt: skip
-"""Counters lie in one array of u64 for each worker: the ones for each basic block, then the others for each site."""
+"""Counters are in one array of u64 per worker: first those of each basic block, then those of each site."""
 
 COMMON = ("budget", "finding_count", "printed_bytes", "sequence", "global_changes", "switches")
-"""Fields of WORKER, one after the other, that the blocks of a launch share which are resident at once."""
+"""Consecutive fields of WORKER that all resident blocks of a launch share."""
 
 RUNNING, TIMED_OUT, TRAPPED, DEADLOCKED, FATAL, SUSPENDED = range(6)
-"""Values of a worker's status; one other than RUNNING ends its blocks. SUSPENDED: the current one waits for others."""
+"""Values of a worker's status; all but RUNNING end its blocks. SUSPENDED: the current block waits for others."""
 
 
 class Stamp:
-    """What a shadow cell says of an access: who, when, where, packed into 64 bits (0: never).
+    """The stamp of an access in a shadow cell: thread, time and source line, packed into 64 bits (0: never).
 
     block serial 24 | thread 10 | warp clock 18 | line 10 | several readers 1 | atomic 1
     """

@@ -1,4 +1,4 @@
-"""The observers: each compiles what it needs into the event sites, and a judge reads what it counted."""
+"""The observers: each compiles its code into the event sites; its counters and findings are read afterwards."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COUNTING: dict[str, type[Observer]] = {
 }  # fmt: skip
 WATCHING = ("races", "uninitialised")
 OBSERVERS = (*COUNTING, *WATCHING)
-"""Every observer by name; bounds and alignment are always checked, by the memory requests themselves."""
+"""Names of all observers. Bounds and alignment are always checked, by the memory requests themselves."""
 
 
 def observer_set(names: frozenset[str]) -> ObserverSet:

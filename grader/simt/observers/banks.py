@@ -1,15 +1,15 @@
-"""Bank conflicts: how many wavefronts each shared-memory request takes. The only module that knows what a bank is.
+"""Bank conflicts: the wavefronts of each shared-memory request. The only module that knows what a bank is.
 
-Shared memory has 32 banks of 4-byte words, and a wavefront serves one word of each bank, to any number of lanes. A
-request is served in groups of neighbouring lanes: all 32 for up to 4 bytes a lane, 16 for 8 bytes, 8 for 16 bytes.
-A load of 8 or 16 bytes has groups of twice that size where lanes share: if all active lanes l and l ^ 1 of the warp
-want the same address, or all l and l ^ 2 do; a lane whose partner is idle does not object. Stores never do that.
+Shared memory has 32 banks of 4-byte words; a wavefront reads or writes one word of each bank, for any number of lanes.
+A request is split into groups of neighbouring lanes: of 32 lanes for up to 4 bytes per lane, 16 for 8 bytes, 8 for 16
+bytes. A load of 8 or 16 bytes has groups of twice that size if in the whole warp all active lanes l and l ^ 1 have the
+same address, or all l and l ^ 2; a lane whose partner is inactive does not count. For stores this is not so.
 
-A group with active lanes takes as many wavefronts as its busiest bank has distinct words. The least it could take is
-ceil(distinct words / 32), which is 1 for every group; what a request takes beyond one for each group is excess.
+A group with active lanes takes as many wavefronts as its busiest bank has distinct words. The minimum is
+ceil(distinct words / 32), which is 1 for every group; wavefronts beyond one per group are excess.
 
-Source: 512 patterns measured on an H200 (docs/results/nsight-patterns.md). Both counters of the profiler, wavefronts
-and bank conflicts (which are the excess), come out of these rules for every one of them.
+Source: 512 patterns measured on an H200 (docs/results/nsight-patterns.md). For all of them these rules give both
+counters of the profiler: wavefronts, and bank conflicts, which are the excess.
 """
 
 from __future__ import annotations
@@ -25,13 +25,15 @@ PARTNERS = (1, 2)
 
 
 class Banks(Observer):
+    """Counts wavefronts and their minimum at each shared-memory request."""
+
     def before(self, access: ObservedAccess) -> None:
         if access.space != "shared":
             return
         f = access.f
         access.count_request()
         words = max(1, access.width // WORD_BYTES)
-        if words == 1 and access.base is not None:  # at most 32 words that follow each other: every bank at most once
+        if words == 1 and access.base is not None:  # at most 32 consecutive words: each bank at most once
             access.add("wavefronts", 1)
             access.add("ideal_wavefronts", 1)
             return
@@ -46,13 +48,13 @@ class Banks(Observer):
 def _wavefronts(module: ir.IRModule, words: int, *, doubles: bool) -> ir.IRFunction:
     """wavefronts(<32 x i32> units, mask) -> wavefronts | groups << 16.
 
-    A unit is what one lane wants: ``words`` aligned words, so that it fills ``words`` neighbouring banks alone and
-    32 / words of such groups of banks can be treated as banks of units.
+    A unit is one lane's ``words`` aligned words. It fills ``words`` neighbouring banks, so that the memory has 32 /
+    ``words`` banks of units.
     """
 
     def build(f: Builder) -> None:
         units, mask = f.args
-        span = f.const(I32, BANKS // words)  # lanes of a group
+        span = f.const(I32, BANKS // words)  # lanes per group
         if doubles:
             span = span << _partners_agree(f, units, mask).zext(I32)
         first_group = f.const(I32, -1) >> (32 - span)
@@ -69,7 +71,7 @@ def _wavefronts(module: ir.IRModule, words: int, *, doubles: bool) -> ir.IRFunct
 
 
 def _partners_agree(f: Builder, units: Value, mask: Value) -> Value:
-    """i1: whether, for one of `PARTNERS`, no two active lanes that far apart (by xor) want different units."""
+    """i1: whether for one distance in `PARTNERS` all pairs of active lanes l and l ^ distance have the same unit."""
     active = mask.as_lanes()
     agree = f.const(I32, 0).ne(0)
     for distance in PARTNERS:
@@ -85,13 +87,13 @@ def _busiest(f: Builder, units: Value, lanes: Value, banks: int) -> Value:
     lowest = f.overloaded("llvm.vector.reduce.umin", active.select(units, -1), result=I32)
     highest = f.overloaded("llvm.vector.reduce.umax", active.select(units, 0), result=I32)
     most = f.var(f.const(I32, 1))
-    with f.if_((highest - lowest).uge(banks)):  # nearer ones meet only where they are equal
+    with f.if_((highest - lowest).uge(banks)):  # else distinct units are in distinct banks
         most.set(_longest_list(f, units, lanes, banks))
     return most.get()
 
 
 def _longest_list(f: Builder, units: Value, lanes: Value, banks: int) -> Value:
-    """Enter each lane's unit in its bank's list unless it is there; give the length of the longest list."""
+    """Add each lane's unit to its bank's list unless it is in it; returns the length of the longest list."""
     lengths, lists, flat = f.array(I32, banks), f.array(I32, banks * LANES), f.array(I32, LANES)
     f.memset(lengths, 0, f.const(I64, 4 * banks))
     f.store(units, flat, align=64)
@@ -102,7 +104,7 @@ def _longest_list(f: Builder, units: Value, lanes: Value, banks: int) -> Value:
         bank = (unit & (banks - 1)).zext(I64)
         row, place = f.at(lists, bank * (4 * LANES)), f.at(lengths, bank << 2)
         length = f.load(I32, place)
-        f.store(unit, row, length.zext(I64) << 2)  # after the list's end, so that the search always ends
+        f.store(unit, row, length.zext(I64) << 2)  # after the list's end, so that the search finds it
         at = f.var(f.const(I32, 0))
         with f.while_(lambda: f.load(I32, row, at.get().zext(I64) << 2).ne(unit)):
             at.set(at.get() + 1)

@@ -1,7 +1,7 @@
-"""What an observer is: code that it compiles into the event sites, and (elsewhere) a pure judge of what it counted.
+"""The base of observers, which compile code into a kernel's event sites.
 
-The methods of `Observer` are the events that the engine offers; an observer overrides the ones it needs, and one that
-is off costs nothing.
+The methods of `Observer` are the events of the engine; an observer overrides those that it needs. An observer that is
+off costs nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ObservedAccess:
-    """One warp request to one allocation, as the code that is being built sees it."""
+    """One warp request to one allocation, in terms of the code that is being generated."""
 
     f: Builder
     warp: Value
@@ -34,25 +34,25 @@ class ObservedAccess:
     kind: str  # load | store | atomic | copy (asynchronous: of its source in global, its target in shared memory)
     bits: int  # of one element
     count: int  # elements of each lane
-    strong: bool  # volatile, relaxed or atomic: ordered against its like
-    mask: Value  # i32: the lanes of this request that lie in the allocation
+    strong: bool  # volatile, relaxed or atomic: two strong accesses are not a race
+    mask: Value  # i32: the lanes of this request whose address is in the allocation
     address: Value  # <32 x i64> in the space
     offset: Value  # <32 x i64> in the allocation
     allocation: Value  # ptr
-    base: Value | None  # i64 offset of lane 0 when the lanes follow each other, else None
+    base: Value | None  # i64 offset of lane 0 if the lanes' addresses are consecutive, else None
     counters: Value  # ptr to the site's counters
-    out: Value  # ptr to the loaded values (after), or those to be stored
+    out: Value  # ptr to the loaded values (after), or to the values to store
     report: ir.IRFunction
     host: Value  # i64: host address of the allocation
-    granule: int  # bytes that one shadow cell stands for
+    granule: int  # bytes per shadow cell
     copies: bool = False  # whether asynchronous copies may be in flight
-    partial: bool = False  # an asynchronous copy's source, of which a lane may read less than its width: the slot says
-    bypass: bool = False  # an asynchronous copy that goes past L1
-    used: int = -1  # a bit for each element whose value matters
+    partial: bool = False  # an asynchronous copy's source, of which the slot says how many bytes each lane reads
+    bypass: bool = False  # an asynchronous copy that bypasses L1
+    used: int = -1  # a bit for each element whose value is used
 
     @property
     def width(self) -> int:
-        """Bytes of each lane."""
+        """Bytes per lane."""
         return self.bits * self.count // 8
 
     def add(self, counter: str, amount: Value | int) -> None:
@@ -61,7 +61,7 @@ class ObservedAccess:
         self.f.add_to(self.counters, 8 * SITE_COUNTERS.index(counter), given)
 
     def count_request(self) -> Value:
-        """Count the request, its lanes and its bytes, which are returned."""
+        """Count the request, its lanes and its bytes; returns the bytes."""
         lanes = self.f.popcount(self.mask)
         self.add("requests", 1)
         self.add("lanes", lanes)
@@ -70,7 +70,7 @@ class ObservedAccess:
         return asked
 
     def note_worst(self, taken: Value, least: Value) -> None:
-        """Keep the site's request that took the most, the first of equals: the same one on any number of threads."""
+        """Record the request as the site's worst if it took more than all before, as on any number of threads."""
         f = self.f
         worst = f.load(I64, self.counters, 8 * SITE_COUNTERS.index("worst"))
         with f.if_(worst.ult(taken.zext(I64)), likely=False):
@@ -95,16 +95,16 @@ def _keep_worst(module: ir.IRModule, f: Builder) -> None:
 
 @dataclass(frozen=True)
 class Completion:
-    """An asynchronous copy that has just moved the bytes of some lanes, as the code that is being built sees it."""
+    """An asynchronous copy that has just moved the bytes of some lanes, in terms of the generated code."""
 
     f: Builder
     warp: Value
     worker: Value
     slot: Value  # ptr to the copy (`grader.simt.engine.layout.COPY`)
-    size: Value  # i32: bytes of each lane
+    size: Value  # i32: bytes per lane
     lanes: Value  # i32: the lanes whose bytes have moved
-    clock: Value  # i32: when, by the warp's clock
-    granule: Mapping[str, int]  # bytes of a shadow cell, by space
+    clock: Value  # i32: the time, by the warp's clock
+    granule: Mapping[str, int]  # bytes per shadow cell, by space
 
 
 class Observer:
@@ -126,7 +126,7 @@ class Observer:
         """The lanes of ``members`` have synchronised."""
 
     def executed(self, e: BlockEmitter, op: Op, position: int) -> None:
-        """An instruction that does not end its block has run with ``e.mask``; ``position`` is its place there."""
+        """An instruction that does not end its block has run with ``e.mask``; ``position`` is its index in it."""
 
     def before(self, access: ObservedAccess) -> None:
         """A request is about to move its data."""
@@ -141,7 +141,7 @@ class Observer:
         """A fence for the whole device."""
 
     def acquired(self, e: OperandEmitter) -> None:
-        """What was just loaded acquires."""
+        """The load before is an acquire."""
 
 
 P = ParamSpec("P")

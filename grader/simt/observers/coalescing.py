@@ -1,15 +1,15 @@
-"""Coalescing: how many 32-byte sectors each global request touches. The only module that knows what a sector is.
+"""Coalescing: the 32-byte sectors that each global request touches. The only module that knows what a sector is.
 
-A request, load or store, touches the distinct sectors of its active lanes; none straddles two, because requests are
-aligned to their width. Source: 233 patterns measured on an H200, each with exactly that many sectors
+A request touches the distinct sectors of its active lanes; no lane's access spans two sectors, because it is aligned to
+its width. Source: 233 patterns measured on an H200, all with exactly this number of sectors
 (docs/results/nsight-patterns.md).
 
-An asynchronous copy through L1 (`cp.async.ca`) is no different. One past it (`.cg`, 16 bytes a lane) fetches once for
-each piece of 32 bytes of shared memory and each line of 128 bytes of global memory that goes there: 39 patterns
-measured on an H200, each with exactly that many (most of them in tests/simt/test_async_copies.py). Rows that are padded
-by 16 bytes cost an eighth more so; lanes that copy the same bytes to several places pay for each.
+The same holds for an asynchronous copy through L1 (`cp.async.ca`). A copy that bypasses L1 (`.cg`, 16 bytes per lane)
+counts each distinct pair of a 32-byte piece of shared memory and the 128-byte line of global memory that is copied to
+it: 39 patterns measured on an H200, all with exactly this number (most of them in tests/simt/test_async_copies.py). So
+rows that are padded by 16 bytes cost an eighth more, and lanes that copy the same bytes to several places count each.
 
-Lanes in rising order count where the sector changes; everything else counts distinct sectors one by one.
+If the lanes' sectors are in ascending order, changes from lane to lane are counted; else each distinct sector.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ SECTOR_SHIFT = 5
 SECTOR_BYTES = 1 << SECTOR_SHIFT
 LINE_SHIFT = 7
 PIECE_BITS = 16
-"""What numbers the pieces of 32 bytes of shared memory."""
+"""Bits of the number of a 32-byte piece of shared memory."""
 
 
 class Coalescing(Observer):
+    """Counts sectors and requested bytes at each global request."""
+
     def before(self, access: ObservedAccess) -> None:
         if access.space != "global":
             return
@@ -36,13 +38,13 @@ class Coalescing(Observer):
         sectors = f.call(_distinct(f.module), _fetched(access), access.mask)
         access.add("sectors", sectors)
         moved = sectors * SECTOR_BYTES
-        access.add("wanted", asked.ult(moved).select(asked, moved))  # lanes that share a value want it once
+        access.add("wanted", asked.ult(moved).select(asked, moved))  # bytes that lanes share count once
         f.add_to(ALLOCATION.at(f, access.allocation, "sectors"), 0, sectors.zext(I64))
         access.note_worst(sectors, f.const(I32, 0))
 
 
 def _fetched(access: ObservedAccess) -> Value:
-    """What each lane has fetched: its sector; past L1 its line, and the piece of shared memory that it goes to."""
+    """A number for what each lane fetches: its sector; for a copy past L1 its line and the piece of shared memory."""
     if not access.bypass:
         return access.address >> SECTOR_SHIFT
     piece = COPY.row(access.f, access.out, "target") >> SECTOR_SHIFT
@@ -51,12 +53,12 @@ def _fetched(access: ObservedAccess) -> Value:
 
 @generated("distinct", I32, vec(I64), I32)
 def _distinct(module: ir.IRModule, f: Builder) -> None:
-    """distinct(keys, mask) -> how many different keys the lanes of the mask have (0 for an empty mask)."""
+    """distinct(keys, mask) -> the number of distinct keys in the lanes of the mask (0 for an empty mask)."""
     keys, mask = f.args
     first = keys.lane(f.first_lane(mask))
     run = mask >> f.first_lane(mask)
     last = keys.lane(f.const(I32, 31) - f.intrinsic("llvm.ctlz.i32", I32, mask, f.const(I1, 0)))
-    # Idle lanes before the first active one repeat its key, those after it the last one's: right for one run of lanes.
+    # Inactive lanes before the first active lane get its key, those after it the last one's: right for a run of lanes.
     later = f.iota(I32).ugt(f.splat(f.first_lane(mask)))
     filled = mask.as_lanes().select(keys, later.select(f.splat(last), f.splat(first)))
     previous = filled.shuffle([0, *range(31)])

@@ -1,8 +1,8 @@
-"""Asynchronous copies in shadow memory: how a copy that is in flight is stamped, and what becomes of the stamp.
+"""Asynchronous copies in shadow memory: the stamps of a copy in flight, and its stamps after the wait.
 
-From its start to its wait a copy's target is stamped as written, and its source as read, by the thread that started
-it, at a time that nobody can know. So every access to the target, by whatever thread, is a conflict, and so is every
-write to the source. At the wait both become an ordinary write and read of that thread.
+From its start to its wait a copy's target is stamped as written, and its source as read, by the thread that started it,
+at a clock that is after all others. So every access to the target, by any thread, is a conflict, and so is every write
+to the source. At the wait both become an ordinary write and read of that thread.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ IN_FLIGHT: Mapping[str, int] = {
     "global": Stamp.MAX_CLOCK << Stamp.CLOCK,
     "shared": Stamp.MAX_CLOCK << Stamp.CLOCK | 1 << Stamp.SEVERAL,
 }
-"""What marks the stamps of an asynchronous copy until its wait. No warp's clock is so high, so that no access comes
-after the copy; and "several" makes a conflict of an access to its target by its own thread, too. A source cannot say
-so with that bit, which there tells of other readers (see `is_in_flight`).
+"""Bits in the stamps of an asynchronous copy until its wait. No warp's clock is so high, so that no access is ordered
+after the copy; and "several" makes an access to the target by its own thread a conflict. For a source this bit is not
+free, because it means several readers (see `is_in_flight`).
 """
 
 
@@ -39,7 +39,7 @@ def stamps_at(f: Builder, warp: Value, worker: Value, clock: Value, line: Value)
 
 
 def landed(copy: Completion) -> None:
-    """What was in flight becomes a write, and a read of the source, of the thread that started it, now."""
+    """Stamp the target as written, and the source as read, now, by the thread that started the copy."""
     f = copy.f
     now = stamps_at(f, copy.warp, copy.worker, copy.clock, COPY.load(f, copy.slot, "line"))
     for side, space, which in (("target", "shared", "writes"), ("source", "global", "reads")):
@@ -53,7 +53,7 @@ def landed(copy: Completion) -> None:
 
 
 def _end_reads(copy: Completion, places: Value, now: Value, k: Value) -> None:
-    """Stamp the cells that still show this copy as their reader; other readers' flag stays."""
+    """Stamp the cells that still have this copy as their reader, and keep their flag of several readers."""
     f = copy.f
     start = (k * copy.granule["global"]).trunc(I32)
     lanes = copy.lanes & COPY.row(f, copy.slot, "bytes").ugt(start).as_mask()
@@ -64,10 +64,10 @@ def _end_reads(copy: Completion, places: Value, now: Value, k: Value) -> None:
 
 
 def as_started(module: ir.IRModule, granule: int) -> ir.IRFunction:
-    """as_started(warp, worker, cells, stamps, lanes) -> the stamps, but those of copies whose start is not ordered.
+    """as_started(warp, worker, cells, stamps, lanes) -> the stamps, with the start's clock if the start is not ordered.
 
-    Where the start itself is not ordered before this access, it is a barrier that is missing and not a wait: then the
-    stamp gets the start's own clock, and looks like any other write.
+    If even the start of a copy is not ordered before this access, then a barrier is missing and not a wait: the stamp
+    gets the start's clock, and is that of an ordinary write.
     """
     return generated_once(
         module, "as_started", vec(I64), [PTR, PTR, vec(I64), vec(I64), I32], lambda f: _build_as_started(f, granule),
@@ -95,7 +95,7 @@ def _build_as_started(f: Builder, granule: int) -> None:
 
 
 def _started(f: Builder, worker: Value, stamp: Value, cell: Value, granule: int) -> Value:
-    """The clock at which the copy started that has stamped a cell; 0 where it is not found."""
+    """The clock at the start of the copy that stamped a cell; 0 if the copy is not found."""
     warp = (stamp >> (Stamp.THREAD + 5)) & 31
     lane = (stamp >> Stamp.THREAD) & 31
     queue = f.at(WORKER.load(f, worker, "copies"), warp * COPY_QUEUE_BYTES)

@@ -1,4 +1,4 @@
-"""Divergence: how many lanes execute each instruction. Lanes that a predicate switches off are counted apart."""
+"""Divergence: the active lanes of each instruction. Lanes that a predicate disables are counted separately."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ def _add(e: BlockEmitter, index: int, counter: str, amount: Value | int) -> None
 
 
 class Divergence(Observer):
+    """Counts executions, active lanes and divergent branches of each basic block."""
+
     def block(self, e: BlockEmitter, index: int) -> None:
         _add(e, index, "executions", 1)
         _add(e, index, "active_lanes", e.f.popcount(e.block_mask))

@@ -1,13 +1,12 @@
-"""Overlap: how many instructions a warp executes while a tile that it fetches is on its way to shared memory.
+"""Overlap: the instructions that a warp executes while a tile is being fetched to shared memory.
 
-A fetch begins at a global load and ends at the first shared store of a value that came from it; or it begins at the
-first `cp.async` of a group and ends at the wait that the group may not outlast (copies that arrive at an mbarrier: at
-its next test that succeeds). Counted are the instructions strictly between, each one once however many fetches are
-in flight; and, to compare with, all instructions of the warp up to the end of its last fetch.
+A fetch begins at a global load and ends at the first shared store of its value; or it begins at the first `cp.async` of
+a group and ends at the wait for this group (copies that arrive at an mbarrier: at its next successful test). The
+instructions strictly between are counted, each once for any number of fetches in flight; and, for comparison, all
+instructions of the warp up to the end of its last fetch.
 
-Which stores take their values from which loads is known before the kernel runs (`grader.simt.engine.sites`). At run
-time a warp keeps a clock of its instructions and the time at which each fetch began; kernels that fetch nothing pay
-nothing.
+Which stores get their values from which loads is known at compile time (`grader.simt.engine.sites`). At run time a warp
+has a clock of its instructions, and the clock at the begin of each fetch; kernels without fetches pay nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Overlap(Observer):
-    """Counts at the instruction that ends a fetch."""
+    """Records the begin of each fetch, and counts at the instruction that ends it."""
 
     def block(self, e: BlockEmitter, index: int) -> None:
         if e.g.fetches:
@@ -51,17 +50,17 @@ class Overlap(Observer):
 
 
 def _if_any(e: BlockEmitter) -> AbstractContextManager[None]:
-    """Build what follows for the case that lanes are left under the instruction's predicate."""
+    """A context whose code runs only if the instruction's predicate leaves active lanes."""
     return nullcontext() if e.guard is None else e.f.if_(e.mask.ne(0))
 
 
 def _now(e: BlockEmitter, position: int) -> Value:
-    """The warp's instructions up to this one, which is number ``position`` of its block, and with it."""
+    """The number of the warp's instructions up to and including this one, which has index ``position`` in its block."""
     return WARP.load(e.f, e.warp, "executed") - (len(e.block.ops) - position - 1)
 
 
 def _store(e: BlockEmitter, slots: frozenset[int], position: int) -> None:
-    """A store of what was loaded: the last of its loads counts, as others may be of an earlier round."""
+    """A store of loaded values: the last of its loads counts, because others may be of an earlier iteration."""
     f = e.f
     latest = f.const(I32, 0)
     for slot in sorted(slots):
@@ -72,7 +71,7 @@ def _store(e: BlockEmitter, slots: frozenset[int], position: int) -> None:
 
 
 def _end(e: BlockEmitter, began: Value, position: int) -> None:
-    """A fetch that began then (0: there was none) ends at this instruction."""
+    """End a fetch at this instruction; ``began`` is the clock at its begin, 0 if there was none."""
     f = e.f
     site = f.const(I64, 8 * e.site() * len(SITE_COUNTERS))
     f.call(_fetch_end(f.module), e.worker, e.warp, began, _now(e, position), site)
@@ -80,7 +79,7 @@ def _end(e: BlockEmitter, began: Value, position: int) -> None:
 
 @generated("fetch_end", VOID, PTR, PTR, I32, I32, I64)
 def _fetch_end(module: ir.IRModule, f: Builder) -> None:
-    """fetch_end(worker, warp, began, now, site's counters): count what was executed since and is not counted yet."""
+    """fetch_end(worker, warp, began, now, site's counters): count the instructions since ``began``, each only once."""
     worker, warp, began, now, site = f.args
     with f.if_(began.ne(0)):
         counted = WARP.load(f, warp, "counted")
@@ -93,7 +92,7 @@ def _fetch_end(module: ir.IRModule, f: Builder) -> None:
 
 
 # ------------------------------------------------------------------------------------------------- asynchronous copies
-# Groups wait in a ring of their beginnings; `copy_open` is the beginning of the group that is not committed yet.
+# A ring has the clock at the begin of each group; `copy_open` is the begin of the group that is not committed yet.
 
 
 def _issue(e: BlockEmitter, op: Op, position: int) -> None:
@@ -111,7 +110,7 @@ def _commit(e: BlockEmitter, op: Op, position: int) -> None:
 
 
 def _wait(e: BlockEmitter, op: Op, position: int) -> None:
-    """`cp.async.wait_group n`: the n youngest groups may go on, all others have ended."""
+    """`cp.async.wait_group n`: all groups but the newest n have ended."""
     allowed = op.instruction.operands[0]
     _end_groups(e, allowed.value if isinstance(allowed, Immediate) else 0, position)
 
@@ -132,7 +131,7 @@ def _end_groups(e: BlockEmitter, allowed: int, position: int) -> None:
 
 
 def _arrive(e: BlockEmitter, op: Op, position: int) -> None:
-    """`cp.async.mbarrier.arrive`: the copies so far belong to the mbarrier's phase, which may have earlier ones too."""
+    """`cp.async.mbarrier.arrive`: the copies so far belong to the mbarrier's phase, in addition to earlier ones."""
     f, slot = e.f, _slot(e, op)
     began = WARP.load(f, e.warp, "copy_barriers", slot)
     opened = WARP.load(f, e.warp, "copy_open")
@@ -141,7 +140,7 @@ def _arrive(e: BlockEmitter, op: Op, position: int) -> None:
 
 
 def _test(e: BlockEmitter, op: Op, position: int) -> None:
-    """A test of an mbarrier that succeeds for some lane: its phase's copies have ended."""
+    """A test of an mbarrier: if it succeeds for a lane, its phase's copies have ended."""
     f = e.f
     result = op.instruction.operands[0]
     if not isinstance(result, Register):
@@ -153,7 +152,7 @@ def _test(e: BlockEmitter, op: Op, position: int) -> None:
 
 
 def _slot(e: BlockEmitter, op: Op) -> Value:
-    """The slot for the beginning of an mbarrier's copies: mbarriers that lie together have slots of their own."""
+    """The slot for the begin of an mbarrier's copies; neighbouring mbarriers have different slots."""
     address = next(operand for operand in op.instruction.operands if isinstance(operand, Address))
     first = e.address_of(address).lane(e.f.first_lane(e.mask))
     return (first.trunc(I32) >> 3) & (COPY_BARRIERS - 1)

@@ -1,13 +1,13 @@
-"""What orders blocks: fences, and the atomic and volatile accesses after and before them.
+"""The order between blocks: releases and acquires, by fences with atomic and volatile accesses.
 
-A *release* is a fence and then an atomic, or a volatile store, of the same warp. It covers what came before the fence,
-and what the warp knows of other warps' fences. A block keeps what it has released as rows of its warps' clocks, each
+A *release* is a fence and then an atomic, or a volatile store, of the same warp. It covers the accesses before the
+fence, and those that the warp knows from other warps' fences. A block records a release as a row of its warps' clocks,
 with a time: all atomics and volatile stores of the launch are numbered. An *acquire* is an atomic, or a volatile load
-and then a fence: the warp learns the time, and with it all that was released before, by whatever block.
+and then a fence: the warp gets its time, and so acquires all earlier releases, of any block.
 
-An access of another block is ordered before now if the first release that covers it is no later than what the warp has
-acquired; barriers hand that on. A block keeps its last few releases and the time of its first one, which stands for all
-that are not kept: a race may be missed so, but no false race is reported.
+An access of another block is ordered before the present one if the first release that covers it is not later than the
+warp's acquired time; barriers pass this time on. A block keeps its last few releases, and the time of its first one for
+all those that are not kept: so a race may be missed, but no false race is reported.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from grader.simt.engine.values import I32, I64, PTR, VOID, Value, vec
 
 @generated("fence", VOID, PTR, PTR)
 def fence(module: ir.IRModule, f: Builder) -> None:
-    """fence(worker, warp): of the device. What the warp did and knows can be released, what it observed is acquired."""
+    """fence(worker, warp), of the device: the warp's accesses can be released now; what it observed is acquired."""
     worker, warp = f.args
     f.call(make_room(f.module), worker, warp)
     clock = WARP.load(f, warp, "clock") + 1
@@ -39,7 +39,7 @@ def fence(module: ir.IRModule, f: Builder) -> None:
 
 
 def acquire(f: Builder, warp: Value) -> None:
-    """What the warp has observed, it has acquired."""
+    """The warp acquires what it has observed."""
     WARP.store(f, warp, "acquired", f.overloaded("llvm.umax", WARP.load(f, warp, "acquired"),
                                                  WARP.load(f, warp, "observed")))  # fmt: skip
 
@@ -70,7 +70,7 @@ def _release(f: Builder, worker: Value, warp: Value, now: Value) -> None:
         f.memset(ring, 0, f.const(I64, RELEASES.size))
         RELEASES.store(f, ring, "owner", order + 1)
     count = RELEASES.load(f, ring, "count")
-    last = _row(f, _release_row(f, ring, count - 1))  # before the first one: zeros
+    last = _row(f, _release_row(f, ring, count - 1))  # zeros before the first release
     row = f.overloaded("llvm.umax", covered, last)
     with f.if_(row.ne(last).as_mask().ne(0)):
         f.store(row, _release_row(f, ring, count), align=64)
@@ -87,10 +87,10 @@ def is_ordered(module: ir.IRModule, f: Builder) -> None:
     acquired = WARP.load(f, warp, "acquired")
     ring, order = _ring(f, worker, stamp >> Stamp.SERIAL)
     owner = RELEASES.load(f, ring, "owner")
-    with f.if_(acquired.eq(0) | owner.ule(order)):  # this warp has acquired nothing, that block has released nothing
+    with f.if_(acquired.eq(0) | owner.ule(order)):  # this warp has acquired nothing, or that block released nothing
         f.ret(f.const(I32, 0))
         f.enter(f.block("kept"))
-    with f.if_(owner.ne(order + 1)):  # a later block needed the ring: nothing is known
+    with f.if_(owner.ne(order + 1)):  # a later block uses the ring: the order is unknown
         f.ret(f.const(I32, 1))
         f.enter(f.block("own"))
     clock = ((stamp >> Stamp.CLOCK) & Stamp.MAX_CLOCK).trunc(I32)
@@ -112,12 +112,12 @@ def _row(f: Builder, place: Value) -> Value:
 
 
 def _release_row(f: Builder, ring: Value, k: Value) -> Value:
-    """Where a block's ``k``-th release lies."""
+    """The address of a block's ``k``-th release."""
     return f.at(RELEASES.at(f, ring, "rows"), (k & (KEPT_RELEASES - 1)) * ROW)
 
 
 def _ring(f: Builder, worker: Value, serial: Value) -> tuple[Value, Value]:
-    """A block's releases (or those of one that shares its place), and its number in the launch."""
+    """A block's ring of releases, which it may share with other blocks, and its number in the launch."""
     order = serial - WORKER.load(f, worker, "serial_base")
     place = order.urem(WORKER.load(f, worker, "rings")) * RELEASES.size
     return f.at(WORKER.load(f, worker, "releases"), place), order

@@ -1,13 +1,13 @@
-"""Shadow memory: who last wrote and read each cell. Races and uninitialised reads are judged from it.
+"""Shadow memory: the last write and the last read of each cell, to find races and uninitialised reads.
 
-A cell stands for `granule` bytes and holds two stamps (see `Stamp`): the last write and the last read. Two accesses of
-one block are ordered when the later warp knows the earlier warp's clock: barriers join what warps know, operations of
-a warp (`.sync`) move its own row on. Accesses of different blocks of one launch are ordered only by what one of them
-has released and the other acquired (see `grader.simt.observers.releases`). A cell with several unordered readers keeps
-one of them and a flag: the first, unless that is the thread that wrote the cell last. It is likely to be the next
-writer too, and a report with another thread's read says more.
+A cell is for `granule` bytes and has two stamps (see `Stamp`): of the last write and of the last read. Two accesses of
+one block are ordered if the later warp knows the earlier warp's clock: barriers join the warps' knowledge, and `.sync`
+operations of a warp update its own row. Accesses of different blocks of one launch are ordered only by a release of one
+and an acquire of the other (see `grader.simt.observers.releases`). A cell with several unordered readers has the stamp
+of one of them and a flag: of the first, unless that is the thread that wrote the cell last. That thread is likely to be
+the next writer too, and a report with another thread's read says more.
 
-The same stamps say whether memory was ever written: shared memory in this block, global memory since it was allocated.
+The stamps also tell whether memory was ever written: shared memory in this block, global memory since its allocation.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Shadow(Observer):
-    """Watches shared and global memory. ``races`` and ``uninitialised`` can be asked for one without the other."""
+    """Watches shared and global memory for ``races``, for ``uninitialised`` reads, or for both."""
 
     def __init__(self, *, races: bool = True, uninitialised: bool = True) -> None:
         self.races = races
@@ -68,7 +68,7 @@ class Shadow(Observer):
             self._collisions(access, cell, mine)
 
     def _conflict(self, access: ObservedAccess, cell: _Cells, mine: Value, other: Value, kind: int) -> None:
-        """Report the lanes whose access is not ordered after the one that ``other`` stamps."""
+        """Report the lanes whose access is not ordered after the access with the stamp ``other``."""
         f = access.f
         found = _suspects(access, mine, other)
         if access.copies and access.space == "global" and kind == findings.RACE_READ_WRITE:
@@ -86,18 +86,18 @@ class Shadow(Observer):
                     _report(access, kind, bad, other)
 
     def _collisions(self, access: ObservedAccess, cell: _Cells, mine: Value) -> None:
-        """Lanes of one store that hit the same cell: the last one's stamp is there."""
+        """Report lanes of one store with the same cell: the cell has the stamp of the last lane."""
         f = access.f
         there = cell.load("writes")
         lost = there.ne(mine).as_mask() & access.mask
         with f.if_(lost.ne(0), likely=False):
             same = _values_agree(access, lost, there) if _one_value(access) else f.const(I32, 0)
-            if access.kind == "copy":  # of one request: none of its copies waits for another
+            if access.kind == "copy":  # copies of one request: a wait could not order them
                 there = there & ~copies.IN_FLIGHT["shared"]
             _report_writes(access, lost, same, there)
 
     def _uninitialised(self, access: ObservedAccess) -> None:
-        """Report a read of memory that nobody wrote; what it gives is the poison that lies there."""
+        """Report a read of memory that was never written; the read returns the poison in it."""
         f = access.f
         if access.space == "global":
             unset = (ALLOCATION.load(f, access.allocation, "flags") & INITIALISED).eq(0)
@@ -126,7 +126,7 @@ class Shadow(Observer):
 
 
 def _one_value(access: ObservedAccess) -> bool:
-    """Whether each lane stores one element, whose value is known."""
+    """Whether each lane stores one element, so that its value can be compared."""
     return access.kind == "store" and access.count == 1
 
 
@@ -146,7 +146,7 @@ class _Cells:
             self.place = ((access.offset >> scale) + f.splat(shadow) + k) << 3
 
     def index(self) -> Value:
-        """Each lane's cell."""
+        """The index of each lane's cell."""
         f = self.access.f
         if not self.contiguous:
             return self.place >> 3
@@ -181,13 +181,13 @@ def _cells(access: ObservedAccess) -> list[_Cells]:
 
 
 def _reaching(access: ObservedAccess, start: int) -> ObservedAccess:
-    """The access of those lanes that want more than ``start`` bytes."""
+    """The access of those lanes that read more than ``start`` bytes."""
     wants = COPY.row(access.f, access.out, "bytes").ugt(start).as_mask()
     return replace(access, mask=access.mask & wants)
 
 
 def _suspects(access: ObservedAccess, mine: Value, other: Value) -> Value:
-    """Quick test: another thread of this launch (shared memory: block) did it, and not both accesses are atomic."""
+    """A quick test: the access is by another thread of this launch (shared memory: block), and not both are atomic."""
     f = access.f
     same_thread = _same_thread(mine, other)
     several = (other & (1 << Stamp.SEVERAL)).ne(0)
@@ -206,7 +206,7 @@ def _same_thread(one: Value, other: Value) -> Value:
 
 
 def _unordered(module: ir.IRModule, space: str) -> ir.IRFunction:
-    """unordered(warp, worker, stamps, lanes) -> the lanes whose stamp does not happen before now."""
+    """unordered(warp, worker, stamps, lanes) -> the lanes whose stamp is not ordered before the present access."""
     arguments = [PTR, PTR, vec(I64), I32]
     return generated_once(module, f"unordered_{space}", I32, arguments, lambda f: _build_unordered(f, space))
 
@@ -239,7 +239,7 @@ def _build_unordered(f: Builder, space: str) -> None:
 def _know_by_lane(
     f: Builder, warp: Value, worker: Value, stamp: Value, lane: Value, of_warp: Value, knows: Value
 ) -> None:
-    """Within the warp, lanes that synchronised in part know each other's clocks one by one."""
+    """Within a warp, after a `.sync` of some lanes, each lane has its own row of the other lanes' clocks."""
     index = WARP.load(f, warp, "index").zext(I64)
     partial = WORKER.load(f, worker, "partial_sync").ne(0)
     with f.if_(of_warp.eq(index) & partial, likely=False):
@@ -250,7 +250,7 @@ def _know_by_lane(
 
 
 def _merge_reader(access: ObservedAccess, mine: Value, old: Value, written: Value) -> Value:
-    """The cell's new read stamp: ours, unless another thread's unordered read must be remembered too."""
+    """The cell's new read stamp: this access's, unless another thread's unordered read must be kept."""
     f = access.f
     merged = f.var(mine)
     others = _suspects(access, mine, old).as_mask() & access.mask
@@ -269,7 +269,7 @@ def _never_written(access: ObservedAccess, stamps: Value) -> Value:
 
 
 def _values_agree(access: ObservedAccess, lanes: Value, stamps: Value) -> Value:
-    """The lanes whose value equals that of the lane whose stamp stands in their cell."""
+    """The lanes whose value equals that of the lane whose stamp is in their cell."""
     f = access.f
     kind = ir.IntType(access.bits)
     table = f.array(I64, 32)
@@ -283,7 +283,7 @@ def _values_agree(access: ObservedAccess, lanes: Value, stamps: Value) -> Value:
 
 
 def _by_lane(access: ObservedAccess, lanes: Value, test: Callable[[Value, Value, Value], Value]) -> Value:
-    """The lanes that pass a test of what lies in memory, what the lane stores there, and the lane's number."""
+    """The lanes that pass a test of the value in memory, the lane's own value, and the lane's number."""
     f = access.f
     kind = ir.IntType(access.bits)
     places = f.array(I64, 32)
@@ -307,13 +307,13 @@ def _report(access: ObservedAccess, kind: int, lanes: Value, other: Value) -> No
 
 
 def _report_writes(access: ObservedAccess, lanes: Value, same: Value, other: Value) -> None:
-    """Two writes of the same value are a warning, not a race."""
+    """Report writes: of the same value as a warning, of others as a race."""
     _report(access, findings.SAME_VALUE_WRITE, lanes & same, other)
     _report(access, findings.RACE_WRITE_WRITE, lanes & ~same, other)
 
 
 def _mark_cells(access: ObservedAccess) -> None:
-    """With several workers: note which cells this one reads and writes, a byte for each."""
+    """With several workers: mark the cells that this worker reads or writes, with a byte for each."""
     f = access.f
     with f.if_(WORKER.load(f, access.worker, "multi_worker").ne(0)):
         mark = READ_MARK if access.kind in ("load", "copy") else WRITE_MARK
@@ -345,7 +345,7 @@ def _signal(access: ObservedAccess) -> None:
 
 @generated("warp_order", VOID, PTR, PTR, I32)
 def _warp_order(module: ir.IRModule, f: Builder) -> None:
-    """warp_order(warp, worker, lanes): these lanes have synchronised. All of them: the warp's clock and row move on."""
+    """warp_order(warp, worker, lanes): these lanes have synchronised; if they are all, the warp's clock is advanced."""
     warp, worker, lanes = f.args
     index = WARP.load(f, warp, "index").zext(I64)
     f.call(make_room(module), worker, warp)
@@ -360,7 +360,7 @@ def _warp_order(module: ir.IRModule, f: Builder) -> None:
 
 
 def _partial(f: Builder, worker: Value, table: Value, lanes: Value, clock: Value) -> None:
-    """Each of the lanes learns what any of them knows, and all that any of them did so far."""
+    """Each of the lanes gets the knowledge of all of them, and the order after all their accesses so far."""
     with f.if_(WORKER.load(f, worker, "partial_sync").eq(0)):
         WORKER.store(f, worker, "partial_sync", 1)
         f.memset(WORKER.load(f, worker, "lane_known"), 0, WORKER.load(f, worker, "warp_count").zext(I64) * 4096)
