@@ -1,8 +1,8 @@
 """Memory requests, as outlined functions: one for each space, kind and width that a kernel uses.
 
-A request resolves its lanes' addresses in the space's address table (most often one array, remembered by site), reports
-lanes that hit nothing, shows the rest to the observers, and moves the data. Lanes whose addresses follow each other
-take a short way. Addresses never become host pointers except through the table.
+A request finds its lanes' addresses in the space's address table (mostly in one array, which the site remembers),
+reports lanes outside all arrays, calls the observers for the others, and moves the data. Lanes with consecutive
+addresses have a fast path. Addresses become host pointers only through the table.
 
 Generic addresses: shared memory at SHARED_BASE, local memory at LOCAL_BASE, everything else is global.
 """
@@ -35,7 +35,7 @@ Combine = Callable[[Builder, Value, Sequence[Value]], Value]
 
 @dataclass(frozen=True)
 class RequestShape:
-    """What tells request functions apart. ``used`` has a bit for each element whose value matters."""
+    """The parameters of a request function. ``used`` has a bit for each element whose value is used."""
 
     space: str
     kind: str
@@ -44,12 +44,12 @@ class RequestShape:
     strong: bool = False
     atomic: tuple[str, Combine, int] | None = None  # name, combination, operands
     used: int = 0
-    bypass: bool = False  # an asynchronous copy that goes past L1
+    bypass: bool = False  # an asynchronous copy that bypasses L1
     late: bool = False  # a volatile or relaxed store: other threads may see it later
 
     @property
     def name(self) -> str:
-        """The function's name, made of nothing that the PTX says."""
+        """The function's name, which has no text from the PTX."""
         strong, atomic = "_strong" * self.strong, f"_{self.atomic[0]}" if self.atomic else ""
         bypass, late = "_bypass" * self.bypass, "_late" * self.late
         return f"{self.kind}_{self.space}_{self.bits}x{self.count}_{self.used:x}{strong}{atomic}{bypass}{late}"
@@ -65,20 +65,20 @@ class MemoryCode:
         self.observers = observers
         self.sites = sites
         self.copies = copies  # whether memory may have asynchronous copies in flight
-        self.waits = waits  # whether changes of memory are counted, because somebody may wait for them
+        self.waits = waits  # whether changes of memory are counted, because threads may wait for them
         self.buffers = buffers  # whether strong stores reach memory late (see `grader.simt.engine.store_buffer`)
 
     def copy_side(self, space: str, size: int, *, partial: bool, bypass: bool) -> ir.IRFunction:
-        """One side of an asynchronous copy: checks it and notes where it is in the copy's slot, but moves nothing.
+        """One side of an asynchronous copy: checks it and stores its host addresses in the copy's slot; moves nothing.
 
-        Called like a request, with the slot for ``out``. ``partial``: the slot says how many bytes each lane reads.
+        Called like a request, with the slot for ``out``. ``partial``: the slot has the bytes that each lane reads.
         """
         kind = "part" if partial and space == "global" else "copy"
         words = size // 4
         return self.request(RequestShape(space, kind, 32, words, used=(1 << words) - 1, bypass=bypass))
 
     def request(self, shape: RequestShape) -> ir.IRFunction:
-        """request(warp, worker, addresses, lanes, site, line's index, out): ``out`` has the elements, lane by lane."""
+        """request(warp, worker, addresses, lanes, site, line's index, out): ``out`` points to the lanes' elements."""
 
         def build(f: Builder) -> None:
             if shape.space == "generic":
@@ -89,7 +89,7 @@ class MemoryCode:
         return generated_once(self.module, shape.name, VOID, (PTR, PTR, vec(I64), I32, I32, I32, PTR), build)
 
     def _generic(self, f: Builder, shape: RequestShape) -> None:
-        """Sort the lanes by the window that their address lies in."""
+        """Call the requests of the spaces, each for the lanes with addresses in its window."""
         spaces = [s for s in SPACES if not (shape.atomic and s == "local")]
         parts = {space: self.request(replace(shape, space=space)) for space in spaces}
         warp, worker, address, mask, site, line, out = f.args
@@ -106,7 +106,7 @@ class MemoryCode:
 
 @generated("find", PTR, PTR, I64, I64)
 def _find(_: ir.IRModule, f: Builder) -> None:
-    """find(table, count, address) -> the allocation that holds the address, or null."""
+    """find(table, count, address) -> the allocation that contains the address, or null."""
     table, count, address = f.args
     low, high = f.var(f.const(I64, 0)), f.var(count)
     with f.while_(lambda: low.get().ult(high.get())):
@@ -132,7 +132,7 @@ class _Request:
         self.space, self.bits, self.count = shape.space, shape.bits, shape.count
         self.kind = "copy" if shape.kind == "part" else shape.kind
         self.width = shape.bits * shape.count // 8
-        self.buffered = code.buffers and shape.space != "local"  # it meets the warp's store buffer
+        self.buffered = code.buffers and shape.space != "local"  # may overlap stores in the warp's store buffer
         self.warp, self.worker, self.address, self.mask, self.site, self.line, self.out = f.args
 
     def build(self) -> None:
@@ -157,7 +157,7 @@ class _Request:
                     self._group(allocation, rest)
 
     def _note_read(self) -> None:
-        """What the warp looked at last, in global and in other memory: a lane that waits for a change of it says so."""
+        """Record the last address that the warp read, in global and in other memory, for the report of a deadlock."""
         f, which = self.f, "read" if self.space == "global" else "own"
         base = {"global": 0, "shared": SHARED_BASE, "local": LOCAL_BASE}[self.space]
         WARP.store(f, self.warp, f"{which}_site", self.site)
@@ -172,7 +172,7 @@ class _Request:
                 f.add_to(WORKER.at(f, self.worker, "global_changes"), 0, 1)
 
     def _resolve(self, first: Value) -> Value:
-        """The allocation of an address: the one that this site met last, or a search."""
+        """The allocation of an address: the site's last one, or by a search."""
         f = self.f
         slot = self.site.zext(I64) * (8 * CACHE_SLOTS) + 8 * SPACES[self.space]
         place = f.at(WORKER.load(f, self.worker, "site_cache"), slot)
@@ -187,17 +187,17 @@ class _Request:
             count = WORKER.load(f, self.worker, f"{prefix}allocation_count")
             found.set(f.call(_find(f.module), table, count, first))
             f.store(found.get(), place)
-            with f.if_(f.address(found.get()).ne(0)):  # each site meets each allocation here before it uses it
+            with f.if_(f.address(found.get()).ne(0)):  # a site's first access to an allocation always comes here
                 ALLOCATION.store(f, found.get(), "flags", ALLOCATION.load(f, found.get(), "flags") | USED)
         return found.get()
 
     def _group(self, allocation: Value, rest: Cell) -> None:
-        """The lanes whose whole access lies in this allocation; the first lane is always dealt with."""
+        """Handle the lanes whose whole access is in this allocation, and in any case the first lane."""
         f = self.f
         low = ALLOCATION.load(f, allocation, "low")
         offset = self.address - low
         size = f.splat(ALLOCATION.load(f, allocation, "size"))
-        partial = self.shape.kind == "part"  # then the slot says how many bytes each lane reads
+        partial = self.shape.kind == "part"  # the slot has the bytes that each lane reads
         room = size - (COPY.row(f, self.out, "bytes").zext(I64) if partial else self.width)
         inside = offset.ule(room).as_mask() & room.sge(0).as_mask()
         group = f.var(rest.get() & inside)
@@ -268,7 +268,7 @@ class _Request:
         return host
 
     def _note_copy(self, allocation: Value, offset: Value, group: Value) -> None:
-        """Show one side of an asynchronous copy to the observers, and keep where it is for the time of its wait."""
+        """Call the observers for one side of an asynchronous copy, and store its addresses in the slot."""
         f, slot = self.f, self.out
         access = self._access(allocation, offset, group, None)
         self.code.observers.before(access)
@@ -279,7 +279,7 @@ class _Request:
         COPY.store(f, slot, "lanes", COPY.load(f, slot, "lanes") | group)
 
     def _move(self, allocation: Value, offset: Value, group: Value, base: Value | None = None) -> None:
-        """Show the request to the observers, and move its data. ``base``: the lanes follow each other from there."""
+        """Call the observers, and move the data. ``base``: the lanes' addresses are consecutive from this offset on."""
         f = self.f
         access = self._access(allocation, offset, group, base)
         self.code.observers.before(access)
@@ -341,7 +341,7 @@ class _Request:
             f.masked_store(seen.resize(ir.IntType(self.bits)), slot, group.as_lanes(), 4 * self.bits)
 
     def _by_lane(self, places: Value, slot: Value, group: Value) -> None:
-        """Narrow elements: processors have no gather for them."""
+        """Move narrow elements lane by lane: processors have no gather for them."""
         f, kind = self.f, ir.IntType(self.bits)
         with self._each_place(places, group) as (lane, memory, changed):
             mine = f.at(slot, lane * (self.bits // 8))
@@ -366,7 +366,7 @@ class _Request:
 
     @contextmanager
     def _each_place(self, places: Value, group: Value) -> Iterator[tuple[Value, Value, Cell]]:
-        """Lane by lane: its number, the pointer to its memory, and a variable for whether memory has changed."""
+        """For each lane: its number, the pointer to its memory, and a variable for whether memory has changed."""
         f = self.f
         table = f.array(I64, LANES)
         f.store(places, table, align=64)

@@ -1,7 +1,7 @@
 """Operands of one basic block's instructions: registers, symbols, memory requests, findings.
 
-Registers are loaded from the warp's state when first read and kept as values; `BlockEmitter` stores what is alive at
-the block's end.
+A register is loaded from the warp's state at its first read and then kept as a value; `BlockEmitter` stores the live
+registers at the block's end.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from grader.simt.engine.codegen import Generator, Region
 
 PARAMETER_BASE = 0x0000_7E00_0000_0000
-"""Where kernel parameters lie in the generic address space: above all arrays."""
+"""The address of kernel parameters in the generic address space: above all arrays."""
 
 
 class OperandEmitter(Emitter):
-    """What an instruction's form sees as ``e``, but for control flow."""
+    """The parameter ``e`` of forms, without control flow."""
 
     def __init__(self, g: Generator, region: Region, block: Block) -> None:
         self.g = g
@@ -45,7 +45,7 @@ class OperandEmitter(Emitter):
 
     # -- registers --------------------------------------------------------------------------------------------------
     def _register(self, name: str) -> Value:
-        """The register's value as it is stored: ``<32 x iN>``, floats, or ``<32 x i1>``."""
+        """The register's value in its storage type: ``<32 x iN>``, floats, or ``<32 x i1>``."""
         if name in self.values:
             return self.values[name]
         kind = self.g.graph.registers.get(name)
@@ -159,10 +159,10 @@ class OperandEmitter(Emitter):
         if isinstance(operand.base, Symbol):
             return self.symbol(Symbol(operand.base.name, operand.base.offset + operand.offset))
         base = self._register(operand.base.name)
-        return (base + operand.offset if operand.offset else base).zext(I64)  # as wide as the register, as ptxas
+        return (base + operand.offset if operand.offset else base).zext(I64)  # the sum wraps as by ptxas
 
     def load_parameter(self, operand: Operand, bits: int) -> Value | None:
-        """A kernel parameter at a constant offset, as a splat; None where the address is no such thing."""
+        """A kernel parameter at a constant offset, as a splat; None for any other address."""
         if not (isinstance(operand, Address) and isinstance(operand.base, Symbol)):
             return None
         offset = self.g.parameters.get(operand.base.name)
@@ -175,7 +175,7 @@ class OperandEmitter(Emitter):
         return self.f.splat(self.f.load(ir.IntType(bits), base, place, align=1))
 
     def used(self, items: Sequence[Operand]) -> int:
-        """A bit for each of a load's destinations that some instruction reads: compilers load what nobody wants."""
+        """A bit for each of a load's destinations that is read later: compilers also load unused elements."""
         return sum(
             1 << k for k, item in enumerate(items) if isinstance(item, Register) and item.name in self.g.graph.read
         )
@@ -186,7 +186,7 @@ class OperandEmitter(Emitter):
     ) -> list[Value]:  # fmt: skip
         """One warp request: each lane reads ``count`` elements of ``bits`` bits from ``address`` on.
 
-        ``used`` has a bit for each element that matters: whether the others were written, and when, does not.
+        ``used`` has a bit for each element that is used; races and uninitialised reads of the others are not reported.
         """
         kind = vec(ir.IntType(bits))
         out = self.f.array(kind, count)
@@ -210,7 +210,7 @@ class OperandEmitter(Emitter):
         out = self.f.array(vec(ir.IntType(bits)), len(values))
         for i, value in enumerate(values):
             self.f.store(value.bitcast(ir.IntType(bits)), out, i * 4 * bits, align=4 * bits)
-        # A volatile store orders nothing by itself: in a kernel without fences, one to shared memory is a plain one.
+        # A volatile store alone orders nothing: in a kernel without fences, one to shared memory is an ordinary store.
         plain = ordered == "volatile" and space == "shared" and not self.g.sites.has_fences
         shape = RequestShape(
             space, "store", bits, len(values), bool(ordered) and not plain, used=(1 << len(values)) - 1,
@@ -221,9 +221,9 @@ class OperandEmitter(Emitter):
     def atomic_memory(
         self, space: str, address: Value, bits: int, combine: Combine, name: str, operands: Sequence[Value]
     ) -> Value:
-        """One warp request of read-modify-writes, lane by lane; gives the old values.
+        """One warp request of read-modify-writes, lane by lane; returns the old values.
 
-        ``combine`` has integers of ``bits`` bits; ``name`` tells combinations apart.
+        ``combine`` works on integers of ``bits`` bits; ``name`` is the combination's unique name.
         """
         kind = vec(ir.IntType(bits))
         out = self.f.array(kind, 1 + len(operands))
@@ -242,7 +242,7 @@ class OperandEmitter(Emitter):
         f.call(fn, self.warp, self.worker, address, mask, f.const(I32, site), f.const(I32, line), out)
 
     def drain_stores(self) -> None:
-        """What the warp has stored reaches memory, in an adversarial run."""
+        """In an adversarial run, write the warp's buffered stores to memory."""
         if self.g.adversarial:
             self.f.call(store_buffer.drain(self.f.module), self.worker, self.warp)
 
@@ -252,7 +252,7 @@ class OperandEmitter(Emitter):
             self.g.observers.fenced(self)
 
     def acquire(self, scope: str) -> None:
-        """What the executing lanes have just loaded acquires."""
+        """Make the executing lanes' last load an acquire."""
         if scope != "cta":
             self.g.observers.acquired(self)
 

@@ -57,7 +57,7 @@ def print_function(module: ir.IRModule, f: Builder) -> None:
 
 
 def render(printed: bytes, text_at: Callable[[int], str], limit: int) -> str:
-    """All records in order, up to one character more than ``limit``. ``text_at(address)`` reads a C string."""
+    """The text of all records in order, cut after ``limit + 1`` characters. ``text_at(address)`` reads a C string."""
     out = []
     at = length = 0
     while at + HEADER <= len(printed) and length <= limit:
@@ -88,7 +88,7 @@ class _Arguments:
         return value
 
     def convert(self, match: re.Match[str]) -> str:
-        """What stands for one conversion. One that is unknown does not match, and stands as it is."""
+        """The text of one conversion. An unknown conversion does not match the pattern, and stays as it is."""
         flags, width, precision, length, kind = match.groups()
         if kind == "%":
             return "%"

@@ -1,14 +1,14 @@
-"""The blocks of a launch that are resident at once, where blocks may wait for each other: whose turn it is.
+"""The resident blocks of a launch in which blocks may wait for each other, and the order of their turns.
 
-    new blocks, in order ─▶ each runs until it ends, or waits ─▶ those that wait, in order, as far as memory has changed
+    new blocks, in order ─▶ each runs until it ends, or waits ─▶ waiting blocks, in order, if memory has changed
             ▲_______________________________________________________________│ as blocks end
 
-A block keeps its own memory while it waits, so that only those blocks cost memory that do. One that waits for a change
-of memory (see `grader.simt.engine.waiting`) has no turn before there was one. When all that are resident wait so, none
-can ever go on: that is a deadlock. Every choice depends on the program's state only.
+A block has memory of its own while it waits. A block that waits for a change of memory (see
+`grader.simt.engine.waiting`) gets no turn before memory has changed. If all resident blocks wait so, none can ever
+continue: that is a deadlock. Every choice depends on the program's state only.
 
-In an adversarial run those that are resident together begin in descending order, and each round of turns goes in the
-opposite direction of the one before: whoever came last looks first.
+In an adversarial run resident blocks start in descending order, and each round of turns has the opposite direction of
+the one before.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class TooLarge(Exception):
-    """Raised when a launch needs more memory or more blocks than the simulator gives."""
+    """Raised when a launch needs more memory or more blocks than the simulator allows."""
 
 
 class NotResident(TooLarge):
@@ -50,13 +50,13 @@ class NotResident(TooLarge):
 
 
 MOST_BYTES = 2 << 30
-"""Of all blocks that wait."""
+"""Maximum memory of all waiting blocks."""
 TOLD = 4
-"""Waiting warps that a deadlock names."""
+"""Maximum of waiting warps in the report of a deadlock."""
 MORE_TURNS = 10_000
-"""Turns that blocks get, after a deadlock, to find out which one is waited for."""
+"""Maximum of turns after a deadlock, to find the block that the others wait for."""
 ASKED = 8
-"""Waiting blocks, of the first and of the last ones, that are asked whether that was it."""
+"""The number of waiting blocks, of the first and of the last ones, that are tried in this search."""
 _COMMON = slice(WORKER.offset[COMMON[0]], WORKER.offset[COMMON[-1]] + 8)
 
 
@@ -68,9 +68,9 @@ def aligned(size: int) -> Bytes:
 
 
 def block_memory(launch: GridLaunch) -> dict[str, Bytes]:
-    """What one block has for itself, by the names of the fields of WORKER that point to it."""
+    """One block's own memory, by the names of WORKER's pointers to it."""
     kernel, warps = launch.kernel, launch.warps
-    # Shadow stamps of shared memory carry running block numbers of the device: the next block may use the cells.
+    # Shadow stamps of shared memory have the block's serial number, so that the next block can reuse the cells.
     cells = launch.shared_bytes // kernel.granule["shared"] + 64
     return {
         "warps": aligned(warps * kernel.warp_bytes), "shared": aligned(launch.shared_bytes + 64),
@@ -85,7 +85,7 @@ def block_memory(launch: GridLaunch) -> dict[str, Bytes]:
 
 @dataclass(eq=False)
 class Resident:
-    """One place for a block: a WORKER, and what it points to that no other block uses."""
+    """A place for a block: a WORKER, and the block's own memory."""
 
     state: Bytes
     memory: dict[str, Bytes]
@@ -100,17 +100,17 @@ class Resident:
 
     @property
     def asleep(self) -> bool:
-        """Whether only a change of memory can wake the block that has been suspended."""
+        """Whether the suspended block waits for a change of memory."""
         return bool(WORKER.read(self.state, "asleep"))
 
     @property
     def changes(self) -> int:
-        """How often global memory had changed when the block had its last turn."""
+        """The number of changes of global memory at the block's last turn."""
         return WORKER.read(self.state, "global_changes")
 
 
 class Residents:
-    """Runs blocks ``first`` to ``last - 1``. ``state`` is the first place, and has the common fields at the end."""
+    """Runs blocks ``first`` to ``last - 1``. ``state`` is the first place, and has the common fields after the run."""
 
     def __init__(self, launch: GridLaunch, state: Bytes, memory: dict[str, Bytes], first: int, last: int) -> None:
         self.launch, self.next, self.last = launch, first, last
@@ -123,7 +123,7 @@ class Residents:
         self.call = {name: launch.code.function(name, [ctypes.c_void_p]) for name in ("run", "resume")}
 
     def run(self) -> list[Finding]:
-        """Run until all blocks have ended, or one is at fault; a deadlock's findings."""
+        """Run until all blocks have ended, or one has a fault; returns the findings of a deadlock."""
         found: list[Finding] = []
         while self._enter() and self.suspended:
             if all(self._sleeps(block) for block in self.suspended):
@@ -136,7 +136,7 @@ class Residents:
         return found
 
     def _enter(self) -> bool:
-        """Let new blocks in, as many as fit; False where one ended the launch."""
+        """Start new blocks, as many as can be resident; False if one ended the launch."""
         while self.next < self.last and len(self.suspended) < self.limit:
             together = range(self.next, min(self.last, self.next + self.limit - len(self.suspended)))
             for number in reversed(together) if self.adversarial else together[:1]:
@@ -154,7 +154,7 @@ class Residents:
         return True
 
     def _resume(self) -> bool:
-        """A turn for each block that may go on; False where one ended the launch."""
+        """Give each block that may continue a turn; False if one ended the launch."""
         still: list[Resident] = []
         if self.adversarial:
             self.suspended.reverse()
@@ -181,7 +181,7 @@ class Residents:
         return block.status
 
     def _place(self) -> Resident:
-        """An idle place, or a new one. Raises TooLarge where so many blocks wait that there is no memory for it."""
+        """An idle place, or a new one. Raises TooLarge if the waiting blocks need too much memory."""
         if self.idle:
             block = self.idle.pop()
             WORKER.write(block.state, "status", RUNNING)
@@ -201,9 +201,9 @@ class Residents:
 
     # -- deadlocks --------------------------------------------------------------------------------------------------
     def _deadlock(self) -> list[Finding]:
-        """Every resident block waits, and nobody is left who could change what it waits for."""
+        """The findings of a deadlock: every resident block waits for a change of memory."""
         found = [self._finding(block, warp) for block in self.suspended for warp in self._sleeping(block)]
-        found.sort(key=lambda f: f.address >= SHARED_BASE)  # those first that wait for other blocks, not for their own
+        found.sort(key=lambda f: f.address >= SHARED_BASE)  # first those that wait for other blocks
         if self.next < self.last:
             numbers = {block: block.index for block in self.suspended}
             pair = self._who_is_waited_for()
@@ -214,7 +214,7 @@ class Residents:
         return found[:TOLD]
 
     def _sleeping(self, block: Resident) -> Iterator[Bytes]:
-        """The WARPs of a block that wait for a change of memory."""
+        """The WARPs of a block whose lanes wait for a change of memory."""
         return (w for w in self._warps(block) if WARP.read(w, "pending") and WARP.read(w, "spun"))
 
     def _warps(self, block: Resident) -> Iterator[Bytes]:
@@ -233,9 +233,9 @@ class Residents:
         return Finding(findings.BLOCK_DEADLOCK, site, thread, lanes, block.index, address, 0)
 
     def _who_is_waited_for(self) -> tuple[Resident, int] | None:
-        """A waiting block, and the first block that would let it go on if it could be resident.
+        """A waiting block, and the first block that would let it continue if it could be resident; None if unknown.
 
-        Only to say it. The launch has failed already, so nothing that is done here counts.
+        This is only for the message: the launch has failed already, so that changes of its state do not matter.
         """
         kept = self.current.state[_COMMON].copy()
         asked = {*self.suspended[:ASKED], *self.suspended[-ASKED:]}
@@ -243,7 +243,7 @@ class Residents:
         found = None
         for late in self._late_turns():
             for block, (places, before) in waiting.items():
-                if _bytes_at(places) != before:  # does a turn bring it further?
+                if _bytes_at(places) != before:  # does it continue with a turn?
                     posture = self._posture(block)
                     if self._turn("resume", block) != SUSPENDED or not block.asleep or self._posture(block) != posture:
                         found = block, late
@@ -254,7 +254,7 @@ class Residents:
         return found
 
     def _late_turns(self) -> Iterator[int]:
-        """Turns of the blocks that were not resident, in order, round after round: each block's number."""
+        """Give turns to the blocks that were not resident, in order, round after round; yields each block's number."""
         late: list[Resident] = []
         self.idle = []
         for _ in range(MORE_TURNS):
@@ -278,7 +278,7 @@ class Residents:
             yield block.index
 
     def _watched(self, block: Resident) -> tuple[list[Bytes], list[bytes]]:
-        """The global memory that a block's sleeping warps looked at last, and what is there now."""
+        """The places in global memory that a block's sleeping warps read last, and their present content."""
         places = []
         for warp in self._sleeping(block):
             address = WARP.read(warp, "read_address")
@@ -287,7 +287,7 @@ class Residents:
         return places, _bytes_at(places)
 
     def _posture(self, block: Resident) -> list[tuple[int, ...]]:
-        """What the block's warps wait for."""
+        """The state of the block's warps: if a turn does not change it, the block still waits."""
         fields = ("alive", "pending", "spun", "waits", "read_site", "read_address")
         return [tuple(WARP.read(warp, name) for name in fields) for warp in self._warps(block)]
 

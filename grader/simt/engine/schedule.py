@@ -1,12 +1,12 @@
 """The schedulers, as generated code: lanes within a warp, warps within a block, blocks on a worker.
 
-A warp runs its lowest basic block that has lanes, so that diverged lanes meet again. After a quantum of backward
-jumps it yields and next starts above the block it left: a lane that spins cannot starve the others. A block runs its
-warps in turn until each waits or has ended; then complete barriers release their warps. A block in which nothing can
-run is a deadlock. Every choice depends on program state only, so runs repeat exactly.
+A warp runs its lowest basic block that has lanes, so that diverged lanes reconverge. After a quantum of backward jumps
+it yields, and next starts above the block it left: so a spinning lane cannot starve the others. A block runs its warps
+in turn until each waits or has ended; then complete barriers release their warps. If nothing in a block can run, that
+is a deadlock. Every choice depends on the program's state only, so that runs are reproducible.
 
-An adversarial run makes other legal choices, which show what only the usual ones hide: a block runs its warps in
-descending order, then in ascending order, and so on. Where one of them lets others run, so does the block.
+An adversarial run makes other legal choices, to find errors that the usual order hides: a block runs its warps in
+descending order, then in ascending order, and so on. When a warp lets others run, the block lets other blocks run.
 """
 
 from __future__ import annotations
@@ -40,16 +40,18 @@ QUANTUM = 2048
 
 
 def lanes_at(block: int) -> int:
-    """Where a warp's state has the lanes that wait to run basic block ``block``; 4 further: those they wait for."""
+    """The offset in a warp's state of the lanes that wait to run basic block ``block``; 4 bytes further: of the lanes
+    that they wait for.
+    """
     return LANES_AT + BLOCK_LANES * block
 
 
 @dataclass(frozen=True)
 class Order:
-    """The order in which a launch's warps, blocks and stores take effect; each is one that a GPU may choose."""
+    """An order in which a launch's warps, blocks and stores take effect; a GPU may choose any of them."""
 
     adversarial: bool = False
-    switch_after: str = ""  # "load" or "atomic": the volatile, relaxed or atomic accesses behind which others run
+    switch_after: str = ""  # "load" or "atomic": the volatile, relaxed or atomic accesses after which others run
 
 
 USUAL = Order()
@@ -76,7 +78,7 @@ class Schedule:
     # -- lanes ------------------------------------------------------------------------------------------------------
     @generated("enqueue", VOID, PTR, I32, I32)
     def enqueue(self, f: Builder) -> None:
-        """enqueue(warp, block, mask): these lanes go on at that basic block."""
+        """enqueue(warp, block, mask): let these lanes continue at this basic block."""
         warp, block, mask = f.args
         place = _mask(f, warp, block)
         f.store(f.load(I32, place) | mask, place)
@@ -86,13 +88,13 @@ class Schedule:
 
     @generated("next_block", I32, PTR, attributes="")
     def next_block(self, f: Builder) -> None:
-        """next_block(warp) -> the basic block to run, or -1. What only ends its lanes comes first."""
+        """next_block(warp) -> the basic block to run, or -1. Blocks that only end their lanes come first."""
         f.fn.public = True
         (warp,) = f.args
         with f.if_(WARP.load(f, warp, "pending").eq(0)):
             f.ret(f.const(I32, -1))
             f.enter(f.block("more"))
-        for index in self.exits:  # a thread that returns early is gone before the others reach a barrier
+        for index in self.exits:  # so that threads that return early have ended before others reach a barrier
             with f.if_(f.load(I32, f.at(warp, lanes_at(index))).ne(0)):
                 f.ret(f.const(I32, index))
                 f.enter(f.block("others"))
@@ -100,7 +102,7 @@ class Schedule:
 
     @generated("next_free", I32, PTR)
     def _next_free(self, f: Builder) -> None:
-        """next_free(warp) -> the lowest basic block from ``rotate`` on that has free lanes; there are pending ones."""
+        """next_free(warp) -> the lowest basic block from ``rotate`` on with lanes that do not wait for others."""
         (warp,) = f.args
         start = f.var(WARP.load(f, warp, "rotate"))
         WARP.store(f, warp, "rotate", 0)
@@ -117,7 +119,7 @@ class Schedule:
         f.ret(found.get())
 
     def take(self, f: Builder, warp: Value, block: Value) -> Value:
-        """Remove a basic block's lanes from the queue and give their mask."""
+        """Remove a basic block's lanes from the queue; returns their mask."""
         place = _mask(f, warp, block)
         mask = f.load(I32, place)
         f.store(f.const(I32, 0), place)
@@ -135,9 +137,9 @@ class Schedule:
             yield _warp_at(f, worker, i)
 
     def build_run(self, warp_function: ir.IRFunction) -> None:
-        """The public functions of the module. run(worker): the worker's blocks, up to one that waits for others.
+        """The public functions of the module. run(worker): run the worker's blocks, up to one that waits for others.
 
-        resume(worker), where blocks may wait for each other: go on with the block that waited.
+        resume(worker), if blocks may wait for each other: continue the block that waited.
         """
         self._warp = warp_function
         if self.waits:
@@ -163,7 +165,7 @@ class Schedule:
             block.set(block.get() + 1)
         WORKER.store(f, worker, "next_block", block.get())
         status = WORKER.load(f, worker, "status")
-        with f.if_(status.ne(RUNNING) & status.ne(SUSPENDED)):  # the other workers' results are not needed
+        with f.if_(status.ne(RUNNING) & status.ne(SUSPENDED)):  # other workers' results are not needed any more
             f.store(f.const(I32, 1), stop)
         f.ret()
         f.finish()
@@ -208,7 +210,7 @@ class Schedule:
 
     @generated("rounds", VOID, PTR)
     def _rounds(self, f: Builder) -> None:
-        """rounds(worker): run the block's warps in turn until it ends, is at fault, or waits for other blocks."""
+        """rounds(worker): run the block's warps in turn until it ends, has a fault, or waits for other blocks."""
         (worker,) = f.args
         going = f.var(f.const(I32, 1))
         count = WORKER.load(f, worker, "warp_count")
@@ -239,17 +241,17 @@ class Schedule:
             self._deadlock(f, worker)
 
     def _turn(self, f: Builder, worker: Value, i: Value, count: Value) -> Value:
-        """Which warp is the ``i``-th of this round."""
+        """The index of the ``i``-th warp of this round."""
         if not self.adversarial:
             return i
         descending = (WORKER.load(f, worker, "round") & 1).eq(0)
         return descending.select(count - 1 - i, i)
 
     def _suspend(self, f: Builder, worker: Value, changes: Value) -> None:
-        """After a round in which warps gave way and no barrier let any go on: let other blocks run, if that is all.
+        """After a round in which warps yielded and no barrier was complete: let other blocks run if all warps wait.
 
-        Asleep are warps of which all lanes wait in loops that nobody but another block can end. The others of a block
-        that looked at memory for a quantum, and changed none, may go on by themselves; but hardly will.
+        A warp sleeps if all its lanes wait in loops that only another block can end. Warps that read memory for a
+        quantum and changed none may end their loops by themselves, but that is unlikely.
         """
         awake = f.var(f.const(I32, 0))
         now = WORKER.load(f, worker, "changes")
@@ -266,7 +268,7 @@ class Schedule:
             WORKER.store(f, worker, "status", SUSPENDED)
 
     def _deadlock(self, f: Builder, worker: Value) -> None:
-        """Threads wait and nothing can run: report where each group waits."""
+        """Report a deadlock, with the place where each group of lanes waits."""
         with self.each_warp(f, worker) as warp, f.loop(WARP.load(f, warp, "waits")) as i:
             mask = WARP.load(f, warp, "wait_mask", i)
             barrier = WARP.load(f, warp, "wait_barrier", i)
@@ -278,7 +280,7 @@ class Schedule:
 
 
 def _next_parked(f: Builder, warp: Value, found: Cell) -> None:
-    """All lanes that could run wait for others: one whose partners have come, else the lowest, by force."""
+    """Choose among lanes that wait for others: a group whose partners have arrived, else the lowest one."""
     alive = WARP.load(f, warp, "alive")
 
     def complete(i: Value) -> Value:
@@ -287,11 +289,11 @@ def _next_parked(f: Builder, warp: Value, found: Cell) -> None:
         return (need & alive & ~mask).eq(0) & mask.ne(0)
 
     _scan(f, warp, f.const(I32, 0), found, complete)
-    with f.if_else(found.get().eq(-1)) as (nobody, somebody):
-        with nobody:
+    with f.if_else(found.get().eq(-1)) as (none, some):
+        with none:
             WARP.store(f, warp, "forced", 1)
             _scan(f, warp, f.const(I32, 0), found, lambda i: f.load(I32, _mask(f, warp, i)).ne(0))
-        with somebody:  # partners that ended meanwhile never came
+        with some:  # the partners have ended meanwhile
             need = f.load(I32, _mask(f, warp, found.get()), 4)
             left = need & ~f.load(I32, _mask(f, warp, found.get()))
             WARP.store(f, warp, "forced", left.ne(0).zext(I32))
@@ -302,7 +304,7 @@ def _mask(f: Builder, warp: Value, block: Value) -> Value:
 
 
 def _scan(f: Builder, warp: Value, start: Value, found: Cell, accept: Callable[[Value], Value]) -> None:
-    """Set ``found`` to the first pending block from ``start`` on that ``accept`` takes."""
+    """Set ``found`` to the first pending block from ``start`` on for which ``accept`` is true."""
     word_index = f.var(start >> 6)
     below = (f.const(I64, 1) << (start & 63).zext(I64)) - 1
     keep = f.var(~below)
@@ -323,7 +325,7 @@ def _warp_at(f: Builder, worker: Value, index: Value) -> Value:
 
 
 def _budgeted(f: Builder, worker: Value, cost: Value, run: ir.IRFunction, *arguments: Value) -> None:
-    """Run a block with what is left of its own budget or of the worker's, whichever is less."""
+    """Run a block with the rest of its own budget or of the worker's, whichever is less."""
     left = WORKER.load(f, worker, "budget") - cost
     own = WORKER.load(f, worker, "own_left")
     last_share = left.slt(own)

@@ -1,8 +1,8 @@
-"""Shadow memory of a device's arrays: where each array's cells lie, and what they tell between launches.
+"""Shadow memory of a device's arrays: the places of each array's cells, and their queries between launches.
 
-A cell (see `Stamp`) stands for `granule` bytes. Places are counted in bytes of memory; the first ones are those of the
-kernel's parameters. Stamps of writes last until their array is freed: they say what was ever written. There is one set
-of them, and one set of stamps of reads for each CPU thread.
+A cell (see `Stamp`) is for `granule` bytes. Places are in bytes of memory; the first ones are those of the kernel's
+parameters. Stamps of writes stay until their array is freed, so that they tell which bytes were ever written. There is
+one set of them, and one set of stamps of reads for each CPU thread.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ NO_INTERVALS: Intervals = np.zeros((0, 2), np.int64)
 ALIGNMENT = 64
 MANY_CELLS = 1 << 21
 SOME_TIME = np.uint64(1)
-"""A stamp of a write that is over: of block serial 0, and serials begin with 1."""
+"""The stamp of an earlier write: of block serial 0; serials of blocks begin with 1."""
 
 _ATOMIC = np.uint64(1 << Stamp.ATOMIC)
 
 
 class Shadows:
-    """Places for arrays' cells, which keep what they hold when others come and go. ``reserved`` bytes are in front."""
+    """The cells of all arrays; allocating or freeing an array does not move others. ``reserved`` bytes come first."""
 
     def __init__(self, granule: int, reserved: int) -> None:
         self.granule = granule
@@ -38,7 +38,7 @@ class Shadows:
         self._reads: list[Stamps] = []
 
     def place(self, size: int) -> int:
-        """Where an array's cells begin; they are empty."""
+        """Reserve empty cells for an array of ``size`` bytes; returns their place."""
         wanted = rounded(size, ALIGNMENT)
         for i, (start, room) in enumerate(self._free):
             if room >= wanted:
@@ -52,35 +52,35 @@ class Shadows:
         return start
 
     def release(self, start: int, size: int) -> None:
-        """The array is gone."""
+        """Free the cells of an array."""
         self._free.append((start, rounded(size, ALIGNMENT)))
 
     def of_worker(self, worker: int) -> tuple[Stamps, Stamps]:
-        """Cells of writes, which all workers share, and this worker's of reads. Two in one place mean another run."""
+        """The cells of writes, which all workers share, and this worker's cells of reads."""
         while len(self._reads) <= worker:
             self._reads.append(np.zeros(0, np.uint64))
         self._writes, self._reads[worker] = self._grown(self._writes), self._grown(self._reads[worker])
         return self._writes, self._reads[worker]
 
     def forget(self) -> None:
-        """Who wrote and read in earlier launches, all of which are over; but not that something was written."""
+        """Clear the stamps of earlier launches; written cells stay marked as written."""
         self._writes[:] = self._writes != 0
         self._reads = []
 
     def mark_written(self, start: int, size: int) -> None:
-        """These bytes have been written by somebody whom nothing that follows can race with."""
+        """Mark these bytes as written, ordered before all that follows."""
         self._writes = self._grown(self._writes)
         self._part(self._writes, start, size)[:] = SOME_TIME
 
     def unwritten(self, start: int, size: int) -> Intervals:
-        """Which bytes from ``start`` on nobody wrote, counted from there."""
+        """Intervals of bytes from ``start`` on that were never written, counted from there."""
         self._writes = self._grown(self._writes)
         return self._intervals(self._part(self._writes, start, size) == 0, start, size)
 
     def since(self, serial: int, start: int, size: int) -> tuple[Intervals, Intervals, Intervals]:
-        """Which bytes blocks read, wrote, and wrote atomically (or as volatile) that have this serial or a later one.
+        """Intervals of bytes that blocks from ``serial`` on read, wrote, and wrote atomically (or as volatile).
 
-        Reads are those of any thread; whether a cell was written atomically says its last write.
+        Reads are those of any thread; a cell counts as written atomically if its last write was atomic.
         """
         self._writes = self._grown(self._writes)
         self._reads = [self._grown(reads) for reads in self._reads]  # the last launch may have had fewer threads
@@ -101,17 +101,17 @@ class Shadows:
         needed = self.bytes // self.granule + 8
         if stamps.size >= needed:
             return stamps
-        larger = np.zeros(max(needed, 2 * stamps.size, MANY_CELLS), np.uint64)  # what nobody touches takes no memory
+        larger = np.zeros(max(needed, 2 * stamps.size, MANY_CELLS), np.uint64)  # untouched pages take no memory
         larger[: stamps.size] = stamps
         return larger
 
     def _intervals(self, cells: npt.NDArray[np.bool_], start: int, size: int) -> Intervals:
-        """Runs of cells as bytes from ``start`` on."""
+        """Runs of true cells as intervals of bytes from ``start`` on."""
         count = np.count_nonzero(cells)
         if not count:
             return NO_INTERVALS
         begin = int(cells.argmax())
-        if cells[begin : begin + count].all():  # mostly they are one run
+        if cells[begin : begin + count].all():  # the usual case: one run
             edges = np.array([begin, begin + count])
         else:
             changes = np.flatnonzero(cells[1:] != cells[:-1]) + 1  # comparing booleans is much quicker than np.diff

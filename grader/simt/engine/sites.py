@@ -1,4 +1,4 @@
-"""Event sites: a kernel's numbered places that observers look at, and what is known of its accesses beforehand."""
+"""Event sites: a kernel's numbered memory and synchronisation instructions, and static facts about its accesses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from grader.simt.ptx import Address, Instruction, Operand, Register, Symbol
 from grader.simt.ptx.reader import SIZES
 
 WIDEST = 4
-"""Bytes of a shadow cell at most."""
+"""Maximum of bytes per shadow cell."""
 
 
 @dataclass(frozen=True)
@@ -33,19 +33,19 @@ class Site:
 
 
 class SiteTable:
-    """Numbers the instructions that may report or count; memory requests add themselves as they are generated."""
+    """Numbers the instructions that may report or count; memory requests are added when they are generated."""
 
     def __init__(self, graph: Graph, granule: dict[str, int]) -> None:
         self.sites: list[Site] = []
         self.lines: list[int] = []
         self._by_op: dict[int, int] = {}
         self._block_of = {op.index: b.index for b in graph.blocks for op in b.ops}
-        self.granule = granule  # bytes of a shadow cell, by space
+        self.granule = granule  # bytes per shadow cell, by space
         self.seeds = seeds_of_swaps(graph)  # plain loads that count as relaxed, by the index of their instruction
         self.has_fences = "fence" in graph.tags
 
     def of_op(self, op: Op) -> int:
-        """The site of an instruction that reports something but makes no memory request."""
+        """The site of an instruction that may have findings but makes no memory request."""
         return self._by_op[op.index] if op.index in self._by_op else self.request(op, "", "", 0)
 
     def request(self, op: Op, space: str, kind: str, bytes_: int, *, orders_blocks: bool = False) -> int:
@@ -57,7 +57,7 @@ class SiteTable:
         return index
 
     def line_index(self, site: int) -> int:
-        """Where the site's line stands in the stamps' line table; the last entry stands for all that do not fit."""
+        """The index of the site's line in the stamps' line table; the last entry is for all lines that do not fit."""
         line = self.sites[site].line
         if line not in self.lines and len(self.lines) < Stamp.MAX_LINE:
             self.lines.append(line)
@@ -65,9 +65,9 @@ class SiteTable:
 
 
 def narrowest(instructions: Iterable[Instruction]) -> int:
-    """Bytes that one shadow cell stands for: the narrowest access (4 at most), so that no two share a cell in part.
+    """Bytes per shadow cell: of the narrowest access, at most 4, so that each access covers whole cells.
 
-    Global memory's cells outlive a launch, so that all kernels of a module must agree on theirs.
+    Cells of global memory stay between launches, so that all kernels of a module must have the same granule there.
     """
     kinds = {(i.opcode, i.modifiers) for i in instructions}
     widths = (
@@ -81,13 +81,13 @@ def narrowest(instructions: Iterable[Instruction]) -> int:
 
 # ----------------------------------------------------------------------------------------------- compare-and-swap loops
 def seeds_of_swaps(graph: Graph) -> frozenset[int]:
-    """Indices of the plain loads whose value an `atom.cas` on the same address compares with.
+    """Indices of the plain loads whose value is the comparand of an `atom.cas` on the same address.
 
-    The programming guide seeds its compare-and-swap loops with one, and a stale value only costs one more iteration:
+    The compare-and-swap loops of the programming guide begin with such a load; an old value only costs an iteration:
 
         old = *address; do { assumed = old; old = atomicCAS(address, assumed, f(assumed)); } while (assumed != old);
 
-    So such a load counts as a relaxed one, and races with nothing atomic.
+    So such a load counts as a relaxed one, which is not a race with atomics.
     """
     if "swap" not in graph.tags:
         return frozenset()
@@ -138,24 +138,24 @@ def _place(operand: Operand, definitions: dict[str, list[Op]]) -> tuple[str, int
 
 # -------------------------------------------------------------------------------------------------------------- fetches
 LOCAL = "%local memory"
-"""Stands for all local arrays, through which a value may go as through a register."""
+"""A name for all local arrays, which are treated like a register."""
 _ASYNC = {
     "cp.async.ca.": "issue", "cp.async.cg.": "issue", "cp.async.commit_group": "commit",
     "cp.async.mbarrier.arrive": "arrive", "cp.async.wait_group": "wait", "cp.async.wait_all": "wait_all",
     "mbarrier.test_wait": "test", "mbarrier.try_wait": "test",
 }  # fmt: skip
-"""What instructions do to the asynchronous copies, by the beginning of their names."""
+"""The effects of instructions on asynchronous copies, by the beginning of their names."""
 
 
 @dataclass(frozen=True)
 class Fetches:
-    """What fetches tiles for shared memory: global loads whose values are stored there, and asynchronous copies.
+    """Fetches of tiles to shared memory: global loads whose values are stored there, and asynchronous copies.
 
-    `grader.simt.observers.overlap` counts with it; that of a kernel without any is empty.
+    For `grader.simt.observers.overlap`; empty if a kernel has no fetches.
     """
 
     loads: Mapping[int, int] = field(default_factory=dict)  # index of the instruction -> slot
-    stores: Mapping[int, frozenset[int]] = field(default_factory=dict)  # -> the slots that it takes from
+    stores: Mapping[int, frozenset[int]] = field(default_factory=dict)  # -> the slots of the loads of its value
     copies: Mapping[int, str] = field(default_factory=dict)  # -> a value of `_ASYNC`
 
     def __bool__(self) -> bool:
@@ -163,7 +163,7 @@ class Fetches:
 
 
 def fetches(graph: Graph) -> Fetches:
-    """What of a kernel fetches: loads have slots in program order, as far as there are slots."""
+    """The fetches of a kernel. Loads get slots in program order; without a slot they are not counted."""
     kinds = (
         (op, next((k for begin, k in _ASYNC.items() if op.instruction.name.startswith(begin)), "")) for op in graph.ops
     )
@@ -186,7 +186,7 @@ def fetches(graph: Graph) -> Fetches:
 
 
 def _origins(graph: Graph, loads: Sequence[Op]) -> dict[str, int]:
-    """For each register the loads (bits) whose value may be in it: through copies, conversions and arithmetic."""
+    """For each register the loads (a bit each) on which its value may depend, by copies, conversions, arithmetic."""
     origins: dict[str, int] = defaultdict(int)
     leads_to: dict[str, set[str]] = defaultdict(set)
     for op in graph.ops:
@@ -206,7 +206,7 @@ def _origins(graph: Graph, loads: Sequence[Op]) -> dict[str, int]:
 
 
 def _flows(graph: Graph, op: Op) -> Iterator[tuple[str, str]]:
-    """Pairs of registers: a value goes from the one to the other. Predicates carry none, nor does an address."""
+    """Pairs of registers (source, destination) of a value's flow; not through predicates or addresses."""
     if "memory" in op.form.tags:
         if _space(op) == "local" and op.instruction.opcode in ("ld", "st"):
             to, source = op.instruction.operands[:2]

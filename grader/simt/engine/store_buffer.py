@@ -1,9 +1,9 @@
-"""A store buffer for each warp, in an adversarial run: volatile and relaxed stores that other threads do not see yet.
+"""A store buffer per warp in adversarial runs: for volatile and relaxed stores that other threads do not see yet.
 
     store ─▶ buffer, in order ─▶ memory     at a fence, a barrier, a `.sync` operation, a lane's end, while it waits
 
-A GPU may show such stores to other threads late, and in another order than they were made in, up to a fence of the
-thread that made them. A thread sees its own stores at once.
+On a GPU other threads may see such stores late, and in another order, until a fence of the storing thread. A thread
+sees its own stores at once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ROW = vec(I64)
 
 @generated("hold", VOID, PTR, PTR, ROW, ROW, I32, I32)
 def hold(module: ir.IRModule, f: Builder) -> None:
-    """hold(worker, warp, host addresses, values, lanes, bytes): buffer a store of one element; a full buffer drains."""
+    """hold(worker, warp, host addresses, values, lanes, bytes): buffer a store; a full buffer is drained first."""
     worker, warp, places, values, lanes, size = f.args
     buffer = _buffer(f, worker, warp)
     with f.if_(STORE_BUFFER.load(f, buffer, "count").eq(HELD_SLOTS)):
@@ -37,7 +37,7 @@ def hold(module: ir.IRModule, f: Builder) -> None:
 
 @generated("drain", VOID, PTR, PTR)
 def drain(module: ir.IRModule, f: Builder) -> None:
-    """drain(worker, warp): all buffered stores of the warp reach memory."""
+    """drain(worker, warp): write all buffered stores of the warp to memory."""
     worker, warp = f.args
     changed = f.var(f.const(I32, 0))
     with _slots(f, worker, warp) as slot:
@@ -59,8 +59,8 @@ def drain(module: ir.IRModule, f: Builder) -> None:
 
 @generated("drain_overlap", VOID, PTR, PTR, ROW, I32, I32, I32)
 def drain_overlap(module: ir.IRModule, f: Builder) -> None:
-    """drain_overlap(worker, warp, host addresses, lanes, bytes, whole): before an access, drain a buffer that has an
-    overlapping store of the same lane; with ``whole`` not for a store of just these bytes, which `forward` knows.
+    """drain_overlap(worker, warp, host addresses, lanes, bytes, whole): before an access, drain the buffer if it has an
+    overlapping store of the same lane; with ``whole`` not for a store of exactly these bytes, which `forward` handles.
     """
     worker, warp, places, lanes, size, whole = f.args
     meets = f.var(f.const(I32, 0))
@@ -78,7 +78,7 @@ def drain_overlap(module: ir.IRModule, f: Builder) -> None:
 
 @generated("forward", ROW, PTR, PTR, ROW, ROW, I32, I32)
 def forward(_: ir.IRModule, f: Builder) -> None:
-    """forward(worker, warp, host addresses, loaded, lanes, bytes) -> the values, with each lane's own stores."""
+    """forward(worker, warp, host addresses, loaded, lanes, bytes) -> the loaded values, or each lane's own stores."""
     worker, warp, places, loaded, lanes, size = f.args
     result = f.var(loaded)
     with _slots(f, worker, warp) as slot:

@@ -1,8 +1,8 @@
 """Values with operators: LLVM IR types, constants and expressions. `Builder` builds functions of them.
 
-A `Value` is a type and the text that names it in IR; Python numbers become constants (splats beside vectors). Integer
-``+ - * & | ^ << >>`` are IR's (``>>`` is logical), float ``+ - * /`` are IR's float operations without any fast-math
-flag, so that results keep their bits. Comparisons are methods, because signedness is part of their name.
+A `Value` has a type and a name in IR; Python numbers become constants (splats with vectors). Integer
+``+ - * & | ^ << >>`` are IR's (``>>`` is logical), float ``+ - * /`` are IR's float operations without fast-math flags,
+so that results are exact to the bit. Comparisons are methods, because signedness is part of their name.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ def lane_literal(element: ir.Type, values: Sequence[int | float]) -> str:
 
 
 def mangle(kind: ir.Type) -> str:
-    """A type as intrinsic names spell it: ``v32f32``, ``i64``, ``p0``."""
+    """A type as in names of intrinsics: ``v32f32``, ``i64``, ``p0``."""
     if isinstance(kind, ir.VectorType):
         return f"v{kind.count}{mangle(kind.element)}"
     return "p0" if kind is PTR else f"{'f' if kind in _FLOATS else 'i'}{bits_of(kind)}"
 
 
 def _operation(integer: str, floating: str = "") -> Callable[[Value, Value | int | float], Value]:
-    """An operator; ``floating`` is its name for floats, where they have one."""
+    """An operator; ``floating`` is its name for floats, "" if there is none."""
 
     def operate(self: Value, other: Value | int | float) -> Value:
         left, right = self.beside(other)
@@ -77,7 +77,7 @@ def _comparison(how: str) -> Callable[[Value, Value | int | float], Value]:
 
 
 def _conversion(how: str) -> Callable[[Value, ir.Type], Value]:
-    """To another element type, lane by lane; nothing where it is the value's own."""
+    """A conversion to another element type, lane by lane; the value itself if it has this type."""
 
     def convert(self: Value, element: ir.Type) -> Value:
         kind = vec(element, self.type.count) if isinstance(self.type, ir.VectorType) else element
@@ -90,7 +90,7 @@ _ORDERED = {"==": "oeq", "!=": "one", "<": "olt", "<=": "ole", ">": "ogt", ">=":
 
 
 class Value:
-    """An IR value with operators; see the module's docstring. ``ref`` names it, ``typed`` with its type in front."""
+    """An IR value with operators; see the module's docstring. ``ref`` is its name, ``typed`` its type and name."""
 
     __slots__ = ("f", "ref", "type", "typed")
 
@@ -109,7 +109,7 @@ class Value:
         return bits_of(self.type)
 
     def beside(self, other: Value | int | float) -> tuple[Value, str]:
-        """This value and the other one's name, as operands of one instruction: a scalar beside a vector is splat."""
+        """This value and the other one's name, as operands of one instruction; beside a vector, a scalar is splat."""
         if not isinstance(other, Value):
             return self, literal(self.type, other)
         if isinstance(self.type, ir.VectorType) == isinstance(other.type, ir.VectorType):
@@ -181,7 +181,7 @@ class Value:
     bitcast = _conversion("bitcast")  # of the same width
 
     def resize(self, element: ir.Type, *, signed: bool = False) -> Value:
-        """Integer to integer of any width: truncates, or extends by zero or sign."""
+        """To an integer of any width: truncated, or extended by zero or sign."""
         if self.bits > bits_of(element):
             return self.trunc(element)
         return self.sext(element) if signed else self.zext(element)
@@ -210,7 +210,7 @@ class Value:
         return self.f.emit(self.type.element, f"extractelement {self.typed}, {at}")
 
     def shuffle(self, lanes: Sequence[int], other: Value | None = None) -> Value:
-        """Lanes picked by constant indices (``other``'s follow at 32)."""
+        """The lanes with these constant indices (those of ``other`` begin at 32)."""
         second = f"{self.type} undef" if other is None else other.typed
         text = f"shufflevector {self.typed}, {second}, {vec(I32, len(lanes))} {lane_literal(I32, lanes)}"
         return self.f.emit(vec(self.type.element, len(lanes)), text)

@@ -1,9 +1,9 @@
-"""Loops that may wait: which backward jumps of a kernel close a loop that looks at memory until somebody changes it.
+"""Waiting loops: the backward jumps of a kernel that close a loop which reads memory until another thread changes it.
 
-A round of such a loop that leaves memory and the loop's own registers as they were is followed by the same round again
-for ever, until somebody else changes memory. So a warp can be put to sleep after two rounds (`Wait.exact`), and blocks
-of which all sleep are a deadlock. That needs a loop whose rounds depend on nothing but memory and registers, and that
-does not count: a loop with a counter or a time limit goes on. It only gives way after a quantum, and always may go on.
+If an iteration of such a loop changes neither memory nor the loop's own registers, all further iterations are the same
+until another thread changes memory. So a warp can be put to sleep after two iterations (`Wait.exact`), and if all
+blocks sleep, that is a deadlock. This requires a loop whose iterations depend only on memory and registers, and that
+does not count: a loop with a counter or a time limit continues; it only yields after a quantum.
 """
 
 from __future__ import annotations
@@ -25,21 +25,22 @@ if TYPE_CHECKING:
 
 READS = ("ld", "ldu", "atom")
 OWN = frozenset({"param", "param::entry", "param::func", "const", "local"})
-"""State spaces that nobody else writes to."""
+"""State spaces that other threads do not write to."""
 UNFORESEEN = frozenset({"slow", "copy_queue", "result"})
-"""Tags of what makes rounds differ, or is an effect by itself: `printf`, asynchronous copies, votes of a block."""
+"""Tags of instructions with other effects, so that iterations differ: `printf`, asynchronous copies, block votes."""
 MAKES_FRESH = frozenset({"fence", "barrier", "sync"})
-"""Tags of what makes a compiler load again in each round. A plain load without any has an address of its own there."""
+"""Tags of instructions after which the compiler must load again. Without one in the loop, a plain load that is still in
+it has another address in each iteration."""
 TIMES = ("%clock", "%globaltimer")
 MOST_REGISTERS = 16
 
 
 @dataclass(frozen=True)
 class Wait:
-    """A backward jump that closes a loop that may wait.
+    """A backward jump that closes a waiting loop.
 
-    ``polls``: it reads what is meant to change, by atomics or volatile. ``exact``: its rounds depend on nothing but
-    memory and ``carried``, the registers that a round hands to the next.
+    ``polls``: the loop has atomic or volatile reads. ``exact``: its iterations depend only on memory and on
+    ``carried``, the registers that an iteration passes to the next.
     """
 
     polls: bool
@@ -48,7 +49,7 @@ class Wait:
 
 
 def waits(graph: Graph) -> Mapping[int, Wait]:
-    """By the index of the jump's basic block; nothing for a kernel whose blocks cannot signal each other."""
+    """Waiting loops by the index of the jump's basic block; {} for a kernel whose blocks cannot signal each other."""
     if not any(map(_signals, graph.ops)):
         return {}
     found = {}
@@ -60,7 +61,7 @@ def waits(graph: Graph) -> Mapping[int, Wait]:
 
 
 def _signals(op: Op) -> bool:
-    """Whether this orders blocks, or is seen by another one in time."""
+    """Whether another block may see the effect of this instruction, or be ordered by it."""
     in_shared = any(m.startswith("shared") for m in op.instruction.modifiers)
     return "fence" in op.form.tags or (is_strong(op) and not in_shared)
 
@@ -81,7 +82,7 @@ def _wait(graph: Graph, loop: list[Block]) -> Wait | None:
 
 
 def _reads(graph: Graph, op: Op) -> bool:
-    """Whether this looks at memory that others write to, and somebody wants to know what it saw."""
+    """Whether this reads memory that others may write to, and its value is used."""
     if "object" in op.form.tags:
         return True
     seen = registers_in(op.instruction.operands[:1])
@@ -90,7 +91,7 @@ def _reads(graph: Graph, op: Op) -> bool:
 
 
 def _carried(loop: list[Block]) -> tuple[str, ...]:
-    """Registers that are alive at the loop's head and written in the loop."""
+    """Registers that are live at the loop's head and written in the loop."""
     read: set[str] = set()
     written: set[str] = set()
     for op in loop[0].ops:
@@ -103,7 +104,7 @@ def _carried(loop: list[Block]) -> tuple[str, ...]:
 
 # ------------------------------------------------------------------------------------------------------------ counters
 def _counts(graph: Graph, loop: list[Block], carried: tuple[str, ...]) -> bool:
-    """Whether every round adds something to a register: no round then is like the one before."""
+    """Whether every iteration adds to a register, so that no iteration is like the one before."""
     definitions: dict[str, list[tuple[Block, Op]]] = defaultdict(list)
     for block in loop:
         for op in block.ops:
@@ -115,7 +116,7 @@ def _counts(graph: Graph, loop: list[Block], carried: tuple[str, ...]) -> bool:
 
 
 def _varying(loop: list[Block], carried: tuple[str, ...]) -> set[str]:
-    """Registers that may differ from round to round: they depend on carried ones, or on more than registers."""
+    """Registers that may differ between iterations: they depend on carried ones, or on more than registers."""
     varies, before = set(carried), -1
     while len(varies) > before:
         before = len(varies)
@@ -126,7 +127,7 @@ def _varying(loop: list[Block], carried: tuple[str, ...]) -> set[str]:
 
 
 def _is_counter(graph: Graph, loop: list[Block], start: str, definitions: Mapping[str, list[tuple[Block, Op]]]) -> bool:
-    """Whether a register's next value is its last one and something that is not 0, in every round."""
+    """Whether every iteration adds something other than 0 to the register ``start``."""
     name, steps = start, 0
     for _ in range(8):
         of_name = definitions.get(name, [])
@@ -144,13 +145,13 @@ def _is_counter(graph: Graph, loop: list[Block], start: str, definitions: Mappin
 
 
 def _adds(op: Op) -> bool:
-    """An addition of a constant, or of a register that the loop does not write (a stride): it is hardly 0."""
+    """Whether this adds a constant, or a register that the loop does not write: a stride, which is hardly ever 0."""
     zero = any(isinstance(o, Immediate) and o.value == 0 for o in op.instruction.operands[1:])
     return op.instruction.opcode in ("add", "sub") and not zero
 
 
 def _always(graph: Graph, loop: list[Block], block: Block) -> bool:
-    """Whether every round passes this block: without it no path leads from the loop's head to its jump."""
+    """Whether every iteration executes this block: without it there is no path from the loop's head to its jump."""
     first, last = loop[0].index, loop[-1].index
     if block.index in (first, last):
         return True
@@ -165,7 +166,7 @@ def _always(graph: Graph, loop: list[Block], block: Block) -> bool:
 
 # ---------------------------------------------------------------------------------------------------------------- code
 def waits_on_jump(e: BlockEmitter, lanes: Value | None) -> Value:
-    """On the backward jump of ``lanes``: whether they will do the same again until somebody else changes memory.
+    """At the backward jump of ``lanes``: whether they repeat the same iteration until another thread changes memory.
 
     That is so if the warp's last backward jump was this one, of the same lanes with the same registers, and no memory
     has changed since.
@@ -188,14 +189,14 @@ def waits_on_jump(e: BlockEmitter, lanes: Value | None) -> Value:
     with f.if_(same.get().eq(0)):
         for name, value in (("edge", f.const(I32, edge)), ("edge_lanes", lanes), ("edge_changes", changes)):
             WARP.store(f, e.warp, name, value)
-        WARP.store(f, e.warp, "read_address", 0)  # what a round reads, the next one will tell
+        WARP.store(f, e.warp, "read_address", 0)  # recorded again in the next iteration
         for now, last in _registers(e, wait):
             f.store(now, last, align=4)
     return same.get().ne(0)
 
 
 def gives_way(e: BlockEmitter, waits: Value, lanes: Value | None) -> None:
-    """A warp yields on a backward jump: note whether it waits, or may be waiting, or has something to do."""
+    """Record at a backward jump, when the warp yields, whether it waits, may be waiting, or has work to do."""
     f, wait = e.f, e.g.waits.get(e.block.index)
     if wait is None or not wait.polls:
         with f.if_(waits ^ 1):
@@ -210,7 +211,7 @@ def gives_way(e: BlockEmitter, waits: Value, lanes: Value | None) -> None:
 
 
 def carried_bytes(waits: Mapping[int, Wait], registers: Mapping[str, str]) -> int:
-    """Room that a warp needs for the registers of its last jump."""
+    """Bytes per warp for the registers of its last jump."""
     sizes = [sum(_size(registers[name]) for name in wait.carried) for wait in waits.values()]
     return max(sizes, default=0)
 
@@ -220,7 +221,7 @@ def _size(kind: str) -> int:
 
 
 def _registers(e: BlockEmitter, wait: Wait) -> Iterator[tuple[Value, Value]]:
-    """Each carried register's value as integers (a predicate: its mask), and where that of the last jump is kept."""
+    """Each carried register's value as integers (a predicate: its mask), and where its value of the last jump is."""
     at = e.g.carried_at
     for name in wait.carried:
         kind = e.g.graph.registers[name]

@@ -1,4 +1,4 @@
-"""The instruction set: importing this package registers every form. One module for each chapter of the PTX manual."""
+"""The instruction set, with a module for each chapter of the PTX manual. Importing this package registers all forms."""
 
 from grader.simt.isa import (
     atomics,

@@ -1,4 +1,4 @@
-"""Comparing and choosing: PTX manual, "Comparison and Selection Instructions", half precision included."""
+"""Comparison and selection: PTX manual, "Comparison and Selection Instructions", including half precision."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ UNSIGNED_ORDER = EQUALITY | {"lt": Value.ult, "le": Value.ule, "gt": Value.ugt, 
 UNSIGNED_ORDER |= {"lo": Value.ult, "ls": Value.ule, "hi": Value.ugt, "hs": Value.uge}
 SYMBOLS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "num": "ord", "nan": "uno"}
 FLOAT_ORDER = (*SYMBOLS, "equ", "neu", "ltu", "leu", "gtu", "geu")
-"""Comparison operators of floats; those that end in ``u`` are true when an operand is NaN, ``num`` asks for no NaN."""
+"""Comparison operators of floats; those that end in ``u`` are true if an operand is NaN, ``num`` if none is NaN."""
 
 
 def _compare(m: Match, a: Value, b: Value) -> Value:
-    """``a m.CMP b`` for values of PTX type ``m.TYPE`` (64 answers for packed pairs)."""
+    """``a m.CMP b`` for values of PTX type ``m.TYPE`` (64 results for packed pairs)."""
     if m.TYPE not in FLOATS + PAIRS:
         return (SIGNED_ORDER if is_signed(m.TYPE) else UNSIGNED_ORDER)[m.CMP](a, b)
     kind = scalar_name(m.TYPE)
@@ -47,7 +47,7 @@ def _combined(m: Match, answer: Value, c: Value | None) -> Value:
 Kinds = Sequence[tuple[Sequence[str], Collection[str], str]]
 SCALARS: Kinds = ((BITS, EQUALITY, ""), (UNSIGNED, UNSIGNED_ORDER, ""), (SIGNED, SIGNED_ORDER, ""),
                   (FLOATS, FLOAT_ORDER, "{.ftz}"))  # fmt: skip
-"""What can be compared: types, their comparisons, and whether subnormal numbers may count as zero."""
+"""Types, their comparisons, and the modifier that makes subnormal numbers count as zero."""
 
 
 def comparison(
@@ -57,9 +57,9 @@ def comparison(
     kinds: Kinds = SCALARS,
     to: Sequence[str] = (),
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Forms for each row of ``kinds``, without a predicate that the answer is combined with and with one.
+    """Forms for each row of ``kinds``, with and without a predicate that is combined with the result.
 
-    ``to``: types of the destination, which is a predicate without them.
+    ``to``: types of the destination; without them it is a predicate.
     """
 
     of_kinds = {kind for types, _, _ in kinds for kind in types}
@@ -119,7 +119,7 @@ def setp(e: Emitter, m: Match, a: Value, b: Value, c: Value | None = None) -> Va
     Example("setp.lt.and.f64", ([1.0], [2.0, 0.5, 2.0], [1, 1, 0]), ([1, 0, 0], [0, 1, 0])),
 )
 def setp_both(e: Emitter, m: Match, a: Value, b: Value, c: Value | None = None) -> tuple[Value, Value]:
-    """The second destination gets the opposite answer."""
+    """The second destination gets the opposite result."""
     answer = _compare(m, a, b)
     return _combined(m, answer, c), _combined(m, answer ^ e.f.const(answer.type, 1), c)
 
@@ -133,7 +133,7 @@ def setp_both(e: Emitter, m: Match, a: Value, b: Value, c: Value | None = None) 
     kinds=((PAIRS, FLOAT_ORDER, "{.ftz}"),),
 )
 def setp_pair(e: Emitter, m: Match, a: Value, b: Value, c: Value | None = None) -> tuple[Value, Value]:
-    """The first destination answers for the lower half, the second for the upper one."""
+    """The first destination is for the lower half, the second for the upper one."""
     answers = _compare(m, a, b)
     low, high = answers.shuffle(range(0, 64, 2)), answers.shuffle(range(1, 64, 2))
     return _combined(m, low, c), _combined(m, high, c)
@@ -199,7 +199,7 @@ def set_pair(e: Emitter, m: Match, a: Value, b: Value, c: Value | None = None) -
     return answer.sext(I16).reinterpret(vector_type("b32"))
 
 
-# -- choosing ----------------------------------------------------------------------------------------------------------
+# -- selection ---------------------------------------------------------------------------------------------------------
 ANY = (*BITS, *UNSIGNED, *SIGNED, "f32", "f64")
 
 
@@ -221,7 +221,7 @@ def selp(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
     operands={"c": "s32"},
 )
 def slct(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
-    """``a`` where ``c`` is not negative."""
+    """``a`` if ``c`` is not negative, else ``b``."""
     return c.sge(0).select(a, b)
 
 
@@ -233,5 +233,5 @@ def slct(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
     operands={"c": "f32"},
 )
 def slct_float(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
-    """``a`` where ``c`` is at least zero; -0 is, NaN is not."""
+    """``a`` if ``c`` is at least zero, else ``b``; -0 is at least zero, NaN is not."""
     return (flush(c, "f32") if m.ftz else c).fcmp(">=", 0.0).select(a, b)

@@ -1,4 +1,4 @@
-"""Control flow, and the calls that stay calls: PTX manual, chapters "Control Flow" and "Miscellaneous Instructions"."""
+"""Control flow, and calls that are not inlined: PTX manual, "Control Flow" and "Miscellaneous Instructions"."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def bra(e: BlockEmitter, m: Match, i: Instruction) -> None:
 
 @form("brx.idx{.uni} a, tlist", raw=True, tags=("branch",))
 def brx(e: BlockEmitter, m: Match, i: Instruction) -> None:
-    """A jump through a `.branchtargets` table; compilers make them of dense `switch` statements."""
+    """A jump through a `.branchtargets` table, which compilers use for dense `switch` statements."""
     index, table = i.operands
     e.branch_table(e.read(index, "u32"), e.targets(table))
 
@@ -44,7 +44,7 @@ def trap(e: BlockEmitter, m: Match, i: Instruction) -> None:
 @form("brkpt", raw=True)
 @form("nanosleep.u32 a", raw=True)
 def nothing(e: BlockEmitter, m: Match, i: Instruction) -> None:
-    """A breakpoint: nobody is debugging. A hint to wait: the scheduler is fair without it."""
+    """A breakpoint has no effect without a debugger, and `nanosleep` none because the scheduler is fair."""
 
 
 @form("call.vprintf d, a, b", raw=True, tags=("slow",))

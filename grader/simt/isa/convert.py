@@ -1,6 +1,6 @@
 """Conversions: `cvt` of the PTX manual's chapter "Data Movement and Conversion Instructions".
 
-A destination narrower than its register is extended when it is written; a source is read from the low bits.
+A destination that is narrower than its register is extended; a source is read from the register's low bits.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def bounds(kind: str) -> tuple[int, int]:
 
 
 def _clamp(value: Value, source: str, kind: str) -> Value:
-    """An integer of PTX type ``source`` moved into the range of ``kind``, still in its own width."""
+    """An integer of PTX type ``source``, clamped to the range of ``kind``, in its own width."""
     low, high = bounds(kind)
     least, most = bounds(source)
     if low > least:
@@ -68,12 +68,12 @@ def cvt_integers(e: Emitter, m: Match, a: Value) -> Value:
 
 
 def _cut(value: Value, kind: str, nan: int) -> Value:
-    """Floats towards zero to integers of PTX type ``kind``, clamped to its range; ``nan`` for NaN.
+    """Floats to integers of PTX type ``kind``, rounded towards zero and clamped to its range; ``nan`` for NaN.
 
-    LLVM's own saturating conversion goes lane by lane on many processors, and its plain one is undefined out of range.
+    LLVM's saturating conversion is scalar on many processors, and its plain conversion is undefined out of range.
     """
     low, high = bounds(kind)
-    over = value.fcmp(">=", float(high + 1))  # a power of two, as is the other bound: exact
+    over = value.fcmp(">=", float(high + 1))  # both bounds are powers of two, so they are exact
     inside = value.fcmp(">=", float(low)) & value.fcmp("<", float(high + 1))
     inner, element = inside.select(value, 0.0), ELEMENT[kind] if kind.endswith("64") else I32
     whole = inner.fptosi(element) if is_signed(kind) or WIDTH[kind] < 32 else inner.fptoui(element)
@@ -121,7 +121,7 @@ def cvt_to_float(e: Emitter, m: Match, a: Value) -> Value:
     operands=BOTH,
 )
 def cvt_to_integer(e: Emitter, m: Match, a: Value) -> Value:
-    """Out of range gives the nearest integer there is; NaN gives 0, or the top bit where a 64-bit type is involved."""
+    """Out of range, the result is the nearest integer of the type; for NaN 0, or the top bit if a type has 64 bits."""
     if m.ftz and m.ATYPE == "f32":
         a = flush(a, "f32")
     wide = widen(a, m.ATYPE, F64 if m.ATYPE == "f64" else F32)
@@ -144,7 +144,7 @@ def cvt_to_integer(e: Emitter, m: Match, a: Value) -> Value:
     Example("cvt.rn.f16.f32", ([65519.9, 65520.0, 1.0 + 2.0**-11],), [65504.0, INF, 1.0]),
     Example("cvt.rz.f16.f32", ([1e9, -1.9999],), [65504.0, 0xBFFF]),
     Example("cvt.f32.f16", ([6e-8],), [2.0**-24]),
-    # The next two would round up twice, by way of f32.
+    # For the next two, a rounding to f32 first would round up twice.
     Example("cvt.rn.f16.f64", ([1.0 + 2.0**-11 - 2.0**-40],), [1.0]),
     Example("cvt.rn.bf16.f64", ([1.0 + 2.0**-8 - 2.0**-40],), [0x3F80]),
     Example("cvt.rn.bf16.f32", ([1.0, 3.4e38, NAN],), [0x3F80, 0x7F80, 0x7FFF]),
@@ -160,7 +160,7 @@ def cvt_to_integer(e: Emitter, m: Match, a: Value) -> Value:
     operands=BOTH,
 )
 def cvt_floats(e: Emitter, m: Match, a: Value) -> Value:
-    """``.ftz`` flushes f32 only, source and result. NaN becomes the canonical one, except in f64."""
+    """``.ftz`` flushes only f32, source and result. NaN becomes the canonical NaN, except in f64."""
     if m.ftz and m.ATYPE == "f32":
         a = flush(a, "f32")
     value = widen(a, m.ATYPE, F64 if "f64" in (m.ATYPE, m.DTYPE) else F32)
@@ -192,7 +192,7 @@ def cvt_floats(e: Emitter, m: Match, a: Value) -> Value:
     operands={"d": "DTYPE"},
 )
 def cvt_half(e: Emitter, m: Match, a: Value, b: Value | None = None) -> Value:
-    """Of a pair ``a`` goes to the upper half, ``b`` to the lower one."""
+    """For a pair, ``a`` is the upper half, ``b`` the lower one."""
     kind = scalar_name(m.DTYPE)
     halves = []
     for source in (a,) if b is None else (b, a):
@@ -206,7 +206,7 @@ def cvt_half(e: Emitter, m: Match, a: Value, b: Value | None = None) -> Value:
 
 
 TF32_CUT = 13
-"""Mantissa bits of f32 that tf32 has not."""
+"""Mantissa bits of f32 beyond those of tf32."""
 
 
 @form(
@@ -248,7 +248,7 @@ def cvt_tf32(e: Emitter, m: Match, a: Value) -> Value:
     operands={"a": "s32", "b": "s32"},
 )
 def cvt_pack(e: Emitter, m: Match, a: Value, b: Value, c: Value | None = None) -> Value:
-    """``b`` in the lowest bits, ``a`` above it, each in the range of the type; above the pair what ``c`` holds."""
+    """``b`` in the lowest bits, ``a`` above it, each clamped to the type's range; above them the bits of ``c``."""
     bits = int(m.KIND[1:])
     low, high = (_clamp(x, "s32", m.KIND) & ((1 << bits) - 1) for x in (b, a))
     pair = low | (high << bits)

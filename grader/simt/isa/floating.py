@@ -1,12 +1,12 @@
 """Single and double precision: PTX manual, chapter "Floating Point Instructions".
 
-Results are IEEE's in every rounding direction. The ``.approx`` and ``.full`` forms of division, reciprocal and roots
-are rounded correctly, which is within the manual's bounds (1 or 2 ulp); but for the gross approximations of f64, from
-which compiled divisions start their Newton steps, and which keep the manual's 20 bits of mantissa.
+Results follow IEEE 754 in every rounding direction. The ``.approx`` and ``.full`` forms of division, reciprocal and
+roots are correctly rounded, which is within the manual's bounds (1 or 2 ulp); except for the gross approximations of
+f64, with which compiled divisions start their Newton iterations: these have the manual's 20 bits of mantissa.
 
-NaN results are the hardware's 0x7fffffff, except that round-to-nearest addition, multiplication and ``fma`` of f32 keep
-the host's NaN: canonicalising would double their cost, and only a program that looks at a NaN's bits could tell. NaN
-payloads of f64 are the host's, as the manual leaves them open.
+NaN results are the hardware's 0x7fffffff, except that round-to-nearest addition, multiplication and ``fma`` of f32 have
+the CPU's NaN: canonicalising would double their cost, and matters only for a program that uses a NaN's bits. NaN
+payloads of f64 are the CPU's, because the manual does not define them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ UPPER_WORD = 0xFFFFFFFF00000000
 
 
 def _modified(m: Match, compute: Callable[..., Value], *operands: Value) -> Value:
-    """The operation between ``.ftz`` of what goes in and ``.ftz``, ``.sat`` of what comes out."""
+    """The operation, with ``.ftz`` of its operands and ``.ftz`` and ``.sat`` of its result."""
     result = compute(*[flush(a) for a in operands] if m.ftz else operands)
     result = flush(result) if m.ftz else result
     return saturate(result) if m.sat else result
@@ -49,7 +49,7 @@ def _rounded(e: Emitter, m: Match, operation: str, *operands: Value) -> Value:
 
 
 def _settled(value: Value) -> Value:
-    """The hardware's NaN in single precision."""
+    """``value`` with the hardware's NaN, in single precision."""
     return canonical(value) if value.bits == 32 else value
 
 
@@ -201,7 +201,7 @@ def rsqrt(e: Emitter, m: Match, a: Value) -> Value:
     OPCODE=("rcp", "rsqrt"),
 )
 def gross_approximation(e: Emitter, m: Match, a: Value) -> Value:
-    """From the operand's upper 32 bits the upper 32 bits of the result; subnormals count as zero."""
+    """The upper 32 bits of the result from the operand's upper 32 bits; subnormals count as zero."""
     upper = as_float(as_bits(flush(a)) & UPPER_WORD)
     near = 1.0 / (arithmetic(e.f, "sqrt", "", upper) if m.OPCODE == "rsqrt" else upper)
     return as_float(as_bits(canonical(flush(near))) & UPPER_WORD)

@@ -1,8 +1,8 @@
-"""Float formats: f64, f32, f16, and bf16, which LLVM does not know (it is integers here).
+"""Float formats: f64, f32, f16, and bf16, which is represented by integers here.
 
-What GPUs add to IEEE's floats is here for all of them: flushing, saturation, the one NaN; conversions that round once;
-and the arithmetic of f32 and f64 in any rounding direction. A function that takes a ``kind`` needs it for bf16 and for
-floats that come as integers; else the value tells it.
+The functions are GPU-specific operations on them: flushing, saturation, the canonical NaN; conversions that round once;
+and the arithmetic of f32 and f64 in any rounding direction. A parameter ``kind`` is needed for bf16 and for floats that
+are passed as integers; else it follows from the value.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MANTISSA = {"bf16": 7, "f16": 10, "f32": 23, "f64": 52}
 
 
 def scalar_name(kind: str) -> str:
-    """The format of one element: ``f16`` of ``f16x2``."""
+    """The format of one element: ``f16`` for ``f16x2``."""
     return kind.removesuffix("x2")
 
 
@@ -36,12 +36,12 @@ def _smallest_normal(kind: str) -> int:
 
 
 def _canonical_nan(kind: str) -> int:
-    """The NaN that NVIDIA GPUs give: from the PTX manual; f64's as ptxas writes it in its own sequences."""
+    """The NaN of NVIDIA GPUs: from the PTX manual; of f64 as in ptxas' own instruction sequences."""
     return 0xFFF8000000000000 if kind == "f64" else sign_mask(kind) - 1
 
 
 def _kind_of(value: Value) -> str:
-    """The format of a value that LLVM knows as a float."""
+    """The format of a value whose IR type is a float."""
     assert value.is_float
     return f"f{value.bits}"
 
@@ -62,7 +62,7 @@ def _like(value: Value, bits: Value) -> Value:
 
 
 def magnitude(value: Value, kind: str = "") -> Value:
-    """The bit pattern without its sign: orders like the absolute value, NaN above infinity."""
+    """The bit pattern without its sign: it has the order of the absolute value, with NaN above infinity."""
     return as_bits(value) & (sign_mask(kind or _kind_of(value)) - 1)
 
 
@@ -81,18 +81,18 @@ def flush(value: Value, kind: str = "") -> Value:
 
 
 def canonical(value: Value, kind: str = "") -> Value:
-    """NaN replaced by the hardware's own. In integers, because LLVM thinks that one NaN is as good as another."""
+    """``value`` with the hardware's NaN. With integers, because LLVM may replace a NaN by another NaN."""
     kind = kind or _kind_of(value)
     return _like(value, is_nan(value, kind).select(_canonical_nan(kind), as_bits(value)))
 
 
 def saturate(value: Value) -> Value:
-    """Clamped to 0 … 1; NaN becomes +0 (``.sat``)."""
+    """``value`` clamped to 0 … 1; NaN becomes +0 (``.sat``)."""
     return value.fcmp(">", 0.0).select(value.fcmp("<", 1.0).select(value, 1.0), 0.0)
 
 
 def relu(value: Value, kind: str) -> Value:
-    """Negative numbers become +0; NaN becomes the canonical one (``.relu``)."""
+    """Negative numbers become +0; NaN becomes the canonical NaN (``.relu``)."""
     bits = as_bits(value)
     clamped = bits.slt(0).select(0, bits)
     return _like(value, is_nan(value, kind).select(_canonical_nan(kind), clamped))
@@ -119,23 +119,23 @@ CLASSES: dict[str, Callable[[Value, int, int], Value]] = {
     "normal": lambda size, infinity, normal: size.eq(0) | (size - normal).ult(infinity - normal),
     "subnormal": lambda size, infinity, normal: (size - 1).ult(normal - 1),
 }
-"""Each test from a value's magnitude, infinity's and that of the smallest normal number."""
+"""Each test, as a function of a value's magnitude, infinity's, and that of the smallest normal number."""
 
 
 # -- conversions -------------------------------------------------------------------------------------------------------
 def widen(value: Value, kind: str, element: ir.Type) -> Value:
-    """A value of the format as f32 or f64 (``element``), which is exact; bf16 comes as integers."""
+    """A value of the format as f32 or f64 (``element``), which is exact; bf16 is passed as integers."""
     if kind == "bf16":
         value = (value.zext(I32) << 16).bitcast(F32)
     return value.fpext(element)
 
 
 def narrow(value: Value, kind: str, rounding: str = "rn") -> Value:
-    """An f32 or f64 rounded once to a format of no more bits: ``rn rz rm rp``, or ``odd``.
+    """An f32 or f64 rounded once to a format with at most as many bits: ``rn rz rm rp``, or ``odd``.
 
-    Rounding to odd keeps in the last bit that something was cut off, so that a second rounding, to a format of at least
-    two bits less, gives what one rounding would have given (Boldo and Melquiond, "Emulation of FMA and correctly
-    rounded sums: proved algorithms using rounding to odd", 2008).
+    Rounding to odd sets the last bit if the result is inexact, so that a second rounding, to a format with at least two
+    bits less, has the result of a single rounding (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums:
+    proved algorithms using rounding to odd", 2008).
     """
     if value.bits == 64 and WIDTH[kind] == 16:
         value = narrow(value, "f32", "odd")
@@ -151,9 +151,9 @@ def narrow(value: Value, kind: str, rounding: str = "rn") -> Value:
 
 
 def _step(nearest: Value, above: Value, below: Value, rounding: str) -> Value:
-    """Another rounding of an exact value, from the nearest float and whether that lies above or below it.
+    """Another rounding of an exact value, from its nearest float and whether that is above or below the value.
 
-    One step in the bits is one step in magnitude, from the largest number to infinity and from zero too.
+    One step in the bits is one step in magnitude, also from the largest number to infinity, and from zero.
     """
     bits = as_bits(nearest)
     element, negative = bits.type.element, bits.slt(0)
@@ -163,14 +163,14 @@ def _step(nearest: Value, above: Value, below: Value, rounding: str) -> Value:
     elif rounding == "rp":
         moved = bits + below.select(negative.select(back, one), 0)
     else:
-        moved = bits + negative.select(below, above).sext(element)  # towards zero where the magnitude grew
+        moved = bits + negative.select(below, above).sext(element)  # towards zero if the magnitude grew
     if rounding == "odd":
         moved = moved | (above | below).zext(element)
     return moved.bitcast(nearest.type.element)
 
 
 def _narrow_bf16(value: Value, rounding: str) -> Value:
-    """f32 to the integers that hold a bf16, whose bits are the upper half. NaN becomes the canonical one."""
+    """f32 to bf16, as integers: the upper half of the bits, rounded. NaN becomes the canonical NaN."""
     bits = value.bitcast(I32)
     if rounding == "rn":
         bits = bits + ((bits >> 16 & 1) + 0x7FFF)
@@ -191,14 +191,14 @@ def odd_sum(a: Value, b: Value) -> Value:
 def from_integer(value: Value, kind: str, rounding: str, *, signed: bool) -> Value:
     """An integer of 8 to 64 bits rounded once to a float format."""
     element = ELEMENT[kind]
-    if kind == "f16":  # all that f16 can hold is exact in f32, and what is above is out of range of both
+    if kind == "f16":  # integers in the range of f16 are exact in f32
         return narrow(_nearest_float(value, F32, signed), kind, rounding)
     if rounding == "rn" and kind != "bf16":
         return _nearest_float(value, element, signed)
     if value.bits < 64:
         exact = _nearest_float(value, F64, signed)
         return exact if kind == "f64" else narrow(exact, kind, rounding)
-    # As its nearest double and what that lost, exactly: Dekker's FastTwoSum of the two halves.
+    # The nearest double and its error, both exact: Dekker's FastTwoSum of the two halves.
     high = _nearest_float(value.ashr(32) if signed else value >> 32, F64, signed) * 2.0**32
     low = (value & 0xFFFFFFFF).uitofp(F64)
     total = high + low
@@ -215,7 +215,7 @@ def _nearest_float(value: Value, element: ir.Type, signed: bool) -> Value:
 
 # -- arithmetic of f32 and f64 -----------------------------------------------------------------------------------------
 DIRECTED = {"rz": 0, "rp": 2, "rm": 3}
-"""PTX's directed modifiers as `llvm.set.rounding` numbers them."""
+"""The numbers of PTX's directed modifiers in `llvm.set.rounding`."""
 
 NEAREST = 1
 ROUNDINGS = ("rn", "rz", "rm", "rp")
@@ -233,16 +233,16 @@ _NEAREST: dict[str, Callable[..., Value]] = {
 def arithmetic(f: Builder, operation: str, rounding: str, *operands: Value) -> Value:
     """``fadd fsub fmul fdiv fma sqrt`` of f32 or f64 vectors, rounded once; ``rounding`` is a PTX modifier or "".
 
-    Round-to-nearest operations are LLVM's own. The directed ones set the host's rounding mode around LLVM's constrained
-    intrinsics, in one outlined function for each operation, direction and type, so that they are exact wherever the
-    host's arithmetic is IEEE's: overflow, subnormals and the sign of zero included.
+    Round-to-nearest operations are LLVM's own. The others set the CPU's rounding mode around LLVM's constrained
+    intrinsics, in one outlined function for each operation, direction and type, so that they follow IEEE 754 like the
+    CPU's arithmetic, including overflow, subnormals and the sign of zero.
     """
     if rounding not in DIRECTED:
         return _NEAREST[operation](f, *operands)
     kind = operands[0].type
 
     def build(g: Builder) -> None:
-        """The mode holds from the function's first instruction to its last, and nothing is moved across it."""
+        """Set the mode in the first instruction and reset it in the last; nothing is moved across a function's ends."""
         g.intrinsic("llvm.set.rounding", VOID, g.const(I32, DIRECTED[rounding]))
         constrained = f"llvm.experimental.constrained.{operation}.{mangle(kind)}"
         result = g.intrinsic(constrained, kind, *g.args, g.metadata("round.dynamic"), g.metadata("fpexcept.ignore"))
@@ -255,8 +255,8 @@ def arithmetic(f: Builder, operation: str, rounding: str, *operands: Value) -> V
 
 
 def extremum(f: Builder, operation: str, a: Value, b: Value, *, propagate_nan: bool = False) -> Value:
-    """``min`` or ``max``: a number beats NaN unless ``propagate_nan``; -0 is below +0; NaN results are canonical."""
-    # Not llvm.maximumnum, which is this in one instruction: LLVM 20 selects the wrong operand there on x86.
+    """``min`` or ``max``: of a number and NaN the number, unless ``propagate_nan``; -0 < +0; NaN is canonical."""
+    # Not llvm.maximumnum, which does this in one instruction: LLVM 20 selects the wrong operand for it on x86.
     larger = f.overloaded(f"llvm.{operation}imum", a, b)
     if not propagate_nan:
         larger = is_nan(a).select(b, is_nan(b).select(a, larger))

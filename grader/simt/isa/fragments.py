@@ -1,12 +1,12 @@
-"""How matrix fragments lie in a warp's registers, and which memory requests load and store them.
+"""The layouts of matrix fragments in a warp's registers, and the memory requests that load and store them.
 
-Every fragment is made of *blocks*. In a block, lane l holds ``step`` neighbouring elements: place g = l/4 across and
-t = step · (l mod 4) along the block; a block is therefore 8 × 4·step elements. Rows run along g, columns along t, or
-the other way round where the fragment lies *across* (the right operand, and results of products computed transposed).
+Every fragment consists of *blocks*. In a block, lane l has ``step`` neighbouring elements, at g = l/4 across and
+t = step · (l mod 4) along the block; so a block has 8 × 4·step elements. Rows are along g and columns along t, or vice
+versa if the fragment is *across* (the right operand, and results of products that are computed transposed).
 
-    ``mma`` layouts are the manual's. ``wmma`` layouts, which the manual leaves open, are those that ptxas 12.9 gives
-    sm_80 and sm_90: read from the machine code of every form here, addresses and registers of all lanes. A wmma load is
-    the same loads as there, so that sectors and wavefronts of each request are the hardware's:
+    ``mma`` layouts are the manual's. ``wmma`` layouts, which the manual does not define, are those of ptxas 12.9 for
+    sm_80 and sm_90, from the machine code of every form here, with addresses and registers of all lanes. A wmma load
+    has the same requests, so that sectors and wavefronts are those of the hardware:
 
     where memory runs along t     global: one element run of a lane (4 bytes; 8 for 4-byte accumulators) per block
     where it runs along g         16-bit: the same requests with g and t exchanged, transposed in registers;
@@ -24,7 +24,7 @@ from grader.simt.engine.values import LANES
 from grader.simt.isa.registry import WIDTH
 
 WMMA_F16_ELEMENTS = 16
-"""Elements of an f16 operand fragment for each lane, whatever its shape: smaller tiles are held 2 or 4 times."""
+"""Elements of an f16 operand fragment per lane, for all shapes: of smaller tiles there are 2 or 4 copies."""
 
 
 @dataclass(frozen=True)
@@ -35,20 +35,20 @@ class MmaShape:
 
     @classmethod
     def parse(cls, text: str) -> MmaShape:
-        """From PTX's spelling: ``m16n8k16``."""
+        """The shape of PTX's ``m16n8k16``."""
         found = re.fullmatch(r"m(\d+)n(\d+)k(\d+)", text)
         assert found is not None, text
         return cls(*map(int, found.groups()))
 
     @property
     def is_transposed(self) -> bool:
-        """Whether the product is computed as (BᵀAᵀ)ᵀ: the machine's left operand has 16 rows or more."""
+        """Whether the product is computed as (BᵀAᵀ)ᵀ, because the hardware's left operand has at least 16 rows."""
         return self.m == 8 and self.n > 8
 
 
 @dataclass(frozen=True)
 class Fragment:
-    """One operand's layout: its blocks' (g, t) places in register order, elements of ``bits`` bits."""
+    """An operand's layout: the (g, t) places of its blocks in register order; elements have ``bits`` bits."""
 
     bits: int
     step: int
@@ -58,7 +58,7 @@ class Fragment:
 
     @cached_property
     def elements(self) -> int:
-        """Elements that each lane holds, copies included: ``fragment<…>::num_elements``."""
+        """Elements per lane, including copies: ``fragment<…>::num_elements``."""
         return self.step * len(self.blocks) * self.copies
 
     @cached_property
@@ -67,7 +67,7 @@ class Fragment:
 
     @cached_property
     def registers(self) -> int:
-        """32-bit registers that each lane holds, copies included."""
+        """32-bit registers per lane, including copies."""
         return self.registers_per_block * len(self.blocks) * self.copies
 
     @cached_property
@@ -76,11 +76,11 @@ class Fragment:
         return max(g for g, _ in self.blocks) + 8, max(t for _, t in self.blocks) + 4 * self.step
 
     def runs_along(self, layout: str) -> bool:
-        """Whether neighbours in memory (of a ``row`` or ``col`` matrix) are neighbours along t."""
+        """Whether neighbours in memory (of a ``row`` or a ``col`` matrix) are neighbours along t."""
         return (layout == "row") != self.across
 
     def place(self, lane: int, element: int) -> tuple[int, int]:
-        """(row, column) of an element of a lane: what ``x[element]`` holds."""
+        """(row, column) of ``x[element]`` in a lane."""
         block = self.blocks[element // self.step % len(self.blocks)]
         g, t = block[0] + lane // 4, block[1] + self.step * (lane % 4) + element % self.step
         return (t, g) if self.across else (g, t)
@@ -103,7 +103,7 @@ def accumulator(shape: MmaShape, kind: str) -> Fragment:
 
 
 def _blocks(g_extent: int, t_extent: int, width: int, *, left: bool) -> tuple[tuple[int, int], ...]:
-    """Left operands and results take pairs of blocks along g first; right operands go along t first."""
+    """The places of blocks: in left operands and results pairs of blocks along g first; in right operands along t."""
     along = range(0, t_extent, width)
     if not left:
         return tuple((g, t) for g in range(0, g_extent, 8) for t in along)
@@ -112,12 +112,12 @@ def _blocks(g_extent: int, t_extent: int, width: int, *, left: bool) -> tuple[tu
 
 @dataclass(frozen=True)
 class FragmentRequest:
-    """One warp request: where each lane's run starts as (g, t), how long it is, and which block(s) it fills.
+    """One warp request: the start (g, t) and the length of each lane's run of elements, and the blocks that it fills.
 
-    ``element`` is the one that a run of a single element fills, None where the run fills whole registers.
+    ``element`` is the element that a run of a single element fills; None if the run fills whole registers.
     """
 
-    starts: tuple[tuple[int, int], ...]  # by lane; fewer than 32 where the upper lanes only take part
+    starts: tuple[tuple[int, int], ...]  # by lane; fewer than 32 if the upper lanes have no address
     bytes: int
     blocks: tuple[int, ...]
     element: int | None = None
@@ -125,7 +125,7 @@ class FragmentRequest:
 
 
 def requests(fragment: Fragment, layout: str, *, rows: bool) -> list[FragmentRequest]:
-    """The requests that load or store a fragment. ``rows``: from shared memory, as an operand of a product."""
+    """The requests that load or store a fragment. ``rows``: an operand of a product, from shared memory."""
     along = fragment.runs_along(layout)
     if rows and (fragment.bits == 16 or (along and fragment.bits == 8)):
         return _row_requests(fragment, along)
@@ -148,7 +148,7 @@ def _lanes(g: int, t: int, across: int, along: int) -> tuple[tuple[int, int], ..
 
 
 def _exchanged(g: int, t: int) -> tuple[tuple[int, int], ...]:
-    """16-bit pairs of a block whose memory runs along g."""
+    """16-bit pairs of a block whose memory order is along g."""
     return tuple((g + 2 * (lane % 4), t + lane // 4) for lane in range(LANES))
 
 

@@ -1,9 +1,9 @@
 """Half precision and bf16, single and in pairs: PTX manual, chapter "Half Precision Floating-Point Instructions".
 
-A pair is a value of 64 lanes, so that each function serves both. Arithmetic goes by way of f32, whose 24 bits are at
-least twice those of f16 (11) and two more: rounding a sum or a difference twice then does no harm (Figueroa, "When is
-double rounding innocuous?", 1995), and products are exact, or so small that they are 0 or below half the least number.
-`fma` rounds to odd on the way. NaN results are the canonical one.
+A pair is a value of 64 lanes, so that each function is for both. Arithmetic is in f32, whose 24 bits are at least twice
+the 11 bits of f16 plus two: then rounding a sum or a difference twice is harmless (Figueroa, "When is double rounding
+innocuous?", 1995); products are exact, or so small that they are 0 or below half the smallest number. `fma` rounds to
+odd first. NaN results are the canonical NaN.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _sources(m: Match, *values: Value) -> list[Value]:
 
 
 def _wide(m: Match, *values: Value, bf16_as: ir.Type = F32) -> list[Value]:
-    """The sources in a format where the operation is exact or rounds harmlessly."""
+    """The sources in a format in which the operation is exact or its rounding is harmless."""
     kind = scalar_name(m.TYPE)
     return [widen(x, kind, bf16_as if kind == "bf16" else F32) for x in _sources(m, *values)]
 
@@ -106,12 +106,12 @@ def add_sub_mul(e: Emitter, m: Match, a: Value, b: Value) -> Value:
     "fma.rn{.relu}.TYPE d, a, b, c",
     Example("fma.rn.bf16", ([0x3F80, 0x3F81], [0x3F80], [0x3F80]), [0x4000, 0x4000]),
     Example("fma.rn.bf16", ([0x3F88], [0x3F88], [0x2B80, 0x0000, 0xAB80]), [0x3F91, 0x3F90, 0x3F90]),
-    Example("fma.rn.bf16", ([0x7F00], [0x4000], [0xFF00]), [0x7F00]),  # the product alone would overflow in f32
+    Example("fma.rn.bf16", ([0x7F00], [0x4000], [0xFF00]), [0x7F00]),  # the product would overflow in f32
     Example("fma.rn.relu.bf16x2", ([0xBF80, 0x3F80], [0x4000], [0x3F80]), [0, 0x4040]),
     TYPE=BF16,
 )
 def fma(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
-    """The product is exact in the wider format, and the sum is rounded to odd before the rounding that counts."""
+    """The product is exact in the wider format; the sum is rounded to odd, and then to the type."""
     x, y, z = _wide(m, a, b, c, bf16_as=F64)
     return _result(m, odd_sum(x * y, z))
 
@@ -140,7 +140,7 @@ def neg_abs(e: Emitter, m: Match, a: Value) -> Value:
 
 
 def _rank(bits: Value) -> Value:
-    """Integers in the order of the floats that they are the bits of, -0 below +0."""
+    """Integers in the order of the floats with these bits, with -0 below +0."""
     return bits ^ (bits.ashr(15) & 0x7FFF)
 
 

@@ -59,7 +59,7 @@ def _high_product(a: Value, b: Value, kind: str) -> Value:
     """The upper half of the product of two integers of PTX type ``kind``."""
     if a.bits < 64:
         return (_wide(a, kind) * _wide(b, kind) >> a.bits).trunc(ELEMENT[kind])
-    # From 32-bit halves, which stays in vector registers; a 128-bit product would be taken apart lane by lane.
+    # From 32-bit halves, in vector registers: LLVM computes 128-bit products lane by lane.
     low = 0xFFFFFFFF
     a0, a1, b0, b1 = a & low, a >> 32, b & low, b >> 32
     cross, other = a1 * b0, a0 * b1
@@ -71,9 +71,9 @@ def _high_product(a: Value, b: Value, kind: str) -> Value:
 
 
 def _product(m: Match, a: Value, b: Value) -> Value:
-    """The half of the product that the form names, or all of it.
+    """The lower or the upper half of the product, or all of it, as the form says.
 
-    The operands of ``mul24`` are their lower 24 bits; its ``.hi`` is bits 16 to 47.
+    ``mul24`` uses the lower 24 bits of its operands; its ``.hi`` is bits 16 to 47.
     """
     if m.OPCODE.endswith("24"):
         a, b = ((x << 8).ashr(8) if is_signed(m.TYPE) else x & 0xFFFFFF for x in (a, b))
@@ -157,12 +157,12 @@ def sad(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
     return c + less.select(b - a, a - b)
 
 
-# -- with the carry flag: each thread has one, which only these instructions read and write ----------------------------
+# -- with the carry flag, which each thread has, and only these instructions read and write ----------------------------
 def _carried(e: Emitter, m: Match, a: Value, b: Value) -> Value:
     """The sum or the difference; with ``.cc`` the flag becomes its carry out.
 
-    A difference is ``a + ~b + 1``, and ``subc`` adds the flag in place of the 1, as GPUs do: after ``sub.cc`` the flag
-    is 1 where nothing was borrowed, whichever instruction reads it.
+    A difference is ``a + ~b + 1``, and ``subc`` adds the flag instead of the 1, as GPUs do: after ``sub.cc`` the flag
+    is 1 if there was no borrow, for every instruction that reads it.
     """
     subtracts = m.OPCODE.startswith("sub")
     reads = m.OPCODE.endswith("c")
@@ -215,9 +215,9 @@ def mad_carry(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
 
 # -- division ----------------------------------------------------------------------------------------------------------
 def _safe_divisor(a: Value, b: Value, kind: str) -> Value:
-    """``b``, or 1 where the division would trap: for zero, and for the most negative number by -1.
+    """``b``, or 1 if the division would trap: by zero, and the most negative number by -1.
 
-    Dividing by 1 is right for the second: the quotient wraps to the dividend, and the remainder is 0.
+    For the latter, dividing by 1 is right: the quotient wraps to the dividend, and the remainder is 0.
     """
     traps = b.eq(0)
     if is_signed(kind):
@@ -226,10 +226,10 @@ def _safe_divisor(a: Value, b: Value, kind: str) -> Value:
 
 
 def _quotient(a: Value, b: Value, kind: str) -> Value:
-    """``a / b`` towards zero, for a divisor that `_safe_divisor` gave.
+    """``a / b`` towards zero, for a divisor from `_safe_divisor`.
 
-    Narrow integers divide as floats of more than twice their width: a quotient that is not whole is then at least
-    2^-width below the next whole number (relative 2^-2·width), so that rounding never reaches it.
+    Narrow integers are divided as floats with more than twice their width: a fractional quotient is at least 2^-width
+    below the next integer (relative 2^-2·width), so that rounding never reaches it.
     """
     if a.bits == 64:
         return a.sdiv(b) if is_signed(kind) else a.udiv(b)
@@ -251,7 +251,9 @@ def _quotient(a: Value, b: Value, kind: str) -> Value:
     TYPE=INTS,
 )
 def div_rem(e: Emitter, m: Match, a: Value, b: Value) -> Value:
-    """The remainder has the dividend's sign. By zero all bits are ones, as an H200 gives; the manual leaves it open."""
+    """The remainder has the dividend's sign. For a division by zero, which the manual does not define, all bits are
+    ones, as on an H200.
+    """
     zero, safe = b.eq(0), _safe_divisor(a, b, m.TYPE)
     quotient = _quotient(a, safe, m.TYPE)
     return zero.select(-1, quotient if m.OPCODE == "div" else a - quotient * safe)

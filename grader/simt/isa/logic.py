@@ -12,7 +12,7 @@ BITS = ("b16", "b32", "b64")
 FIELDS = ("u32", "u64", "s32", "s64")
 MODES = ("clamp", "wrap")
 ONES = 0xFFFFFFFF
-NONE = ONES  # what a search gives that finds nothing
+NONE = ONES  # the result of a search that finds nothing
 BITWISE: dict[str, Callable[[Value, Value], Value]] = {"and": and_, "or": or_, "xor": xor}
 
 
@@ -56,9 +56,9 @@ def cnot(e: Emitter, m: Match, a: Value) -> Value:
 def lop3(
     e: Emitter, m: Match, a: Value, b: Value, c: Value, lut: Value, q: Value | None = None
 ) -> Value | tuple[Value, Value]:
-    """The bit of ``lut`` that the bits of ``a`` (4), ``b`` (2) and ``c`` (1) number, for each bit of the three.
+    """For each bit position, bit ``4a + 2b + c`` of ``lut``, with the bits of ``a``, ``b`` and ``c``.
 
-    A tree of choices: the table is a literal in practice, and LLVM folds the tree to the operations that remain.
+    It is a tree of selections: in practice the table is a literal, and LLVM folds the tree to a few operations.
     """
     entries = [0 - (lut >> i & 1) for i in range(8)]
     for chooser in (c, b, a):
@@ -69,7 +69,7 @@ def lop3(
 
 # -- shifts ------------------------------------------------------------------------------------------------------------
 def _clamped(value: Value, amount: Value) -> tuple[Value, Value]:
-    """Whether the 32-bit amount is below the width, and the amount in the value's width where it is (else 0)."""
+    """Whether the 32-bit amount is below the width, and the amount in the value's width (0 if it is not below)."""
     inside = amount.ult(value.bits)
     return inside, inside.select(amount, 0).resize(value.type.element)
 
@@ -116,7 +116,7 @@ def shr(e: Emitter, m: Match, a: Value, b: Value) -> Value:
     operands={"c": "u32"},
 )
 def shf(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
-    """``b:a`` shifted left gives its upper word, shifted right its lower one."""
+    """The upper word of ``b:a`` shifted left, or the lower word of ``b:a`` shifted right."""
     wrapped = e.f.overloaded(f"llvm.fsh{m.SIDE}", b, a, c)
     return wrapped if m.MODE == "wrap" else c.ult(32).select(wrapped, a if m.SIDE == "l" else b)
 
@@ -130,11 +130,11 @@ SELECTORS = {
     "ecr": (0x0000, 0x1110, 0x2210, 0x3210),
     "rc16": (0x1010, 0x3232, 0x1010, 0x3232),
 }
-"""The generic selector that each mode of `prmt` stands for, by the lower two bits of its control."""
+"""The generic selector of each mode of `prmt`, by the lower two bits of its control."""
 
 
 def _byte(a: Value, b: Value, choice: Value) -> Value:
-    """A byte of ``b:a`` by a selection value: three bits of index, the fourth asks for copies of the sign."""
+    """A byte of ``b:a`` by a selection value: three bits of index; with the fourth bit, copies of the byte's sign."""
     word = (choice & 4).eq(0).select(a, b)
     byte = word >> ((choice & 3) << 3) & 0xFF
     sign = (0 - (byte >> 7)) & 0xFF
@@ -197,7 +197,7 @@ def clz(e: Emitter, m: Match, a: Value) -> Value:
     operands={"d": "u32"},
 )
 def bfind(e: Emitter, m: Match, a: Value) -> Value:
-    """The highest bit that is not the sign's (the highest 1 of unsigned types)."""
+    """The position of the highest bit that differs from the sign (of the highest 1 for unsigned types)."""
     if is_signed(m.TYPE):
         a = a ^ a.ashr(a.bits - 1)
     zeros = clz(e, m, a)
@@ -241,7 +241,7 @@ def _at_most(value: Value, limit: int) -> Value:
 
 
 def _ones(e: Emitter, length: Value, bits: int) -> Value:
-    """A mask of ``length`` low bits, all of them from ``bits`` on."""
+    """A mask of the ``length`` low bits; of all bits for ``length`` from ``bits`` on."""
     short = length.ult(bits)
     return short.select((e.f.const(length.type, 1) << short.select(length, 0)) - 1, -1)
 
@@ -255,7 +255,7 @@ def _ones(e: Emitter, length: Value, bits: int) -> Value:
     operands={"pos": "u32", "len": "u32"},
 )
 def bfe(e: Emitter, m: Match, a: Value, pos: Value, len: Value) -> Value:
-    """Only the lower 8 bits of position and length count; a field past the top is filled with zeros, or the sign."""
+    """Only the lower 8 bits of position and length count; bits past the top are zero, or the sign."""
     element, bits = a.type.element, a.bits
     at, length = (pos & 0xFF).resize(element), (len & 0xFF).resize(element)
     if not is_signed(m.TYPE):
@@ -293,7 +293,7 @@ def bfi(e: Emitter, m: Match, a: Value, b: Value, pos: Value, len: Value) -> Val
     operands={"b": "u32"},
 )
 def szext(e: Emitter, m: Match, a: Value, b: Value) -> Value:
-    """The lower ``b`` bits of ``a``, extended by zero or sign; 32 and more bits are 32, or wrap."""
+    """The lower ``b`` bits of ``a``, extended by zero or sign; from 32 on, ``b`` is clamped to 32 or wraps."""
     length = b & 31
     unused = 32 - length.eq(0).select(1, length)
     top = a << unused

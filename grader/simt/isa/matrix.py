@@ -24,7 +24,7 @@ HALVES = ("f16", "f32")
 LAYOUTS = ("row", "col")
 TILE = {"ROLE": ("a", "b"), "LAYOUT": LAYOUTS, "SPACE": ("global", "shared", "shared::cta"),
         "SHAPE": (*WMMA_SHAPES, "m16n16k8"), "TYPE": (*HALVES, "s32")}  # fmt: skip
-"""Loads and stores of accumulators; operands have other shapes and types."""
+"""Choices of loads and stores of accumulators; operands have other shapes and types."""
 
 
 def _wait(e: BlockEmitter) -> None:
@@ -37,7 +37,7 @@ def _shuffled(e: BlockEmitter, register: Value, *, transposed: bool) -> Value:
 
 # -- requests --------------------------------------------------------------------------------------------------------
 class _Tile:
-    """A matrix tile in memory: where the element at (g, t) of a fragment lies."""
+    """A matrix tile in memory, with the addresses of a fragment's elements by (g, t)."""
 
     def __init__(self, e: BlockEmitter, fragment: Fragment, m: Match, address: Value, stride: Value) -> None:
         self.e, self.fragment, self.address, self.stride = e, fragment, address, stride
@@ -46,7 +46,7 @@ class _Tile:
         self.patterns: dict[tuple[tuple[int, int], ...], Value] = {}
 
     def addresses(self, request: FragmentRequest) -> Value:
-        """Byte address of each lane's run: the lanes' pattern, which requests share, moved to the request's start."""
+        """The byte address of each lane's run: the lanes' offsets, which requests share, plus the request's start."""
         starts = [start if self.along else start[::-1] for start in request.starts]
         major, minor = starts[0]
         pattern = tuple((a - major, b - minor) for a, b in starts)
@@ -57,14 +57,14 @@ class _Tile:
         return here + minor * size if minor else here
 
     def _pattern(self, pattern: Sequence[tuple[int, int]]) -> Value:
-        """The tile's address plus the lanes' offsets; the stride counts elements."""
+        """The tile's address plus the lanes' offsets; the stride is in elements."""
         f = self.e.f
         majors, minors = zip(*pattern, *[(0, 0)] * (32 - len(pattern)), strict=True)
         elements = f.lanes(I64, majors) * self.stride + f.lanes(I64, minors)
         return self.address + elements * (self.fragment.bits // 8)
 
     def load(self, request: FragmentRequest) -> list[tuple[int, Value]]:
-        """(register, value) pairs of one request; a run of less than a register gives its bits in place."""
+        """(register, value) pairs of one request; the bits of a run that is shorter than a register are in place."""
         e = self.e
         where, first = self.addresses(request), request.blocks[0] * self.fragment.registers_per_block
         if request.bytes == 16:
@@ -90,7 +90,7 @@ class _Tile:
 
 
 def _from_rows(e: BlockEmitter, words: Sequence[Value], block: int) -> Value:
-    """A block's register from its 16-byte rows: lane l takes word l mod 4 of the row that lane 8·block + l/4 read."""
+    """A block's register from its 16-byte rows: lane l gets word l mod 4 of the row that lane 8·block + l/4 read."""
     f = e.f
     lanes = [8 * block + lane // 4 for lane in range(32)]
     low, high = (a.shuffle([r + 32 * (lane % 2) for lane, r in enumerate(lanes)], b) for a, b in (words[:2], words[2:]))
@@ -98,7 +98,7 @@ def _from_rows(e: BlockEmitter, words: Sequence[Value], block: int) -> Value:
 
 
 def _tile(e: BlockEmitter, m: Match, i: Instruction, fragment: Fragment, address_at: int) -> _Tile:
-    """The tile of a load or store; without a stride operand its rows (or columns) follow each other."""
+    """The tile of a load or store; without a stride operand its rows (or columns) are contiguous."""
     if len(i.operands) > 2:
         stride = e.read(i.operands[2], "u32").zext(I64)
     else:
@@ -180,7 +180,7 @@ def mma(e: BlockEmitter, m: Match, i: Instruction) -> None:
 @form("ldmatrix.sync.aligned.m8n8.COUNT{.trans}{.SPACE}.b16 d, a", raw=True, tags=("sync", "memory"),
       COUNT=("x1", "x2", "x4"), SPACE=("shared", "shared::cta"))  # fmt: skip
 def ldmatrix(e: BlockEmitter, m: Match, i: Instruction) -> None:
-    """Lane 8·k + r gives the address of row r of block k."""
+    """Lane 8·k + r has the address of row r of block k."""
     _wait(e)
     count = int(m.COUNT[1:])
     words = e.load_memory(m.space, e.address_of(i.operands[1]), 32, 4, mask=e.mask & ((1 << (8 * count)) - 1))

@@ -1,6 +1,6 @@
-"""Data movement: PTX manual, chapter "Data Movement and Conversion Instructions" (`cvt` has a chapter of its own).
+"""Data movement: PTX manual, chapter "Data Movement and Conversion Instructions" (`cvt` is in `convert.py`).
 
-The engine's side of asynchronous copies is `grader.simt.engine.copies`.
+The engine's part of asynchronous copies is `grader.simt.engine.copies`.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def isspacep(e: BlockEmitter, m: Match, a: Value) -> Value:
 
 # -- asynchronous copies -----------------------------------------------------------------------------------------------
 BYPASS_BYTES = 16
-"""The only size of `.cg`, which goes past L1."""
+"""The only size of `.cg`, which bypasses L1."""
 
 
 @form(
@@ -157,9 +157,9 @@ BYPASS_BYTES = 16
     SPACE=("shared", "shared::cta"),
 )
 def cp_async(e: BlockEmitter, m: Match, i: Instruction) -> None:
-    """Copy 4, 8 or 16 bytes of each lane. Of these ``given`` come from the source, the rest become zero.
+    """Copy 4, 8 or 16 bytes per lane. The first ``given`` bytes come from the source, the rest are zero.
 
-    A predicate in that place takes all (false) or nothing (true) from the source.
+    With a predicate instead, all bytes (false) or none (true) come from the source.
     """
     target, source, size_operand, *rest = i.operands
     size = int(size_operand.value) if isinstance(size_operand, Immediate) else 0
@@ -174,7 +174,7 @@ def cp_async(e: BlockEmitter, m: Match, i: Instruction) -> None:
 
 
 def _given(e: BlockEmitter, operands: Sequence[Operand], size: int) -> Value | None:
-    """Bytes that each lane takes from its source; None where all lanes take all of them."""
+    """The bytes that each lane reads from its source; None if all lanes read all bytes."""
     if not operands:
         return None
     (operand,) = operands
@@ -193,7 +193,7 @@ def commit_group(e: BlockEmitter, m: Match, i: Instruction) -> None:
 
 @form("cp.async.wait_group newest", raw=True, tags=("copy_queue", "slow"))
 def wait_group(e: BlockEmitter, m: Match, i: Instruction) -> None:
-    """Wait until at most the newest so many groups of the executing lane are in flight."""
+    """Wait until at most the N newest groups of the executing lane are in flight."""
     (newest,) = i.operands
     if not isinstance(newest, Immediate):
         raise e.unsupported("cp.async.wait_group with a number that is not constant")
@@ -210,5 +210,5 @@ def wait_all(e: BlockEmitter, m: Match, i: Instruction) -> None:
       PRIORITY=("L2::evict_last", "L2::evict_normal", "L2::evict_first", "L2::evict_unchanged"),
       SECOND=("L2::evict_first", "L2::evict_unchanged"))  # fmt: skip
 def createpolicy(e: BlockEmitter, m: Match, i: Instruction) -> None:
-    """What a cache should keep: no result depends on it."""
+    """A cache policy: no result depends on it."""
     e.write(i.operands[0], e.f.const(vec(I64), 0), "b64")

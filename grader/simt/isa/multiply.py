@@ -1,12 +1,12 @@
 """Matrix products of a warp's fragments, as one outlined function for each combination of shape and types.
 
 Products are exact in the accumulator's precision and are added one after the other, in the order of k, by ``fma``
-(f32) or with wrap-around (s32). The hardware's own order and internal precision are not documented, so floating
+(f32) or with wrap-around (s32). The hardware's order and internal precision are not documented, so floating-point
 results may differ from a GPU's in the last places. An f16 result is rounded once, at the end.
 
-The function works in memory, not on 32-lane values: the left operand's rows become single precision (or i32), the
-right operand is transposed block by block, and each row of the result is a chain of vector ``fma``s. Within 8 columns
-those of even index come first, as the two registers of an accumulator hold them.
+The function works in memory, not on 32-lane values: the left operand's rows are converted to single precision (or i32),
+the right operand is transposed block by block, and each row of the result is a chain of vector ``fma``s. Of 8 columns
+the even ones come first, as in the two registers of an accumulator.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ REGISTER = 128
 
 EVEN_FIRST = (0, 2, 4, 6, 1, 3, 5, 7)
 NATURAL = (0, 4, 1, 5, 2, 6, 3, 7)
-"""Where columns 0 … 7 stand among the even-first ones."""
+"""The positions of columns 0 … 7 if even columns come first."""
 
 
 @dataclass(frozen=True)
 class Product:
-    """``d = a·b + c`` with PTX types of each; ``wmma`` tells its fragments from those of ``mma.sync``."""
+    """``d = a·b + c`` with the PTX type of each; ``wmma``: with fragments of ``wmma``, not of ``mma.sync``."""
 
     shape: MmaShape
     a: str
@@ -59,7 +59,7 @@ def function(module: ir.IRModule, product: Product) -> ir.IRFunction:
 
 
 class _Multiplication:
-    """Builds one function. Left and right are the machine's operands: exchanged where the result is transposed."""
+    """Builds one function. Left and right are the hardware's operands: exchanged if the result is transposed."""
 
     def __init__(self, f: Builder, product: Product) -> None:
         self.f, self.product = f, product
@@ -87,17 +87,17 @@ class _Multiplication:
 
     # -- operands ---------------------------------------------------------------------------------------------------
     def _widen(self, value: Value, kind: str) -> Value:
-        """Raw elements to the numbers that are multiplied."""
+        """Elements as the numbers that are multiplied."""
         if kind in ("s8", "u8"):
             return value.resize(I32, signed=kind == "s8")
         if kind == "f16":
             return value.bitcast(F16).fpext(F32)
         if kind == "bf16":
             return (value.zext(I32) << 16).bitcast(F32)
-        return (value & 0xFFFFE000).bitcast(F32)  # tf32: the unit does not see the 13 low bits
+        return (value & 0xFFFFE000).bitcast(F32)  # tf32: the hardware ignores the 13 low bits
 
     def _widen_left(self) -> None:
-        """``wide_left[row][k]``."""
+        """Fill ``wide_left[row][k]``."""
         f, fragment = self.f, self.left_fragment
         count = 4 * fragment.step
         raw = vec(ir.IntType(fragment.bits), count)
@@ -108,7 +108,7 @@ class _Multiplication:
                 f.store(self._widen(line, self.left_kind), self.wide_left, place, align=16)
 
     def _transpose_right(self) -> None:
-        """``wide_right[k][column]``, columns of 8 even first."""
+        """Fill ``wide_right[k][column]``, of 8 columns the even ones first."""
         f, fragment = self.f, self.right_fragment
         for i, (g, t) in enumerate(fragment.blocks):
             lines = [self._right_line(i, row) for row in EVEN_FIRST]
@@ -117,7 +117,7 @@ class _Multiplication:
                 f.store(wide, self.wide_right, 4 * ((t + j) * self.columns + g), align=16)
 
     def _right_line(self, block: int, row: int) -> Value:
-        """One row of a block; bytes become 16 bits here, so that every transposition is of 16 or 32 bits."""
+        """One row of a block; bytes are extended to 16 bits, so that elements of transpositions have 16 or 32 bits."""
         f, fragment = self.f, self.right_fragment
         raw = vec(ir.IntType(fragment.bits), 4 * fragment.step)
         line = f.load(raw, self.right, block * REGISTER + 16 * row, align=16)
@@ -137,7 +137,7 @@ class _Multiplication:
         self._store_row(block_row, row, total)
 
     def _places(self, kind: str, block_row: int) -> list[int]:
-        """Byte offsets of the blocks that make up a block row, left to right."""
+        """Byte offsets of the blocks of a block row, from left to right."""
         fragment = accumulator(self.product.shape, kind)
         size = fragment.registers_per_block * REGISTER
         inside = [(t, i) for i, (g, t) in enumerate(fragment.blocks) if g == 8 * block_row]
@@ -174,7 +174,7 @@ def _joined(parts: Sequence[Value]) -> Value:
 
 
 def _transposed(lines: Sequence[Value], width: int) -> Sequence[Value]:
-    """``width`` lines of 8 elements from 8 lines of ``width``: three riffles turn the row's bits into the column's."""
+    """``width`` lines of 8 elements from 8 lines of ``width``: a transposition by three interleaving steps."""
     for _ in range(3):
         pairs = zip(lines[:4], lines[4:], strict=True)
         lines = [half for a, b in pairs for half in _riffled(a, b, width)]

@@ -1,22 +1,22 @@
-"""One PTX form is one decorated function; this module holds the decorator and what such a function sees.
+"""One PTX form is one decorated function; this module has the decorator, and the interface that the function gets.
 
     @form("add.TYPE d, a, b", Example("add.s32", ([2147483647], [1]), [-2147483648]), TYPE=INTS)
     def add(e, m, a, b):
         return a + b
 
 The syntax line is the manual's: literal modifiers (``.rn``), optional ones (``{.sat}``), and placeholders in capitals
-(``.TYPE``) whose choices are keywords of the decorator. Matching gives a `Match`: ``m.TYPE`` is the text that stood
-there, ``m.sat`` says whether an optional literal was present, ``{.RND}`` gives its text or "". A line that begins with
-``OPCODE`` is a form of each of these instructions, and each takes its own examples; ``m.OPCODE`` tells which it is.
-Programs may write modifiers in another order, as ptxas allows: `arranged` puts them into the form's.
+(``.TYPE``) whose choices are keywords of the decorator. A match is a `Match`: ``m.TYPE`` is the modifier at the
+placeholder, ``m.sat`` is whether an optional literal is present, and for ``{.RND}`` ``m.RND`` is its text or "". A line
+that begins with ``OPCODE`` is a form of each opcode in its choices, with examples by opcode; ``m.OPCODE`` is the
+opcode. Programs may have modifiers in another order, as ptxas allows: `arranged` sorts them as in the form.
 
 Operands: names that begin with ``d`` are destinations (``d|dp`` writes two), the others are sources, read before the
 function is called; a last one in braces (``{, stride}``) may be missing in a raw form. All have type ``TYPE`` (without
 that placeholder: the last modifier that is a type) unless ``operands=`` says otherwise: ``operands={"c": "u32", "d":
 "DTYPE"}`` names a type or a placeholder; ``"wide:TYPE"`` is the type of twice the width. The function gets the emitter
-``e``, the match ``m`` and a `Value` of 32 lanes for each source, and gives the destination's `Value` (a tuple for two).
-A *raw* form (``raw=True``: memory, control, synchronisation) gets the `Instruction` instead, and reads and writes
-operands itself. Several forms may stand above one function.
+``e``, the match ``m`` and a `Value` of 32 lanes for each source, and returns the destination's `Value` (a tuple for
+two). A *raw* form (``raw=True``: memory, control, synchronisation) gets the `Instruction` instead, and reads and writes
+operands itself. One function may have several forms.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ELEMENT: dict[str, ir.Type] = {
 """Element type of a 32-lane value for each PTX type; packed pairs are 64 lanes of half the width (see PACKED)."""
 
 PACKED: dict[str, ir.Type] = {"f16x2": F16, "bf16x2": I16, "u16x2": I16, "s16x2": I16}
-"""Types of which a 32-bit register holds two: a `Value` of 64 lanes, so that one function serves both forms."""
+"""Types with two elements per 32-bit register: a `Value` of 64 lanes, so that one function is for both forms."""
 
 
 def vector_type(name: str) -> ir.VectorType:
@@ -60,16 +60,16 @@ def is_signed(name: str) -> bool:
 
 @dataclass(frozen=True)
 class Example:
-    """An executed example: test vector and line of the manual. ``sources`` are lists by lane (short ones repeat).
+    """An example, which is executed as a test and shown in the docs. ``sources`` are lists by lane (short ones repeat).
 
     ``text`` is the mnemonic with its modifiers. Floats are Python floats, or ints for bit patterns (``0x7fc00000``).
-    ``gives`` is the destination by lane (for two: a pair of lists).
+    ``gives`` is the destination by lane (for two destinations: a pair of lists).
     """
 
     text: str
     sources: tuple[Sequence[float], ...]
     gives: Any
-    ulp: int = 0  # allowed distance in units of the last place, for special functions
+    ulp: int = 0  # allowed error in units of the last place, for special functions
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class Match:
-    """How an instruction filled a form's modifiers: ``m.TYPE``, ``m.sat``, ``m.RND``."""
+    """The modifiers of an instruction, by the names in its form: ``m.TYPE``, ``m.sat``, ``m.RND``."""
 
     values: Mapping[str, str]
 
@@ -93,7 +93,7 @@ class Match:
 
     @property
     def space(self) -> str:
-        """The state space, e.g. ``shared``; ``generic`` where none is written."""
+        """The state space, e.g. ``shared``; ``generic`` if there is none."""
         return self.values.get("SPACE", "generic").partition("::")[0]
 
 
@@ -122,7 +122,7 @@ class Form:
         return None if rest else Match(found)
 
     def arrange(self, modifiers: Sequence[str]) -> tuple[str, ...] | None:
-        """Modifiers in any order in this form's, or None where it has others."""
+        """The modifiers in this form's order, or None if the form does not have them all."""
         rest, placed = list(modifiers), []
         for slot in self.slots:
             modifier = next((m for m in rest if m in slot.choices), None)
@@ -139,7 +139,7 @@ class Form:
         return WIDE[text] if prefix else text
 
     def takes(self, count: int) -> bool:
-        """Whether an instruction of this form may have so many operands."""
+        """Whether an instruction of this form may have ``count`` operands."""
         return len(self.operands) - self.syntax.count("{,") <= count <= len(self.operands)
 
     @property
@@ -156,7 +156,7 @@ IN_ORDER = (
     frozenset(("global", "shared", "shared::cta", "local", "const", "param")),
     frozenset(("row", "col")),
 )
-"""Modifiers that say by their order which operand they belong to: ``cvt.f32.f16``, ``cp.async.ca.shared.global``."""
+"""Modifiers whose order tells which operand they belong to: ``cvt.f32.f16``, ``cp.async.ca.shared.global``."""
 
 FORMS: dict[str, list[Form]] = defaultdict(list)
 """Every form by opcode; filled by importing the chapters (`grader.simt.isa`)."""
@@ -175,10 +175,10 @@ def form(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register the decorated function as the meaning of one syntax line; see the module's docstring.
 
-    ``also`` holds more choices, for tables that several forms share. ``tags`` tell the engine what no opcode should be
-    asked: ``branch``, ``exit`` and ``barrier`` end a basic block, ``sync`` starts one (it may wait for lanes),
-    ``result`` (a barrier that gives a value), ``memory`` (a modifier is an element's type), ``fence``, ``carry`` (uses
-    the condition code).
+    ``also`` has further choices, for tables that several forms share. ``tags`` tell the engine what it needs to know,
+    so that it has no opcodes: ``branch``, ``exit`` and ``barrier`` end a basic block, ``sync`` starts one (it may wait
+    for lanes), ``result`` (a barrier with a result), ``memory`` (a modifier is an element's type), ``fence``, ``carry``
+    (uses the condition code).
     """
     head, _, tail = syntax.partition(" ")
     first = re.split(r"[.{]", head, maxsplit=1)[0]
@@ -217,17 +217,17 @@ def find(instruction: Instruction) -> tuple[Form, Match] | None:
 
 
 def arranged(instruction: Instruction) -> Instruction:
-    """An instruction that no form has as it stands, with its modifiers in the order of the first that takes them all.
+    """The instruction, if no form matches it, with its modifiers in the order of the first form that has them all.
 
-    ptxas reads modifiers in any order, but for those `IN_ORDER`: ``ldmatrix.sync.aligned.x4.trans.m8n8.shared.b16``.
+    ptxas accepts modifiers in any order, except `IN_ORDER`: ``ldmatrix.sync.aligned.x4.trans.m8n8.shared.b16``.
     """
     orders = (form.arrange(instruction.modifiers) for form in FORMS.get(instruction.opcode, ()))
     return replace(instruction, modifiers=next(filter(None, orders), instruction.modifiers))
 
 
 def _fits(form: Form, operands: Sequence[Operand]) -> bool:
-    """Whether the operands have the form's number and shape; raw forms look at the shapes themselves."""
-    if not operands:  # asked without any: is there such a form at all?
+    """Whether the operands have the form's number and shape; raw forms check shapes themselves."""
+    if not operands:  # a query without operands: for the mnemonic alone
         return True
     pairs = zip(form.operands, operands, strict=False)
     return form.takes(len(operands)) and (
@@ -236,9 +236,9 @@ def _fits(form: Form, operands: Sequence[Operand]) -> bool:
 
 
 class Emitter(ABC):
-    """What a form's function builds with. ``mask`` is the i32 of lanes that execute this instruction.
+    """The interface of forms to the generated code. ``mask`` is the i32 of lanes that execute this instruction.
 
-    Where registers live is left open: the engine keeps them in the warp's state, the tests of single forms in arrays.
+    Subclasses decide where registers are: the engine has them in the warp's state, the tests of single forms in arrays.
     """
 
     f: Builder

@@ -1,11 +1,11 @@
 """Special functions of single precision: PTX manual, ``sin cos ex2 lg2 tanh`` with ``.approx``.
 
 Each is one outlined function over 32 lanes that computes in double precision with its own polynomials and rounds once:
-no host library is asked, so the bits are the same everywhere. Results lie within 1 ulp of the correctly rounded ones,
-where the manual allows the hardware 2 ulp and more (``tanh``: a relative error of 2^-11).
+without a library, so that the bits are the same on all machines. Results are within 1 ulp of the correctly rounded
+ones; the manual allows the hardware 2 ulp and more (``tanh``: a relative error of 2^-11).
 
 Sine and cosine reduce their argument as the hardware does: multiplied by 1/2π in single precision, rounded toward
-zero. The error of a large argument is therefore the hardware's, not that of a better library.
+zero. So the error for large arguments is that of the hardware.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ INFINITY, NAN = float("inf"), 0x7FFFFFFF
 TINY = 2.0**-149
 
 ROUNDER, ROUNDER_BITS = 1.5 * 2.0**52, 0x4338000000000000
-"""Added to a double below 2^51, it leaves the nearest integer in the low bits of the sum (two's complement)."""
+"""The sum with a double below 2^51 has its nearest integer in the low bits (two's complement)."""
 
 TURN = 0.15915493667125702
-"""1/2π as ptxas writes it into its multiplication before `MUFU.SIN` (single precision, 0x3e22f983)."""
+"""1/2π as in ptxas' multiplication before `MUFU.SIN` (single precision, 0x3e22f983)."""
 
 EX2_TERMS = [math.log(2.0) ** k / math.factorial(k) for k in range(11)]
 """2^x = Σ (x ln 2)^k / k!; for |x| ≤ 1/2 the first term left out is 2e-13."""
@@ -38,7 +38,7 @@ COS_TERMS = [(-1) ** k * (2 * math.pi) ** (2 * k) / math.factorial(2 * k) for k 
 """Sine and cosine of turns; for an eighth of a turn the first term left out is 5e-17 and 1e-15."""
 
 SQRT_HALF_BITS = 0x3FE6A09E00000000
-"""Just below √½ as a double: mantissas are taken from there to √2, so that the logarithm near 1 keeps its digits."""
+"""Just below √½ as a double: mantissas are in [√½, √2), so that the logarithm is accurate near 1."""
 
 Body = Callable[[Builder, Value], Value]
 
@@ -58,7 +58,7 @@ def _nearest(x: Value) -> tuple[Value, Value]:
 
 
 def _clamp(x: Value, bound: float) -> Value:
-    """To ±bound; NaN stays."""
+    """``x`` clamped to ±``bound``; NaN stays."""
     below = x.fcmp("<", -bound).select(-bound, x)
     return below.fcmp(">", bound).select(bound, below)
 
@@ -82,7 +82,7 @@ def _lg2(f: Builder, x: Value) -> Value:
 
 
 def _wave(quarters: int) -> Body:
-    """Sine of an angle in radians, ``quarters`` quarter turns ahead: 0 is sine, 1 cosine."""
+    """Sine of an angle in radians plus ``quarters`` quarter turns: 0 is sine, 1 cosine."""
 
     def body(f: Builder, x: Value) -> Value:
         # x/2π as single precision, rounded toward zero: a product of 48 bits cut to 24.
@@ -103,7 +103,7 @@ def _wave(quarters: int) -> Body:
 
 
 def _tanh(f: Builder, x: Value) -> Value:
-    """(1-t)/(1+t) with t = e^(-2|x|); below 2^-8, where that cancels, the first terms of the series."""
+    """(1-t)/(1+t) with t = e^(-2|x|); below 2^-8, because of cancellation, the first terms of the series."""
     size = f.overloaded("llvm.fabs", x)
     t = _power_of_two(f, _clamp(size * (-2.0 / math.log(2.0)), 200.0))
     large = f.overloaded("llvm.copysign", (1.0 - t) / (1.0 + t), x)
@@ -121,7 +121,7 @@ FUNCTIONS: dict[str, Body] = {
 
 
 def special(f: Builder, function: str, x: Value) -> Value:
-    """``ex2 lg2 sin cos tanh`` of a vector of f32; the outlined function is built at the module's first use."""
+    """``ex2 lg2 sin cos tanh`` of a vector of f32, by an outlined function, which is built at its first use."""
 
     def build(g: Builder) -> None:
         g.ret(canonical(FUNCTIONS[function](g, g.args[0].fpext(F64)).fptrunc(F32)))

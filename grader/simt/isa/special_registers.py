@@ -1,4 +1,4 @@
-"""Special registers: PTX manual, chapter "Special Registers". A table from name to the code that reads it."""
+"""Special registers: PTX manual, chapter "Special Registers". A table of the code that reads each register."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 AXES = ("x", "y", "z")
 WORKSPACE = ("%envreg1", "%envreg2")
-"""The upper and the lower half of the address of a cooperative launch's workspace, 0 in any other launch."""
+"""The upper and the lower half of the address of a cooperative launch's workspace; 0 in other launches."""
 
 
 def _axis(field: str, axis: int) -> Callable[[OperandEmitter], Value]:
@@ -39,7 +39,7 @@ def _of_worker(name: str) -> Callable[[OperandEmitter], Value]:
 
 
 def _clock(e: OperandEmitter) -> Value:
-    """Instructions of the block so far: the simulator has no time, but something that grows."""
+    """The number of the block's instructions so far, because the simulator has no clock."""
     f = e.f
     return f.splat(WORKER.load(f, e.worker, "block_started_with") - WORKER.load(f, e.worker, "block_budget"))
 

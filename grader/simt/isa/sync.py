@@ -1,7 +1,7 @@
 """Synchronisation: PTX manual, chapter "Parallel Synchronization and Communication Instructions".
 
-Barriers of the block end a basic block; operations of a warp (`.sync`) start one and wait for their named lanes.
-Barrier objects (`mbarrier`) are those of sm_80; what they order is in `grader.simt.engine.barrier_objects`.
+Barriers of the block end a basic block; operations of a warp (`.sync`) start one, and wait for the lanes of their mask.
+Barrier objects (`mbarrier`) are those of sm_80; their order is in `grader.simt.engine.barrier_objects`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ VOTES = {"popc": "count", "and": "and", "or": "or"}
 
 @form("bar{.cta}.red{.aligned}.OP.TYPE d, a, c", raw=True, tags=("barrier", "result"), OP=VOTES, TYPE=("u32", "pred"))
 def bar_red(e: BlockEmitter, m: Match, i: Instruction) -> None:
-    """`__syncthreads_count/and/or`: votes gather while threads arrive; the result is read when they go on."""
+    """`__syncthreads_count/and/or`: votes are counted at arrivals; the result is read after the barrier."""
     f = e.f
     which, vote = _uniform(e, i.operands[1]) & 15, e.read(i.operands[-1], "pred")
     yes = vote.as_mask() & e.mask
@@ -56,7 +56,7 @@ def bar_red(e: BlockEmitter, m: Match, i: Instruction) -> None:
 
 @form("barrier_result.OP.TYPE d, a", raw=True, OP=VOTES, TYPE=("u32", "pred"))
 def barrier_result(e: BlockEmitter, m: Match, i: Instruction) -> None:
-    """The second half of `bar.red` (the engine puts it after the barrier): read what the votes gave."""
+    """The second half of `bar.red`, which the engine inserts after the barrier: read the result of the votes."""
     value = WORKER.load(e.f, e.worker, f"result_{VOTES[m.OP]}", _uniform(e, i.operands[1]) & 15)
     e.write(i.operands[0], e.f.splat(value if m.TYPE == "u32" else value.ne(0)), m.TYPE)
 
@@ -70,7 +70,7 @@ def fence(e: BlockEmitter, m: Match, i: Instruction) -> None:
 
 # -- operations of a warp ----------------------------------------------------------------------------------------------
 def _members(e: BlockEmitter, operand: Operand) -> Value:
-    """The lanes that an operation names, after they have met. A lane must be named in its own mask."""
+    """The lanes in an operation's mask, after they have arrived. A lane must be in its own mask."""
     f = e.f
     members = e.read(operand, "b32")
     outside = ((members >> f.iota(I32)) & 1).eq(0).as_mask() & e.mask
@@ -123,7 +123,7 @@ def match(e: BlockEmitter, m: Match, i: Instruction) -> None:
 
 
 def _equal_lanes(e: BlockEmitter, value: Value) -> Value:
-    """For each lane, the executing lanes that hold the same value."""
+    """For each lane, the mask of executing lanes with the same value."""
     f = e.f
     found = f.var(f.const(vec(I32), 0))
     rest = f.var(e.mask)
@@ -155,7 +155,7 @@ def redux(e: BlockEmitter, m: Match, i: Instruction) -> None:
 @form("shfl.sync.MODE.TYPE d, a, b, c, membermask", raw=True, MODE=("up", "down", "bfly", "idx"),
       TYPE=("b32", "u32", "s32", "f32"), tags=("sync",))  # fmt: skip
 def shfl(e: BlockEmitter, m: Match, i: Instruction) -> None:
-    """Each lane reads another lane's register; segments and clamping as the manual's pseudo-code says."""
+    """Each lane reads another lane's register; segments and clamping are as in the manual's pseudocode."""
     f = e.f
     target, source, offset, clamp, mask = i.operands
     value, b, c = e.read(source, "b32"), e.read(offset, "b32") & 31, e.read(clamp, "b32")
@@ -171,7 +171,7 @@ def shfl(e: BlockEmitter, m: Match, i: Instruction) -> None:
         "idx": lambda: (low | (b & ~segment), (low | (b & ~segment)).sle(top)),
     }[m.MODE]()
     j = inside.select(j, lane) & 31
-    # Reading a lane that does not execute the instruction, or that the mask does not name, is undefined.
+    # Reading a lane that does not execute the instruction, or is not in the mask, is undefined.
     idle = (((f.splat(e.mask) & members) >> j) & 1).eq(0).as_mask() & e.mask
     result = f.var(_permute(e, value, j))
     with f.if_(idle.ne(0), likely=False):
@@ -199,7 +199,7 @@ SHARED = ("shared", "shared::cta")
 
 
 def _address(e: BlockEmitter, m: Match, operand: Operand) -> Value:
-    """Where in shared memory the object lies; without a state space the address is a generic one."""
+    """The object's address in shared memory; without a state space the operand is a generic address."""
     address = e.address_of(operand)
     return address if m.SPACE else address - SHARED_BASE
 
@@ -213,7 +213,7 @@ def _count(e: BlockEmitter, operands: tuple[Operand, ...]) -> Value:
 
 
 def _arrive(e: BlockEmitter, address: Value, count: Value, *, drop: bool = False) -> Value:
-    """Gives each lane's token: the object as it found it."""
+    """Let the executing lanes arrive; returns each lane's token, which is the object's state before its arrival."""
     f, code = e.f, e.g.objects
     f.call(code.release(), e.warp, e.worker, address, e.mask)
     name = "object_drop" if drop else "object_arrive"
@@ -247,9 +247,9 @@ def arrive(e: BlockEmitter, m: Match, i: Instruction) -> None:
 @form("mbarrier.test_wait{.parity}{.acquire}{.cta}{.SPACE}.b64 d, a, awaited", raw=True, tags=("object",),
       SPACE=SHARED)  # fmt: skip
 def test_wait(e: BlockEmitter, m: Match, i: Instruction) -> None:
-    """Whether the phase of a token, or of this parity, has ended: the current phase has the other parity.
+    """Whether the phase of a token, or with this parity, has ended: then the current phase has the other parity.
 
-    A test that fails ends the warp's turn, so that the threads it waits for come next.
+    A failed test ends the warp's turn, so that the threads that it waits for can run.
     """
     f = e.f
     result, place, awaited = i.operands
@@ -274,16 +274,16 @@ def test_wait(e: BlockEmitter, m: Match, i: Instruction) -> None:
     operands={"d": "u32"},
 )
 def pending_count(e: BlockEmitter, m: Match, a: Value) -> Value:
-    """Arrivals that were still missing when the token was given."""
+    """The number of arrivals that were pending in the token's state."""
     return (a & objects.COUNT).trunc(I32)
 
 
 @form("cp.async.mbarrier.arrive{.noinc}{.SPACE}.b64 a", raw=True, SPACE=SHARED,
       tags=("object", "copy_queue", "tracks"))  # fmt: skip
 def copies_arrive(e: BlockEmitter, m: Match, i: Instruction) -> None:
-    """The object's phase does not end before all copies are done that the executing lane has in flight.
+    """Let the object's phase end only after all copies in flight of the executing lane.
 
-    ``.noinc``: that is one of the arrivals that the object expects. Else it adds one and takes it away again.
+    With ``.noinc`` their completion is one of the expected arrivals; else it does not change their number.
     """
     f = e.f
     address = _address(e, m, i.operands[0])

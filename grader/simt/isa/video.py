@@ -1,6 +1,6 @@
-"""Two halves or four bytes of a word at once: PTX manual, chapter "SIMD Video Instructions".
+"""Operations on the two halves or four bytes of a word: PTX manual, chapter "SIMD Video Instructions".
 
-NVRTC writes these for intrinsics such as ``__vsadu4``. Selectors and masks on operands (``%r1.b3210``) are not covered.
+NVRTC uses these for intrinsics such as ``__vsadu4``. Selectors and masks on operands (``%r1.b3210``) are not supported.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from grader.simt.isa.convert import bounds
 from grader.simt.isa.integer import ALL_B32, WORDS, field
 from grader.simt.isa.registry import Emitter, Example, Match, form
 
-# The parts are extended to 32 bits, so that every result is exact and signed comparisons serve both signs.
+# The parts are extended to 32 bits, so that every result is exact, and signed comparisons are right for unsigned parts.
 OPERATIONS: dict[str, Callable[[Value, Value], Value]] = {
     "vadd": lambda a, b: a + b,
     "vsub": lambda a, b: a - b,
@@ -37,12 +37,12 @@ RESULTS = {  # A with B as s32: halves saturated, halves summed onto 5, bytes sa
     "vmax": (0x02FFFF01, 0x00000205, 0x0201FF7F, 0x00000086),
 }
 ARITHMETIC = {f"{name}{count}": RESULTS[name][at : at + 2] for name in OPERATIONS for count, at in (("2", 0), ("4", 2))}
-"""Instructions with the results of their examples, side by side and summed."""
+"""Instructions with the results of their examples: of each part, and summed."""
 KINDS = {"DTYPE": WORDS, "ATYPE": WORDS, "BTYPE": WORDS, "CMP": COMPARISONS}
 
 
 def _parts(m: Match, a: Value, b: Value) -> tuple[list[Value], int]:
-    """The results for each part, lowest first, and the bits of a part. Comparisons give 1 where they hold."""
+    """The results of the parts, lowest first, and the bits per part. A true comparison is 1."""
     bits = 32 // int(m.OPCODE[-1])
     sides = [(field(a, at, bits, m.ATYPE), field(b, at, bits, m.BTYPE)) for at in range(0, 32, bits)]
     if m.CMP:
@@ -90,5 +90,5 @@ def side_by_side(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
     operands=ALL_B32,
 )
 def summed(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
-    """The sum of the results onto the third source."""
+    """The sum of the results and of the third source."""
     return reduce(add, _parts(m, a, b)[0], c)

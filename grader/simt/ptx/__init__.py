@@ -1,4 +1,4 @@
-"""PTX text to records. Knows the grammar of statements and operands, and no opcode."""
+"""PTX text to records. It has the grammar of statements and operands, but no opcodes."""
 
 from grader.simt.ptx.model import (
     Address,

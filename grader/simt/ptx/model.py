@@ -1,4 +1,4 @@
-"""The records that PTX text becomes. Frozen, and free of any meaning that an opcode would give them."""
+"""The records of a PTX module. They are frozen, and do not depend on the meaning of opcodes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A place in the compiled source: file index of the PTX `.file` table, line, column (1-based; 0 unknown)."""
+    """A position in the source: file index in the PTX `.file` table, line, column (1-based; 0: unknown)."""
 
     file: int
     line: int
@@ -24,7 +24,7 @@ class Register:
 
 @dataclass(frozen=True, slots=True)
 class Immediate:
-    """A literal. ``kind`` is ``int``, ``f32`` or ``f64``; for floats ``value`` holds the bit pattern."""
+    """A literal. ``kind`` is ``int``, ``f32`` or ``f64``; for floats ``value`` is the bit pattern."""
 
     value: int
     kind: str = "int"
@@ -57,7 +57,7 @@ Operand = Register | Immediate | Symbol | Address | Vector
 
 
 def items(operand: Operand) -> tuple[Operand, ...]:
-    """The parts of a vector; any other operand is its own only part."""
+    """The parts of a vector; of any other operand the operand itself."""
     return operand.items if isinstance(operand, Vector) else (operand,)
 
 
@@ -73,7 +73,7 @@ class Instruction:
 
     @property
     def name(self) -> str:
-        """The mnemonic with its modifiers, as PTX writes it, e.g. ``ld.global.f32``."""
+        """The mnemonic with its modifiers, e.g. ``ld.global.f32``."""
         return ".".join((self.opcode, *self.modifiers))
 
 
@@ -84,9 +84,9 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A declared array or scalar: ``size`` in bytes, -1 for an `extern` array whose size the launch decides.
+    """A declared array or scalar: ``size`` in bytes, -1 for an `extern` array, whose size the launch decides.
 
-    ``initial`` holds the initial values, ``symbols`` those of them that are addresses: (byte offset, Symbol).
+    ``initial`` are the initial bytes, ``symbols`` initial values that are addresses: (byte offset, Symbol).
     """
 
     name: str
@@ -121,4 +121,4 @@ class Function:
 class Module:
     functions: dict[str, Function]
     variables: dict[str, Variable]  # module scope: .global, .const, .shared
-    used: frozenset[str]  # the variables that functions name, or the initial values of such variables
+    used: frozenset[str]  # variables that functions use, directly or through initial values of other variables

@@ -1,8 +1,8 @@
-"""A parser for the PTX that compilers emit and people write.
+"""A parser for PTX from compilers and from inline assembly.
 
     text ──Reader: tokens, operands, variables──▶ bodies of functions ──▶ Module
 
-The text may be hostile: reading it takes time in proportion to its length and ends in a Module or in PtxSyntaxError.
+The text may be hostile: parsing takes linear time and ends with a Module or with PtxSyntaxError.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ _FILE = re.compile(r'^[ \t]*\.file[ \t]+(\d{1,9})[ \t]+"([^"\n]*)"', re.MULTILIN
 _SECTION = re.compile(r"^[ \t]*\.section[ \t]", re.MULTILINE)
 FURTHEST_LINE = 1 << 31
 DEEPEST_INLINING = 64
-"""Levels of inlining that are followed."""
+"""Maximum of levels of inlining in line information."""
 _MARKS = (".visible", ".weak", ".extern", ".common", ";", ".pragma")
 
 
 def parse(text: str, source_name: str | None = None) -> Module:
-    """Parse a whole module. ``source_name`` names the file that `Line`s should point into (see `Body`).
+    """Parse a whole module. ``source_name`` is the file for `Line`s (see `Body`).
 
     Raises PtxSyntaxError.
     """
     files = {integer(n) or 0: name for n, name in _FILE.findall(text)}
     main = next((i for i, name in files.items() if source_name and name.endswith(source_name)), None)
-    debug = _SECTION.search(text)  # debug sections stand at the end
+    debug = _SECTION.search(text)  # debug sections are at the end
     return _Parser(text[: debug.start()] if debug else text, main).module()
 
 
@@ -83,7 +83,7 @@ class _Parser(Reader):
             raise self.wrong("unknown declaration")
 
     def _words(self) -> None:
-        """Pass over words between commas."""
+        """Skip words between commas."""
         self.take()
         while self.accept(","):
             self.take()
@@ -116,10 +116,10 @@ class _Parser(Reader):
 class Body:
     """Reads a function's statements in order, from after the opening brace to the closing one.
 
-    Names that an inner `{ … }` declares (NVRTC puts one around every call, people into assembly) get a suffix, so that
-    a function's names are unique. Labels are known in the whole of their scope, registers and variables after their
-    declaration. ``main`` is the index of the student's file in the `.file` table (None: every file counts); a place in
-    another file (a header) counts for the line that it was inlined at.
+    Names that are declared in an inner `{ … }` (NVRTC has one around every call) get a suffix, so that a function's
+    names are unique. Labels are known in their whole scope, registers and variables after their declaration. ``main``
+    is the index of the student's file in the `.file` table (None: lines of all files count); a line of another file (a
+    header) is replaced by the line where it was inlined.
     """
 
     def __init__(self, reader: Reader, main: int | None) -> None:
@@ -162,7 +162,7 @@ class Body:
 
     # -- names ------------------------------------------------------------------------------------------------------
     def _enter(self) -> None:
-        """A new scope, which begins at the reader's place."""
+        """Enter a new scope, which begins at the reader's position."""
         self._suffixes.append(f"@{self._count}." if self._scopes else "")
         self._scopes.append({})
         self._count += 1
@@ -186,7 +186,7 @@ class Body:
         return name
 
     def _resolve(self, operand: Operand) -> Operand:
-        """Names of inner scopes made unique; a word that was declared as a register is one, also without a ``%``."""
+        """The operand with unique names for inner scopes; a declared register may also have a name without ``%``."""
         if isinstance(operand, Register):
             return replace(operand, name=self._rename(operand.name)) if len(self._scopes) > 1 else operand
         if isinstance(operand, Symbol):
@@ -275,7 +275,7 @@ class Body:
             named = p.register()
             guard = Register(self._rename(named.name), named.negated)
         opcode, *modifiers = p.word().split(".")
-        while p.kind == "word" and p.peek().startswith("."):  # `add .u32` says what `add.u32` says
+        while p.kind == "word" and p.peek().startswith("."):  # `add .u32` means `add.u32`
             modifiers.append(p.take()[1:])
         operands: list[Operand] = []
         while not p.accept(";"):

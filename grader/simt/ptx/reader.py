@@ -1,6 +1,6 @@
-"""PTX text to tokens, and a reader over them: operands and declarations of variables.
+"""PTX text to tokens, and a reader of tokens: operands and declarations of variables.
 
-Whatever the text holds, reading ends, or raises PtxSyntaxError.
+For any text, reading ends, or raises PtxSyntaxError.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ SPACES = ("global", "const", "shared", "local", "param")
 LARGEST = 1 << 64
 LARGEST_ALIGN = 1 << 16
 LARGEST_SIZE = 1 << 40
-DIGITS = 80  # of a number; the longest that PTX needs has 66 (a binary literal)
+DIGITS = 80  # maximum per number; the longest one in valid PTX has 66 (a binary literal)
 DEEPEST = 8
-"""Lists within lists that are read; real PTX has two."""
+"""Maximum of nested lists; real PTX has two."""
 WARP_SIZE = Immediate(32)
 
 BINARY: dict[str, tuple[int, Callable[[int, int], int]]] = {
@@ -42,14 +42,14 @@ BINARY: dict[str, tuple[int, Callable[[int, int], int]]] = {
     "/": (8, lambda a, b: abs(a) // abs(b) * (-1 if (a < 0) != (b < 0) else 1)),
     "%": (8, operator.mod),
 }  # fmt: skip
-"""Operators of constant expressions: how tightly they bind, what they give. Remainders are unsigned, as in ptxas."""
+"""Operators of constant expressions: precedence and function. Remainders are unsigned, as in ptxas."""
 UNARY: dict[str, Callable[[int], int]] = {"+": operator.pos, "-": operator.neg, "~": operator.inv, "!": operator.not_}
 
 Token = tuple[str, str]
 
 
 class PtxSyntaxError(ValueError):
-    """Raised when the text is not PTX as this parser knows it; the message quotes the statement."""
+    """Raised when the text is not PTX that this parser knows; the message quotes the statement."""
 
 
 def type_size(name: str) -> int:
@@ -66,7 +66,7 @@ def _tokens(text: str) -> list[Token]:
         if match is None or match.lastgroup == "unclosed":
             raise PtxSyntaxError(f"cannot read {text[position : position + 40]!r}")
         position = match.end()
-        if match.lastgroup == "word" and match.group().startswith("."):  # `.reg.b16` says what `.reg .b16` says
+        if match.lastgroup == "word" and match.group().startswith("."):  # `.reg.b16` means `.reg .b16`
             found += [("word", "." + part) for part in match.group()[1:].split(".")]
         elif match.lastgroup is not None:
             found.append((match.lastgroup, match.group()))
@@ -74,12 +74,12 @@ def _tokens(text: str) -> list[Token]:
 
 
 class Reader:
-    """A place in a list of tokens. Every step past the end raises, so that no loop over it can run for ever."""
+    """A position in a list of tokens. A step past the end raises, so that no loop over tokens is endless."""
 
     def __init__(self, text: str) -> None:
         self.tokens = _tokens(text)
         self.at = 0
-        self.named: set[str] = set()  # what operands name besides registers: variables, functions, labels
+        self.named: set[str] = set()  # names in operands other than registers: variables, functions, labels
         self._depth = 0
 
     @property
@@ -140,7 +140,7 @@ class Reader:
         return found
 
     def register(self) -> Register:
-        """A register, `!` before it or not."""
+        """A register, with or without `!` before it."""
         negated = self.accept("!")
         return Register(self.word(), negated)
 
@@ -178,7 +178,7 @@ class Reader:
         return self.kind == "number" or self.peek() in (*UNARY, "(", "WARP_SZ")
 
     def constant(self) -> Immediate:
-        """A literal, or an expression of literals; floats give their bit pattern, and have a sign at most."""
+        """A literal, or an expression of integer literals; floats are bit patterns, with at most a sign."""
         return self._operation(self._signed(), 0)
 
     def _whole(self) -> int:
@@ -188,7 +188,7 @@ class Reader:
         return value.value
 
     def _operation(self, left: Immediate, bound: int) -> Immediate:
-        """``left``, and the operators after it that bind more tightly than ``bound``, with their operands."""
+        """``left``, with the operators after it of a higher precedence than ``bound``, and their operands."""
         while True:
             pair = self.peek() + self.peek(1)
             sign = pair if pair in BINARY else self.peek()
@@ -253,7 +253,7 @@ class Reader:
             if self.accept(","):
                 coordinates.append(self.operand())
                 continue
-            self.accept("+")  # a minus sign is the number's own
+            self.accept("+")  # a minus sign belongs to the number
             offset += self._whole()
         if coordinates:
             return Vector((inner, *coordinates))
@@ -267,7 +267,7 @@ class Reader:
 
     # -- declarations of variables: `.align 4 .b8 name[16] = {1, 2, symbol};` ---------------------------------------
     def qualifiers(self) -> tuple[int, str]:
-        """Read `.align 4 .b8`; gives (alignment or 0, element type)."""
+        """Read `.align 4 .b8`; returns (alignment or 0, element type)."""
         align, element = 0, "b8"
         while self.peek().startswith("."):
             word = self.take()[1:]
@@ -340,13 +340,13 @@ class Reader:
 
 
 def _wrapped(value: int, unsigned: bool) -> int:
-    """An integer of 64 bits."""
+    """``value`` wrapped to a signed or unsigned integer of 64 bits."""
     value %= LARGEST
     return value if unsigned or value < LARGEST >> 1 else value - LARGEST
 
 
 def integer(text: str) -> int | None:
-    """The value of an integer literal; None where it is none, or does not fit 64 bits."""
+    """The value of an integer literal; None if it is not one, or does not fit 64 bits."""
     digits = text.rstrip("U")
     if len(digits) > DIGITS:
         return None
