@@ -109,7 +109,7 @@ def _value(output: Wrong, index: int, plan: LaunchPlan | None) -> str:
     value = output.got[index]
     if not is_poison(output.got)[index] or value.dtype.itemsize == 1:
         return "got"
-    return "unwritten_or_scratch" if plan is not None and plan.scratch and value.dtype.kind == "f" else "unwritten"
+    return "unwritten_or_computed" if plan is not None and plan.scratch and value.dtype.kind == "f" else "unwritten"
 
 
 def digits(value: np.generic) -> str:
@@ -151,7 +151,7 @@ def _unwritten(output: Wrong) -> Guess | None:
         return ("nothing_written", {}) if total > 1 else None
     if count > 1 and untouched[-count:].all():
         return "last_unwritten", {"unwritten": count}
-    return ("unwritten", {"unwritten": count}) if count > 1 else None
+    return ("unwritten", {"unwritten": count}) if count > 1 or count == output.wrong.sum() else None
 
 
 def _nan(output: Wrong) -> Guess | None:

@@ -38,17 +38,17 @@ class Part:
     function   any other function, or a lambda
     loop       ``for``, ``while`` or ``do``, with its body
     if         an ``if``, ``c ? a : b`` or ``c && a``; ``texts`` is the condition
-    then, else a branch of the enclosing ``if``
+    then, else a branch of the enclosing ``if``; ``texts`` is ``;`` if it is an empty statement
     comparison is true in the ``then`` of the enclosing ``if``, after the enclosing ``guard`` or in the enclosing
                ``for``: ``name`` is the operator, ``texts`` are the sides
     guard      ``if (a || b) return;``, also with ``continue`` and ``break``; ``texts`` is the condition
     local      declares the variable ``name``; ``texts`` are its type and its initial value ("" without one)
-    assigned   changes the variable ``name``
+    assigned   changes the variable ``name``; ``texts`` is the operator
     call       calls ``name``; ``texts`` are template arguments, then arguments
     name       a statement that is only a name, such as ``__syncthreads;``
     element    ``a[i][j]``: ``name`` is ``a``, ``texts`` are the indices
     member     ``a[i].x``: likewise
-    pointer    ``*p`` or ``p->x``
+    pointer    ``*p``, ``&p`` or ``p->x``, and ``p.x[i]``: ``name`` is ``p``
     asm        inline assembly; ``texts`` is its text
     return     a ``return;`` without a value
     error      lines that could not be parsed
@@ -132,13 +132,13 @@ class _Reader:
         elif kind == "subscript_expression":
             self._element(node, inside)
         elif kind == "pointer_expression" or (kind == "field_expression" and self._field(node, "operator") == "->"):
-            self._add("pointer", node, inside)
+            self._add("pointer", node, inside, self._field(node, "argument"))
         elif kind == "declaration":
             self._locals(node, inside)
         elif kind in ("assignment_expression", "update_expression"):
             changed = node.child_by_field_name("left") or node.child_by_field_name("argument")
             if changed is not None and changed.type == "identifier":
-                self._add("assigned", node, inside, self._text(changed))
+                self._add("assigned", node, inside, self._text(changed), (self._field(node, "operator"),))
         elif kind == "expression_statement" and node.children[0].type == "identifier":
             self._add("name", node, inside, self._text(node.children[0]))
         elif kind == "return_statement" and not node.named_child_count:
@@ -161,7 +161,7 @@ class _Reader:
         for kind, branch in zip(("then", "else"), branches, strict=False):
             child = node.child_by_field_name(branch)
             if child is not None:
-                yield child, self._add(kind, child, number)
+                yield child, self._add(kind, child, number, texts=(";",) if self._text(child) == ";" else ())
 
     def _guard(self, node: Node, inside: int) -> None:
         """Add an `if` whose only statement leaves, with the comparisons that are true after it."""
@@ -188,7 +188,8 @@ class _Reader:
                 self._add("comparison", term, inside, _OPPOSITES[operator] if negated else operator, sides)
 
     def _locals(self, node: Node, inside: int) -> None:
-        type_name = self._field(node, "type")
+        type_name = self._text(node.child_by_field_name("type"), 2 * QUOTED)
+        is_static = any(self._text(one) == "static" for one in node.children)
         for declared in node.children_by_field_name("declarator"):
             named: Node | None = declared
             stars = ""
@@ -197,7 +198,8 @@ class _Reader:
                 named = named.child_by_field_name("declarator")
             if named is not None and named.type == "identifier":
                 texts = (type_name + stars, self._field(declared, "value"))
-                self._add("local", declared, inside, self._text(named), texts)
+                if texts[1] or not is_static:  # which starts as zero
+                    self._add("local", declared, inside, self._text(named), texts)
 
     def _field(self, node: Node, name: str) -> str:
         return self._text(node.child_by_field_name(name))
@@ -221,6 +223,7 @@ class _Reader:
             indices.insert(0, self._text(base.child_by_field_name("indices"))[1:-1].strip())
             base = base.child_by_field_name("argument")
         if base is not None and base.type == "field_expression":
+            self._add("pointer", node, inside, self._field(base, "argument"))
             base = base.child_by_field_name("field")
         is_member = above is not None and above.type == "field_expression"
         self._add("member" if is_member else "element", node, inside, self._text(base), tuple(indices))

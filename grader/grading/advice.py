@@ -18,6 +18,7 @@ CAUSES = "If it does not pass"  # the statement's heading above its table of rep
 BARRIER = "Put a barrier between the two accesses. "
 SAVE = "save it: `grade watch` grades it then"
 THE_FILE = "the file"
+COMPILER = "Begin with the compiler's warning. "
 PRINTED_WARNING = ": UserWarning: "
 LINES_NAMED = 5
 UNWRITTEN = ("unwritten", "last_unwritten")  # causes of a wrong output
@@ -48,8 +49,13 @@ def next_step(
     stages: tuple[StageResult, ...],
     diagnostics: Sequence[Diagnostic],
     printed: str = "",
+    *,
+    warned: bool = False,
 ) -> str:
-    """Return what to do next, in one or two sentences; the first of ``diagnostics`` settled the verdict."""
+    """Return what to do next, in one or two sentences; the first of ``diagnostics`` settled the verdict.
+
+    ``warned`` says that the compiler has a warning, which is shown.
+    """
     found = diagnostics[0] if diagnostics else None
     if word == "pass":
         return _after_pass(request, stages)
@@ -64,15 +70,16 @@ def next_step(
     repeated = _repeated_work(word, diagnostics)
     if repeated:
         return repeated
-    if found is not None and found.hint:
-        return _sentence(found.hint) + _more_lines(word, diagnostics)
+    note = _begin_with_note(diagnostics)
+    if found is not None and found.hint and not (word == "wrong" and note):
+        return _sentences(found.hint, _more_lines(word, diagnostics))
     place = _place(word, diagnostics)
     stopped_at = f"Look at {place}: that is where it stopped. " if place != THE_FILE else ""
     return _BY_WORD[word].format(
         hints=_read_hints(request), name=request.exercise.name, again=_again(request),
-        place=place, table=_table(request, word), unset=_unset(diagnostics, printed),
+        place=place, table=_table(request, word), unset=_unset(diagnostics, printed, note) or COMPILER * warned,
         order=(kind_of(found.kind).next_step if found else "") or BARRIER, plain=_plain_cause(request, found),
-        stopped=_begin_with_note(diagnostics) or _plain_cause(request, found) or stopped_at,
+        stopped=note or _plain_cause(request, found) or stopped_at,
     )  # fmt: skip
 
 
@@ -187,7 +194,7 @@ def _more_lines(word: str, diagnostics: Sequence[Diagnostic]) -> str:
     lines = _wrong_lines(diagnostics)[1:] if word == "compile_error" else []
     one = len(lines) == 1
     which = f"{'Line' if one else 'Lines'} {listed(map(str, lines))} {'has an error' if one else 'have errors'} too"
-    return f" {which}." if lines else ""
+    return f"{which}." if lines else ""
 
 
 def _wrong_lines(diagnostics: Sequence[Diagnostic]) -> list[int]:
@@ -196,11 +203,10 @@ def _wrong_lines(diagnostics: Sequence[Diagnostic]) -> list[int]:
     return list(dict.fromkeys(lines))[:LINES_NAMED]
 
 
-def _unset(diagnostics: Sequence[Diagnostic], printed: str) -> str:
+def _unset(diagnostics: Sequence[Diagnostic], printed: str, note: str) -> str:
     """A value that was read before it was written is the likely cause, or what CuPy warned of, which comes before."""
     if PRINTED_WARNING in printed:
         return "Begin with the warning that was printed. "
-    note = _begin_with_note(diagnostics)
     if note:
         return note
     read = next((found for found in diagnostics if found.kind == "uninitialised_read" and found.line), None)
@@ -247,6 +253,11 @@ def _sentence(text: str) -> str:
     begun = text[:1].upper() + text[1:] if is_word else text  # a name or an expression stays as it is
     shows_code = text.rpartition("\n")[2].startswith("//")
     return begun + ("" if shows_code or text.endswith((".", "!", "?", "`")) else ".")
+
+
+def _sentences(hint: str, more: str) -> str:
+    first = _sentence(hint)
+    return f"{first}{'.' * first.endswith('`')} {more}" if more else first
 
 
 def shown(path: Path) -> str:

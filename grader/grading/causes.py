@@ -105,7 +105,8 @@ def inputs_there(exercise: Exercise, case: Case, book: CaseBook, output: str, in
 
 # ----------------------------------------------------------------------------------------------- inputs of another time
 
-WARM_UPS = {1: "when setup was called", 2: "in the run before"}
+OF_SETUP, OF_THE_RUN_BEFORE = 1, 2
+WARM_UPS = {OF_SETUP: "when setup was called", OF_THE_RUN_BEFORE: "in the run before"}
 """When the warm-up inputs of each number (`grader.backends.hostfile.case`) were in the arrays."""
 
 LEAST_VALUES = 4
@@ -133,15 +134,21 @@ def with_time(found: Finding, exercise: Exercise, case: Case, book: CaseBook, ou
             mixed = {**now, **{name: before[name] for name in names}}
             expected = book.answer(case, mixed)
             if expected is not None and compare(exercise, case.size, case.values, outputs, expected, mixed) is None:
-                return since(found, f"what was in {' and '.join(names)} {then}")
+                return since(found, f"what was in {' and '.join(names)} {then}", number)
     return found
 
 
-def without_values(found: Finding) -> Finding:
-    """A wrong output without a guess at how its values were computed: old or unordered values lead that astray."""
-    return replace(found, cause="") if found.cause in ("near", "multiple") else found
+def without_values(found: Finding, *, unset: bool = False) -> Finding:
+    """A wrong output without a guess at how its values were computed: old or unordered values lead that astray.
+
+    Where memory was read that nothing had written (``unset``), what is in an output may have been computed from it.
+    """
+    found = replace(found, cause="") if found.cause in ("near", "multiple") else found
+    if not unset or found.facts.get("value") != "unwritten":
+        return found
+    return replace(found, facts={**found.facts, "value": "unwritten_or_computed"})
 
 
-def since(found: Finding, words: str) -> Finding:
+def since(found: Finding, words: str, warm_up: int) -> Finding:
     """Old samples often give nearly the same answer: that is not a matter of precision then."""
-    return replace(without_values(found), facts={**found.facts, "since": words})
+    return replace(without_values(found), facts={**found.facts, "since": words, "warm_up": warm_up})

@@ -191,7 +191,7 @@ def _judged(request: Request, compiled: CompiledSubmission, reports: Sequence[Ba
     printed, printed_case = judge.printed(outcomes, verdict.failing_case)
     return replace(
         verdict,
-        next_step=next_step(request, word, stages, verdict.diagnostics, printed),
+        next_step=next_step(request, word, stages, verdict.diagnostics, printed, warned=bool(log)),
         launches=judge.counted_launches(reports),
         timeline=judge.timeline(word, reports, verdict.failing_case),
         host_counters=judge.host_counters(reports),

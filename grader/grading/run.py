@@ -133,8 +133,9 @@ def _ran(job: Job, session: Session, case: Case, conditions: Conditions = USUAL)
     execution = without_unused_lanes(session, run, session.run(run))
     word = failure_word(execution)
     ran = Ran(case, plan, execution, word, _wrong(job, case, data, plan, execution) if word in (None, "race") else None)
-    if ran.wrong is not None and (word == "race" or ran.found("uninitialised_read")):  # which explains the values
-        return replace(ran, wrong=without_values(ran.wrong))
+    unset = ran.found("uninitialised_read")
+    if ran.wrong is not None and (word == "race" or unset):  # which explains the values
+        return replace(ran, wrong=without_values(ran.wrong, unset=unset))
     return ran
 
 
@@ -148,7 +149,9 @@ def _with_time(job: Job, session: Session, ran: Ran) -> Ran:
     except WarpgradeError:  # what was found stays true
         return ran
     return (
-        ran if again is None or "since" not in again.facts else replace(ran, wrong=since(wrong, again.facts["since"]))
+        ran
+        if again is None or "since" not in again.facts
+        else replace(ran, wrong=since(wrong, again.facts["since"], again.facts["warm_up"]))
     )
 
 

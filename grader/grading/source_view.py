@@ -6,6 +6,7 @@ parser is not installed, the text beyond its limits, not C in these lines) nothi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 
@@ -48,6 +49,16 @@ def parsed(source: str) -> tuple[Part, ...]:
     except (GraderFault, KeyError, TypeError, ValueError):
         return UNREAD
     return parts if in_order else UNREAD
+
+
+_USES = ("assigned", "call", "pointer", "asm", "element", "member")
+
+
+def _may_name(part: Part, name: str) -> bool:
+    """Whether a part names a variable, or may: assembly may, and what is too long to be quoted."""
+    texts = (part.name, *part.texts)
+    is_open = part.kind == "asm" or "" in (texts[:-1] if part.kind == "local" else texts)
+    return is_open or name in re.findall(r"\w+", " ".join(texts))
 
 
 class SourceView:
@@ -108,6 +119,13 @@ class SourceView:
                 return ""
         return ""
 
+    def empty_if(self, first: int, last: int) -> Part | None:
+        """The last ``if (…);`` in these lines: its semicolon ends it."""
+        branches = self.parts(first, last, "then", "else")
+        with_else = {branch.inside for branch in branches if branch.kind == "else"}
+        empty = [one for one in branches if one.kind == "then" and one.texts and one.inside not in with_else]
+        return self._parts[empty[-1].inside] if empty else None
+
     def comparisons(self, line: int) -> list[Part]:
         """The comparisons that are true in a line, as the conditions around it and the guards above it say."""
         conditions = {branch.inside for branch in self.parts(line, line, "then")}
@@ -154,6 +172,19 @@ class SourceView:
         function = self.function(line)
         first = function.line if function else 1
         return next((one for one in reversed(self.parts(first, line, "local")) if one.name == name), None)
+
+    def first_use(self, local: Part) -> Part | None:
+        """The first assignment, call or access below a declaration that names its variable.
+
+        None also where that is not certain: another variable has the name, or one gets its value or its address.
+        """
+        function = self.function(local.line)
+        if function is None:
+            return None
+        below = self.parts(local.line, function.last, "local", *_USES)
+        below = [one for one in below[below.index(local) + 1 :] if _may_name(one, local.name)]
+        first = next((one for one in below if one.kind in _USES), None)
+        return None if any(one.kind == "local" for one in below) else first
 
     def is_changed(self, name: str) -> bool:
         """Whether a variable of this name is assigned to anywhere, beside its declaration."""

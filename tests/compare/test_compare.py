@@ -184,7 +184,7 @@ def test_a_difference_in_the_last_bit_shows_in_the_digits() -> None:
 def test_what_a_pass_computed_from_unwritten_scratch_is_not_said_to_be_unwritten() -> None:
     through_scratch = LaunchPlan((), (Scratch("ping", "float32", 4),))
     found = wrong(poison("float32", 1), [48], plan=through_scratch)
-    assert found.facts["value"] == "unwritten_or_scratch"
+    assert found.facts["value"] == "unwritten_or_computed"
 
 
 def test_numbers_are_written_plainly_where_they_are_of_ordinary_size() -> None:

@@ -58,12 +58,12 @@ def test_loops_conditions_calls_and_accesses_are_told_by_line() -> None:
 17 in  2: loop 8-10
 18 in 17: comparison 8-8 < r; 4
 19 in 17: local 8-8 r int; 0
-20 in 17: assigned 8-8 r
+20 in 17: assigned 8-8 r ++
 21 in 17: loop 10-10
 22 in 21: comparison 10-10 < c; 4
 23 in 21: local 10-10 c int; 0
-24 in 21: assigned 10-10 c
-25 in 21: assigned 10-10 sum
+24 in 21: assigned 10-10 c ++
+25 in 21: assigned 10-10 sum +=
 26 in 21: if 10-10  c < n
 27 in 26: comparison 10-10 < c; n
 28 in 26: then 10-10

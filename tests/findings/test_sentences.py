@@ -21,7 +21,7 @@ CAUSES: Mapping[str, Mapping[str, Any]] = {
     "": {"position": (1, 12), "inputs": "x[37] = 3.0, z[37] = 5.0"},
     "nothing_written": {"value": "unwritten", "wrong": 100},
     "last_unwritten": {"value": "unwritten", "unwritten": 3},
-    "unwritten": {"value": "unwritten_or_scratch", "unwritten": 50},
+    "unwritten": {"value": "unwritten_or_computed", "unwritten": 50},
     "nan": {"nan": 2},
     "constant": {"value_of_all": "0.0"},
     "copy": {"copy_of": "x"},
@@ -48,8 +48,8 @@ last_unwritten:
     y[64] at rows=4, cols=25: it was never written; expected 8.0; 2 of 100 elements are wrong; the last 3
     elements were never written
 unwritten:
-    y[64] at rows=4, cols=25: it was never written, or was computed from scratch values that were never written;
-    expected 8.0; 2 of 100 elements are wrong; 50 elements were never written
+    y[64] at rows=4, cols=25: it was never written, or was computed from values that were never written;
+    expected 8.0; 2 of 100 elements are wrong; the same is true of 50 elements
 nan:
     y[64] at rows=4, cols=25: got 3.0, expected 8.0; 2 of 100 elements are wrong; 2 of them are NaN: 0/0, inf −
     inf, or a value that was never written before it was read
@@ -73,7 +73,7 @@ multiple:
     should be
 near:
     y[64] at rows=4, cols=25: got 3.0, expected 8.0; 2 of 100 elements are wrong; the error is small (at most
-    0.001 of the value): a term missing, or too low a precision
+    0.001 of the value): a term is missing or counted twice, or the precision is too low
 from_some_element_on:
     y[64] at rows=4, cols=25: got 3.0, expected 8.0; 36 of 100 elements are wrong; everything before it is
     right, and everything from it on is wrong: 64 is a multiple of 32, so look at what the next block or warp

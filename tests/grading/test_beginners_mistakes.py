@@ -61,6 +61,13 @@ def edited(exercise: str, *pairs: tuple[str, str]) -> str:
         ("reduce_v1", "partial[t] = i < m", "partial[i] = i < m", "out_of_bounds", "bounds.index_in_the_whole_grid",
          "threadIdx"),
         ("reduce_v4", "if (j < m)\n        ", "", "out_of_bounds", "bounds.length_of_the_array", "compare the index"),
+        ("vector_add", "if (i < n)", "if (i < n);", "out_of_bounds", "bounds.condition_of_nothing", "`if (i < n)`"),
+        ("coalescing_stride", "if (first + k * step < n)", "if (first < n)", "out_of_bounds",
+         "bounds.condition_lets_it_through", "which is `first + k * step`"),
+        ("reduce_v7", "i + 3 * threads < m4;", "i < m4;", "out_of_bounds", "bounds.wide_access",
+         "but the access is at `i + threads`"),
+        ("hgemm_wmma_v1", "row * k + i, k)", "row * k + i, n)", "out_of_bounds", "fragments.tile_in_the_matrix",
+         "its rows are `n` elements apart"),
         # Who stores, and when.
         ("coalescing_offset", "0 <= c && c < cols", "c < cols", "race",
          "races.same_index_in_two_blocks", "`start + c`"),
@@ -71,6 +78,12 @@ def edited(exercise: str, *pairs: tuple[str, str]) -> str:
         ("transpose_v3", "    __syncthreads();\n", "", "race", "races.barrier_of_the_block", "__syncthreads()"),
         ("softmax_v1", "partial[tid] = value;\n    __syncthreads();", "partial[tid] = value;\n", "race",
          "races.barrier_of_the_block", "__syncthreads()"),
+        ("hgemm_wmma_v1", "(blockIdx.x * blockDim.x + threadIdx.x)", "threadIdx.x", "race",
+         "fragments.tile_of_another_warp", "a tile of its own"),
+        ("hgemm_wmma_v1", "wmma::fill_fragment(sum, 0.0f);", "", "wrong",
+         "outputs.variable_without_a_first_value", "`wmma::fill_fragment(sum, 0.0f)`"),
+        ("reduce_v7", "float sum = 0.0f;", "float sum;", "wrong",
+         "outputs.variable_without_a_first_value", "`sum` has no value yet"),
         ("vector_add", "grid=cdiv(n, 256)", "grid=1", "wrong",
          "outputs.grid_that_ends_before_the_array", "256 threads"),
         ("vector_add", "int i = ", "unsigned short i = ", "wrong", "outputs.variable_that_begins_again", "65535"),
@@ -87,6 +100,10 @@ def test_the_hint_names_the_cause(exercise: str, old: str, new: str, word: str, 
     ("exercise", "old", "new", "word", "says"),
     [
         ("vector_add", " + threadIdx.x;", ";", "wrong", "both compute the same index"),
+        ("vector_add", "blockIdx.x * blockDim.x + ", "", "wrong", "both compute the same index"),
+        ("vector_add", "c[i] = ", "c[i] += ", "wrong", "reads what nothing has written"),
+        ("reduce_v7", "dst[blockIdx.x] = partial[0];", "atomicAdd(dst, partial[0]);", "wrong", "a `// zero` line"),
+        ("coalescing_stride", "int step = blockDim.x;", "int step;", "wrong", "the compiler's warning"),
         ("vector_add", "blockIdx.x * blockDim.x", "blockIdx.x * gridDim.x", "wrong", "both compute the same index"),
         ("saxpy_grid_stride", "i < n; i += step", "i < n; i += 1", "timeout", "both compute the same index"),
         ("reduce_v1", "partial[t] = i < m ? src[i] : 0.0f;", "if (i >= m) return;\n    partial[t] = src[i];", "wrong",
@@ -98,7 +115,7 @@ def test_the_next_step_begins_with_the_warning_that_explains_it(
 ) -> None:
     verdict = grade(exercise, source=edited(exercise, (old, new)), backend="sim", seed=5)
     assert verdict.verdict == word
-    assert verdict.next_step.startswith("Begin with the warning")
+    assert verdict.next_step.startswith("Begin with the ")
     assert says in verdict.next_step
 
 

@@ -39,6 +39,23 @@ def _block(text: str, begin: str) -> str:
 
 def test_examples_are_told_in_these_words() -> None:
     assert "\n".join(map(shown, RULES)) == snapshot("""\
+fragments.tile_in_the_matrix
+    thread 5 of block 0 writes 4 bytes at src[528] (elements 1056 and 1057 of array x), but src has 1024
+    elements, at k.cu:4
+    → this is one lane's part of a tile: the tile begins at `src + row * k + i`, and its rows are `k` elements
+      apart. Does this warp have a tile there, and is a row of src that long?
+
+fragments.tile_at_a_multiple
+    thread 5 of block 0 writes 4 bytes at src[255] (elements 510 and 511 of array x), but src has 512 elements,
+    at k.cu:4
+    → a tile must begin at a multiple of 32 bytes, and its rows must be a multiple of 16 bytes apart: look at
+      `src + row * k + i`, at how far its variables go on in a step, and at `k`
+
+fragments.tile_of_another_warp
+    race on x[3]: written by thread 4 at k.cu:4, written by thread 64 at k.cu:4, no barrier between
+    → the tiles of two warps have this element in common: the tile begins at `src + row * n + col`, and its rows
+      are `k` elements apart. Does each warp of the grid have a tile of its own, and is a row of x that long?
+
 bounds.type_of_the_array
     the kernel overwrote its input a
     → declare `const float* a`, as the arrays are
@@ -47,6 +64,10 @@ bounds.arguments_of_the_launch
     thread 5 of block 0 writes src[64] (array x), but src has 63 elements (0 to 62), at k.cu:4
     → this kernel is the given one, and right: look at what the launch at k_host.py:9 passes to it. Is each
       argument in its place, does it count what the kernel counts, and is the memory behind it large enough?
+
+bounds.condition_of_nothing
+    thread 5 of block 0 writes src[64] (array x), but src has 64 elements (0 to 63), at k.cu:5
+    → the `;` after `if (t < 64)` in line 4 ends the `if`, so it guards nothing: take it out
 
 bounds.uneven_pass
     thread 5 of block 1 writes src[1] (array x), but src has 1 element, at k.cu:4
@@ -71,7 +92,7 @@ bounds.too_little_for_the_block
 bounds.wide_access
     thread 5 of block 0 writes 16 bytes at src[1020] (elements 1020 to 1023 of array x), but src has 1022
     elements, at k.cu:4
-    → 16 bytes are 4 elements: access whole groups of them like this, what is left one by one
+    → 16 bytes are 4 elements: access whole groups of 4 like this, and one by one the elements that are left
 
 bounds.variable_too_short_for_the_grid
     thread 5 of block 0 writes src[-32768] (array x), but src has 65536 elements (0 to 65535), at k.cu:4
@@ -414,6 +435,11 @@ races.no_order_of_atomics
     → an atomic is one step, but nothing holds two of them together, and no block knows that it is the last:
       change the element with one atomic, and let the block that draws the last ticket do what is left
 
+races.zeros_before_it_is_added_to
+    thread 5 of block 0 reads global memory at k.cu:4 before anything wrote it
+    → an atomic changes what is there, and outputs and scratch arrays start with garbage values: clear the array
+      in a `// zero` line before the launch
+
 races.the_same_work_twice
     two threads write the same value to x[3]: thread 0 of block 1 at k.cu:4, thread 0 of block 0 at k.cu:4
     → both compute the same index. If each element is to be one thread's work, look at where a thread's index
@@ -614,7 +640,8 @@ faults.variables_as_they_were
 
 faults.own_lane_in_the_mask
     thread 5 of block 0 executes bar.warp.sync at k.cu:4 with a mask that does not name it
-    → add the lane to the mask
+    → bit l of the mask stands for lane l, and each thread that executes the line needs its bit: where the whole
+      warp does, the mask is 0xffffffff
 
 outputs.return_before_the_store
     y[0] at n=9: it was never written; expected 5.0; it is probably thread 5 of block 0 that should write it
@@ -631,10 +658,21 @@ outputs.variable_that_begins_again
     thread 5 of block 0 that should write it
     → `i` is an `unsigned short`, which begins again at 0 after 65535: make it an `int`
 
+outputs.variable_without_a_first_value
+    y[0] at n=9: got 1.0, expected 5.0; all 9 elements are wrong; it is probably thread 5 of block 0 that should
+    write it
+    → `sum` has no value yet when line 5 uses it: give it its first value in line 4
+
 outputs.inputs_of_each_run
     y[0] at n=9: got 1.0, expected 5.0; all 9 elements are wrong; it is probably thread 5 of block 0 that should
     write it; it would be right for what was in x before
     → there are new values before each run, in the same place: run() has to take them from there, every time
+
+outputs.order_of_each_run
+    y[0] at n=9: got 1.0, expected 5.0; all 9 elements are wrong; it is probably thread 5 of block 0 that should
+    write it; it would be right for what was in x before
+    → something in run() comes too early: a kernel before the new values are where it reads them, or what
+      fetches the results before the kernel has written them
 
 outputs.what_limits_the_warps
     occupancy is 0.25; this step asks for at least 0.5. Too few warps.

@@ -383,6 +383,14 @@ def test_a_host_that_may_have_read_too_early_is_to_begin_there(files):
     assert said.startswith("Begin with the note on line 7: wait for the kernel.")
 
 
+def test_a_note_that_says_why_comes_before_the_hint_on_a_wrong_output(files):
+    Path("streams_host.py").write_text("work()\n")
+    note = Diagnostic("unwritten_copy", "m", severity="note", file="streams_host.py", line=7, hint="launch it before")
+    wrong = Diagnostic("wrong", "out[5] is wrong", hint="something comes too early", rule="outputs.order_of_each_run")
+    said = next_step(host_request(files), "wrong", STAGES_FAILED, [wrong, note])
+    assert said.startswith("Begin with the note on line 7: launch it before.")
+
+
 def test_an_exception_behind_an_open_capture_begins_with_the_capture(files):
     Path("streams_host.py").write_text("work()\n")
     left = Diagnostic("still_capturing", "m", severity="note", file="streams_host.py", line=7, hint="end the capture")

@@ -284,6 +284,66 @@ def test_threads_that_left_before_their_own_store_explain_what_nobody_wrote() ->
     assert "line 3" in found.hint
 
 
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        ("float sum;\nfor (int i = 0; i < n; ++i)\n    sum += x[i];", 3),
+        ("int count;\nif (x[t] > 0)\n    ++count;", 3),
+        ("float sum;\nif (t == 0) sum = 0;\nsum += x[t];", None),
+        ("float sum;\nset(sum);\nsum += x[t];", None),
+        ("float sum, *p = &sum;\n*p = 0;\nsum += x[t];", None),
+        ("float& sum = part[t];\nsum += x[t];", None),
+        ("float sum;\n{\n    float sum = 0;\n    sum += x[t];\n}", None),
+        ("static int calls;\n++calls;", None),
+        ("Sum sum;\nsum += x[t];", None),
+        ('float sum;\nasm("mov.f32 %0, 0f00000000;" : "=f"(sum));\nsum += x[t];', None),
+    ],
+)
+def test_a_variable_that_is_added_to_before_it_has_a_value_is_named(body: str, line: int | None) -> None:
+    facts = {"count": 1, "wrong": 1, "got": "3.0", "expected": "2.0", "size": {"n": 1}}
+    source = f"__global__ void k(const float* x, float* out, int n) {{\n{body}\n}}\n"
+    says, rule = hint(Finding("wrong", array="out", index=0, facts=facts), Seen(SourceView(source)))
+    assert rule == ("outputs.variable_without_a_first_value" if line else "")
+    assert line is None or f"line {line + 1}" in says
+
+
+@pytest.mark.parametrize(
+    ("body", "rule"),
+    [("wmma::fill_fragment(sum, 0.0f);", ""), ("for (int i = 0; i < 8; ++i) sum.x[i] = 0;", ""),
+     ("", "outputs.variable_without_a_first_value")],
+)  # fmt: skip
+def test_a_sum_of_tiles_that_nothing_fills_is_named(body: str, rule: str) -> None:
+    facts = {"count": 1, "wrong": 1, "got": "3.0", "expected": "2.0", "size": {"n": 1}}
+    fragment = "wmma::fragment<wmma::accumulator, 16, 16, 16, float> sum;"
+    source = f"__global__ void k() {{\n{fragment}\n{body}\nwmma::mma_sync(sum, a, b, sum);\n}}\n"
+    assert hint(Finding("wrong", array="out", index=0, facts=facts), Seen(SourceView(source)))[1] == rule
+
+
+@pytest.mark.parametrize(("branches", "rule"), [
+    ("if (t < 60);", "bounds.condition_of_nothing"), ("if (t < 60) {}\nelse;", "bounds.length_of_the_array"),
+    ("if (t < 60); else t = 0;", "bounds.length_of_the_array"), ("while (t > 99);", "bounds.length_of_the_array"),
+])  # fmt: skip
+def test_an_if_that_ends_with_its_semicolon_is_named(branches: str, rule: str) -> None:
+    facts = {"element_bytes": 4, "array_bytes": 240, "offset": 240, "width": 4}
+    place = {"line": 5, "index": 60, "thread": (60, 0, 0), "block": (0, 0, 0)}
+    found = Finding("out_of_bounds", "beyond_end", space="global", array="x", names=("src",), facts=facts, **place)
+    assert (
+        hint(found, Seen(SourceView(f"__global__ void k(float* src) {{\nint t;\n{branches}\n\nsrc[t] = 1;\n}}\n")))[1]
+        == rule
+    )
+
+
+def test_a_step_that_a_function_is_given_is_no_row() -> None:
+    """The last of `first`, `first + step`, …, of which the first alone is compared."""
+    body = "for (int k = 0; k < 8; ++k)\n    if (first < n)\n        src[first + k * step] = 1;"
+    facts = {"element_bytes": 4, "array_bytes": 256, "offset": 256, "width": 4}
+    found = Finding(
+        "out_of_bounds", "beyond_end", "k.cu", 4, "k", (0, 0, 0), (0, 0, 0), "global", "x", ("src",), 64, facts=facts
+    )
+    source = f"__device__ void some(float* src, int n, int first, int step) {{\n{body}\n}}\n"
+    assert hint(found, Seen(SourceView(source)))[1] == "bounds.condition_lets_it_through"
+
+
 def test_a_return_is_not_blamed_where_the_store_has_a_condition_of_its_own() -> None:
     found = Finding("wrong", array="out", index=0, names=("out",), facts={"count": 1, "value": "unwritten"})
     source = "__global__ void k()\n{\n    if (j >= m) return;\n    if (t == 0) out[0] = 1;\n}\n"

@@ -17,7 +17,9 @@ from grader.catalog.exercises import load_catalog
 from grader.dev.wrong import wrong_answer
 from grader.findings.record import Finding
 from grader.grading.cases import CaseBook
-from grader.grading.causes import with_time
+from grader.grading.causes import OF_SETUP, OF_THE_RUN_BEFORE, with_time
+from grader.grading.hints import hint
+from grader.grading.hints.rules import Seen
 from grader.grading.records import Case
 
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -61,7 +63,7 @@ def test_beside_the_time_nothing_is_guessed_of_how_the_values_were_computed() ->
     old = {**book.data(case).inputs, "x": warm_up_inputs(exercise, book.data(case).inputs, 1)["x"]}
     outputs = {key: values.astype(np.float32) for key, values in oracle(old, dict(case.size)).items()}
     found = with_time(Finding("wrong", "multiple"), exercise, case, book, outputs)
-    assert (found.cause, found.facts) == ("", {"since": "what was in x when setup was called"})
+    assert (found.cause, found.facts) == ("", {"since": "what was in x when setup was called", "warm_up": OF_SETUP})
     assert with_time(Finding("wrong", "zeros"), exercise, case, book, outputs).cause == "zeros"
 
 
@@ -88,6 +90,16 @@ def test_samples_copied_in_setup_are_told_as_that_at_the_smallest_size_too(
     (found,) = [one for one in verdict.diagnostics if one.kind == "wrong"]
     assert (found.cause, found.rule) == ("", "outputs.inputs_of_each_run")
     assert found.message.endswith("what was in x when setup was called")
+
+
+def test_a_result_of_the_run_before_is_a_matter_of_order() -> None:
+    case, exercise = Case({"n": 33}, "real"), EXERCISES["streams_overlap"]
+    oracle = resolve_reference(exercise.oracle, built_in_course())
+    book = CaseBook(exercise, oracle, seed=7)
+    old = warm_up_inputs(exercise, book.data(case).inputs, OF_THE_RUN_BEFORE)
+    outputs = {key: values.astype(np.float32) for key, values in oracle(old, dict(case.size)).items()}
+    found = with_time(Finding("wrong"), exercise, case, book, outputs)
+    assert hint(found, Seen(host=True))[1] == "outputs.order_of_each_run"
 
 
 def test_an_input_that_the_host_file_changes_is_not_laid_to_the_kernel(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def _values(facts: Mapping[str, Any]) -> str:
 _GOT: Mapping[str, str] = {
     "got": "got {got},",
     "unwritten": "it was never written;",
-    "unwritten_or_scratch": "it was never written, or was computed from scratch values that were never written;",
+    "unwritten_or_computed": "it was never written, or was computed from values that were never written;",
 }
 
 
@@ -94,6 +94,17 @@ def _nan(found: Finding) -> str:
     return f"{number} NaN: 0/0, inf − inf, or a value that was never written before it was read"
 
 
+def _unwritten(found: Finding) -> str:
+    count, value = found.facts.get("unwritten", 0), found.facts.get("value")
+    which = {"nothing_written": "all elements", "last_unwritten": f"the last {count} elements"}
+    of = which.get(found.cause, f"{count} elements")
+    if count == 1:  # the sentence says so already
+        return ""
+    if value == "unwritten_or_computed":
+        return f"the same is true of {of}"
+    return f"{of} were never written" if count else f"nothing was written to {found.array}"
+
+
 def _copy(found: Finding) -> str:
     source = found.facts["copy_of"]
     return f"it is {source}[0] unchanged" if found.facts["count"] == 1 else f"{found.array} is a copy of {source}"
@@ -108,9 +119,9 @@ def _from(found: Finding) -> str:
 
 
 _GUESSES: Mapping[str, str | Callable[[Finding], str]] = {
-    "nothing_written": "nothing was written to {found.array}",
-    "last_unwritten": "the last {facts[unwritten]} elements were never written",
-    "unwritten": "{facts[unwritten]} elements were never written",
+    "nothing_written": _unwritten,
+    "last_unwritten": _unwritten,
+    "unwritten": _unwritten,
     "nan": _nan,
     "constant": "every element of {found.array} is {facts[value_of_all]}",
     "copy": _copy,
@@ -119,6 +130,7 @@ _GUESSES: Mapping[str, str | Callable[[Finding], str]] = {
     "shifted_before": "each holds what belongs to the element before it: an index is off by one",
     "zeros": "each of these is 0",
     "multiple": "each is {facts[ratio]} times what it should be",
-    "near": "the error is small (at most {facts[largest]} of the value): a term missing, or too low a precision",
+    "near": "the error is small (at most {facts[largest]} of the value): a term is missing or counted twice, or the "
+    "precision is too low",
     "from_some_element_on": _from,
 }

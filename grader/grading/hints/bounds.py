@@ -21,7 +21,7 @@ from grader.grading.hints.indices import (
     words,
 )
 from grader.grading.hints.rules import Seen, finding, kernel, rule, stray
-from grader.grading.source_view import SourceView
+from grader.grading.source_view import END, SourceView
 from grader.launch import Launch, LaunchPlan, Scratch
 from grader.launch.source import Misread, SourceParameter
 from grader.simt.occupancy import MULTIPROCESSORS, SIMULATED
@@ -53,6 +53,19 @@ def arguments_of_the_launch(found: Finding, seen: Seen) -> str:
     return (
         f"this kernel is the given one, and right: look at what the launch at {place} passes to it. Is each argument "
         "in its place, does it count what the kernel counts, and is the memory behind it large enough?"
+    )
+
+
+@rule("out_of_bounds", "race", example=stray("beyond_end", 64, 64, line=5),
+      seen=kernel("if (t < 64);", "src[t] = 1;"))  # fmt: skip
+def condition_of_nothing(found: Finding, seen: Seen) -> str:
+    """An access below an ``if`` that ends with its semicolon."""
+    line, function = found.line or 0, seen.source.function(found.line or 0)
+    empty = seen.source.empty_if(function.line, line) if function else None
+    if empty is None:
+        return ""
+    return (
+        f"the `;` after `if ({empty.texts[0]})` in line {empty.line} ends the `if`, so it guards nothing: take it out"
     )
 
 
@@ -141,8 +154,18 @@ def wide_access(found: Finding, seen: Seen) -> str:
         begins = f"an access of {wide} bytes must begin at a multiple of {wide} bytes"
         return f"{begins}, and this one begins between two of these: look at the offset before the cast"
     if first >= _count(found):
-        return f"{are}, and none of these is there: check where the first one lies before the access"
-    return f"{are}: access whole groups of them like this, what is left one by one"
+        return f"{are}, and none of these is there: {_wide_bound(found, seen)}"
+    return f"{are}: access whole groups of {wide // size} like this, and one by one the elements that are left"
+
+
+def _wide_bound(found: Finding, seen: Seen) -> str:
+    """What to compare, where one condition looks at a part of the index."""
+    index, known = _indexed(found, seen)
+    about = [at for at in known.values() if words(at.less) & words(index)]
+    if len(about) != 1 or about[0].less == plain(index):
+        return "check where the first one lies before the access"
+    [at] = about
+    return f"`{at.less} {'<=' if at.or_equal else '<'} {at.more}` is true, but the access is at `{index}`: compare that"
 
 
 _MANY = Seen(
@@ -224,10 +247,20 @@ def one_too_many(found: Finding, seen: Seen) -> str:
 
 
 def _matrix(found: Finding, seen: Seen, index: str, known: dict[str, Bound]) -> Matrix | None:
-    """The index as one of a matrix; a loop that moves on by the threads of a grid or a block has no rows."""
+    """The index as one of a matrix; where a thread goes on by some step, that is no row.
+
+    A step is made of the threads of a grid or a block, or what would be the column goes through the whole array. Of a
+    device function's parameter nothing is known.
+    """
     matrix = as_matrix(index, known)
-    steps = made_of(matrix.length, seen.source, found.line or 0) & {"blockDim", "gridDim"} if matrix else ()
-    return None if steps else matrix
+    if matrix is None:
+        return None
+    line, column = found.line or 0, known.get(matrix.column)
+    function, declared = seen.source.function(line), {one.name for one in seen.source.parts(1, END, "local")}
+    given = function is not None and function.kind == "function" and words(matrix.length) - declared
+    longer = column is not None and column.more != matrix.length and _value(column.more, found, seen) == _count(found)
+    steps = made_of(matrix.length, seen.source, line) & {"blockDim", "gridDim"}
+    return None if steps or given or longer else matrix
 
 
 def _is_whole(matrix: Matrix, known: dict[str, Bound], found: Finding, seen: Seen) -> bool:

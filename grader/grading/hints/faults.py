@@ -148,5 +148,6 @@ table(
      "give each `__device__` variable its first value back before the kernel ends (the block that comes last can do "
      "that; atomicInc(&count, gridDim.x - 1) counts back to 0), or keep it in an array that a `// zero` line clears"),
     ("own_lane_in_the_mask", "bad_mask", "", finding("bad_mask", facts={"instruction": "bar.warp.sync"}),
-     "add the lane to the mask"),
+     "bit l of the mask stands for lane l, and each thread that executes the line needs its bit: where the whole warp "
+     "does, the mask is 0xffffffff"),
 )  # fmt: skip

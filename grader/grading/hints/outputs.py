@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+import re
 
 from grader.findings.record import Finding
 from grader.findings.sentences.words import elements
+from grader.grading.causes import OF_SETUP, OF_THE_RUN_BEFORE
 from grader.grading.hints.indices import narrow
 from grader.grading.hints.rules import Seen, finding, kernel, rule, table
 from grader.grading.source_view import END
 from grader.launch import Launch, LaunchPlan
 
 _ALONE = {"size": {"n": 9}, "wrong": 1, "count": 1, "value": "unwritten", "expected": "5.0"}
-_UNWRITTEN = ("unwritten", "unwritten_or_scratch")
+_UNWRITTEN = ("unwritten", "unwritten_or_computed")
 
 
 @rule("wrong", example=finding("wrong", array="y", index=0, names=("src",), facts=_ALONE),
@@ -66,14 +68,48 @@ def variable_that_begins_again(found: Finding, seen: Seen) -> str:
     return ""
 
 
+_VALUE = {"size": {"n": 9}, "wrong": 9, "count": 9, "got": "1.0", "expected": "5.0"}
+_NUMBER = re.compile(r"(?:(?:const|unsigned|signed|volatile)\s+)*(?:float|double|half|__half|char|short|int|long)\b")
+
+
+@rule("wrong", example=finding("wrong", array="y", index=0, facts=_VALUE), seen=kernel("float sum;", "sum += src[0];"))
+def variable_without_a_first_value(found: Finding, seen: Seen) -> str:
+    """The first line that uses a variable adds to it, say, and it has no value yet."""
+    if found.facts.get("value", "got") != "got" or seen.given_kernel or not seen.source.is_clear():
+        return ""
+    for local in seen.source.parts(1, END, "local"):
+        first = None if local.texts[1] else seen.source.first_use(local)
+        if first is None:
+            continue
+        has_none = f"`{local.name}` has no value yet when line {first.line} uses it"
+        if first.kind == "assigned" and first.texts[0] != "=" and _NUMBER.match(local.texts[0]):
+            return f"{has_none}: give it its first value in line {local.line}"
+        is_sum = first.name.endswith("mma_sync") and first.texts[-1:] == (local.name,)
+        if is_sum and "accumulator" in local.texts[0]:
+            return f"{has_none}: fill it before, with `wmma::fill_fragment({local.name}, 0.0f)`"
+    return ""
+
+
 _OLD = {"size": {"n": 9}, "wrong": 9, "count": 9, "got": "1.0", "expected": "5.0", "since": "what was in x before"}
 
 
-@rule("wrong", example=finding("wrong", array="y", index=0, facts=_OLD), seen=Seen(host=True))
+@rule("wrong", example=finding("wrong", array="y", index=0, facts=_OLD | {"warm_up": OF_SETUP}), seen=Seen(host=True))
 def inputs_of_each_run(found: Finding, seen: Seen) -> str:
-    if "since" not in found.facts:
+    if found.facts.get("warm_up") != OF_SETUP:
         return ""
     return "there are new values before each run, in the same place: run() has to take them from there, every time"
+
+
+@rule("wrong", example=finding("wrong", array="y", index=0, facts=_OLD | {"warm_up": OF_THE_RUN_BEFORE}),
+      seen=Seen(host=True))  # fmt: skip
+def order_of_each_run(found: Finding, seen: Seen) -> str:
+    """The results of the run before: the new values come too late, or the results are fetched too early."""
+    if found.facts.get("warm_up") != OF_THE_RUN_BEFORE:
+        return ""
+    return (
+        "something in run() comes too early: a kernel before the new values are where it reads them, or what fetches "
+        "the results before the kernel has written them"
+    )
 
 
 _MISS = {

@@ -192,7 +192,9 @@ def _stored_by_both(found: Finding, seen: Seen) -> list[Part] | None:
 def one_element_of_all_blocks(found: Finding, seen: Seen) -> str:
     """All blocks store to element 0, which the line says itself."""
     accesses = _stored_by_both(found, seen)
-    if accesses is None or found.index != 0 or (accesses and one_index(accesses) != "0"):
+    pointed = [one.name for one in seen.source.parts(found.line or 0, found.line or 0, "pointer")]
+    says = one_index(accesses) == "0" if accesses else Words(found).name in pointed
+    if accesses is None or found.index != 0 or not says:
         return ""
     meant = f"did each block mean {Words(found).name}[blockIdx.x]? "
     return f"{meant}If the element is meant for all of them: use an atomic, or a second launch"
@@ -239,6 +241,10 @@ def one_array_for_two_parameters(found: Finding, seen: Seen) -> str:
         return ""
     first, second = found.names
     return f"the kernel's {first} and {second} are the same memory here: pass two arrays that take turns"
+
+
+def _is_atomic(found: Finding) -> bool:
+    return bool(found.facts.get("instruction", "").startswith(("atom.", "red.")))
 
 
 def _has(role: str, found: Finding) -> bool:
@@ -327,6 +333,10 @@ table(
      finding("order_dependent", "atomic", facts=_IN_ANOTHER_ORDER),
      "an atomic is one step, but nothing holds two of them together, and no block knows that it is the last: change "
      "the element with one atomic, and let the block that draws the last ticket do what is left"),
+    ("zeros_before_it_is_added_to", "uninitialised_read", "",
+     finding("uninitialised_read", space="global", array="sums", facts={"instruction": "atom.global.add.f32"}),
+     "an atomic changes what is there, and outputs and scratch arrays start with garbage values: clear the array in "
+     "a `// zero` line before the launch", lambda found: found.space == "global" and _is_atomic(found)),
     ("the_same_work_twice", "same_value_write", "",
      race("", access("write", 0, 4, block=1), access("write", 0, 4), kind="same_value_write", space="global"),
      "both compute the same index. If each element is to be one thread's work, look at where a thread's index begins, "

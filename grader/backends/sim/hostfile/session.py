@@ -24,6 +24,7 @@ from grader.backends.mappings import PAGE, Span
 from grader.backends.sim.session import START_S, SimSession, as_launches, as_timeline
 from grader.backends.time_limit import TimeLimit
 from grader.errors import GraderFault, SubmissionError, WarpgradeError
+from grader.findings.kinds import kind_of
 from grader.findings.record import from_json
 from grader.launch.source import parameter_names
 from grader.process.channel import ChannelBroken, ChannelClosed, ChannelTimeout
@@ -293,6 +294,9 @@ class HostfileSimSession(Closing):
             findings = tuple(one for one in findings if one.kind != "unfinished")  # it did not come to its end
             if failure in (None, "race") or error.verdict in ("unsupported", "timeout"):
                 failure, diagnostics = error.verdict, error.diagnostics
+                faults = tuple(one for one in findings if kind_of(one.kind).word == failure and one.space)
+                if faults:  # of a kernel, which CUDA only reports
+                    diagnostics, findings = (), (*faults, *(one for one in findings if one not in faults))
         findings = (*findings, *self._device.assembling.not_checked())
         printed, too_much = self._printed()
         printed += "".join(str(report["printed"]) for report in self._reports[-1:])

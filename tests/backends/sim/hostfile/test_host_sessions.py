@@ -243,6 +243,15 @@ def fails(execution, word):
     return all_said(execution)[0]
 
 
+def test_a_kernel_that_leaves_its_array_comes_before_what_cuda_says_of_it(session):
+    """Also where it has raced before: the error that synchronize() raises only reports the fault."""
+    copy = "held['there'].set(held['x'])"
+    late = "with cupy.cuda.Stream(non_blocking=True):\n        " + copy
+    source = HONEST.replace(copy, late).replace("np.int32(rows)", "np.int32(4 * rows)")
+    found = fails(session(source.replace("rows // 32", "rows // 4")).run(case()), "out_of_bounds")
+    assert (found.kind, found.file) == ("out_of_bounds", "sums.cu")
+
+
 def test_an_exception_is_a_crash_with_its_line(session):
     found = fails(session("def setup(m, x, out): pass\ndef run():\n    raise ValueError('no')\n").run(case()), "crash")
     assert (found.file, found.line, found.message) == ("sums_host.py", 3, "ValueError: no")
