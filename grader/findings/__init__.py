@@ -1,1 +1,1 @@
-"""What was found, as records: their kinds in `kinds`, the record in `record`."""
+"""Findings as records: their kinds in `kinds`, the record in `record`, their sentences in `sentences`."""

@@ -1,7 +1,7 @@
-"""Every kind of finding there is: one row each, in the order in which the findings of one report are told. Pure.
+"""All kinds of findings: a row each, in the order in which a report shows them. Pure.
 
-A kind that has no row is a verdict word itself (``compile_error``, ``invalid`` …). docs/verdicts.md has a table that is
-generated from these rows. The simulator's own names are finer; `grader.backends.sim.results` maps them to these.
+A kind without a row is itself a verdict word (``compile_error``, ``invalid`` …). The table in docs/verdicts.md is
+generated from these rows. The simulator's events are finer; `grader.backends.sim.results` maps them to these kinds.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ Severity = Literal["error", "warning", "note"]
 class Kind:
     """One kind of finding.
 
-    ``word`` is the verdict that an error settles; a warning or a note settles none. ``beside`` are the only verdicts
-    with which a warning or a note is shown (None: with any), and ``first_beside`` those of which it is so likely the
-    cause that it comes before the error. ``roles`` are the words for the places of a finding on a host file: for the
-    operation that is accused, and for the others.
+    ``word`` is the verdict of an error; warnings and notes have none. ``beside`` are the verdicts with which a warning
+    or a note is shown (None: all), and ``first_beside`` those for which it is so likely the cause that it comes before
+    the error. ``roles`` are the words for the places of a finding on a host file: for the operation at fault, and for
+    the others.
     """
 
     name: str
     meaning: str  # of the row in docs/verdicts.md
     word: str = ""
     severity: Severity = "error"
-    next_step: str = ""  # where no hint speaks; "" the verdict word has a next step of its own
+    next_step: str = ""  # if there is no hint; "": that of the verdict word
     beside: tuple[str, ...] | None = None
     first_beside: tuple[str, ...] = ()
-    counted: bool = False  # a note on what was counted: on one run, whose note alone is shown
+    counted: bool = False  # a note on the counters of the simulated run: only that run's note is shown
     roles: tuple[str, str] = ("", "")
-    of_host: bool = False  # of a host file; it is drawn in the timeline then
-    says_place: bool = True  # the sentence names the line itself
+    of_host: bool = False  # about a host file; it is drawn in the timeline
+    says_place: bool = True  # the sentence includes the line
 
     @property
     def unordered(self) -> bool:
-        """Whether it is about two operations of a host file that nothing orders."""
+        """Whether it is about two operations of a host file without an order."""
         return self.of_host and self.word == "race"
 
 
@@ -136,14 +136,14 @@ _ROWS = (
 
 KINDS: Mapping[str, Kind] = {kind.name: kind for kind in _ROWS}
 RANKS: Mapping[str, int] = {name: at for at, name in enumerate(KINDS)}
-"""Which finding of a report is told first: it is the cause of what comes later, or says more."""
+"""The order of findings in a report: causes, and findings that say more, come first."""
 
 MISREAD_SHOWS = ("out_of_bounds", "crash", "race", "wrong")
-"""Verdict words that a parameter of the wrong type may lead to: with others, nobody looks for one."""
+"""Verdict words for which a parameter of a wrong type is searched, because it may be the cause."""
 
 
 def kind_of(name: str) -> Kind:
-    """The row of a kind; of a verdict word, which needs none, a row made for it."""
+    """The row of a kind; for a verdict word without a row, a new one."""
     return KINDS.get(name) or Kind(name, "", name, says_place=False)
 
 
@@ -153,5 +153,5 @@ def word_of_kind(name: str) -> str:
 
 
 def is_likely_cause(name: str) -> bool:
-    """Whether a note of that kind says why a result is wrong: the advice begins with it."""
+    """Whether a note of this kind is a likely cause of a wrong result, so that the next step begins with it."""
     return "wrong" in (kind_of(name).beside or ())

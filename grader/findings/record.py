@@ -1,9 +1,9 @@
-"""The record of one finding: what it is and where, as data. Its words are made once, at the end of its case.
+"""The record of one finding: kind, cause, places and facts as data. Its words are made once, at the end of its case.
 
     Finding("race", "between_blocks", places=(Place("write", …), Place("read", …)), facts={…})
 
-A backend makes it; its sentence and what to do about it are made from it.
-What nobody but a person reads (a compiler's message, a launch line that is wrong) is a `Diagnostic` from the start.
+Backends make findings; sentence and hint are made from the record. A message that has no further use as data (of the
+compiler, or about a wrong launch line) is a `Diagnostic` from the start.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Dims = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Finding:
-    """``cause`` is finer than the kind; ``facts`` are what the sentence and the rules need besides, as plain values."""
+    """One finding. ``cause`` is finer than the kind; ``facts`` are further plain values for sentence and hints."""
 
     kind: str
     cause: str = ""
@@ -31,7 +31,7 @@ class Finding:
     block: Dims | None = None
     space: str | None = None
     array: str | None = None
-    names: tuple[str, ...] = ()  # what the kernel calls the array: a name for each parameter that it is
+    names: tuple[str, ...] = ()  # the kernel's parameters that point to the array
     index: int | None = None
     address: int | None = None
     places: tuple[Place, ...] = ()
@@ -46,7 +46,7 @@ class Finding:
         return kind_of(self.kind).severity
 
     def diagnostic(self, message: str, hint: str = "", rule: str = "") -> Diagnostic:
-        """The public record, with its words."""
+        """The public record, with message and hint."""
         accesses = (Access(p.role, p.thread, p.block, p.line) for p in self.places if p.thread and p.block)
         return Diagnostic(
             kind=self.kind, message=message, severity=self.severity, file=self.file, line=self.line,
@@ -61,7 +61,7 @@ class Finding:
 
 
 def from_json(data: Mapping[str, Any]) -> Finding:
-    """A finding as a child tells it: lists are tuples again."""
+    """A finding from the JSON of `Finding.to_json`, with tuples for lists."""
     places = tuple(Place(**_tupled(place)) for place in data["places"])
     facts = {name: tuple(value) if isinstance(value, list) else value for name, value in data["facts"].items()}
     return Finding(**(_tupled(data) | {"places": places, "facts": facts}))

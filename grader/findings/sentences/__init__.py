@@ -1,4 +1,4 @@
-"""The sentence of every finding: fact, place, evidence. Pure; what to do about it says `grader.grading.hints`.
+"""The sentence of every finding: fact, place, evidence. Pure. Hints are in `grader.grading.hints`.
 
 "race on shared partial[49]: written by thread 49 at reduce_v3.cu:14, read by thread 17 at reduce_v3.cu:18, no barrier
 between".
@@ -32,7 +32,7 @@ KINDS = frozenset({*_OF_KERNELS, *_OTHERS, *_PLAIN})
 
 
 def sentence(found: Finding) -> str:
-    """What was found; memory that is gone is used by a kernel's thread, or by an operation of a stream."""
+    """The sentence of a finding."""
     kind = found.kind
     if kind in _PLAIN and not hostfile.is_of_operation(found):
         return _PLAIN[kind].format(w=Words(found), found=found, facts=found.facts)

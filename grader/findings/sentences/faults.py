@@ -1,10 +1,10 @@
-"""Accesses that may not be, what ends a kernel at once, and threads that wait for ever, in words. Pure."""
+"""Sentences of invalid accesses, of faults that end a kernel, and of threads that wait for ever. Pure."""
 
 from __future__ import annotations
 
 from grader.findings.sentences.words import Words, elements, lanes
 
-UNKNOWN = -1  # no block is known that the awaited change depends on
+UNKNOWN = -1  # the block that should change the memory is unknown
 
 PLAIN = {
     "null": "{w.who} uses a null pointer at {w.here}",
@@ -27,7 +27,7 @@ PLAIN = {
     "No output depends on it",
     "unassembled": "registers, and what a GPU would refuse, were not checked: {facts[why]}",
 }
-"""Sentences of kinds that need no more than the thread, the place and a fact."""
+"""Sentences of kinds that need only the thread, the place and a fact."""
 
 
 def out_of_bounds(w: Words) -> str:
@@ -46,7 +46,7 @@ def _beyond(w: Words) -> str:
 
 
 def _too_wide(w: Words) -> str:
-    """One access to several elements, of which at least one is not there."""
+    """One access to several elements, of which at least one is outside."""
     wide, size, holds, offset = w.fact("width"), w.fact("element_bytes"), w.fact("array_bytes"), w.fact("offset")
     first, last = offset // size, (offset + wide - 1) // size
     of = f" of {w.other_name}" if w.other_name else ""
@@ -58,7 +58,7 @@ def _too_wide(w: Words) -> str:
 
 
 def _beyond_launch_line(w: Words) -> str:
-    """Beyond the shared memory that the launch line asked for."""
+    """Past the shared memory of the launch line."""
     holds, offset = w.fact("array_bytes"), w.fact("offset")
     gives = f"the launch line's shared= gives {holds} bytes" if holds else "the launch line has no shared="
     return f"{w.array}, bytes {offset} to {offset + w.fact('width') - 1}, but {gives}"
@@ -75,7 +75,7 @@ def instruction_budget(w: Words) -> str:
 
 
 def launch_limit(w: Words) -> str:
-    """A launch that the simulator does not run, or CUDA would not."""
+    """A launch that the simulator does not run, or that CUDA would refuse."""
     text = w.fact("text")
     if w.found.cause == "cooperative":
         return f"{text}: {w.found.kernel} cannot start"
@@ -83,7 +83,7 @@ def launch_limit(w: Words) -> str:
 
 
 def launch(w: Words) -> str:
-    """A launch that CUDA refuses, because no multiprocessor can hold one block of it."""
+    """A launch that CUDA refuses, because one block needs more than a multiprocessor has."""
     if w.found.cause == "registers":
         needs = f"{w.fact('registers')} registers for each of {w.fact('threads')} threads, {w.fact('in_all')} in total"
         return f"{w.found.kernel} cannot start: it needs {needs}, and a multiprocessor has {w.fact('most')}"
@@ -141,7 +141,7 @@ def _at_grid_sync(w: Words) -> str:
 
 
 def _for_memory(w: Words) -> str:
-    """A thread waits for a change of memory, and so does every block that is resident."""
+    """A thread waits for a change of memory, and so do all resident blocks."""
     resident, blocks, other = w.fact("detail")
     waits = f"at {w.here} for a change of {w.array}"
     if blocks <= resident or other == UNKNOWN:

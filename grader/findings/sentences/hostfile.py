@@ -1,4 +1,4 @@
-"""Sentences of findings on a host file: which operations, what nothing orders, which memory. Pure.
+"""Sentences of findings on a host file: operations, missing order, memory. Pure.
 
 "kernel smooth on stream 2 (streams_host.py:41) reads the device copy of x before the copy on stream 1
 (streams_host.py:38, the 3rd time) that fills it; no event between them".
@@ -29,7 +29,7 @@ def noun(op: Operation) -> str:
 
 
 def stream(number: int, device: int = 0) -> str:
-    """``stream 2``, ``the default stream``; with the device where that is not the first."""
+    """``stream 2``, ``the default stream``; with the device if that is not the first one."""
     name = f"stream {number}" if number else "the default stream"
     return f"{name} of device {device}" if device else name
 
@@ -39,12 +39,12 @@ def stream_of(place: Place) -> str:
 
 
 def location(place: Place) -> str:
-    """``streams_host.py:41``, in a loop ``streams_host.py:41, the 3rd time``; "" where the line is not known."""
+    """``streams_host.py:41``, in a loop ``streams_host.py:41, the 3rd time``; "" if the line is unknown."""
     return f"{place.file}:{place.line}{time_of(place)}" if place.line else ""
 
 
 def time_of(place: Place) -> str:
-    """``, the 3rd time``; "" where the line queued one operation only."""
+    """``, the 3rd time``; "" if the line queued only one operation."""
     return f", the {ordinal(place.occurrence)} time" if place.occurrence else ""
 
 
@@ -66,7 +66,7 @@ def _doer(place: Place, op: Operation) -> str:
 
 
 def is_of_operation(found: Finding) -> bool:
-    """Whether it accuses an operation of a stream, not a thread of a kernel."""
+    """Whether an operation of a stream is at fault, not a thread of a kernel."""
     return "operation" in found.facts
 
 
@@ -74,7 +74,7 @@ def _accused(found: Finding) -> str:
     return _doer(found.places[0], found.facts["operation"])
 
 
-# ------------------------------------------------------------------------------------------------------ what is wrong
+# ------------------------------------------------------------------------------------------------------------ errors
 
 PLAIN = {
     "refused": "{facts[function]} was refused: {facts[error]}; cuda.bindings returns errors and raises nothing",
@@ -101,7 +101,7 @@ def missing_wait(found: Finding) -> str:
 
 
 def unfinished(found: Finding) -> str:
-    """run() returned too early."""
+    """`run()` returned before its work was done."""
     place, op = found.places[0], found.facts["operation"]
     others = found.facts["others"]
     more = f", nor for {counted(others, 'more operation')}" if others else ""
@@ -114,7 +114,7 @@ def unfinished(found: Finding) -> str:
 
 
 def host_conflict(found: Finding) -> str:
-    """Memory of the host that a queued operation uses has changed meanwhile."""
+    """The host changed memory that a queued operation uses."""
     memory, doer = found.facts["memory"], _accused(found)
     if found.cause == "left_by_setup":
         return f"setup() returned while {doer} was still queued; it uses {memory}, which got new values since then"
@@ -123,7 +123,7 @@ def host_conflict(found: Finding) -> str:
 
 
 def use_after_free(found: Finding) -> str:
-    """An operation of a stream uses memory that is gone."""
+    """An operation of a stream uses memory that was freed."""
     line = found.facts["gone_at"]
     gone = {
         "freed": f"which was freed{on_line(line)}",
@@ -134,7 +134,7 @@ def use_after_free(found: Finding) -> str:
 
 
 def cuda_error(found: Finding) -> str:
-    """A kernel used memory that exists, and that it may not use."""
+    """A kernel used memory that its device cannot access."""
     why = (
         f"which kernels of device {found.places[0].device} may not reach"
         if found.cause == "other_device"
@@ -149,7 +149,7 @@ _C_TYPES = {
 
 
 def argument_type(found: Finding) -> str:
-    """A launch passes bytes that the parameter reads as something else."""
+    """A launch passes an argument of another type than the parameter."""
     facts = found.facts
     line = in_brackets(f"{found.file}:{found.line}" if found.line else "")
     given = f"a {'Python' if facts['is_python'] else 'NumPy'} {facts['given']}"
@@ -191,7 +191,7 @@ def no_kernel_in_graph(found: Finding) -> str:
 
 
 def unwritten_copy(found: Finding) -> str:
-    """A copy brought the host what was in fresh memory."""
+    """A copy to the host of memory that was never written."""
     facts = found.facts
     line = f", allocated at line {facts['allocated_at']}" if facts["allocated_at"] else ""
     name = f"{facts['memory']}{line}," if facts["has_name"] or not line else facts["memory"]
@@ -232,7 +232,7 @@ def page_faults(found: Finding) -> str:
 
 
 def l2_window(found: Finding) -> str:
-    """An access-policy window keeps less than it was to."""
+    """An access-policy window keeps less in L2 than intended."""
     facts = found.facts
     if found.cause == "no_window":
         return f"{bytes_words(facts['set_aside'])} of L2 is set aside, and no stream has an access-policy window"
@@ -270,7 +270,7 @@ _KEEPS_LESS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     ),
 }
 
-# ------------------------------------------------------------------------------ what keeps copies and kernels apart
+# ---------------------------------------------------------------------- why copies and kernels do not overlap
 
 
 def no_overlap(found: Finding) -> str:
@@ -321,7 +321,7 @@ _IN_THE_WAY: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 
 
 def _lines(lines: Iterable[int]) -> str:
-    """``lines 24 and 26``; of many the first few, and "" of none."""
+    """``lines 24 and 26``, of many only the first few; "" for none."""
     named: Sequence[int] = list(lines)
     shown = [*map(str, named[:LINES_NAMED]), *(["…"] if len(named) > LINES_NAMED else [])]
     return f"line{'s' * (len(named) > 1)} {listed(shown)}" if shown else ""
@@ -335,4 +335,4 @@ SENTENCES: Mapping[str, Callable[[Finding], str]] = {
         l2_window, no_overlap,
     )
 }  # fmt: skip
-"""What says a finding of a host file, by its kind."""
+"""The function for the sentence of each kind."""

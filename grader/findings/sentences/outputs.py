@@ -1,4 +1,4 @@
-"""A wrong output, a missed technique, and notes on launch lines and parameters, in words. Pure."""
+"""Sentences of wrong outputs, missed techniques, and notes on launch lines and parameters. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PLAIN = {
 
 
 def technique(found: Finding) -> str:
-    """A right answer that does not do what its step is about."""
+    """A right result without the technique of its step."""
     facts = found.facts
     if found.cause == "no_kernel":
         return "run() launched no kernel: the host computed the answer by itself"
@@ -25,7 +25,7 @@ def technique(found: Finding) -> str:
 
 
 def passes(found: Finding) -> str:
-    """A pass has not as many blocks as its `by` leaves elements. Right where a block stores several."""
+    """A pass has another number of blocks than its `by` leaves elements, which is right if a block stores several."""
     disagree = disagreement(found.facts["line"], found.facts["blocks"], found.facts["leaves"])
     return f"{disagree}. A kernel in which each block stores one element needs one block for each of them"
 
@@ -61,7 +61,7 @@ def wrong(found: Finding) -> str:
 
 
 def _values(facts: Mapping[str, Any]) -> str:
-    """``got 3.0, expected 8.0 (a[37] = 3.0, b[37] = 5.0)``, or that nobody wrote it."""
+    """``got 3.0, expected 8.0 (a[37] = 3.0, b[37] = 5.0)``, or that it was never written."""
     made_of = f" ({facts['inputs']})" if facts.get("inputs") else ""
     return f"{_GOT[facts.get('value', 'got')].format(**facts)} expected {facts['expected']}{made_of}"
 
@@ -82,7 +82,7 @@ def _how_many(count: int, of: int) -> str:
 
 
 def _guess(found: Finding) -> str:
-    """What the whole array looks like: "the array is a copy of a", "" where nothing fits."""
+    """A pattern in the whole array: "the array is a copy of a"; "" if there is none."""
     words = _GUESSES.get(found.cause, "")
     return words(found) if callable(words) else words.format(found=found, facts=found.facts)
 

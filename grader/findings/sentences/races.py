@@ -1,4 +1,4 @@
-"""Two accesses that nothing orders, in words. Pure."""
+"""Sentences of races: two accesses without an order. Pure."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def missing_fence(w: Words) -> str:
 
 
 MOST_LINES = 3
-"""That the sentence names."""
+"""Maximum of lines in the sentence."""
 
 
 def order_dependent(w: Words) -> str:
-    """Right in the usual order of the simulator, and not in another that a GPU may choose as well."""
+    """Right in the simulator's usual order, but not in another order that a GPU may choose."""
     start = "the answer depends on the order in which warps and blocks run: in another order that a GPU may choose, "
-    roles: dict[int, list[str]] = {}  # a line may hold several
+    roles: dict[int, list[str]] = {}  # by line, which may have several accesses
     for role, line in w.fact("accesses"):
         roles.setdefault(line, []).append(_STRONG[role])
     lines = [f"line {line} ({listed(words)})" for line, words in roles.items()]
@@ -47,7 +47,7 @@ def _two(w: Words, *, with_block: bool) -> str:
 
 
 def missing_async_wait(w: Words) -> str:
-    """A copy was in flight: the first access started it, the second came before its wait."""
+    """A copy was in flight: the first place started it, and the second access came before its wait."""
     copy, own = w.found.places
     blocks = copy.block != own.block
     itself = (copy.thread, copy.block) == (own.thread, own.block)

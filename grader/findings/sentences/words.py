@@ -1,4 +1,4 @@
-"""What sentences are made of: the array, the thread and the place of a kernel's finding, in words. Pure."""
+"""Phrases of sentences: the array, the thread and the place of a kernel's finding. Pure."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _VERBS = {"read": "read", "write": "written", "atomic": "updated atomically", "c
 
 
 class Words:
-    """Pieces of sentences about one finding."""
+    """Phrases for one finding."""
 
     def __init__(self, found: Finding) -> None:
         self.found = found
-        self.name = " or ".join(found.names) or found.array or ""  # as the student's kernel has it
+        self.name = " or ".join(found.names) or found.array or ""  # in the student's kernel
 
     def fact(self, name: str, otherwise: Any = None) -> Any:
         return self.found.facts.get(name, otherwise)
 
     @property
     def array(self) -> str:
-        """``shared partial[49]``, ``src[3] (array x)``, or the address where no array is near."""
+        """``shared partial[49]``, ``src[3] (array x)``, or the address if no array is near."""
         found = self.found
         if found.array is None or self.fact("offset") is None:
             where = f"address {found.address:#x}" if found.address is not None else "memory"
@@ -32,21 +32,23 @@ class Words:
 
     @property
     def element(self) -> str:
-        """``shared partial[49]`` or ``src[3]``, of an array that is known."""
+        """``shared partial[49]`` or ``src[3]``, of a known array."""
         space, index = self.found.space, self.found.index
         where = f" (byte {self.fact('offset')})" if index is None else f"[{index}]"
         return f"{'' if space in (None, 'global') else f'{space} '}{self.name}{where}"
 
     @property
     def other_name(self) -> str:
-        """``array x``, where the kernel calls it something else; ``memory allocated at line 12`` where it has none."""
+        """``array x``, if the kernel has another name for it; ``memory allocated at line 12`` if it has no name; else
+        "".
+        """
         name = self.found.array
         if name is None or self.name == name:
             return ""
         return name[1:-1] if name.startswith("(") else f"array {name}"
 
     def thread(self, thread: Dims | None, block: Dims | None = None) -> str:
-        """``thread 5 of block 2``; as many numbers as the launch has axes."""
+        """``thread 5 of block 2``, with as many numbers as the launch has dimensions."""
         of_block, of_grid = self.found.axes
         out = f"thread {index_words(thread or (0, 0, 0), of_block)}"
         return out if block is None else f"{out} of block {index_words(block, of_grid)}"

@@ -1,4 +1,4 @@
-"""What to do about a finding: one list of rules, of which the first that speaks is heard.
+"""Hints for findings: one list of rules, of which the first that has a hint is used.
 
 in_words(found, seen) -> Diagnostic        its sentence, the rule's hint, and the rule's name
 """
@@ -18,21 +18,21 @@ RULES: tuple[Rule, ...] = tuple(
     for module in (fragments, bounds, hostfile, races, copies, faults, outputs)
     for rule in RULES_OF[module.__name__.rpartition(".")[2]]
 )
-"""Every rule, in the order in which they are asked."""
+"""All rules, in the order in which they are tried."""
 
 
 def hint(found: Finding, seen: Seen) -> tuple[str, str]:
-    """The hint, and the name of the rule that speaks; both "" where none does."""
+    """The hint, and the name of its rule; both "" if no rule has one."""
     spoken = ((rule.speaks(found, seen), rule.name) for rule in RULES)
     return next((answer for answer in spoken if answer[0]), ("", ""))
 
 
 UNEVEN_PASS = "bounds.uneven_pass"
-"""The rule that says what a note on uneven passes would say again."""
+"""The rule whose hint makes the note on uneven passes superfluous."""
 
 
 def about_type(found: Diagnostic, seen: Seen) -> Diagnostic:
-    """What a backend has put into words itself: with another hint where the type of a parameter explains it."""
+    """A backend's diagnostic, with another hint if a parameter of a wrong type explains it."""
     says = bounds.type_of_the_array(Finding(found.kind, array=found.array), seen)
     return replace(found, hint=says, rule="bounds.type_of_the_array") if says else found
 
@@ -49,7 +49,7 @@ AT_AN_ACCESS = (
 
 
 def _placed(found: Finding, seen: Seen) -> Finding:
-    """The finding in the lines that access its array."""
+    """The finding with its lines moved to the accesses of its array, because the compiler may move instructions."""
     names = (*found.names, found.array or "")
     if found.kind not in AT_AN_ACCESS or not found.array:
         return found
@@ -62,6 +62,6 @@ def _placed(found: Finding, seen: Seen) -> Finding:
 
 
 def in_words(found: Finding, seen: Seen) -> Diagnostic:
-    """The finding in words."""
+    """The finding as a diagnostic with sentence and hint."""
     found = _placed(found, seen)
     return found.diagnostic(sentence(found), *hint(found, seen))

@@ -1,4 +1,4 @@
-"""What to do about an access outside of an array: which condition, launch line, index or type is at fault."""
+"""Hints for accesses outside arrays: the condition, launch line, index or type at fault."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _READS = (Misread("k", SourceParameter("const double* a", "a", "double"), "a", "
 
 @rule(example=finding("wrong", "overwritten", array="a"), seen=Seen(misread=_READS))
 def type_of_the_array(found: Finding, seen: Seen) -> str:
-    """A kernel's parameter of another type than its array: the likely cause of a wrong output, and of stray accesses.
+    """A parameter of another type than its array, which is the likely cause of wrong outputs and stray accesses.
 
-    This rule and the next one are asked before all others.
+    This rule and the next one come before all others.
     """
     arrays = [one.array for one in seen.misread]
     if not arrays or (found.kind not in ("wrong", "parameter_type") and found.array not in arrays):
@@ -46,7 +46,7 @@ def type_of_the_array(found: Finding, seen: Seen) -> str:
 
 @rule(example=stray("beyond_end", 64, 63, facts={"launched_at": "k_host.py:9"}), seen=Seen(given_kernel=True))
 def arguments_of_the_launch(found: Finding, seen: Seen) -> str:
-    """Of what goes wrong in a kernel that is given; the row "launched" of the report has the arguments."""
+    """An error in a given kernel: its launch is at fault. The row "launched" of the report has the arguments."""
     place = found.facts.get("launched_at")
     if not seen.given_kernel or not place or found.kind == "null" or found.severity != "error":
         return ""
@@ -84,12 +84,12 @@ def _launches(found: Finding, seen: Seen) -> list[Launch]:
 
 
 def _scratch(found: Finding, seen: Seen) -> int | None:
-    """The elements of the array, if it is a scratch array."""
+    """The number of elements of the array, if it is a scratch array; else None."""
     return next((scratch.count for scratch in seen.plan.scratch if scratch.name == found.array), None)
 
 
 def _blocks_of_one_element(found: Finding, seen: Seen) -> int:
-    """The blocks of the largest launch, where the index is the number of a block, and not the first; else 0."""
+    """The blocks of the largest launch, if the index is the block's number and not 0; else 0."""
     number, *rest = found.block or (0, 0, 0)
     is_its_number = not any(rest) and number > 0 and found.index == number
     return max((math.prod(one.grid) for one in _launches(found, seen)), default=0) if is_its_number else 0
@@ -136,7 +136,7 @@ def _starts(found: Finding, seen: Seen, blocks: int) -> str:
 @rule("out_of_bounds", cause="beyond_launch_line",
       example=stray("beyond_launch_line", 16, 16, space="shared", facts={"dynamic": True}))  # fmt: skip
 def too_little_for_the_block(found: Finding, seen: Seen) -> str:
-    """The launch line's shared memory has not an element for every thread; a wild index gets the general advice."""
+    """The launch line's shared memory has not an element for every thread. Not for an index that is far too large."""
     wide = found.facts["width"]
     needed = found.facts["offset"] + wide
     if needed > LARGEST_SHARED_BYTES:
@@ -147,7 +147,7 @@ def too_little_for_the_block(found: Finding, seen: Seen) -> str:
 
 @rule("out_of_bounds", example=stray("too_wide", 1020, 1022, facts={"width": 16}), cause="too_wide")
 def wide_access(found: Finding, seen: Seen) -> str:
-    """One access to several elements, of which at least one is not there."""
+    """One access to several elements, of which at least one is outside the array."""
     wide, size = found.facts["width"], found.facts["element_bytes"]
     are, first = f"{wide} bytes are {wide // size} elements", found.facts["offset"] // size
     if found.facts.get("misaligned"):
@@ -178,7 +178,7 @@ _MANY = Seen(
 
 @rule("out_of_bounds", example=stray("before_start", -32768, 65536), seen=_MANY)
 def variable_too_short_for_the_grid(found: Finding, seen: Seen) -> str:
-    """A ``short`` that numbers more threads than it can."""
+    """A variable of type ``short`` for the numbers of more threads than it can count."""
     for access in of_the_access(found, seen.source):
         short = narrow(" + ".join(access.texts), seen.source, access.line)
         threads = max((math.prod((*one.grid, *one.block)) for one in _launches(found, seen)), default=0)
@@ -195,7 +195,7 @@ def variable_too_short_for_the_grid(found: Finding, seen: Seen) -> str:
     cause="beyond_end",
 )
 def index_in_the_whole_grid(found: Finding, seen: Seen) -> str:
-    """The index is blockIdx.x * blockDim.x + threadIdx.x, which shared memory does not go by."""
+    """Shared memory is indexed with blockIdx.x * blockDim.x + threadIdx.x."""
     (thread, *rest), (block, *others) = found.thread or (0, 0, 0), found.block or (0, 0, 0)
     threads = found.facts.get("block_threads", 0)
     of_the_grid = not any((*rest, *others)) and block > 0 < threads and found.index == block * threads + thread
@@ -217,7 +217,7 @@ def index_made_of_the_block(found: Finding, seen: Seen) -> str:
     return f"{own}, and the index `{grows[0]}` grows with blockIdx: count with threadIdx alone" if grows else ""
 
 
-# -------------------------------------------------------------------- what the conditions around the access let through
+# ----------------------------------------------------------------------------------------- conditions around the access
 
 
 def _indexed(found: Finding, seen: Seen) -> tuple[str, dict[str, Bound]]:
@@ -229,7 +229,7 @@ def _indexed(found: Finding, seen: Seen) -> tuple[str, dict[str, Bound]]:
 
 @rule("out_of_bounds", example=stray("beyond_end", 63, 63), seen=kernel("if (t <= 63) src[t] = 1;"), cause="beyond_end")
 def one_too_many(found: Finding, seen: Seen) -> str:
-    """A bound that is let through itself: of the index, or of the row or the column that it is made of."""
+    """``<=`` instead of ``<``: for the index, or for its row or column."""
     index, known = _indexed(found, seen)
     matrix = _matrix(found, seen, index, known)
     if matrix is None:
@@ -247,10 +247,10 @@ def one_too_many(found: Finding, seen: Seen) -> str:
 
 
 def _matrix(found: Finding, seen: Seen, index: str, known: dict[str, Bound]) -> Matrix | None:
-    """The index as one of a matrix; where a thread goes on by some step, that is no row.
+    """The index as row and column of a matrix; None if the factor is a stride, not the length of a row.
 
-    A step is made of the threads of a grid or a block, or what would be the column goes through the whole array. Of a
-    device function's parameter nothing is known.
+    It is a stride if it is made from the threads of a grid or a block, or if the column is bounded by the length of the
+    whole array. For a parameter of a device function nothing is known.
     """
     matrix = as_matrix(index, known)
     if matrix is None:
@@ -264,7 +264,7 @@ def _matrix(found: Finding, seen: Seen, index: str, known: dict[str, Bound]) -> 
 
 
 def _is_whole(matrix: Matrix, known: dict[str, Bound], found: Finding, seen: Seen) -> bool:
-    """Whether row and column have bounds whose product is the array's length."""
+    """Whether the product of the bounds of row and column is the array's length."""
     column, row = known.get(matrix.column), known.get(matrix.row)
     rows, columns = (_value(bound.more, found, seen) if bound else None for bound in (row, column))
     if column is None or column.more != matrix.length or rows is None or columns is None:
@@ -273,7 +273,7 @@ def _is_whole(matrix: Matrix, known: dict[str, Bound], found: Finding, seen: See
 
 
 def _value(name: str, found: Finding, seen: Seen) -> int | None:
-    """The value of a number, or of a kernel's parameter."""
+    """The value of a number, or of a kernel's integer parameter; None if unknown."""
     if name.isdigit():
         return int(name)
     for launch in seen.plan.launches:
@@ -287,7 +287,7 @@ def _value(name: str, found: Finding, seen: Seen) -> int | None:
 @rule("out_of_bounds", example=stray("beyond_end", 64, 63), cause="beyond_end",
       seen=kernel("if (r < rows && c < cols) src[c * cols + r] = 1;"))  # fmt: skip
 def length_of_a_row(found: Finding, seen: Seen) -> str:
-    """Row and column are inside, but a row of the index is not as long as the column may be."""
+    """Row and column have bounds, but the index multiplies the row by another length than that of a row."""
     index, known = _indexed(found, seen)
     matrix = _matrix(found, seen, index, known)
     if matrix is None or not {matrix.row, matrix.column} <= known.keys() or known[matrix.column].more == matrix.length:
@@ -299,7 +299,7 @@ def length_of_a_row(found: Finding, seen: Seen) -> str:
 @rule("out_of_bounds", example=stray("beyond_end", 64, 63), cause="beyond_end",
       seen=kernel("if (c < cols) src[r * cols + c] = 1;"))  # fmt: skip
 def row_or_column_that_nothing_bounds(found: Finding, seen: Seen) -> str:
-    """Of row and column one is inside, and the condition does not look at the other."""
+    """Only one of row and column has a bound."""
     index, known = _indexed(found, seen)
     matrix = _matrix(found, seen, index, known)
     if matrix is None or (matrix.column in known and known[matrix.column].more != matrix.length):
@@ -314,7 +314,7 @@ def row_or_column_that_nothing_bounds(found: Finding, seen: Seen) -> str:
 
 @rule("out_of_bounds", example=stray("beyond_end", 63, 63), seen=kernel("if (t < 64) src[t] = 1;"))
 def condition_lets_it_through(found: Finding, seen: Seen) -> str:
-    """The condition at the access lets the index through: quote both."""
+    """The condition at the access is true for the index: quote both."""
     line, index = found.line or 0, found.index
     accesses = (
         of_the_access(found, seen.source) if index is not None and index >= 0 and found.thread is not None else []
@@ -337,7 +337,7 @@ def condition_lets_it_through(found: Finding, seen: Seen) -> str:
 @rule("out_of_bounds", example=stray("beyond_end", 63, 63), cause="beyond_end",
       seen=kernel("const float* p = src + n * threadIdx.x; p[t] = 1;"))  # fmt: skip
 def pointer_into_the_array(found: Finding, seen: Seen) -> str:
-    """An access through a pointer that begins somewhere in the array."""
+    """An access through a pointer to a place in the array."""
     accesses = of_the_access(found, seen.source)
     names = {access.name for access in accesses}
     local = seen.source.local(accesses[0].name, found.line or 0) if len(names) == 1 else None
@@ -351,7 +351,7 @@ def pointer_into_the_array(found: Finding, seen: Seen) -> str:
 @rule("out_of_bounds", example=stray("beyond_end", 63, 63, line=5), seen=kernel("if (t >= 64) return;", "src[t] = 1;"),
       cause="beyond_end")  # fmt: skip
 def bound_lets_it_through(found: Finding, seen: Seen) -> str:
-    """A loop, or an `if` that returns, has a bound for a part of the index."""
+    """A loop, or an `if` that returns, bounds a part of the index."""
     index, known = _indexed(found, seen)
     about = [at for at in known.values() if words(at.less) & words(index)]
     if not about:
@@ -378,7 +378,7 @@ def before_the_array(found: Finding, seen: Seen) -> str:
 @rule("out_of_bounds", cause="beyond_end",
       example=stray("beyond_end", 64, 64, space="shared", array="part", facts={"dynamic": True}))  # fmt: skip
 def beyond_what_the_launch_line_gives(found: Finding, seen: Seen) -> str:
-    """Beyond shared memory of the launch line's size, although that has an element for every thread."""
+    """Past the launch line's shared memory, although that has an element for every thread."""
     if not found.facts.get("dynamic"):
         return ""
     count, who = _count(found), Words(found).thread(found.thread)

@@ -1,4 +1,4 @@
-"""Which wait an asynchronous copy lacks: one that stands there and is too weak, or the one of its library."""
+"""Hints for asynchronous copies without a wait: the wait of its library, or a wait that is too weak."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OWN = race("own_copy", access("copy", 5, 4), access("read", 5, 6), kind=_KIND)
 
 
 def _waits(source: SourceView, first: int = 1, last: int = END) -> Iterator[tuple[int, str]]:
-    """The waits for groups in these lines, each with how many of the newest it leaves in flight, as it says that."""
+    """The waits for groups in these lines: line, and the text of the number of newest groups that stay in flight."""
     for part in source.parts(first, last, "call", "asm"):
         if part.kind == "call" and part.name.endswith("wait_prior"):
             yield part.line, "".join(part.texts[:1])
@@ -29,7 +29,7 @@ def _waits(source: SourceView, first: int = 1, last: int = END) -> Iterator[tupl
 @rule(_KIND, example=_OWN,
       seen=kernel("__pipeline_memcpy_async(a, b, 4);", "__pipeline_wait_prior(0);", "x = part[3];"))  # fmt: skip
 def group_that_is_never_closed(found: Finding, seen: Seen) -> str:
-    """Copies that no line makes a group of, though one waits for groups."""
+    """Copies that are not committed as a group, but there is a wait for groups."""
     waits = [line for line, _ in _waits(seen.source)]
     if not waits or any(map(_closes_a_group, seen.source.parts(1, END, "call", "asm", "error"))):
         return ""
@@ -40,13 +40,13 @@ def group_that_is_never_closed(found: Finding, seen: Seen) -> str:
 
 
 def _closes_a_group(part: Part) -> bool:
-    """Whether a part closes a group, or may hide what does."""
+    """Whether a part closes a group, or may contain code that does."""
     return part.kind == "error" or any(name in f"::{part.name}{part.texts[:1]}" for name in _COMMITS)
 
 
 @rule(_KIND, example=_OWN, seen=kernel("__pipeline_commit();", "__pipeline_wait_prior(1);", "x = part[3];"))
 def wait_that_leaves_groups(found: Finding, seen: Seen) -> str:
-    """What the nearest wait before the access leaves in flight."""
+    """The nearest wait before the access leaves too many groups in flight."""
     line, newest = _last_wait(seen.source, found.line or 0)
     threads = {(place.thread, place.block) for place in found.places}
     if found.space != "shared" or len(threads) != 1 or newest in ("", "0"):  # of two threads one may only be late
@@ -59,14 +59,14 @@ def wait_that_leaves_groups(found: Finding, seen: Seen) -> str:
 
 
 def _last_wait(source: SourceView, last: int) -> tuple[int, str]:
-    """The line of the function's last wait before ``last``, and how many groups it leaves."""
+    """The line of the function's last wait before ``last``, and the number of groups that it leaves in flight."""
     function = source.function(last)
     first = function.line if function else last
     return max(_waits(source, first, last - 1), default=(0, "")) if source.is_clear(first, last) else (0, "")
 
 
 def _starts_the_copy(found: Finding, seen: Seen, *functions: str) -> bool:
-    """Whether the line that starts the copy calls one of these."""
+    """Whether the line that starts the copy calls one of these functions."""
     line = next((place.line for place in found.places if place.role == "copy"), None) or 0
     return any(part.name in functions for part in seen.source.parts(line, line, "call"))
 

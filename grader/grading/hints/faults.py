@@ -1,4 +1,4 @@
-"""What to do about what ends a kernel at once, and about threads that wait for others which never come."""
+"""Hints for faults that end a kernel, and for threads that wait for ever."""
 
 from __future__ import annotations
 

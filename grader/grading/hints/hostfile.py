@@ -1,4 +1,4 @@
-"""What to do about a finding on a host file: which wait, which stream, which buffer."""
+"""Hints for findings on a host file: waits, streams, buffers."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ def _place(line: int, number: int, role: str = "accused", **more: Any) -> Place:
 
 
 def _about(kind: str, cause: str, op: dict[str, Any], *others: Place, stream: int = 1, **facts: Any) -> Finding:
-    """A finding that accuses an operation which line 20 queues on a stream."""
+    """A finding on an operation that line 20 queues on a stream."""
     own, fields = _place(20, stream), {name: facts.pop(name) for name in ("kernel", "array") if name in facts}
     return Finding(kind, cause, FILE, 20, places=(own, *others), facts={"operation": op, **facts}, **fields)
 
 
 def _at(kind: str, cause: str = "", **facts: Any) -> Finding:
-    """A finding about line 14."""
+    """A finding on line 14."""
     return Finding(kind, cause, FILE, 14, facts=facts)
 
 
 def _race(cause: str = "read_before_written", first: dict[str, Any] | None = None, **facts: Any) -> Finding:
-    """The kernel of line 20 on stream 1, and what line 16 queues on stream 2."""
+    """A race of the kernel of line 20 on stream 1 with an operation of line 16 on stream 2."""
     when = facts.pop("when", "")
     other = _place(16, facts.pop("on", 2), "other", when=when)
     first = first or _op("to_device", "x")
     return _about("missing_wait", cause, _op(), other, memory="the device copy of x", first=first, **facts)
 
 
-# --------------------------------------------------------------------------------------- operations that nothing orders
+# -------------------------------------------------------------------------------------------- operations without order
 
 
 _COPY_BESIDE = {"operation": _op("to_device", "x"), "captured": 1, "line": 16, "stream": [2, 0]}
@@ -50,7 +50,7 @@ _COPY_BESIDE = {"operation": _op("to_device", "x"), "captured": 1, "line": 16, "
 
 @rule("missing_wait", example=_race(beside=_COPY_BESIDE))
 def meant_for_the_graph(found: Finding, seen: Seen) -> str:
-    """One of the two is not in the graph to which it was meant to belong."""
+    """One of the two operations is not in the graph for which it was meant."""
     beside = found.facts.get("beside")
     if beside is None:
         return ""
@@ -63,7 +63,7 @@ def meant_for_the_graph(found: Finding, seen: Seen) -> str:
 
 
 def _captured_instead(op: dict[str, Any]) -> str:
-    """What makes an operation part of the graph that was being captured while it went into another stream."""
+    """How to capture an operation that was queued on another stream than the captured one."""
     if op["kind"] in ("kernel", "fill"):
         return "put it inside `with stream:`, with the stream that is being captured"
     return "copy on the stream that is being captured, by a call that does not wait: memcpyAsync(…, stream.ptr)"
@@ -84,7 +84,7 @@ _TOO_EARLY = {"line": 19, "recorded": 15, "stream": [2, 0], "too_early": True}
 
 @rule("missing_wait", example=_race(wait=_TOO_EARLY))
 def event_recorded_too_early(found: Finding, seen: Seen) -> str:
-    """There is a wait, for an event of the right stream that was recorded before the operation was queued."""
+    """There is a wait, but for an event that was recorded before the operation was queued."""
     wait = found.facts.get("wait")
     if wait is None or not wait["too_early"]:
         return ""
@@ -94,7 +94,7 @@ def event_recorded_too_early(found: Finding, seen: Seen) -> str:
 
 @rule("missing_wait", example=_race(wait=_TOO_EARLY | {"stream": [3, 0], "too_early": False}))
 def event_of_another_stream(found: Finding, seen: Seen) -> str:
-    """There is a wait, for an event of another stream."""
+    """There is a wait, but for an event of another stream."""
     wait = found.facts.get("wait")
     if wait is None or wait["too_early"]:
         return ""
@@ -121,7 +121,7 @@ def record_an_event(found: Finding, seen: Seen) -> str:
     first, second = found.facts["first"], found.facts["operation"]
     event = f"an event on {stream_of(found.places[1])} after {noun(first)}{_line(found.places[1].line)}"
     other = stream_of(found.places[0])
-    # From outside, only a whole graph can be waited for, or wait; the streams inside of it are those of its capture.
+    # Outside a graph, one can only wait for the whole graph, or let it wait: its inner streams existed at its capture.
     if first["in_graph"] and not second["in_graph"]:
         event = "an event after the launch of the graph, on the stream of that launch,"
     if second["in_graph"] and not first["in_graph"]:
@@ -130,7 +130,7 @@ def record_an_event(found: Finding, seen: Seen) -> str:
 
 
 def _or_else(found: Finding) -> str:
-    """Other ways, and what is often not known about the two."""
+    """Alternatives, and facts about streams and copies that people often do not know."""
     second, first = found.places
     hint = "; or put both on one stream" if first.device == second.device else ""
     if found.cause != "read_before_written":
@@ -190,7 +190,7 @@ _ORDER = {"cause": "stage_by_stage", "before": "to_device", "count": 2, "lines":
 
 @rule("no_overlap", example=_at("no_overlap", "stage_by_stage", causes=[_ORDER]))
 def side_by_side(found: Finding, seen: Seen) -> str:
-    """About the first cause only: nobody is told to do what is done already."""
+    """A hint for the first cause only: the others may be consequences."""
     if found.cause != "default_stream":
         return _SIDE_BY_SIDE[found.cause]
     cure = (
@@ -210,7 +210,7 @@ _SIDE_BY_SIDE = {
     "busy_host": "make fewer and larger chunks: each call costs the host some microseconds",
 }
 
-# --------------------------------------------------------------------------------------- what is always said of a cause
+# ------------------------------------------------------------------------------------------ one hint for each cause
 
 _GONE: dict[str, Any] = {"memory": "the device copy of x", "gone_at": 12}
 _FRESH: dict[str, Any] = {"memory": "the device copy of out", "bytes": 4096, "allocated_at": 9, "has_name": True}

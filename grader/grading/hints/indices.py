@@ -1,4 +1,4 @@
-"""The index of an access as the source writes it: its terms, what bounds each of them, and what it is made of. Pure."""
+"""The index of an access in the source: its terms, their bounds, and the names on which it depends. Pure."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from grader.grading.source_view import SourceView
 
 _CAST = re.compile(r"\((?:(?:const|unsigned|signed|long|short|int|char|size_t|ptrdiff_t|u?int\d+_t)\s*)+\)")
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_ODD_NUMBER = re.compile(r"\b\d+[A-Za-z_]")  # 0x1F, 10u: no numbers of Python
-MOST_STEPS = 16  # of variables that are made of others
+_ODD_NUMBER = re.compile(r"\b\d+[A-Za-z_]")  # 0x1F, 10u: not valid or not the same in Python
+MOST_STEPS = 16  # from a variable to the variables in its initial value
 
 NARROW: Mapping[str, int] = {
     "char": 127, "signed char": 127, "int8_t": 127, "unsigned char": 255, "uint8_t": 255,
@@ -25,7 +25,7 @@ NARROW: Mapping[str, int] = {
 
 @dataclass(frozen=True)
 class Bound:
-    """``less < more``, or ``less <= more``, is true at an access; ``by_leaving``: because others return before it."""
+    """``less < more`` (or ``less <= more``) is true at an access; ``by_leaving``: other threads return before it."""
 
     less: str
     more: str
@@ -43,7 +43,7 @@ class Matrix:
 
 
 def plain(text: str) -> str:
-    """An expression without casts, blanks and brackets that mean nothing; as it is where it is more than arithmetic."""
+    """An expression without casts, blanks and superfluous parentheses; if it is not arithmetic, only without blanks."""
     code = _tree(text)
     return ast.unparse(code) if code is not None else "".join(text.split())
 
@@ -63,20 +63,20 @@ def words(text: str) -> set[str]:
 
 
 def of_the_access(found: Finding, source: SourceView) -> list[Part]:
-    """The accesses to the array of a finding in its line; to any array, where none has its name."""
+    """The accesses in the finding's line to its array; to any array, if none has its name."""
     accesses, name = source.elements(found.line or 0), found.names[-1] if found.names else found.array
     return [one for one in accesses if one.name == name] or accesses
 
 
 def one_index(accesses: Iterable[Part]) -> str:
-    """The index of accesses that have the same, and only this one; of a member it counts other elements."""
+    """The index that all accesses have, if they have only one dimension; else "". Not of members (``a[i].x``)."""
     indices = {access.texts if access.kind == "element" else () for access in accesses}
     one = indices.pop() if len(indices) == 1 else ()
     return one[0] if len(one) == 1 else ""
 
 
 def bounds(source: SourceView, access: Part) -> dict[str, Bound]:
-    """What is known to be less than something at an access, as conditions, loops and guards say."""
+    """The upper bounds of expressions at an access, by expression: from conditions, loops and guards."""
     known: dict[str, Bound] = {}
     for one in source.comparisons_at(access):
         less, more = one.texts if one.name in ("<", "<=") else reversed(one.texts)
@@ -86,7 +86,9 @@ def bounds(source: SourceView, access: Part) -> dict[str, Bound]:
 
 
 def as_matrix(index: str, known: Mapping[str, Bound]) -> Matrix | None:
-    """Its parts, where it is clear which factor is the row: the bounded one, or the one that bounds nothing."""
+    """The row, its length and the column of an index, if it is clear which factor is the row: it has a bound, or the
+    other one is a bound.
+    """
     code = _tree(index)
     if not isinstance(code, ast.BinOp) or not isinstance(code.op, ast.Add):
         return None
@@ -106,7 +108,7 @@ def as_matrix(index: str, known: Mapping[str, Bound]) -> Matrix | None:
 
 
 def made_of(index: str, source: SourceView, line: int) -> set[str]:
-    """The names in an expression, and in the first values of the variables that it is made of."""
+    """The names in an expression, and in the initial values of its variables, and of theirs."""
     names, waiting = set[str](), words(index)
     for _ in range(MOST_STEPS):
         names |= waiting
@@ -116,7 +118,7 @@ def made_of(index: str, source: SourceView, line: int) -> set[str]:
 
 
 def narrow(index: str, source: SourceView, line: int) -> tuple[str, str, int] | None:
-    """A variable of the index whose type is too short to number threads: its name, its type, its largest value."""
+    """A variable of the index whose type is too narrow for numbers of threads: its name, its type, its maximum."""
     for name in sorted(words(index)):
         local = source.local(name, line)
         type_name = local.texts[0] if local else ""

@@ -1,4 +1,4 @@
-"""What to do about a wrong output that shows more than that, and about counters that miss what the step is about."""
+"""Hints for wrong outputs whose cause can be recognised, and for missed techniques."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _UNWRITTEN = ("unwritten", "unwritten_or_computed")
 @rule("wrong", example=finding("wrong", array="y", index=0, names=("src",), facts=_ALONE),
       seen=kernel("if (t == 0) return;", "src[0] = 1;"))  # fmt: skip
 def return_before_the_store(found: Finding, seen: Seen) -> str:
-    """The one output was never written: a thread may have left before the store, which nothing else holds it from."""
+    """The only output element was never written, and a thread may have returned before its store."""
     if seen.host or found.facts.get("value") not in _UNWRITTEN or found.facts.get("count") != 1:
         return ""  # a host file may have left it where it was
     left = seen.source.first_return()
@@ -42,7 +42,7 @@ _FROM = {"size": {"n": 65}, "wrong": 1, "count": 65, "value": "unwritten", "expe
 @rule("wrong", example=finding("wrong", array="y", index=64, names=("src",), facts=_FROM),
       seen=_launch(1, "if (i < n) src[i] = 1;"))  # fmt: skip
 def grid_that_ends_before_the_array(found: Finding, seen: Seen) -> str:
-    """The first element that nobody wrote is the one after the launch's last thread, and no thread has several."""
+    """The first unwritten element is the one after the launch's last thread, and each thread has one element."""
     launches = [one for one in seen.plan.launches if found.array in one.args]
     threads = max((math.prod((*one.grid, *one.block)) for one in launches), default=0)
     unwritten = found.facts.get("value") in _UNWRITTEN and found.index == threads > 0
@@ -60,7 +60,7 @@ _MANY = {"size": {"n": 70000}, "wrong": 9, "count": 70000, "value": "unwritten",
 @rule("wrong", example=finding("wrong", array="y", index=65536, facts=_MANY),
       seen=kernel("unsigned short i = blockIdx.x * blockDim.x + threadIdx.x;"))  # fmt: skip
 def variable_that_begins_again(found: Finding, seen: Seen) -> str:
-    """Right up to the largest value of a variable that numbers the threads."""
+    """The first wrong element is the one after the largest value of a variable for thread numbers."""
     for local in seen.source.parts(1, END, "local"):
         short = narrow(local.name, seen.source, local.last)
         if short is not None and found.index == short[2] + 1:
@@ -122,7 +122,7 @@ _MISS = {
 
 @rule("technique", example=finding("technique", "missed", facts=_MISS | {"question": "`grade device`"}))
 def what_limits_the_warps(found: Finding, seen: Seen) -> str:
-    """The command that shows it, after the expectation's own hint."""
+    """The hint of the expectation, with the command that shows the limit."""
     question = found.facts.get("question")
     if not question:
         return ""
@@ -134,7 +134,7 @@ _NOTE = {"note_hint": "wait less", "note": "It waits."}
 
 @rule("technique", example=finding("technique", "missed", facts=_MISS | _NOTE))
 def what_stands_in_the_way(found: Finding, seen: Seen) -> str:
-    """The advice of the note that says why it is missed (`Expect.note`)."""
+    """The hint of the note on the cause (`Expect.note`)."""
     return str(found.facts.get("note_hint", ""))
 
 

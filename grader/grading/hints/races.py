@@ -1,4 +1,4 @@
-"""What to do about two accesses that nothing orders: which barrier is missing, too weak or passed by."""
+"""Hints for races: the barrier that is missing, too weak or not reached by all threads."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ _WRITE_READ = (access("write", 49, 4), access("read", 5, 6))
 _OTHER_BLOCK = (access("write", 5, 4, block=1), access("read", 5, 6))
 
 
-# ------------------------------------------------------------------------------------------- what the source shows
+# ----------------------------------------------------------------------------------------------- from the source
 
 
 def _lines(found: Finding, seen: Seen) -> tuple[int, int] | None:
-    """The lines of the two accesses, the upper one first, where the source between them may say what orders them."""
+    """The lines of the two accesses, the upper one first, if the source between them is known; else None."""
     places = [(place.line, place.block) for place in found.places if place.line is not None]
     copies = any(place.role == "copy" for place in found.places)
     if not places or len({block for _, block in places}) > 1 or copies:
-        return None  # what starts a copy often stands in a function of its own, above the barriers
+        return None  # a copy is often started in another function, above the barriers
     low, *_, high = sorted((places[0][0], places[-1][0]))
     same_function = seen.source.function(low) == seen.source.function(high)
     return (low, high) if same_function and seen.source.is_clear(low, high) else None
 
 
 def _weak_barrier(found: Finding, seen: Seen) -> Part | None:
-    """The first barrier that is not called, or orders one warp where there are two.
+    """The first barrier that is not called, or is for one warp although the threads are in two.
 
-    It stands between the two lines, or next after both in a loop that comes back to the upper one.
+    It is between the two lines, or the next one after both in a loop that returns to the upper one.
     """
     lines = _lines(found, seen)
     if lines is None:
@@ -62,7 +62,7 @@ def barrier_of_one_warp(found: Finding, seen: Seen) -> str:
 
 
 def _passed_by(found: Finding, seen: Seen) -> tuple[int, int, int] | None:
-    """The two lines in order, and a barrier of the block that stands between them, and yet does not order them."""
+    """The two lines in order, and the line of a block barrier between them, which does not order them; else None."""
     lines = _lines(found, seen)
     if lines is None or lines[0] == lines[1]:
         return None
@@ -132,7 +132,7 @@ def steps_of_one_warp(found: Finding, seen: Seen) -> str:
 
 
 def _of_one_warp(found: Finding, seen: Seen) -> tuple[int, int] | None:
-    """The lines, where two lanes of one warp meet, only that warp works, and no barrier of the block is between."""
+    """The lines, if the race is between lanes of the only warp that works, without a block barrier; else None."""
     lines = _lines(found, seen)
     if lines is None or found.space != "shared" or not _in_one_warp(found) or _passed_by(found, seen):
         return None
@@ -146,13 +146,13 @@ def _lets_one_warp_in(comparison: Part) -> bool:
 
 
 def _in_one_warp(found: Finding) -> bool:
-    """Whether both threads are known, and are lanes of one warp (of a block of one row)."""
+    """Whether both threads are known, and are lanes of one warp (in a one-dimensional block)."""
     threads = [place.thread for place in found.places if place.thread is not None]
     return len(threads) > 1 and len({(x // 32, y, z) for x, y, z in threads}) == 1
 
 
 def _of_two_elements(found: Finding, seen: Seen, line: int) -> bool:
-    """Whether a line names two elements of the array, as a step of a tree does."""
+    """Whether a line accesses two elements of the array, as a step of a tree reduction does."""
     name = found.names[-1] if found.names else found.array
     return len({one.texts for one in seen.source.elements(line) if one.name == name}) > 1
 
@@ -160,7 +160,7 @@ def _of_two_elements(found: Finding, seen: Seen, line: int) -> bool:
 @rule("race", example=race("one_line", access("write", 49, 5), access("read", 5, 5)),
       seen=kernel("for (int s = 64; s > 0; s /= 2)", "    part[t] += part[t + s];"))  # fmt: skip
 def no_barrier_before_the_next_round(found: Finding, seen: Seen) -> str:
-    """One line of a loop reads one element of an array and writes another, and no barrier separates its iterations."""
+    """A line in a loop reads an element and writes another one, without a barrier between iterations."""
     lines = _lines(found, seen)
     loop = seen.source.loop(*lines) if lines and lines[0] == lines[1] else None
     if lines is None or loop is None or not _of_two_elements(found, seen, lines[0]):
@@ -174,14 +174,14 @@ def no_barrier_before_the_next_round(found: Finding, seen: Seen) -> str:
     )
 
 
-# ------------------------------------------------------------------------------------ what the accesses themselves show
+# ---------------------------------------------------------------------------------------------- from the accesses
 
 
 _SAME_STORE = race("between_blocks", access("write", 0, 4, block=1), access("write", 0, 4), space="global", index=0)
 
 
 def _stored_by_both(found: Finding, seen: Seen) -> list[Part] | None:
-    """What one line of the source accesses of the array, where two blocks store there; None of anything else."""
+    """The accesses to the array in the line where two blocks store to it; None for other races."""
     first, second = found.places
     same_store = first.role == second.role == "write" and first.line == second.line
     known = same_store and found.line is not None and seen.source.is_clear(found.line, found.line)
@@ -190,7 +190,7 @@ def _stored_by_both(found: Finding, seen: Seen) -> list[Part] | None:
 
 @rule("race", example=_SAME_STORE, seen=kernel("src[0] = sum;"), cause="between_blocks")
 def one_element_of_all_blocks(found: Finding, seen: Seen) -> str:
-    """All blocks store to element 0, which the line says itself."""
+    """All blocks store to element 0, with the literal index 0."""
     accesses = _stored_by_both(found, seen)
     pointed = [one.name for one in seen.source.parts(found.line or 0, found.line or 0, "pointer")]
     says = one_index(accesses) == "0" if accesses else Words(found).name in pointed
@@ -202,7 +202,7 @@ def one_element_of_all_blocks(found: Finding, seen: Seen) -> str:
 
 @rule("race", example=_SAME_STORE, seen=kernel("if (c < n) x[start + c] = 1;"), cause="between_blocks")
 def same_index_in_two_blocks(found: Finding, seen: Seen) -> str:
-    """The index is computed, and comes to the same in two blocks."""
+    """The computed index has the same value in two blocks."""
     accesses = _stored_by_both(found, seen) or []
     index, w = one_index(accesses), Words(found)
     if not index or index.isdigit() or found.facts.get("cooperative"):
@@ -220,7 +220,7 @@ def same_index_in_two_blocks(found: Finding, seen: Seen) -> str:
 @rule("uninitialised_read", example=race("", access("read", 5, 6), kind="uninitialised_read"),
       seen=kernel("if (i >= n) return;", "part[t] = 1;", "x = part[t ^ 1];"))  # fmt: skip
 def return_before_ones_own_store(found: Finding, seen: Seen) -> str:
-    """Threads that leave before the line in which each thread stores its element of shared memory."""
+    """Threads return before the line in which each thread stores its element of shared memory."""
     line, function = found.line or 0, seen.source.function(found.line or 0)
     left = seen.source.first_return(function.line, line - 1) if function and found.space == "shared" else None
     if left is None or not seen.source.is_clear(left, line):
@@ -256,7 +256,7 @@ def _on_one_line(found: Finding) -> bool:
 
 
 def _is_for_the_grid(found: Finding) -> bool:
-    """Whether a cooperative launch has no barrier of the grid between accesses of several blocks, most likely."""
+    """Whether a missing grid barrier in a cooperative launch is the likely cause."""
     within = found.space != "shared" and not found.facts.get("grid_sync") and not _has("copy", found)
     return bool(found.facts.get("cooperative")) and (found.cause == "between_blocks" or within)
 
@@ -313,7 +313,7 @@ table(
      lambda found: found.facts.get("grid_sync")),
     ("barrier_of_the_block", "race", "", race("within_block", *_WRITE_READ),
      "put a __syncthreads() between the two accesses", lambda found: found.space == "shared" or _has("copy", found)),
-    # Shared memory is the block's alone; whoever races in global memory most likely does so with other blocks too.
+    # Shared memory belongs to one block; a race in global memory is likely to be with other blocks as well.
     ("within_one_launch", "race", "", race("within_block", *_WRITE_READ, space="global"),
      "if no other block touches these elements, put a __syncthreads() between the two accesses; else write to another "
      "array than the one that is read, or use a second launch"),
@@ -352,7 +352,7 @@ OF_ALL_BLOCKS = tuple(
     f"races.{name}"
     for name in ("fence_before_the_signal", "read_and_write_of_blocks", "writes_of_blocks", "within_one_launch")
 )
-"""Rules that speak of blocks which race: where a step's kernel is to wait for its whole grid, that is what it lacks."""
+"""Rules on races between blocks: if a step's kernel needs a grid barrier, this barrier is missing."""
 
 SAME_WORK, EVERY_ELEMENT = "races.the_same_work_twice", "races.write_before_the_read"
-"""The rules on a value that two threads store, and on one that nobody stored: the next step may begin with them."""
+"""Rules on a value that two threads store, and on one that was never stored: the next step may be their hint."""

@@ -1,11 +1,11 @@
-"""What a rule of advice is: a function that looks at a finding and says what to do, with an example that is executed.
+"""Rules for hints: functions from a finding to a hint, each with an example that is executed as a test.
 
     @rule("race", example=race("one_line", …), cause="one_line")
     def one_line(found, seen): return "one line does both: …"
 
     table("faults", ("print_from_one_thread", "print_limit", "", finding("print_limit"), "print from one thread only"))
 
-The rules are asked in the order in which they stand; the first that speaks is the one whose name the record carries.
+Rules are tried in their order; the diagnostic has the name of the first one that has a hint.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a rule may look at besides the finding: the source, the launches, parameters of a wrong type."""
+    """The data for rules besides the finding: the source, the launches, parameters of a wrong type."""
 
     source: SourceView = field(default_factory=SourceView)
     plan: LaunchPlan = field(default_factory=lambda: LaunchPlan(()))
     misread: Sequence[Misread] = ()
-    host: bool = False  # of a host exercise, whose file may be at fault as well as the kernel
-    given_kernel: bool = False  # the `.cu` is the course's own, which has nothing left to write in it
+    host: bool = False  # a host exercise: the error may be in the host file
+    given_kernel: bool = False  # the kernel is given by the course, and right
 
 
 NOTHING_SEEN = Seen()
 Look = Callable[[Finding, Seen], str]
-"""What a rule does: the hint, "" where it has nothing to say."""
+"""The function of a rule: it returns the hint, or "" if it has none."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """``name`` is its module's and its function's: ``races.one_line``; ``example`` is a finding for which it speaks.
+    """``name`` is that of its module and its function: ``races.one_line``; ``example`` is a finding with this hint.
 
-    Without ``kinds`` it looks at all findings, with ``causes`` at those of these causes alone.
+    A rule is for findings of its ``kinds`` and ``causes``; () means all.
     """
 
     name: str
@@ -75,9 +75,9 @@ Row = tuple[str, str, str, Finding, str] | tuple[str, str, str, Finding, str, Ca
 
 
 def table(module: str, *rows: Row) -> None:
-    """Register rules that always say the same.
+    """Register rules with a constant hint.
 
-    A row is name, kinds and causes (with blanks between them; "": any), example, hint, and perhaps a condition.
+    A row is name, kinds and causes (separated by blanks; "": all), example, hint, and optionally a condition.
     """
     for name, kinds, causes, example, hint, *when in rows:
         look = partial(_says, hint, when[0] if when else lambda found: True)
@@ -90,21 +90,21 @@ def _says(hint: str, when: Callable[[Finding], object], found: Finding, seen: Se
 
 
 RULES_OF: dict[str, list[Rule]] = {}
-"""The rules of each module, in the order in which they stand there."""
+"""The rules of each module, in their order there."""
 
 
 # ------------------------------------------------------------------------------------------------------- for examples
 
 
 def kernel(*body: str) -> Seen:
-    """The source of a kernel whose body begins in line 4."""
+    """Data with the source of a kernel whose body begins in line 4."""
     return Seen(SourceView("\n".join(["", "", "__global__ void k(float* src) {", *body, "}"])))
 
 
 def finding(
     kind: str, cause: str = "", *places: Place, line: int = 4, facts: dict[str, Any] | None = None, **fields: Any
 ) -> Finding:
-    """A finding in ``k.cu`` as a backend makes it: of thread 5 of block 0."""
+    """A finding on thread 5 of block 0 in ``k.cu``."""
     known: dict[str, Any] = {"file": "k.cu", "kernel": "k", "thread": (5, 0, 0), "block": (0, 0, 0)}
     return Finding(kind, cause, line=line, places=places, facts=facts or {}, **(known | fields))
 
@@ -115,7 +115,7 @@ def access(role: str, thread: int, line: int, block: int = 0) -> Place:
 
 
 def stray(cause: str, index: int, count: int, *, role: str = "write", line: int = 4, **more: Any) -> Finding:
-    """An access beyond an array ``x`` of ``count`` floats."""
+    """A finding on an access outside an array ``x`` of ``count`` floats."""
     facts = {"width": 4, "element_bytes": 4, "array_bytes": 4 * count, "offset": 4 * index} | more.pop("facts", {})
     fields: dict[str, Any] = {"space": "global", "array": "x", "index": index} | more
     fields.setdefault("names", ("src",) if fields["space"] == "global" else ())
@@ -124,7 +124,7 @@ def stray(cause: str, index: int, count: int, *, role: str = "write", line: int 
 
 
 def race(cause: str, *places: Place, space: str = "shared", **more: Any) -> Finding:
-    """Two accesses to element 3 of ``part``, or of a global array."""
+    """A finding on two accesses to element 3 of ``part``, or of a global array."""
     kind = more.pop("kind", "race")
     array = "part" if space == "shared" else "x"
     facts = {"element_bytes": 4, "offset": 12} | more.pop("facts", {})
