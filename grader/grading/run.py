@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
@@ -73,7 +73,7 @@ def run_job(job: Job) -> BackendReport:
                 if outcomes[-1].wrong is not None or outcomes[-1].word not in (None, "race"):
                     break
             if any(outcome.has_state for outcome in outcomes) and not any(outcome.failed for outcome in outcomes):
-                outcomes += filter(attrgetter("failed"), [run_case(job, session, _largest(job), keeps_state=True)])
+                outcomes += filter(attrgetter("failed"), _second_launches(job, session))
             if job.timer is not None and not any(outcome.failed for outcome in outcomes):
                 job.tell("timing")
                 speed = _timed(job.timer, session)
@@ -111,6 +111,21 @@ def run_case(job: Job, session: Session, case: Case, number: int = 0, *, keeps_s
     except SubmissionError as error:
         return CaseOutcome(case, job.backend.name, error.verdict, diagnostics=error.diagnostics)
     return _told(job, _with_time(job, session, ran))
+
+
+def _second_launches(job: Job, session: Session) -> Iterator[CaseOutcome]:
+    """A small and a large case with what another size has left in module variables, and with what other values of its
+    own size have left there. Ends with the first that fails.
+    """
+    larger = [case for case in job.cases if not (case.small or case.counters)]
+    for case in (_largest(job), *larger[:1]):
+        outcome = run_case(job, session, case, keeps_state=True)
+        if not outcome.failed:
+            _ran(job, session, replace(case, values="exact" if case.values == "real" else "real"))
+            outcome = run_case(job, session, case, keeps_state=True)
+        yield outcome
+        if outcome.failed:
+            return
 
 
 def _orders(job: Job, ran: Ran, number: int) -> Sequence[str]:

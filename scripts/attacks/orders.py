@@ -16,11 +16,18 @@ for what, new in {
     "the block with the highest number": "    ticket = blockIdx.x;\n",
     "the block with the lowest number": "    ticket = blockIdx.x ? 0 : gridDim.x - 1;\n",
 }.items():  # fmt: skip
-    expect = "race wrong"
-    attack("schedule", "reduce_v9", expect, (INC, new), VOLATILE_STORE, READ, what=what)
-attack("schedule", "reduce_v9", "race", (FENCE, "    if (blockIdx.x > 1u << 30)\n        __threadfence();\n"), VOLATILE_STORE, READ, what="a fence that never runs")  # fmt: skip
-attack("schedule", "reduce_v9", "race", (FENCE, ""), VOLATILE_STORE, READ, what="no fence, and volatile sums")
-attack("schedule", "reduce_v9", "race", (FENCE, ""), what="no fence")
+    attack(
+        "schedule",
+        "reduce_v9",
+        "sim=wrong" if "lowest" in what else "sim=race",
+        (INC, new),
+        VOLATILE_STORE,
+        READ,
+        what=what,
+    )
+attack("schedule", "reduce_v9", "sim=race", (FENCE, "    if (blockIdx.x > 1u << 30)\n        __threadfence();\n"), VOLATILE_STORE, READ, what="a fence that never runs")  # fmt: skip
+attack("schedule", "reduce_v9", "sim=race", (FENCE, ""), VOLATILE_STORE, READ, what="no fence, and volatile sums")
+attack("schedule", "reduce_v9", "sim=race", (FENCE, ""), what="no fence")
 
 TREE = """    for (int s = blockDim.x / 2; s > 0; s /= 2) {
         // Words t and t + s: neighbouring threads use neighbouring words, so the lanes of a warp meet 32 different
@@ -46,14 +53,14 @@ for what, stored, tree in (
      DEAD_FENCE + "    int r = 255 - t;\n    volatile float* w = partial;\n    w[r] = blockIdx.x * 256 + r < m ? src[blockIdx.x * 256 + r] : 0.0f;\n",
      "    for (int s = 128; s > 0; s /= 2)\n        if (r < s)\n            w[r] += w[r + s];\n    t = r;\n"),
 ):  # fmt: skip
-    attack("schedule", "reduce_v3", "race", (STORED, stored), (TREE, tree), what=what)
-attack("schedule", "reduce_v3", "race", ("partial[t] += partial[t + s];\n", "partial[t] += partial[t + s];\n        if (s <= 32)\n            continue;\n"), what="no barrier among the last 32")  # fmt: skip
-attack("schedule", "reduce_v3", "race", (STORED, STORED.replace("    __syncthreads();\n", "")), what="no barrier before the tree")  # fmt: skip
-attack("schedule", "transpose_v3", "race", ("    __syncthreads();\n", ""), what="no barrier before the columns")
+    attack("schedule", "reduce_v3", "sim=race", (STORED, stored), (TREE, tree), what=what)
+attack("schedule", "reduce_v3", "sim=race", ("partial[t] += partial[t + s];\n", "partial[t] += partial[t + s];\n        if (s <= 32)\n            continue;\n"), what="no barrier among the last 32")  # fmt: skip
+attack("schedule", "reduce_v3", "sim=race", (STORED, STORED.replace("    __syncthreads();\n", "")), what="no barrier before the tree")  # fmt: skip
+attack("schedule", "transpose_v3", "sim=race", ("    __syncthreads();\n", ""), what="no barrier before the columns")
 attack(
     "schedule",
     "transpose_v3",
-    "race",
+    "sim=race",
     ("    __syncthreads();\n", "    __syncwarp();\n"),
     what="a warp's barrier for a block's",
 )

@@ -396,6 +396,22 @@ def test_a_kernel_that_changes_module_variables_is_launched_a_second_time(reques
     assert [found.kind for found in verdict.diagnostics] == ["second_launch", "wrong"]
 
 
+@pytest.mark.parametrize(("large", "launches"), [(False, 2), (True, 4)])
+def test_a_kernel_that_keeps_its_first_answers_at_some_sizes_is_wrong_for_other_values(request_for, large, launches):
+    kept: dict[int, Execution] = {}
+
+    def caching(run: CaseRun) -> Execution:
+        if not run.conditions.keeps_state:
+            kept.clear()
+        execution = replace(honest(run), has_state=True)
+        return kept.setdefault(size_of(run), execution) if (size_of(run) > 40) == large else execution
+
+    simulator = FakeBackend(behave=caching)
+    exercise = replace(EXERCISE, secret={"n": (2, 40, 1)})
+    verdict = grade(request_for(simulator, exercise=exercise))
+    assert (verdict.verdict, sum(run.conditions.keeps_state for run in simulator.seen)) == ("wrong", launches)
+
+
 def test_exercise_without_exact_cases_runs_real_ones_only(request_for):
     verdict = grade(request_for(FakeBackend(), exercise=replace(EXERCISE, exact=False)))
     assert {case.values for case in verdict.cases} == {"real"}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import attack
 import pytest
-from attacks import Attack, every_attack
+from attacks import THREATS, Attack, every_attack
 
 from grader.catalog.exercises import load_catalog
 from grader.compile.toolchain import find_toolchain
+from grader.verdict import Verdict
 
 NO_COMPILER = pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed")
-OF_EACH_THREAT = 6
+OF_EACH_THREAT = 3
 
 
 def test_every_submission_has_a_name_of_its_own_and_fits_the_solution(tmp_path) -> None:
@@ -21,27 +22,43 @@ def test_every_submission_has_a_name_of_its_own_and_fits_the_solution(tmp_path) 
         assert path.is_file()
 
 
+def test_every_threat_has_submissions_and_there_are_enough_for_each_backend() -> None:
+    attacks = every_attack()
+    assert {one.threat for one in attacks} == THREATS.keys()
+    assert sum("sim" in one.expect for one in attacks) >= 150
+    assert sum("gpu" in one.expect for one in attacks) >= 60
+
+
+def test_none_may_pass_on_a_gpu_and_on_the_simulator_only_what_a_gpu_rejects() -> None:
+    passing = [one for one in every_attack() if "pass" in one.expect.values()]
+    assert {one.expect["sim"] for one in passing} == {"pass"}
+    assert all(one.expect.get("gpu", "pass") != "pass" for one in passing)
+
+
 def test_an_edit_that_no_longer_fits_is_an_error() -> None:
     with pytest.raises(ValueError, match="has 0 times 'gone'"):
-        Attack("trivial output", "nothing", "vector_add", ("wrong",), (("gone", ""),)).source("here")
+        Attack("trivial output", "nothing", "vector_add", {"sim": "wrong"}, (("gone", ""),)).source("here")
 
 
-def test_a_gpu_gets_what_it_can_see_and_the_simulator_what_needs_no_gpu() -> None:
-    both = [
-        Attack(threat, "x", "vector_add", ("wrong",), gpu=gpu)
-        for threat, gpu in (("schedule", False), ("replay", True))
-    ]
-    assert attack.chosen_of(both, "", None, on_gpu=True) == both[1:]
-    assert attack.chosen_of(both, "", None, on_gpu=False) == both[:1]
-    assert attack.chosen_of(both * 3, "", 2, on_gpu=True) == both[1:] * 2
+def test_each_backend_gets_the_submissions_that_have_a_verdict_there() -> None:
+    both = [Attack("replay", "x", "vector_add", words) for words in ({"sim": "race"}, {"gpu": "wrong"})]
+    assert attack.chosen_of(both, "", None, "gpu") == both[1:]
+    assert attack.chosen_of(both, "", None, "sim") == both[:1]
+    assert attack.chosen_of(both * 3, "", 2, "gpu") == both[1:] * 2
+
+
+def test_what_no_report_may_show_is_found(tmp_path) -> None:
+    (path := tmp_path / "vector_add.cu").write_text("")
+    quiet = Verdict("vector_add", "sim", "wrong", 0, 80, 1, ())
+    assert list(attack.shown(quiet, path)) == []
+    said = Verdict("vector_add", "sim", "wrong", 0, 80, 1, (), next_step=attack.SECRET)
+    assert {text.split()[0] for text in attack.shown(said, path)} >= {"terminal", "json"}
 
 
 @NO_COMPILER
 @pytest.mark.slow
 def test_submissions_of_every_threat_get_their_verdicts() -> None:
-    chosen = attack.chosen_of(every_attack(), "", OF_EACH_THREAT, on_gpu=False)
+    chosen = attack.chosen_of(every_attack(), "", OF_EACH_THREAT, "sim")
     assert len(chosen) >= 60
-    other = {
-        one.name: verdict.verdict for one, verdict in attack.graded(chosen, None) if verdict.verdict not in one.expect
-    }
-    assert other == {}
+    results = attack.graded(chosen, None)
+    assert {one.attack.name: (one.verdict.verdict, one.shown) for one in results if not one.fine} == {}
