@@ -322,6 +322,8 @@ CRASHES: Mapping[str, str | Row] = {
     rf"{CUDA}cudaErrorPeerAccessAlreadyEnabled": f"{EITHER_CALL}: what is enabled stays enabled. Catch this error "
     "(`except cupy.cuda.runtime.CUDARuntimeError`), and go on. ",
     rf"{CUDA}cudaErrorHostMemoryAlreadyRegistered": f"{EITHER_CALL}: register an array once, in setup(). ",
+    r"bytes of .{1,60} that are copied are pinned": "Pin all of it, in setup(): what hostRegister gets after the "
+    "address counts bytes (`x.nbytes`), not elements. ",
     r"^TypeError: (setup|run)\(\) (takes|missing|got)|defines no function (setup|run)\(\)": _signature,
     r"has \d+ parameters?, and \d+ arguments? (is|are) given": _arguments,
     r"^TypeError: You are trying to pass a numpy\.ndarray of shape": _host_array,

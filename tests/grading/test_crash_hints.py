@@ -21,6 +21,7 @@ PLAIN = [
     ("cudaErrorStreamCaptureUnsupported: a copy from or to memory that is not pinned", "pin the host's side"),
     ("cudaErrorPeerAccessAlreadyEnabled: device 0 may use the memory of device 1 already", "Catch this error"),
     ("cudaErrorHostMemoryAlreadyRegistered: x is registered", "once, in setup()"),
+    ("cudaErrorInvalidValue: only 4096 of the 8000 bytes of x that are copied are pinned: hostRegister", "`x.nbytes`"),
     ("TypeError: setup() takes 1 positional argument but 3 were given", "`def setup(module, x, out)` (line 3)"),
     ("TypeError: run() missing 1 required positional argument: 'x'", "`def run()` (line 7)"),
     ("streams_host.py defines no function run()", "streams_host.py must have"),

@@ -82,6 +82,8 @@ class SimBackend(StartsEarly, Backend):
 class SimSession(Closing):
     """One submission in one simulator child. A context manager, which ends the child on exit."""
 
+    long_work = "look for a loop whose condition never becomes false"
+
     def __init__(self, child: Child, program: Program, limits: Limits) -> None:
         self._child = child
         self._limits = limits
@@ -218,9 +220,7 @@ class SimSession(Closing):
         more = (
             f"if the kernel only has much to do, `--timeout {math.ceil(2 * self._limits.total_s)}` gives it more time"
         )
-        return SubmissionError(
-            "timeout", message, hint=f"{more}; else look for a loop whose condition never becomes false"
-        )
+        return SubmissionError("timeout", message, hint=f"{more}; else {self.long_work}")
 
     def _end(self) -> None:
         """End the session, because the child died."""

@@ -45,6 +45,11 @@ if TYPE_CHECKING:
 class DeviceSession(SimSession):
     """The simulator's child as the GPU of a host file."""
 
+    long_work = (
+        "launch fewer kernels, each of which does more (a launch takes milliseconds here), or look for a loop whose "
+        "condition never becomes false"
+    )
+
     def start_device(self, pair: Pair, hostfile: str, exercise: Exercise) -> None:
         """Make the device with the shared file. Raises RefusedProgram if a GPU would refuse the program."""
         shared, program = pair.shared, self.program
